@@ -1,0 +1,34 @@
+"""A laptop is enough to understand an AI chip: AWS Trainium, emulated for teaching.
+
+The package is a house of floors; each imports only from those below it (from the ground up):
+``specs`` (what the hardware is, and who says so), ``settings`` (AWS's documented switches),
+``numerics`` (what a number is) and ``timeline`` (what happened when), ``neuroncore`` (inside one
+core) and ``fabric`` (between cores), ``training``, ``viz``, ``widgets``, ``exercises``, and the
+command line on top.  Start with the notebook ``00_start_here``, then open the file that its last
+cell names.
+
+Left out: AWS's software.  Nothing here needs it, an account, or the network.
+
+Importing this module is cheap on purpose: submodules load when first used, and nothing compiles.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+_SUBMODULES = (
+    "exercises", "fabric", "neuroncore", "numerics", "settings", "specs", "timeline", "training",
+    "viz", "widgets",
+)  # fmt: skip
+__all__ = ["__version__", "progress", *_SUBMODULES]
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "progress":
+        return importlib.import_module(f"{__name__}.exercises").progress
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,52 @@
+"""Call compiled loops: tell the learner when the first call compiles, keep parallel ones in line.
+
+Two rules live here so that no caller has to remember them.  Numba's workqueue threading layer
+aborts the process when two Python threads enter parallel loops at once, so there is one lock for
+the whole process, and who finds it taken runs the serial twin.  And the first call of a loop
+compiles it; when that takes over a second, one line on stderr says so.
+"""
+
+import sys
+import threading
+
+from trainium_edu import settings
+
+__all__ = ["launch", "launch_parallel"]
+
+_NOTICE_AFTER_S = 1.0
+_one_at_a_time = threading.Lock()
+
+
+def launch(loop, *args):
+    """Run a compiled loop on its arguments; what it computes goes into its ``out`` argument."""
+    if getattr(loop, "signatures", True):  # compiled already, or Numba is switched off
+        return loop(*args)
+    notice = threading.Timer(_NOTICE_AFTER_S, _say_compiling, [loop.__name__])
+    notice.daemon = True
+    if not settings.lesson().quiet:
+        notice.start()
+    try:
+        return loop(*args)
+    finally:
+        notice.cancel()
+
+
+def launch_parallel(parallel_loop, serial_loop, *args):
+    """Run the parallel loop, or its serial twin while another thread is in a parallel loop.
+
+    The two must give the same bits; which of them ran never shows in a result.
+    """
+    if not _one_at_a_time.acquire(blocking=False):
+        return launch(serial_loop, *args)
+    try:
+        return launch(parallel_loop, *args)
+    finally:
+        _one_at_a_time.release()
+
+
+def _say_compiling(name):
+    print(
+        f"trainium_edu: compiling {name.strip('_')} for this machine; only the first time",
+        file=sys.stderr,
+        flush=True,
+    )

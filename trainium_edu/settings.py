@@ -1,0 +1,71 @@
+"""The only file that reads environment variables.
+
+AWS documents some of its switches as variables, and users expect them to work: the outermost call
+(a trainer, later ``nki.simulate`` and ``mark_step``) reads them here once; everything below takes
+plain arguments.  The project's own two variables start with ``TRAINIUM_EDU_``.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["LessonSettings", "RoundingSettings", "data_folder", "lesson", "rounding"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundingSettings:
+    """How the Neuron runtime is told to round FP32 to narrower formats."""
+
+    rounding: str  #: "nearest" or "stochastic"
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LessonSettings:
+    """How lessons behave under a machine that reads along (nbval, CI)."""
+
+    predictions_committed: bool  #: every prediction counts as committed, so that answers show
+    quiet: bool  #: no progress or compile lines
+
+
+def rounding() -> RoundingSettings:
+    """Read ``NEURON_RT_STOCHASTIC_ROUNDING_EN`` (0 or 1, default 0) and ``..._SEED`` (default 0).
+
+    Raises
+    ------
+    ValueError
+        If a variable holds something else.
+
+    References
+    ----------
+    `aws-rounding-modes` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    enabled = _flag("NEURON_RT_STOCHASTIC_ROUNDING_EN")
+    name = "NEURON_RT_STOCHASTIC_ROUNDING_SEED"
+    text = os.environ.get(name, "0")
+    try:
+        seed = int(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}; it takes a whole number such as 0") from None
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"{name} is {seed}; it takes a whole number from 0 to 2**64 - 1")
+    return RoundingSettings("stochastic" if enabled else "nearest", seed)
+
+
+def lesson() -> LessonSettings:
+    """Read ``TRAINIUM_EDU_COMMITTED`` (0 or 1, default 0): set to 1 by ``make test`` and CI."""
+    committed = _flag("TRAINIUM_EDU_COMMITTED")
+    return LessonSettings(predictions_committed=committed, quiet=committed)
+
+
+def data_folder() -> Path:
+    """Return the folder for progress and settings: ``TRAINIUM_EDU_HOME``, or one in the home."""
+    given = os.environ.get("TRAINIUM_EDU_HOME")
+    return Path(given) if given else Path.home() / ".trainium_edu"
+
+
+def _flag(name: str) -> bool:
+    text = os.environ.get(name, "0")
+    if text not in ("0", "1"):
+        raise ValueError(f"{name} is {text!r}; it takes 0 or 1")
+    return text == "1"

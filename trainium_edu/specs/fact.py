@@ -1,0 +1,89 @@
+"""A number does not enter the project without its unit, its source, its date and its kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Fact", "Kind", "derive"]
+
+
+class Kind(StrEnum):
+    """How we know a fact, from best to worst."""
+
+    DOCUMENTED = "documented"  #: a document of the maker states it
+    DERIVED = "derived"  #: arithmetic on other facts
+    MEASURED = "measured"  #: somebody measured it, and published the figure
+    ASSUMED = "assumed"  #: our own choice, or memory; the note says why
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One sourced value.
+
+    ``fact.value`` is the number (or text) in ``fact.unit``; ``float(fact)`` and ``int(fact)`` work
+    too, so that arithmetic reads plainly where a fact is used.
+    """
+
+    value: Any
+    unit: str  #: "" for pure numbers and text
+    source: str  #: a key of :data:`trainium_edu.specs.SOURCES`
+    locator: str  #: section, table or figure inside the source
+    kind: Kind = Kind.DOCUMENTED
+    as_of: str = ""  #: ISO date (or year, or year-month) of the source's state
+    note: str = ""
+    inputs: tuple["Fact", ...] = ()  #: what a derived fact was computed from
+    formula: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "kind", Kind(self.kind))
+        if (self.kind is Kind.DERIVED) != (self.formula is not None):
+            raise ValueError("a derived fact has a formula, and no other kind has: use derive(...)")
+
+    def __float__(self):
+        return float(self.value)
+
+    def __int__(self):
+        return int(self.value)
+
+    def __index__(self):
+        if not isinstance(self.value, int):
+            raise TypeError(f"{self.value!r} {self.unit} is not a whole number")
+        return self.value
+
+    def __str__(self):
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.value}{unit} ({self.kind}: {self.source}, {self.locator}, {self.as_of})"
+
+    def recompute(self):
+        """Return a derived fact's value computed anew from its inputs (other kinds: the value)."""
+        return self.formula(*(f.value for f in self.inputs)) if self.formula else self.value
+
+
+def derive(unit: str, formula: Callable[..., Any], *inputs: Fact, locator: str, note: str = ""):
+    """Compute a derived fact from others; its date is the newest of theirs.
+
+    Parameters
+    ----------
+    unit : str
+    formula : callable
+        Takes the inputs' values in order.
+    inputs : Fact
+    locator : str
+        The formula in words, as a reader would check it: ``"128 * 128 * 2 * clock"``.
+
+    Returns
+    -------
+    Fact of kind ``derived``
+    """
+    return Fact(
+        formula(*(f.value for f in inputs)),
+        unit,
+        source="derived",
+        locator=locator,
+        kind=Kind.DERIVED,
+        as_of=max(f.as_of for f in inputs),
+        note=note,
+        inputs=inputs,
+        formula=formula,
+    )
