@@ -80,7 +80,6 @@ class Timeline:
         for track in self.tracks:
             busy = self.busy_ns(track)
             share = busy / self.makespan_ns if self.makespan_ns else 0.0
-            rows.append(
-                f"  {track:<{width}}  {len(self.on(track)):>5} spans  {busy:>12.1f} ns {share:>6.1%}"
-            )
+            spans = len(self.on(track))
+            rows.append(f"  {track:<{width}}  {spans:>5} spans  {busy:>12.1f} ns {share:>6.1%}")
         return "\n".join(rows)
