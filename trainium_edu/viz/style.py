@@ -93,10 +93,21 @@ def ink(tone: str = "ink") -> str:
     return _THEMES[_dark][tone]
 
 
-def figure(width: float = 7.2, height: float = 3.4) -> Figure:
-    """Make an empty figure, in inches; one inch is 100 CSS pixels on the page."""
-    fig = Figure(figsize=(width, height), layout="constrained")
+def figure(width: float = 7.2, height: float = 3.4, *, margins=None) -> Figure:
+    """Make an empty figure, in inches; one inch is 100 CSS pixels on the page.
+
+    Parameters
+    ----------
+    width, height : float, inches
+    margins : (left, right, bottom, top) in inches, optional
+        Where the axes stand.  Without it matplotlib finds a layout, which doubles the time of a
+        redraw: pictures behind a slider state their margins.
+    """
+    fig = Figure(figsize=(width, height), layout=None if margins else "constrained")
     FigureCanvasAgg(fig)
+    if margins:
+        left, right, bottom, top = margins
+        fig.subplots_adjust(left / width, bottom / height, 1 - right / width, 1 - top / height)
     return fig
 
 
