@@ -1,4 +1,5 @@
-// A PNG with alternative text that tells Python which theme the page has.
+// A PNG with alternative text that tells Python which theme the page has.  Joined behind controls.js,
+// so that every panel with a picture has named controls.
 function pageIsDark() {
   const flag = document.body.dataset.jpThemeLight;
   if (flag !== undefined) return flag === "false";
@@ -37,7 +38,9 @@ function render({ model, el }) {
   showRest();
   showPng();
   followTheme();
+  const stopNaming = watchControls(el);
   return () => {
+    stopNaming();
     watcher.disconnect();
     model.off("change:png", showPng);
     model.off("change:alt", showRest);
