@@ -1,0 +1,85 @@
+"""Run lessons from clean and store them: outputs kept, all that changes by itself removed.
+
+Usage: python .ci/notebooks.py [--check] notebooks/*.ipynb
+
+With ``--check`` nothing runs or is written; the exit code says whether all are in normal form.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbclient
+import nbformat
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+KEPT_CELL_METADATA = {"tags", "trainium_edu", "nbgrader", "jupyter", "collapsed"}
+
+
+def normalise(notebook):
+    """Drop run times, widget state and random widget ids; sort the rest; fix the kernel's name."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {
+                "display_name": "Python 3 (ipykernel)",
+                "language": "python",
+                "name": "python3",
+            },
+            "language_info": {"name": "python"},
+        }
+    )
+    count = 0
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict(
+            {k: v for k, v in sorted(cell.metadata.items()) if k in KEPT_CELL_METADATA}
+        )
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        if cell.outputs or cell.execution_count is not None:
+            cell.execution_count = count
+        for output in cell.outputs:
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+            if "execution_count" in output:
+                output.execution_count = count
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def run(path):
+    """Execute one notebook with predictions committed and an empty progress folder."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    with tempfile.TemporaryDirectory() as home:
+        os.environ |= {"TRAINIUM_EDU_COMMITTED": "1", "TRAINIUM_EDU_HOME": home}
+        client = nbclient.NotebookClient(
+            notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": "."}}
+        )
+        client.execute()
+    return notebook
+
+
+def main(arguments):
+    check = "--check" in arguments
+    loose = []
+    for path in (Path(a) for a in arguments if a != "--check"):
+        before = path.read_text(encoding="utf-8")
+        start = time.perf_counter()
+        notebook = normalise(nbformat.reads(before, as_version=4) if check else run(path))
+        nbformat.validate(notebook)
+        after = nbformat.writes(notebook) + "\n"
+        if check and after != before:
+            loose.append(str(path))
+        elif not check:
+            path.write_text(after, encoding="utf-8")
+            print(f"{path}: {time.perf_counter() - start:.1f} s")
+    if loose:
+        sys.exit("not in normal form, run `make notebooks`: " + ", ".join(loose))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

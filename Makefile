@@ -1,0 +1,70 @@
+# Everything starts here.  `make lab` and `make test` need Python 3.11+ and make, nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint .ci/constraints.txt
+NB ?= $(wildcard notebooks/*.ipynb)
+LOOPS := $(shell find trainium_edu -name '_loops.py')
+READ_ALONG := TRAINIUM_EDU_COMMITTED=1 JUPYTER_PLATFORM_DIRS=1
+
+.PHONY: help lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
+
+help:  ## say what each target does
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+
+lab: $(VENV)/.lab $(VENV)/.warm  ## open JupyterLab on the first lesson, in a working copy
+	$(BIN)/python -m trainium_edu lab
+
+test: check test-fast test-notebooks  ## lint, floors, unit and property tests, all notebooks
+
+test-fast: $(VENV)/.test $(VENV)/.warm  ## unit and property tests
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser and not judge"
+
+test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with what is stored
+	$(READ_ALONG) $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 \
+		-p no:randomly -n 2 --dist loadscope $(NB)
+
+test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab in Chromium
+	$(BIN)/python -m pytest -m browser tests/browser
+
+check: $(VENV)/.test  ## ruff, formatting, import floors, types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+lines: $(VENV)/.test  ## code lines per package against its budget
+	$(BIN)/python .ci/lines.py
+
+bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers, as ratios
+	$(BIN)/python -m tests.benchmarks
+
+notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store their outputs
+	$(BIN)/python .ci/notebooks.py $(NB)
+
+warm: $(VENV)/.warm  ## compile all loops into the on-disk cache
+
+clean:  ## remove the virtual environment and caches; learners' work stays
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
+	find trainium_edu tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "trainium_edu needs Python 3.11 or later, and $(PYTHON) is %d.%d: install a newer Python, or name one with `make PYTHON=python3.12 ...`" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.lab: pyproject.toml .ci/constraints.txt | $(BIN)/python
+	@echo "Installing trainium_edu into $(VENV) (once; a few minutes) ..."
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.lab
+	$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.test
+	$(PIP) --editable '.[test,browser]'
+	@touch $@
+
+$(VENV)/.warm: $(LOOPS) | $(VENV)/.lab
+	$(BIN)/python -m trainium_edu warm
+	@touch $@

@@ -1,0 +1,41 @@
+"""Manners of the whole suite.
+
+Every test says in its docstring or its name who judges it.  Property tests draw the same examples
+on every run.  Tests marked ``judge`` need an optional outside judge; with ``--judges`` (which
+``.ci/run`` gives, having installed them) a missing judge is a failure instead of a skip.
+"""
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, max_examples=60
+)
+hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--judges", action="store_true", help="a skipped test of an outside judge is a failure"
+    )
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and item.config.getoption("--judges") and item.get_closest_marker("judge"):
+        report.outcome = "failed"
+        report.longrepr = f"an outside judge is missing: {report.longrepr}"
+
+
+@pytest.fixture(autouse=True)
+def _own_progress_folder(tmp_path_factory, monkeypatch):
+    """Keep the tests' progress out of the user's, and AWS's switches out of the tests."""
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path_factory.mktemp("home")))
+    for name in (
+        "TRAINIUM_EDU_COMMITTED",
+        "NEURON_RT_STOCHASTIC_ROUNDING_EN",
+        "NEURON_RT_STOCHASTIC_ROUNDING_SEED",
+    ):
+        monkeypatch.delenv(name, raising=False)
