@@ -45,7 +45,9 @@ def main():
             continue
         total = sum(code_lines(f) for f in files)
         over |= total > budget
-        print(f"{name:<14} {total:>5} of {budget:>5}" + ("   over budget" if total > budget else ""))
+        print(
+            f"{name:<14} {total:>5} of {budget:>5}" + ("   over budget" if total > budget else "")
+        )
     sys.exit(over)
 
 

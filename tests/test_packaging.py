@@ -1,4 +1,4 @@
-"""The package's metadata, its front door and its tree; judges: the files themselves, a clean process."""
+"""The package's metadata, front door and tree; judges: the files themselves, a clean process."""
 
 import json
 import re

@@ -6,12 +6,9 @@ nothing else.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 __all__ = ["Span", "Timeline"]
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class Span:
     label: str  #: what ran: "nc_matmul", "chunk 3"
     start_ns: float
     end_ns: float
-    info: Mapping[str, Any] = field(default=_NOTHING, hash=False)  #: bytes, line, operands, ...
+    info: Mapping[str, Any] = field(default_factory=dict, hash=False)  #: bytes, line, ...
 
     def __post_init__(self):
         if not self.start_ns <= self.end_ns:

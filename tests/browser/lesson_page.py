@@ -1,0 +1,110 @@
+"""A lesson open in JupyterLab, as a learner would use it."""
+
+import json
+import re
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+_LOOK = Path(__file__).with_name("look.js")
+
+
+class LessonPage:
+    """Open one lesson in its own page, run it, look at it."""
+
+    def __init__(self, browser, lab, name, *, width=1400, dark=False):
+        self.address, self.work, self._server = lab
+        self.name = name
+        self.page = browser.new_page(viewport={"width": width, "height": 1000})
+        self.page.add_init_script(path=_LOOK)
+        self.console_errors = []
+        self.page.on("console", self._note)
+        self.page.on("pageerror", lambda e: self.console_errors.append(str(e)))
+        self.page.goto(f"{self.address}/doc/tree/{name}?token=test&reset", timeout=120_000)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
+        if dark:
+            self.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+        self.wait_idle(60)
+
+    def _note(self, message):
+        if message.type == "error":
+            self.console_errors.append(message.text)
+
+    def command(self, name, arguments=None):
+        """Execute a JupyterLab command."""
+        self.page.evaluate(
+            "([n, a]) => { window.jupyterapp.commands.execute(n, a); }", [name, arguments or {}]
+        )
+
+    def wait_idle(self, seconds):
+        """Wait until the kernel is idle and no cell waits."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            idle = self.page.query_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']")
+            waiting = self.page.evaluate(
+                "() => [...document.querySelectorAll('.jp-InputPrompt')]"
+                ".some(e => e.textContent.includes('*'))"
+            )
+            if idle and not waiting:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{self.name} is not idle after {seconds} s")
+
+    def run_all(self, seconds=120):
+        """Run all cells; return the seconds until the first control shows, and until idle."""
+        self.page.click(".jp-Notebook")
+        start = time.monotonic()
+        self.command("notebook:run-all-cells")
+        self.page.evaluate("() => look.firstControl()")
+        first = time.monotonic() - start
+        self.wait_idle(seconds)
+        return first, time.monotonic() - start
+
+    def settle(self):
+        """Bring every cell into view once, so that all of it is rendered."""
+        cells = self.page.locator(".jp-Cell")
+        for i in range(cells.count()):
+            cells.nth(i).scroll_into_view_if_needed()
+            self.page.wait_for_timeout(40)
+        self.page.wait_for_timeout(300)
+
+    def trouble(self):
+        """Return the text of every error or stderr output."""
+        return self.page.evaluate("() => look.trouble()")
+
+    def broken_widgets(self):
+        """Return the text of every output that says its widget failed."""
+        return self.page.evaluate("() => look.brokenWidgets()")
+
+    def focusable(self):
+        """Return what takes focus in outputs, with name and shortcut protection."""
+        return self.page.evaluate("() => look.focusable()")
+
+    def cells(self):
+        """Return the number of cells in the page."""
+        return self.page.locator(".jp-Notebook .jp-Cell").count()
+
+    def kernel_peak_bytes(self):
+        """Return the largest peak memory of the kernels that this server started."""
+        peaks = [0]
+        for child in psutil.Process(self._server).children(recursive=True):
+            try:
+                if "ipykernel" in " ".join(child.cmdline()):
+                    with open(f"/proc/{child.pid}/status") as status:
+                        peak = re.search(r"VmHWM:\s+(\d+) kB", status.read())
+                    peaks.append(int(peak.group(1)) * 1024)
+            except (psutil.Error, OSError):
+                continue
+        return max(peaks)
+
+    def close(self):
+        """Close the page and shut its kernel down."""
+        self.page.close()
+        sessions = f"{self.address}/api/sessions?token=test"
+        for session in json.load(urllib.request.urlopen(sessions)):
+            request = urllib.request.Request(
+                f"{self.address}/api/sessions/{session['id']}?token=test", method="DELETE"
+            )
+            urllib.request.urlopen(request).close()

@@ -1,0 +1,46 @@
+// What the browser tests ask of a page; loaded before the page's own scripts.
+window.look = {
+  controls: ".jp-OutputArea-output :is(input, button, select, textarea, canvas[tabindex], [role=slider], [tabindex='0'])",
+
+  /** Resolve when the first control stands in an output. */
+  firstControl() {
+    return new Promise((resolve) => {
+      const wait = () => (document.querySelector(this.controls) ? resolve(true) : requestAnimationFrame(wait));
+      wait();
+    });
+  },
+
+  /** List what takes focus in outputs: its accessible name, and whether JupyterLab lets its keys be. */
+  focusable() {
+    const name = (e) =>
+      e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.title || e.innerText ||
+      e.closest("label")?.innerText || e.labels?.[0]?.innerText || "";
+    return [...document.querySelectorAll(this.controls)]
+      .filter((e) => e.getClientRects().length && !e.disabled)
+      .filter((e) => !e.matches(".jp-OutputArea-output") && e.tabIndex >= 0)
+      .map((e) => ({
+        what: e.outerHTML.slice(0, 160),
+        name: name(e).trim(),
+        safe: e.dataset.lmSuppressShortcuts === "true",
+      }));
+  },
+
+  /** The text of every error or stderr output. */
+  trouble() {
+    const kinds = "[data-mime-type='application/vnd.jupyter.error'], [data-mime-type='application/vnd.jupyter.stderr']";
+    return [...document.querySelectorAll(kinds)].map((e) => e.innerText).filter(Boolean);
+  },
+
+  /** The text of every output that says its widget failed. */
+  brokenWidgets() {
+    const sayings = /Error displaying widget|Loading widget|model not found|Failed to load model/i;
+    return [...document.querySelectorAll(".jp-OutputArea-output")].map((e) => e.innerText).filter((t) => sayings.test(t));
+  },
+
+  /** Outputs that are wider than the page gives them. */
+  tooWide() {
+    return [...document.querySelectorAll(".jp-OutputArea-output")]
+      .filter((e) => e.scrollWidth > e.clientWidth + 2 && !e.querySelector("pre"))
+      .map((e) => `${e.innerText.slice(0, 60)} ${e.scrollWidth} > ${e.clientWidth}`);
+  },
+};
