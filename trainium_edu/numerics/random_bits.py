@@ -1,0 +1,125 @@
+"""Coin tosses that can be replayed: Philox4x32-10, a counter-based generator.
+
+A toss depends on three numbers alone, (seed, step, element): there is no hidden state, so the same
+seed gives the same bits in any chunking, order or number of threads.  The seed is the key; the
+counter holds the step and a block number.  One block of four 32-bit words serves eight elements
+with 16 bits each, or four elements with up to 31::
+
+    toss_bits <= 16     element i:  half-word i % 8 of block i // 8   (low half of word 0 first)
+    toss_bits >  16     element i:  word      i % 4 of block i // 4
+
+and of a half-word or word the *upper* ``toss_bits`` bits are used.
+
+The hardware draws its tosses otherwise (AWS documents a linear-feedback shift register before
+NeuronCore-v4), and how many bits it uses is not published; a counter-based generator is our choice
+because its tosses can be checked.
+"""
+
+import numpy as np
+
+from trainium_edu.numerics import _loops
+from trainium_edu.numerics.formats import _check_whole, _short
+from trainium_edu.numerics.launch import launch
+
+__all__ = ["MAX_TOSS_BITS", "philox4x32", "tosses"]
+
+MAX_TOSS_BITS = 31  #: a toss and the bits it is added to share one 32-bit lane
+_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
+
+
+def philox4x32(counter, key, *, rounds: int = 10):
+    """Encrypt counters: the generator itself, written for reading.
+
+    Parameters
+    ----------
+    counter : uint32[..., 4]
+    key : uint32[..., 2]
+    rounds : int, optional
+        10 is the standard number; fewer shows how the mixing grows.
+
+    Returns
+    -------
+    uint32[..., 4]
+
+    Examples
+    --------
+    >>> [hex(int(w)) for w in philox4x32([0, 0, 0, 0], [0, 0])]
+    ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
+
+    References
+    ----------
+    `salmon-2011` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    w0, w1, w2, w3 = np.moveaxis(np.asarray(counter, np.uint32), -1, 0)
+    k0, k1 = np.moveaxis(np.asarray(key, np.uint32), -1, 0)
+    low = np.uint64(0xFFFFFFFF)
+    with np.errstate(over="ignore"):
+        for _ in range(rounds):
+            p0 = _MULTIPLIERS[0] * w0.astype(np.uint64)
+            p1 = _MULTIPLIERS[1] * w2.astype(np.uint64)
+            w0, w1 = (p1 >> 32).astype(np.uint32) ^ w1 ^ k0, (p1 & low).astype(np.uint32)
+            w2, w3 = (p0 >> 32).astype(np.uint32) ^ w3 ^ k1, (p0 & low).astype(np.uint32)
+            k0, k1 = k0 + _WEYL[0], k1 + _WEYL[1]
+    return np.stack(np.broadcast_arrays(w0, w1, w2, w3), axis=-1)
+
+
+def tosses(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, toss_bits: int = 16):
+    """Return the tosses of elements ``offset`` to ``offset + n``.
+
+    Parameters
+    ----------
+    n : int
+    seed, step : int
+        From 0 to 2**64 - 1.
+    offset : int
+        Number of the first element.
+    toss_bits : int
+        1 to 31.
+
+    Returns
+    -------
+    uint16[n], or uint32[n] if ``toss_bits > 16``
+        Each below ``2**toss_bits``.
+
+    Examples
+    --------
+    >>> whole = tosses(10, seed=7)
+    >>> bool((tosses(4, seed=7, offset=6) == whole[6:]).all())
+    True
+    """
+    check_toss_bits(toss_bits)
+    words, skip = raw_tosses(
+        check_count(n, "n"), check_count(seed, "seed"), check_count(step, "step"),
+        check_count(offset, "offset"), toss_bits,
+    )  # fmt: skip
+    return words[skip : skip + n] >> words.dtype.type(words.itemsize * 8 - toss_bits)
+
+
+def raw_tosses(n, seed, step, offset, toss_bits):
+    """Return (half-words or words from the start of a block, how many of them to skip)."""
+    dtype, per_block = (np.uint16, 8) if toss_bits <= 16 else (np.uint32, 4)
+    first, skip = divmod(int(offset), per_block)
+    blocks = -(-(skip + n) // per_block)
+    out = np.empty(2 * blocks, np.uint64)
+    launch(_loops.philox_words, np.uint64(first), np.uint64(seed), np.uint64(step), out)
+    return out.view(dtype), skip
+
+
+def check_count(value, what: str) -> int:
+    """Return a seed, step or element number, or say why it is none."""
+    _check_whole(value, what)
+    if not 0 <= value < 2**64:
+        raise ValueError(f"{what} is {_short(value)}; it takes a whole number from 0 to 2**64 - 1")
+    return int(value)
+
+
+def check_toss_bits(toss_bits) -> int:
+    """Return the number of random bits, or say why it is none."""
+    _check_whole(toss_bits, "toss_bits")
+    if not 1 <= toss_bits <= MAX_TOSS_BITS:
+        raise ValueError(
+            f"toss_bits is {_short(toss_bits)}; a toss has 1 to {MAX_TOSS_BITS} bits (the dropped "
+            "bits and the toss are added in 32)"
+        )
+    return int(toss_bits)

@@ -1,0 +1,309 @@
+"""The public way to round: :func:`cast`, from FP32 to any format, bit for bit.
+
+This file checks, allocates and explains; the loops it calls are in ``_loops.py``, and
+``rounding_scalar.py`` shows the same steps for one number.
+
+=====================  ============================================================================
+question               answer
+=====================  ============================================================================
+subnormals             kept, never flushed to zero
+signed zero            the sign stays (dropped by formats without a sign, and by integers)
+NaN                    becomes the format's one quiet NaN; the sign stays, the payload does not.
+                       A format without NaN (all integers) raises, because any number would be a lie
+infinity               infinity; NaN in a format with NaN only; else the largest number
+too large              what infinity becomes, or the largest number with ``overflow="saturate"``;
+                       toward zero always stops at the largest number
+too large, integer     always the largest or smallest number
+negative, unsigned     zero
+float64 in             as if rounded once from all 53 bits (nearest, toward zero)
+=====================  ============================================================================
+"""
+
+import numpy as np
+
+from trainium_edu.numerics import _loops
+from trainium_edu.numerics.codes import from_bits
+from trainium_edu.numerics.formats import BF16, FP32, TF32, Format, _short, get_format
+from trainium_edu.numerics.launch import launch
+from trainium_edu.numerics.random_bits import check_count, check_toss_bits, raw_tosses
+from trainium_edu.numerics.rounding_scalar import overflow_codes
+from trainium_edu.numerics.widen import as_numbers, to_fp32, toward_zero_to_fp32
+
+__all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_to"]
+
+ROUNDINGS = ("nearest", "stochastic", "toward_zero")
+_CHUNK = 1 << 18  # numbers between two returns to Python: about a millisecond
+
+
+def cast(
+    x,
+    fmt,
+    rounding="nearest",
+    *,
+    seed=0,
+    step=0,
+    random_bits=None,
+    toss_bits=16,
+    offset=0,
+    overflow="infinity",
+):
+    """Round numbers to a narrower format.
+
+    Parameters
+    ----------
+    x : array of real numbers, any shape and memory layout
+        Computed with in FP32; float64 and large integers are rounded once, from all their bits.
+    fmt : Format or str
+        ``"bf16"``, ``"fp16"``, ``"tf32"``, ``"fp8_e4m3"``, ``"int8"``, ... or a configured one.
+    rounding : {"nearest", "stochastic", "toward_zero"}
+        Nearest with ties to even; up or down by a toss whose odds are the distances; or cut off.
+    seed, step, offset : int
+        With them the tosses are drawn by Philox4x32-10: element ``i`` (counted in C order) gets
+        the toss of (`seed`, `step`, ``offset + i``), however the array is cut into pieces.
+    random_bits : unsigned integer array of the shape of `x`, optional
+        The tosses themselves, each below ``2**toss_bits``.
+    toss_bits : int
+        Number of random bits in a toss, 1 to 31.  The mean of all tosses equals the number exactly
+        where they cover the dropped bits (16 for BF16), and is closer to zero by less than
+        ``2**-toss_bits`` of a spacing where they do not.
+    overflow : {"infinity", "saturate"}
+        What becomes of numbers beyond the largest, and of infinities; see the table above.
+
+    Returns
+    -------
+    numpy.ndarray
+        Same shape, C order, dtype ``fmt.dtype``: ml_dtypes' or NumPy's narrow dtype; float32 with
+        rounded values for TF32 and configured formats (:func:`cast_to_bits` gives their codes).
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no number, no format, no rounding, no seed; NaN into a format without NaN;
+        `random_bits` of another shape or range.
+    MemoryError
+        If the result would not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.float32([1.0, 1.00390625, 1.005])
+    >>> cast(x, "bf16").astype(float).tolist()
+    [1.0, 1.0, 1.0078125]
+    >>> up = cast(np.full(10_000, 1.005, np.float32), "bf16", "stochastic", seed=1)
+    >>> round(float(up.astype(float).mean()), 3)
+    1.005
+
+    Notes
+    -----
+    Stochastic rounding adds the toss to the dropped bits and keeps the carry:
+    ``up  <=>  floor(dropped * 2**toss_bits) + toss >= 2**toss_bits``, with ``dropped`` the part
+    below the last place kept, as a fraction of it.
+
+    References
+    ----------
+    `aws-rounding-modes`, `gupta-2015` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    fmt = get_format(fmt)
+    codes, shape = _codes(
+        x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, as_words=True
+    )
+    if fmt.is_stored_narrow:
+        return codes.view(fmt.dtype).reshape(shape)
+    if fmt is TF32:
+        return codes.view(np.float32).reshape(shape)
+    return from_bits(codes, fmt).astype(np.float32, copy=False).reshape(shape)
+
+
+def cast_to_bits(
+    x,
+    fmt,
+    rounding="nearest",
+    *,
+    seed=0,
+    step=0,
+    random_bits=None,
+    toss_bits=16,
+    offset=0,
+    overflow="infinity",
+):
+    """Round numbers as :func:`cast` does, and return their codes.
+
+    Returns
+    -------
+    unsigned integer array, ``fmt.bits_dtype``
+        The ``fmt.bits`` bits of each number, read as an unsigned number.
+
+    Examples
+    --------
+    >>> [hex(int(c)) for c in cast_to_bits([1.0, -2.0], "tf32")]
+    ['0x1fc00', '0x60000']
+    """
+    fmt = get_format(fmt)
+    codes, shape = _codes(
+        x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, as_words=False
+    )
+    return codes.reshape(shape)
+
+
+def round_to(x, fmt, rounding="nearest", **options):
+    """Round numbers as :func:`cast` does, and return them as float32.
+
+    For arithmetic that goes on in FP32, and for plots.
+
+    Parameters
+    ----------
+    x, fmt, rounding, **options
+        As in :func:`cast`.
+
+    Returns
+    -------
+    float32 array
+
+    Examples
+    --------
+    >>> round_to(3.14159, "fp8_e4m3").item()
+    3.25
+    """
+    return cast(x, fmt, rounding, **options).astype(np.float32, copy=False)
+
+
+def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, *, as_words):
+    """Check everything, then return (flat codes, shape); TF32 `as_words` keeps its float32 place."""
+    if not isinstance(rounding, str) or rounding not in ROUNDINGS:
+        raise ValueError(f"rounding is {_short(rounding)}; it is one of {', '.join(ROUNDINGS)}")
+    if not isinstance(overflow, str) or overflow not in ("infinity", "saturate"):
+        raise ValueError(f"overflow is {_short(overflow)}; it is 'infinity' or 'saturate'")
+    seed, step = check_count(seed, "seed"), check_count(step, "step")
+    offset, toss_bits = check_count(offset, "offset"), check_toss_bits(toss_bits)
+    x = as_numbers(x)
+    if offset + x.size > 2**64:
+        raise ValueError(f"offset {offset} and {x.size} elements pass 2**64, where counting ends")
+    given = None
+    if random_bits is not None:
+        if rounding != "stochastic":
+            raise ValueError(f"random_bits are tossed in stochastic rounding only, not {rounding}")
+        given = _check_random_bits(random_bits, x.shape, toss_bits)
+    _check_memory(x, fmt)
+    if fmt.is_integer and x.dtype.kind in "iu":
+        return np.clip(x, int(fmt.min), int(fmt.max)).astype(fmt.dtype, order="C").view(
+            fmt.bits_dtype
+        ).reshape(-1), x.shape
+    if fmt is FP32:
+        return _to_fp32(x, rounding, overflow).view(np.uint32).reshape(-1), x.shape
+    values = to_fp32(x)
+    if not fmt.has_nan:
+        missing = int(np.isnan(values).sum())
+        if missing:
+            raise ValueError(
+                f"{missing} of {values.size} numbers are NaN, and {fmt.name} has no code for NaN; "
+                "replace them first, for example with np.nan_to_num"
+            )
+    if not fmt.sign_bits and not fmt.is_integer:
+        values = np.where(values < 0, np.float32(0), values)
+    words = values.view(np.uint32).reshape(-1)
+    out = np.empty(words.size, np.uint32 if as_words and fmt is TF32 else fmt.bits_dtype)
+    for start in range(0, words.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        toss, drop = None, 0
+        if rounding == "stochastic":
+            if given is not None:
+                toss = given[part]
+            else:
+                n = min(_CHUNK, words.size - start)
+                toss, skip = raw_tosses(n, seed, step, offset + start, toss_bits)
+                toss = toss[skip : skip + n]
+                drop = toss.itemsize * 8 - toss_bits
+        _round(words[part], fmt, rounding, toss, drop, toss_bits, overflow, out[part])
+    if fmt is TF32 and as_words:
+        out <<= 13
+    return out, x.shape
+
+
+def _round(words, fmt: Format, rounding, toss, toss_drop, toss_bits, overflow, out):
+    """Choose the loop for this format and rounding, and run it."""
+    if toss is None:
+        toss = np.empty(0, np.uint16)
+    if fmt.is_integer:
+        mode = {"nearest": 0, "toward_zero": 1, "stochastic": 2}[rounding]
+        launch(_loops.round_to_integer, words, mode, toss, toss_drop, toss_bits,
+               int(fmt.min), int(fmt.max), out.view(fmt.dtype))  # fmt: skip
+        return
+    drop = 23 - fmt.mantissa_bits
+    if fmt in (BF16, TF32) and overflow == "infinity" and rounding != "toward_zero":
+        if rounding == "nearest":
+            launch(_loops.nearest_upper, words, drop, out)
+        else:
+            left, right = max(drop - toss_bits, 0), max(toss_bits - drop, 0)
+            launch(_loops.stochastic_upper, words, toss, left, right + toss_drop, drop, out)
+        return
+    layout = _layout(fmt, rounding, overflow)
+    match rounding:
+        case "nearest":
+            launch(_loops.nearest_any, words, layout, out)
+        case "toward_zero":
+            launch(_loops.toward_zero_any, words, layout, out)
+        case "stochastic":
+            launch(_loops.stochastic_any, words, toss, toss_drop, toss_bits, layout, out)
+
+
+def _layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
+    """Return a format as the nine numbers that the loops read."""
+    beyond, infinity = overflow_codes(fmt, rounding, overflow)
+    return np.array(
+        [
+            23 - fmt.mantissa_bits,
+            fmt.min_exponent + 127,
+            (127 - fmt.bias) << fmt.mantissa_bits,
+            fmt.max_code,
+            beyond,
+            infinity,
+            fmt.nan_code,
+            32 - fmt.bits,
+            fmt.sign_mask,
+        ],
+        np.uint32,
+    )
+
+
+def _to_fp32(x, rounding, overflow):
+    """Arrive in FP32 itself: to nearest or toward zero (tosses are for narrower formats)."""
+    if rounding == "toward_zero":
+        values = toward_zero_to_fp32(x)
+    else:
+        with np.errstate(over="ignore"):
+            values = x.astype(np.float32, order="C")
+    if overflow == "saturate":
+        np.clip(values, FP32.min, FP32.max, out=values)
+    return values
+
+
+def _check_random_bits(random_bits, shape, toss_bits):
+    """Return given tosses as a flat unsigned array, or say what is wrong with them."""
+    bits = np.asarray(random_bits)
+    if bits.dtype.kind not in "iu":
+        raise TypeError(f"random_bits have dtype {bits.dtype}; tosses are unsigned integers")
+    if bits.shape != shape:
+        raise ValueError(f"random_bits have shape {bits.shape} and x has {shape}; one toss each")
+    if bits.size and (int(bits.min()) < 0 or int(bits.max()) >= 2**toss_bits):
+        wrong = int(bits.min()) if bits.min() < 0 else int(bits.max())
+        raise ValueError(
+            f"random_bits hold {wrong}; with toss_bits={toss_bits} a toss is from 0 to "
+            f"{2**toss_bits - 1}"
+        )
+    return np.ascontiguousarray(bits, np.uint32).reshape(-1)
+
+
+def _check_memory(x, fmt):
+    """Refuse a result that this machine's free memory cannot hold."""
+    plain = x.dtype == np.float32 and x.flags.c_contiguous
+    needed_bytes = x.size * (fmt.dtype.itemsize + (0 if plain else 4))
+    if needed_bytes < 2**28:
+        return
+    import psutil
+
+    free_bytes = psutil.virtual_memory().available
+    if needed_bytes > free_bytes:
+        raise MemoryError(
+            f"casting {x.size} numbers to {fmt.name} takes {needed_bytes / 2**30:.1f} GiB and "
+            f"{free_bytes / 2**30:.1f} GiB are free; cast it in pieces, with offset= for the tosses"
+        )
