@@ -17,6 +17,40 @@ class Kind(StrEnum):
     ASSUMED = "assumed"  #: our own choice, or memory; the note says why
 
 
+_SHORT = {"FLOP/s": "FLOP/s", "operations/s": "OP/s", "Hz": "Hz", "bits/s": "bit/s",
+          "bytes": "B", "bytes/s": "B/s"}  # fmt: skip
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_range(value):
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
+
+
+def _written(value, unit) -> str:
+    """Write one value with its unit, scaled where a prefix helps."""
+    head, _, tail = unit.partition(" ")
+    if not _is_number(value):
+        return f"{value} {unit}".strip()
+    if head not in _SHORT:
+        text = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.6g}"
+        return f"{text} {unit}".strip()
+    decimal = _scaled(value, 1000, "kMGTPE")
+    binary = _scaled(value, 1024, ("Ki", "Mi", "Gi", "Ti")) if head.startswith("bytes") else decimal
+    number, prefix = binary if float(f"{binary[0]:.4g}") == binary[0] else decimal
+    return f"{number:.4g} {prefix}{_SHORT[head]} {tail}".strip()
+
+
+def _scaled(value, step, prefixes):
+    """Return (number, prefix) with the largest prefix that leaves at least 1."""
+    power = 0
+    while abs(value) >= step and power < len(prefixes):
+        value, power = value / step, power + 1
+    return value, prefixes[power - 1] if power else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One sourced value.
@@ -52,8 +86,13 @@ class Fact:
         return self.value
 
     def __str__(self):
-        unit = f" {self.unit}" if self.unit else ""
-        return f"{self.value}{unit} ({self.kind}: {self.source}, {self.locator}, {self.as_of})"
+        return f"{self.pretty} ({self.kind}: {self.source}, {self.locator}, {self.as_of})"
+
+    @property
+    def pretty(self) -> str:
+        """The value with a unit that people read: "91.75 TFLOP/s", "192 KiB per partition"."""
+        values = self.value if _is_range(self.value) else (self.value,)
+        return " to ".join(_written(v, self.unit) for v in values)
 
     def recompute(self):
         """Return a derived fact's value computed anew from its inputs (other kinds: the value)."""

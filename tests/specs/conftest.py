@@ -1,0 +1,30 @@
+"""Collect every fact of the package once."""
+
+import pytest
+
+from trainium_edu import specs
+from trainium_edu.specs.instances import A100, TRN2_FABRIC, V100
+
+
+def all_facts():
+    """Return {dotted name: fact} for everything that ``specs`` holds, inputs of facts included."""
+    records = {
+        "TRN1": specs.TRN1, "INF2": specs.INF2, "A100": A100, "V100": V100, "TRN2": TRN2_FABRIC,
+        "ULTRACLUSTER": specs.ULTRACLUSTER, "FABRIC": specs.FABRIC, "CLAIMS": specs.CLAIMS,
+        "SOFTWARE": specs.SOFTWARE, **specs.INSTANCES,
+        **{f"price of {name}": record for name, record in specs.PRICES.items()},
+    }  # fmt: skip
+    named = {f"{n}.{path}": fact for n, record in records.items() for path, fact in record.walk()}
+    named |= {f"nccom {i}": table.rows for i, table in enumerate(specs.NCCOM_TABLES)}
+    queue = list(named.items())
+    while queue:
+        name, fact = queue.pop()
+        for i, given in enumerate(fact.inputs):
+            named[f"{name} <- {i}"] = given
+            queue.append((f"{name} <- {i}", given))
+    return named
+
+
+@pytest.fixture(scope="session")
+def facts():
+    return all_facts()

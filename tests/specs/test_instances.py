@@ -1,0 +1,110 @@
+"""Instances, prices and claims.  Judge: AWS's own totals, and arithmetic done by hand."""
+
+import pytest
+
+from trainium_edu.specs import CLAIMS, FABRIC, INSTANCES, NCCOM_TABLES, PRICES, TRN1, ULTRACLUSTER
+
+
+@pytest.mark.parametrize("name", [n for n in INSTANCES if n[:3] in ("trn", "inf")])
+def test_printed_totals_are_the_chips_times_one_chip(name):
+    instance, chips = INSTANCES[name], INSTANCES[name].chips.value
+    assert instance.peak_flops.value == chips * TRN1.peak_flops.value
+    assert instance.peak_flops_fp32.value == chips * TRN1.peak_flops_fp32.value
+    assert instance.memory_bytes.value == chips * TRN1.hbm_bytes.value
+    assert instance.memory_bytes_per_s.value == chips * TRN1.hbm_bytes_per_s_in_gib.value
+    assert instance.cores.value == 2 * chips
+
+
+def test_instances_asked_for_are_there():
+    assert list(INSTANCES) == [
+        "trn1.2xlarge", "trn1.32xlarge", "trn1n.32xlarge", "inf2.xlarge", "inf2.8xlarge",
+        "inf2.24xlarge", "inf2.48xlarge", "p4d.24xlarge", "p3dn.24xlarge",
+    ]  # fmt: skip
+    assert set(PRICES) == set(INSTANCES)
+
+
+@pytest.mark.parametrize(
+    ("instance", "fact", "value"),
+    [
+        ("trn1.32xlarge", "peak_flops_from_array", 2_936_012_800_000_000),
+        ("trn1.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
+        ("trn1n.32xlarge", "efa_bits_per_s_per_device", 100_000_000_000),
+        ("p4d.24xlarge", "peak_flops", 2_496_000_000_000_000),
+        ("p4d.24xlarge", "peak_flops_tf32", 1_248_000_000_000_000),
+        ("p4d.24xlarge", "peak_flops_fp32", 156_000_000_000_000),
+        ("p4d.24xlarge", "memory_bytes", 320_000_000_000),
+        ("p3dn.24xlarge", "peak_flops", 1_000_000_000_000_000),
+        ("p3dn.24xlarge", "memory_bytes", 256_000_000_000),
+    ],
+)
+def test_derived_instance_facts(instance, fact, value):
+    assert getattr(INSTANCES[instance], fact).value == value
+
+
+@pytest.mark.parametrize(
+    ("claim", "value"),
+    [
+        ("bf16_over_p4d_with_210", 1.35), ("tf32_over_p4d_with_210", 2.69),
+        ("fp32_over_p4d_with_210", 5.38), ("bf16_over_p4d_with_190", 1.22),
+        ("tf32_over_p4d_with_190", 2.44), ("fp32_over_p4d_with_190", 4.87),
+        ("bf16_over_p4d_with_184", 1.18), ("tf32_over_p4d_with_184", 2.36),
+        ("fp32_over_p4d_with_184", 4.72), ("network_over_p4d_trn1", 2),
+        ("network_over_p4d_trn1n", 4), ("p4d_memory_over_p3dn_derived", 1.25),
+        ("p4d_compute_over_p3dn_derived", 2.5), ("gpt3_over_bert_derived", 514.71),
+        ("gpt3_years_on_p4d", 3.99), ("gpt3_days_on_32", 133.5), ("gpt3_days_on_130", 32.86),
+        ("gpt3_instances_for_14_days", 305.14), ("sagemaker_cost_trn1_derived", 41.43),
+        ("sagemaker_cost_p4d_derived", 68.61), ("sagemaker_rate_ratio", 1.2206),
+        ("sagemaker_time_ratio", 1.0862), ("sagemaker_cheaper_by", 0.395),
+        ("inf2_price_ratio", 1.772),
+    ],
+)  # fmt: skip
+def test_claims_recompute(claim, value):
+    assert getattr(CLAIMS, claim).value == pytest.approx(value, rel=0.003)
+
+
+def test_sagemaker_costs_fifteen_percent_more():
+    for name in ("trn1.32xlarge", "p4d.24xlarge"):
+        price = PRICES[name]
+        assert price.sagemaker_usd_per_hour_derived.value == pytest.approx(
+            price.sagemaker_usd_per_hour.value, abs=0.002
+        )
+
+
+def test_ultracluster_exaflops():
+    assert ULTRACLUSTER.peak_flops_launch.value == 6.3e18
+    assert ULTRACLUSTER.peak_flops_30k.value == 5.7e18
+    assert ULTRACLUSTER.instances.value == 6250
+
+
+def test_link_rates_follow_from_the_published_totals():
+    assert FABRIC.link_bytes_per_s_trn1.value == FABRIC.link_bytes_per_s.value == 96 * 2**30
+    assert FABRIC.link_bytes_per_s_trn1n.value == 192 * 2**30
+    assert FABRIC.link_one_way_if_label_is_sum.value == 48 * 2**30
+    ring = INSTANCES["inf2.48xlarge"].neuronlink_bytes_per_s_per_chip.value
+    assert ring == 2 * FABRIC.link_bytes_per_s.value
+
+
+def test_neighbours_are_mutual_and_match_the_printed_ends():
+    for fact, degree in ((FABRIC.neighbours_trn1, 4), (FABRIC.neighbours_inf2, 2)):
+        neighbours = fact.value
+        for chip, others in enumerate(neighbours):
+            assert len(set(others) - {chip}) == degree
+            assert all(chip in neighbours[other] for other in others)
+    assert FABRIC.neighbours_trn1.value[0] == (12, 3, 4, 1)
+    assert FABRIC.neighbours_trn1.value[15] == (11, 14, 3, 12)
+    assert FABRIC.neighbours_inf2.value[0] == (11, 1)
+
+
+def test_nccom_tables_keep_bytes_and_times():
+    tables = {(t.operation, t.ranks, t.dtype, t.edition): t.rows.value for t in NCCOM_TABLES}
+    assert len(tables) == len(NCCOM_TABLES) == 12
+    assert tables["all_reduce", 2, "fp32", ""][0] == (1024, 58.0, "")
+    assert tables["all_reduce", 2, "fp32", ""][-1] == (2**30, 18930.0, "")
+    assert len(tables["all_reduce", 64, "fp32", ""]) == 28
+    assert tables["all_reduce", 16, "fp32", "newer"][-1] == (2**29, 9689.51, "kangaring")
+
+
+def test_the_unit_trap_of_nccom_tables():
+    """512 MiB in 9689.51 us prints 55.41: decimal; 1 GiB in 18930 us prints 52.83: binary."""
+    assert pytest.approx(55.41, abs=0.005) == 2**29 / 9689.51e-6 / 1e9
+    assert pytest.approx(52.83, abs=0.005) == 2**30 / 18930e-6 / 2**30

@@ -1,0 +1,29 @@
+"""What the hardware is, and who says so: every number with its source, date and kind.
+
+``TRN1`` and ``INF2`` are the chips that checks and timing take (``spec=TRN1``): nested records of
+facts, ``TRN1.tensor_engine.clock_hz.value``.  ``INSTANCES``, ``PRICES``, ``ULTRACLUSTER``,
+``FABRIC``, ``NCCOM_TABLES`` and ``CLAIMS`` hold what stands around the chip, ``SOURCES`` the
+documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` the words.
+
+Left out: chips other than these (a Trn2 line stands beside the fabric for comparison), anything
+that AWS does not publish.  Sources: ``sources.py``; read ``fact.py`` first, then ``neuroncore.py``.
+Every lesson uses this floor; ``00_start_here`` shows it from cluster to multiply-accumulate.
+"""
+
+from trainium_edu.specs.claims import CLAIMS
+from trainium_edu.specs.conflicts import Conflict, Conflicts, conflicts
+from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.fabric import FABRIC, NCCOM_TABLES, NccomTable
+from trainium_edu.specs.fact import Fact, Kind, derive
+from trainium_edu.specs.instances import CHIPS, INF2, INSTANCES, TRN1, ULTRACLUSTER
+from trainium_edu.specs.neuroncore import NEURONCORE_V2
+from trainium_edu.specs.prices import PRICES
+from trainium_edu.specs.record import Record
+from trainium_edu.specs.software import SOFTWARE
+from trainium_edu.specs.sources import SOURCES, Source
+
+__all__ = [
+    "CHIPS", "CLAIMS", "FABRIC", "INF2", "INSTANCES", "NCCOM_TABLES", "NEURONCORE_V2", "PRICES",
+    "SOFTWARE", "SOURCES", "TRN1", "ULTRACLUSTER", "Conflict", "Conflicts", "Fact", "Kind",
+    "NccomTable", "NkiValidationError", "Record", "Source", "conflicts", "derive",
+]  # fmt: skip

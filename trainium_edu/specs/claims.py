@@ -1,0 +1,121 @@
+"""What was claimed for Trainium, beside the arithmetic that a reader can redo."""
+
+from trainium_edu.specs.fact import derive
+from trainium_edu.specs.instances import INSTANCES, TRN1
+from trainium_edu.specs.prices import PRICES
+from trainium_edu.specs.record import Record
+from trainium_edu.specs.sources import SOURCES
+
+__all__ = ["CLAIMS"]
+
+_news = SOURCES["aws-news-trn1-launch"].says
+_press = SOURCES["nextplatform-reinvent-2021"].says
+_blog = SOURCES["aws-ml-blog-sagemaker"].says
+_P4D_PARAGRAPH = "comparison with P4d, second paragraph"
+_RESULTS, _KEYNOTE = "table of results", "report of the keynote"
+_p4d, _p3dn, _trn1 = (INSTANCES[n] for n in ("p4d.24xlarge", "p3dn.24xlarge", "trn1.32xlarge"))
+_trn1n = INSTANCES["trn1n.32xlarge"]
+
+
+def _ratio(a, b, locator):
+    return derive("", lambda x, y: x / y, a, b, locator=locator)
+
+
+def _scaled(fact, factor, unit, locator):
+    return derive(unit, lambda x: x * factor, fact, locator=locator)
+
+
+_seconds = {
+    "trn1": _blog(6033, "s", f"{_RESULTS}, billable seconds, ml.trn1.32xlarge"),
+    "p4d": _blog(6553, "s", f"{_RESULTS}, billable seconds, ml.p4d.24xlarge"),
+}
+_rate = {
+    "trn1": _blog(6.64, "iterations/s", f"{_RESULTS}, ml.trn1.32xlarge"),
+    "p4d": _blog(5.44, "iterations/s", f"{_RESULTS}, ml.p4d.24xlarge"),
+}
+_gpt3_rate = SOURCES["aws-trn1-benchmarks"].says(
+    12.7, "sequences/s", "GPT3-175B pre-training, 32 nodes", note="sequences of 2 048 tokens"
+)
+_gpt3_tokens = SOURCES["gpt3-paper"].says(300e9, "tokens", "training")
+_gpt3_flops = SOURCES["gpt3-paper"].says(3.14e23, "FLOP", "table of total compute")
+_gpt3_parameters = SOURCES["gpt3-paper"].says(175e9, "parameters", "abstract")
+_bert_parameters = SOURCES["bert-paper"].says(340e6, "parameters", "BERT-large")
+_fp32_of_array = derive("FLOP/s", lambda n: 2 * 16 * n, TRN1.tensor_engine.peak_flops_fp32,
+                        locator="16 chips * 2 NeuronCores * 23 TFLOPS")  # fmt: skip
+_bf16_of_array = derive("FLOP/s", lambda n: 2 * 16 * n, TRN1.tensor_engine.peak_flops,
+                        locator="16 chips * 2 NeuronCores * 92 TFLOPS")  # fmt: skip
+
+
+def _cost(name, instance):
+    return derive("USD", lambda usd, s: usd * s / 3600, PRICES[instance].sagemaker_usd_per_hour,
+                  _seconds[name], locator="price per hour * billable seconds / 3600")  # fmt: skip
+
+
+CLAIMS = Record(
+    "published claims and their arithmetic",
+    bf16_over_p4d=_news(1.4, "", _P4D_PARAGRAPH),
+    tf32_over_p4d=_news(2.5, "", _P4D_PARAGRAPH),
+    fp32_over_p4d=_news(5, "", _P4D_PARAGRAPH),
+    **{
+        f"{kind}_over_p4d_with_{peak}": _ratio(ours, theirs, f"trn1.32xlarge / p4d, {where}")
+        for kind, theirs in (("bf16", _p4d.peak_flops), ("tf32", _p4d.peak_flops_tf32))
+        for peak, ours, where in (
+            ("210", _trn1.peak_flops_launch, "210 TFLOPS per chip"),
+            ("190", _trn1.peak_flops, "190 TFLOPS per chip"),
+            ("184", _bf16_of_array, "2 x 92 TFLOPS per chip"),
+        )
+    },
+    fp32_over_p4d_with_210=_ratio(_trn1.peak_flops_fp32_launch, _p4d.peak_flops_fp32,
+                                  "trn1.32xlarge / p4d, 52.5 TFLOPS per chip"),
+    fp32_over_p4d_with_190=_ratio(_trn1.peak_flops_fp32, _p4d.peak_flops_fp32,
+                                  "trn1.32xlarge / p4d, 47.5 TFLOPS per chip"),
+    fp32_over_p4d_with_184=_ratio(_fp32_of_array, _p4d.peak_flops_fp32,
+                                  "trn1.32xlarge / p4d, 2 x 23 TFLOPS per chip"),
+    network_over_p4d=_news(4, "", _P4D_PARAGRAPH),
+    network_over_p4d_up_to=_news(2, "", "New Trn1 Instance Highlights", note='"up to 2x"'),
+    network_over_p4d_trn1=_ratio(_trn1.network_bits_per_s, _p4d.network_bits_per_s, "800 / 400"),
+    network_over_p4d_trn1n=_ratio(_trn1n.network_bits_per_s, _p4d.network_bits_per_s,
+                                  "1600 / 400"),
+    memory_over_p4d=_press(1.6, "", _KEYNOTE, note='"60 % more memory"; 512/320 in one unit'),
+    p4d_memory_over_p3dn=_press(1.25, "", _KEYNOTE),
+    p4d_memory_over_p3dn_derived=_ratio(_p4d.memory_bytes, _p3dn.memory_bytes, "320 GB / 256 GB"),
+    p4d_compute_over_p3dn=_press(4, "", _KEYNOTE, note="the network is 4 times, not dense FLOPS"),
+    p4d_compute_over_p3dn_derived=_ratio(_p4d.peak_flops, _p3dn.peak_flops, "2496 / 1000 TFLOPS"),
+    stochastic_rounding_faster_by=_news(0.30, "", "stochastic rounding paragraph",
+                                        note='"up to"; no published table tests it'),
+    cheaper_by=_news(0.50, "", _P4D_PARAGRAPH, note='"up to"; no published table shows it'),
+    gpt3_over_bert=_press(500, "", _KEYNOTE),
+    gpt3_over_bert_derived=_ratio(_gpt3_parameters, _bert_parameters, "175e9 / 340e6"),
+    gpt3_years_on_p4d=derive("years", lambda f, s: f / s / (365.25 * 86400), _gpt3_flops,
+                             _p4d.peak_flops, locator="3.14e23 / peak, at 100 % utilisation",
+                             note='the report says "decades", which needs 20 % or less'),
+    two_week_instances=_press((("p3dn", 600), ("p4d", 200), ("trn1", 130)), "instances", _KEYNOTE,
+                              note="GPT-3 in under two weeks"),
+    communication_share=_press((("p3dn", 0.50), ("p4d", 0.14), ("trn1", 0.07)), "of the time",
+                               _KEYNOTE),
+    gpt3_sequences_per_s=_gpt3_rate,
+    gpt3_days_on_32=derive("days", lambda t, r: t / (r * 2048) / 86400, _gpt3_tokens, _gpt3_rate,
+                           locator="300e9 tokens / (12.7 * 2 048 tokens/s)"),
+    gpt3_days_on_130=derive("days", lambda t, r: t / (r * 2048) / 86400 * 32 / 130, _gpt3_tokens,
+                            _gpt3_rate, locator="the same on 130 instances, scaled linearly"),
+    gpt3_instances_for_14_days=derive(
+        "instances", lambda t, r: t / (r * 2048) / 86400 * 32 / 14, _gpt3_tokens, _gpt3_rate,
+        locator="the same in 14 days, scaled linearly"),
+    sagemaker_seconds_trn1=_seconds["trn1"],
+    sagemaker_seconds_p4d=_seconds["p4d"],
+    sagemaker_rate_trn1=_rate["trn1"],
+    sagemaker_rate_p4d=_rate["p4d"],
+    sagemaker_cost_trn1=_blog(41.47, "USD", _RESULTS),
+    sagemaker_cost_trn1_derived=_cost("trn1", "trn1.32xlarge"),
+    sagemaker_cost_p4d=_blog(68.6, "USD", _RESULTS),
+    sagemaker_cost_p4d_derived=_cost("p4d", "p4d.24xlarge"),
+    sagemaker_faster_by=_blog(0.22, "", "summary of results", note='"faster time to train"'),
+    sagemaker_rate_ratio=_ratio(_rate["trn1"], _rate["p4d"], "6.64 / 5.44"),
+    sagemaker_time_ratio=_ratio(_seconds["p4d"], _seconds["trn1"], "6553 / 6033"),
+    sagemaker_cheaper_by=derive("", lambda a, b: 1 - a / b, _blog(41.47, "USD", _RESULTS),
+                                _blog(68.6, "USD", _RESULTS), locator="1 - 41.47 / 68.6"),
+    inf2_better_by=SOURCES["inferentia2-training-post"].says(
+        0.39, "", "price-performance, two cores", note="inf2.xlarge over trn1.2xlarge"),
+    inf2_price_ratio=_ratio(PRICES["trn1.2xlarge"].on_demand_usd_per_hour_exact,
+                            PRICES["inf2.xlarge"].on_demand_usd_per_hour, "1.34375 / 0.7582"),
+)  # fmt: skip

@@ -1,0 +1,366 @@
+"""NeuronCore-v2, the core of Trainium and Inferentia2: engines, memories, limits, costs, formats.
+
+``cycles`` always belong to the engine that runs the instruction.  Formulas are Python expressions
+in the names that their note explains, so that a test can evaluate what a document printed.
+"""
+
+from trainium_edu.specs.fact import Kind, derive
+from trainium_edu.specs.record import Record
+from trainium_edu.specs.sources import SOURCES
+
+__all__ = ["CYCLES", "FORMATS", "NEURONCORE_V2"]
+
+_arch = SOURCES["nki-trn1-arch"].says
+_nc2 = SOURCES["aws-neuroncore-v2"].says
+_old = SOURCES["nki-isa-2.26"].says
+_perf = SOURCES["nki-perf-guide"].says
+_dma = SOURCES["nki-dma-guide"].says
+_traces = SOURCES["course-traces"].says
+_own = SOURCES["emulator"].says
+
+_TABLE = "NeuronCore-v2 Compute Engines, table of widths and frequencies"
+_ENGINES = "NeuronCore-v2 Compute Engines"
+_TILE = "Tensor Engine, Tile Size"
+_COST = "Tensor Engine, Performance Consideration, Cost Model"
+_ACCESS = "Data Movement, Accessing SBUF/PSUM tensors"
+_PSUM = "Near-memory accumulation in PSUM"
+
+_rows = _arch(128, "processing elements", "Tensor Engine")
+_columns = _arch(128, "processing elements", "Tensor Engine")
+_tensor_clock = _arch(
+    2.8e9, "Hz", _TABLE,
+    note="one moving column per cycle; 1.4 GHz, named in some places, would give 45.9 TFLOPS and is"
+    " refuted by published matmul times",
+)  # fmt: skip
+_peak = derive(
+    "FLOP/s", lambda r, c, hz: r * c * 2 * hz, _rows, _columns, _tensor_clock,
+    locator="rows * columns * 2 (multiply and add) * clock",
+)  # fmt: skip
+_mm_free = _arch(512, "elements", _TILE, note="what one PSUM bank holds in FP32")
+_min_mm = _arch(64, "Tensor Engine cycles", _COST)
+
+TENSOR_ENGINE = Record(
+    "Tensor Engine",
+    rows=_rows,
+    columns=_columns,
+    clock_hz=_tensor_clock,
+    input_width=_arch(256, "elements per cycle", _TABLE, note="2 x 128"),
+    output_width=_arch(128, "elements per cycle", _TABLE),
+    peak_flops=_arch(92e12, "FLOP/s", "Tensor Engine, Data Types",
+                     note="BF16, FP16, TF32, cFP8 inputs"),
+    peak_flops_fp32=_arch(23e12, "FLOP/s", "Tensor Engine, Data Types"),
+    peak_flops_from_array=_peak,
+    peak_flops_over=_nc2(90e12, "FLOP/s", "TensorEngine paragraph", note='"over 90 TFLOPS"'),
+    accumulates_in=_arch("fp32", "", "Tensor Engine, Data Types", note="output always FP32"),
+    stationary_free_max=_arch(128, "elements", _TILE),
+    contraction_max=_arch(128, "partitions", _TILE),
+    moving_free_max=_mm_free,
+    initiation_cycles=_arch("max(moving_free, 64)", "Tensor Engine cycles", _COST),
+    min_initiation_cycles=_min_mm,
+    fp32_factor=_arch(4, "", _COST, note="an FP32 matmul costs 4 times a BF16 one"),
+    load_stationary_speedup=_arch(
+        4, "", "Tensor Engine, Performance Consideration, Fast LoadStationary",
+        note='"up to"; against a MultiplyMoving of the same free size'),
+    load_stationary_in_background=_arch(
+        True, "", "Tensor Engine, Performance Consideration, Background LoadStationary"),
+    load_stationary_128_cycles=_perf(32, "Tensor Engine cycles", "LoadStationary of 128 columns"),
+    multiply_moving_512_ns=derive(
+        "ns", lambda n, hz: n / hz * 1e9, _mm_free, _tensor_clock,
+        locator="512 columns / clock, the initiation interval of the largest MultiplyMoving"),
+    ridge_flop_per_byte=SOURCES["nki-matmul-tutorial"].says(
+        222, "FLOP/byte", "roofline figure", note="BF16 matmul, against HBM"),
+)  # fmt: skip
+
+
+def _lanes(name, clock_hz, **more):
+    return Record(
+        name,
+        lanes=_arch(128, "lanes", _TABLE),
+        clock_hz=_arch(clock_hz, "Hz", _TABLE),
+        **more,
+    )
+
+
+VECTOR_ENGINE = _lanes(
+    "Vector Engine", 1.12e9,
+    peak_flops_fp32=_nc2(2.3e12, "FLOP/s", "VectorEngine paragraph"),
+    arithmetic_in=_arch("fp32", "", "Vector Engine, Data Types", note="casts in and out are free"),
+    transpose_block=_arch(32, "partitions", "Vector Engine, Cross-partition Data Movement"),
+    shuffle_group=_arch(32, "partitions", "Vector Engine, Cross-partition Data Movement"),
+    one_input_cycles=_arch("N", "Vector Engine cycles", "Vector Engine, Cost Model",
+                           note="N free elements per partition, N > 128"),
+    two_input_cycles=_arch("2*N", "Vector Engine cycles", "Vector Engine, Cost Model",
+                           note="N > 128"),
+    bn_stats_free_max=_arch(512, "elements", "Vector Engine, Layout & Tile Size"),
+    random_generator=SOURCES["nki-trn3-arch"].says(
+        "LFSR", "", "XORWOW-based PRNG", note="before NeuronCore-v4, which has XORWOW"),
+)  # fmt: skip
+SCALAR_ENGINE = _lanes(
+    "Scalar Engine", 1.4e9,
+    peak_flops_fp32=_nc2(2.9e12, "FLOP/s", "ScalarEngine paragraph"),
+    arithmetic_in=_arch("fp32", "", "Scalar Engine, Data Types", note="casts in and out are free"),
+    computes=_arch("func(scale * x + bias)", "", "Scalar Engine, Pipelined Multiply-Add",
+                   note="same cost with or without scale and bias"),
+    read_accumulator_cycles=_arch(64, "Scalar Engine cycles",
+                                  "Scalar Engine, Pipelined Reduction"),
+    dependent_chain_ns=_perf(189, "ns", "chain of dependent small Scalar instructions",
+                             note="264 cycles at 1.4 GHz", kind=Kind.MEASURED),
+)  # fmt: skip
+GPSIMD_ENGINE = _lanes(
+    "GpSimd Engine", 1.4e9,
+    processors=_arch(8, "processors", "GpSimd Engine"),
+    simd_bits=_arch(512, "bits", "GpSimd Engine", note="16 x 32, 32 x 16 or 64 x 8 bits"),
+    local_memory_bytes=_arch(64 * 1024, "bytes per processor", "GpSimd Engine, Memory Hierarchy"),
+    local_memory_latency_cycles=_arch(3, "GpSimd Engine cycles",
+                                      "GpSimd Engine, Memory Hierarchy"),
+    partitions_per_processor=_arch(16, "partitions", "GpSimd Engine, Memory Hierarchy",
+                                   note="processor i sees partitions 16i to 16i + 15"),
+    port_bits_per_cycle=_arch(512, "bits per cycle each way", "GpSimd Engine, Memory Hierarchy"),
+)  # fmt: skip
+
+_partitions = _arch(128, "partitions", _ENGINES)
+_sbuf_per_partition = _arch(192 * 1024, "bytes per partition", _ENGINES)
+_psum_per_partition = _arch(16 * 1024, "bytes per partition", _ENGINES)
+_psum_banks = _arch(8, "banks per partition", _PSUM)
+
+
+def _product(unit, locator, *inputs):
+    return derive(unit, lambda a, b: a * b, *inputs, locator=locator)
+
+
+SBUF = Record(
+    "SBUF (state buffer)",
+    partitions=_partitions,
+    bytes_per_partition=_sbuf_per_partition,
+    capacity_bytes=_product(
+        "bytes", "partitions * bytes per partition", _partitions, _sbuf_per_partition
+    ),
+    capacity_printed=_arch(24 * 2**20, "bytes", _ENGINES, note='printed as "24MiB"'),
+)
+PSUM = Record(
+    "PSUM (partial sum buffer)",
+    partitions=_partitions,
+    bytes_per_partition=_psum_per_partition,
+    banks=_psum_banks,
+    bank_bytes=derive("bytes per partition", lambda a, b: a // b, _psum_per_partition, _psum_banks,
+                      locator="bytes per partition / banks"),
+    bank_fp32=_arch(512, "elements", _PSUM, note="32-bit values per bank and partition"),
+    capacity_bytes=_product("bytes", "partitions * bytes per partition", _partitions,
+                            _psum_per_partition),
+    capacity_printed=_arch(2 * 2**20, "bytes", _ENGINES, note='printed as "2MiB"'),
+    accumulates_in=_arch("fp32", "", _PSUM),
+    open_groups_max=_arch(8, "matmul accumulation groups", _PSUM),
+    unspecified_write=SOURCES["nki-isa"].says(
+        "first write overwrites, later ones add", "", "nc_matmul, accumulate=None"),
+)  # fmt: skip
+
+_queues = _dma(16, "queues", "Why Large Contiguous DMA Payloads Are Required")
+_per_engine = _dma(17e9, "bytes/s", "table of generations, TRN1", note="17 B/ns per engine")
+DMA = Record(
+    "DMA engines of one NeuronCore",
+    engines=_arch(16, "engines", "Data movement between HBM and SBUF using DMAs"),
+    queues=_queues,
+    bytes_per_s_per_engine=_per_engine,
+    bytes_per_s=_dma(272e9, "bytes/s", "table of generations, TRN1, Aggregate BW"),
+    bytes_per_s_derived=_product("bytes/s", "engines * bytes/s per engine", _queues, _per_engine),
+    peak_bytes_per_s_per_engine=_arch(
+        27 * 2**30, "bytes/s", "Data movement between HBM and SBUF using DMAs", note="27 GiB/s"),
+    theoretical_bytes_per_s_per_engine=SOURCES["nki-dma-overview"].says(
+        27.2e9, "bytes/s", "Basic DMA Capabilities", note="27.2 GB/s, NeuronCore-v2 and -v3"),
+    start_ns=_dma(1300, "ns", "Why Large Contiguous DMA Payloads Are Required",
+                  note="about, from semaphore to start"),
+    first_data_4kib_rows_ns=_traces((1200, 1400), "ns", "first data after the descriptor is read"),
+    first_data_8kib_rows_ns=_traces((2300, 2500), "ns", "first data after the descriptor is read"),
+    very_poor_below_bytes=_dma(256, "bytes per partition", "Bandwidth vs. Payload Size"),
+    good_from_bytes=_dma(2048, "bytes per partition", "Bandwidth vs. Payload Size"),
+    saturated_from_bytes=_dma(4096, "bytes per partition", "Bandwidth vs. Payload Size"),
+    best_transfer_bytes=_perf(32 * 1024, "bytes", "DMA transfer size", note='"larger than"'),
+    one_32kib_transfer_ns=_perf(1416, "ns", "DMA transfer size", kind=Kind.MEASURED,
+                                note="one engine, on the next generation"),
+    rate_1kib_rows=_own(
+        100e9, "bytes/s", "from published runs of large BF16 matmuls",
+        note="about, per core over 16 queues; inferred by us, so not called derived"),
+    rate_4kib_rows=_traces(270e9, "bytes/s", "loads with rows of 4 to 8 KiB",
+                           note="about, per core over 16 queues; equal to the documented 272"),
+    example_transfers=_arch(16, "transfers", "Data movement between HBM and SBUF using DMAs",
+                            note="for a 128 x 512 FP32 load, 8 descriptors each"),
+)  # fmt: skip
+
+LIMITS = Record(
+    "layout rules",
+    tile_partitions_max=_arch(128, "partitions", "Vector Engine, Layout & Tile Size"),
+    sbuf_free_max=_arch(64 * 1024, "elements", "Vector Engine, Layout & Tile Size"),
+    psum_free_max=_arch(4 * 1024, "elements", "Vector Engine, Layout & Tile Size"),
+    start_partitions=_arch(
+        ((128, (0,)), (64, (0, 64)), (32, (0, 32, 64, 96))), "(up to, allowed starts)", _ACCESS,
+        note="over 64 partitions start at 0, 33 to 64 at 0 or 64, up to 32 at any quarter"),
+    free_dimensions_max=_arch(4, "dimensions", _ACCESS),
+    size_type=_arch("uint16", "", _ACCESS, note="size of each free dimension, in elements"),
+    stride_type=_arch("int16", "", _ACCESS, note="stride of each free dimension, in elements"),
+    cross_half_max=_arch(64, "partitions", "Cross-Partition Connectivity",
+                         note="up to this many may move to the other half"),
+    cross_quadrant_max=_arch(32, "partitions", "Cross-Partition Connectivity",
+                             note="up to this many may move to any quarter"),
+    full_rate_stride_bytes=_arch(16, "bytes", "Performance Consideration, Access pattern",
+                                 note="a longer innermost stride halves the port's bandwidth"),
+    long_stride_factor=_arch(0.5, "", "Performance Consideration, Access pattern"),
+    port_clock_hz=_arch(1.4e9, "Hz", "Performance Consideration, Access pattern",
+                        note="128 elements per cycle for each read or write interface"),
+    never_together=_arch(
+        (("vector", "gpsimd", "sbuf"), ("vector", "scalar", "psum")), "(engine, engine, memory)",
+        "Concurrent SBUF/PSUM accesses by engines"),
+    reads=_arch((("tensor", "sbuf"), ("vector", "sbuf psum"), ("scalar", "sbuf psum"),
+                 ("gpsimd", "sbuf"), ("dma", "hbm sbuf")), "(engine, memories)",
+                "Data Movement and figure of NeuronCore-v2"),
+    writes=_arch((("tensor", "psum"), ("vector", "sbuf psum"), ("scalar", "sbuf psum"),
+                  ("gpsimd", "sbuf"), ("dma", "hbm sbuf")), "(engine, memories)",
+                 "Data Movement and figure of NeuronCore-v2"),
+    instruction_streams=_arch(5, "streams", _ENGINES, note="four engines and Sync, asynchronous"),
+    register_bits=_arch(32, "bits", _ENGINES, note="scalar registers of each sequencer"),
+    fresh_memory=SOURCES["nki-simulator"].says(
+        (("float", "NaN"), ("integer", 4)), "", "uninitialised memory"),
+)  # fmt: skip
+
+
+def _cost(formula, engine, locator, note=""):
+    return _old(formula, f"{engine} cycles", f"{locator}, Estimated instruction cost", note)
+
+
+_N = "max(MIN, N)"
+CYCLES = Record(
+    "instruction costs (N: free elements per partition, MIN: min_initiation_cycles)",
+    min_initiation_cycles=_old(64, "cycles", "MIN_II", note="roughly, of the engine that runs it"),
+    fixed_overhead_cycles=_arch(100, "cycles", "Vector Engine, Cost Model",
+                                note="when N is small or each instruction waits for the last"),
+    access_start_cycles=_arch(60, "cycles", "Tensor access overhead", note="about, often hidden"),
+    activation=_cost(_N, "Scalar Engine", "activation"),
+    activation_reduce=_cost("max(MIN, N) + MIN", "Scalar Engine", "activation_reduce"),
+    tensor_copy=_cost(_N, "engine", "tensor_copy"),
+    tensor_scalar=_cost(_N, "Vector or Scalar Engine", "tensor_scalar"),
+    tensor_scalar_reduce=_cost("max(MIN, N) + MIN", "Vector Engine", "tensor_scalar_reduce"),
+    nc_stream_shuffle=_cost(_N, "Vector Engine", "nc_stream_shuffle"),
+    bn_stats=_cost(_N, "Vector Engine", "bn_stats"),
+    bn_aggr=_cost("max(MIN, 13 * (N / 3))", "Vector Engine", "bn_aggr"),
+    range_select=_cost(_N, "Vector Engine", "range_select"),
+    dropout=_cost(_N, "Vector Engine", "dropout"),
+    iota=_cost("150 + N", "GpSimd Engine", "iota"),
+    affine_select=_cost("150 + N", "GpSimd Engine", "affine_select"),
+    local_gather=_cost(
+        "150 + valid_indices * per_index"
+        " / (((28 + 4 * per_index) / (4 * per_index)) / min(4 / dtype_bytes, per_index))",
+        "GpSimd Engine", "local_gather", note="per_index: elements per index"),
+    max8=_cost("N", "engine", "max8"),
+    nc_find_index8=_cost("N", "engine", "nc_find_index8"),
+    nc_match_replace8=_own("N", "engine cycles", "neuroncore", note="like its two siblings"),
+    nc_match_replace8_printed=_cost("min(MIN, N)", "engine", "nc_match_replace8"),
+    memset=_cost(_N, "Vector Engine", "memset"),
+    memset_16bit_zero=_cost("max(MIN, N / 2)", "Vector Engine", "memset",
+                            note="BF16 or FP16 zero"),
+    nc_matmul=_cost("max(min(64, stationary_free), moving_free)", "Tensor Engine", "nc_matmul"),
+    nc_matmul_fp32=_cost("4 * max(min(64, stationary_free), moving_free)", "Tensor Engine",
+                         "nc_matmul"),
+    nc_transpose_vector=_cost(_N, "Vector Engine", "nc_transpose"),
+    nc_transpose_tensor=_cost("max(P, min(64, F))", "Tensor Engine", "nc_transpose",
+                              note="P partitions, F free elements"),
+    reciprocal=_cost("max(MIN, 8 * N)", "Vector Engine", "reciprocal"),
+    scalar_tensor_tensor=_cost("2 * N", "Vector Engine", "scalar_tensor_tensor"),
+    scalar_tensor_tensor_bf16=_cost("N", "Vector Engine", "scalar_tensor_tensor",
+                                    note="BF16 subtract then multiply, N even"),
+    tensor_tensor=_cost("max(MIN, 2 * N)", "Vector Engine", "tensor_tensor"),
+    tensor_tensor_fast=_cost(
+        _N, "Vector Engine", "tensor_tensor",
+        note="one operand in PSUM, or all BF16, contiguous, in SBUF: add, multiply, subtract"),
+    tensor_tensor_scan=_cost("max(MIN, 2 * N)", "Vector Engine", "tensor_tensor_scan"),
+    tensor_reduce=_cost("N", "Vector Engine", "tensor_reduce"),
+    tensor_reduce_bf16=_cost("N / 2", "Vector Engine", "tensor_reduce", note="BF16 add or max"),
+    tensor_copy_predicated=_cost("max(MIN, 2 * N)", "Vector Engine", "tensor_copy_predicated"),
+    tensor_copy_predicated_psum=_cost(_N, "Vector Engine", "tensor_copy_predicated",
+                                      note="one operand in PSUM"),
+    tensor_copy_dynamic=_cost("max(600, N)", "engine", "tensor_copy_dynamic_src and _dst"),
+    topk=SOURCES["nki-isa"].says("4 * n + K", "GpSimd Engine cycles per partition", "topk"),
+)  # fmt: skip
+
+MEASURED = Record(
+    "published times on this generation",
+    tensor_tensor_ns_per_element=_traces(1.804, "ns", "Vector Engine, FP32 tensor_tensor, 128 x N"),
+    tensor_tensor_fixed_ns=_traces(210, "ns", "Vector Engine, FP32 tensor_tensor, 128 x N"),
+    start_and_stop_ns=_traces((18_000, 19_000), "ns", "start-up and tear-down around a kernel"),
+    **{
+        name: SOURCES["nki-mamba-tutorial"].says(value, unit, where, kind=Kind.MEASURED)
+        for name, value, unit, where in (
+            ("mamba_v1_small_ns", 172_930, "ns", "v1, 256 channels x 512"),
+            ("mamba_v1_ns", 2_340_000, "ns", "v1, 4 096 channels x 512"),
+            ("mamba_v1_vector_busy", 0.9216, "of the time", "v1, 4 096 channels x 512"),
+            ("mamba_v1_small_vector_busy", 0.9871, "of the time", "v1, 256 channels x 512"),
+            ("mamba_v2_ns", 1_610_000, "ns", "v2, 4 096 channels x 512"),
+            ("mamba_v2_vector_busy", 0.9963, "of the time", "v2, 4 096 channels x 512"),
+            ("mamba_v3_8192_vector_busy", 0.9485, "of the time", "v3, sequence length 8 192"),
+            ("mamba_v3_ns", ((512, 1_600_000), (1024, 3_300_000), (2048, 6_600_000),
+                             (3072, 10_100_000), (4096, 13_300_000), (5120, 17_300_000),
+                             (6144, 19_600_000), (7168, 24_200_000), (8192, 27_800_000)),
+             "(sequence length, ns)", "table of v3 against sequence length"),
+            ("mamba_v2_spilling_ns", ((1024, 4_400_000), (8192, 52_200_000)),
+             "(sequence length, ns)", "table of v2 against sequence length"),
+        )
+    },
+)  # fmt: skip
+_steps = _own(512, "(channel tile, state) steps", "4 096 / 128 channel tiles x 16 states")
+MEASURED = MEASURED.replace(
+    mamba_v1_step_ns=derive("ns", lambda t, busy, n: t * busy / n, MEASURED.mamba_v1_ns,
+                            MEASURED.mamba_v1_vector_busy, _steps,
+                            locator="time * Vector busy / 512 steps"),
+    mamba_v2_step_ns=derive("ns", lambda t, busy, n: t * busy / n, MEASURED.mamba_v2_ns,
+                            MEASURED.mamba_v2_vector_busy, _steps,
+                            locator="time * Vector busy / 512 steps"),
+    mamba_v3_step_ns=derive("ns", lambda t, busy, n: dict(t)[8192] * busy / (n * 16),
+                            MEASURED.mamba_v3_ns, MEASURED.mamba_v3_8192_vector_busy, _steps,
+                            locator="time at 8 192 * Vector busy / (512 steps * 16 pieces)"),
+)  # fmt: skip
+
+_types = SOURCES["aws-data-types"].says
+
+
+def _format(exponent_bits, mantissa_bits, locator="Trn1 / Inf2 (NeuronCore v2)", note=""):
+    return _types((1, exponent_bits, mantissa_bits), "(sign, exponent, mantissa) bits", locator,
+                  note)  # fmt: skip
+
+
+FORMATS = Record(
+    "number formats of NeuronCore-v2",
+    fp32=_format(8, 23),
+    tf32=_format(8, 10),
+    bf16=_format(8, 7),
+    fp16=_format(5, 10),
+    fp8_e5m2=_format(5, 2, note="one setting of cFP8"),
+    fp8_e4m3=_format(4, 3, note="one setting of cFP8"),
+    fp8_e3m4=_format(3, 4, note="one setting of cFP8"),
+    integers=_types(("uint8", "int32", "uint32"), "", "Trn1 / Inf2 (NeuronCore v2)"),
+    engine_integers=_nc2(("int8", "int16"), "", "Scalar and Vector Engine paragraphs",
+                         note="engines take these too"),
+    integers_64=SOURCES["nki-isa"].says("become 32-bit", "", "data types"),
+    default_rounding=SOURCES["aws-rounding-modes"].says("nearest", "", "Round Nearest, ties to "
+                                                        "Even"),
+    stochastic_from=SOURCES["aws-rounding-modes"].says("NeuronCore-v2", "", "Stochastic Rounding",
+                                                       note="FP32 to TF32, BF16, FP16, FP8"),
+    random_generator=_own(
+        "Philox4x32-10", "", "numerics.random_bits",
+        note="the hardware documents an LFSR; a counter-based generator makes a toss depend only"
+        " on (seed, step, element), so that it can be replayed and tested"),
+    random_bits=_own(32, "bits", "numerics.rounding", note="the hardware's number is unpublished;"
+                     " ours is a parameter"),
+)  # fmt: skip
+
+NEURONCORE_V2 = Record(
+    "NeuronCore-v2",
+    tensor_engine=TENSOR_ENGINE,
+    vector_engine=VECTOR_ENGINE,
+    scalar_engine=SCALAR_ENGINE,
+    gpsimd_engine=GPSIMD_ENGINE,
+    sbuf=SBUF,
+    psum=PSUM,
+    dma=DMA,
+    limits=LIMITS,
+    cycles=CYCLES,
+    formats=FORMATS,
+    measured=MEASURED,
+)

@@ -1,0 +1,178 @@
+"""Who says so: every document that a fact may cite, with the edition we read.
+
+A documentation page changes; a figure belongs to one edition of it.  Pages of the public repository
+``aws-neuron/aws-neuron-sdk`` therefore carry the commit at which they were read, and ``url`` leads
+to exactly that text.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainium_edu.specs.fact import Fact, Kind
+
+__all__ = ["SOURCES", "Source"]
+
+_SDK = "https://github.com/aws-neuron/aws-neuron-sdk/blob/"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One document, in one edition."""
+
+    key: str
+    title: str
+    publisher: str
+    date: str  #: ISO date, month or year of the edition we read
+    url: str  #: where the public finds it; "" for our own reasons and for memory
+    kind: Kind = Kind.DOCUMENTED  #: what a fact from here is unless it says otherwise
+
+    def says(self, value: Any, unit: str, locator: str, note: str = "", *, kind=None) -> Fact:
+        """Make a fact that this source states at ``locator``.
+
+        Examples
+        --------
+        >>> print(SOURCES["nki-trn1-arch"].says(128, "partitions", "NeuronCore-v2 Compute Engines"))
+        128 partitions (documented: nki-trn1-arch, NeuronCore-v2 Compute Engines, 2026-07-17)
+        """
+        return Fact(value, unit, self.key, locator, kind or self.kind, self.date, note)
+
+
+def _sdk(key, title, commit, date, path, publisher="AWS Neuron SDK documentation"):
+    return Source(key, title, publisher, date, f"{_SDK}{commit}/{path}")
+
+
+_ARCH = "about-neuron/arch"
+_OLD_TRN1 = "general/arch/neuron-hardware/trn1-arch.rst"
+_ALL = (
+    # the core and its kernel interface
+    _sdk("nki-trn1-arch", "Trainium/Inferentia2 Architecture Guide for NKI", "fb4ce106",
+         "2026-07-17", "nki/guides/architecture/trainium_inferentia2_arch.rst"),
+    _sdk("nki-trn3-arch", "Trainium3 Architecture Guide for NKI", "b4c4f417", "2026-03-10",
+         "nki/guides/architecture/trainium3_arch.rst"),
+    _sdk("nki-perf-guide", "NKI Performance Optimizations", "fb4ce106", "2026-07-17",
+         "nki/deep-dives/nki_perf_guide.rst"),
+    _sdk("nki-dma-guide", "Guideline to Avoid Under-Utilizing DMA Bandwidth", "8255619d",
+         "2026-04-13", "nki/deep-dives/nki-dma-bandwidth-guide.rst"),
+    _sdk("nki-dma-overview", "Introduction to Direct Memory Access (DMA) with NKI", "fb4ce106",
+         "2026-07-17", "nki/get-started/about/nki-dma-overview.rst"),
+    _sdk("nki-isa", "NKI ISA reference (NKI 0.6.0)", "a3247f5b", "2026-08-17",
+         "nki/api/nki/isa/__init__.py"),
+    _sdk("nki-isa-2.26", "NKI ISA reference, SDK 2.26, the last edition with instruction costs",
+         "49ee15c5", "2025-09-18", "general/nki/api/nki/isa/__init__.py"),
+    _sdk("nki-simulator", "NKI CPU Simulator", "a3247f5b", "2026-08-17",
+         "nki/guides/nki_simulator.rst"),
+    _sdk("nki-release-notes", "Release Notes: Neuron Kernel Interface", "a3247f5b", "2026-08-17",
+         "release-notes/components/nki.rst"),
+    _sdk("nki-mamba-tutorial", "Fused Mamba tutorial", "fb4ce106", "2026-07-17",
+         "nki/guides/tutorials/fused_mamba.rst"),
+    _sdk("nki-matmul-tutorial", "Matrix Multiplication tutorial", "9e682577", "2026-06-10",
+         "nki/guides/tutorials/matrix_multiplication.rst"),
+    # chips, instances, formats
+    _sdk("aws-neuroncore-v2", "NeuronCore-v2 Architecture", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-hardware/neuron-core-v2.rst"),
+    _sdk("aws-trainium-page", "Trainium Architecture", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-hardware/trainium.rst"),
+    _sdk("aws-trn1-page-early", "AWS Trn1 Architecture (SDK 2.3)", "7060a1c6", "2022-10-10",
+         _OLD_TRN1),
+    _sdk("aws-trn1-page-middle", "AWS Trn1/Trn1n Architecture (after SDK 2.10)", "db2caca2",
+         "2023-05-26", _OLD_TRN1),
+    _sdk("aws-trn1-page", "Amazon EC2 Trn1/Trn1n Architecture", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-hardware/trn1-arch.rst"),
+    _sdk("aws-inf2-page", "Amazon EC2 Inf2 Architecture", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-hardware/inf2-arch.rst"),
+    _sdk("aws-trn2-page", "Amazon EC2 Trn2 Architecture", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-hardware/trn2-arch.rst"),
+    _sdk("aws-data-types", "Neuron Data Types", "a3247f5b", "2026-08-17",
+         f"{_ARCH}/neuron-features/data-types.rst"),
+    _sdk("aws-rounding-modes", "Neuron Rounding Modes", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-features/rounding-modes.rst"),
+    _sdk("aws-runtime-guide", "Neuron Runtime developer guide", "a3247f5b", "2026-08-17",
+         "neuron-runtime/guides/nrt-developer-guide.rst"),
+    _sdk("aws-glossary", "Neuron Glossary", "4ca2e9c1", "2026-07-22", f"{_ARCH}/glossary.rst"),
+    _sdk("aws-training-faq", "Neuron training FAQ", "9b9eeed9", "2026-07-23",
+         "about-neuron/faq/training/neuron-training.rst"),
+    _sdk("aws-multinode-setup", "Trn1 multi-node setup", "539a73c5", "2026-04-03",
+         "frameworks/torch/torch-neuronx/setup-trn1-multi-node-execution.rst"),
+    _sdk("aws-trn1-benchmarks", "Trn1 training benchmarks (table of 2024)", "1db4d74e",
+         "2025-10-17", "about-neuron/benchmarks/trn1/trn1_trn1n_nlp_data.csv"),
+    _sdk("aws-trn1-rates", "Effective hourly rates behind the Trn1 benchmarks", "1db4d74e",
+         "2025-10-17", "about-neuron/benchmarks/trn1/trn1_instance_prices.csv"),
+    _sdk("aws-inf2-rates", "Effective hourly rates behind the Inf2 benchmarks", "1db4d74e",
+         "2025-10-17", "about-neuron/benchmarks/inf2/inf2_instance_prices.csv"),
+    # collectives and tools
+    _sdk("aws-intranode", "Intra-node Collective Communications with AWS Neuron", "3afa0fdf",
+         "2026-05-21", "neuron-runtime/explore/intranode-collective-comm.rst"),
+    _sdk("aws-internode", "Inter-node Collective Communications with AWS Neuron", "3afa0fdf",
+         "2026-05-21", "neuron-runtime/explore/internode-collective-comm.rst"),
+    _sdk("aws-collectives", "What is Neuron Collective Communication?", "3afa0fdf", "2026-05-21",
+         "neuron-runtime/about/collectives.rst"),
+    _sdk("nccom-test-guide", "NCCOM-TEST User Guide", "a3247f5b", "2026-08-17",
+         "tools/neuron-sys-tools/nccom-test.rst"),
+    _sdk("neuron-ls-guide", "Neuron LS User Guide", "539a73c5", "2026-04-03",
+         "tools/neuron-sys-tools/neuron-ls.rst"),
+    # announcements, press, posts
+    Source("aws-news-trn1-launch",
+           "Amazon EC2 Trn1 Instances for High-Performance Model Training are Now Available",
+           "AWS News Blog", "2022-10-10", "https://aws.amazon.com/blogs/aws/amazon-ec2-trn1-"
+           "instances-for-high-performance-model-training-are-now-available/"),
+    Source("aws-ml-blog-sagemaker", "Maximize performance and reduce your deep learning training "
+           "cost with AWS Trainium and Amazon SageMaker", "AWS Machine Learning Blog", "2023-03",
+           "https://aws.amazon.com/blogs/machine-learning/maximize-performance-and-reduce-your-"
+           "deep-learning-training-cost-with-aws-trainium-and-amazon-sagemaker/"),
+    Source("nextplatform-reinvent-2021", "AWS Sizes Trainium for AI/ML Model Boom",
+           "The Next Platform", "2021-12-02",
+           "https://www.nextplatform.com/2021/12/02/aws-sizes-trainium-for-ai-ml-model-boom/"),
+    Source("inferentia2-training-post", "Deep Learning Training on AWS Inferentia",
+           "Towards Data Science", "2023", "https://towardsdatascience.com/"),
+    Source("third-party-prices", "EC2 on-demand prices as listed by a third party",
+           "price comparison pages", "2026", "https://aws.amazon.com/ec2/pricing/on-demand/"),
+    Source("nvidia-a100-datasheet", "NVIDIA A100 Tensor Core GPU datasheet", "NVIDIA", "2021",
+           "https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/"
+           "nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf"),
+    Source("nvidia-v100-datasheet", "NVIDIA V100 Tensor Core GPU datasheet", "NVIDIA", "2020",
+           "https://www.nvidia.com/en-us/data-center/v100/"),
+    Source("gpu-instance-table", "Table of NVIDIA GPU instances on AWS", "Shashank Prasanna",
+           "2023",
+           "https://gist.github.com/shashankprasanna/10ebe6dc1ba1d8d93db17da4e2cc890e"),
+    # measurements by others
+    Source("course-traces", "Profiles of small kernels on trn1 published by students of a "
+           "course on Trainium", "public repositories of course work", "2025",
+           "https://github.com/stanford-cs149/asst4-trainium", Kind.MEASURED),
+    # the literature
+    Source("gpt3-paper", "Language Models are Few-Shot Learners", "NeurIPS", "2020",
+           "https://arxiv.org/abs/2005.14165"),
+    Source("bert-paper", "BERT: Pre-training of Deep Bidirectional Transformers", "NAACL", "2018",
+           "https://arxiv.org/abs/1810.04805"),
+    Source("gupta-2015", "Deep Learning with Limited Numerical Precision", "ICML", "2015",
+           "https://arxiv.org/abs/1502.02551"),
+    Source("connolly-2021", "Stochastic Rounding and its Probabilistic Backward Error Analysis",
+           "SIAM Journal on Scientific Computing 43(1), A566", "2021",
+           "https://doi.org/10.1137/20M1334796"),
+    Source("croci-2022", "Stochastic rounding: implementation, error analysis and applications",
+           "Royal Society Open Science 9(3)", "2022", "https://doi.org/10.1098/rsos.211631"),
+    Source("zamirai-2020", "Revisiting BFloat16 Training", "arXiv", "2021",
+           "https://arxiv.org/abs/2010.06192"),
+    Source("ozkara-2025", "Stochastic Rounding for LLM Training: Theory and Practice",
+           "AISTATS, PMLR 258:4402", "2025", "https://arxiv.org/abs/2502.20566"),
+    Source("salmon-2011", "Parallel random numbers: as easy as 1, 2, 3", "SC11", "2011",
+           "https://doi.org/10.1145/2063384.2063405"),
+    Source("ieee-754", "IEEE Standard for Floating-Point Arithmetic", "IEEE 754", "2019",
+           "https://doi.org/10.1109/IEEESTD.2019.8766229"),
+    Source("kung-1982", "Why Systolic Architectures?", "IEEE Computer 15(1)", "1982",
+           "https://doi.org/10.1109/MC.1982.1653825"),
+    Source("williams-2009", "Roofline: an insightful visual performance model",
+           "Communications of the ACM 52(4)", "2009", "https://doi.org/10.1145/1498765.1498785"),
+    Source("thakur-2005", "Optimization of Collective Communication Operations in MPICH",
+           "International Journal of High Performance Computing Applications 19(1)", "2005",
+           "https://doi.org/10.1177/1094342005051521"),
+    Source("jax-scaling-book", "How to Scale Your Model", "Google DeepMind", "2025",
+           "https://jax-ml.github.io/scaling-book/"),
+    # ourselves
+    Source("derived", "Arithmetic on other facts", "trainium_edu", "2026", "", Kind.DERIVED),
+    Source("emulator", "A choice of this emulator", "trainium_edu", "2026", "", Kind.ASSUMED),
+    Source("memory", "Quoted from memory, not verified in a source", "trainium_edu", "2026", "",
+           Kind.ASSUMED),
+)  # fmt: skip
+
+#: Every source by its key.
+SOURCES = {source.key: source for source in _ALL}
