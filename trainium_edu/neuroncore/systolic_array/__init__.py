@@ -1,0 +1,48 @@
+"""The Tensor Engine's array of processing elements (PEs), one cycle at a time.
+
+``dst[M, N] = stationary[K, M].T @ moving[K, N]``: row k of the array belongs to partition k, the
+stationary's column m sits in column m, vectors of the moving operand enter at the left, row k
+delayed by k cycles, sums fall, results leave at the bottom into PSUM.
+
+Three models of one thing, each held to the next by tests: ``functional.matmul`` (values),
+``run`` (every register of every PE at every cycle; ``registers.py`` is its plain twin), and
+``cycles`` (closed forms).  Beside it ``dataflows`` (output- and input-stationary) and ``counts``
+(traffic, and the same product on a register-file and a SIMD machine).
+Left out: energy, clock gating, instruction fetch, waiting for SBUF.
+Sources: the NKI architecture guide; Kung 1982.  ``evidence.py`` says line by line what is
+documented of Trainium and what is a textbook's guess: do not quote the guess as Trainium.
+
+Read ``registers.py`` first (one PE, one cycle), then ``march.py``.  Notebook: ``03_systolic_array``.
+
+Decisions
+---------
+*Weights march in from the left like the data, four columns per cycle, and each drops off at its
+column.*  The guide says how fast (4 x) and that it happens behind the computation, not how.  This
+way a tile's load hides completely once N >= ceil(M / 4), which is the guide's own picture of
+"bound by LoadStationary or by MultiplyMoving"; the price is that it stays a guess.
+*Sums pass unused rows*: results leave at the bottom edge whatever K is.
+"""
+
+import importlib
+
+_HOMES = {
+    "array": "SystolicArray TRN1_ARRAY",
+    "operands": "ENGINE_FORMATS as_operand",
+    "plan": "Pass Schedule plan_gemm schedule",
+    "cycles": "documented_issue_cycles gemm_cycles load_cycles steady_interval stream_cycles "
+    "tile_cycles utilisation",
+    "march": "Run run",
+    "functional": "matmul reordering_bound",
+    "registers": "simulate_registers",
+    "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow scale_sim_cycles",
+    "counts": "MachineCounts Traffic count_machines traffic",
+    "evidence": "EVIDENCE",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name):  # the compiled loops load with the first name that needs them
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,0 +1,466 @@
+"""The cycle-level array: every sum of every PE at every cycle, and all other registers from it.
+
+`run` steps the sums with the compiled loops.  Everything else that a PE holds (its weight, the
+value passing by, whether they are valid) follows from the schedule in wave time: the PE in row k
+and column m lives k + m cycles after the corner.  The twin ``registers.py`` moves all of it from
+register to register instead; tests hold the two equal at every cycle.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from trainium_edu.neuroncore.systolic_array import _loops
+from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
+from trainium_edu.neuroncore.systolic_array.operands import Operands, check_operands, pieces_of
+from trainium_edu.neuroncore.systolic_array.plan import Pass, Schedule, plan_gemm, schedule
+from trainium_edu.numerics.launch import launch, launch_parallel
+
+__all__ = ["PeState", "Run", "Step", "run"]
+
+_RECORD_LIMIT_BYTES = 2**30
+_RUN_LIMIT_CYCLES = 2**31
+_PE_CYCLES_PER_CALL = 2**27  # about a tenth of a second: Ctrl-C works between calls
+_PARALLEL_FROM_PE_CYCLES = 2**27
+_STRIPE_COLUMNS = 32  # narrower stripes waste vector registers
+
+
+@dataclass(frozen=True, slots=True)
+class PeState:
+    """What all PEs hold at the end of one cycle: arrays [rows, columns]."""
+
+    cycle: int
+    weight: np.ndarray  #: float32, the weight in use
+    weight_valid: np.ndarray  #: bool
+    waiting: np.ndarray  #: float32, the weight loaded for the next tile
+    waiting_valid: np.ndarray  #: bool
+    moving: np.ndarray  #: float32, the value handed to the right neighbour
+    moving_valid: np.ndarray  #: bool
+    partial_sum: np.ndarray  #: float32, the sum handed down
+    sum_valid: np.ndarray  #: bool
+    multiplied: np.ndarray  #: bool, whether the PE did a multiply-add in this cycle
+    pass_index: np.ndarray  #: int, which pass the sum belongs to, or -1
+    vector: np.ndarray  #: int, which column n of dst the sum belongs to, or -1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One cycle in the life of one result."""
+
+    cycle: int
+    stage: str  #: "multiply-add", "pass" or "PSUM"
+    row: int  #: which row of the array, or -1 for PSUM
+    weight: float
+    moving: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened: results, times, and on request every register."""
+
+    array: SystolicArray
+    schedule: Schedule
+    operands: Operands
+    result: np.ndarray  #: float32[M, N]
+    partial_sums: np.ndarray | None = None  #: float32[cycles, rows, columns] if recorded
+    skew: tuple[int, ...] = ()  #: delay of each row's feed; () is the right one, 0, 1, 2, ...
+    _pieces: tuple = field(default=(), repr=False)
+
+    def __repr__(self):
+        k, m, n = self.operands.shape
+        return (
+            f"Run({self.operands.formats[0].name} [{k}, {m}] x [{k}, {n}] on "
+            f"{self.array.rows} x {self.array.columns} PEs, {self.cycles} cycles, "
+            f"utilisation {self.utilisation:.1%})"
+        )
+
+    @property
+    def cycles(self) -> int:
+        """Cycles from the first weight in to the last result out."""
+        return self.schedule.cycles
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds done."""
+        return self.schedule.macs
+
+    @property
+    def macs_idle(self) -> int:
+        """Multiply-adds that idle PEs could have done in the same cycles."""
+        return self.array.pes * self.cycles - self.macs
+
+    @property
+    def utilisation(self) -> float:
+        """Share of PE-cycles that did a multiply-add."""
+        return self.macs / (self.array.pes * self.cycles)
+
+    @property
+    def busy_ns(self) -> float:
+        """Time of all cycles in nanoseconds."""
+        return self.cycles / self.array.clock_hz * 1e9
+
+    @cached_property
+    def working(self) -> np.ndarray:
+        """Return how many PEs multiply in each cycle: int64[cycles]."""
+        busy = np.zeros(self.cycles + 1, np.int64)
+        for p, start in zip(self.schedule.passes, self.schedule.feed_start, strict=True):
+            k, m, n = p.shape
+            diagonal = np.convolve(np.ones(k, np.int64), np.ones(m, np.int64))
+            wave = np.convolve(diagonal, np.ones(n, np.int64))
+            busy[start : start + wave.size] += wave
+        return busy[:-1]
+
+    def state(self, cycle: int) -> PeState:
+        """Return what every PE holds at the end of a cycle.
+
+        Raises
+        ------
+        ValueError
+            If the run was not recorded.
+        IndexError
+            If there is no such cycle.
+        """
+        sums = self._recorded()
+        cycle = self._checked_cycle(cycle)
+        rows, columns = self.array.rows, self.array.columns
+        k, m = np.indices((rows, columns))
+        wave = cycle - k - m
+        fed_wave = cycle - np.asarray(self._delays)[:, None] - m  # where a wrong skew shows
+
+        weight, weight_valid = self._weights(self._taken(fed_wave), k, m)
+        index, n, valid = self._located(fed_wave)
+        pass_k = self._lookup("k")[index]
+        moving_valid = valid & (k < pass_k)
+        row = np.minimum(k + self._lookup("k0")[index], self.operands.shape[0] - 1)
+        column = np.minimum(n + self._lookup("n0")[index], self.operands.shape[2] - 1)
+        moving = self._pieces[1][self._lookup("moving_piece")[index], row, column]
+
+        index, n, valid = self._located(wave)
+        sum_valid = valid & (m < self._lookup("m")[index])
+        multiplied = sum_valid & weight_valid & (k < self._lookup("k")[index])
+        waiting, waiting_valid = self._waiting(fed_wave, k, m)
+        return PeState(
+            cycle,
+            weight,
+            weight_valid,
+            waiting,
+            waiting_valid,
+            np.where(moving_valid, moving, np.float32(0)),
+            moving_valid,
+            np.where(sum_valid, sums[cycle], np.float32(0)),
+            sum_valid,
+            multiplied,
+            np.where(sum_valid, index, -1),
+            np.where(sum_valid, n + self._lookup("n0")[index], -1),
+        )
+
+    def journey(self, m: int, n: int) -> list[Step]:
+        """Return the life of ``dst[m, n]``: one step per row and pass, and its arrival in PSUM.
+
+        Examples
+        --------
+        >>> life = run([[2.0], [3.0]], [[10.0], [100.0]], fmt="bf16", record=True,
+        ...            array=SystolicArray(2, 2)).journey(0, 0)
+        >>> [(s.cycle, s.stage, s.after) for s in life]
+        [(1, 'multiply-add', 20.0), (2, 'multiply-add', 320.0), (3, 'PSUM', 320.0)]
+        """
+        sums = self._recorded()
+        _, m_all, n_all = self.operands.shape
+        m, n = whole(m, "m", least=0), whole(n, "n", least=0)
+        if m >= m_all or n >= n_all:
+            raise IndexError(f"dst is [{m_all}, {n_all}]; it has no element [{m}, {n}]")
+        steps, psum = [], 0.0
+        for p, start in zip(self.schedule.passes, self.schedule.feed_start, strict=True):
+            if not (p.m0 <= m < p.m1 and p.n0 <= n < p.n1):
+                continue
+            column, enters, before = m - p.m0, start + n - p.n0, 0.0
+            for row in range(self.array.rows):
+                cycle = enters + row + column
+                after = float(sums[cycle, row, column])
+                w = x = float("nan")
+                stage = "pass"
+                if row < p.k1 - p.k0:
+                    stage = "multiply-add"
+                    w = float(self._pieces[0][p.stationary_piece, p.k0 + row, m])
+                    late = n - (self._delays[row] - row)
+                    held = p.n0 <= late < p.n1
+                    x = float(self._pieces[1][p.moving_piece, p.k0 + row, late]) if held else 0.0
+                steps.append(Step(cycle, stage, row, w, x, before, after))
+                before = after
+            psum_before = psum if p.accumulate else 0.0
+            psum = float(np.float32(psum_before) + np.float32(before))
+            leaves = enters + self.array.rows + column
+            nan = float("nan")
+            steps.append(Step(leaves, "PSUM", -1, nan, nan, psum_before, psum))
+        return steps
+
+    # -- wave time ------------------------------------------------------------------------------
+
+    @cached_property
+    def _delays(self):
+        return self.skew or tuple(range(self.array.rows))
+
+    def _recorded(self):
+        if self.partial_sums is None:
+            raise ValueError("this run kept results only; run it with record=True to look inside")
+        return self.partial_sums
+
+    def _checked_cycle(self, cycle):
+        cycle = whole(cycle, "cycle", least=0)
+        if cycle >= self.cycles:
+            raise IndexError(f"the run has cycles 0 to {self.cycles - 1}, not {cycle}")
+        return cycle
+
+    def _lookup(self, name) -> np.ndarray:
+        """Return one field of all passes, with a last entry of zero for "none"."""
+        if name in ("k", "m", "n"):
+            values = [p.shape["kmn".index(name)] for p in self.schedule.passes]
+        else:
+            values = [getattr(p, name) for p in self.schedule.passes]
+        return np.array([*values, 0])
+
+    def _located(self, wave):
+        """Return (pass, its vector, whether there is one) for each wave time."""
+        starts = np.array(self.schedule.feed_start)
+        index = np.searchsorted(starts, wave, side="right") - 1
+        n = wave - np.append(starts, 0)[index]
+        valid = (index >= 0) & (n < self._lookup("n")[index])
+        return np.where(valid, index, -1), np.where(valid, n, 0), valid
+
+    def _taken(self, wave):
+        """Return the last pass whose weights were taken over at each wave time, or -1."""
+        loads = np.array([i for i, p in enumerate(self.schedule.passes) if p.load])
+        starts = np.array(self.schedule.feed_start)[loads]
+        return np.append(loads, -1)[np.searchsorted(starts, wave, side="right") - 1]
+
+    def _weights(self, index, k, m):
+        valid = (index >= 0) & (k < self._lookup("k")[index]) & (m < self._lookup("m")[index])
+        k_all, m_all, _ = self.operands.shape
+        row = np.minimum(k + self._lookup("k0")[index], k_all - 1)
+        column = np.minimum(m + self._lookup("m0")[index], m_all - 1)
+        values = self._pieces[0][self._lookup("stationary_piece")[index], row, column]
+        return np.where(valid, values, np.float32(0)), valid
+
+    def _waiting(self, wave, k, m):
+        """Return the weights that are loaded and not yet taken over."""
+        loads = [i for i, p in enumerate(self.schedule.passes) if p.load]
+        starts = np.array([self.schedule.load_start[i] for i in loads])
+        arrived = wave - m // self.array.load_speed  # groups follow one another, a cycle apart
+        index = np.append(loads, -1)[np.searchsorted(starts, arrived, side="right") - 1]
+        values, valid = self._weights(index, k, m)
+        taken = np.append(self.schedule.feed_start, 0)[index] <= wave
+        valid &= ~taken
+        return np.where(valid, values, np.float32(0)), valid
+
+
+def run(
+    stationary, moving, *, array: SystolicArray = TRN1_ARRAY, fmt=None,
+    plan: tuple[Pass, ...] | None = None, record: bool = False, skew=None,
+    threads: int | None = None,
+) -> Run:  # fmt: skip
+    """Send a product through the array, cycle by cycle.
+
+    Parameters
+    ----------
+    stationary : array [K, M]
+    moving : array [K, N]
+        Of any size: a product larger than the array goes through in tiles.
+    array : SystolicArray
+    fmt : Format or str, optional
+        Round both operands to this format first; else the dtypes decide.
+    plan : tuple of Pass, optional
+        Which tiles in which order; ``plan_gemm`` of the shapes if not given.
+    record : bool
+        Keep every sum at every cycle, so that ``state`` and ``journey`` can look inside.
+    skew : sequence of int, optional
+        The delay in cycles with which each row is fed; 0, 1, 2, ... if not given.  Any other
+        gives wrong results, as it would in hardware: one tile only, and row 0 has delay 0.
+    threads : int, optional
+        1 keeps to one thread; by default large runs use all.  The bits are the same.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ValueError, NkiValidationError
+        If shapes, formats or sizes do not go.
+
+    Examples
+    --------
+    >>> r = run([[1.0, 2.0], [3.0, 4.0]], [[5.0], [6.0]], fmt="bf16", array=SystolicArray(2, 2))
+    >>> r.result.tolist(), r.cycles
+    ([[23.0], [34.0]], 4)
+
+    References
+    ----------
+    `nki-trn1-arch` and `kung-1982` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    operands = check_operands(stationary, moving, fmt)
+    k, m, n = operands.shape
+    plan = plan_gemm(k, m, n, array=array, passes=operands.passes) if plan is None else plan
+    _check_plan(plan, operands, array)
+    timed = schedule(plan, array)
+    if timed.cycles > _RUN_LIMIT_CYCLES:
+        raise ValueError(f"{timed.cycles} cycles are hours; gemm_cycles knows the count at once")
+    pieces = tuple(
+        pieces_of(values, fmt)
+        for values, fmt in zip(
+            (operands.stationary, operands.moving), operands.formats, strict=True
+        )
+    )
+    delays = _checked_skew(skew, array, plan)
+    feed = _delayed(pieces[1], delays) if delays else pieces[1]
+    reversed_feed = np.ascontiguousarray(feed[:, :, ::-1])
+    table = _table(timed, operands.shape)
+    result = np.zeros((m, n), np.float32)
+    if record:
+        sums = _march_recorded(timed, table, array, pieces[0], reversed_feed, result)
+    else:
+        sums = None
+        _march(timed, table, array, pieces[0], reversed_feed, result, threads)
+    return Run(array, timed, operands, result, sums, delays, pieces)
+
+
+def _table(timed: Schedule, shape) -> np.ndarray:
+    """Return the passes as the loops read them; offsets are into flat arrays."""
+    k_all, m_all, n_all = shape
+    table = np.empty((len(timed.passes), 8), np.int64)
+    for row, p, start in zip(table, timed.passes, timed.feed_start, strict=True):
+        k, m, n = p.shape
+        row[_loops.START], row[_loops.END], row[_loops.K], row[_loops.M] = start, start + n, k, m
+        row[_loops.W] = (p.stationary_piece * k_all + p.k0) * m_all + p.m0
+        first = (p.moving_piece * k_all + p.k0) * n_all
+        row[_loops.X] = first + n_all - 1 - p.n0 + start
+        row[_loops.DST] = p.m0 * n_all + p.n0
+        row[_loops.ACCUMULATE] = p.accumulate
+    return table
+
+
+def _march(timed, table, array, w, x, result, threads):
+    """Step without recording, in calls short enough to interrupt."""
+    rows, columns = array.rows, array.columns
+    p_row = columns + 16
+    plane = np.zeros((rows + 1) * p_row, np.float32)
+    stripes = min(_loops.thread_count(), max(1, columns // _STRIPE_COLUMNS))
+    if threads is not None:
+        stripes = min(stripes, whole(threads, "threads"))
+    parallel = stripes > 1 and timed.cycles * array.pes >= _PARALLEL_FROM_PE_CYCLES
+    step = max(1, _PE_CYCLES_PER_CALL // array.pes)
+    for t0 in range(0, timed.cycles, step):
+        t1 = min(t0 + step, timed.cycles)
+        window = _under_way(table, t0, t1, array)
+        shared = (w.ravel(), w.shape[2], x.ravel(), x.shape[2], plane, p_row)
+        shared += (result.reshape(-1), result.shape[1])
+        if parallel:
+            both = (_loops.march_stripes_parallel, _loops.march_stripes)
+            launch_parallel(*both, stripes, t0, t1, window, rows, columns, *shared)
+        else:
+            launch(_loops.march, t0, t1, window, rows, 0, columns, *shared)
+
+
+def _march_recorded(timed, table, array, w, x, result) -> np.ndarray:
+    """Step and return all sums."""
+    shape = (timed.cycles, array.rows, array.columns)
+    size = 4 * timed.cycles * array.pes
+    if size > _RECORD_LIMIT_BYTES:
+        raise ValueError(
+            f"recording {timed.cycles} cycles of {array.pes} PEs takes {size / 2**20:.0f} MiB; the "
+            f"limit is {_RECORD_LIMIT_BYTES >> 20} MiB. Record fewer columns, or a smaller array"
+        )
+    sums = np.zeros(shape, np.float32)
+    step = max(1, _PE_CYCLES_PER_CALL // 2 // array.pes)
+    for t0 in range(0, timed.cycles, step):
+        t1 = min(t0 + step, timed.cycles)
+        launch(
+            _loops.march_recorded, t0, t1, _under_way(table, t0, t1, array), array.rows,
+            array.columns, w.ravel(), w.shape[2], x.ravel(), x.shape[2], sums.reshape(-1),
+            result.reshape(-1), result.shape[1],
+        )  # fmt: skip
+    return sums
+
+
+def _under_way(table, t0, t1, array):
+    """Return the passes that some PE works on between two cycles."""
+    last = table[:, _loops.END] + array.rows - 1 + array.columns
+    return table[(table[:, _loops.START] < t1) & (last > t0)]
+
+
+def _check_plan(plan, operands: Operands, array: SystolicArray):
+    """Refuse passes that reach outside the operands or the array, or that use a wrong piece."""
+    k, m, n = operands.shape
+    pieces = 3 if len(operands.passes) > 1 else 1
+    if not plan:
+        raise ValueError("the plan has no pass; plan_gemm makes one")
+    for i, p in enumerate(plan):
+        if not isinstance(p, Pass):
+            raise TypeError(f"pass {i} of the plan is {type(p).__name__}; it takes Pass records")
+        spans = ((p.k0, p.k1, k, "k"), (p.m0, p.m1, m, "m"), (p.n0, p.n1, n, "n"))
+        for start, stop, limit, axis in spans:
+            if not 0 <= start < stop <= limit:
+                raise ValueError(
+                    f"pass {i}: {axis} runs from {start} to {stop}, outside 0 to {limit} or empty"
+                )
+        check_fits(*p.shape, array, where=f"pass {i}: ")
+        if not (0 <= p.stationary_piece < pieces and 0 <= p.moving_piece < pieces):
+            raise ValueError(f"pass {i}: only FP32 has pieces 0 to 2; others have piece 0")
+        if not p.load and (i == 0 or _weights_key(p) != _weights_key(plan[i - 1])):
+            raise ValueError(
+                f"pass {i}: load=False, but the stationary before it is another one; load it"
+            )
+
+
+def check_fits(k: int, m: int, n: int, array: SystolicArray, *, where: str = ""):
+    """Refuse one tile that is larger than the array or than a PSUM bank.
+
+    Raises
+    ------
+    NkiValidationError
+    """
+    from trainium_edu.neuroncore.systolic_array.plan import MOVING_MAX
+    from trainium_edu.specs import NkiValidationError
+
+    for have, limit, what, why in (
+        (k, array.rows, "K", "the contraction lies on the rows, one per partition"),
+        (m, array.columns, "M", "the stationary's free axis lies on the columns"),
+        (n, MOVING_MAX, "N", "a result tile lives in one PSUM bank"),
+    ):
+        if have > limit:
+            raise NkiValidationError(
+                f"{where}a tile with {what} = {have}: the limit is {limit}, as {why}. Cut it in "
+                f"tiles of {limit} (plan_gemm does)"
+            )
+
+
+def _weights_key(p: Pass):
+    return p.k0, p.k1, p.m0, p.m1, p.stationary_piece
+
+
+def _checked_skew(skew, array, plan) -> tuple[int, ...]:
+    if skew is None:
+        return ()
+    delays = tuple(whole(d, "a row's delay", least=0) for d in skew)
+    if len(delays) != array.rows or delays[0] != 0 or max(delays) > 4 * array.rows:
+        raise ValueError(
+            f"skew gives {len(delays)} delays, the first {delays[0] if delays else 'missing'}: it "
+            f"takes one per row ({array.rows}), starting with 0, none above {4 * array.rows}"
+        )
+    if len(plan) > 1:
+        raise ValueError("a wrong skew is for one tile; this product needs more than one")
+    return () if delays == tuple(range(array.rows)) else delays
+
+
+def _delayed(pieces, delays) -> np.ndarray:
+    """Return what each row's vector n meets: its own element n, or an earlier or later one."""
+    fed = np.zeros_like(pieces)
+    n = pieces.shape[2]
+    for k in range(pieces.shape[1]):
+        late = delays[k] - k
+        if abs(late) < n:
+            source = pieces[:, k, max(0, -late) : n - max(0, late)]
+            fed[:, k, max(0, late) : n - max(0, -late)] = source
+    return fed
