@@ -1,0 +1,44 @@
+"""Between cores: how shards become a sum, over which links, in how long.
+
+Modelled: topologies of chips and directed links (Trn1's torus and hypercube, Inf2's rings, the
+UltraCluster, any ring, torus, mesh, hypercube); collectives as schedules of moves (ring, kangaring,
+mesh, rdh, ring by dimension, halving/doubling, hierarchical), checked, executed on real data in a
+stated order, and timed step by step; max-min fair sharing of links; failures; pooled memory; the
+``nccom-test`` look-alike.
+Left out: congestion control and packets, CC-Cores, what the real scheduler fuses; times are models,
+and ``published.compare()`` shows how far they are from every published table.
+Sources: `aws-intranode`, `aws-internode`, `nccom-test-guide`, `neuron-ls-guide` in `specs.SOURCES`.
+
+Read ``topology.py`` first, then ``schedule.py``, ``algorithms/ring.py``, ``executor.py`` (what it means) and
+``accounting.py`` (what it costs).  Used by the notebooks ``07_topology`` and ``08_collectives``.
+
+Decisions
+---------
+*A schedule is a table, not code*: one checker, executor, clock and player serve all algorithms, and
+a learner's own; the price is memory, so above 2048 ranks there are closed forms and one fast loop.
+*A hop's 1-2 us is paid once per message* (``Latency.ONCE``): it is the cost of a DMA from memory to
+memory; simulators that charge every link are matched with ``Latency.EACH``.
+"""
+
+import importlib
+
+_HOMES = {
+    "topology": "Direction FabricError Topology fully_connected grid hypercube product ring torus",
+    "machines": "HOP_LATENCY_NS group inf2_24xlarge inf2_48xlarge one_instance single_chip "
+    "trn1_2xlarge trn1_32xlarge trn1n_32xlarge trn2_like ultracluster",
+    "embedding": "cube_addresses gray hamiltonian_cycles",
+    "routing": "Ties route routes",
+    "schedule": "Collective Moves Op Schedule ScheduleError check item_sizes",
+    "collectives": "ALGORITHMS all_reduce plan run",
+    "executor": "RanksDisagree check_agreement execute",
+    "accounting": "Account Costs Hbm Latency account busiest_link_chunks hbm_touches link_loads "
+    "memory_loads timeline",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name):
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,0 +1,78 @@
+"""Compiled loops of the fabric: arrays in, ``out`` filled."""
+
+import numba
+from numba import njit, prange
+
+numba.config.THREADING_LAYER = "workqueue"
+
+__all__ = ["count_touches", "ring_all_reduce", "ring_all_reduce_parallel"]
+
+
+@njit(cache=True)
+def count_touches(step, src, dst, item, into, op, fused, pending, arrived, reads, writes, settles):
+    """Count memory touches per move; ``pending`` is what arrived and was not yet read."""
+    for m in range(step.size):
+        s, i, d, j = src[m], item[m], dst[m], into[m]
+        if op[m] == 3:  # settle: read the own part and all arrivals, write the sum
+            reads[m] = 1 + pending[s, i]
+            writes[m] = 1
+            pending[s, i] = 0
+        elif op[m] == 0:  # copy: a finished value; settle it first if it is not yet written
+            if pending[s, i] > 0:
+                settles[m] = pending[s, i] + 2
+                pending[s, i] = 0
+            if not fused[m]:
+                reads[m] = 1
+            if s != d or i != j:
+                writes[m] = 1
+                pending[d, j] = 0
+        elif op[m] == 2:  # move: the sum goes straight to the receiver
+            reads[m] = 1 + pending[s, i]
+            writes[m] = 1
+            pending[s, i] = 0
+            pending[d, j] = 0
+        elif fused[m]:  # an operand on the same chip, read when the sum is next sent or settled
+            pending[d, j] += 1
+        else:  # a partial: own part and arrivals are added in passing
+            reads[m] = 1 + pending[s, i]
+            pending[s, i] = 0
+            writes[m] = 1
+            if pending[d, j] == 0 or arrived[d, j] == step[m]:
+                pending[d, j] += 1
+            arrived[d, j] = step[m]
+
+
+def _ring_all_reduce(buffers, starts, first, last, width, total):
+    """Sum columns ``first`` to ``last`` of all rows in ring order, and write the sums to all rows.
+
+    Chunk k is columns ``starts[k]`` to ``starts[k+1]``; its sum starts at row k+1, takes rows in
+    ascending order, passes the end, and finishes at row k.  So rows are walked twice: first each
+    row gives its part of the chunks that started above it, then of the others.
+    """
+    ranks = buffers.shape[0]
+    for block in prange((last - first + width - 1) // width):
+        left = first + block * width
+        right = min(left + width, last)
+        for row in range(1, ranks):
+            fresh = max(left, min(right, starts[row - 1]))
+            end = max(left, min(right, starts[row]))
+            for column in range(left, fresh):
+                total[column] += buffers[row, column]
+            for column in range(fresh, end):
+                total[column] = buffers[row, column]
+        fresh = max(left, min(right, starts[ranks - 1]))
+        for row in range(ranks):
+            begin = max(left, min(right, starts[row]))
+            end = fresh if row == 0 else right
+            for column in range(begin, end):
+                total[column] += buffers[row, column]
+            if row == 0:
+                for column in range(fresh, right):
+                    total[column] = buffers[row, column]
+        for row in range(ranks):
+            for column in range(left, right):
+                buffers[row, column] = total[column]
+
+
+ring_all_reduce = njit(cache=True)(_ring_all_reduce)
+ring_all_reduce_parallel = njit(cache=True, parallel=True)(_ring_all_reduce)

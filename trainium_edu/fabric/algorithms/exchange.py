@@ -1,0 +1,85 @@
+"""All-to-all, broadcast and permute: collectives in which nobody adds."""
+
+import numpy as np
+
+from trainium_edu.fabric.algorithms.rdh import _placement
+from trainium_edu.fabric.embedding import is_power_of_two
+from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+
+__all__ = ["all_to_all", "broadcast_direct", "broadcast_tree", "permute"]
+
+
+def all_to_all(topology: Topology, *, style: str = "mesh"):
+    """Plan an all-to-all: chunk d of rank s becomes chunk s of rank d.
+
+    Parameters
+    ----------
+    topology : Topology
+    style : {"mesh", "pairwise"}
+        All at once, or in N-1 steps in which rank r sends to rank r + step.
+
+    Returns
+    -------
+    Schedule
+    """
+    n = topology.ranks
+    src, dst = (x.ravel() for x in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
+    step = np.zeros(n * n, int) if style == "mesh" else np.maximum((dst - src) % n - 1, 0)
+    moves = Moves()
+    moves.add(step, src, dst, dst, Op.COPY, into=n + src)
+    return moves.schedule(
+        Collective.ALL_TO_ALL, style, n, topology.ranks_per_chip, owner=np.arange(n)
+    )
+
+
+def permute(topology: Topology, target):
+    """Plan a permute: rank r's buffer goes to rank ``target[r]``, all at once.
+
+    Raises
+    ------
+    FabricError
+        If two ranks send to the same one.
+    """
+    n = topology.ranks
+    target = [whole_number(t, "a target rank", least=0, most=n - 1) for t in target]
+    if sorted(target) != list(range(n)):
+        raise FabricError(
+            f"a permute of {n} ranks names each of 0 to {n - 1} once as a target; got {target}"
+        )
+    moves = Moves()
+    moves.add(0, np.arange(n), target, 0, Op.COPY, into=1)
+    return moves.schedule(
+        Collective.PERMUTE, "mesh", n, topology.ranks_per_chip, owner=[0], target=target
+    )
+
+
+def broadcast_direct(topology: Topology, *, root=0):
+    """Plan a broadcast in which the root sends to everybody at once."""
+    n = topology.ranks
+    others = np.arange(n)[np.arange(n) != root]
+    moves = Moves()
+    moves.add(0, root, others, 0, Op.COPY)
+    return moves.schedule(
+        Collective.BROADCAST, "mesh", n, topology.ranks_per_chip, owner=[root], root=root
+    )
+
+
+def broadcast_tree(topology: Topology, *, root=0):
+    """Plan a broadcast by doubling: in each step everyone who has the buffer passes it on."""
+    n = topology.ranks
+    moves = Moves()
+    cube = is_power_of_two(n) and all(is_power_of_two(k) for k in topology.shape)
+    rank_at = _placement(topology, "gray") if cube and topology.instances == 1 else np.arange(n)
+    mine = int(np.flatnonzero(rank_at == root)[0])
+    step = 0
+    while 1 << step < n:
+        have = np.arange(1 << step)
+        reach = have + (1 << step)
+        have, reach = have[reach < n], reach[reach < n]
+        to = (lambda a: a ^ mine) if cube else (lambda a: (a + mine) % n)
+        moves.add(step, rank_at[to(have)], rank_at[to(reach)], 0, Op.COPY)
+        step += 1
+    return moves.schedule(
+        Collective.BROADCAST, "rdh", n, topology.ranks_per_chip, owner=[root], root=root
+    )

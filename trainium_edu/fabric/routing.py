@@ -1,0 +1,154 @@
+"""Which links a message crosses: one coordinate after the other, and what to do with ties.
+
+Half way round a ring there are two shortest ways.  If every message takes the same one, half the
+links idle while the other half carries double; letting even positions go up and odd ones down
+balances the ring exactly.
+"""
+
+from collections import deque
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+
+from trainium_edu.fabric.topology import FabricError, Topology
+
+__all__ = ["Ties", "route", "routes"]
+
+
+class Ties(StrEnum):
+    """Which way round a ring when both are equally long."""
+
+    BALANCED = "balanced"  #: even positions go up, odd ones down
+    ONE_WAY = "one_way"  #: everybody goes up, as SimGrid's torus and ASTRA-sim do
+
+
+@lru_cache(maxsize=200_000)
+def route(topology: Topology, src: int, dst: int, ties: Ties = Ties.BALANCED) -> tuple[int, ...]:
+    """Return the directed links from one chip to another, first to last.
+
+    Parameters
+    ----------
+    topology : Topology
+    src, dst : int
+        Chips.
+    ties : {"balanced", "one_way"}
+
+    Returns
+    -------
+    tuple of int
+        Link indices; empty on one chip.
+
+    Raises
+    ------
+    FabricError
+        If no path leads there.
+
+    Notes
+    -----
+    Between instances the way is: to the nearest chip with a network device, through the network,
+    and from the device of the target's side on.  Where a link of the regular way is missing the
+    message takes the shortest way that is left.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import torus
+    >>> t = torus(4, 4)
+    >>> [(int(t.src[i]), int(t.dst[i])) for i in route(t, 0, 5)]
+    [(0, 1), (1, 5)]
+    """
+    if src == dst:
+        return ()
+    stops = _regular_way(topology, src, dst, Ties(ties))
+    links = tuple(topology.link(a, b) for a, b in zip(stops, stops[1:], strict=False))
+    if links and min(links) >= 0:
+        return links
+    stops = _any_way(topology, src, dst)
+    return tuple(topology.link(a, b) for a, b in zip(stops, stops[1:], strict=False))
+
+
+def _regular_way(topology, src, dst, ties):
+    if topology.link(src, dst) >= 0:
+        return [src, dst]
+    size = topology.chips_per_instance
+    if src // size == dst // size:
+        return _grid_way(topology, src, dst, ties)
+    out = _gateway(topology, src)
+    back = _gateway(topology, dst)
+    into = _grid_way(topology, dst, back, ties)[::-1]
+    return [*_grid_way(topology, src, out, ties), topology.chips, *into]
+
+
+def _gateway(topology, chip):
+    base = chip - chip % topology.chips_per_instance
+    devices = topology.gateways
+    return base + min(devices, key=lambda g: (abs(g - (chip - base)), g))
+
+
+def _grid_way(topology, src, dst, ties):
+    base = src - src % topology.chips_per_instance
+    here, target = list(topology.coordinates(src)), topology.coordinates(dst)
+    stops = [src]
+    for axis in reversed(range(len(here))):
+        extent = topology.shape[axis]
+        ahead = (target[axis] - here[axis]) % extent
+        if not topology.wrap[axis]:
+            sign, count = (1, ahead) if target[axis] > here[axis] else (-1, (extent - ahead))
+            count %= extent
+        elif 2 * ahead == extent:
+            sign, count = (1 if ties is Ties.ONE_WAY or here[axis] % 2 == 0 else -1), ahead
+        else:
+            sign, count = (1, ahead) if 2 * ahead < extent else (-1, extent - ahead)
+        for _ in range(count):
+            here[axis] = (here[axis] + sign) % extent
+            stops.append(base + int(np.ravel_multi_index(here, topology.shape)))
+    return stops
+
+
+def _any_way(topology, src, dst):
+    came_from, front = {src: src}, deque([src])
+    while front and dst not in came_from:
+        vertex = front.popleft()
+        for nxt in topology.neighbours(vertex):
+            if nxt not in came_from:
+                came_from[nxt] = vertex
+                front.append(nxt)
+    if dst not in came_from:
+        raise FabricError(
+            f"{topology.name}: no links lead from chip {src} to chip {dst}, so they cannot take"
+            " part in one collective. Restore a link, or leave the chip out of the group"
+        )
+    stops = [dst]
+    while stops[-1] != src:
+        stops.append(came_from[stops[-1]])
+    return stops[::-1]
+
+
+def routes(topology: Topology, src, dst, ties: Ties | str = Ties.BALANCED):
+    """Return the links of many messages: message i crosses ``links[start[i]:start[i+1]]``.
+
+    Parameters
+    ----------
+    topology : Topology
+    src, dst : int array [messages]
+        Chips.
+    ties : {"balanced", "one_way"}
+
+    Returns
+    -------
+    start : int64[messages + 1]
+    links : int64[total]
+    """
+    ties = Ties(ties)
+    width = topology.chips
+    pairs, which = np.unique(
+        np.asarray(src, np.int64) * width + np.asarray(dst, np.int64), return_inverse=True
+    )
+    ways = [route(topology, int(p) // width, int(p) % width, ties) for p in pairs]
+    lengths = np.array([len(w) for w in ways], np.int64)
+    flat = np.array([link for way in ways for link in way], np.int64)
+    first = np.concatenate(([0], np.cumsum(lengths)))[:-1]
+    take = lengths[which] if len(pairs) else np.zeros(0, np.int64)
+    start = np.concatenate(([0], np.cumsum(take))).astype(np.int64)
+    inside = np.arange(start[-1]) - np.repeat(start[:-1], take)
+    return start, flat[np.repeat(first[which], take) + inside] if len(flat) else flat

@@ -1,0 +1,426 @@
+"""A collective as plain data: who sends which chunk to whom in which step, and who adds.
+
+A :class:`Schedule` is a table of moves.  It can be executed on arrays, timed, drawn, counted, and
+checked by somebody else's code; nothing in it knows how it was made.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+
+import numpy as np
+
+from trainium_edu.fabric.topology import FabricError, whole_number
+
+__all__ = [
+    "Collective", "Moves", "Op", "Schedule", "ScheduleError", "check", "groups", "item_sizes",
+]  # fmt: skip
+
+
+class Collective(StrEnum):
+    """What all ranks want to know in the end."""
+
+    ALL_REDUCE = "all_reduce"  #: every rank gets the sum of all buffers
+    REDUCE_SCATTER = "reduce_scatter"  #: rank r gets chunk r of the sum
+    ALL_GATHER = "all_gather"  #: every rank gets the chunks of all ranks
+    ALL_TO_ALL = "all_to_all"  #: rank d gets chunk d of every rank
+    BROADCAST = "broadcast"  #: every rank gets the root's buffer
+    PERMUTE = "permute"  #: rank p[r] gets rank r's buffer
+
+
+class Op(IntEnum):
+    """What a move does with the item that arrives."""
+
+    COPY = 0  #: overwrite
+    ADD = 1  #: add to what is there
+    MOVE = 2  #: overwrite, and the sender's copy counts as used up
+    SETTLE = 3  #: on one rank: write the sum of what arrived back to memory; moves nothing
+
+
+class ScheduleError(FabricError):
+    """A schedule that loses, doubles or misplaces a chunk; found before anything runs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The moves of one collective, in order.
+
+    Moves with the same ``(step, phase)`` happen together: all read before any writes.  Arrivals
+    for the same place are applied in table order, and that is the order of additions.  Phases 0
+    and 2 are the on-chip work before and after the links move (phase 1) in the same step.
+
+    A buffer is cut into ``chunks`` chunks, and each chunk into ``lanes`` pieces that travel
+    different ways at the same time; an *item* is one piece: ``item = chunk * lanes + lane``.
+    ``into`` is the item's place at the receiver, the same but for all-to-all and permute, where
+    places ``chunks * lanes ...`` are the output buffer.
+    """
+
+    collective: Collective
+    algorithm: str
+    ranks: int
+    ranks_per_chip: int
+    chunks: int
+    lanes: int
+    step: np.ndarray  #: int32[moves], not decreasing
+    phase: np.ndarray  #: int8[moves]
+    src: np.ndarray  #: int32[moves], rank whose memory is read
+    dst: np.ndarray  #: int32[moves], rank whose memory is written
+    item: np.ndarray  #: int32[moves]
+    into: np.ndarray  #: int32[moves]
+    op: np.ndarray  #: int8[moves], of :class:`Op`
+    fused: np.ndarray  #: bool[moves]: on-chip, shares a memory touch with the sender's next move
+    owner: np.ndarray  #: int32[items], rank that ends a reduce-scatter with, or starts a gather
+    root: int = 0  #: of a broadcast
+    target: tuple[int, ...] = ()  #: of a permute
+    note: str = ""
+
+    def __post_init__(self):
+        for name in ("step", "phase", "src", "dst", "item", "into", "op", "fused", "owner"):
+            getattr(self, name).flags.writeable = False
+
+    def __repr__(self):
+        return (
+            f"Schedule({self.collective} by {self.algorithm}, {self.ranks} ranks, "
+            f"{self.steps} steps, {len(self)} moves)"
+        )
+
+    def __len__(self):
+        return len(self.step)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return int(self.step[-1]) + 1 if len(self.step) else 0
+
+    @property
+    def items(self) -> int:
+        """Number of pieces that a buffer is cut into."""
+        return self.chunks * self.lanes
+
+    @property
+    def places(self) -> int:
+        """Number of places for items in each rank's memory."""
+        two = self.collective in (Collective.ALL_TO_ALL, Collective.PERMUTE)
+        return self.items * (2 if two else 1)
+
+    def __str__(self):
+        """Show the moves, one per line, as a reader would check them (the first forty)."""
+        names = {Op.COPY: "→", Op.ADD: "+→", Op.MOVE: "⇒", Op.SETTLE: "settles"}
+        lines = [repr(self)]
+        for i in range(min(len(self), 40)):
+            lane = f".{self.item[i] % self.lanes}" if self.lanes > 1 else ""
+            lines.append(
+                f"  step {self.step[i]}: rank {self.src[i]} {names[Op(self.op[i])]} "
+                f"rank {self.dst[i]}, chunk {self.item[i] // self.lanes}{lane}"
+            )
+        if len(self) > 40:
+            lines.append(f"  ... and {len(self) - 40} more")
+        return "\n".join(lines)
+
+    @classmethod
+    def from_moves(
+        cls, collective, ranks, moves, *, algorithm="my own", chunks=None, ranks_per_chip=1, root=0
+    ):
+        """Make a schedule from a list of moves written by hand.
+
+        Parameters
+        ----------
+        collective : str
+        ranks : int
+        moves : iterable of (step, src, dst, chunk, op)
+            ``op`` is ``"copy"`` or ``"add"``.
+        algorithm : str
+        chunks : int, optional
+            One per rank unless said otherwise.
+        ranks_per_chip : int
+        root : int
+
+        Returns
+        -------
+        Schedule
+            Not yet checked; :func:`check` does, and the executor always does.
+
+        Raises
+        ------
+        ScheduleError
+            If a line is no move.
+
+        Examples
+        --------
+        >>> halves = [(0, 0, 1, 1, "add"), (0, 1, 0, 0, "add")]
+        >>> check(Schedule.from_moves("reduce_scatter", 2, halves))
+        Schedule(reduce_scatter by my own, 2 ranks, 1 steps, 2 moves)
+        """
+        ranks = whole_number(ranks, "the number of ranks", most=4096)
+        default = 1 if Collective(collective) in (Collective.BROADCAST,) else ranks
+        chunks = whole_number(default if chunks is None else chunks, "chunks", most=65536)
+        recorded = Moves()
+        for line in sorted(moves, key=lambda m: m[0]):
+            try:
+                step, src, dst, chunk, op = line
+                code = Op[str(op).upper()]
+            except (TypeError, ValueError, KeyError):
+                raise ScheduleError(
+                    f"{line!r} is no move; write (step, src, dst, chunk, 'copy' or 'add')"
+                ) from None
+            for value, name in ((step, "step"), (src, "src"), (dst, "dst"), (chunk, "chunk")):
+                whole_number(value, f"{name} in {line!r}", least=0, most=2**31 - 1)
+            recorded.add(step, src, dst, chunk, code)
+        owner = np.arange(chunks) if chunks == ranks else np.full(chunks, root)
+        return recorded.schedule(
+            collective, algorithm, ranks, ranks_per_chip, owner=owner, root=root
+        )
+
+
+class Moves:
+    """A pad on which producers write moves, one or many at a time; arguments broadcast."""
+
+    def __init__(self):
+        self._rows = []
+
+    def add(self, step, src, dst, item, op, *, phase=1, fused=False, into=None):
+        """Write moves down; any argument may be an array."""
+        into = item if into is None else into
+        self._rows.append(
+            [np.ravel(a) for a in np.broadcast_arrays(step, phase, src, dst, item, into, op, fused)]
+        )
+
+    def schedule(
+        self, collective, algorithm, ranks, ranks_per_chip, *, owner, lanes=1, root=0, target=(),
+        note="",
+    ) -> Schedule:  # fmt: skip
+        """Put the moves in order of step and phase and make them a schedule."""
+        columns = (
+            [np.concatenate(c) for c in zip(*self._rows, strict=True)]
+            if self._rows
+            else [np.zeros(0, np.int64)] * 8
+        )
+        order = np.lexsort((columns[1], columns[0]))  # stable: table order within a phase
+        types = (np.int32, np.int8, np.int32, np.int32, np.int32, np.int32, np.int8, np.bool_)
+        arrays = [c[order].astype(t) for c, t in zip(columns, types, strict=True)]
+        owner = np.asarray(owner, np.int32).copy()
+        return Schedule(
+            Collective(collective), algorithm, int(ranks), int(ranks_per_chip),
+            len(owner) // lanes, lanes, *arrays, owner, root, tuple(target), note,
+        )  # fmt: skip
+
+
+def item_sizes(schedule: Schedule, elements) -> np.ndarray:
+    """Return how many elements each item has.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    elements : int or int array [chunks]
+        Length of the whole buffer, cut as evenly as possible (the first chunks are the longer
+        ones), or of each chunk.
+
+    Returns
+    -------
+    int64[items]
+
+    Examples
+    --------
+    >>> s = Schedule.from_moves("reduce_scatter", 3, [])
+    >>> item_sizes(s, 7).tolist()
+    [3, 2, 2]
+    """
+    sizes = elements
+    if np.ndim(elements) == 0:
+        whole, rest = divmod(int(elements), schedule.chunks)
+        sizes = whole + (np.arange(schedule.chunks) < rest)
+    whole, rest = np.divmod(np.asarray(sizes, np.int64)[:, None], schedule.lanes)
+    return (whole + (np.arange(schedule.lanes) < rest)).ravel()
+
+
+@lru_cache(maxsize=128)
+def groups(schedule: Schedule) -> tuple:
+    """Return the moves that happen together: for each (step, phase) its rounds of row numbers.
+
+    Arrivals for one place come in different rounds, in table order, so that a round can be applied
+    to arrays at once.
+    """
+    key = schedule.step.astype(np.int64) * 8 + schedule.phase
+    cuts = np.flatnonzero(np.diff(key)) + 1
+    found = []
+    for rows in np.split(np.arange(len(key)), cuts) if len(key) else ():
+        rows = rows[schedule.op[rows] != Op.SETTLE]
+        if len(rows):
+            place = schedule.dst[rows].astype(np.int64) * schedule.places + schedule.into[rows]
+            order = np.argsort(place, kind="stable")
+            ranked = place[order]
+            first = np.concatenate(([True], ranked[1:] != ranked[:-1]))
+            starts = np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))
+            turn = np.empty(len(rows), np.int64)
+            turn[order] = np.arange(len(rows)) - starts
+            found.append((rows, tuple(np.flatnonzero(turn == t) for t in range(turn.max() + 1))))
+    return tuple(found)
+
+
+def expected(schedule: Schedule):
+    """Return what each rank holds first and must hold last, as (contributor, item) marks.
+
+    ``first[r, place]`` says whether rank r begins with data of its own there.  ``last`` is a pair:
+    which (rank, place) must be right in the end, and from which (rank, item) the value comes
+    (-1: the sum over all ranks).
+    """
+    ranks, items, places = schedule.ranks, schedule.items, schedule.places
+    first = np.zeros((ranks, places), bool)
+    must = np.zeros((ranks, places), bool)
+    origin = np.full((ranks, places, 2), -1, np.int64)
+    everyone, every = np.arange(ranks), np.arange(items)
+    match schedule.collective:
+        case Collective.ALL_REDUCE:
+            first[:], must[:] = True, True
+            origin[:, :, 1] = every
+        case Collective.REDUCE_SCATTER:
+            first[:] = True
+            must[schedule.owner, every] = True
+            origin[:, :, 1] = every
+        case Collective.ALL_GATHER | Collective.BROADCAST:
+            first[schedule.owner, every] = True
+            must[:] = True
+            origin[:, :, 0], origin[:, :, 1] = schedule.owner, every
+        case Collective.ALL_TO_ALL:
+            first[:, :items] = True
+            must[:, items:] = True
+            chunk, lane = np.divmod(every, schedule.lanes)
+            origin[:, items:, 0] = chunk
+            origin[:, items:, 1] = everyone[:, None] * schedule.lanes + lane
+        case Collective.PERMUTE:
+            first[:, :items] = True
+            for rank, target in enumerate(schedule.target):
+                must[target, items:] = True
+                origin[target, items:, 0], origin[target, items:, 1] = rank, every
+    return first, must, origin
+
+
+@lru_cache(maxsize=128)
+def check(schedule: Schedule) -> Schedule:
+    """Refuse a schedule that loses, doubles or misplaces a chunk, before it runs.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Returns
+    -------
+    Schedule
+        The same one, for chaining.
+
+    Raises
+    ------
+    ScheduleError
+        Saying which rank misses, or counts twice, whose part of which chunk.
+
+    Notes
+    -----
+    Every rank's part of every item gets a random 64-bit number.  The moves are carried out on
+    these numbers; where the sum in the end is not the sum that it should be, that item is followed
+    once more with one counter per rank.  A wrong schedule passes with a chance of about 2^-64.
+    """
+    _check_table(schedule)
+    ranks, places = schedule.ranks, schedule.places
+    first, must, origin = expected(schedule)
+    weight = np.random.default_rng(20221010).integers(1, 2**64, (ranks, places), np.uint64)
+    with np.errstate(over="ignore"):
+        total = weight.sum(axis=0, dtype=np.uint64)
+        state = np.where(first, weight, np.uint64(0))
+        for rows, rounds in groups(schedule):
+            carried = state[schedule.src[rows], schedule.item[rows]]
+            if not carried.all():
+                row = rows[int(np.flatnonzero(carried == 0)[0])]
+                raise ScheduleError(
+                    f"{_title(schedule)}: in step {schedule.step[row]} rank {schedule.src[row]} "
+                    f"sends {_item(schedule, schedule.item[row])}, which it does not hold by then. "
+                    "All moves of a step read before any of them writes"
+                )
+            for turn in rounds:
+                at = rows[turn]
+                where = schedule.dst[at], schedule.into[at]
+                adds = schedule.op[at] == Op.ADD
+                state[where] = carried[turn] + np.where(adds, state[where], np.uint64(0))
+            moved = rows[schedule.op[rows] == Op.MOVE]
+            state[schedule.src[moved], schedule.item[moved]] = 0
+        from_rank, from_item = origin[:, :, 0], origin[:, :, 1]
+        wanted = np.where(
+            from_rank < 0, total[np.maximum(from_item, 0)], weight[from_rank, from_item]
+        )
+    wrong = np.argwhere(must & (state != wanted))
+    if len(wrong):
+        _explain(schedule, *(int(i) for i in wrong[0]), len(wrong), first, origin)
+    return schedule
+
+
+def _check_table(schedule):
+    ranks, items, places = schedule.ranks, schedule.items, schedule.places
+    for name, top in (("src", ranks), ("dst", ranks), ("item", places), ("into", places)):
+        column = getattr(schedule, name)
+        bad = np.flatnonzero((column < 0) | (column >= top))
+        if len(bad):
+            what = "rank" if top == ranks and name in ("src", "dst") else "item"
+            raise ScheduleError(
+                f"{_title(schedule)}: move {bad[0]} names {what} {column[bad[0]]} as its {name}; "
+                f"there are {top}, numbered from 0"
+            )
+    if np.any(np.diff(schedule.step) < 0) or (len(schedule) and schedule.step[0] < 0):
+        raise ScheduleError(f"{_title(schedule)}: steps must be numbered from 0 and in order")
+    far = (schedule.src // schedule.ranks_per_chip) != (schedule.dst // schedule.ranks_per_chip)
+    if np.any(far & (schedule.fused | (schedule.op == Op.SETTLE))):
+        raise ScheduleError(f"{_title(schedule)}: only moves on one chip can share a memory touch")
+    if len(schedule.owner) != items or np.any(schedule.owner >= ranks):
+        raise ScheduleError(f"{_title(schedule)}: every chunk needs an owner among the ranks")
+    written = np.flatnonzero((schedule.op == Op.COPY) & (schedule.src != schedule.dst))
+    place = schedule.dst[written].astype(np.int64) * places + schedule.into[written]
+    order = np.argsort(place, kind="stable")
+    twice = np.flatnonzero(np.diff(place[order]) == 0)
+    if len(twice):
+        row = int(written[order[twice[0] + 1]])
+        raise ScheduleError(
+            f"{_title(schedule)}: rank {schedule.dst[row]} receives "
+            f"{_item(schedule, schedule.item[row])} twice, the second time in step "
+            f"{schedule.step[row]} from rank {schedule.src[row]}; once is enough"
+        )
+
+
+def _explain(schedule, rank, place, count, first, origin):
+    """Follow one item with a counter for every rank's part, and raise with what is wrong."""
+    from_rank, item = (int(i) for i in origin[rank, place])
+    parts = np.zeros((schedule.ranks, schedule.places, schedule.ranks), np.int32) if (
+        schedule.ranks**2 * schedule.places <= 2**26
+    ) else None  # fmt: skip
+    more = f" ({count - 1} more such gaps)" if count > 1 else ""
+    what = _item(schedule, item)
+    if from_rank >= 0 or parts is None:
+        source = f"rank {from_rank}'s {what}" if from_rank >= 0 else f"the whole sum of {what}"
+        raise ScheduleError(f"{_title(schedule)}: rank {rank} misses {source}{more}")
+    held = np.argwhere(first)
+    parts[held[:, 0], held[:, 1], held[:, 0]] = 1
+    for rows, rounds in groups(schedule):
+        carried = parts[schedule.src[rows], schedule.item[rows]]
+        for turn in rounds:
+            at = rows[turn]
+            where = schedule.dst[at], schedule.into[at]
+            adds = (schedule.op[at] == Op.ADD)[:, None]
+            parts[where] = carried[turn] + np.where(adds, parts[where], 0)
+        moved = rows[schedule.op[rows] == Op.MOVE]
+        parts[schedule.src[moved], schedule.item[moved]] = 0
+    got = parts[rank, place]
+    missing, doubled = np.flatnonzero(got == 0), np.flatnonzero(got > 1)
+    if len(missing):
+        others = f" and {len(missing) - 1} other ranks'" if len(missing) > 1 else ""
+        wrong = f"misses rank {missing[0]}'s{others} part of {what}"
+    elif len(doubled):
+        wrong = f"counts rank {doubled[0]}'s part of {what} {got[doubled[0]]} times"
+    else:
+        wrong = f"ends with another chunk where {what} belongs"
+    raise ScheduleError(f"{_title(schedule)}: rank {rank} {wrong}{more}")
+
+
+def _title(schedule):
+    return f"{schedule.collective} by {schedule.algorithm}"
+
+
+def _item(schedule, item):
+    chunk, lane = divmod(int(item) % schedule.items, schedule.lanes)
+    return f"chunk {chunk}" + (f" (lane {lane})" if schedule.lanes > 1 else "")
