@@ -1,0 +1,496 @@
+"""Predict first: the answer below stays hidden until the learner commits to a guess.
+
+``number``, ``choice`` and ``order`` ask; the widget they return is the last line of its cell.  In
+a later cell ``reveal`` shows the answer beside the prediction, and ``gate`` shows any picture,
+widget or text, each only after the commit, under Run All too.  A committed prediction is written
+into the notebook's own cell (MIME type ``MIME``), so that a class can collect it, and into the
+learner's journal, so that it survives a new kernel.  With ``TRAINIUM_EDU_COMMITTED=1`` (nbval, CI)
+everything counts as committed, nothing is stored, and answers are plain text that nbval compares.
+
+Decisions: the counted prediction is the last one *before* the answer was shown.  A learner may
+change it later, and the change is recorded as made after the answer; undoing is not offered.
+"""
+
+import base64
+import html
+import math
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import anywidget
+import ipywidgets
+import traitlets
+from IPython.core.formatters import format_display_data
+from IPython.display import display
+
+from trainium_edu import settings
+from trainium_edu.viz import style
+from trainium_edu.widgets import journal
+from trainium_edu.widgets.static import load
+
+__all__ = ["MIME", "Prediction", "Reveal", "choice", "error_factor", "number", "order"]
+
+#: Under this type a committed prediction stands in the notebook's output.
+MIME = "application/vnd.trainium-edu.prediction+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """What a learner committed to, and what was changed after the answer was shown."""
+
+    counted: float | str | tuple = ()  #: the last value before the answer was shown
+    present: float | str | tuple = ()  #: the last value of all
+    commits: int = 0
+    revealed: bool = False
+    changes_after_answer: int = 0
+
+    def commit(self, value) -> "Commitment":
+        """Return the record after one more commit."""
+        if self.revealed:
+            return replace(
+                self,
+                present=value,
+                commits=self.commits + 1,
+                changes_after_answer=self.changes_after_answer + 1,
+            )
+        return replace(self, counted=value, present=value, commits=self.commits + 1)
+
+
+class Prediction(anywidget.AnyWidget):
+    """A question and its input; made by :func:`number`, :func:`choice` or :func:`order`."""
+
+    _esm = load("prediction.js")
+    _css = load("prediction.css")
+    key = traitlets.Unicode().tag(sync=True)
+    kind = traitlets.Unicode().tag(sync=True)
+    question = traitlets.Unicode().tag(sync=True)
+    unit = traitlets.Unicode().tag(sync=True)
+    options = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    committed = traitlets.Bool(False).tag(sync=True)
+    locked = traitlets.Bool(False).tag(sync=True)  # read along: shown, not asked
+    commits = traitlets.Int(0).tag(sync=True)
+    status = traitlets.Unicode().tag(sync=True)  # the line below the input
+
+    def __init__(self, key, kind, question, *, unit="", options=()):
+        self._display_id = uuid.uuid4().hex
+        self._followers: list[Callable[[], None]] = []
+        self._reading_along = settings.lesson().predictions_committed
+        super().__init__(
+            key=_checked_key(key),
+            kind=kind,
+            question=str(question),
+            unit=str(unit),
+            options=list(options),
+            locked=self._reading_along,
+        )
+        self.commitment = Commitment() if self._reading_along else self._remembered()
+        self._show_status()
+        self.on_msg(self._receive)
+
+    # -- committing -------------------------------------------------------------------------
+
+    def commit(self, value):
+        """Commit to a value, as the widget's button does.
+
+        Parameters
+        ----------
+        value : str, float or list of str
+            A number or its text; one of the options; or all items, in order.
+
+        Raises
+        ------
+        ValueError
+            If the value is no answer to the question.
+        """
+        if self._reading_along:
+            raise ValueError(
+                "TRAINIUM_EDU_COMMITTED=1: every prediction counts as committed, nothing is stored"
+            )
+        value = self._checked(value)
+        self.commitment = self.commitment.commit(value)
+        complaint = journal.append("predictions", {**self._identity(), "value": value})
+        self._show_status(complaint)
+        display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+        for follower in self._followers:
+            follower()
+
+    def _receive(self, _widget, content, _buffers):
+        """Take a message from the browser; a wrong value becomes a sentence under the input."""
+        if not isinstance(content, dict) or content.get("type") != "commit":
+            return
+        try:
+            self.commit(content.get("value"))
+        except ValueError as error:
+            self.status = str(error)
+
+    def _checked(self, value):
+        if self.kind == "number":
+            return _finite_number(value)
+        if self.kind == "choice":
+            if value not in self.options:
+                raise ValueError(f"Choose one of: {', '.join(self.options)}.")
+            return value
+        items = value if isinstance(value, list | tuple) else ()
+        if not all(isinstance(v, str) for v in items) or sorted(items) != sorted(self.options):
+            raise ValueError(f"Put all {len(self.options)} items in order, each once.")
+        return tuple(items)
+
+    # -- remembering ------------------------------------------------------------------------
+
+    def _identity(self):
+        return {"key": self.key, "kind": self.kind}
+
+    def _remembered(self):
+        """Replay the learner's journal; events that no longer fit the question are skipped."""
+        commitment = Commitment()
+        for event in journal.read("predictions"):
+            if {k: event.get(k) for k in ("key", "kind")} != self._identity():
+                continue
+            if event.get("revealed") is True:
+                commitment = replace(commitment, revealed=commitment.commits > 0)
+                continue
+            try:
+                commitment = commitment.commit(self._checked(event.get("value")))
+            except ValueError:
+                continue
+        return commitment
+
+    def _mark_revealed(self):
+        if not self._reading_along and not self.commitment.revealed:
+            self.commitment = replace(self.commitment, revealed=True)
+            journal.append("predictions", {**self._identity(), "revealed": True})
+
+    # -- showing ----------------------------------------------------------------------------
+
+    def _show_status(self, complaint=""):
+        self.committed = self._reading_along or self.commitment.commits > 0
+        self.commits = self.commitment.commits
+        if self._reading_along:
+            self.status = "Read along: the answer is shown below."
+        elif self.committed:
+            parts = [f"You predicted {self.spell(self.commitment.counted)}."]
+            if self.commitment.changes_after_answer:
+                parts.append(
+                    f"After the answer was shown you changed it to "
+                    f"{self.spell(self.commitment.present)}; the first one counts."
+                )
+            self.status = " ".join([*parts, complaint]).strip()
+
+    def spell(self, value) -> str:
+        """Return a value as a reader would write it, with its unit."""
+        if self.kind == "order":
+            return " → ".join(value)
+        text = _spell_number(value) if self.kind == "number" else str(value)
+        return f"{text} {self.unit}".strip()
+
+    def _text(self):
+        lines = [f"Predict: {self.question}"]
+        if self.options:
+            lines.append("Options: " + ", ".join(self.options))
+        if self.unit:
+            lines.append(f"Unit: {self.unit}")
+        if self.committed and not self._reading_along:
+            lines.append(self.status)
+        return "\n".join(lines)
+
+    def _bundle(self):
+        bundle = anywidget.AnyWidget._repr_mimebundle_(self)
+        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
+        data["text/plain"] = self._text()
+        if self.commitment.commits:
+            data[MIME] = {
+                **self._identity(),
+                "question": self.question,
+                "unit": self.unit,
+                "options": list(self.options),
+                "value": self.commitment.counted,
+                "present": self.commitment.present,
+                "changes_after_answer": self.commitment.changes_after_answer,
+            }
+        return data
+
+    def _ipython_display_(self, **_kwargs):
+        display(self._bundle(), raw=True, display_id=self._display_id)
+
+    def __repr__(self):
+        return f"Prediction({self.key!r})"
+
+    # -- answering --------------------------------------------------------------------------
+
+    def reveal(self, answer, explain: str = "", *, show=None) -> "Reveal":
+        """Show the answer beside the prediction, once there is one.
+
+        Parameters
+        ----------
+        answer : float, str or list of str
+            In the form of the question: a number, one of the options, or all items in order.
+        explain : str
+            One or two sentences, shown with the answer.
+        show : widget, figure, text, list of these, or callable returning one, optional
+            Shown below the answer.  A callable is called only after the commit.
+
+        Returns
+        -------
+        Reveal
+            The last line of its cell.
+
+        Raises
+        ------
+        ValueError
+            If the answer does not answer the question.
+        """
+        answer = self._checked(answer)
+        return Reveal(self, lambda: self._verdict(answer, explain), show)
+
+    def gate(self, show) -> "Reveal":
+        """Keep a picture, a widget or a text hidden until the commit; it gives no answer.
+
+        Parameters
+        ----------
+        show : widget, figure, text, list of these, or callable returning one
+
+        Returns
+        -------
+        Reveal
+        """
+        return Reveal(self, None, show)
+
+    def _verdict(self, answer, explain):
+        self._mark_revealed()
+        lines = []
+        if not self._reading_along:
+            counted = self.commitment.counted
+            lines.append(f"Your prediction: {self.spell(counted)}")
+            if self.commitment.changes_after_answer:
+                lines[0] += f" (changed after the answer: {self.spell(self.commitment.present)})"
+        lines.append(f"Answer: {self.spell(answer)}")
+        if not self._reading_along:
+            lines.append(self._compared(counted, answer))
+        return [*lines, explain] if explain else lines
+
+    def _compared(self, guess, answer):
+        if guess == answer:
+            return "Exactly right."
+        if self.kind == "choice":
+            return "Not this one."
+        if self.kind == "order":
+            right = sum(a == b for a, b in zip(guess, answer, strict=True))
+            return f"{right} of {len(answer)} in the right place."
+        factor = error_factor(guess, answer)
+        if factor is None:
+            return f"Off by {self.spell(abs(guess - answer))}."
+        side = "high" if abs(guess) > abs(answer) else "low"
+        return f"Too {side} by a factor of {_spell_number(float(f'{factor:.3g}'))}."
+
+
+class Reveal(ipywidgets.VBox):
+    """What stays hidden until a prediction is committed; made by ``reveal`` and ``gate``."""
+
+    def __init__(self, prediction, lines, show):
+        self._prediction, self._lines, self._show = prediction, lines, show
+        self._shown: list | None = None
+        self._display_id = uuid.uuid4().hex
+        self._displayed = False
+        super().__init__()
+        self._refresh()
+        prediction._followers.append(self._follow)
+
+    def _follow(self):
+        self._refresh()
+        if self._displayed:
+            display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+
+    def _refresh(self):
+        if not self._prediction.committed:
+            self._text = "Commit your prediction above; what it is about appears here."
+            self.children = [_paragraph(self._text)]
+            return
+        self._text = "\n".join(self._lines()) if self._lines else ""
+        if self._shown is None:
+            self._shown = _materials(self._show)
+        head = [_paragraph(self._text)] if self._text else []
+        self.children = [*head, *(_as_widget(thing) for thing in self._shown)]
+
+    def _bundle(self):
+        bundle = super()._repr_mimebundle_()
+        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
+        data.pop("text/html", None)
+        texts = [self._text] if self._text else []
+        for thing in self._shown or ():
+            part, _ = format_display_data(thing) if not isinstance(thing, str) else ({}, {})
+            texts.append(thing if isinstance(thing, str) else part.get("text/plain", ""))
+            if "image/png" in part:
+                data.setdefault("image/png", part["image/png"])
+        data["text/plain"] = "\n".join(t for t in texts if t)
+        return data
+
+    def _ipython_display_(self, **_kwargs):
+        self._displayed = True
+        display(self._bundle(), raw=True, display_id=self._display_id)
+
+    def __repr__(self):
+        return f"Reveal({self._prediction.key!r})"
+
+
+def number(key: str, question: str, *, unit: str = "") -> Prediction:
+    """Ask for a number.
+
+    Parameters
+    ----------
+    key : str
+        Lesson and question, for example ``"02/where-it-stops"``: its name in a class's histogram.
+    question : str
+    unit : str
+        Written behind the number.
+
+    Returns
+    -------
+    Prediction
+
+    Examples
+    --------
+    >>> number("02/where-it-stops", "At which sum does adding 1 in BF16 change nothing?")
+    Prediction('02/where-it-stops')
+    """
+    return Prediction(key, "number", question, unit=unit)
+
+
+def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
+    """Ask to choose one of two to nine options.
+
+    Parameters
+    ----------
+    key, question : str
+    options : sequence of str
+
+    Returns
+    -------
+    Prediction
+
+    Examples
+    --------
+    >>> choice("08/winner", "Which is fastest for 1 GiB?", ["Mesh", "RDH", "KangaRing"])
+    Prediction('08/winner')
+    """
+    return Prediction(key, "choice", question, options=_checked_options(options))
+
+
+def order(key: str, question: str, items: Sequence[str]) -> Prediction:
+    """Ask to put two to nine items in order.
+
+    Parameters
+    ----------
+    key, question : str
+    items : sequence of str
+        As first shown; shuffle them yourself, so that they stand the same for everyone.
+
+    Returns
+    -------
+    Prediction
+
+    Examples
+    --------
+    >>> order("01/range", "From the smallest range to the largest?", ["BF16", "FP16", "FP8"])
+    Prediction('01/range')
+    """
+    return Prediction(key, "order", question, options=_checked_options(items))
+
+
+def error_factor(guess: float, answer: float) -> float | None:
+    """Return how many times too large or too small a guess is, at least 1.
+
+    Parameters
+    ----------
+    guess, answer : float
+
+    Returns
+    -------
+    factor : float or None
+        None where a ratio says nothing: a zero, or opposite signs.
+
+    Examples
+    --------
+    >>> error_factor(256, 1024)
+    4.0
+    """
+    if guess == 0 or answer == 0 or (guess < 0) != (answer < 0):
+        return 1.0 if guess == answer else None
+    small, large = sorted((abs(guess), abs(answer)))
+    return large / small
+
+
+def _checked_key(key):
+    lesson, _, name = key.partition("/") if isinstance(key, str) else ("", "", "")
+    if not lesson.isalnum() or not name or not name.replace("-", "").isalnum() or len(key) > 80:
+        raise ValueError(
+            f"{key!r} is no key; it takes the lesson and a name, for example '02/where-it-stops'"
+        )
+    return key
+
+
+def _checked_options(options):
+    options = [str(option) for option in options]
+    if not 2 <= len(options) <= 9 or len(set(options)) != len(options):
+        raise ValueError(f"a question takes two to nine different options; these are {options}")
+    return options
+
+
+def _finite_number(value):
+    """Read a number from what people type: 1024, 1 024, 1,024, 1e3, 2^20, 0.5."""
+    if isinstance(value, bool) or value is None:
+        raise ValueError("Type a number first.")
+    text = str(value).strip()
+    for space in (" ", "_", "\u00a0", "\u202f", "\u2009"):
+        text = text.replace(space, "")
+    if not text:
+        raise ValueError("Type a number first.")
+    whole, comma, rest = text.partition(",")
+    if comma and all(len(group) == 3 for group in rest.split(".")[0].split(",")):
+        text = whole + rest.replace(",", "")
+    base, power, exponent = text.partition("^")
+    try:
+        result = float(base) ** float(exponent) if power else float(text)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        result = math.nan
+    if isinstance(result, complex) or not math.isfinite(result):
+        raise ValueError(f"{str(value)[:40]!r} is not a number; try 1024, 2^10 or 1.5e3.")
+    return result
+
+
+def _spell_number(value):
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(int(value))
+    return f"{value:.6g}"
+
+
+def _materials(show):
+    """Call what is callable, and return a list of things to show; a failure is shown as text."""
+    if callable(show) and not isinstance(show, ipywidgets.Widget):
+        try:
+            show = show()
+        except Exception as error:
+            # A message handler has no cell to raise in: the reader sees the sentence instead.
+            show = f"{type(error).__name__}: {error}"
+    if show is None:
+        return []
+    return list(show) if isinstance(show, list | tuple) else [show]
+
+
+def _as_widget(thing):
+    if isinstance(thing, ipywidgets.Widget):
+        return thing
+    if hasattr(thing, "savefig"):
+        return ipywidgets.Image(value=style.to_png(thing))
+    data = {} if isinstance(thing, str) else format_display_data(thing)[0]
+    if "image/png" in data:
+        png = data["image/png"]
+        return ipywidgets.Image(value=png if isinstance(png, bytes) else base64.b64decode(png))
+    if "text/html" in data:
+        return ipywidgets.HTML(value=data["text/html"])
+    return _paragraph(thing if isinstance(thing, str) else data.get("text/plain", ""))
+
+
+def _paragraph(text):
+    style = "white-space:pre-wrap;color:var(--jp-content-font-color1,#222)"
+    return ipywidgets.HTML(value=f'<div role="status" style="{style}">{html.escape(text)}</div>')
