@@ -14,13 +14,46 @@ from trainium_edu.specs.glossary import glossary
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 START = NOTEBOOKS / "00_start_here.ipynb"
-HOUSE_WORDS = (
-    "NeuronCore, chip, instance, rank, Tensor Engine, Vector Engine, Scalar Engine, GpSimd Engine,"
-    " Sync Engine, DMA, kernel, partition, free axis, PSUM bank, stationary, moving, dst, record,"
-    " Program, instruction, Timeline, span, track, initiation interval, latency, price,"
-    " cost-to-train, executable, compile cache, mark_step, collective, replica group, shard, hop,"
-    " link, MFU, arithmetic intensity, roofline"
-).split(", ")
+HOUSE_WORDS = [
+    "NeuronCore",
+    "chip",
+    "instance",
+    "rank",
+    "Tensor Engine",
+    "Vector Engine",
+    "Scalar Engine",
+    "GpSimd Engine",
+    "Sync Engine",
+    "DMA",
+    "kernel",
+    "partition",
+    "free axis",
+    "PSUM bank",
+    "stationary",
+    "moving",
+    "dst",
+    "record",
+    "Program",
+    "instruction",
+    "Timeline",
+    "span",
+    "track",
+    "initiation interval",
+    "latency",
+    "price",
+    "cost-to-train",
+    "executable",
+    "compile cache",
+    "mark_step",
+    "collective",
+    "replica group",
+    "shard",
+    "hop",
+    "link",
+    "MFU",
+    "arithmetic intensity",
+    "roofline",
+]
 
 
 def _cells(path):
