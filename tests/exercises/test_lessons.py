@@ -1,0 +1,83 @@
+"""Every exercise of every lesson: its solution passes, and each way to be wrong gets its feedback.
+
+Judge: the reference solutions and the named misconceptions in tests/solutions.
+"""
+
+import pytest
+
+from tests.solutions import reading
+from trainium_edu import exercises
+from trainium_edu.exercises.exercise import Status
+
+STUDENTS = ("", "ab123", "zz-9")
+EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
+
+
+def blocks(kind=None):
+    found = [b for lesson in exercises.LESSONS for b in reading.blocks(lesson)]
+    return [pytest.param(b, id=b.label) for b in found if kind is None or b.kind == kind]
+
+
+def answer_of(block, student=""):
+    return reading.run(block, student)[exercises.find(block.key).answer]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+def test_each_exercise_has_a_solution_three_wrong_answers_and_a_hard_coded_one(exercise):
+    mine = [b for b in reading.blocks(exercise.key[:2]) if b.key == exercise.key]
+    kinds = [b.kind for b in mine]
+    assert kinds.count("solution") == 1
+    assert kinds.count("hard-coded") == 1
+    assert len({b.name for b in mine if b.kind == "wrong"}) >= 3
+
+
+@pytest.mark.parametrize("block", blocks())
+def test_each_block_belongs_to_an_exercise(block):
+    assert exercises.find(block.key) is not None
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+@pytest.mark.parametrize("block", blocks("solution"))
+def test_the_solution_gets_full_points(block, student):
+    exercise = exercises.find(block.key)
+    answer = answer_of(block, student)
+    assert exercise(answer, student).status is Status.PASSED
+    if student or not exercise.literal:
+        for salt in ("", "autumn"):
+            grade = exercise.grade(answer, student, salt)
+            assert (grade.points, grade.status, grade.reason) == (exercise.points, "full", "")
+
+
+@pytest.mark.parametrize("block", blocks("wrong"))
+def test_each_wrong_answer_is_rejected_with_the_feedback_that_fits(block):
+    exercise = exercises.find(block.key)
+    result = exercise(answer_of(block, "ab123"), "ab123")
+    assert result.status is Status.WRONG
+    assert block.feedback
+    assert block.feedback in result.feedback
+    assert result.hint.startswith("Hint 1 of ")
+    grade = exercise.grade(answer_of(block, "ab123"), "ab123")
+    assert (grade.points, grade.status) == (0, "wrong")
+
+
+@pytest.mark.parametrize("block", blocks("hard-coded"))
+def test_a_hard_coded_public_answer_passes_in_public_and_fails_the_hidden_check(block):
+    exercise = exercises.find(block.key)
+    assert exercise(answer_of(block)).status is Status.PASSED
+    grade = exercise.grade(answer_of(block))
+    assert (grade.points, grade.status) == (0, "wrong")
+    assert grade.reason.startswith("hidden check: ")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+def test_the_starter_is_called_not_attempted(exercise):
+    starter = reading.starter(exercise)
+    answer = reading.run(starter, "ab123")[exercise.answer]
+    assert exercise(answer, "ab123").status is Status.NOT_ATTEMPTED
+    grade = exercise.grade(answer, "ab123")
+    assert (grade.points, grade.status) == (0, "not attempted")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+def test_the_last_hint_is_not_the_first(exercise):
+    assert len(set(exercise.hints)) == len(exercise.hints) >= 2

@@ -1,0 +1,107 @@
+"""Read the solutions and the wrong answers of this folder.
+
+Each file holds blocks that start with a line such as::
+
+    # %% solution=02/spacing
+    # %% wrong=02/spacing name=counts-stored-bits feedback=the eighth is implied
+    # %% hard-coded=02/spacing
+
+and each block replaces the learner's cell in the stored lesson.
+"""
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from trainium_edu import exercises
+from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
+
+FOLDER = Path(__file__).parent
+NOTEBOOKS = FOLDER.parents[1] / "notebooks"
+HEADER = re.compile(
+    r"# %% (?P<kind>solution|wrong|hard-coded)=(?P<key>\S+)"
+    r"(?: name=(?P<name>\S+))?(?: feedback=(?P<feedback>.+))?$"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    key: str
+    source: str
+    name: str = ""
+    feedback: str = ""
+
+    @property
+    def label(self):
+        return " ".join(part for part in (self.key, self.kind, self.name) if part)
+
+
+@functools.cache
+def blocks(lesson: str) -> tuple[Block, ...]:
+    path = FOLDER / f"{exercises.LESSONS[lesson]}.py"
+    if not path.exists():
+        return ()
+    found, lines, header = [], [], None
+    for line in [*path.read_text(encoding="utf-8").split("\n"), "# %% end"]:
+        if not line.startswith("# %%"):
+            lines.append(line)
+            continue
+        if header:
+            parts = {k: v or "" for k, v in header.groupdict().items()}
+            found.append(Block(**parts, source="\n".join(lines).strip("\n")))
+        header, lines = HEADER.match(line), []
+        assert header or line == "# %% end", f"{path.name}: cannot read {line!r}"
+    return tuple(found)
+
+
+@functools.cache
+def notebook(lesson: str):
+    """Return the stored lesson, or None while it is being written."""
+    path = NOTEBOOKS / f"{exercises.LESSONS[lesson]}.ipynb"
+    return nbformat.read(path, as_version=4) if path.exists() else None
+
+
+def starter(exercise) -> Block:
+    """Return the learner's cell as the lesson ships it."""
+    book = notebook(exercise.key[:2])
+    for cell in book.cells if book else ():
+        if key_of(cell) == exercise.key:
+            return Block("starter", exercise.key, cell.source)
+    return Block("starter", exercise.key, f"{exercise.answer} = None")
+
+
+def with_answers(lesson: str, answers: dict, student: str = ""):
+    """Return a copy of the stored lesson with some cells replaced, as a learner hands it in.
+
+    Parameters
+    ----------
+    answers : dict
+        Source by exercise key.
+    """
+    book = nbformat.from_dict(notebook(lesson))
+    for cell in book.cells:
+        if key_of(cell) in answers:
+            cell.source = answers[key_of(cell)]
+        if "student-id" in cell.metadata.get("tags", ()):
+            cell.source = f"student = {student!r}"
+    return book
+
+
+def run(block: Block, student: str = "") -> dict:
+    """Run a block with the cells of the lesson that it needs; return the names it leaves."""
+    lesson, name = block.key[:2], exercises.find(block.key).answer
+    scope = {"__name__": "__main__", "display": lambda *args: None}
+    if notebook(lesson) is None:
+        module = f"trainium_edu.exercises.{exercises.LESSONS[lesson][3:]}"
+        exec(f"import importlib; check = importlib.import_module({module!r})", scope)
+        exec(f"student = {student!r}", scope)
+        exec(compile(block.source, block.label, "exec"), scope)
+        return scope
+    book = with_answers(lesson, {block.key: block.source}, student)
+    for cell in needed_for(name, cells_of(book)):
+        exec(compile(cell.source, f"<{block.label}>", "exec"), scope)
+    return scope

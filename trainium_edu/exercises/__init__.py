@@ -1,0 +1,55 @@
+"""Checks, hints and feedback: plain functions that a notebook and a grader both call.
+
+Each lesson with exercises has a module of its own, named like its notebook without the number.
+``exercise.py`` says what an exercise is (read it first), ``learner.py`` what is remembered.
+Answers are never stored here: the reference solutions stand with the tests.  Left out: any
+defence against a learner who edits the package; the grader runs its own copy, in another process.
+
+Sources: the misconceptions come from teaching the same subjects.  Used by every lesson with
+exercises, by ``python -m trainium_edu grade``, and by the nbgrader export.
+"""
+
+import importlib
+import importlib.util
+
+__all__ = ["LESSONS", "find", "of_lesson", "progress"]
+
+#: Lessons that have, or will have, exercises: number to notebook.
+LESSONS = {
+    "01": "01_number_formats",
+    "02": "02_stochastic_rounding",
+    "03": "03_systolic_array",
+    "07": "07_topology",
+    "08": "08_collectives",
+}
+
+
+def of_lesson(lesson: str) -> tuple:
+    """Return a lesson's exercises in the order of its module.
+
+    Parameters
+    ----------
+    lesson : str
+        Its number, ``"02"``, or its notebook, ``"02_stochastic_rounding"``.
+
+    Returns
+    -------
+    exercises : tuple of Exercise
+        Empty for an unknown lesson.
+    """
+    from trainium_edu.exercises.exercise import Exercise
+
+    name = f"{__name__}.{LESSONS.get(lesson[:2], '')[3:]}"
+    if lesson[:2] not in LESSONS or importlib.util.find_spec(name) is None:
+        return ()
+    return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Exercise))
+
+
+def find(key: str):
+    """Return the exercise with a key such as ``"02/spacing"``, or None."""
+    return next((e for e in of_lesson(key[:2]) if e.key == key), None)
+
+
+def progress():
+    """Show which exercises pass their public checks so far; see :mod:`.learner`."""
+    return importlib.import_module(f"{__name__}.learner").progress()

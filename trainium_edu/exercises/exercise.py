@@ -1,0 +1,472 @@
+"""What an exercise is, and what it says to an answer.
+
+A lesson's module (``exercises/stochastic_rounding.py`` for ``02_stochastic_rounding``) writes each
+exercise as one plain function decorated with :func:`exercise`: it takes the learner's answer and
+the exercise's numbers, returns when the answer is right, and calls :func:`reject` with the name
+of the misconception and the feedback that fits it when it is not.  The same function serves the
+learner at once (public numbers, hints) and the grader (hidden numbers, points).
+
+Decisions: a pass says "public checks passed", never "all", because the grader tries other
+numbers.  Points are all or nothing per exercise, as nbgrader's test cells are.  Numbers are hashes
+of (exercise, student id, name), not draws from a generator, so they are the same in every
+version of Python and NumPy.
+"""
+
+import contextlib
+import copy
+import hashlib
+import html
+import io
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trainium_edu.exercises import learner
+
+__all__ = ["Draw", "Exercise", "Grade", "Numbers", "Result", "Status", "exercise", "reject"]
+
+#: What an answer may print in one check, before it is stopped.
+PRINT_AT_MOST_BYTES = 100_000
+HIDDEN_ROUNDS = 3
+
+
+class Status(StrEnum):
+    """What a check found."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    NOT_ATTEMPTED = "not attempted"
+
+
+class Rejected(Exception):
+    """The answer is wrong in a way that has a name."""
+
+    def __init__(self, misconception, feedback):
+        super().__init__(feedback)
+        self.misconception, self.feedback = misconception, feedback
+
+
+class NotAttempted(Exception):
+    """The answer is still the starter."""
+
+
+def reject(misconception: str, feedback: str):
+    """Say that an answer is wrong, and why; call it in the body of an exercise.
+
+    Parameters
+    ----------
+    misconception : str
+        A short name, for example ``"ties away from zero"``; it stands in the grader's table.
+    feedback : str
+        One or two sentences to the learner that fit this misconception.
+    """
+    raise Rejected(misconception, feedback)
+
+
+class Draw:
+    """Numbers that depend on an exercise and a student id alone.
+
+    Parameters
+    ----------
+    text : str
+        What is hashed, besides each number's name.
+
+    Examples
+    --------
+    >>> draw = Draw("02/spacing|")
+    >>> draw.integer("exponent", 1, 5) == Draw("02/spacing|").integer("exponent", 1, 5)
+    True
+    """
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def seed(self, name: str) -> int:
+        """Return 64 bits, for a generator of your own."""
+        return int.from_bytes(hashlib.sha256(f"{self._text}|{name}".encode()).digest()[:8])
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """Return a whole number from ``low`` to ``high``, both included."""
+        return low + self.seed(name) % (high - low + 1)
+
+    def choice(self, name: str, options: Sequence):
+        """Return one of the options."""
+        return options[self.seed(name) % len(options)]
+
+    def shuffled(self, name: str, items: Sequence) -> list:
+        """Return the items in another order."""
+        return sorted(items, key=lambda item: self.seed(f"{name}/{list(items).index(item)}"))
+
+
+class Numbers(Mapping):
+    """The numbers of one exercise for one student: ``numbers.rows`` or ``numbers["rows"]``."""
+
+    def __init__(self, values: Mapping):
+        self._values = dict(values)
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["_values"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self):
+        return len(self._values)
+
+    def __repr__(self):
+        return ", ".join(f"{name} = {value!r}" for name, value in self._values.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the learner reads below a check."""
+
+    status: Status
+    title: str
+    feedback: str = ""
+    hint: str = ""
+    misconception: str = ""
+    note: str = ""  #: why progress was not kept, if so
+
+    def __str__(self):
+        if self.status is Status.PASSED:
+            head = f"{self.title}: public checks passed"
+        elif self.status is Status.WRONG:
+            head = f"{self.title}: not yet"
+        else:
+            head = f"{self.title}: not attempted yet"
+        return "\n".join(part for part in (head, self.feedback, self.hint, self.note) if part)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        mark, colour = {
+            Status.PASSED: ("✓", "success"),
+            Status.WRONG: ("✗", "warn"),
+            Status.NOT_ATTEMPTED: ("○", "info"),
+        }[self.status]
+        head, *rest = (html.escape(line) for line in str(self).split("\n"))
+        body = "".join(f"<div style='margin-top:4px'>{line}</div>" for line in rest)
+        return (
+            f"<div role='status' style='border-left:4px solid var(--jp-{colour}-color1,#777);"
+            f"padding:6px 12px;margin:4px 0'><b>{mark} {head}</b>{body}</div>"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What the grader writes down for one exercise."""
+
+    points: int
+    of: int
+    status: str  #: "full", "wrong", "not attempted", or what stopped it
+    reason: str = ""
+    misconception: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Exercise:
+    """One exercise: call it with an answer to check it, or let the grader :meth:`grade` it."""
+
+    key: str  #: lesson and name, "02/spacing": the same in notebook, grader and nbgrader
+    title: str
+    answer: str  #: the name to which the learner's cell binds the answer
+    points: int
+    tests: str  #: what it tests, in half a sentence, for instructors
+    hints: tuple[str, ...]  #: from a nudge to just short of the solution
+    draw: Callable[[Draw], Mapping]
+    function: Callable  #: function(answer, numbers), the check itself
+    literal: bool  #: the answer is a value for one student's numbers, not a function of numbers
+
+    def numbers(self, student: str = "") -> Numbers:
+        """Return this student's numbers.
+
+        Parameters
+        ----------
+        student : str
+            A student id; empty for the public example.
+
+        Returns
+        -------
+        Numbers
+        """
+        return Numbers(self.draw(Draw(f"{self.key}|{_student(student)}")))
+
+    def __call__(self, answer, student: str = "") -> Result:
+        """Check an answer on public numbers; say what is wrong and give the next hint.
+
+        Parameters
+        ----------
+        answer : object
+        student : str
+
+        Returns
+        -------
+        Result
+        """
+        student = _student(student)
+        error = _examine(self, answer, self.numbers(student))
+        if error is None:
+            note = learner.record(self, Status.PASSED)
+            more = " The grader tries other numbers." if not self.literal else ""
+            if self.literal and not student:
+                more = " These are the example numbers; with your student id you get your own."
+            return Result(Status.PASSED, self.title, more.strip(), note=note)
+        if isinstance(error, NotAttempted):
+            learner.record(self, Status.NOT_ATTEMPTED)
+            return Result(Status.NOT_ATTEMPTED, self.title, str(error))
+        note = learner.record(self, Status.WRONG, _fingerprint(answer))
+        step = min(learner.wrong_answers(self), len(self.hints))
+        hint = f"Hint {step} of {len(self.hints)}: {self.hints[step - 1]}" if step else ""
+        return Result(Status.WRONG, self.title, error.feedback, hint, error.misconception, note)
+
+    def grade(self, answer, student: str = "", salt: str = "") -> Grade:
+        """Give points: public numbers first, then hidden ones.
+
+        Parameters
+        ----------
+        answer : object
+            A value, or a callable; calls may go to another process.
+        student : str
+            The id that the submission states.
+        salt : str
+            The instructor's own word; it changes all hidden numbers.
+
+        Returns
+        -------
+        Grade
+        """
+        student = _student(student)
+        rounds = [self.numbers(student)]
+        if self.literal and not student:
+            # Anyone may have copied the answer to the public numbers.
+            rounds.append(self.numbers(f"hidden {salt}"))
+        elif not self.literal:
+            rounds += [
+                Numbers(self.draw(Draw(f"{self.key}|hidden|{salt}|{i}")))
+                for i in range(HIDDEN_ROUNDS)
+            ]
+        for i, numbers in enumerate(rounds):
+            error = _examine(self, answer, numbers)
+            if isinstance(error, NotAttempted):
+                return Grade(0, self.points, "not attempted", str(error))
+            if error is not None:
+                where = "hidden check: " if i else ""
+                if i and self.literal:
+                    where = "hidden check: no student id, and these numbers are everyone's: "
+                return Grade(0, self.points, "wrong", where + error.feedback, error.misconception)
+        return Grade(self.points, self.points, "full")
+
+    def __repr__(self):
+        return f"Exercise({self.key!r})"
+
+
+def exercise(
+    key: str,
+    *,
+    title: str,
+    answer: str,
+    points: int,
+    tests: str,
+    hints: Sequence[str],
+    numbers: Callable[[Draw], Mapping] = lambda draw: {"seed": draw.seed("seed")},
+    literal: bool = False,
+):
+    """Turn a check function into an :class:`Exercise`.
+
+    Parameters
+    ----------
+    key : str
+        ``"02/spacing"``: the lesson's number, and a name that never changes.
+    title : str
+    answer : str
+        The name that the learner's cell binds.
+    points : int
+    tests : str
+        What it tests, in half a sentence, for the instructor's table.
+    hints : sequence of str
+        At least two; the last one stops short of the solution.
+    numbers : callable, optional
+        Takes a :class:`Draw`, returns a mapping; by default one ``seed``.
+    literal : bool
+        True where the answer is a value for the student's own numbers instead of a function.
+
+    Returns
+    -------
+    decorator
+
+    Examples
+    --------
+    >>> @exercise("99/double", title="Double it", answer="double", points=1, tests="doubling",
+    ...           hints=("What is x + x?", "Multiply by two."),
+    ...           numbers=lambda draw: {"x": draw.integer("x", 2, 9)})
+    ... def double(answer, numbers):
+    ...     if answer(numbers.x) == numbers.x**2:
+    ...         reject("squares", "That is the square; the double of 3 is 6.")
+    ...     if answer(numbers.x) != 2 * numbers.x:
+    ...         reject("other", "Not the double.")
+    >>> double(lambda x: x + x).status
+    <Status.PASSED: 'passed'>
+    """
+    if not re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+)*", key):
+        raise ValueError(f"{key!r} is no exercise key; it looks like '02/spacing'")
+    if points < 1 or len(hints) < 2 or not answer.isidentifier():
+        raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
+
+    def decorate(function):
+        return Exercise(key, title, answer, points, tests, tuple(hints), numbers, function, literal)
+
+    return decorate
+
+
+# -- looking at an answer -------------------------------------------------------------------
+
+
+def _examine(exercise, answer, numbers):
+    """Run a check; return None, or the `Rejected` or `NotAttempted` that ended it."""
+    try:
+        if _is_blank(answer):
+            raise NotAttempted("")
+        watched = _Watched(answer) if callable(answer) else copy.deepcopy(answer)
+        if callable(answer) and exercise.literal:
+            reject("a function", f"{exercise.answer} is a function here; a value is asked for.")
+        if not callable(answer) and not exercise.literal:
+            reject(
+                "not a function",
+                f"{exercise.answer} is {_short(answer)}; a function is asked for, so that it can "
+                "be tried on other numbers.",
+            )
+        exercise.function(watched, numbers)
+    except (Rejected, NotAttempted) as error:
+        return error
+    except Exception as error:
+        # The check met a type or a shape that its author did not foresee.
+        return Rejected(
+            "unusable answer",
+            f"The check could not use this answer ({type(error).__name__}: "
+            f"{_short(error, 200)}). Does it have the type and shape that is asked for?",
+        )
+    return None
+
+
+class _Watched:
+    """The learner's function, with its prints counted and its failures turned into feedback."""
+
+    def __init__(self, function):
+        self._function = function
+        self._calls_answered = 0
+
+    def __call__(self, *args, **kwargs):
+        given = ", ".join(
+            [_short(a) for a in args] + [f"{k}={_short(v)}" for k, v in kwargs.items()]
+        )
+        name = getattr(self._function, "__name__", "the function")
+        args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
+        try:
+            with contextlib.redirect_stdout(_Printed(sys.stdout)):
+                result = self._function(*args, **kwargs)
+        except _PrintedTooMuch:
+            reject(
+                "prints too much",
+                f"{name}({given}) printed more than {PRINT_AT_MOST_BYTES // 1000} kB and was "
+                "stopped. Take the print out of the loop.",
+            )
+        except NotImplementedError:
+            raise NotAttempted("") from None
+        except (Rejected, NotAttempted):
+            raise
+        except SystemExit:
+            reject("exits", f"{name}({given}) calls exit; a function ends with return.")
+        except RecursionError:
+            reject("endless recursion", f"{name}({given}) calls itself without end.")
+        except Exception as error:
+            reject(
+                "raises",
+                f"{name}({given}) raised {type(error).__name__}: {_short(error, 200)}"
+                f"{_line_of(error)}.",
+            )
+        if result is None or result is Ellipsis:
+            if not self._calls_answered:
+                raise NotAttempted(f"{name} returns nothing. If it is written, return its result.")
+            reject(
+                "returns nothing",
+                f"{name}({given}) returns nothing, though it did for other arguments. Does every "
+                "branch end in a return?",
+            )
+        self._calls_answered += 1
+        return result
+
+
+class _PrintedTooMuch(BaseException):
+    """Raised inside a learner's print; no `except Exception` of theirs swallows it."""
+
+
+class _Printed(io.TextIOBase):
+    """Pass prints on until there are too many."""
+
+    def __init__(self, stream):
+        self._stream, self._left = stream, PRINT_AT_MOST_BYTES
+
+    def write(self, text):
+        self._left -= len(text)
+        if self._left < 0:
+            raise _PrintedTooMuch
+        return self._stream.write(text)
+
+    def flush(self):
+        self._stream.flush()
+
+
+def _is_blank(answer) -> bool:
+    """Tell whether an answer is what a starter holds: None, Ellipsis, empty, or only those."""
+    if answer is None or answer is Ellipsis:
+        return True
+    if isinstance(answer, str):
+        return not answer.strip()
+    if isinstance(answer, Mapping):
+        return all(_is_blank(value) for value in answer.values())
+    if isinstance(answer, list | tuple | set | frozenset):
+        return all(_is_blank(value) for value in answer)
+    return False
+
+
+def _student(student) -> str:
+    """Return an id in one spelling: ' AB12 ' and 'ab12' are the same student."""
+    if student is None or student is Ellipsis:
+        return ""
+    if not isinstance(student, str | int) or isinstance(student, bool) or len(str(student)) > 200:
+        raise TypeError("a student id is a short text, for example 'ab123'")
+    return str(student).strip().casefold()
+
+
+def _short(value, limit=60) -> str:
+    """Return a value's text, shortened; never fails, whatever the value's ``repr`` does."""
+    try:
+        text = " ".join((str if isinstance(value, BaseException) else repr)(value).split())
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _line_of(error) -> str:
+    """Return the line of the learner's cell in which an error arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "ipykernel" in f.filename or f.filename.startswith("<")]
+    return f' in the line "{own[-1].line}"' if own and own[-1].line else ""
+
+
+def _fingerprint(answer) -> str:
+    """Tell one answer from the next, so that re-running a cell uses up no hint."""
+    code = getattr(answer, "__code__", None)
+    text = f"{code.co_code}{code.co_consts}{code.co_names}" if code else _short(answer, 2000)
+    # Nested functions stand in the constants with their address.
+    return hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", text).encode()).hexdigest()[:16]
