@@ -12,7 +12,18 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "ENGINE", "HATCH", "ROUNDING", "figure", "ink", "theme", "to_png"]
+__all__ = [
+    "COLOURS",
+    "ENGINE",
+    "FIELD",
+    "FORMAT",
+    "HATCH",
+    "ROUNDING",
+    "figure",
+    "ink",
+    "theme",
+    "to_png",
+]
 
 COLOURS = {
     "blue": "#0072B2",
@@ -40,6 +51,19 @@ ROUNDING = {
     "stochastic": COLOURS["blue"],
     "toward_zero": COLOURS["pink"],
 }
+#: One colour per number format, the same in every picture.
+FORMAT = {
+    "fp32": "#6E7781",
+    "tf32": COLOURS["pink"],
+    "bf16": COLOURS["blue"],
+    "fp16": COLOURS["orange"],
+    "fp8_e5m2": COLOURS["red"],
+    "fp8_e4m3": COLOURS["green"],
+    "fp8_e4m3fn": COLOURS["yellow"],
+    "fp8_e3m4": COLOURS["sky"],
+}
+#: One colour per field of a number.
+FIELD = {"sign": COLOURS["red"], "exponent": COLOURS["blue"], "mantissa": COLOURS["green"]}
 #: A second, colour-free mark for the same things, for bars and areas.
 HATCH = {"nearest": "//", "stochastic": "", "toward_zero": "..", "exact": "xx"}
 

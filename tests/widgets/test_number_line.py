@@ -1,0 +1,131 @@
+"""Set a trait, read the state, no browser.  Judges: ml_dtypes' casts, NumPy's float16."""
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from trainium_edu.numerics import FORMATS, configure
+from trainium_edu.widgets.number_line import number_line_explorer, parse_number
+
+
+def _row(line, name):
+    return next(row for row in line.answer["rows"] if row["name"] == name)
+
+
+def test_moving_x_answers_with_what_a_cast_gives():
+    line = number_line_explorer()
+    for x in (0.1, -2.71828, 201.0, 1e-3, 239.9):
+        line.view = {**line.view, "x": x}
+        assert _row(line, "bf16")["value"] == float(np.float32(x).astype(ml_dtypes.bfloat16))
+        assert _row(line, "fp16")["value"] == float(np.float16(x))
+        assert _row(line, "fp8_e4m3")["value"] == float(np.float32(x).astype(ml_dtypes.float8_e4m3))
+
+
+def test_an_overflow_is_said_and_points_outwards():
+    line = number_line_explorer(70_000, ["fp16", "bf16", "int8"])
+    row = _row(line, "fp16")
+    assert (row["value"], row["way"], row["lands"]) == (None, 1, "infinity")
+    assert "too large" in row["sentence"]
+    assert _row(line, "int8")["lands"] == "127"
+    line.x = -70_000
+    assert _row(line, "fp16")["way"] == -1
+
+
+def test_everything_the_page_gets_is_strict_json():
+    for x in (0, -0.0, 1e-45, 3e38, -3e38, 1 / 3):
+        line = number_line_explorer(x, list(FORMATS))
+        json.dumps([line.view, line.answer, line.formats], allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": float("nan")},
+        {"lo": 2.0, "hi": 1.0},
+        {"hi": float("inf")},
+        {"x": "three"},
+        {"lo": 1.0, "hi": 1.0 + 1e-12},
+    ],
+)
+def test_an_impossible_view_is_not_taken(change):
+    line = number_line_explorer(1.0)
+    before = dict(line.view)
+    line.view = {**line.view, **change}
+    assert line.view == before
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.1", 0.1), ("1/3", 1 / 3), ("−2", -2.0), ("pi", np.pi), ("6e4", 6e4), (" 1_000 ", 1000.0)],
+)
+def test_numbers_are_read_as_learners_write_them(text, value):
+    assert parse_number(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "1/0", "1/", "nan", "inf", "1e999999999", "9" * 5000])
+def test_what_is_no_number_is_answered_in_a_sentence(text):
+    line = number_line_explorer(1.0)
+    before = dict(line.view)
+    line._on_request(line, {"do": "type", "text": text}, [])
+    assert line.view == before
+    assert line.answer["message"].startswith("“")
+    assert len(line.answer["message"]) < 90
+    with pytest.raises(ValueError, match="“"):
+        parse_number(text)
+
+
+def test_page_keys_walk_from_number_to_number():
+    line = number_line_explorer(3.3, ["fp8_e4m3"])
+    walked = []
+    for _ in range(4):
+        line._on_request(line, {"do": "neighbour", "way": 1}, [])
+        walked.append(line.x)
+    assert walked == [3.5, 3.75, 4.0, 4.5]
+    line._on_request(line, {"do": "neighbour", "way": -1}, [])
+    assert line.x == 4.0
+
+
+def test_a_typed_number_comes_with_a_window_around_it():
+    line = number_line_explorer(3.3)
+    for text in ("0.1", "70000", "1e-7", "-257", "1e38", "0"):
+        line._on_request(line, {"do": "type", "text": text}, [])
+        assert line.view["lo"] < line.x < line.view["hi"]
+    line._on_request(line, {"do": "reset"}, [])
+    assert line.x == 3.3
+
+
+def test_zooming_to_a_format_makes_its_numbers_stand_apart():
+    line = number_line_explorer(3.3, ["fp8_e4m3", "fp16"])
+    assert _row(line, "fp16")["can_zoom"]
+    line._on_request(line, {"do": "closer", "format": "fp16"}, [])
+    row = _row(line, "fp16")
+    assert not row["can_zoom"]
+    assert all(drawn for *_, drawn in row["pieces"])
+
+
+def test_a_configured_format_can_be_shown():
+    fmt = configure(4, 3, bias=11, infinities=False)
+    line = number_line_explorer(1.3, [fmt, "fp8_e4m3"])
+    assert _row(line, fmt.name)["value"] == 1.25
+
+
+def test_the_stored_notebook_has_a_still_and_a_fixed_repr():
+    line = number_line_explorer(3.3)
+    bundle = line._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert data["image/png"].startswith("iVBOR")
+    assert repr(line) == "NumberLine(x=3.3, formats=[fp8_e4m3, bf16, fp16])"
+
+
+@pytest.mark.parametrize("x", [True, "x", float("nan"), float("inf"), 1e39, None])
+def test_bad_x_is_refused(x):
+    with pytest.raises((TypeError, ValueError)):
+        number_line_explorer(x)
+
+
+@pytest.mark.parametrize("window", [(1, 0), (0,), "ab", (0, float("nan")), 3])
+def test_bad_windows_are_refused(window):
+    with pytest.raises(ValueError, match="window is"):
+        number_line_explorer(1.0, window=window)

@@ -1,0 +1,330 @@
+"""Drag a number along the line and watch where each format puts it."""
+
+from math import isfinite, nextafter
+
+import anywidget
+import traitlets
+
+from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
+from trainium_edu.numerics.grid import Outcome, land, number_text, runs, step_code
+from trainium_edu.viz import number_line as picture
+from trainium_edu.viz import style
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["NumberLine", "number_line_explorer", "parse_number"]
+
+_LIMIT = 3.4e38
+_PRESETS = ("0.1", "1/3", "pi", "257", "1000.5", "70000", "1e-7")
+_NARROWEST_PX = 6  # binades below this are joined
+_APART_PX = 3.2  # numbers closer than this become a band
+
+
+def number_line_explorer(x=3.3, formats=("fp8_e4m3", "bf16", "fp16"), *, window=None):
+    """Show the numbers that formats have around x, and where x lands; drag x.
+
+    Parameters
+    ----------
+    x : float
+        Where the needle stands first; finite, within FP32's range.
+    formats : sequence of Format or str
+        What is compared at first; the learner may switch others on.
+    window : (float, float), optional
+        The stretch shown first; around `x`, wide enough for the first format's numbers, if not
+        given.
+
+    Returns
+    -------
+    NumberLine
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `x` is no number or a format does not exist.
+
+    Examples
+    --------
+    >>> line = number_line_explorer(3.3)
+    >>> line.landing("fp8_e4m3").value
+    3.25
+    """
+    return NumberLine(x, formats, window)
+
+
+def parse_number(text: str) -> float:
+    """Read a number as learners write it: ``0.1``, ``1/3``, ``-2e5``, ``pi``.
+
+    Raises
+    ------
+    ValueError
+        If it is no finite number within FP32's range.
+    """
+    shown = " ".join(str(text).split())[:24]
+    named = {"pi": 3.141592653589793, "π": 3.141592653589793, "e": 2.718281828459045}
+    above, slash, below = str(text).strip().replace("−", "-").partition("/")
+    try:
+        value = named[above] if above in named else float(above)
+        value = value / float(below) if slash else value
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"“{shown}” is no number; try 0.1, 1/3 or 6e4") from None
+    if not isfinite(value) or abs(value) > _LIMIT:
+        raise ValueError(f"“{shown}” is beyond FP32's range; stay within ±{_LIMIT:g}")
+    return value
+
+
+class NumberLine(anywidget.AnyWidget):
+    """State: x, the window and the formats shown; see :func:`number_line_explorer`."""
+
+    _esm = load("number_line.js")
+    _css = load("number_line.css")
+    formats = traitlets.List().tag(sync=True)  # what may be shown
+    presets = traitlets.List().tag(sync=True)
+    view = traitlets.Dict().tag(sync=True)  # x, lo, hi, shown, width, ask
+    answer = traitlets.Dict().tag(sync=True)  # what Python made of it
+
+    def __init__(self, x, formats, window):
+        first = [get_format(f) for f in formats]
+        offered = [*first, *(FORMATS[name] for name in style.FORMAT), FORMATS["int8"]]
+        self._formats = {f.name: f for f in offered}
+        if isinstance(x, bool):
+            raise TypeError(f"x is {x}; it takes one finite number")
+        x = parse_number(str(x))
+        if window is None:
+            window = _window_around(x, first[0] if first else FORMATS["bf16"])
+        lo, hi = _check_window(window)
+        self._first = {"x": x, "lo": float(lo), "hi": float(hi), "shown": [f.name for f in first],
+                       "width": 900, "ask": 0}  # fmt: skip
+        super().__init__()
+        self.formats = [_describe(f) for f in self._formats.values()]
+        self.presets = list(_PRESETS)
+        self.on_msg(self._on_request)
+        self.view = dict(self._first)
+
+    @traitlets.validate("view")
+    def _check_view(self, proposal):
+        """Keep the last good view where the page (or a learner) asks for an impossible one."""
+        new = {**self._first, **self.view, **proposal["value"]}
+        try:
+            x, lo, hi = (float(new[k]) for k in ("x", "lo", "hi"))
+        except (TypeError, ValueError):
+            return self.view
+        good = all(isfinite(v) and abs(v) <= 2 * _LIMIT for v in (x, lo, hi)) and hi - lo > 1e-44
+        if not good or hi - lo < 1e-9 * max(abs(lo), abs(hi)):
+            return self.view
+        shown = [name for name in self._formats if name in new["shown"]]
+        rest = {"shown": shown, "width": new["width"], "ask": new["ask"]}
+        return {"x": x, "lo": lo, "hi": hi, **rest}
+
+    @traitlets.observe("view")
+    def _answer(self, _change=None, message=""):
+        v = self.view
+        self.answer = {
+            "ask": v["ask"],
+            "x": v["x"],
+            "x_text": number_text(v["x"]),
+            "message": message,
+            "rows": [self._row(self._formats[name]) for name in v["shown"]],
+        }
+
+    @property
+    def x(self) -> float:
+        """Where the needle stands."""
+        return self.view["x"]
+
+    @x.setter
+    def x(self, value):
+        self._move(parse_number(str(value)))
+
+    def landing(self, fmt):
+        """Return where x lands in a format, as a :class:`~trainium_edu.numerics.grid.Landing`."""
+        return land(self.x, fmt)
+
+    def _row(self, fmt) -> dict:
+        """Return what the page draws for one format: places, and every text."""
+        v, landing = self.view, self.landing(fmt)
+        pixel = (v["hi"] - v["lo"]) / max(float(v["width"]), 100.0)
+        found = runs(fmt, v["lo"], v["hi"], narrowest=_NARROWEST_PX * pixel)
+        pieces = [
+            [r.first, r.last - r.first, 2, 0] if r.spacing is None or r.spacing < _APART_PX * pixel
+            else [r.first, r.spacing, r.count, 1]
+            for r in found
+        ]  # fmt: skip
+        inside = sum(r.count for r in found if r.count)
+        joined = any(r.spacing is None for r in found)
+        value = landing.value if isfinite(landing.value) else None
+        before, lands, error = _sentence(landing, fmt)
+        near = _near(landing, fmt)
+        label = _label(fmt)
+        fields = zip(("sign", "exponent", "mantissa"), bit_fields(landing.code, fmt), strict=True)
+        beyond = "infinity" if fmt.has_infinities else "NaN" if fmt.has_nan else "its last number"
+        return {
+            "name": fmt.name,
+            "x": landing.x,
+            "value": value,
+            "way": 0 if value is not None else (1 if landing.x > 0 else -1),
+            "below": landing.below if isfinite(landing.below) else None,
+            "above": landing.above if isfinite(landing.above) else None,
+            "below_text": number_text(landing.below, fmt),
+            "above_text": number_text(landing.above, fmt),
+            "before": before,
+            "lands": lands,
+            "error": error,
+            "near": near,
+            "sentence": f"{label}: {before} {lands} {error}; {near}",
+            "bits": [[kind, text] for kind, text in fields if text],
+            "pieces": pieces,
+            "labelled": fmt.bits <= 8,
+            "band_text": f"{'over ' if joined else ''}{inside:,} numbers here".replace(",", " "),
+            "beyond": [[fmt.max, 1e39], [-1e39, fmt.min]],
+            "beyond_text": f"no numbers here: x becomes {beyond}",
+            "can_zoom": landing.spacing < 8 * pixel,
+        }
+
+    def _on_request(self, _widget, content, _buffers):
+        """Answer what is more than a move: a typed number, a jump, a zoom to one format."""
+        match content.get("do"):
+            case "type":
+                try:
+                    self._move(parse_number(content.get("text", "")))
+                except ValueError as error:
+                    self._answer(message=str(error))
+            case "neighbour":
+                self._step(1 if content.get("way", 1) > 0 else -1)
+            case "closer" if content.get("format") in self._formats:
+                lo, hi = _window_around(self.x, self._formats[content["format"]])
+                self.view = {**self.view, "lo": lo, "hi": hi}
+            case "reset":
+                self.view = {**self._first, "width": self.view["width"], "ask": self.view["ask"]}
+
+    def _move(self, x):
+        """Put x somewhere and show the numbers of the coarsest format around it."""
+        shown = [self._formats[name] for name in self.view["shown"]] or [FORMATS["bf16"]]
+        gone = (Outcome.VANISHED, Outcome.OVERFLOWED, Outcome.SATURATED)
+        inside = [f for f in shown if land(x, f).outcome not in gone]
+        widest = max(shown, key=lambda f: f.max / f.smallest_subnormal)
+        coarsest = max(inside or [widest], key=lambda f: land(x, f).spacing)
+        lo, hi = _window_around(x, coarsest)
+        if lo < 0 < hi and x != 0:
+            lo, hi = (0.0 - 0.1 * hi, hi) if x > 0 else (lo, 0.0 - 0.1 * lo)
+        self.view = {**self.view, "x": x, "lo": lo, "hi": hi}
+
+    def _step(self, way):
+        """Go to the next number of the first format shown."""
+        fmt = self._formats[next(iter(self.view["shown"]), "bf16")]
+        landing = self.landing(fmt)
+        x = landing.above if way > 0 else landing.below
+        if x == landing.x:
+            x = float(from_bits(step_code(landing.code, fmt, way), fmt))
+        if not isfinite(x):
+            return
+        lo, hi = self.view["lo"], self.view["hi"]
+        by = x - hi if x > hi else x - lo if x < lo else 0.0
+        self.view = {**self.view, "x": x, "lo": lo + by, "hi": hi + by}
+
+    def still(self) -> bytes:
+        """Return a picture of the first state for readers without a kernel."""
+        v = self.view
+        rows = [
+            (_label(self._formats[r["name"]]), _colour(self._formats[r["name"]]),
+             self.landing(r["name"]),
+             runs(self._formats[r["name"]], v["lo"], v["hi"], narrowest=(v["hi"] - v["lo"]) / 300))
+            for r in self.answer["rows"]
+        ]  # fmt: skip
+        with style.theme(False):
+            return style.to_png(picture.plot_number_line(rows, v["lo"], v["hi"]))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        shown = ", ".join(self.view["shown"])
+        return f"NumberLine(x={self.x:g}, formats=[{shown}])"
+
+
+def _check_window(window) -> tuple[float, float]:
+    """Return a window as two numbers, or say what is wrong with it."""
+    try:
+        lo, hi = (parse_number(str(end)) for end in window)
+    except (TypeError, ValueError):
+        raise ValueError(f"window is {window!r}; it takes two numbers such as (0, 8)") from None
+    if not lo < hi:
+        raise ValueError(f"window is {window!r}; it goes from the smaller to the larger number")
+    return lo, hi
+
+
+def _window_around(x, fmt) -> tuple[float, float]:
+    """Return a stretch of about 14 of a format's numbers around x."""
+    x_in = min(max(x, fmt.min), fmt.max)
+    half = 7 * max(land(x_in, fmt).spacing, nextafter(abs(x), 1e39) - abs(x), 1e-43)
+    if x_in != x:
+        half = max(half, 1.25 * abs(x - x_in))
+    return x - half, x + half
+
+
+def _label(fmt) -> str:
+    """Return a format's name as people write it."""
+    family, _, split = fmt.name.partition("_")
+    if family == "fp8":
+        return f"FP8 {split.upper().replace('FN', ' FN')}"
+    return fmt.name.upper() if "_" not in fmt.name else fmt.name
+
+
+def _colour(fmt) -> str:
+    return style.FORMAT.get(fmt.name, style.COLOURS["grey"])
+
+
+def _describe(fmt) -> dict:
+    """Return what the page needs to know about a format."""
+    split = f"{fmt.sign_bits} sign, {fmt.exponent_bits} exponent, {fmt.mantissa_bits} mantissa bits"
+    about = f"{fmt.bits} bits: {split}; largest {number_text(fmt.max)}"
+    return {"name": fmt.name, "label": _label(fmt), "colour": _colour(fmt), "about": about}
+
+
+def _sentence(landing, fmt) -> tuple[str, str, str]:
+    """Return (before, the value, after) saying what became of x."""
+    text = number_text(landing.value, fmt)
+    match landing.outcome:
+        case Outcome.EXACT:
+            return "holds", text, "exactly"
+        case Outcome.OVERFLOWED:
+            return "too large: becomes", text, f"(largest is {number_text(fmt.max)})"
+        case Outcome.SATURATED:
+            return "too large: stops at", text, "(its last number)"
+        case Outcome.VANISHED:
+            return "too small: becomes", "0", f"(smallest is {number_text(fmt.smallest_subnormal)})"
+    return "x lands on", text, f"(off by {_share(landing.relative_error)})"
+
+
+def _share(error: float) -> str:
+    """Return a relative error as people say it."""
+    size = abs(error)
+    if size >= 1e-4:
+        return f"{'+' if error > 0 else '−'}{size * 100:.2g} %"
+    return f"1 part in {_rounded(1 / size)}"
+
+
+def _rounded(count: float) -> str:
+    """Return a large count in two digits and a word."""
+    for unit, name in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
+        if count >= unit:
+            return f"{float(f'{count / unit:.2g}'):g}{name}"
+    return f"{float(f'{count:.2g}'):g}"
+
+
+def _spacing_text(spacing: float) -> str:
+    """Return the distance between two numbers, to three digits if it is longer."""
+    exact = number_text(spacing)
+    return exact if len(exact) <= 7 else number_text(float(f"{spacing:.3g}"))
+
+
+def _near(landing, fmt) -> str:
+    """Return the numbers beside x and how far apart they are."""
+    spacing = _spacing_text(landing.spacing)
+    if landing.below != landing.above:
+        pair = f"{number_text(landing.below, fmt)} and {number_text(landing.above, fmt)}"
+        if not (isfinite(landing.below) and isfinite(landing.above)):
+            return f"between {pair}"
+        return f"between {pair}, {spacing} apart"
+    if landing.outcome is Outcome.EXACT:
+        return f"the next number is {spacing} away"
+    return f"there, numbers are {spacing} apart"
