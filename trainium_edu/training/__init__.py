@@ -1,0 +1,35 @@
+"""One honest training step: a small network, real digits, and four ways to keep its weights.
+
+Modelled: a 64-64-10 network trained by SGD on scikit-learn's handwritten digits, in FP32, in BF16
+with FP32 master weights, and with weights kept in BF16 (updates rounded to nearest-even or
+stochastically); bytes per parameter and bytes moved by an update.  Left out so far: many ranks,
+lazy graphs, other optimizers than SGD (their state is counted, not run); on the chip the runtime's
+switch also rounds activations and gradients stochastically, here only the weight update is tossed.
+
+Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
+Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
+``_loops.py`` (the same bits, fast), ``sweep.py`` (the table that takes minutes).  Used by the
+notebooks ``00_start_here`` and ``02_stochastic_rounding``.
+
+Decisions
+---------
+*Sums in a fixed order, own ``exp``*: BF16 rounding turns a last-bit difference between two BLAS
+kernels into another accuracy; the price is a third of BLAS's speed at these sizes.
+"""
+
+import importlib
+
+_HOMES = {
+    "arms": "ARMS OPTIMIZERS Arm Footprint footprint get_arm",
+    "data": "BATCH CLASSES PIXELS Digits batches digits",
+    "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
+    "sweep": "SETTINGS stored_sweep sweep",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name):  # scikit-learn and the compiled loops load with the first name needed
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)

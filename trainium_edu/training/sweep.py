@@ -1,0 +1,108 @@
+"""Four arms, three learning rates, ten seeds: the table that takes minutes, and its command.
+
+``python -m trainium_edu.training.sweep`` trains everything again and rewrites ``sweep.json``
+beside this file; `stored_sweep` reads it.  Training is the same on every processor, so a test can
+ask that the stored accuracies come back exactly.
+"""
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import resources
+
+import numpy as np
+
+from trainium_edu.training.arms import ARMS
+from trainium_edu.training.reference import train
+
+__all__ = ["COMMAND", "SETTINGS", "Row", "stored_sweep", "sweep"]
+
+COMMAND = "python -m trainium_edu.training.sweep"
+#: (learning rate, epochs): a small rate needs more of them.
+SETTINGS = ((0.1, 60), (0.01, 300), (0.003, 500))
+SEEDS = tuple(range(10))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One arm at one learning rate: test accuracies in percent, one per seed."""
+
+    learning_rate: float
+    epochs: int
+    arm: str
+    accuracies: tuple[float, ...]  #: rounded to 0.01
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds, in percent."""
+        return float(np.mean(self.accuracies))
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation between seeds (n - 1), in percentage points."""
+        return float(np.std(self.accuracies, ddof=1))
+
+
+def sweep(settings=SETTINGS, *, arms=tuple(ARMS), seeds=SEEDS, progress: Callable | None = None):
+    """Train every arm at every (learning rate, epochs).
+
+    Parameters
+    ----------
+    settings : sequence of (float, int)
+    arms : sequence of str
+    seeds : sequence of int
+    progress : callable, optional
+        Called with every finished row.
+
+    Returns
+    -------
+    list of Row
+
+    Examples
+    --------
+    >>> [row.arm for row in sweep([(0.1, 1)], arms=["fp32"], seeds=[0])]
+    ['fp32']
+    """
+    rows = []
+    for learning_rate, epochs in settings:
+        for arm in arms:
+            run = train(arm, learning_rate=learning_rate, epochs=epochs, seeds=seeds)
+            percent = tuple(round(100 * float(a), 2) for a in run.final_accuracy)
+            rows.append(Row(learning_rate, epochs, arm, percent))
+            if progress is not None:
+                progress(rows[-1])
+    return rows
+
+
+@functools.cache
+def stored_sweep() -> tuple[Row, ...]:
+    """Return the stored rows.
+
+    Examples
+    --------
+    >>> len(stored_sweep())
+    12
+    """
+    stored = json.loads(_file().read_text(encoding="utf-8"))
+    return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in stored["rows"])
+
+
+def _file():
+    return resources.files("trainium_edu.training") / "sweep.json"
+
+
+def _write(path, rows):
+    """Store rows; the first field is the command that makes them."""
+    head = json.dumps({"command": COMMAND, "seeds": list(SEEDS)})[:-1]
+    body = ",\n".join("  " + json.dumps(asdict(row)) for row in rows)
+    path.write_text(f'{head}, "rows": [\n{body}\n]}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    _write(
+        Path(str(_file())),
+        sweep(progress=lambda row: print(f"{row.learning_rate:g} {row.arm}: {row.mean:.1f} %")),
+    )

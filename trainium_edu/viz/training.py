@@ -1,0 +1,114 @@
+"""Pictures of a training run: loss and accuracy epoch by epoch, and digits with their guesses."""
+
+import numpy as np
+
+from trainium_edu.viz import style
+
+__all__ = ["ARM_STYLE", "plot_first_run", "plot_runs"]
+
+#: Arms often lie on top of each other; the widths let all of them be seen.
+ARM_STYLE = {
+    "fp32": {"color": style.ROUNDING["exact"], "lw": 6.5, "ls": "-", "alpha": 0.55},
+    "master": {"color": style.COLOURS["green"], "lw": 3.2, "ls": (0, (3, 1.2))},
+    "nearest": {"color": style.ROUNDING["nearest"], "lw": 2.2, "ls": "-."},
+    "stochastic": {"color": style.ROUNDING["stochastic"], "lw": 1.6, "ls": "-"},
+}
+
+
+def plot_runs(curves, epochs: int, *, title: str = ""):
+    """Draw training loss and test accuracy of several arms.
+
+    Parameters
+    ----------
+    curves : dict of str to (label, loss, accuracy)
+        For each arm its label, and two float[n] of the n epochs done so far; accuracy from 0 to 1.
+    epochs : int
+        Where the horizontal axis ends.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig = style.figure(9, 3.8, margins=(0.65, 0.2, 0.5, 0.75))
+    left, right = fig.subplots(1, 2, gridspec_kw={"wspace": 0.2})
+    for name, (label, loss, accuracy) in curves.items():
+        x = np.arange(1, len(loss) + 1)
+        mark = {"marker": "o", "ms": 3} if len(loss) < 2 else {}
+        left.plot(x, loss, label=label, **ARM_STYLE[name], **mark)
+        right.plot(x, 100 * np.asarray(accuracy), **ARM_STYLE[name], **mark)
+    _loss_axis(left, epochs, [c[1] for c in curves.values()])
+    right.set(xlim=(0, epochs), ylim=(0, 102), xlabel="epoch")
+    right.set_title("Accuracy on images never trained on, %")
+    if curves:
+        fig.legend(loc="upper left", ncols=4, bbox_to_anchor=(0.06, 1.01), columnspacing=1.6)
+    if title:
+        left.text(0.98, 0.94, title, transform=left.transAxes, ha="right", va="top")
+    return fig
+
+
+def plot_first_run(loss, accuracy, epochs: int, images, labels, named):
+    """Draw one run beside test images and what the network takes them for.
+
+    Parameters
+    ----------
+    loss, accuracy : float[n]
+        Of the n epochs done so far.
+    epochs : int
+        Where the horizontal axis ends.
+    images : float32[m, 64]
+    labels, named : int[m]
+        The right digit and the network's guess; m images in rows of four.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig = style.figure(9, 3.9, margins=(0.65, 0.2, 0.5, 0.45))
+    left, middle, right = fig.subplots(
+        1, 3, gridspec_kw={"width_ratios": [1, 1, 1.1], "wspace": 0.25}
+    )
+    x = np.arange(1, len(loss) + 1)
+    mark = {"marker": "o", "ms": 3} if len(loss) < 2 else {}
+    left.plot(x, loss, color=style.COLOURS["orange"], lw=2, **mark)
+    middle.plot(x, 100 * np.asarray(accuracy), color=style.COLOURS["blue"], lw=2, **mark)
+    _loss_axis(left, epochs, [loss])
+    middle.set(xlim=(0, epochs), ylim=(0, 102), xlabel="epoch", title="New images read, %")
+    _mosaic(right, images, labels, named)
+    return fig
+
+
+def _loss_axis(ax, epochs, losses):
+    """Set up the axis of the loss: logarithmic, with few marks."""
+    finite = [v for loss in losses for v in loss if np.isfinite(v) and v > 0]
+    low = min([0.05, *finite])
+    low, high = low * 0.8, max([3.0, *finite]) * 1.2
+    ax.set(yscale="log", xlabel="epoch", title="Training loss")
+    ticks = [t for t in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30) if low <= t <= high]
+    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ax.set_yticks([], minor=True)
+    ax.set(xlim=(0, epochs), ylim=(low, high))
+
+
+def _mosaic(ax, images, labels, named, per_row: int = 4):
+    """Draw images in rows of four, the guess above each; a wrong one is marked and coloured."""
+    rows = -(-len(images) // per_row)
+    step_x, step_y = 10, 13
+    canvas = np.zeros((rows * step_y, per_row * step_x))
+    for i, image in enumerate(images):
+        y, x = divmod(i, per_row)
+        top, side = y * step_y + 4, x * step_x + 1
+        canvas[top : top + 8, side : side + 8] = np.reshape(image, (8, 8))
+    light = style.ink("paper") == "#ffffff"
+    ax.imshow(canvas, cmap="gray_r" if light else "gray", vmin=0, vmax=1, aspect="equal")
+    for i, (right, guess) in enumerate(zip(labels, named, strict=True)):
+        y, x = divmod(i, per_row)
+        good = right == guess
+        ax.text(
+            x * step_x + 4.5, y * step_y + 1.6, f"{guess}" if good else f"{guess}?",
+            ha="center", va="center", weight="bold", fontsize=11,
+            color=style.COLOURS["green"] if good else style.COLOURS["red"],
+        )  # fmt: skip
+    wrong = int(np.sum(np.asarray(labels) != np.asarray(named)))
+    ax.set_title(f"What it reads ({wrong} of {len(images)} wrong)")
+    ax.set_axis_off()

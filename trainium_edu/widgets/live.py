@@ -1,0 +1,83 @@
+"""Run a long computation in slices, so that the page stays alive and "stop" is heard.
+
+A widget's handler blocks the kernel until it returns: no other message is read meanwhile.  A
+``LiveRun`` works for a fraction of a second, shows what there is, hands the kernel back, and goes
+on.  Where no event loop runs (a script, a test), it works to the end at once.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+__all__ = ["LiveRun"]
+
+_SLICE_S = 0.12
+_PAUSE_S = 0.01  # long enough for the kernel to read a click
+
+
+class LiveRun:
+    """Work through an iterable in slices; a new :meth:`start` ends the run before.
+
+    Parameters
+    ----------
+    show : callable
+        Called without arguments after every slice, and at the end.
+    """
+
+    def __init__(self, show: Callable[[], object]):
+        self._show = show
+        self._turn = 0
+        self._task: asyncio.Task | None = None
+        self.running = False
+
+    def start(self, work: Iterable, *, at_once: bool = False):
+        """Begin; with ``at_once`` (a first picture) return when all is done.
+
+        Parameters
+        ----------
+        work : iterable
+            Each item is one small piece of work, done when it is asked for.
+        at_once : bool, optional
+        """
+        self._turn += 1
+        self.running = True
+        slices = self._slices(iter(work), self._turn)
+        try:
+            loop = None if at_once else asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        if loop is None:
+            for _ in slices:
+                pass
+            self._show()
+        else:
+            self._task = loop.create_task(self._live(slices))
+
+    def stop(self):
+        """End the present run after the piece it is working on."""
+        self._turn += 1
+        self.running = False
+
+    def _slices(self, work, turn):
+        """Yield after each slice of work, until the work or this run's turn is over."""
+        begin = time.perf_counter()
+        for _ in work:
+            if turn != self._turn:
+                return
+            if time.perf_counter() - begin > _SLICE_S:
+                yield
+                begin = time.perf_counter()
+                if turn != self._turn:
+                    return
+        self.running = False
+
+    async def _live(self, slices):
+        turn = self._turn
+        try:
+            for _ in slices:
+                self._show()
+                await asyncio.sleep(_PAUSE_S)
+        finally:
+            if turn == self._turn:
+                self.running = False
+                self._show()
