@@ -1,0 +1,382 @@
+"""Updating a learner's copy: twenty kinds of edited notebook, nothing of the learner's lost.
+
+Judge: the learner's own text; every line they wrote is in the updated notebook or in a file
+that stands beside it.
+"""
+
+import copy
+import json
+
+import nbformat
+import pytest
+
+from trainium_edu.cli import lab, update
+from trainium_edu.exercises import lessons
+from trainium_edu.widgets.prediction import MIME
+
+NAME = "07_example.ipynb"
+
+
+def cell(id_, source, kind="code", **metadata):
+    made = {"cell_type": kind, "id": id_, "metadata": metadata, "source": source}
+    return {**made, "outputs": [], "execution_count": None} if kind == "code" else made
+
+
+def book(*cells):
+    return {"cells": list(cells), "metadata": {"language_info": {"name": "python"}},
+            "nbformat": 4, "nbformat_minor": 5}  # fmt: skip
+
+
+OLD = book(
+    cell("title", "# A lesson", "markdown"),
+    cell("setup", "import math"),
+    cell("show", "print('old picture')"),
+    cell("text", "An explanation.", "markdown"),
+    cell("task", "def f(x):\n    ...", tags=["exercise"], trainium_edu={"exercise": "07/f"}),
+    cell("check", "check.f(f)"),
+    cell("end", "The end.", "markdown"),
+)
+
+
+def newer():
+    """The lesson after its author mended it: one cell changed, one added, one gone."""
+    lesson = copy.deepcopy(OLD)
+    lesson["cells"][2]["source"] = "print('new picture')"
+    lesson["cells"].insert(4, cell("hint", "A new paragraph.", "markdown"))
+    del lesson["cells"][-1]
+    return lesson
+
+
+@pytest.fixture
+def classroom(tmp_path, monkeypatch):
+    """A folder of lessons with the old version handed out to a learner."""
+    source, work = tmp_path / "notebooks", tmp_path / "work"
+    source.mkdir()
+    (source / NAME).write_text(json.dumps(OLD))
+    monkeypatch.setattr(lessons, "folder", lambda: source)
+    lab.make_working_copy(work)
+    return source, work
+
+
+def sources(path):
+    return ["".join(c["source"]) for c in json.loads(path.read_text())["cells"]]
+
+
+def everything(work):
+    """All text in the learner's folder outside the hidden one."""
+    return "\n".join(p.read_text(errors="replace") for p in work.glob("*") if p.is_file())
+
+
+def by_id(notebook):
+    return {c["id"]: c for c in notebook["cells"] if "id" in c}
+
+
+# Each edit takes the learner's notebook, changes it, and returns what must not be lost.
+def untouched(nb):
+    return []
+
+
+def solved(nb):
+    by_id(nb)["task"]["source"] = "def f(x):\n    return x + 41"
+    return ["return x + 41"]
+
+
+def edited_what_the_lesson_changes(nb):
+    by_id(nb)["show"]["source"] = "print('my picture')"
+    return ["print('my picture')"]
+
+
+def edited_what_leaves_the_lesson(nb):
+    by_id(nb)["end"]["source"] = "The end, I thought."
+    return ["The end, I thought."]
+
+
+def outputs_only(nb):
+    by_id(nb)["setup"]["outputs"] = [
+        {"output_type": "stream", "name": "stdout", "text": ["my output\n"]}
+    ]
+    return ["my output"]
+
+
+def predicted(nb):
+    by_id(nb)["show"]["outputs"] = [
+        {"output_type": "display_data", "metadata": {}, "data": {MIME: {"key": "07/guess"}}}
+    ]
+    return ["07/guess"]
+
+
+def own_cell_between(nb):
+    nb["cells"].insert(3, cell("own", "# my note to myself"))
+    return ["# my note to myself"]
+
+
+def own_cells_at_both_ends(nb):
+    nb["cells"].insert(0, cell("own-a", "# before all"))
+    nb["cells"].append(cell("own-b", "# after all"))
+    return ["# before all", "# after all"]
+
+
+def copied_with_its_id(nb):
+    task = by_id(nb)["task"]
+    nb["cells"].insert(5, {**copy.deepcopy(task), "source": "def f(x):\n    return 'a copy'"})
+    return ["return 'a copy'"]
+
+
+def copied_with_a_new_id(nb):
+    task = copy.deepcopy(by_id(nb)["task"])
+    nb["cells"].insert(5, {**task, "id": "copy", "source": "def f(x):\n    return 'second'"})
+    return ["return 'second'"]
+
+
+def split(nb):
+    task = by_id(nb)["task"]
+    task["source"] = "def helper(x):\n    return x"
+    nb["cells"].insert(5, cell("half", "def f(x):\n    return helper(x)"))
+    return ["def helper(x)", "return helper(x)"]
+
+
+def merged_two(nb):
+    cells = by_id(nb)
+    cells["setup"]["source"] += "\nprint('joined')"
+    nb["cells"].remove(cells["show"])
+    return ["print('joined')"]
+
+
+def deleted(nb):
+    nb["cells"].remove(by_id(nb)["text"])
+    return []
+
+
+def reordered(nb):
+    nb["cells"].insert(0, nb["cells"].pop(4))
+    by_id(nb)["task"]["source"] = "f = 'moved'"
+    return ["f = 'moved'"]
+
+
+def no_ids(nb):
+    by_id(nb)["task"]["source"] = "f = 'without id'"
+    for c in nb["cells"]:
+        c.pop("id")
+    nb["nbformat_minor"] = 4
+    return ["f = 'without id'"]
+
+
+def no_ids_and_all_rewritten(nb):
+    for i, c in enumerate(nb["cells"]):
+        c.pop("id")
+        c["source"] = f"rewritten line {i}"
+    return [f"rewritten line {i}" for i in range(7)]
+
+
+def other_ids(nb):
+    for i, c in enumerate(nb["cells"]):
+        c["id"] = f"tool-{i}"
+    nb["cells"][4]["source"] = "f = 'another tool'"
+    return ["f = 'another tool'"]
+
+
+def changed_kind(nb):
+    text = by_id(nb)["text"]
+    text.update(cell_type="raw", source="raw now")
+    return ["raw now"]
+
+
+def lists_as_sources(nb):
+    for c in nb["cells"]:
+        c["source"] = c["source"].splitlines(keepends=True)
+    by_id(nb)["task"]["source"] = ["def f(x):\n", "    return 'list'\n"]
+    return ["return 'list'"]
+
+
+def metadata_lost(nb):
+    by_id(nb)["task"]["metadata"] = {}
+    by_id(nb)["task"]["source"] = "f = 'no tag'"
+    return ["f = 'no tag'"]
+
+
+def all_emptied(nb):
+    nb["cells"] = [cell("mine", "only my own text")]
+    return ["only my own text"]
+
+
+EDITS = [
+    untouched, solved, edited_what_the_lesson_changes, edited_what_leaves_the_lesson, outputs_only,
+    predicted, own_cell_between, own_cells_at_both_ends, copied_with_its_id, copied_with_a_new_id,
+    split, merged_two, deleted, reordered, no_ids, no_ids_and_all_rewritten, other_ids,
+    changed_kind, lists_as_sources, metadata_lost, all_emptied,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda e: e.__name__)
+def test_nothing_of_the_learners_is_lost(classroom, edit):
+    source, work = classroom
+    path = work / NAME
+    mine = json.loads(path.read_text())
+    precious = edit(mine)
+    path.write_text(json.dumps(mine))
+    (source / NAME).write_text(json.dumps(newer()))
+    (outcome,) = update.update(work)
+    text = json.dumps(json.loads(path.read_text()), ensure_ascii=False)
+    for line in precious:
+        assert json.dumps(line, ensure_ascii=False)[1:-1] in text
+    # the new lesson has arrived, in the notebook or beside it
+    assert "new picture" in everything(work)
+    assert "A new paragraph." in everything(work)
+    nbformat.validate(nbformat.read(path, as_version=4))
+    ids = [c.get("id") for c in json.loads(path.read_text())["cells"]]
+    if None not in ids:
+        assert len(set(ids)) == len(ids)
+    assert outcome.what in ("updated", "kept")
+    # a second update has nothing to do and changes nothing
+    before = everything(work)
+    assert [o.what for o in update.update(work)] == ["same"]
+    assert everything(work) == before
+
+
+def test_an_untouched_lesson_becomes_the_new_one(classroom):
+    source, work = classroom
+    (source / NAME).write_text(json.dumps(newer()))
+    update.update(work)
+    assert sources(work / NAME) == [c["source"] for c in newer()["cells"]]
+
+
+def test_a_solved_lesson_takes_the_rest_and_keeps_the_order(classroom):
+    source, work = classroom
+    mine = json.loads((work / NAME).read_text())
+    solved(mine)
+    mine["cells"].insert(3, cell("own", "# mine"))
+    (work / NAME).write_text(json.dumps(mine))
+    (source / NAME).write_text(json.dumps(newer()))
+    (outcome,) = update.update(work)
+    assert outcome.what == "updated"
+    assert sources(work / NAME) == [
+        "# A lesson", "import math", "print('new picture')", "# mine", "An explanation.",
+        "A new paragraph.", "def f(x):\n    return x + 41", "check.f(f)",
+    ]  # fmt: skip
+    assert list(work.glob("*.new*")) == []
+
+
+def test_where_both_changed_a_cell_the_learners_stays_and_it_is_said(classroom):
+    source, work = classroom
+    mine = json.loads((work / NAME).read_text())
+    edited_what_the_lesson_changes(mine)
+    (work / NAME).write_text(json.dumps(mine))
+    (source / NAME).write_text(json.dumps(newer()))
+    (outcome,) = update.update(work)
+    assert "kept your cell \"print('my picture')\", which the lesson also changed" in outcome.said
+    assert "07_example.new.ipynb" in outcome.said
+
+
+def test_a_deleted_cell_stays_deleted_and_lost_metadata_come_back(classroom):
+    source, work = classroom
+    mine = json.loads((work / NAME).read_text())
+    deleted(mine)
+    metadata_lost(mine)
+    (work / NAME).write_text(json.dumps(mine))
+    (source / NAME).write_text(json.dumps(newer()))
+    (outcome,) = update.update(work)
+    assert "An explanation." not in sources(work / NAME)
+    assert "left out 1 cell that you deleted" in outcome.said
+    merged = json.loads((work / NAME).read_text())
+    assert by_id(merged)["task"]["metadata"]["trainium_edu"] == {"exercise": "07/f"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe\x00", b"[1, 2]", b'{"cells": 3}', b'{"cells": [7], "nbformat": 4}',
+     b'{"worksheets": [], "nbformat": 3}', b"no notebook at all"],
+)  # fmt: skip
+def test_what_is_no_notebook_is_left_alone(classroom, content):
+    source, work = classroom
+    (work / NAME).write_bytes(content)
+    (source / NAME).write_text(json.dumps(newer()))
+    (outcome,) = update.update(work)
+    assert (work / NAME).read_bytes() == content
+    assert outcome.what == "kept"
+    assert outcome.said.startswith("kept as it is: ")
+    assert "new picture" in (work / "07_example.new.ipynb").read_text()
+
+
+def test_a_folder_or_a_dead_link_in_its_place_is_left_alone(classroom):
+    source, work = classroom
+    (work / NAME).unlink()
+    (work / NAME).mkdir()
+    (source / NAME).write_text(json.dumps(newer()))
+    assert [o.what for o in update.update(work)] == ["kept"]
+    assert (work / NAME).is_dir()
+    (work / NAME).rmdir()
+    (work / NAME).symlink_to(work / "nowhere")
+    (source / NAME).write_text(json.dumps(OLD))
+    assert [o.what for o in update.update(work)] == ["kept"]
+    assert (work / NAME).is_symlink()
+
+
+def test_a_renamed_lesson_stays_and_a_fresh_one_comes(classroom):
+    source, work = classroom
+    mine = json.loads((work / NAME).read_text())
+    solved(mine)
+    (work / "mine.ipynb").write_text(json.dumps(mine))
+    (work / NAME).unlink()
+    (source / NAME).write_text(json.dumps(newer()))
+    assert [o.what for o in update.update(work)] == ["new"]
+    assert "return x + 41" in (work / "mine.ipynb").read_text()
+
+
+def test_a_copy_of_unknown_origin_is_left_alone(classroom):
+    source, work = classroom
+    (lab.base_folder(work) / NAME).unlink()
+    mine = json.loads((work / NAME).read_text())
+    solved(mine)
+    (work / NAME).write_text(json.dumps(mine))
+    (source / NAME).write_text(json.dumps(newer()))
+    assert [o.what for o in update.update(work)] == ["kept"]
+    assert "return x + 41" in (work / NAME).read_text()
+
+
+def test_an_interrupted_update_doubles_nothing(classroom):
+    """The notebook was written, the base was not: the same update once more."""
+    source, work = classroom
+    old_base = (lab.base_folder(work) / NAME).read_text()
+    (source / NAME).write_text(json.dumps(newer()))
+    update.update(work)
+    mine = json.loads((work / NAME).read_text())
+    solved(mine)
+    (work / NAME).write_text(json.dumps(mine))
+    (lab.base_folder(work) / NAME).write_text(old_base)
+    update.update(work)
+    assert sources(work / NAME).count("A new paragraph.") == 1
+    assert "return x + 41" in (work / NAME).read_text()
+
+
+def test_waiting_names_lessons_with_a_newer_version(classroom):
+    source, work = classroom
+    assert update.waiting(work) == []
+    (source / NAME).write_text(json.dumps(newer()))
+    assert update.waiting(work) == [NAME]
+
+
+def test_the_working_copy_has_no_outputs_and_is_never_overwritten(classroom):
+    source, work = classroom
+    lesson = copy.deepcopy(OLD)
+    lesson["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "answer"}]
+    (source / "08_next.ipynb").write_text(json.dumps(lesson))
+    (work / NAME).write_text("mine")
+    assert [p.name for p in lab.make_working_copy(work)] == ["08_next.ipynb"]
+    assert "answer" not in (work / "08_next.ipynb").read_text()
+    assert (work / NAME).read_text() == "mine"
+
+
+def test_a_full_disk_leaves_the_notebook_as_it_was(classroom, monkeypatch):
+    source, work = classroom
+    before = (work / NAME).read_text()
+    (source / NAME).write_text(json.dumps(newer()))
+
+    def full(self, *args, **kwargs):
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        update.update(work)
+    monkeypatch.undo()
+    assert (work / NAME).read_text() == before
+    assert list(work.glob(".*.part")) == []

@@ -1,0 +1,74 @@
+"""``python -m trainium_edu COMMAND``: reads arguments; ``cli`` and ``doctor`` do the work.
+
+Nothing heavy is imported before the command is known.  A command's module has ``add(commands)``,
+which adds its arguments and the function to call.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import sys
+
+__all__ = ["main"]
+
+#: Command, and the module that knows its arguments.
+COMMANDS = {
+    "lab": "cli.learner",
+    "update": "cli.learner",
+    "warm": "cli.learner",
+    "doctor": "doctor",
+    "grade": "cli.instructor",
+    "export": "cli.instructor",
+    "nccom-test": "cli.nccom_test",
+}
+
+
+def main(arguments=None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process by default.
+
+    Returns
+    -------
+    code : int
+        0 if all went well, 1 if not, 2 if the arguments make no sense.
+    """
+    if sys.version_info < (3, 11):  # noqa: UP036  (a clone can be run by any Python)
+        have = ".".join(str(part) for part in sys.version_info[:2])
+        sys.exit(f"trainium_edu needs Python 3.11 or later, and this is {have}")
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(
+        prog="python -m trainium_edu", description="The trainium_edu lessons, from the shell."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = arguments[0] if arguments else ""
+    modules = {COMMANDS[chosen]} if chosen in COMMANDS else dict.fromkeys(COMMANDS.values())
+    for name in modules:
+        module = f"trainium_edu.{name}"
+        if importlib.util.find_spec(module) is not None:
+            importlib.import_module(module).add(commands)
+    options, rest = parser.parse_known_args(arguments)
+    if rest and options.command != "lab":
+        parser.error(f"unknown argument: {' '.join(rest)}")
+    options.rest = [argument for argument in rest if argument != "--"]
+    try:
+        return options.run(options) or 0
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except (OSError, ValueError) as error:
+        print(f"{_sentence(error)}", file=sys.stderr)
+        return 1
+
+
+def _sentence(error):
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'this computer'}: {error.strerror}"
+    return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""The learner's commands: ``lab``, ``update`` and ``warm``."""
+
+from pathlib import Path
+
+__all__ = ["add"]
+
+
+def add(commands):
+    """Add the commands to the argument parser."""
+    lab = commands.add_parser("lab", help="open JupyterLab on your copy of the lessons")
+    lab.add_argument("--folder", type=Path, help="your copy (default: work)")
+    lab.set_defaults(run=_lab)
+    update = commands.add_parser("update", help="bring new lessons; keeps all that you wrote")
+    update.add_argument("--folder", type=Path, help="your copy (default: work)")
+    update.set_defaults(run=_update)
+    warm = commands.add_parser("warm", help="compile all loops now, so that no lesson waits")
+    warm.set_defaults(run=_warm)
+
+
+def _lab(options):
+    from trainium_edu.cli import lab
+
+    return lab.open_lab(options.folder, options.rest)
+
+
+def _update(options):
+    from trainium_edu.cli import lab, update
+
+    work = Path(options.folder or lab.default_folder())
+    if not work.is_dir():
+        print(f"{work} is not there yet; `python -m trainium_edu lab` makes it")
+        return 1
+    for outcome in update.update(work):
+        print(f"{outcome.name}: {outcome.said}")
+    return 0
+
+
+def _warm(_options):
+    from trainium_edu.cli import warm
+
+    for line in warm.warm():
+        print(line)
+    return 0
