@@ -1,52 +1,21 @@
 """Train a small network live: choose learning rate and rounding, watch loss and accuracy."""
 
-import ipywidgets
+import anywidget
 import numpy as np
+import traitlets
 
-from trainium_edu.training import ARMS, Arm, digits, epochs, predict
+from trainium_edu.training import ARMS, digits, epochs, predict
+from trainium_edu.viz import style
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.static import load
 
-__all__ = ["RATES", "first_training_run", "training_explorer"]
+__all__ = ["RATES", "TrainingExplorer", "first_training_run", "training_explorer"]
 
-#: Learning rates offered, from the largest to the smallest.
-RATES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-_WIDE = {"description_width": "initial"}
+#: Learning rates offered, from the smallest to the largest.
+RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 _SHOWN = slice(0, 360, 30)  # test images shown with their guesses
-
-
-class _Trainer:
-    """One or more arms trained live: controls' state in, curves out."""
-
-    def __init__(self, show):
-        self.curves: dict[str, tuple[list, list]] = {}
-        self.weights: dict[str, np.ndarray] = {}
-        self.live = LiveRun(show)
-
-    def start(self, arms, rate, count, *, seed=0, at_once=False):
-        """Train the arms side by side for `count` epochs."""
-        self.curves = {arm.name: ([], []) for arm in arms}
-        self.live.start(self._work(arms, rate, count, seed), at_once=at_once)
-
-    def _work(self, arms, rate, count, seed):
-        runs = {
-            arm.name: epochs(arm, learning_rate=rate, epochs=count, seeds=[seed], rounding_seed=0)
-            for arm in arms
-        }
-        curves = self.curves
-        for _ in range(count):
-            for name, run in runs.items():
-                done = next(run)
-                curves[name][0].append(float(done.loss[0]))
-                curves[name][1].append(float(done.accuracy[0]))
-                self.weights[name] = done.weights
-                yield
-
-    @property
-    def epoch(self) -> int:
-        """The number of epochs that all arms have done."""
-        return min((len(loss) for loss, _ in self.curves.values()), default=0)
 
 
 def training_explorer(learning_rate: float = 0.01, *, epochs: int = 60):
@@ -61,51 +30,19 @@ def training_explorer(learning_rate: float = 0.01, *, epochs: int = 60):
 
     Returns
     -------
-    Panel
+    TrainingExplorer
 
     Raises
     ------
     ValueError
         If the learning rate is not offered, or the number of epochs is out of range.
+
+    Examples
+    --------
+    >>> training_explorer(0.1, epochs=5).done
+    [5, 5, 5, 5]
     """
-    rate = _rate_slider(learning_rate)
-    count = _epoch_slider(epochs, 200)
-    boxes = {
-        name: ipywidgets.Checkbox(
-            True, description=arm.label, indent=False, layout={"width": "auto"}
-        )
-        for name, arm in ARMS.items()
-    }
-    button = ipywidgets.Button(description="Train again", icon="play")
-    words = ipywidgets.HTML()
-
-    def chosen() -> list[Arm]:
-        return [ARMS[name] for name, box in boxes.items() if box.value]
-
-    def show():
-        button.description = "Stop" if trainer.live.running else "Train again"
-        button.icon = "stop" if trainer.live.running else "play"
-        words.value = f"<span aria-live='polite'>{_summary(trainer, rate.value)}</span>"
-        if picture_widget is not None:
-            picture_widget.redraw()
-
-    def draw():
-        curves = {name: (ARMS[name].short, *curve) for name, curve in trainer.curves.items()}
-        return picture.plot_runs(curves, count.value, title=f"learning rate {rate.value:g}")
-
-    picture_widget = None
-    trainer = _Trainer(show)
-    trainer.start(chosen(), rate.value, count.value, at_once=True)
-    picture_widget = Picture(draw, alt=lambda: _summary(trainer, rate.value))
-    _connect(trainer, button, [rate, count, *boxes.values()],
-             lambda: trainer.start(chosen(), rate.value, count.value), show)  # fmt: skip
-    controls = ipywidgets.HBox([rate, count, button], layout={"flex_flow": "row wrap"})
-    arms = ipywidgets.HBox(list(boxes.values()), layout={"flex_flow": "row wrap"})
-    return Panel(
-        [controls, arms, picture_widget, words],
-        f"training in four arms; learning rate, epochs and arms to choose: "
-        f"{_summary(trainer, rate.value)}",
-    )
+    return TrainingExplorer(learning_rate, epochs, arms=tuple(ARMS), most_epochs=200)
 
 
 def first_training_run(learning_rate: float = 0.1, *, epochs: int = 20):
@@ -120,106 +57,187 @@ def first_training_run(learning_rate: float = 0.1, *, epochs: int = 20):
 
     Returns
     -------
-    Panel
+    TrainingExplorer
+        One arm, weights in BF16 rounded stochastically, with twelve test images and guesses.
 
     Raises
     ------
     ValueError
         If the learning rate is not offered, or the number of epochs is out of range.
     """
-    data = digits()
-    rate = _rate_slider(learning_rate)
-    count = _epoch_slider(epochs, 60)
-    button = ipywidgets.Button(description="Train again", icon="play")
-    words = ipywidgets.HTML()
-    arm = ARMS["stochastic"]
+    return TrainingExplorer(
+        learning_rate, epochs, arms=("stochastic",), most_epochs=60, with_digits=True
+    )
 
-    def show():
-        button.description = "Stop" if trainer.live.running else "Train again"
-        button.icon = "stop" if trainer.live.running else "play"
-        words.value = f"<span aria-live='polite'>{sentence()}</span>"
-        if picture_widget is not None:
-            picture_widget.redraw()
 
-    def sentence():
-        loss, accuracy = trainer.curves[arm.name]
-        if not loss:
+class TrainingExplorer(anywidget.AnyWidget):
+    """State: learning rate, epochs and arms; see :func:`training_explorer`.
+
+    A change of any of them trains anew, in slices, so that the next change, or "stop", is heard.
+    """
+
+    _esm = load("playback.js", "training.js")
+    _css = load("training.css")
+    offer = traitlets.Dict().tag(sync=True)  # what the controls offer
+    images = traitlets.Bytes().tag(sync=True)  # uint8[12, 64]
+    rate = traitlets.Float().tag(sync=True)
+    epochs = traitlets.Int().tag(sync=True)
+    shown = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    running = traitlets.Bool(False).tag(sync=True)
+    curve_arms = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    curves = traitlets.Bytes().tag(sync=True)  # float32[arms, (loss, accuracy), epochs]
+    done = traitlets.List(traitlets.Int()).tag(sync=True)  # epochs done by each arm
+    guesses = traitlets.List(traitlets.Int()).tag(sync=True)
+    words = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, learning_rate, count, *, arms, most_epochs, with_digits=False):
+        if learning_rate not in RATES:
+            offered = ", ".join(f"{rate:g}" for rate in RATES)
+            raise ValueError(
+                f"learning_rate is {str(learning_rate)[:40]}; the control offers {offered} "
+                "(trainium_edu.training.train takes any)"
+            )
+        if isinstance(count, bool) or not isinstance(count, int) or not 5 <= count <= most_epochs:
+            raise ValueError(
+                f"epochs is {str(count)[:40]}; the control goes from 5 to {most_epochs}"
+            )
+        self._data = digits()
+        self._with_digits = with_digits
+        self._values = np.empty((0, 2, 0), np.float32)
+        self._counts: list[int] = []
+        self._weights = None
+        self._live = LiveRun(self._show)
+        self._started = False
+        labels = self._data.test_labels[_SHOWN].tolist() if with_digits else []
+        super().__init__(
+            offer={
+                "rates": list(RATES), "most_epochs": most_epochs, "labels": labels,
+                "arms": [_describe(name) for name in arms], "images_length": 64 * len(labels),
+            },
+            images=(255 * self._data.test_images[_SHOWN]).astype(np.uint8).tobytes(),
+            rate=learning_rate, epochs=count, shown=list(arms),
+        )  # fmt: skip
+        self.on_msg(self._receive)
+        self._started = True
+        self.start(at_once=True)
+
+    @traitlets.validate("rate")
+    def _offered_rate(self, proposal):
+        """Keep the last good rate where something impossible is asked for."""
+        return proposal["value"] if proposal["value"] in RATES else self.rate
+
+    @traitlets.validate("epochs")
+    def _possible_epochs(self, proposal):
+        most = self.offer["most_epochs"] if self.offer else proposal["value"]
+        return min(max(proposal["value"], 5), most)
+
+    @traitlets.validate("shown")
+    def _known_arms(self, proposal):
+        return [name for name in ARMS if name in proposal["value"]]
+
+    @traitlets.observe("rate", "epochs", "shown")
+    def _changed(self, _change):
+        if self._started:
+            self.start()
+
+    def _receive(self, _widget, content, _buffers):
+        """Start or stop, as the button says."""
+        match content:
+            case {"do": "start"}:
+                self.start()
+            case {"do": "stop"}:
+                self._live.stop()
+                self._show()
+
+    def start(self, *, at_once: bool = False):
+        """Train anew with the present controls."""
+        self._values = np.full((len(self.shown), 2, self.epochs), np.nan, np.float32)
+        self._counts = [0] * len(self.shown)
+        self._live.start(self._work(), at_once=at_once)
+
+    def _work(self):
+        """Train the arms side by side, one epoch each in turn."""
+        runs = [
+            epochs(name, learning_rate=self.rate, epochs=self.epochs, seeds=[0], rounding_seed=0)
+            for name in self.shown
+        ]
+        values, counts = self._values, self._counts
+        for number in range(self.epochs):
+            for i, run in enumerate(runs):
+                done = next(run)
+                values[i, :, number] = done.loss[0], done.accuracy[0]
+                counts[i] = number + 1
+                self._weights = done.weights
+                yield
+
+    def _show(self):
+        """Send what there is to the page."""
+        with self.hold_sync():
+            self.running = self._live.running
+            self.curve_arms = list(self.shown)
+            self.done = list(self._counts)
+            self.curves = self._values.tobytes()
+            self.words = self.summary()
+            if self._with_digits and self._weights is not None:
+                images = self._data.test_images[_SHOWN]
+                self.guesses = predict(self._weights, images, bf16=True)[0].tolist()
+
+    def summary(self) -> str:
+        """Say the picture's numbers in a sentence."""
+        if not self._counts:
+            return "No arm chosen: tick at least one."
+        if not min(self._counts):
             return "Training …"
-        right = round(accuracy[-1] * len(data.test_labels))
+        if self._with_digits:
+            loss, accuracy = self._values[0, :, self._counts[0] - 1]
+            tested = len(self._data.test_labels)
+            return (
+                f"Learning rate {self.rate:g}, after epoch {self._counts[0]} of {self.epochs}: "
+                f"loss {_three_digits(loss)}; reads {round(accuracy * tested)} of {tested} new "
+                f"images correctly, {100 * accuracy:.1f} %."
+            )
+        parts = [
+            f"{ARMS[name].short} {100 * self._values[i, 1, n - 1]:.1f} %"
+            for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
+        ]
         return (
-            f"Learning rate {rate.value:g}, after epoch {len(loss)} of {count.value}: loss "
-            f"{_digits3(loss[-1])}; reads {right} of {len(data.test_labels)} new images "
-            f"correctly, {100 * accuracy[-1]:.1f} %."
+            f"Test accuracy at learning rate {self.rate:g} after epoch {min(self._counts)}: "
+            f"{', '.join(parts)}."
         )
 
-    def draw():
-        images = data.test_images[_SHOWN]
-        named = predict(trainer.weights[arm.name], images, bf16=True)[0]
-        loss, accuracy = trainer.curves[arm.name]
-        return picture.plot_first_run(
-            loss, accuracy, count.value, images, data.test_labels[_SHOWN], named
-        )
+    def still(self) -> bytes:
+        """Return a picture of the present state for readers without a kernel."""
+        with style.theme(False):
+            if self._with_digits:
+                n = self._counts[0]
+                fig = picture.plot_first_run(
+                    *self._values[0, :, :n], self.epochs, self._data.test_images[_SHOWN],
+                    self._data.test_labels[_SHOWN], np.array(self.guesses),
+                )  # fmt: skip
+            else:
+                curves = {
+                    name: (ARMS[name].short, *self._values[i, :, :n])
+                    for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
+                }
+                fig = picture.plot_runs(curves, self.epochs, title=f"learning rate {self.rate:g}")
+            return style.to_png(fig)
 
-    picture_widget = None
-    trainer = _Trainer(show)
-    trainer.start([arm], rate.value, count.value, at_once=True)
-    picture_widget = Picture(draw, alt=sentence)
-    _connect(trainer, button, [rate, count],
-             lambda: trainer.start([arm], rate.value, count.value), show)  # fmt: skip
-    controls = ipywidgets.HBox([rate, count, button], layout={"flex_flow": "row wrap"})
-    return Panel([controls, picture_widget, words], f"a first training run: {sentence()}")
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
-
-def _connect(trainer, button, controls, start, show):
-    """Let the button start and stop, and any other control begin anew."""
-
-    def click(_button):
-        if trainer.live.running:
-            trainer.live.stop()
-            show()
-        else:
-            start()
-
-    button.on_click(click)
-    for control in controls:
-        control.observe(lambda _change: start(), "value")
+    def __repr__(self):
+        return f"TrainingExplorer({self.summary()})"
 
 
-def _rate_slider(value):
-    if value not in RATES:
-        raise ValueError(
-            f"learning_rate is {str(value)[:40]}; the control offers "
-            f"{', '.join(f'{rate:g}' for rate in RATES)} (trainium_edu.training.train takes any)"
-        )
-    return ipywidgets.SelectionSlider(
-        options=[(f"{rate:g}", rate) for rate in reversed(RATES)], value=value,
-        description="learning rate", style=_WIDE, continuous_update=False,
-    )  # fmt: skip
+def _describe(name) -> dict:
+    """Return what the page needs to draw an arm."""
+    arm, look = ARMS[name], picture.ARM_STYLE[name]
+    return {
+        "name": name, "label": arm.label, "short": arm.short, "colour": look["color"],
+        "width": look["lw"], "dash": look["dash"], "opacity": look.get("alpha", 1),
+    }  # fmt: skip
 
 
-def _epoch_slider(value, most):
-    if isinstance(value, bool) or not isinstance(value, int) or not 5 <= value <= most:
-        raise ValueError(f"epochs is {str(value)[:40]}; the control goes from 5 to {most}")
-    return ipywidgets.IntSlider(
-        value, 5, most, 5, description="epochs", style=_WIDE, continuous_update=False
-    )
-
-
-def _summary(trainer, rate) -> str:
-    """Say the numbers of the picture."""
-    if not trainer.curves:
-        return "No arm chosen: tick at least one."
-    if not trainer.epoch:
-        return "Training …"
-    parts = [
-        f"{ARMS[name].short} {100 * accuracy[-1]:.1f} %"
-        for name, (_, accuracy) in trainer.curves.items()
-    ]
-    return (
-        f"Test accuracy at learning rate {rate:g} after epoch {trainer.epoch}: {'; '.join(parts)}."
-    )
-
-
-def _digits3(value: float) -> str:
+def _three_digits(value) -> str:
     """Return a loss to three digits; a run that diverged has none."""
     return f"{value:.3g}" if np.isfinite(value) else "no number any more (it diverged)"
