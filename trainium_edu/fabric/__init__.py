@@ -9,8 +9,9 @@ Left out: congestion control and packets, CC-Cores, what the real scheduler fuse
 and ``published.compare()`` shows how far they are from every published table.
 Sources: `aws-intranode`, `aws-internode`, `nccom-test-guide`, `neuron-ls-guide` in `specs.SOURCES`.
 
-Read ``topology.py`` first, then ``schedule.py``, ``algorithms/ring.py``, ``executor.py`` (what it means) and
-``accounting.py`` (what it costs).  Used by the notebooks ``07_topology`` and ``08_collectives``.
+Read ``topology.py`` first, then ``schedule.py``, ``algorithms/ring.py``, ``executor.py`` (what a
+schedule means) and ``accounting.py`` (what it costs).  Used by the notebooks ``07_topology`` and
+``08_collectives``.
 
 Decisions
 ---------
@@ -33,6 +34,16 @@ _HOMES = {
     "executor": "RanksDisagree check_agreement execute",
     "accounting": "Account Costs Hbm Latency account busiest_link_chunks hbm_touches link_loads "
     "memory_loads timeline",
+    "alpha_beta": "CLOSED_FORMS Line closed_form crossovers inter_node lower_bound "
+    "pipelined_by_dimension_ns single_step_break_even_bytes sweep",
+    "selection": "DOCUMENTED Selection choose line select",
+    "flow": "FlowResult flow_level max_min_rates",
+    "cluster_time": "HierarchicalTime Stage flat_ring_time hierarchical_time",
+    "bulk": "ring_all_reduce",
+    "failures": "Impact impact rank_clocks with_slow_link without_link",
+    "memory_pool": "Pool pool",
+    "nccom": "NccomReport nccom_test",
+    "published": "Calibration Comparison calibrate compare",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_HOME_OF)

@@ -56,22 +56,27 @@ def _ring_all_reduce(buffers, starts, first, last, width, total):
         for row in range(1, ranks):
             fresh = max(left, min(right, starts[row - 1]))
             end = max(left, min(right, starts[row]))
-            for column in range(left, fresh):
-                total[column] += buffers[row, column]
-            for column in range(fresh, end):
-                total[column] = buffers[row, column]
+            running, own = total[left:fresh], buffers[row, left:fresh]
+            for i in range(running.size):
+                running[i] += own[i]
+            running, own = total[fresh:end], buffers[row, fresh:end]
+            for i in range(running.size):
+                running[i] = own[i]
         fresh = max(left, min(right, starts[ranks - 1]))
+        running, own = total[fresh:right], buffers[0, fresh:right]
+        for i in range(running.size):
+            running[i] = own[i]
         for row in range(ranks):
             begin = max(left, min(right, starts[row]))
             end = fresh if row == 0 else right
-            for column in range(begin, end):
-                total[column] += buffers[row, column]
-            if row == 0:
-                for column in range(fresh, right):
-                    total[column] = buffers[row, column]
+            running, own = total[begin:end], buffers[row, begin:end]
+            for i in range(running.size):
+                running[i] += own[i]
+        running = total[left:right]
         for row in range(ranks):
-            for column in range(left, right):
-                buffers[row, column] = total[column]
+            own = buffers[row, left:right]
+            for i in range(running.size):
+                own[i] = running[i]
 
 
 ring_all_reduce = njit(cache=True)(_ring_all_reduce)

@@ -1,4 +1,4 @@
-"""The public way to a collective: plan it for a topology, or plan and run it on arrays in one go."""
+"""The public way to a collective: plan it for a topology, or plan it and run it on arrays."""
 
 from functools import lru_cache
 
@@ -51,9 +51,10 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     algorithm : str
         A key of :data:`ALGORITHMS`.
     **options
-        Of that algorithm: ``cycles`` and ``order`` (ring, kangaring), ``axis_order`` (rdh), ``order``
-        and ``low_first`` (halving_doubling), ``lanes`` and ``whole`` (ring_by_dimension), ``intra``
-        and ``inter`` (hierarchical), ``root`` (broadcast), ``target`` (permute).
+        Of that algorithm: ``cycles`` and ``order`` (ring, kangaring), ``axis_order`` (rdh),
+        ``order`` and ``low_first`` (halving_doubling), ``lanes`` and ``whole``
+        (ring_by_dimension), ``intra`` and ``inter`` (hierarchical), ``root`` (broadcast),
+        ``target`` (permute).
 
     Returns
     -------
@@ -96,9 +97,8 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        raise FabricError(
-            f"{algorithm} {collective}: {str(error).split(')')[-1].strip()}"
-        ) from None
+        what = str(error).split("()")[-1].strip()
+        raise FabricError(f"{collective} by {algorithm} {what}") from None
 
 
 @lru_cache(maxsize=128)

@@ -1,4 +1,4 @@
-"""The machines that AWS documents, made of sourced facts: Trn1, Trn1n, Inf2 and the UltraCluster."""
+"""The machines that AWS documents, made of sourced facts: Trn1, Trn1n, Inf2, UltraClusters."""
 
 from dataclasses import replace
 from functools import lru_cache

@@ -8,6 +8,7 @@ balances the ring exactly.
 from collections import deque
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -60,11 +61,11 @@ def route(topology: Topology, src: int, dst: int, ties: Ties = Ties.BALANCED) ->
     if src == dst:
         return ()
     stops = _regular_way(topology, src, dst, Ties(ties))
-    links = tuple(topology.link(a, b) for a, b in zip(stops, stops[1:], strict=False))
+    links = tuple(topology.link(a, b) for a, b in pairwise(stops))
     if links and min(links) >= 0:
         return links
     stops = _any_way(topology, src, dst)
-    return tuple(topology.link(a, b) for a, b in zip(stops, stops[1:], strict=False))
+    return tuple(topology.link(a, b) for a, b in pairwise(stops))
 
 
 def _regular_way(topology, src, dst, ties):

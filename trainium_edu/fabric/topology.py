@@ -1,4 +1,4 @@
-"""Chips and the directed links between them, as arrays for speed and as networkx graphs for the rest.
+"""Chips and the directed links between them, as arrays for speed and as networkx graphs.
 
 Every regular topology here is a product of lines and cycles: a ring is one cycle, a torus two, a
 hypercube of dimension d is d lines of two chips each.  One constructor therefore builds them all,

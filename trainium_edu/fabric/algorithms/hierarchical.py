@@ -79,12 +79,13 @@ def hierarchical(
         _inside(moves, first, after, x, y, across_lanes, lanes)
     return moves.schedule(
         collective, "hierarchical", topology.ranks, topology.ranks_per_chip,
-        owner=np.repeat(np.arange(x * y), lanes), lanes=lanes, note=f"{intra} inside, {inter} between",
+        owner=np.repeat(np.arange(x * y), lanes), lanes=lanes,
+        note=f"{intra} inside, {inter} between",
     )  # fmt: skip
 
 
 def _item(instance, local, y, lane_in, lane_across, across_lanes, lanes):
-    """Number an item so that rank ``instance * y + local`` owns its chunk."""
+    """Return the number of a piece of the chunk of rank ``instance * y + local``."""
     return (instance * y + local) * lanes + lane_in * across_lanes + lane_across
 
 

@@ -1,0 +1,306 @@
+"""Closed forms beside the step-by-step account: a fixed time, plus a time per byte.
+
+With a the time of a hop, b the rate of one link direction, P chips and a buffer of B bytes per
+chip, every algorithm here costs ``steps * a + factor * B / b``.  Lower bounds stand beside them.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from trainium_edu.fabric.embedding import is_power_of_two
+from trainium_edu.fabric.topology import FabricError, whole_number
+
+__all__ = [
+    "CLOSED_FORMS", "Line", "closed_form", "crossovers", "inter_node", "lower_bound",
+    "pipelined_by_dimension_ns", "single_step_break_even_bytes", "sweep",
+]  # fmt: skip
+
+_BLOCK = 8192  # points
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Time against size: ``alpha_ns + ns_per_byte * bytes``."""
+
+    name: str
+    alpha_ns: float
+    ns_per_byte: float
+
+    def __post_init__(self):
+        for value in (self.alpha_ns, self.ns_per_byte):
+            if not (math.isfinite(value) and value >= 0):
+                raise FabricError(f"{self.name}: {value} is no time; use finite numbers from 0 up")
+
+    def at(self, nbytes):
+        """Return nanoseconds for a size or an array of sizes."""
+        return self.alpha_ns + self.ns_per_byte * np.asarray(nbytes, np.float64)
+
+
+class _Form(StrEnum):
+    RING = "ring"
+    RECURSIVE_DOUBLING = "recursive_doubling"
+    HALVING_DOUBLING = "halving_doubling"
+    RING_BY_DIMENSION = "ring_by_dimension"
+    WHOLE_BY_DIMENSION = "whole_by_dimension"
+
+
+#: All-reduce forms that :func:`closed_form` knows.
+CLOSED_FORMS = tuple(_Form)
+
+
+def closed_form(
+    name: str, shape, *, hop_ns: float, link_bytes_per_s: float, lanes: int = 1
+) -> Line:
+    """Return the textbook time of an all-reduce on a torus of this shape.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`CLOSED_FORMS`.
+    shape : int or sequence of int
+        Extents; their product is P.
+    hop_ns : float
+        a.
+    link_bytes_per_s : float
+        b, one direction.
+    lanes : int
+        Directed cycles (ring) or dimension orders (ring by dimension) that work side by side on
+        links of their own.
+
+    Returns
+    -------
+    Line
+
+    Examples
+    --------
+    >>> line = closed_form("ring", 16, hop_ns=1000, link_bytes_per_s=96 * 2**30)
+    >>> round(float(line.at(2**20)) / 1e3, 2)
+    49.07
+
+    Notes
+    -----
+    ====================  ====================  =========================
+    form                  steps                 factor
+    ====================  ====================  =========================
+    ring                  2 (P - 1)             2 (P - 1) / P / lanes
+    recursive doubling    log2 P                log2 P
+    halving/doubling      2 log2 P              2 (P - 1) / P
+    ring by dimension     2 sum(k - 1)          2 (P - 1) / P / lanes
+    whole by dimension    2 sum(k - 1)          sum(2 (k - 1) / k)
+    ====================  ====================  =========================
+    """
+    try:
+        form = _Form(name)
+    except ValueError:
+        raise FabricError(f"{name!r} is no closed form; there are {', '.join(_Form)}") from None
+    shape = [whole_number(k, "an extent") for k in np.ravel(shape)]
+    lanes = whole_number(lanes, "lanes", most=64)
+    a, b = _rate(hop_ns, "hop_ns", zero=True), _rate(link_bytes_per_s, "link_bytes_per_s")
+    chips = math.prod(shape)
+    share, hops = 2 * (chips - 1) / chips, 2 * sum(k - 1 for k in shape)
+    if "doubling" in form and not is_power_of_two(chips):
+        raise FabricError(f"{form} needs a power of two of chips; {chips} is not")
+    rounds = math.log2(chips) if "doubling" in form else 0
+    steps, factor = {
+        _Form.RING: (2 * (chips - 1), share / lanes),
+        _Form.RECURSIVE_DOUBLING: (rounds, rounds),
+        _Form.HALVING_DOUBLING: (2 * rounds, share),
+        _Form.RING_BY_DIMENSION: (hops, share / lanes),
+        _Form.WHOLE_BY_DIMENSION: (hops, sum(2 * (k - 1) / k for k in shape)),
+    }[form]
+    return Line(str(form), steps * a, factor / b * 1e9)
+
+
+def _rate(value, name, zero=False):
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not good or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise FabricError(f"{name} is {value!r}; it takes a finite number above zero")
+    return float(value)
+
+
+def lower_bound(
+    chips: int, links_per_chip: int, *, hop_ns: float, link_bytes_per_s: float
+) -> tuple[float, Line]:
+    """Return what no all-reduce can beat: (latency in ns, bandwidth line through the origin).
+
+    A sum needs ``log2 P`` rounds if a chip deals with one partner at a time, and every chip must
+    take in at least ``2 (P - 1) / P`` buffers through its links.
+
+    Examples
+    --------
+    >>> lower_bound(16, 4, hop_ns=1000, link_bytes_per_s=1e9)
+    (4000.0, Line(name='bandwidth bound', alpha_ns=0.0, ns_per_byte=0.46875))
+    """
+    chips = whole_number(chips, "chips")
+    links = whole_number(links_per_chip, "links_per_chip")
+    a, b = _rate(hop_ns, "hop_ns", zero=True), _rate(link_bytes_per_s, "link_bytes_per_s")
+    share = 2 * (chips - 1) / chips
+    return math.ceil(math.log2(chips)) * a, Line("bandwidth bound", 0.0, share / (links * b) * 1e9)
+
+
+def inter_node(name: str, instances: int, *, step_ns: float, bytes_per_s: float) -> Line:
+    """Return the time of an all-reduce between instances, one rank in each.
+
+    Parameters
+    ----------
+    name : {"ring", "mesh", "mesh_single_step", "rdh"}
+    instances : int
+    step_ns : float
+        From memory to memory of another instance; the documents say about 15 us.
+    bytes_per_s : float
+        Network rate of one rank.
+
+    Returns
+    -------
+    Line
+
+    References
+    ----------
+    `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    x = whole_number(instances, "instances", least=2)
+    a, b = _rate(step_ns, "step_ns", zero=True), _rate(bytes_per_s, "bytes_per_s")
+    share = 2 * (x - 1) / x
+    table = {
+        "ring": (2 * (x - 1), share),
+        "mesh": (2, share),
+        "mesh_single_step": (1, x - 1),
+        "rdh": (2 * math.log2(x), share),
+    }
+    if name not in table:
+        raise FabricError(f"{name!r} is no inter-node form; there are {', '.join(table)}")
+    if name == "rdh" and not is_power_of_two(x):
+        raise FabricError(f"rdh needs a power of two of instances; {x} is not. Use ring or mesh")
+    steps, factor = table[name]
+    return Line(name, steps * a, factor / b * 1e9)
+
+
+def single_step_break_even_bytes(instances: int, *, step_ns: float, bytes_per_s: float) -> float:
+    """Return the buffer size up to which a single-step mesh beats the two-step one.
+
+    Examples
+    --------
+    >>> single_step_break_even_bytes(4, step_ns=15_000, bytes_per_s=50e9 / 8)
+    62500.0
+    """
+    x = whole_number(instances, "instances", least=2)
+    if x == 2:
+        return math.inf
+    a, b = _rate(step_ns, "step_ns", zero=True), _rate(bytes_per_s, "bytes_per_s")
+    return a * b * x / ((x - 1) * (x - 2)) / 1e9
+
+
+def pipelined_by_dimension_ns(
+    shape, nbytes: float, *, splits: int, hop_ns: float, link_bytes_per_s: float
+) -> float:
+    """Return the time of a ring by dimension whose buffer travels in several splits.
+
+    Each dimension's links serve one split at a time, first come, first served; while one split
+    rings along the rows another can ring along the columns.  ASTRA-sim's pipelining is this.
+
+    Examples
+    --------
+    >>> ns = pipelined_by_dimension_ns(
+    ...     (4, 4), 2**26, splits=2, hop_ns=1000, link_bytes_per_s=96 * 2**30)
+    >>> round(ns / 1e3, 2)
+    988.56
+    """
+    shape = [whole_number(k, "an extent") for k in np.ravel(shape)]
+    splits = whole_number(splits, "splits", most=1024)
+    a, b = _rate(hop_ns, "hop_ns", zero=True), _rate(link_bytes_per_s, "link_bytes_per_s")
+    stages, part = [], nbytes / splits
+    for axis, extent in enumerate(shape):
+        part /= extent
+        stages.append((axis, (extent - 1) * (a + part / b * 1e9)))
+    stages += stages[::-1]
+    free = [0.0] * len(shape)
+    ready = [(0.0, split, 0) for split in range(splits)]
+    finish = 0.0
+    while ready:
+        at, split, stage = ready.pop(
+            min(range(len(ready)), key=lambda i: (max(ready[i][0], free[stages[ready[i][2]][0]]),
+                                                  ready[i][0], ready[i][1]))
+        )  # fmt: skip
+        axis, lasts = stages[stage]
+        free[axis] = end = max(at, free[axis]) + lasts
+        if stage + 1 < len(stages):
+            ready.append((end, split, stage + 1))
+        finish = max(finish, end)
+    return finish
+
+
+def sweep(lines, sizes):
+    """Return the times of several lines at many sizes, and the fastest at each.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+    sizes : array of bytes [points]
+
+    Returns
+    -------
+    times_ns : float64[lines, points]
+    best : int8[points]
+        Index of the fastest line; the first of equals.
+
+    Examples
+    --------
+    >>> times, best = sweep([Line("few steps", 1, 2), Line("many steps", 10, 1)], [1, 100])
+    >>> best.tolist()
+    [0, 1]
+    """
+    if not lines:
+        raise FabricError("a sweep needs at least one line")
+    sizes = np.asarray(sizes, np.float64)
+    if sizes.size and not (sizes.min() >= 0 and sizes.max() < math.inf):
+        raise FabricError("sizes are finite numbers of bytes, zero or more")
+    flat = sizes.reshape(-1)
+    times = np.empty((len(lines), flat.size))
+    best = np.zeros(flat.size, np.int8)
+    lowest, lower = np.empty(_BLOCK), np.empty(_BLOCK, bool)
+    for first in range(0, flat.size, _BLOCK):  # a block stays in the cache from line to line
+        part = slice(first, min(first + _BLOCK, flat.size))
+        count = part.stop - first
+        for i, one in enumerate(lines):
+            row = times[i, part]
+            np.multiply(flat[part], one.ns_per_byte, out=row)
+            row += one.alpha_ns
+            if i == 0:
+                lowest[:count] = row
+            else:
+                np.less(row, lowest[:count], out=lower[:count])
+                np.copyto(best[part], i, where=lower[:count])
+                np.minimum(row, lowest[:count], out=lowest[:count])
+    return times.reshape(len(lines), *sizes.shape), best.reshape(sizes.shape)
+
+
+def crossovers(lines):
+    """Return where the fastest line changes: (bytes, name before, name after), small to large.
+
+    Examples
+    --------
+    >>> crossovers([Line("mesh", 4, 3), Line("rdh", 10, 2), Line("kangaring", 62, 1)])
+    [(6.0, 'mesh', 'rdh'), (52.0, 'rdh', 'kangaring')]
+    """
+    if not lines:
+        return []
+    current = min(lines, key=lambda k: (k.alpha_ns, k.ns_per_byte))
+    at, found = 0.0, []
+    while True:
+        steps = [
+            (
+                (k.alpha_ns - current.alpha_ns) / (current.ns_per_byte - k.ns_per_byte),
+                k.ns_per_byte,
+                k,
+            )
+            for k in lines
+            if k.ns_per_byte < current.ns_per_byte
+        ]
+        if not steps:
+            return found
+        at, _, after = min(steps, key=lambda s: s[:2])
+        found.append((at, current.name, after.name))
+        current = after

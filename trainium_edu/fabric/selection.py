@@ -1,0 +1,152 @@
+"""Which algorithm for which size: every schedule is a line, and the lowest line wins."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from trainium_edu.fabric.accounting import Costs, _latencies, _together, link_loads, memory_loads
+from trainium_edu.fabric.alpha_beta import Line, crossovers, sweep
+from trainium_edu.fabric.collectives import plan
+from trainium_edu.fabric.schedule import Collective, Schedule
+from trainium_edu.fabric.topology import FabricError, Topology
+
+__all__ = ["DOCUMENTED", "Selection", "choose", "line", "select"]
+
+#: The algorithms that AWS's document chooses among inside an instance.
+DOCUMENTED = ("mesh", "rdh", "kangaring")
+#: RDH on two ranks per chip keeps all four cables busy only if each chunk is cut as well.
+_OPTIONS = {"rdh": {"axis_order": "spread"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Times of several algorithms over sizes, and the winner at each."""
+
+    sizes: np.ndarray = field(repr=False)  #: float64[points], bytes of the whole buffer
+    lines: tuple[Line, ...]
+    times_ns: np.ndarray = field(repr=False)  #: float64[lines, points]
+    best: np.ndarray = field(repr=False)  #: int8[points], index into lines
+    crossovers: tuple[tuple[float, str, str], ...]  #: bytes, winner below, winner above
+    left_out: tuple[tuple[str, str], ...] = ()  #: algorithms that cannot, and why
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Winners from small to large sizes."""
+        if not self.crossovers:
+            names = [k.name for k in self.lines]
+            return (names[int(self.best[0])],) if len(self.best) else ()
+        return (self.crossovers[0][1], *(after for _, _, after in self.crossovers))
+
+
+@lru_cache(maxsize=512)
+def line(schedule: Schedule, topology: Topology, costs: Costs | None = None) -> Line:
+    """Return a schedule's time as a line in the size of the buffer (chunks cut evenly).
+
+    Parameters
+    ----------
+    schedule : Schedule
+    topology : Topology
+    costs : Costs, optional
+
+    Returns
+    -------
+    Line
+        Per byte of the whole buffer; exact where all chunks are equally long.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import trn1_32xlarge
+    >>> t = trn1_32xlarge()
+    >>> round(line(plan(t, "all_reduce", "mesh"), t).alpha_ns)
+    6000
+    """
+    costs = costs or Costs()
+    fractions = np.full(schedule.items, 1.0 / schedule.items)
+    loads = link_loads(schedule, topology, fractions, ties=costs.ties)
+    link_ns = (loads / topology.bandwidth_bytes_per_s).max(axis=1, initial=0.0) * 1e9
+    touches = memory_loads(schedule, fractions).max(axis=1, initial=0.0)
+    hbm_ns = touches / topology.hbm_bytes_per_s * 1e9
+    per_byte = float(_together(link_ns, hbm_ns, costs.hbm).sum())
+    return Line(schedule.algorithm, float(_latencies(schedule, topology, costs).sum()), per_byte)
+
+
+def select(
+    topology: Topology,
+    collective: str = "all_reduce",
+    algorithms=DOCUMENTED,
+    *,
+    sizes=None,
+    costs: Costs | None = None,
+    options: dict | None = None,
+) -> Selection:
+    """Compare algorithms over sizes.
+
+    Parameters
+    ----------
+    topology : Topology
+    collective : str
+    algorithms : sequence of str
+        Those that cannot do it here are left out, and named.
+    sizes : array of bytes, optional
+        256 points from 1 KiB to 16 GiB unless said otherwise.
+    costs : Costs, optional
+    options : dict, optional
+        Options per algorithm; ``{"rdh": {"axis_order": "spread"}}`` unless said otherwise: RDH
+        at its best, with all four axes busy on two ranks per chip as well.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    FabricError
+        If none of them can.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import trn2_like
+    >>> select(trn2_like()).order
+    ('mesh', 'rdh', 'kangaring')
+    """
+    sizes = np.geomspace(2**10, 2**34, 256) if sizes is None else np.asarray(sizes, np.float64)
+    options, lines, left_out = _OPTIONS | (options or {}), [], []
+    reduces = Collective(collective) is not Collective.BROADCAST
+    for name in algorithms:
+        try:
+            chosen = options.get(name, {}) if reduces else {}
+            schedule = plan(topology, collective, name, **chosen)
+            lines.append(line(schedule, topology, costs))
+        except FabricError as why:
+            left_out.append((name, str(why)))
+    if not lines:
+        raise FabricError(f"none of {', '.join(algorithms)} can: {left_out[0][1]}")
+    times, best = sweep(lines, sizes)
+    return Selection(sizes, tuple(lines), times, best, tuple(crossovers(lines)), tuple(left_out))
+
+
+def choose(
+    topology: Topology,
+    collective: str,
+    nbytes: int,
+    algorithms=None,
+    *,
+    costs: Costs | None = None,
+) -> str:
+    """Return the algorithm that the model expects to be fastest for one size.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import trn2_like
+    >>> [choose(trn2_like(), "all_reduce", n) for n in (2**10, 2**24, 2**30)]
+    ['mesh', 'rdh', 'kangaring']
+    """
+    if algorithms is None:
+        algorithms = {
+            Collective.ALL_TO_ALL: ("mesh", "pairwise"),
+            Collective.BROADCAST: ("mesh", "rdh", "ring"),
+            Collective.PERMUTE: ("mesh",),
+        }.get(Collective(collective), (*DOCUMENTED, "ring"))
+    found = select(topology, collective, algorithms, sizes=[nbytes], costs=costs)
+    return found.lines[int(found.best[0])].name
