@@ -12,7 +12,8 @@ Left out: energy, clock gating, instruction fetch, waiting for SBUF.
 Sources: the NKI architecture guide; Kung 1982.  ``evidence.py`` says line by line what is
 documented of Trainium and what is a textbook's guess: do not quote the guess as Trainium.
 
-Read ``registers.py`` first (one PE, one cycle), then ``march.py``.  Notebook: ``03_systolic_array``.
+Read ``registers.py`` first (one PE, one cycle), then ``march.py``.  Used by the notebook
+``03_systolic_array``.
 
 Decisions
 ---------

@@ -43,8 +43,8 @@ class SystolicArray:
         whole(self.min_issue_cycles, "min_issue_cycles")
         if self.load_speed > _MAX_COLUMNS or self.min_issue_cycles > 2**20:
             raise ValueError(
-                f"load_speed {self.load_speed}, min_issue_cycles {self.min_issue_cycles}: the first "
-                f"goes up to {_MAX_COLUMNS} columns per cycle, the second to {2**20} cycles"
+                f"load_speed {self.load_speed} and min_issue_cycles {self.min_issue_cycles}: the "
+                f"first goes up to {_MAX_COLUMNS} columns per cycle, the second to {2**20} cycles"
             )
         if not isinstance(self.background_load, bool):
             raise TypeError(f"background_load is {self.background_load!r}; it takes True or False")

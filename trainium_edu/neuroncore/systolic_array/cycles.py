@@ -139,7 +139,9 @@ def gemm_cycles(
         inside = 0
         for width, tiles in widths:
             inside += tiles * per_column * advance(fed(columns), width)
-        inside -= advance(fed(columns), widths[0][0])  # the block's first load follows another block
+        inside -= advance(
+            fed(columns), widths[0][0]
+        )  # the block's first load follows another block
         if before is not None:
             inside += advance(fed(before), widths[0][0])
         total += count * inside
@@ -155,8 +157,8 @@ def documented_issue_cycles(n: int, fmt: str = "bf16") -> int:
 
     Examples
     --------
-    >>> documented_issue_cycles(512), documented_issue_cycles(1), documented_issue_cycles(512, "fp32")
-    (512, 64, 2048)
+    >>> documented_issue_cycles(512), documented_issue_cycles(1, "fp32")
+    (512, 256)
 
     References
     ----------

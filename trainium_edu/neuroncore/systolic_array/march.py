@@ -14,8 +14,15 @@ import numpy as np
 from trainium_edu.neuroncore.systolic_array import _loops
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
 from trainium_edu.neuroncore.systolic_array.operands import Operands, check_operands, pieces_of
-from trainium_edu.neuroncore.systolic_array.plan import Pass, Schedule, plan_gemm, schedule
+from trainium_edu.neuroncore.systolic_array.plan import (
+    MOVING_MAX,
+    Pass,
+    Schedule,
+    plan_gemm,
+    schedule,
+)
 from trainium_edu.numerics.launch import launch, launch_parallel
+from trainium_edu.specs import NkiValidationError
 
 __all__ = ["PeState", "Run", "Step", "run"]
 
@@ -67,7 +74,7 @@ class Run:
     result: np.ndarray  #: float32[M, N]
     partial_sums: np.ndarray | None = None  #: float32[cycles, rows, columns] if recorded
     skew: tuple[int, ...] = ()  #: delay of each row's feed; () is the right one, 0, 1, 2, ...
-    _pieces: tuple = field(default=(), repr=False)
+    pieces: tuple = field(default=(), repr=False)  #: float32[P, K, M] and [P, K, N]
 
     def __repr__(self):
         k, m, n = self.operands.shape
@@ -136,7 +143,7 @@ class Run:
         moving_valid = valid & (k < pass_k)
         row = np.minimum(k + self._lookup("k0")[index], self.operands.shape[0] - 1)
         column = np.minimum(n + self._lookup("n0")[index], self.operands.shape[2] - 1)
-        moving = self._pieces[1][self._lookup("moving_piece")[index], row, column]
+        moving = self.pieces[1][self._lookup("moving_piece")[index], row, column]
 
         index, n, valid = self._located(wave)
         sum_valid = valid & (m < self._lookup("m")[index])
@@ -184,10 +191,10 @@ class Run:
                 stage = "pass"
                 if row < p.k1 - p.k0:
                     stage = "multiply-add"
-                    w = float(self._pieces[0][p.stationary_piece, p.k0 + row, m])
+                    w = float(self.pieces[0][p.stationary_piece, p.k0 + row, m])
                     late = n - (self._delays[row] - row)
                     held = p.n0 <= late < p.n1
-                    x = float(self._pieces[1][p.moving_piece, p.k0 + row, late]) if held else 0.0
+                    x = float(self.pieces[1][p.moving_piece, p.k0 + row, late]) if held else 0.0
                 steps.append(Step(cycle, stage, row, w, x, before, after))
                 before = after
             psum_before = psum if p.accumulate else 0.0
@@ -241,7 +248,7 @@ class Run:
         k_all, m_all, _ = self.operands.shape
         row = np.minimum(k + self._lookup("k0")[index], k_all - 1)
         column = np.minimum(m + self._lookup("m0")[index], m_all - 1)
-        values = self._pieces[0][self._lookup("stationary_piece")[index], row, column]
+        values = self.pieces[0][self._lookup("stationary_piece")[index], row, column]
         return np.where(valid, values, np.float32(0)), valid
 
     def _waiting(self, wave, k, m):
@@ -354,8 +361,8 @@ def _march(timed, table, array, w, x, result, threads):
     for t0 in range(0, timed.cycles, step):
         t1 = min(t0 + step, timed.cycles)
         window = _under_way(table, t0, t1, array)
-        shared = (w.ravel(), w.shape[2], x.ravel(), x.shape[2], plane, p_row)
-        shared += (result.reshape(-1), result.shape[1])
+        operands = (w.ravel(), w.shape[2], x.ravel(), x.shape[2])
+        shared = (*operands, plane, p_row, result.reshape(-1), result.shape[1])
         if parallel:
             both = (_loops.march_stripes_parallel, _loops.march_stripes)
             launch_parallel(*both, stripes, t0, t1, window, rows, columns, *shared)
@@ -421,9 +428,6 @@ def check_fits(k: int, m: int, n: int, array: SystolicArray, *, where: str = "")
     ------
     NkiValidationError
     """
-    from trainium_edu.neuroncore.systolic_array.plan import MOVING_MAX
-    from trainium_edu.specs import NkiValidationError
-
     for have, limit, what, why in (
         (k, array.rows, "K", "the contraction lies on the rows, one per partition"),
         (m, array.columns, "M", "the stationary's free axis lies on the columns"),

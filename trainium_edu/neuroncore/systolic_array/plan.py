@@ -137,7 +137,8 @@ def schedule(passes: tuple[Pass, ...], array: SystolicArray = TRN1_ARRAY) -> Sch
     >>> schedule(plan_gemm(128, 128, 512)).cycles
     798
     """
-    load_start, feed_start = [], []
+    load_start: list[int] = []
+    feed_start: list[int] = []
     wires_free = loaded = taken = fed = 0
     for p in passes:
         _, m, n = p.shape
@@ -154,9 +155,7 @@ def schedule(passes: tuple[Pass, ...], array: SystolicArray = TRN1_ARRAY) -> Sch
         if p.load:
             taken = begin
     ends = (f + p.shape[1] + p.shape[2] for f, p in zip(feed_start, passes, strict=True))
-    return Schedule(
-        tuple(passes), tuple(load_start), tuple(feed_start), max(ends) + array.rows - 2
-    )
+    return Schedule(tuple(passes), tuple(load_start), tuple(feed_start), max(ends) + array.rows - 2)
 
 
 def _spans(start: int, stop: int, step: int) -> list[tuple[int, int]]:

@@ -1,8 +1,8 @@
 """The plain twin: one PE at a time, register to register.  Read this file first.
 
 Each cycle, every PE looks at what its left and upper neighbours held at the end of the cycle
-before, and at nothing else.  A sequencer at the corner sends commands ("vector n of pass i", "columns
-4 j to 4 j + 3 of its stationary") into row 0; row k gets the same commands k cycles later.
+before, and at nothing else.  A sequencer at the corner sends commands ("vector n of pass i",
+"columns 4 j to 4 j + 3 of its stationary") into row 0; row k gets the same commands k cycles later.
 Slow on purpose: ``march.py`` does the same fast, and tests compare all registers at all cycles.
 """
 
@@ -80,7 +80,9 @@ class Pe:
     @staticmethod
     def _in_use(from_left, incoming) -> bool:
         """Whether this row multiplies for the sum; a row below the tile's K lets it pass."""
-        return from_left is None or from_left.holds_data or from_left.pass_index != incoming.pass_index
+        return (
+            from_left is None or from_left.holds_data or from_left.pass_index != incoming.pass_index
+        )
 
 
 @dataclass(slots=True)
@@ -100,7 +102,7 @@ class Sequencer:
     log: dict = field(default_factory=dict)
 
     def cycle(self, t: int):
-        """Return the commands of this cycle: (pass, n, takes weights) and (pass, group), or None."""
+        """Return this cycle's commands: (pass, n, takes weights) and (pass, group), or None."""
         feed = load = None
         if self.feeding >= 0 and self.n == self._columns(self.feeding):
             self.feeding = -1
@@ -119,9 +121,7 @@ class Sequencer:
             self.n += 1
         self._skip_reused()
         port_free = self.loading < 0 and self.loaded < 0
-        quiet = self.array.background_load or (
-            feed is None and self.next_feed == self.next_load
-        )
+        quiet = self.array.background_load or (feed is None and self.next_feed == self.next_load)
         if port_free and quiet and self.next_load < len(self.passes):
             self.loading, self.group = self.next_load, 0
             self.next_load += 1
@@ -168,7 +168,8 @@ def simulate_registers(stationary, moving, plan, *, array: SystolicArray, fmt=No
     missing = sum((p.m1 - p.m0) * (p.n1 - p.n0) for p in plan)
     sequencer = Sequencer(tuple(plan), array)
     pes = [[Pe() for _ in range(array.columns)] for _ in range(array.rows)]
-    commands, history = [], []
+    commands: list[tuple] = []
+    history: list[list[list[Pe]]] = []
     while missing:
         t = len(history)
         if t > _MOST_CYCLES:
@@ -180,13 +181,13 @@ def simulate_registers(stationary, moving, plan, *, array: SystolicArray, fmt=No
             feed, load = commands[t - delays[k]] if t >= delays[k] else (None, None)
             row = []
             for m in range(array.columns):
-                left = before[k][m - 1] if m else None
-                vector = left.vector if m else _enter(feed, plan, x, k)
-                weights = left.weights if m else _enter_weights(load, plan, w, k, array.load_speed)
+                if m:
+                    vector, weights = before[k][m - 1].vector, before[k][m - 1].weights
+                else:
+                    vector = _enter(feed, plan, x, k)
+                    weights = _enter_weights(load, plan, w, k, array.load_speed)
                 above = before[k - 1][m].sum if k else None
-                row.append(
-                    before[k][m].cycle(m, array.load_speed, vector, weights, above, k == 0)
-                )
+                row.append(before[k][m].cycle(m, array.load_speed, vector, weights, above, k == 0))
             pes.append(row)
         for m, pe in enumerate(pes[-1]):
             if pe.sum is not None:

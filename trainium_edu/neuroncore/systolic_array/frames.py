@@ -1,0 +1,106 @@
+"""A run as pictures see it: for every cycle, what stays in each PE and what it hands on.
+
+Plain arrays and tuples; `viz` and `widgets` read nothing else, so that every frame comes from the
+cycle-level model.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Frames", "frames_of_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """What to draw.  Arrays are [cycles, rows, columns]."""
+
+    dataflow: str
+    rows: int
+    columns: int
+    cycles: int
+    shape: tuple[int, int, int]  #: K, M, N of the product
+    stays: np.ndarray  #: the weight in use, or the sum that stays
+    stays_valid: np.ndarray
+    across: np.ndarray  #: handed to the right
+    across_valid: np.ndarray
+    down: np.ndarray  #: handed down: partial sums, or the second marching operand
+    down_valid: np.ndarray
+    working: np.ndarray  #: whether the PE multiplied and added in this cycle
+    vector: np.ndarray  #: column n of dst that the sum belongs to, or -1
+    pass_index: np.ndarray  #: which moving tile, or -1
+    left_queue: tuple  #: (cycle of entry, row, value)
+    top_queue: tuple  #: (cycle of entry, column, value)
+    results: tuple  #: (cycle, column, m, n, value), as they leave the bottom row
+    loads: tuple  #: (first cycle, cycles) of each load of the stationary, at the corner
+    leaving: np.ndarray | None = None  #: finished sums on their way out, where sums stay
+    leaving_valid: np.ndarray | None = None
+    waiting_valid: np.ndarray | None = None  #: whether a weight for the next tile waits
+
+    def __repr__(self):
+        k, m, n = self.shape
+        return (
+            f"Frames({self.dataflow}, {self.rows} x {self.columns}, K={k} M={m} N={n}, "
+            f"{self.cycles} cycles)"
+        )
+
+    @property
+    def utilisation(self) -> np.ndarray:
+        """Share of PEs that multiply, per cycle: float64[cycles]."""
+        return self.working.mean(axis=(1, 2))
+
+
+def frames_of_run(run, *, dataflow="weight-stationary", swapped: bool = False) -> Frames:
+    """Collect the frames of a recorded run.
+
+    Parameters
+    ----------
+    run : Run
+        Made with ``record=True``.
+    dataflow : str
+        How to call it.
+    swapped : bool
+        Whether the run had its operands swapped, as input-stationary is run: its results are
+        then ``dst`` transposed.
+
+    Raises
+    ------
+    ValueError
+        If the run was not recorded.
+    """
+    states = [run.state(t) for t in range(run.cycles)]
+    array = run.array
+    queue, results, loads = [], [], []
+    k_all, m_all, n_all = run.operands.shape
+    delays = run.skew or tuple(range(array.rows))
+    plan = zip(run.schedule.passes, run.schedule.load_start, run.schedule.feed_start, strict=True)
+    for p, load_start, feed_start in plan:
+        k, m, n = p.shape
+        if p.load:
+            loads.append((load_start, -(-m // array.load_speed)))
+        values = run.pieces[1][p.moving_piece, p.k0 : p.k1, p.n0 : p.n1]
+        queue += [
+            (feed_start + j + delays[row], row, values[row, j])
+            for j in range(n)
+            for row in range(k)
+        ]
+        for column in range(m):
+            for j in range(n):
+                t = feed_start + j + array.rows - 1 + column
+                value = run.partial_sums[t, -1, column]
+                element = (p.m0 + column, p.n0 + j)
+                results.append((t, column, *(element[::-1] if swapped else element), value))
+
+    def stack(name):
+        return np.stack([getattr(s, name) for s in states])
+
+    return Frames(
+        dataflow=str(dataflow), rows=array.rows, columns=array.columns, cycles=run.cycles,
+        shape=(k_all, n_all, m_all) if swapped else run.operands.shape,
+        stays=stack("weight"), stays_valid=stack("weight_valid"),
+        across=stack("moving"), across_valid=stack("moving_valid"), down=stack("partial_sum"),
+        down_valid=stack("sum_valid"), working=stack("multiplied"), vector=stack("vector"),
+        pass_index=stack("pass_index"), left_queue=tuple(queue), top_queue=(),
+        results=tuple(sorted(results)), loads=tuple(loads),
+        waiting_valid=stack("waiting_valid"),
+    )  # fmt: skip
