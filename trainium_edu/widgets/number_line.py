@@ -9,10 +9,11 @@ from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
 from trainium_edu.numerics.grid import Outcome, land, number_text, runs, step_code
 from trainium_edu.viz import number_line as picture
 from trainium_edu.viz import style
+from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
-__all__ = ["NumberLine", "number_line_explorer", "parse_number"]
+__all__ = ["NumberLine", "number_line_explorer", "parse_number", "say_landing", "share_of"]
 
 _LIMIT = 3.4e38
 _PRESETS = ("0.1", "1/3", "pi", "257", "1000.5", "70000", "1e-7")
@@ -152,9 +153,9 @@ class NumberLine(anywidget.AnyWidget):
         inside = sum(r.count for r in found if r.count)
         joined = any(r.spacing is None for r in found)
         value = landing.value if isfinite(landing.value) else None
-        before, lands, error = _sentence(landing, fmt)
+        before, lands, error, _ = say_landing(landing, fmt)
         near = _near(landing, fmt)
-        label = _label(fmt)
+        label = label_of(fmt)
         fields = zip(("sign", "exponent", "mantissa"), bit_fields(landing.code, fmt), strict=True)
         beyond = "infinity" if fmt.has_infinities else "NaN" if fmt.has_nan else "its last number"
         return {
@@ -177,7 +178,7 @@ class NumberLine(anywidget.AnyWidget):
             "band_text": f"{'over ' if joined else ''}{inside:,} numbers here".replace(",", " "),
             "beyond": [[fmt.max, 1e39], [-1e39, fmt.min]],
             "beyond_text": f"no numbers here: x becomes {beyond}",
-            "can_zoom": landing.spacing < 8 * pixel,
+            "can_zoom": value is not None and landing.spacing < 8 * pixel,
         }
 
     def _on_request(self, _widget, content, _buffers):
@@ -225,7 +226,7 @@ class NumberLine(anywidget.AnyWidget):
         """Return a picture of the first state for readers without a kernel."""
         v = self.view
         rows = [
-            (_label(self._formats[r["name"]]), _colour(self._formats[r["name"]]),
+            (label_of(self._formats[r["name"]]), colour_of(self._formats[r["name"]]),
              self.landing(r["name"]),
              runs(self._formats[r["name"]], v["lo"], v["hi"], narrowest=(v["hi"] - v["lo"]) / 300))
             for r in self.answer["rows"]
@@ -261,46 +262,51 @@ def _window_around(x, fmt) -> tuple[float, float]:
     return x - half, x + half
 
 
-def _label(fmt) -> str:
-    """Return a format's name as people write it."""
-    family, _, split = fmt.name.partition("_")
-    if family == "fp8":
-        return f"FP8 {split.upper().replace('FN', ' FN')}"
-    return fmt.name.upper() if "_" not in fmt.name else fmt.name
-
-
-def _colour(fmt) -> str:
-    return style.FORMAT.get(fmt.name, style.COLOURS["grey"])
-
-
 def _describe(fmt) -> dict:
     """Return what the page needs to know about a format."""
     split = f"{fmt.sign_bits} sign, {fmt.exponent_bits} exponent, {fmt.mantissa_bits} mantissa bits"
     about = f"{fmt.bits} bits: {split}; largest {number_text(fmt.max)}"
-    return {"name": fmt.name, "label": _label(fmt), "colour": _colour(fmt), "about": about}
+    return {"name": fmt.name, "label": label_of(fmt), "colour": colour_of(fmt), "about": about}
 
 
-def _sentence(landing, fmt) -> tuple[str, str, str]:
-    """Return (before, the value, after) saying what became of x."""
-    text = number_text(landing.value, fmt)
+def say_landing(landing, fmt) -> tuple[str, str, str, str]:
+    """Return (before, the value, after, all of it in a few words) saying what became of x."""
+    text, top = number_text(landing.value, fmt), number_text(fmt.max)
     match landing.outcome:
         case Outcome.EXACT:
-            return "holds", text, "exactly"
+            return "holds", text, "exactly", "exact"
         case Outcome.OVERFLOWED:
-            return "too large: becomes", text, f"(largest is {number_text(fmt.max)})"
+            return "too large: becomes", text, f"(largest is {top})", f"too large: ends at {top}"
         case Outcome.SATURATED:
-            return "too large: stops at", text, "(its last number)"
+            end = number_text(landing.value)
+            return "too large: stops at", text, "(its last number)", f"too large: stops at {end}"
         case Outcome.VANISHED:
-            return "too small: becomes", "0", f"(smallest is {number_text(fmt.smallest_subnormal)})"
-    return "x lands on", text, f"(off by {_share(landing.relative_error)})"
+            tiny = number_text(float(f"{fmt.smallest_subnormal:.3g}"))
+            short = f"too small: starts at {tiny}"
+            return "too small: becomes", "0", f"(smallest is {tiny})", short
+    share = _share(landing.relative_error)
+    return "x lands on", text, f"(off by {share})", f"off by {share}"
+
+
+def share_of(size: float) -> str:
+    """Return a share without its sign as people say it: in per cent, or as one part in many.
+
+    Examples
+    --------
+    >>> share_of(-0.0151), share_of(1.2e-8)
+    ('1.5 %', '1 part in 83 million')
+    """
+    size = abs(size)
+    if size < 1e-4:
+        return f"1 part in {_rounded(1 / size)}"
+    percent = 100 * size
+    return f"{percent:.0f} %" if percent >= 99.5 else f"{percent:.2g} %"
 
 
 def _share(error: float) -> str:
     """Return a relative error as people say it."""
-    size = abs(error)
-    if size >= 1e-4:
-        return f"{'+' if error > 0 else '−'}{size * 100:.2g} %"
-    return f"1 part in {_rounded(1 / size)}"
+    sign = ("+" if error > 0 else "−") if abs(error) >= 1e-4 else ""
+    return sign + share_of(error)
 
 
 def _rounded(count: float) -> str:

@@ -176,7 +176,7 @@ function render({ model, el: host }) {
       const a = Math.max(0, at(Math.max(from, out))), b = Math.min(width, at(Math.min(to, end)));
       if (b > a) {
         picture.append(svg("rect", { x: a, y: BASE - 20, width: b - a, height: 28, class: "te-nl-beyond" }));
-        if (b - a > 130) picture.append(svg("text", { x: (a + b) / 2, y: BASE - 8, "text-anchor": "middle", class: "te-nl-small" }, row.beyond_text));
+        if (b - a > 130) picture.append(svg("text", { x: (a + b) / 2, y: BASE + 20, "text-anchor": "middle", class: "te-nl-small" }, row.beyond_text));
       }
     }
     picture.append(svg("line", { x1: 0, x2: width, y1: BASE, y2: BASE, class: "te-nl-base" }));

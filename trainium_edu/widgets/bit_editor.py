@@ -1,0 +1,360 @@
+"""Flip the bits of one number in any format and read what they stand for."""
+
+from math import frexp, isfinite, isnan, log2
+
+import anywidget
+import traitlets
+
+from trainium_edu.numerics import FORMATS, cast_to_bits, get_format
+from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
+from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
+from trainium_edu.viz import style
+from trainium_edu.viz.bit_editor import plot_bits
+from trainium_edu.viz.formats import colour_of, label_of
+from trainium_edu.widgets.number_line import parse_number, say_landing, share_of
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["BitEditor", "bit_editor"]
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_COMPARED = ("fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4",
+             "int8", "int32")  # fmt: skip
+
+
+def bit_editor(x=13.0, fmt="bf16"):
+    """Show one number as bits that can be flipped.
+
+    Parameters
+    ----------
+    x : float
+        The number shown first; encoded to nearest.
+    fmt : Format or str
+        The format shown first; the learner may choose another.
+
+    Returns
+    -------
+    BitEditor
+        Its ``code``, ``value`` and ``anatomy`` can be read in the next cell.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `x` is no number or the format does not exist.
+
+    Examples
+    --------
+    >>> editor = bit_editor(13.0, "bf16")
+    >>> editor.flip(0)
+    >>> editor.value
+    13.0625
+    """
+    if isinstance(x, bool):
+        raise TypeError(f"x is {x}; it takes a number such as 13.0")
+    return BitEditor(parse_number(str(x)), get_format(fmt))
+
+
+class BitEditor(anywidget.AnyWidget):
+    """State: a format and a code; see :func:`bit_editor`."""
+
+    _esm = load("bit_editor.js")
+    _css = load("bit_editor.css")
+    formats = traitlets.List().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)  # format, code
+    answer = traitlets.Dict().tag(sync=True)  # what the page shows
+
+    def __init__(self, x, fmt):
+        self._formats = {f.name: f for f in (*FORMATS.values(), fmt)}
+        super().__init__()
+        self.formats = [
+            {"name": f.name, "label": label_of(f), "colour": colour_of(f), "about": f.note}
+            for f in self._formats.values()
+        ]
+        self.on_msg(self._on_request)
+        self.state = {"format": fmt.name, "code": int(cast_to_bits(x, fmt))}
+
+    @traitlets.validate("state")
+    def _check_state(self, proposal):
+        """Keep the last good state where an impossible one is asked for."""
+        new = proposal["value"]
+        fmt, code = self._formats.get(new.get("format")), new.get("code")
+        whole = isinstance(code, int) and not isinstance(code, bool)
+        if fmt is None or not whole or not 0 <= code < 1 << fmt.bits:
+            return self.state
+        return {"format": fmt.name, "code": code}
+
+    @traitlets.observe("state")
+    def _answer(self, _change=None, message=""):
+        self.answer = {**_page(self.anatomy), "message": message}
+
+    @property
+    def anatomy(self):
+        """The present code, taken apart."""
+        return dissect(self.state["code"], self._formats[self.state["format"]])
+
+    @property
+    def code(self) -> int:
+        """The bits, read as an unsigned number."""
+        return self.state["code"]
+
+    @property
+    def value(self) -> float:
+        """What the bits stand for."""
+        return self.anatomy.value
+
+    def flip(self, bit: int):
+        """Flip one bit, counted from the right, from 0."""
+        fmt = self.anatomy.fmt
+        if isinstance(bit, bool) or not isinstance(bit, int) or not 0 <= bit < fmt.bits:
+            raise ValueError(
+                f"bit is {bit!r}; the bits of {fmt.name} are numbered 0 (right) to {fmt.bits - 1}"
+            )
+        self._go(self.code ^ (1 << bit))
+
+    def _go(self, code):
+        self.state = {**self.state, "code": int(code)}
+
+    def _on_request(self, _widget, content, _buffers):
+        """Answer a click or a key on the page."""
+        now = self.anatomy
+        match content.get("do"):
+            case "flip" if content.get("bit") in range(now.fmt.bits):
+                self.flip(content["bit"])
+            case "step" if now.kind is not Kind.NAN:
+                self._go(step_code(now.code, now.fmt, 1 if content.get("way", 1) > 0 else -1))
+            case "landmark" if content.get("name") in landmarks(now.fmt):
+                self._go(landmarks(now.fmt)[content["name"]])
+            case "format" if content.get("format") in self._formats:
+                self._change_format(self._formats[content["format"]])
+            case "type":
+                try:
+                    x = parse_number(content.get("text", ""))
+                    self._go(cast_to_bits(x, now.fmt))
+                except ValueError as error:
+                    self._answer(message=str(error))
+
+    def _change_format(self, fmt):
+        """Keep the value as far as the new format can hold it."""
+        try:
+            code = int(cast_to_bits(self.value, fmt))
+        except ValueError:  # NaN into a format without NaN
+            code = 0
+        self.state = {"format": fmt.name, "code": code}
+
+    def still(self) -> bytes:
+        """Return a picture of the present state for readers without a kernel."""
+        with style.theme(False):
+            return style.to_png(plot_bits(self.anatomy, label=label_of(self.anatomy.fmt)))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        now = self.anatomy
+        return f"BitEditor({now.fmt.name}, {now.hex} = {number_text(now.value)})"
+
+
+def _page(now) -> dict:
+    """Return everything the page shows for one code."""
+    fmt = now.fmt
+    others = [_other(now, FORMATS[name]) for name in _COMPARED if name != fmt.name]
+    text = number_text(now.value)
+    exact = now.decimal
+    facts = [["hexadecimal", f"{now.hex}  (code {now.code} of {2**fmt.bits - 1})"]]
+    if isfinite(now.value):
+        facts.insert(0, ["exact decimal value", exact])
+        size = number_text(now.spacing)
+        share = f", {share_of(now.spacing / now.value)} of it" if now.value else ""
+        facts.append(["gap to the next number", f"{_power_of_two(now.spacing)}{size}{share}"])
+    close, close_caption = _close(now)
+    return {
+        "format": fmt.name,
+        "shape": f"{fmt.name} {fmt.sign_bits}-{fmt.exponent_bits}-{fmt.mantissa_bits}",
+        "fields": [{"kind": kind, "label": label} for kind, label, _ in _fields(now)],
+        "places": _places(now),
+        "landmarks": list(landmarks(fmt)),
+        "value_text": text,
+        "kind_text": _kind_text(now),
+        "formula": _formula(now),
+        "facts": facts,
+        "below_text": "" if now.below is None else number_text(now.below, fmt),
+        "above_text": "" if now.above is None else number_text(now.above, fmt),
+        "has_below": now.below is not None,
+        "has_above": now.above is not None,
+        "range": _range_map(now),
+        "close": close,
+        "close_caption": close_caption,
+        "others": others,
+        "others_caption": f"What the other formats make of {text}:",
+        "sentence": f"{label_of(fmt)} {now.hex}: {text}, {_kind_text(now)}",
+    }
+
+
+def _fields(now) -> list[tuple[str, str, str]]:
+    """Return (kind, label, bits) of the fields that the format has."""
+    fmt = now.fmt
+    rest = "value" if fmt.is_integer else "mantissa"
+    named = [("sign", "sign", now.sign), ("mantissa", rest, now.mantissa)]
+    named.insert(1, ("exponent", "exponent", now.exponent))
+    return [
+        (kind, label if len(bits) == 1 else f"{label}, {len(bits)} bits", bits)
+        for kind, label, bits in named
+        if bits
+    ]
+
+
+def _places(now) -> list[dict]:
+    """Return kind, digit, worth and a sentence for each bit, from the left."""
+    places = []
+    for kind, label, bits in _fields(now):
+        for i, bit in enumerate(bits):
+            right = len(bits) - 1 - i
+            if kind == "sign":
+                worth = f"−2{_raised(now.fmt.bits - 1)}" if now.fmt.is_integer else "±"
+            elif kind == "exponent" or now.fmt.is_integer:
+                worth = str(1 << right) if right < 10 else f"2{_raised(right)}"
+            else:
+                worth = f"2{_raised(-1 - i)}"
+            name = label.partition(",")[0]
+            say = f"{name} bit {right}, worth {worth}, is {bit}" if kind != "sign" else (
+                f"sign bit, is {bit}")  # fmt: skip
+            places.append({"kind": kind, "bit": bit, "worth": worth, "say": say})
+    return places
+
+
+def _formula(now) -> list[list]:
+    """Return the value as a product, each part with the field it comes from."""
+    fmt = now.fmt
+    if now.kind in (Kind.NAN, Kind.INFINITY):
+        return [["exponent", "exponent field"], ["", " all ones"],
+                ["", ": no number but a signal"]] if fmt.has_infinities else [
+                ["", "the one code kept for NaN"]]  # fmt: skip
+    if fmt.is_integer:
+        if not fmt.sign_bits:
+            return [["mantissa", f"{int(now.mantissa, 2):,}".replace(",", " ")]]
+        weight = f"{int(now.sign)} × −2{_raised(fmt.bits - 1)}"
+        return [["sign", weight], ["", " + "], ["mantissa", str(int(now.mantissa, 2))]]
+    sign = [["sign", "−" if now.sign == "1" else "+"]] if fmt.sign_bits else []
+    field = now.exponent_field
+    power = f"2^({field} − {fmt.bias})" if field else f"2^(1 − {fmt.bias})"
+    hidden = "1" if field else "0"
+    fraction = number_text(now.significand - (field > 0))
+    middle = [["", " "], ["exponent", power], ["", " × ("], ["", hidden], ["", " + "],
+              ["mantissa", fraction], ["", ")"]]  # fmt: skip
+    end = f"  =  2{_raised(now.power)} × {number_text(now.significand)}"
+    return [*sign, *middle, ["", end]]
+
+
+def _kind_text(now) -> str:
+    match now.kind:
+        case Kind.SUBNORMAL:
+            return "subnormal: the exponent field is zero, so the hidden one is missing"
+        case Kind.NORMAL:
+            return "normal number"
+        case Kind.ZERO:
+            return "zero" + (" with a minus sign" if now.sign == "1" else "")
+        case Kind.INTEGER:
+            return "whole number" + (", two's complement" if now.fmt.sign_bits else "")
+        case Kind.INFINITY:
+            return "what is left of numbers too large"
+        case Kind.NAN:
+            return "not a number: the answer to 0 ÷ 0"
+
+
+def _other(now, fmt) -> dict:
+    """Return what another format makes of the present value."""
+    row = {"format": fmt.name}
+    if not isfinite(now.value):
+        try:
+            there = dissect(int(cast_to_bits(now.value, fmt)), fmt)
+        except ValueError:
+            return {**row, "value": "—", "hex": "—", "outcome": "refused", "said": "has no NaN"}
+        same = isnan(there.value) == isnan(now.value) and not isfinite(there.value)
+        said = "the same" if same else "has no infinity"
+        outcome = "exact" if same else "saturated"
+    else:
+        landing = land(now.value, fmt)
+        there = dissect(landing.code, fmt)
+        outcome = str(landing.outcome)
+        said = "exact" if landing.outcome is Outcome.EXACT else say_landing(landing, fmt)[3]
+    return {**row, "value": number_text(there.value, fmt), "hex": there.hex, "outcome": outcome,
+            "said": said}  # fmt: skip
+
+
+def _range_map(now) -> dict:
+    """Return the format's whole range as shares of a line: ticks, names, and where we are."""
+    fmt, value = now.fmt, now.value
+    if not fmt.exponent_bits:
+        low, high = fmt.min, fmt.max
+        ticks = [i / 16 for i in range(17)]
+        marks = [[0, number_text(low)], [1, number_text(high)]]
+        if low < 0:
+            marks.insert(1, [-low / (high - low), "0"])
+        here = (value - low) / (high - low) if isfinite(value) else None
+        caption = "Where it sits among all numbers of the format (even spacing)"
+        return {"ticks": ticks, "marks": marks, "here": here, "zone": None, "caption": caption}
+    tiny, top = log2(fmt.smallest_subnormal), log2(fmt.max)
+    centre, half = (0.5, 0.47) if fmt.sign_bits else (0.02, 0.95)
+
+    def share(v):
+        if isnan(v):
+            return None
+        if not isfinite(v):
+            return 1.0 if v > 0 else 0.0
+        if v == 0:
+            return centre
+        along = 0.06 + 0.94 * (log2(abs(v)) - tiny) / max(top - tiny, 1e-9)
+        return centre + half * along * (1 if v > 0 else -1)
+
+    step = next(s for s in (1, 2, 4, 8, 16) if s * 45 >= top - tiny)
+    powers = range(frexp(fmt.smallest_subnormal)[1] - 1, frexp(fmt.max)[1], step)
+    up = [share(2.0**p) for p in powers if 2.0**p <= fmt.max]
+    ticks = [*(up if fmt.sign_bits else ()), *up, centre]
+    if fmt.sign_bits:
+        ticks[: len(up)] = [2 * centre - s for s in up]
+    signs = (1, -1) if fmt.sign_bits else (1,)
+    ends = [[share(sign * float("inf")), "∞" if sign > 0 else "−∞"] for sign in signs]
+    if not fmt.has_infinities:
+        ends = [[share(sign * fmt.max), number_text(sign * fmt.max, fmt)] for sign in signs]
+    named = [v for v in (1.0, fmt.smallest_normal, fmt.smallest_subnormal, fmt.max)
+             if fmt.smallest_subnormal <= v <= fmt.max]  # fmt: skip
+    marks = [[centre, "0"], *ends]
+    marks += [
+        [share(sign * v), number_text(sign * float(f"{v:.3g}"))] for v in named for sign in signs
+    ]
+    zone = [centre, share(fmt.smallest_normal)] if isfinite(fmt.smallest_normal) else None
+    if zone and fmt.sign_bits:
+        zone[0] = 2 * centre - zone[1]
+    caption = (
+        "Where it sits in the whole range of the format (each tick a power of two; "
+        "shaded: subnormal)"
+        if step == 1
+        else f"Where it sits in the whole range of the format (ticks: factors of 2{_raised(step)}; "
+        "shaded: subnormal)"
+    )
+    return {"ticks": ticks, "marks": marks, "here": share(value), "zone": zone, "caption": caption}
+
+
+def _close(now) -> tuple[list, str]:
+    """Return the nine numbers around the present one, as (share of the line, text, is it)."""
+    if not isfinite(now.value):
+        return [], ""
+    codes = list(dict.fromkeys(step_code(now.code, now.fmt, k) for k in range(-4, 5)))
+    around = [dissect(c, now.fmt).value for c in codes]
+    around = sorted({v for v in around if isfinite(v)})
+    low, high = around[0], around[-1]
+    width = high - low or 1.0
+    points = [
+        [(v - low) / width * 0.9 + 0.05, number_text(v, now.fmt), v == now.value] for v in around
+    ]
+    return points, "Close up: the numbers beside it, drawn to scale"
+
+
+def _power_of_two(value) -> str:
+    """Return ``2^-5 = `` for powers of two that read better so, else nothing."""
+    mantissa, exponent = frexp(value)
+    return f"2{_raised(exponent - 1)} = " if mantissa == 0.5 and not 0 < exponent < 6 else ""
+
+
+def _raised(number: int) -> str:
+    return str(number).translate(_RAISED)
