@@ -14,46 +14,14 @@ from trainium_edu.specs.glossary import glossary
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 START = NOTEBOOKS / "00_start_here.ipynb"
-HOUSE_WORDS = [
-    "NeuronCore",
-    "chip",
-    "instance",
-    "rank",
-    "Tensor Engine",
-    "Vector Engine",
-    "Scalar Engine",
-    "GpSimd Engine",
-    "Sync Engine",
-    "DMA",
-    "kernel",
-    "partition",
-    "free axis",
-    "PSUM bank",
-    "stationary",
-    "moving",
-    "dst",
-    "record",
-    "Program",
-    "instruction",
-    "Timeline",
-    "span",
-    "track",
-    "initiation interval",
-    "latency",
-    "price",
-    "cost-to-train",
-    "executable",
-    "compile cache",
-    "mark_step",
-    "collective",
-    "replica group",
-    "shard",
-    "hop",
-    "link",
-    "MFU",
-    "arithmetic intensity",
-    "roofline",
-]
+HOUSE_WORDS = {
+    "NeuronCore", "chip", "instance", "rank", "Tensor Engine", "Vector Engine", "Scalar Engine",
+    "GpSimd Engine", "Sync Engine", "DMA", "kernel", "partition", "free axis", "PSUM bank",
+    "stationary", "moving", "dst", "record", "Program", "instruction", "Timeline", "span",
+    "track", "initiation interval", "latency", "price", "cost-to-train", "executable",
+    "compile cache", "mark_step", "collective", "replica group", "shard", "hop", "link", "MFU",
+    "arithmetic intensity", "roofline",
+}  # fmt: skip
 
 
 def _cells(path):
@@ -70,7 +38,7 @@ def test_every_term_is_one_sentence_with_a_source(term):
 
 def test_the_words_of_the_house_are_all_there():
     names = {term.name for term in glossary().values()}
-    assert set(HOUSE_WORDS) <= names
+    assert names >= HOUSE_WORDS
 
 
 def test_slugs_and_names_are_unique():

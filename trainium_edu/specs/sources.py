@@ -101,7 +101,7 @@ _ALL = (
          "2025-10-17", "about-neuron/benchmarks/inf2/inf2_instance_prices.csv"),
     _sdk("aws-torch-guide", "PyTorch NeuronX developer guide for training", "a3247f5b",
          "2026-08-17", "archive/nxd-training/pytorch-neuron-programming-guide.rst"),
-    _sdk("aws-caching", "Neuron Persistent Cache", "1db4d74e", "2025-10-17",
+    _sdk("aws-caching", "Neuron Persistent Cache", "539a73c5", "2026-04-03",
          f"{_ARCH}/neuron-features/neuron-caching.rst"),
     # collectives and tools
     _sdk("aws-intranode", "Intra-node Collective Communications with AWS Neuron", "3afa0fdf",

@@ -1,0 +1,71 @@
+"""The zoom's state.  Judge: the facts it shows, and exact sums."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import trainium_edu.widgets.zoom as zoom
+from trainium_edu.specs.ladder import ladder
+from trainium_edu.widgets.static import load
+from trainium_edu.widgets.zoom import zoom_ladder
+
+
+def test_every_figure_shows_value_kind_and_who_says_so():
+    for shown, rung in zip(zoom_ladder().rungs, ladder(), strict=True):
+        for figure, (label, fact) in zip(shown["figures"], rung.figures, strict=True):
+            assert (figure["label"], figure["value"]) == (label, fact.pretty)
+            assert figure["source"].startswith(f"{fact.kind}: ")
+            assert fact.locator in figure["source"]
+            assert figure["url"].startswith("https://")
+
+
+def test_starts_where_asked_and_stays_on_the_ladder():
+    assert zoom_ladder("tensor_engine").level == 4
+    ladder_widget = zoom_ladder(2)
+    ladder_widget.level = 99
+    assert ladder_widget.level == 5
+    ladder_widget.level = -3
+    assert ladder_widget.level == 0
+
+
+@pytest.mark.parametrize("level", [-1, 6, "galaxy", True, 1.5, None])
+def test_a_level_that_is_not_there_is_refused_in_one_sentence(level):
+    with pytest.raises(ValueError, match="choose 0 to 5, or ultracluster, instance"):
+        zoom_ladder(level)
+
+
+def test_beats_are_exact_sums():
+    def number(text):
+        return Fraction(text.replace("−", "-"))
+
+    for beat in zoom_ladder().beats:
+        product = number(beat["weight"]) * number(beat["input"])
+        assert number(beat["product"]) == product
+        assert number(beat["sum_out"]) == number(beat["sum_in"]) + product
+
+
+def test_parts_named_in_python_are_drawn_in_the_page():
+    script = (Path(zoom.__file__).parent / "static" / "zoom.js").read_text(encoding="utf-8")
+    places = script[script.index("const PLACES") : script.index("function painter")]
+    for key, parts in zoom._PARTS.items():
+        drawn = re.search(rf"{key}: \{{(.*?)\}}", places, re.S).group(1)
+        labels = {label for label, _ in next(r for r in ladder() if r.key == key).figures}
+        assert set(parts) <= labels, key
+        for part in parts.values():
+            assert f"{part}:" in drawn, (key, part)
+
+
+def test_every_focusable_element_keeps_shortcuts_away_and_has_a_name():
+    script = load("zoom.js")
+    made = re.findall(r'make\("(?:button|input|canvas|a|select)", \{ ?(\S+)', script)
+    assert made
+    assert all(first.startswith("...focusable(") for first in made)
+
+
+def test_a_still_and_a_fixed_name_are_stored():
+    bundle = zoom_ladder()._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert data["image/png"].startswith("iVBOR")
+    assert repr(zoom_ladder(3)) == "ZoomLadder(6 levels)"

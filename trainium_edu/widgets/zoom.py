@@ -1,0 +1,162 @@
+"""Fly from a cluster of 100 000 chips into one multiply-accumulate; every figure has its source."""
+
+import anywidget
+import traitlets
+
+from trainium_edu.specs import SOURCES
+from trainium_edu.specs.ladder import ladder
+from trainium_edu.viz import style
+from trainium_edu.viz.zoom import plot_zoom
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["ZoomLadder", "zoom_ladder"]
+
+#: Which part of the drawing a figure is about; the names are those of PLACES in zoom.js.
+_PARTS = {
+    "ultracluster": {"size, over": "instances", "that makes": "instances"},
+    "instance": {
+        "chips": "chips", "how they are wired": "links", "memory on the chips": "chips",
+        "NeuronLink of one chip": "links", "network to other instances": "network",
+    },
+    "chip": {
+        "NeuronCores": "cores", "peak, BF16": "cores", "memory (HBM)": "hbm",
+        "memory bandwidth": "hbm", "links to other chips": "links", "data movers (DMA)": "dma",
+        "cores for collectives": "cc",
+    },
+    "neuroncore": {
+        "Tensor Engine clock": "tensor", "Vector Engine clock": "vector",
+        "Scalar Engine clock": "scalar", "GpSimd Engine clock": "gpsimd",
+        "SBUF, the working memory": "sbuf", "PSUM, where sums land": "psum",
+        "DMA, to and from HBM": "dma",
+    },
+    "tensor_engine": {
+        "size": "array", "rows": "rows", "columns": "columns",
+        "peak, BF16": "array", "largest matmul": "sums",
+    },
+    "element": {"work of one beat": "times", "inputs, for example": "times", "sums": "plus"},
+}  # fmt: skip
+_COLOURS = {
+    **style.ENGINE, "chip": style.COLOURS["green"], "link": style.COLOURS["orange"],
+    "hbm": style.COLOURS["sky"], "psum": style.COLOURS["yellow"], "mark": style.COLOURS["red"],
+}  # fmt: skip
+_WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
+
+
+def zoom_ladder(level=0):
+    """Show the machine from the outside in.
+
+    Parameters
+    ----------
+    level : int or str
+        Where to begin: 0 (the UltraCluster) to 5 (one multiply-accumulate), or a rung's key.
+
+    Returns
+    -------
+    ZoomLadder
+
+    Raises
+    ------
+    ValueError
+        If there is no such level.
+
+    Examples
+    --------
+    >>> zoom_ladder("chip").level
+    2
+    """
+    keys = [rung.key for rung in ladder()]
+    if isinstance(level, str) and level in keys:
+        level = keys.index(level)
+    if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level < len(keys):
+        raise ValueError(f"level is {level!r}; choose 0 to {len(keys) - 1}, or {', '.join(keys)}")
+    return ZoomLadder(level)
+
+
+class ZoomLadder(anywidget.AnyWidget):
+    """State: the level shown; the texts and figures go to the page once."""
+
+    _esm = load("playback.js", "zoom.js")
+    _css = load("playback.css", "zoom.css")
+    rungs = traitlets.List().tag(sync=True)
+    beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
+    colours = traitlets.Dict().tag(sync=True)
+    level = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, level=0):
+        super().__init__(rungs=_rungs(), beats=_beats(), colours=_COLOURS, level=level)
+
+    @traitlets.validate("level")
+    def _keep_on_the_ladder(self, proposal):
+        return min(max(proposal["value"], 0), len(ladder()) - 1)
+
+    def still(self) -> bytes:
+        """Return all levels side by side as PNG bytes for a light page."""
+        with style.theme(False):
+            return style.to_png(plot_zoom(ladder()))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        return f"ZoomLadder({len(self.rungs)} levels)"
+
+
+def _rungs() -> list[dict]:
+    """Turn the rungs' facts into what the page shows."""
+    return [
+        {
+            "key": rung.key,
+            "name": rung.name,
+            "holds": rung.holds,
+            "sentence": rung.sentence,
+            "figures": [_figure(rung.key, label, fact) for label, fact in rung.figures],
+        }
+        for rung in ladder()
+    ]
+
+
+def _figure(key, label, fact) -> dict:
+    document = SOURCES[fact.source]
+    if fact.inputs:
+        named = ", ".join(dict.fromkeys(_cited(fact)))
+        said = f"derived: {fact.locator}, from {named}."
+    else:
+        said = (
+            f"{fact.kind}: {document.title} ({document.publisher}, {fact.as_of}): {fact.locator}."
+        )
+    return {
+        "label": label,
+        "value": fact.pretty,
+        "kind": str(fact.kind),
+        "source": said,
+        "note": fact.note,
+        "url": document.url or next(iter(_urls(fact)), ""),
+        "part": _PARTS[key].get(label, ""),
+    }
+
+
+def _cited(fact):
+    """Yield the titles of the documents behind a derived fact."""
+    for given in fact.inputs:
+        yield from _cited(given) if given.inputs else (SOURCES[given.source].title,)
+
+
+def _urls(fact):
+    for given in fact.inputs:
+        yield from _urls(given) if given.inputs else filter(None, (SOURCES[given.source].url,))
+
+
+def _beats() -> list[dict]:
+    """Compute a few beats of one processing element; all numbers are exact in BF16 and FP32."""
+    beats = []
+    for n, (x, above) in enumerate(zip(_INPUTS, _SUMS, strict=True), 1):
+        product, out = _WEIGHT * x, above + _WEIGHT * x
+        shown = [f"{v:g}".replace("-", "−") for v in (_WEIGHT, x, product, above, out)]
+        weight, moving, times, sum_in, sum_out = shown
+        beats.append({
+            "number": n, "of": len(_INPUTS), "weight": weight, "input": moving, "product": times,
+            "sum_in": sum_in, "sum_out": sum_out,
+            "text": f"{sum_in} + {weight} × {moving} = {sum_out}",
+        })  # fmt: skip
+    return beats
