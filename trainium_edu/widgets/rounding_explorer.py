@@ -1,0 +1,181 @@
+"""Drag a number between its two neighbours and throw the dice: stochastic rounding by hand."""
+
+import anywidget
+import traitlets
+
+from trainium_edu.numerics import get_format
+from trainium_edu.numerics.dice import MAX_THROWS, TOSS_BITS, gap, throw
+from trainium_edu.numerics.grid import number_text
+from trainium_edu.viz import rounding as picture
+from trainium_edu.viz import style
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["RoundingExplorer", "rounding_explorer"]
+
+_FORMATS = {"bf16": "BF16", "fp16": "FP16", "fp8_e4m3": "FP8 E4M3"}
+_NO_THROWS = {"n": 0, "up": 0, "tosses": [], "went_up": []}
+
+
+def rounding_explorer(x: float = 1.0029296875, fmt: str = "bf16", *, throws: int = 10, seed: int = 0):
+    """Show a number between two neighbours; drag it, and throw the dice.
+
+    Parameters
+    ----------
+    x : float
+        A positive number within the format's normal numbers.
+    fmt : {"bf16", "fp16", "fp8_e4m3"}
+    throws : int, optional
+        Thrown at the beginning; 0 leaves the first throw to the learner.
+    seed : int, optional
+        Of the tosses; every further throw is the generator's next step.
+
+    Returns
+    -------
+    RoundingExplorer
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `x`, `fmt`, `throws` or `seed` is impossible.
+
+    Examples
+    --------
+    >>> dice = rounding_explorer(1.001953125)
+    >>> dice.throw(10_000)
+    >>> dice.between.p_up
+    Fraction(1, 4)
+    """
+    return RoundingExplorer(x, fmt, throws, seed)
+
+
+class RoundingExplorer(anywidget.AnyWidget):
+    """State: the gap, the place of x in it, and the throws; see :func:`rounding_explorer`."""
+
+    _esm = load("playback.js", "rounding_explorer.js")
+    _css = load("rounding_explorer.css")
+    formats = traitlets.List().tag(sync=True)
+    format = traitlets.Unicode().tag(sync=True)
+    gap = traitlets.Dict().tag(sync=True)  # what the page needs to draw the gap
+    place = traitlets.Int().tag(sync=True)  # x = lower + place * spacing / ticks
+    tally = traitlets.Dict().tag(sync=True)
+    message = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, x, fmt, throws, seed):
+        if isinstance(throws, bool) or not isinstance(throws, int) or not 0 <= throws <= MAX_THROWS:
+            raise ValueError(f"throws is {str(throws)[:40]}; it takes 0 to {MAX_THROWS}")
+        if not isinstance(fmt, str) or fmt not in _FORMATS:
+            raise ValueError(f"fmt is {str(fmt)[:40]!r}; this picture has {', '.join(_FORMATS)}")
+        self._seed, self._step = seed, 0
+        self._quiet = True  # no observer answers while several traits change together
+        super().__init__(formats=[[name, label] for name, label in _FORMATS.items()])
+        self._go_to(gap(x, fmt))
+        self._first = self.between
+        if throws:
+            self.throw(throws)
+        self.on_msg(self._receive)
+
+    @property
+    def x(self) -> float:
+        """The number that is rounded."""
+        return self.between.x
+
+    def throw(self, n: int):
+        """Round x stochastically n more times."""
+        thrown = throw(self.between, n, seed=self._seed, step=self._step)
+        self._step += 1
+        self.tally = {
+            "n": self.tally["n"] + thrown.n, "up": self.tally["up"] + thrown.up,
+            "tosses": list(thrown.tosses), "went_up": list(thrown.went_up),
+        }  # fmt: skip
+
+    def _go_to(self, between):
+        """Show another gap, without throws."""
+        self._quiet = True
+        self.between = between
+        kept = 32 - between.dropped_bits
+        ticks = 2 ** min(between.dropped_bits, TOSS_BITS)
+        with self.hold_sync():
+            self.format = between.fmt.name
+            self.gap = {
+                "lower": between.lower, "upper": between.upper, "ticks": ticks,
+                "lower_text": number_text(between.lower, between.fmt),
+                "upper_text": number_text(between.upper, between.fmt),
+                "kept": f"{between.word >> between.dropped_bits:0{kept}b}",
+                "kept_up": f"{(between.word >> between.dropped_bits) + 1:0{kept}b}",
+                "dropped_bits": between.dropped_bits,
+                "tie_goes_up": _at(between, 1, 2).nearest == between.upper,
+            }  # fmt: skip
+            self.place = int((between.x - between.lower) / between.spacing * ticks)
+            self.between = _at(between, self.place, ticks)
+            self.tally = dict(_NO_THROWS)
+            self.message = ""
+        self._quiet = False
+
+    @traitlets.validate("place")
+    def _inside(self, proposal):
+        ticks = self.gap.get("ticks", proposal["value"] + 1)
+        return min(max(proposal["value"], 0), ticks - 1)
+
+    @traitlets.observe("place")
+    def _dragged(self, _change):
+        """Take x to where the learner dragged it; its throws begin anew."""
+        if not self._quiet:
+            self.between = _at(self.between, self.place, self.gap["ticks"])
+            self.tally = dict(_NO_THROWS)
+
+    @traitlets.observe("format")
+    def _other_format(self, _change):
+        if not self._quiet:
+            self._type(self.x, self.format)
+
+    def _receive(self, _widget, content, _buffers):
+        """Answer the page's buttons."""
+        match content:
+            case {"do": "throw", "n": 1 | 10 | 10_000 as n}:
+                self.throw(n)
+            case {"do": "forget"}:
+                self.tally = dict(_NO_THROWS)
+            case {"do": "type", "text": text}:
+                self._type(str(text).strip().replace("−", "-")[:40], self.format)
+
+    def _type(self, x, fmt):
+        """Go to a number, or say why not."""
+        try:
+            self._go_to(gap(x, fmt))
+        except (TypeError, ValueError) as error:
+            self._quiet = True
+            self.format = self.between.fmt.name
+            self.message = str(error)
+            self._quiet = False
+
+    def summary(self) -> str:
+        """Say the picture's numbers in a sentence."""
+        between, n, up = self.between, self.tally["n"], self.tally["up"]
+        head = (
+            f"{number_text(between.x)} in {_FORMATS[between.fmt.name]}: up to "
+            f"{self.gap['upper_text']} with probability {float(between.p_up):.4f}, "
+            f"else down to {self.gap['lower_text']}"
+        )
+        return f"{head}; {up} of {n} throws went up" if n else head
+
+    def still(self) -> bytes:
+        """Return a picture of the present state for readers without a kernel."""
+        between = self.between
+        with style.theme(False):
+            return style.to_png(picture.plot_throws(
+                between.lower, between.upper, between.x, between.nearest,
+                self.tally["up"], self.tally["n"],
+                (self.gap["lower_text"], self.gap["upper_text"], number_text(between.x)),
+            ))  # fmt: skip
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        return f"RoundingExplorer({self.summary()})"
+
+
+def _at(between, place, ticks):
+    """Return the same gap with x at lower + place/ticks of the spacing; exact, a power of two."""
+    return gap(between.lower + between.spacing * (place / ticks), get_format(between.fmt))
