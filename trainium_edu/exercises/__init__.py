@@ -11,8 +11,11 @@ exercises, by ``python -m trainium_edu grade``, and by the nbgrader export.
 
 import importlib
 import importlib.util
+import re
+import sys
+from pathlib import Path
 
-__all__ = ["LESSONS", "find", "of_lesson", "progress"]
+__all__ = ["LESSONS", "find", "of_lesson", "progress", "register"]
 
 #: Lessons that have, or will have, exercises: number to notebook.
 LESSONS = {
@@ -48,6 +51,30 @@ def of_lesson(lesson: str) -> tuple:
 def find(key: str):
     """Return the exercise with a key such as ``"02/spacing"``, or None."""
     return next((e for e in of_lesson(key[:2]) if e.key == key), None)
+
+
+def register(path) -> str:
+    """Add a lesson of your own, for this process.
+
+    Parameters
+    ----------
+    path : Path
+        A Python file named like its notebook, ``20_my_lesson.py``, with exercises ``20/...``.
+
+    Returns
+    -------
+    lesson : str
+        Its number.
+    """
+    path = Path(path)
+    if not re.fullmatch(r"\d\d_\w+\.py", path.name) or not path.is_file():
+        raise ValueError(f"{path} is no file named like 20_my_lesson.py")
+    name = f"{__name__}.{path.stem[3:]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+    LESSONS[path.name[:2]] = path.stem
+    return path.name[:2]
 
 
 def progress():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import trainium_edu
 
-__all__ = ["folder", "notebooks"]
+__all__ = ["folder", "lesson_notebook", "notebooks"]
 
 
 def folder() -> Path:
@@ -31,3 +31,22 @@ def folder() -> Path:
 def notebooks() -> list[Path]:
     """Return the lessons' notebooks in order."""
     return sorted(folder().glob("[0-9][0-9]_*.ipynb"))
+
+
+def lesson_notebook(lesson: str) -> Path:
+    """Return the notebook of a lesson.
+
+    Parameters
+    ----------
+    lesson : str
+        Its two-digit number.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not installed.
+    """
+    for path in notebooks():
+        if path.name.startswith(f"{lesson}_"):
+            return path
+    raise FileNotFoundError(f"lesson {lesson} is not installed")

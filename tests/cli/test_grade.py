@@ -1,0 +1,421 @@
+"""Grading: every strange submission is a row with its reason, and the checks cannot be reached.
+
+Judge: the points that each submission was made to deserve.
+"""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from trainium_edu import __main__, exercises
+from trainium_edu.cli import grade
+from trainium_edu.cli.grade_one import Limits, Unreadable, lesson_of, read_submission
+
+LESSON = Path(__file__).with_name("99_example.py")
+LIMITS = Limits(seconds=6, submission_seconds=60)
+GOOD = {
+    "double": "def double(x):\n    return x + x",
+    "row": "bad_row = {row}",
+    "sum": "def total(x):\n    return np.cumsum(x)",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lesson():
+    before = dict(exercises.LESSONS)
+    exercises.register(LESSON)
+    yield
+    exercises.LESSONS.clear()
+    exercises.LESSONS.update(before)
+
+
+def code(source, tags=(), **mine):
+    cell = new_code_cell(source)
+    cell.metadata.update({"tags": list(tags), **({"trainium_edu": mine} if mine else {})})
+    return cell
+
+
+def submission(path, student="ab123", extra=(), **answers):
+    answers = {**GOOD, **answers}
+    row = exercises.find("99/row").numbers(student).row
+    cells = [
+        new_markdown_cell("# Lesson"),
+        code("import numpy as np"),
+        code("raise RuntimeError('a cell that no exercise needs')"),
+        code(f"student = {student!r}", ["student-id"]),
+        *map(code, extra),
+    ]
+    for name, source in answers.items():
+        cells.append(code(source.replace("{row}", str(row)), ["exercise"], exercise=f"99/{name}"))
+        cells.append(code(f"check.{name}(...)", ["check"], check=f"99/{name}"))
+    nbformat.write(new_notebook(cells=cells), path)
+    return path
+
+
+def graded(path, **options):
+    row = grade.grade_submission(path, modules=[LESSON], limits=LIMITS, **options)
+    leftovers = [p for p in psutil.process_iter(["cmdline"]) if "-f" in (p.info["cmdline"] or ())
+                 and str(path) in " ".join(p.info["cmdline"])]  # fmt: skip
+    assert leftovers == []
+    return row
+
+
+def points(row):
+    return {key[3:]: part["points"] for key, part in row.exercises.items()}
+
+
+def test_solved_gets_full_points_and_only_needed_cells_run(tmp_path):
+    row = graded(submission(tmp_path / "a.ipynb"))
+    assert (row.status, row.points, row.of, row.reason, row.notes) == ("graded", 6, 6, "", [])
+    assert (row.lesson, row.student) == ("99", "ab123")
+
+
+def test_half_solved_wrong_and_untouched_get_their_rows(tmp_path):
+    row = graded(
+        submission(
+            tmp_path / "a.ipynb", double="def double(x):\n    return x * x", row="bad_row = None"
+        )
+    )
+    assert points(row) == {"double": 0, "row": 0, "sum": 3}
+    assert row.exercises["99/double"]["misconception"] == "squares"
+    assert row.exercises["99/double"]["reason"] == "That is the square."
+    assert row.exercises["99/row"]["status"] == "not attempted"
+
+
+def test_a_hard_coded_public_answer_fails_the_hidden_check(tmp_path):
+    x = exercises.find("99/double").numbers("ab123").x
+    row = graded(submission(tmp_path / "a.ipynb", double=f"def double(x):\n    return {2 * x}"))
+    assert points(row)["double"] == 0
+    assert row.exercises["99/double"]["reason"].startswith("hidden check: ")
+
+
+@pytest.mark.slow
+def test_a_copied_literal_answer_fails_for_another_student(tmp_path):
+    path = submission(tmp_path / "a.ipynb", student="ab123")
+    row = graded(path, student="other-id")
+    assert points(row) == {"double": 2, "row": 0, "sum": 3}
+    assert row.notes == ["states the student id 'ab123'"]
+    row = graded(submission(tmp_path / "b.ipynb", student=""))
+    assert points(row) == {"double": 2, "row": 0, "sum": 3}
+    assert "no student id" in row.exercises["99/row"]["reason"]
+
+
+ENDED_IN_CALL = "it ended its kernel while it was called"
+CATCHES_ALL = """while True:
+    try:
+        while True: pass
+    except BaseException: pass
+"""
+#: Name: the cell of the first exercise, and what its row must say.
+STRANGE = {
+    "loops in a call": (
+        "def double(x):\n    while True:\n        pass",
+        "a call did not end within 6 s",
+    ),
+    "loops and catches interrupts": (
+        CATCHES_ALL + "def double(x): return 2 * x",
+        "a cell did not end within 6 s",
+    ),
+    "exits in a cell": ("import os\nos._exit(0)\ndouble = 1", "a cell ended its kernel"),
+    "exits in a call": ("import os\ndef double(x):\n    os._exit(0)", ENDED_IN_CALL),
+    "kills its kernel": (
+        "import os, signal\ndef double(x):\n    os.kill(os.getpid(), signal.SIGKILL)",
+        ENDED_IN_CALL,
+    ),
+    "prints a gigabyte in a cell": (
+        "print('x' * 10**9)\ndef double(x): return 2 * x",
+        "printed more than 1 MB",
+    ),
+    "prints a gigabyte in lines": (
+        "for i in range(10**7): print('y' * 100)\ndef double(x): return 2 * x",
+        "printed more than 1 MB",
+    ),
+    "prints a gigabyte in a call": (
+        "def double(x):\n    while True: print('z' * 1000)",
+        "printed more than 1 MB",
+    ),
+    "cannot be read": ("def double(x) return 2", "its cell cannot be read: SyntaxError"),
+    "raises": ("def double(x): return 2 * x\ndel double\n1 / 0", "ZeroDivisionError"),
+    "asks": ("double = input('?')", "its cell raised StdinNotImplementedError"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_exercise_is_a_row_with_its_reason_and_the_others_count(tmp_path, name):
+    source, reason = STRANGE[name]
+    row = graded(submission(tmp_path / "a.ipynb", double=source))
+    assert row.status == "graded"
+    assert points(row) == {"double": 0, "row": 1, "sum": 3}
+    assert reason in row.reason
+    assert row.reason.startswith("99/double: ")
+
+
+@pytest.mark.slow
+def test_memory_is_limited(tmp_path):
+    row = graded(submission(tmp_path / "a.ipynb", double="def double(x): return [0] * 10**10"))
+    assert points(row) == {"double": 0, "row": 1, "sum": 3}
+    assert "MemoryError" in row.exercises["99/double"]["reason"]
+
+
+def test_games_with_modules_reach_no_check(tmp_path):
+    cheat = (
+        "import sys, types\n"
+        "fake = types.ModuleType('x')\n"
+        "for name in list(sys.modules):\n"
+        "    if name.startswith('trainium_edu'):\n"
+        "        sys.modules[name] = fake\n"
+        "class Always:\n"
+        "    def __eq__(self, other): return True\n"
+        "    def __ne__(self, other): return False\n"
+        "    def __call__(self, *a): return Always()\n"
+    )
+    row = graded(
+        submission(
+            tmp_path / "a.ipynb", double=f"{cheat}double = Always()", row="bad_row = Always()"
+        )
+    )
+    assert points(row) == {"double": 0, "row": 0, "sum": 3}
+    assert "uses sys.modules" in row.notes
+
+
+@pytest.mark.slow
+def test_a_forged_reply_is_called_tampering(tmp_path):
+    forge = "get_ipython().trainium_edu_answers.call = lambda *a: 'no base64!'\n"
+    row = graded(submission(tmp_path / "a.ipynb", double=f"{forge}def double(x): return 2 * x"))
+    assert row.exercises["99/double"]["reason"] == "tampered with the kernel that grades it"
+
+
+def test_what_a_submission_leaves_running_is_ended(tmp_path):
+    leave = (
+        "import subprocess, sys\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3333)'],"
+        " start_new_session=True)\n"
+        "def double(x): return 2 * x"
+    )
+    row = graded(submission(tmp_path / "a.ipynb", double=leave))
+    assert row.points == 6
+    time.sleep(0.3)
+    assert not [p for p in psutil.process_iter(["cmdline"])
+                if "import time; time.sleep(3333)" in (p.info["cmdline"] or ())]  # fmt: skip
+
+
+def copied(book):
+    """The exercise's cell stands twice; the copy is the starter."""
+    book.cells.append(code("def double(x):\n    ...", exercise="99/double"))
+
+
+def split(book):
+    first = next(c for c in book.cells if c.source.startswith("def double"))
+    first.source = "def plus(a, b):\n    return a + b"
+    book.cells.append(code("def double(x):\n    return plus(x, x)", exercise="99/double"))
+
+
+def reordered(book):
+    book.cells.reverse()
+
+
+def tags_lost(book):
+    for cell in book.cells:
+        if not cell.source.startswith(("student", "bad_row")):
+            cell.metadata.clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", [copied, split, reordered, tags_lost], ids=lambda e: e.__name__)
+def test_edited_notebooks_are_graded_all_the_same(tmp_path, edit):
+    book = nbformat.read(submission(tmp_path / "a.ipynb"), as_version=4)
+    edit(book)
+    nbformat.write(book, tmp_path / "a.ipynb")
+    assert graded(tmp_path / "a.ipynb").points == 6
+
+
+def test_a_deleted_exercise_is_not_attempted_and_an_unknown_one_is_named(tmp_path):
+    book = nbformat.read(submission(tmp_path / "a.ipynb"), as_version=4)
+    book.cells = [c for c in book.cells if not c.source.startswith("def double")]
+    book.cells.append(code("pass", exercise="99/nonsense"))
+    nbformat.write(book, tmp_path / "a.ipynb")
+    row = graded(tmp_path / "a.ipynb")
+    assert points(row) == {"double": 0, "row": 1, "sum": 3}
+    assert row.exercises["99/double"]["reason"] == "no cell binds `double`"
+    assert "unknown exercise '99/nonsense'" in row.notes
+
+
+def old_format(path):
+    book = nbformat.read(path, as_version=4)
+    nbformat.write(nbformat.convert(book, 3), path, version=3)
+
+
+def without_ids(path):
+    book = json.loads(path.read_text())
+    book["nbformat_minor"] = 4
+    for cell in book["cells"]:
+        cell.pop("id", None)
+    path.write_text(json.dumps(book))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", [old_format, without_ids], ids=lambda e: e.__name__)
+def test_old_formats_are_graded(tmp_path, edit):
+    path = submission(tmp_path / "99_example.ipynb")
+    edit(path)
+    assert graded(path).points == 6
+
+
+UNKNOWN = new_notebook(cells=[code("", exercise="55/x")])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"hello", "no notebook (not JSON)"),
+        (b"\xff\xfe\x00\x01", "no notebook (not text)"),
+        (b"", "no notebook (not JSON)"),
+        (b"[1]", "no notebook (no cells)"),
+        (b'{"cells": [{"cell_type": "code", "so', "truncated: the file ends in the middle"),
+        (nbformat.writes(new_notebook()).encode(), "no exercise cells of a known lesson"),
+        (b'{"cells": [7], "nbformat": 4, "metadata": {}}', "a damaged notebook"),
+        (nbformat.writes(UNKNOWN).encode(), "unknown exercise '55/x'"),
+    ],
+)
+def test_what_is_no_submission_is_named_in_one_sentence(tmp_path, content, reason):
+    path = tmp_path / "strange.ipynb"
+    path.write_bytes(content)
+    with pytest.raises(Unreadable) as caught:
+        lesson_of(read_submission(path), path.name)
+    assert str(caught.value).startswith(reason)
+
+
+def test_what_is_no_submission_is_a_row(tmp_path):
+    (tmp_path / "cut.ipynb").write_text('{"cells": [')
+    row = graded(tmp_path / "cut.ipynb")
+    assert (row.status, row.points) == ("not graded", 0)
+    assert row.reason == "truncated: the file ends in the middle"
+
+
+def test_a_folder_or_a_dead_link_named_like_a_notebook_is_a_row(tmp_path):
+    (tmp_path / "a.ipynb").mkdir()
+    (tmp_path / "b.ipynb").symlink_to(tmp_path / "nowhere")
+    rows = grade.grade_all(grade.submissions(tmp_path), modules=[LESSON], limits=LIMITS)
+    assert [r.reason for r in rows] == [
+        "cannot be read (Is a directory)", "cannot be read (No such file or directory)",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_too_long_a_submission_keeps_the_grades_that_it_has(tmp_path):
+    path = submission(tmp_path / "a.ipynb", sum="import time\ntime.sleep(500)\ntotal = 1")
+    limits = Limits(seconds=300, submission_seconds=15)
+    row = grade.grade_submission(path, modules=[LESSON], limits=limits)
+    assert points(row) == {"double": 2, "row": 1, "sum": 0}
+    assert row.reason == "took more than 15 s"
+    assert row.exercises["99/sum"]["status"] == "stopped"
+
+
+def command(*arguments):
+    arguments = ["grade", *map(str, arguments), "--exercises", str(LESSON)]
+    return __main__.main(arguments)
+
+
+def test_the_command_writes_a_table_and_goes_on_where_it_stopped(tmp_path, capsys):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    submission(folder / "ann.ipynb", student="ann")
+    submission(folder / "bob.ipynb", student="=cmd()", double="double = None")
+    (folder / "cut.ipynb").write_text('{"cells": [')
+    out = tmp_path / "grades.csv"
+    assert command(folder, "--csv", out, "--jobs", 2) == 0
+    assert "3 rows in" in capsys.readouterr().out
+    rows = list(csv.DictReader(out.open()))
+    assert [(r["points"], r["of"], r["status"]) for r in rows] == [
+        ("6", "6", "graded"), ("4", "6", "graded"), ("0", "0", "not graded"),
+    ]  # fmt: skip
+    assert rows[1]["student"] == "'=cmd()"  # no formula
+    assert rows[1]["99/double feedback"] == "not attempted"
+    # one more submission: the kept rows are not graded again, a torn line does no harm
+    submission(folder / "dan.ipynb", student="ann")
+    with (tmp_path / "grades.csv.jsonl").open("a") as kept:
+        kept.write('{"submission": "torn')
+        kept.write("\n")
+    begun = time.monotonic()
+    assert command(folder, "--csv", out) == 0
+    assert "4 rows in" in (said := capsys.readouterr().out)
+    assert "(1 new)" in said
+    assert time.monotonic() - begun < 20
+    rows = list(csv.DictReader(out.open()))
+    assert rows[0]["notes"] == "same student id as dan.ipynb"
+
+
+def test_a_full_disk_keeps_what_was_written(tmp_path, capsys, monkeypatch):
+    """/dev/full gives the error of a full disk to every write."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    submission(tmp_path / "a.ipynb")
+    out = tmp_path / "grades.csv"
+    (tmp_path / "grades.csv.jsonl").symlink_to("/dev/full")
+    assert command(tmp_path / "a.ipynb", "--csv", out) == 1
+    assert "No space left on device after 1 new rows" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_keeps_the_rows_so_far_and_leaves_nothing_running(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    submission(folder / "a.ipynb")
+    submission(folder / "b.ipynb", double="def double(x):\n    while True: pass")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trainium_edu", "grade", str(folder), "--jobs", "1",
+         "--csv", str(tmp_path / "g.csv"), "--seconds", "100", "--exercises", str(LESSON)],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert "a.ipynb: 6 of 6" in process.stdout.readline()
+    time.sleep(3)
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "stopped after 1 new rows" in said
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert alive == []
+    kept = [json.loads(line) for line in (tmp_path / "g.csv.jsonl").read_text().splitlines()]
+    assert [row["points"] for row in kept] == [6]
+
+
+@pytest.mark.slow
+def test_json_of_one_notebook(tmp_path, capsys):
+    submission(tmp_path / "a.ipynb")
+    assert command(tmp_path / "a.ipynb", "--json") == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["points"], row["exercises"]["99/sum"]["status"]) == (6, "full")
+
+
+@pytest.mark.slow
+def test_a_roster_gives_ids(tmp_path, capsys):
+    submission(tmp_path / "a.ipynb", student="")
+    (tmp_path / "ids.csv").write_text("submission,student\na.ipynb,zoe\n")
+    assert command(tmp_path / "a.ipynb", "--json", "--roster", tmp_path / "ids.csv") == 0
+    assert json.loads(capsys.readouterr().out)["student"] == "zoe"
+
+
+def test_nothing_to_grade_is_one_sentence(tmp_path, capsys):
+    assert command(tmp_path) == 1
+    assert command(tmp_path / "gone") == 1
+    (tmp_path / "ids.csv").write_text("name\nx\n")
+    submission(tmp_path / "a.ipynb")
+    assert command(tmp_path, "--roster", tmp_path / "ids.csv") == 1
+    assert command(tmp_path, "--jobs", 0) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 4
+    assert said[0].endswith("holds no notebook")

@@ -1,0 +1,171 @@
+"""Collect a class's predictions from its notebooks, and show them as histograms.
+
+A committed prediction stands in the notebook's own output (see ``widgets/prediction.py``), so
+nothing is run here.  What counts is what was committed before the answer was shown.
+"""
+
+import itertools
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainium_edu.widgets.prediction import MIME
+
+__all__ = ["ClassPrediction", "collect", "plot_predictions"]
+
+
+@dataclass(slots=True)
+class ClassPrediction:
+    """All answers to one question."""
+
+    key: str
+    question: str
+    kind: str
+    unit: str
+    options: list
+    values: list = field(default_factory=list)
+    changed_after_answer: int = 0
+
+    def bins(self) -> list[tuple[str, int]]:
+        """Return (label, count), in the order of the options or of the numbers."""
+        if self.kind != "number":
+            counts = Counter(
+                value if isinstance(value, str) else " → ".join(value) for value in self.values
+            )
+            names = self.options if self.kind == "choice" else sorted(counts, key=counts.get)[::-1]
+            return [(name, counts[name]) for name in names]
+        return _number_bins([float(value) for value in self.values])
+
+    def __str__(self):
+        unit = f" ({self.unit})" if self.unit else ""
+        lines = [f"{self.key}: {self.question}{unit}", f"{len(self.values)} predictions"]
+        if self.changed_after_answer:
+            lines[-1] += f", {self.changed_after_answer} changed after the answer (not counted)"
+        bins = self.bins()
+        width = max((len(label) for label, _ in bins), default=0)
+        most = max((count for _, count in bins), default=1) or 1
+        for label, count in bins:
+            bar = "#" * math.ceil(30 * count / most)
+            lines.append(f"  {label:<{width}} | {bar:<30} {count}")
+        return "\n".join(lines)
+
+    def as_data(self) -> dict:
+        """Return the histogram as plain data."""
+        return {
+            "key": self.key, "question": self.question, "kind": self.kind, "unit": self.unit,
+            "values": self.values, "bins": [list(pair) for pair in self.bins()],
+            "changed_after_answer": self.changed_after_answer,
+        }  # fmt: skip
+
+
+def collect(paths) -> tuple[dict, list]:
+    """Read the predictions of many notebooks.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+
+    Returns
+    -------
+    predictions : dict
+        :class:`ClassPrediction` by key, in order of keys.
+    unreadable : list of str
+        One sentence for each notebook that could not be read.
+    """
+    found: dict[str, ClassPrediction] = {}
+    unreadable = []
+    for path in map(Path, paths):
+        try:
+            book = json.loads(path.read_text(encoding="utf-8"))
+            cells = book["cells"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            unreadable.append(f"{path}: cannot be read ({type(error).__name__})")
+            continue
+        mine = {}
+        for cell in cells if isinstance(cells, list) else ():
+            for output in (cell.get("outputs") or ()) if isinstance(cell, dict) else ():
+                data = output.get("data") if isinstance(output, dict) else None
+                record = data.get(MIME) if isinstance(data, dict) else None
+                if _is_sound(record):
+                    mine[record["key"]] = record
+        for key, record in mine.items():
+            question = found.setdefault(
+                key,
+                ClassPrediction(
+                    key, str(record.get("question", "")), record["kind"],
+                    str(record.get("unit", "")), list(record.get("options") or ()),
+                ),
+            )  # fmt: skip
+            if question.kind == record["kind"]:
+                question.values.append(record["value"])
+                question.changed_after_answer += bool(record.get("changes_after_answer"))
+    return dict(sorted(found.items())), unreadable
+
+
+def plot_predictions(prediction: ClassPrediction):
+    """Draw one histogram.
+
+    Parameters
+    ----------
+    prediction : ClassPrediction
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    from trainium_edu.viz import style
+
+    bins = prediction.bins()
+    fig = style.figure(7.0, 0.9 + 0.42 * max(len(bins), 2))
+    ax = fig.subplots()
+    places = range(len(bins))
+    ax.barh(list(places), [count for _, count in bins], color=style.COLOURS["blue"])
+    ax.set_yticks(list(places), [label for label, _ in bins])
+    ax.invert_yaxis()
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    unit = f" ({prediction.unit})" if prediction.unit else ""
+    ax.set_xlabel(f"{len(prediction.values)} predictions")
+    ax.set_title(f"{prediction.question}{unit}", loc="left", wrap=True)
+    return fig
+
+
+def _is_sound(record):
+    """Tell whether a record has the form that the widget writes; students can edit files."""
+    if not isinstance(record, dict) or not isinstance(record.get("key"), str):
+        return False
+    value = record.get("value")
+    options = record.get("options")
+    match record.get("kind"):
+        case "number":
+            good = isinstance(value, int | float) and not isinstance(value, bool)
+            return good and math.isfinite(value)
+        case "choice":
+            return isinstance(options, list) and value in options
+        case "order":
+            texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
+            return (
+                texts and isinstance(options, list) and sorted(value) == sorted(map(str, options))
+            )
+    return False
+
+
+def _number_bins(values):
+    """Bin numbers: by value if few differ, over a decade by powers of two, else evenly."""
+    different = sorted(set(values))
+    if len(different) <= 8:
+        return [(f"{value:g}", values.count(value)) for value in different]
+    low, high = different[0], different[-1]
+    if low > 0 and high / low > 10:
+        step = max(1, math.ceil((math.log2(high) - math.log2(low)) / 12))
+        first = math.floor(math.log2(low))
+        edges = [2.0**e for e in range(first, math.floor(math.log2(high)) + step + 1, step)]
+    else:
+        edges = [low + (high - low) * i / 8 for i in range(9)]
+    bins = []
+    for a, b in itertools.pairwise(edges):
+        last = b == edges[-1]
+        count = sum(a <= v < b or (last and v == b) for v in values)
+        bins.append((f"{a:g} to {b:g}", count))
+    return bins

@@ -1,0 +1,323 @@
+"""Grade one submission, in a process of its own: ``python -m trainium_edu.cli.grade_one``.
+
+For each exercise of the lesson: find the cells that it needs, run them in a kernel, and let the
+exercise grade the answer from this process, on public and hidden numbers.  Each grade is written
+down as soon as it is known, so that a process that has to be killed keeps what it had.  Whatever
+is wrong with a submission becomes a reason, never a traceback.
+"""
+
+import argparse
+import ast
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import tempfile
+import warnings
+from pathlib import Path
+
+from trainium_edu import exercises
+from trainium_edu.exercises.exercise import Grade
+from trainium_edu.exercises.lessons import lesson_notebook
+from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
+
+__all__ = ["Limits", "Unreadable", "grade_notebook", "lesson_of", "read_submission", "student_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What one submission may take."""
+
+    seconds: float = 30.0  #: one cell, or one call of an answer
+    submission_seconds: float = 240.0  #: all of it
+    memory_bytes: int = 4 << 30  #: address space of its kernel
+    print_bytes: int = 1_000_000
+    file_bytes: int = 256 << 20  #: one file that it writes
+
+
+class Unreadable(Exception):
+    """What was handed in is no submission; says why in half a sentence."""
+
+
+def read_submission(path: Path):
+    """Read a notebook of any format that nbformat knows.
+
+    Raises
+    ------
+    Unreadable
+        With the reason in words.
+    """
+    import nbformat
+
+    try:
+        if path.stat().st_size > 100 << 20:
+            raise Unreadable("larger than 100 MB: clear its outputs")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise Unreadable("no notebook (not text)") from None
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        cut = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
+        raise Unreadable(
+            "truncated: the file ends in the middle" if cut else "no notebook (not JSON)"
+        ) from None
+    if not isinstance(raw, dict) or not ("cells" in raw or "worksheets" in raw):
+        raise Unreadable("no notebook (no cells)")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = nbformat.reads(text, as_version=4)
+        for cell in book["cells"]:
+            str(cell["cell_type"]), cell.get("source", "")
+    except Exception as error:
+        raise Unreadable(f"a damaged notebook ({type(error).__name__})") from None
+    return book
+
+
+def lesson_of(book, name: str = "") -> str:
+    """Return the number of the lesson that a notebook hands in.
+
+    Parameters
+    ----------
+    book : dict
+    name : str
+        Its file's name, used where no cell says it.
+
+    Raises
+    ------
+    Unreadable
+        If it is no lesson with exercises.
+    """
+    keys = [key for cell in book["cells"] for kind in ("exercise", "check")
+            if (key := key_of(cell, kind))]  # fmt: skip
+    counted = sorted({k[:2] for k in keys}, key=lambda n: -sum(k[:2] == n for k in keys))
+    known = [number for number in counted if exercises.of_lesson(number)]
+    if known:
+        return known[0]
+    match = re.search(r"(?<!\d)(\d\d)_[a-z]", name)
+    if match and exercises.of_lesson(match.group(1)):
+        return match.group(1)
+    if keys:
+        raise Unreadable(f"unknown exercise {keys[0]!r}")
+    raise Unreadable("no exercise cells of a known lesson")
+
+
+def student_of(book) -> str:
+    """Return the student id that a notebook states, without running anything."""
+    for cell in book["cells"]:
+        tags = cell.get("metadata", {}).get("tags") or ()
+        source = cell.get("source", "")
+        if cell.get("cell_type") != "code" or not ("student-id" in tags or "student" in source):
+            continue
+        with contextlib.suppress(SyntaxError, ValueError):
+            for node in ast.parse(source).body:
+                if (
+                    isinstance(node, ast.Assign)
+                    and isinstance(node.value, ast.Constant)
+                    and any(isinstance(t, ast.Name) and t.id == "student" for t in node.targets)
+                ):
+                    return str(node.value.value or "")[:200]
+    return ""
+
+
+def grade_notebook(book, lesson, *, student="", salt="", limits, folder, done=print):
+    """Grade all exercises of a lesson.
+
+    Parameters
+    ----------
+    book : notebook
+    lesson : str
+    student : str
+        The id whose numbers count; put in place of the one that the notebook states.
+    salt : str
+        The instructor's word for the hidden numbers.
+    limits : Limits
+    folder : Path
+        Where the submission's cells run.
+    done : callable
+        Called with (key, Grade, notes) as each exercise is graded.
+    """
+    from trainium_edu.cli.submission_kernel import SubmissionKernel
+
+    environment = {
+        **os.environ,
+        "TRAINIUM_EDU_COMMITTED": "1",
+        "TRAINIUM_EDU_HOME": str(Path(folder) / ".home"),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    }
+    kernel = SubmissionKernel(
+        seconds=limits.seconds, print_at_most_bytes=limits.print_bytes, environment=environment,
+        folder=folder,
+    )  # fmt: skip
+    cells = [
+        dataclasses.replace(cell, source=f"student = {student!r}")
+        if "student-id" in cell.tags else cell
+        for cell in cells_of(book)
+    ]  # fmt: skip
+    checks = {i for i, cell in enumerate(book["cells"]) if key_of(cell, "check")}
+    starters = _starters(lesson)
+    try:
+        for exercise in exercises.of_lesson(lesson):
+            done(exercise.key, *_grade(exercise, cells, checks, starters, kernel, student, salt))
+    finally:
+        kernel.stop()
+
+
+def _grade(exercise, cells, checks, starters, kernel, student, salt):
+    """Grade one exercise; of several cells that bind its answer the last attempted one counts."""
+    from trainium_edu.cli.submission_kernel import Stopped
+
+    skipped, notes, first = set(checks), [], None
+    for _ in range(6):
+        needed = needed_for(exercise.answer, cells, skip=skipped)
+        if not needed:
+            break
+        binders = [cell for cell in needed if exercise.answer in cell.binds]
+        if [cell.source.strip() for cell in binders] == [starters.get(exercise.key)]:
+            grade = Grade(0, exercise.points, "not attempted")
+        else:
+            try:
+                grade = _grade_cells(exercise, needed, kernel, student, salt, notes)
+            except Stopped as stop:
+                grade = Grade(0, exercise.points, "stopped", str(stop))
+        first = first or grade
+        if grade.status != "not attempted":
+            return grade, notes
+        notes.append("its cell stands more than once; an empty copy was passed over")
+        skipped |= {binders[-1].index}
+    notes = [note for note in notes if "empty copy" not in note]
+    return first or Grade(
+        0, exercise.points, "not attempted", f"no cell binds `{exercise.answer}`"
+    ), notes
+
+
+def _grade_cells(exercise, needed, kernel, student, salt, notes):
+    """Run the cells in an empty namespace, and grade what the answer's name then holds."""
+    kernel.begin()
+    errors = []
+    for cell in needed:
+        if cell.broken and exercise.answer in cell.binds:
+            return Grade(0, exercise.points, "error", f"its cell cannot be read: {cell.broken}")
+        if error := kernel.run(cell.source):
+            errors.append(error)
+    try:
+        answer = kernel.look(exercise.answer)
+    except KeyError:
+        return Grade(0, exercise.points, "error", f"its cell raised {errors[0]}" if errors else
+                     f"its cells leave no `{exercise.answer}`")  # fmt: skip
+    except ValueError as error:
+        return Grade(0, exercise.points, "wrong", f"`{exercise.answer}`: {error}")
+    if errors:
+        notes.append(f"a cell that it needs raised {errors[0]}")
+    return exercise.grade(answer, student, salt)
+
+
+def _starters(lesson):
+    """Return the exercise cells of the installed lesson by key, to see an untouched one at once."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        book = json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))
+        return {key_of(c): "".join(c["source"]).strip() for c in book["cells"] if key_of(c)}
+    return {}
+
+
+def suspicions(book, lesson) -> list[str]:
+    """Name what an instructor may want to look at; it changes no points."""
+    source = "\n".join(c.get("source", "") for c in book["cells"] if c["cell_type"] == "code")
+    found = [text for text in ("sys.modules", "os._exit", "trainium_edu.cli") if text in source]
+    notes = [f"uses {text}" for text in found]
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        lesson_book = json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))
+        given = {key_of(c, "check"): "".join(c["source"]).strip() for c in lesson_book["cells"]}
+        changed = sorted(
+            {
+                key
+                for c in book["cells"]
+                if (key := key_of(c, "check")) and given.get(key) != c.get("source", "").strip()
+            }
+        )
+        notes += [f"changed the check of {key}" for key in changed]
+    unknown = sorted({k for c in book["cells"] if (k := key_of(c)) and not exercises.find(k)})
+    return notes + [f"unknown exercise {key!r}" for key in unknown]
+
+
+def _limit_this_process(limits):
+    """Set the limits that kernels started from here inherit; where the system has them."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for name, value in (
+        ("RLIMIT_AS", limits.memory_bytes),
+        ("RLIMIT_FSIZE", limits.file_bytes),
+        ("RLIMIT_CORE", 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):
+            hard = resource.getrlimit(getattr(resource, name))[1]
+            resource.setrlimit(getattr(resource, name), (value, hard))
+
+
+def main(arguments=None):
+    """Grade the notebook that the arguments name; write JSON lines to the file they name."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("notebook", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("options", type=json.loads)
+    given = parser.parse_args(arguments)
+    limits = Limits(**given.options["limits"])
+    for module in given.options["modules"]:
+        exercises.register(module)
+    _limit_this_process(limits)
+    with given.out.open("a", encoding="utf-8") as out:
+
+        def say(**line):
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+
+        try:
+            book = read_submission(given.notebook)
+            lesson = lesson_of(book, given.notebook.name)
+        except Unreadable as error:
+            say(kind="unreadable", reason=str(error))
+            return
+        stated = student_of(book)
+        student = given.options.get("student") or stated
+        say(
+            kind="lesson", lesson=lesson, student=student, stated=stated,
+            notes=suspicions(book, lesson),
+        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
+            grade_notebook(
+                book, lesson, student=student, salt=given.options["salt"], limits=limits,
+                folder=folder,
+                done=lambda key, grade, notes: say(
+                    kind="grade", key=key, notes=notes, **dataclasses.asdict(grade)
+                ),
+            )  # fmt: skip
+        say(kind="end")
+
+
+def _adopt_orphans():
+    """Become the parent of what a submission leaves behind, so that it can be ended (Linux)."""
+    with contextlib.suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def _end_children():
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+if __name__ == "__main__":
+    _adopt_orphans()
+    main()
+    _end_children()
+    os._exit(0)  # whatever a stopped kernel left in this process must not keep it alive

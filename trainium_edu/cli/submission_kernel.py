@@ -1,0 +1,250 @@
+"""A kernel for one submission: runs cells through nbclient, and calls answers from outside.
+
+Everything is bounded: each cell and each call by time, the kernel by memory (the worker process
+sets the limit before it starts one), what is printed by bytes.  Whatever ends a kernel raises
+:class:`Stopped` with the reason in words.
+"""
+
+import asyncio
+import base64
+import contextlib
+import pickle
+import time
+
+import nbclient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat.v4 import new_code_cell, new_notebook
+
+from trainium_edu.cli import plain_data
+
+__all__ = ["Answer", "Stopped", "SubmissionKernel"]
+
+_REPLY_AT_MOST_BYTES = 64 << 20
+
+
+class Stopped(BaseException):
+    """The submission was stopped; no check may swallow this."""
+
+
+class _Client(nbclient.NotebookClient):
+    """nbclient that stops a kernel which floods it."""
+
+    printed_bytes = 0
+    flooded = False
+    print_at_most_bytes = 1 << 20
+
+    def process_message(self, msg, cell, cell_index):
+        """Count what a cell prints; past the limit, keep nothing and end the kernel."""
+        content = msg.get("content", {})
+        self.printed_bytes += len(content.get("text", "")) + len(str(content.get("data", ""))[:99])
+        if self.printed_bytes > 2 * self.print_at_most_bytes:
+            if not self.flooded:
+                self.flooded = True
+                self._ending = asyncio.ensure_future(self.km.shutdown_kernel(now=True))
+            return None
+        return super().process_message(msg, cell, cell_index)
+
+
+class SubmissionKernel:
+    """One kernel, started when first needed, and again after it was stopped.
+
+    Parameters
+    ----------
+    seconds : float
+        Limit of one cell, and of one call.
+    print_at_most_bytes : int
+    environment : dict
+        Of the kernel's process.
+    """
+
+    def __init__(self, *, seconds: float, print_at_most_bytes: int, environment: dict, folder):
+        self.seconds, self._print_limit = seconds, print_at_most_bytes
+        self._environment, self._folder = environment, str(folder)
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        self._client = None
+        self._index = 0
+
+    def _run(self, coroutine):
+        return self._loop.run_until_complete(coroutine)
+
+    def begin(self):
+        """Give the next exercise an empty namespace, in a kernel that is alive."""
+        if self._client is None:
+            self._start()
+        try:
+            self._ask("get_ipython().trainium_edu_answers.begin()")
+        except Stopped:
+            self.stop()
+            self._start()
+            self._ask("get_ipython().trainium_edu_answers.begin()")
+
+    def _start(self):
+        client = _Client(
+            new_notebook(),
+            timeout=self.seconds,
+            startup_timeout=60,
+            kernel_name="python3",
+            resources={"metadata": {"path": self._folder}},
+            store_widget_state=False,
+        )
+        client.print_at_most_bytes = self._print_limit
+        client.reset_execution_trackers()
+        client.create_kernel_manager()
+        self._client = client
+        try:
+            self._run(client.async_start_new_kernel(env=self._environment))
+            self._run(client.async_start_new_kernel_client())
+        except RuntimeError as error:
+            raise Stopped(f"its kernel does not start ({str(error)[:200]})") from None
+        self._ask(
+            "exec('from trainium_edu.cli.in_kernel import install; "
+            f"install(get_ipython(), {self._print_limit})')"
+        )
+
+    def run(self, source: str) -> str:
+        """Run one cell.
+
+        Parameters
+        ----------
+        source : str
+
+        Returns
+        -------
+        error : str
+            Empty, or the exception that the cell raised, in one line.
+
+        Raises
+        ------
+        Stopped
+            If it takes too long, prints too much, or ends its kernel.
+        """
+        cell = new_code_cell(source)
+        self._client.nb.cells.append(cell)
+        self._index += 1
+        place = len(self._client.nb.cells) - 1
+        try:
+            self._run(self._client.async_execute_cell(cell, place))
+        except CellExecutionError as error:
+            if error.ename == "_PrintedTooMuch":
+                self.stop()
+                raise Stopped(self._flood()) from None
+            return " ".join(f"{error.ename}: {error.evalue}".split())[:300]
+        except CellTimeoutError:
+            self.stop()
+            raise Stopped(f"a cell did not end within {self.seconds:g} s") from None
+        except DeadKernelError:
+            flooded = self._client.flooded
+            self.stop()
+            raise Stopped(self._flood() if flooded else "a cell ended its kernel") from None
+        except Exception as error:
+            self.stop()
+            raise Stopped(
+                f"its kernel answered no more ({type(error).__name__}: {str(error)[:100]})"
+            ) from None
+        return ""
+
+    def _flood(self):
+        return f"printed more than {self._print_limit / 1e6:g} MB"
+
+    def look(self, name: str):
+        """Return the value that a name holds, or an :class:`Answer` to call.
+
+        Raises
+        ------
+        KeyError
+            If the name is not bound.
+        ValueError
+            If it holds what is no plain data.
+        """
+        kind, *parts = self._ask_plain(f"get_ipython().trainium_edu_answers.look({name!r})")
+        if kind == "missing":
+            raise KeyError(name)
+        if kind == "callable":
+            return Answer(self, name, str(parts[0]))
+        if kind == "value":
+            return parts[0]
+        raise ValueError(f"it is a {parts[0]}; plain data or a function is asked for")
+
+    def call(self, name: str, args, kwargs):
+        """Call a function of the submission and return its plain result, or raise as it did."""
+        data = base64.b64encode(pickle.dumps((args, kwargs), protocol=5)).decode()
+        kind, *parts = self._ask_plain(
+            f"get_ipython().trainium_edu_answers.call({name!r}, {data!r})"
+        )
+        if kind == "value":
+            return parts[0]
+        if kind == "printed":
+            self.stop()
+            raise Stopped(f"{self._flood()} while it was called")
+        if kind == "raised":
+            raise _as_exception(*parts)
+        raise TypeError(f"it returns a {parts[0]}; plain data is asked for")
+
+    def _ask_plain(self, expression):
+        text = self._ask(expression)
+        try:
+            return plain_data.loads(base64.b64decode(text, validate=True))
+        except plain_data.NotPlain as error:
+            return "unsendable", str(error).removeprefix("a ")
+        except ValueError:
+            raise Stopped("tampered with the kernel that grades it") from None
+
+    def _ask(self, expression):
+        """Evaluate an expression in the kernel, and return the text that it gives."""
+        kc, km = self._client.kc, self._client.km
+        message = kc.execute(
+            "", silent=True, user_expressions={"it": expression}, allow_stdin=False
+        )
+        deadline = time.monotonic() + self.seconds
+        while True:
+            with contextlib.suppress(Exception):  # Empty, under the name of its queue
+                reply = self._run(kc.get_shell_msg(timeout=0.25))
+                if reply["parent_header"].get("msg_id") == message:
+                    break
+            if not self._run(km.is_alive()):
+                self.stop()
+                raise Stopped("it ended its kernel while it was called")
+            if time.monotonic() > deadline:
+                self.stop()
+                raise Stopped(f"a call did not end within {self.seconds:g} s")
+        result = reply["content"].get("user_expressions", {}).get("it", {})
+        if result.get("status") != "ok":
+            if result.get("ename") == "MemoryError":
+                raise Stopped("ran out of memory")
+            self.stop()
+            raise Stopped("tampered with the kernel that grades it")
+        text = result["data"].get("text/plain", "")
+        if len(text) > _REPLY_AT_MOST_BYTES:
+            raise Stopped("its result is larger than 48 MB")
+        return text[1:-1]  # the quotes of its repr
+
+    def stop(self):
+        """End the kernel, whatever it does."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        with contextlib.suppress(Exception):
+            client.kc.stop_channels()
+        with contextlib.suppress(Exception):
+            self._run(client.km.shutdown_kernel(now=True))
+
+
+class Answer:
+    """A submission's function, called from the grader's process."""
+
+    def __init__(self, kernel, name, title):
+        self._kernel, self._name, self.__name__ = kernel, name, title
+
+    def __call__(self, *args, **kwargs):
+        """Call it in its own process."""
+        return self._kernel.call(self._name, args, kwargs)
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _as_exception(name, text, line):
+    known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
+    kind = known.get(name) or type(str(name), (Exception,), {})
+    return kind(f'{text} (in the line "{line}")' if line else text)
