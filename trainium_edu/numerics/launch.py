@@ -8,10 +8,11 @@ compiles it; when that takes over a second, one line on stderr says so.
 
 import sys
 import threading
+from contextlib import contextmanager
 
 from trainium_edu import settings
 
-__all__ = ["launch", "launch_parallel"]
+__all__ = ["launch", "launch_parallel", "serial_only"]
 
 _NOTICE_AFTER_S = 1.0
 _one_at_a_time = threading.Lock()
@@ -42,6 +43,13 @@ def launch_parallel(parallel_loop, serial_loop, *args):
         return launch(parallel_loop, *args)
     finally:
         _one_at_a_time.release()
+
+
+@contextmanager
+def serial_only():
+    """Keep every parallel loop of the process to its serial twin for a while."""
+    with _one_at_a_time:
+        yield
 
 
 def _say_compiling(name):

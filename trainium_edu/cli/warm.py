@@ -1,0 +1,92 @@
+"""Compile every loop into Numba's cache on disk, by calling each once on almost nothing.
+
+A new loop, or a new dtype of an old one, gets a line here; ``tests/cli/test_warm.py`` finds loops
+that were forgotten.
+"""
+
+import time
+from collections.abc import Iterator
+
+__all__ = ["warm"]
+
+
+def warm() -> Iterator[str]:
+    """Compile what is not compiled yet.
+
+    Yields
+    ------
+    line : str
+        One per floor: its name and the seconds it took.
+    """
+    from trainium_edu.numerics.launch import serial_only
+
+    for name, work in (
+        ("numerics", _numerics),
+        ("training", _training),
+        ("systolic array", _systolic_array),
+        ("fabric", _fabric),
+    ):
+        start = time.perf_counter()
+        work()
+        with serial_only():  # the twins that run while another thread is in a parallel loop
+            work()
+        yield f"{name}: ready after {time.perf_counter() - start:.1f} s"
+
+
+def _numerics():
+    import numpy as np
+
+    from trainium_edu import numerics
+
+    few = np.linspace(-2, 2, 64, dtype=np.float32)
+    for fmt in numerics.FORMATS.values():
+        for rounding in numerics.ROUNDINGS:
+            numerics.cast(few, fmt, rounding)
+        for toss_bits in (8, 24):  # tosses of another width are another compiled version
+            numerics.cast(few, fmt, "stochastic", toss_bits=toss_bits)
+        given = np.zeros(few.shape, np.uint16)
+        numerics.cast(few, fmt, "stochastic", random_bits=given)
+    mine = numerics.configure(4, 3, bias=9)
+    for rounding in numerics.ROUNDINGS:
+        numerics.cast(few, mine, rounding)
+    if hasattr(numerics, "running_sum"):
+        for fmt, rounding in (("bf16", "nearest"), ("fp16", "stochastic")):
+            numerics.running_sum(few, fmt, rounding)
+
+
+def _training():
+    from trainium_edu import training
+
+    for arm in training.ARMS:
+        training.train(arm, epochs=1, seeds=range(2))
+        training.train(arm, epochs=1, seeds=[0])
+
+
+def _systolic_array():
+    import numpy as np
+
+    from trainium_edu.neuroncore import systolic_array
+
+    small = np.ones((2, 2), np.float32), np.ones((2, 3), np.float32)
+    large = (
+        np.ones((128, 128), np.float32),
+        np.ones((128, 9000), np.float32),
+    )  # long enough for threads
+    for fmt in ("bf16", "fp32"):
+        systolic_array.run(*small, fmt=fmt)
+        systolic_array.run(*small, fmt=fmt, record=True)
+    systolic_array.run(*large, fmt="bf16")
+
+
+def _fabric():
+    import numpy as np
+
+    from trainium_edu import fabric
+
+    torus = fabric.trn1_32xlarge()
+    for algorithm in ("ring", "kangaring", "mesh", "rdh"):
+        schedule = fabric.plan(torus, "all_reduce", algorithm)
+        fabric.execute(schedule, np.ones((32, 64), np.float32))
+        fabric.account(schedule, torus, 2**20)
+        fabric.hbm_touches(schedule)
+    fabric.ring_all_reduce(np.ones((8, 64), np.float32))
