@@ -1,0 +1,256 @@
+"""Predictions: nothing shows before the commit, and a commit cannot be taken back unseen.
+
+Judge: what a learner is promised; error factors against hand-worked ratios.
+"""
+
+import json
+import math
+
+import ipywidgets
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from trainium_edu.widgets import journal
+from trainium_edu.widgets import prediction as predict
+
+
+@pytest.fixture(autouse=True)
+def shown(monkeypatch):
+    """Everything that is displayed, with its display id."""
+    seen = []
+    monkeypatch.setattr(
+        predict, "display", lambda data, **how: seen.append((data, how.get("display_id"), how))
+    )
+    return seen
+
+
+@pytest.fixture
+def committed_by_switch(monkeypatch):
+    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
+
+
+def press(widget, value):
+    """What the browser sends when the button is pressed."""
+    widget._receive(widget, {"type": "commit", "value": value}, None)
+
+
+def number():
+    return predict.number("02/where", "Where does it stop?", unit="terms")
+
+
+def test_the_answer_and_what_is_gated_stay_hidden_until_the_commit(shown):
+    calls = []
+    p = number()
+    slider = ipywidgets.IntSlider()
+    r = p.reveal(256, "Eight bits.", show=lambda: calls.append(1) or [slider, "a line"])
+    r._ipython_display_()
+    assert calls == []
+    assert slider not in r.children
+    assert "256" not in json.dumps(shown[-1][0]) + str([c.value for c in r.children])
+    press(p, "128")
+    assert calls == [1]
+    assert slider in r.children
+    text = shown[-1][0]["text/plain"]
+    assert text.split("\n")[:4] == [
+        "Your prediction: 128 terms", "Answer: 256 terms", "Too low by a factor of 2.",
+        "Eight bits.",
+    ]  # fmt: skip
+    assert shown[-1][2]["update"] is True
+    assert text.endswith("a line")
+
+
+def test_a_commit_stands_in_the_cell_and_in_the_journal(shown):
+    p = number()
+    p._ipython_display_()
+    assert predict.MIME not in shown[-1][0]
+    press(p, "1 000")
+    data, display_id, _ = shown[-1]
+    assert display_id == shown[0][1]
+    assert data[predict.MIME] == {
+        "key": "02/where", "kind": "number", "question": "Where does it stop?", "unit": "terms",
+        "options": [], "value": 1000.0, "present": 1000.0, "changes_after_answer": 0,
+    }  # fmt: skip
+    json.dumps(data)
+    again = number()  # a new kernel, the same learner
+    assert again.committed
+    assert again.commitment.counted == 1000.0
+
+
+def test_a_change_before_the_answer_counts_and_one_after_it_is_recorded_as_such():
+    p = number()
+    press(p, 10)
+    press(p, 20)
+    assert (p.commitment.counted, p.commitment.changes_after_answer) == (20, 0)
+    r = p.reveal(30)
+    press(p, 30)
+    assert (p.commitment.counted, p.commitment.present) == (20, 30)
+    assert p.commitment.changes_after_answer == 1
+    assert "changed after the answer: 30 terms" in r._text
+    assert "the first one counts" in p.status
+    again = number()
+    assert again.commitment == p.commitment
+
+
+def test_gate_does_not_count_as_showing_the_answer():
+    p = number()
+    press(p, 10)
+    p.gate("a picture")
+    press(p, 20)
+    assert p.commitment.changes_after_answer == 0
+
+
+def test_under_the_switch_everything_shows_as_plain_text_and_nothing_is_stored(
+    committed_by_switch, shown
+):
+    p = number()
+    p._ipython_display_()
+    assert predict.MIME not in shown[-1][0]
+    r = p.reveal(256, "Eight bits.", show=lambda: "numbers: 1 2 3")
+    r._ipython_display_()
+    assert shown[-1][0]["text/plain"] == "Answer: 256 terms\nEight bits.\nnumbers: 1 2 3"
+    assert shown[-1][0].get("text/html") is None
+    assert journal.read("predictions") == []
+    with pytest.raises(ValueError, match="TRAINIUM_EDU_COMMITTED"):
+        p.commit(3)
+
+
+def test_a_still_of_what_is_shown_stands_in_the_notebook(committed_by_switch, shown, monkeypatch):
+    formatter = InteractiveShell.instance().display_formatter
+    monkeypatch.setattr(formatter, "active_types", formatter.format_types)  # as in a kernel
+
+    class Still:
+        def _repr_png_(self):
+            return b"\x89PNG"
+
+        def __repr__(self):
+            return "Still()"
+
+    number().reveal(1, show=Still())._ipython_display_()
+    assert "image/png" in shown[-1][0]
+    assert shown[-1][0]["text/plain"].endswith("Still()")
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("1024", 1024), (" 1,024 ", 1024), ("1 024", 1024), ("1_024", 1024), ("2^10", 1024),
+     ("1.5e3", 1500), ("-3", -3), (".5", 0.5), ("1,234,567", 1234567), ("1,234.5", 1234.5)],
+)  # fmt: skip
+def test_numbers_are_read_as_people_type_them(typed, value):
+    p = number()
+    press(p, typed)
+    assert p.commitment.counted == value
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "  ", "abc", "nan", "inf", "1e999", "0,5", "2^99999", "0^-1", "(-1)^.5", None, True,
+     [1], {"a": 1}, "x" * 10_000, "--1", "1;2"],
+)  # fmt: skip
+def test_what_is_no_number_is_one_sentence_and_changes_nothing(typed):
+    p = number()
+    press(p, typed)
+    assert not p.committed
+    assert p.status.startswith(("Type a number first.", "'", '"'))
+    assert len(p.status) < 120
+    assert journal.read("predictions") == []
+
+
+@pytest.mark.parametrize("message", [None, 3, {}, {"type": "other"}, {"type": "commit"}, []])
+def test_strange_messages_from_the_page_do_no_harm(message):
+    p = number()
+    p._receive(p, message, None)
+    assert not p.committed
+
+
+def test_choice():
+    p = predict.choice("08/best", "Which?", ["Mesh", "RDH"])
+    r = p.reveal("RDH", "Because.")
+    press(p, "Ring")
+    assert p.status == "Choose one of: Mesh, RDH."
+    press(p, "Mesh")
+    assert "Not this one." in r._text
+    press(p, "RDH")
+    assert "changed after the answer: RDH" in r._text
+
+
+def test_order():
+    items = ["c", "a", "b"]
+    p = predict.order("01/range", "Sort.", items)
+    r = p.reveal(["a", "b", "c"])
+    for wrong in (["a", "b"], ["a", "a", "b"], "abc", ["a", "b", 3], [["a"], "b", "c"]):
+        press(p, wrong)
+        assert not p.committed
+    press(p, ["a", "c", "b"])
+    assert "1 of 3 in the right place." in r._text
+    assert "Your prediction: a → c → b" in r._text
+    assert predict.order("01/range", "Sort.", items).commitment.counted == ("a", "c", "b")
+
+
+def test_a_stored_prediction_that_no_longer_fits_the_question_is_left_out():
+    press(predict.choice("01/q", "Old?", ["A", "B"]), "A")
+    assert not predict.choice("01/q", "New?", ["C", "D"]).committed
+    assert not predict.number("01/q", "New?").committed
+
+
+@pytest.mark.parametrize(
+    ("guess", "answer", "factor"),
+    [(256, 1024, 4), (1024, 256, 4), (-2, -1, 2), (5, 5, 1), (0, 5, None), (5, 0, None),
+     (-1, 1, None), (0, 0, 1)],
+)  # fmt: skip
+def test_error_factor(guess, answer, factor):
+    assert predict.error_factor(guess, answer) == factor
+
+
+def test_where_a_ratio_says_nothing_the_difference_is_given():
+    p = number()
+    r = p.reveal(0)
+    press(p, 3)
+    assert "Off by 3 terms." in r._text
+
+
+@pytest.mark.parametrize("key", ["", "where", "02/", "/x", "02/a b", 3, None, "02/" + "x" * 99])
+def test_keys_are_checked(key):
+    with pytest.raises(ValueError, match="is no key"):
+        predict.number(key, "?")
+
+
+@pytest.mark.parametrize("options", [[], ["a"], ["a", "a"], list("abcdefghij")])
+def test_options_are_checked(options):
+    with pytest.raises(ValueError, match="two to nine different options"):
+        predict.choice("01/a", "?", options)
+
+
+@pytest.mark.parametrize("answer", [math.nan, "ten", None])
+def test_an_answer_must_answer_the_question(answer):
+    with pytest.raises(ValueError, match=r"number"):
+        number().reveal(answer)
+
+
+def test_what_fails_to_draw_is_a_sentence_not_a_lost_message():
+    p = number()
+    r = p.reveal(1, show=lambda: 1 / 0)
+    press(p, 1)
+    assert "ZeroDivisionError: division by zero" in str([c.value for c in r.children])
+    assert "Exactly right." in r._text
+
+
+def test_an_unwritable_folder_is_said_and_nothing_is_lost(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "file"))
+    p = number()
+    press(p, 7)
+    assert p.committed
+    assert "not kept for next time" in p.status
+
+
+def test_texts_are_escaped_and_reprs_are_fixed():
+    p = number()
+    r = p.reveal(1, "<script>alert(1)</script>")
+    press(p, 1)
+    assert "<script>" not in r.children[0].value
+    assert (repr(p), repr(r)) == ("Prediction('02/where')", "Reveal('02/where')")
+
+
+def test_every_focusable_element_of_the_page_keeps_its_keys():
+    """JupyterLab takes keys for commands unless the element itself says no."""
+    assert 'setAttribute(SUPPRESS, "true")' in str(predict.Prediction._esm)
