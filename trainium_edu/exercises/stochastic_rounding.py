@@ -1,0 +1,372 @@
+"""Exercises of lesson 02: which sums stand still, dice of your own, their proof, and a sweep."""
+
+import functools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject
+
+__all__ = ["mean_over_tosses", "round_with_tosses", "stands_still", "stopping_rate"]
+
+
+# --- which sums stand still ---------------------------------------------------------------------
+
+_KINDS = (  # term in spacings, and whether the total's last bit is even, odd or either
+    (0.5, "even"), (0.5, "odd"), (0.75, "any"), (0.28, "any"), (0.44, "top"), (0.62, "top"),
+    (1.0, "any"), (0.03, "any"),
+)  # fmt: skip
+
+
+def _sums(draw):
+    """Draw sums of every kind, in a large and in a small size each."""
+    bits = draw.choice("bits", (5, 6, 7, 8, 9, 10))
+    cases = []
+    for size, low, high in (("large", 9, 14), ("small", -16, -11)):
+        for i, (share, last) in enumerate(_KINDS):
+            name = f"{size}{i}"
+            count = 2**bits + draw.integer(name, 1, 2 ** (bits - 1))
+            if last == "top":
+                count = 2 ** (bits + 1) - 1 - draw.integer(name, 0, 2)
+            if last in ("even", "odd"):
+                count += (count % 2 == 0) == (last == "odd")
+            spacing = 2.0 ** draw.integer(f"{name} exponent", low, high)
+            cases.append((count * spacing, share * spacing))
+    return {"mantissa_bits": bits, "sums": draw.shuffled("order", cases)}
+
+
+@exercise(
+    "02/stands-still",
+    title="Which sums stand still?",
+    answer="stands_still",
+    points=2,
+    tests="half a spacing, the tie, and spacing as a property of the total",
+    hints=(
+        "Around `total` the format's numbers lie 2**(e - mantissa_bits) apart, where 2**e is the "
+        "largest power of two not above `total`. math.frexp or math.log2 finds e.",
+        "Nearest-even goes back to `total` when the term is less than half of that distance. And "
+        "when it is exactly half?",
+        "A tie goes to the even neighbour: total / spacing is a whole number; if it is even, the "
+        "sum stands still, if it is odd, the sum moves.",
+    ),
+    numbers=_sums,
+)
+def stands_still(answer, numbers):
+    """Say whether nearest-even rounds total + term back to total."""
+    bits = numbers.mantissa_bits
+    told = []
+    for total, term in numbers.sums:
+        value = answer(total, term, bits)
+        if not isinstance(value, bool | np.bool_):
+            reject(
+                "no truth value", f"It returned {_brief(value)}; it should return True or False."
+            )
+        told.append(bool(value))
+    if told == [_still(total, term, bits) for total, term in numbers.sums]:
+        return
+    half = Fraction(1, 2)
+    beliefs = (
+        ("whole spacing", lambda t, a, s, n: a < s,
+         "You wait for a whole spacing. Nearest-even moves as soon as the term passes half of it."),
+        ("ties stand still", lambda t, a, s, n: a <= s * half,
+         "You let every tie stand still. A tie goes to the even neighbour, and that may be the "
+         "upper one."),
+        ("ties move", lambda t, a, s, n: a < s * half,
+         "You let every tie move. A tie goes to the even neighbour, and that may be the total "
+         "itself."),
+        ("relative to the total", lambda t, a, s, n: a < t / 2 ** (bits + 1),
+         "You compare with a fraction of the total. The spacing follows the power of two below "
+         "the total: it is the same at 1.1 and at 1.9."),
+        ("one epsilon for all", lambda t, a, s, n: a < Fraction(1, 2 ** (bits + 1)),
+         "You compare with one fixed number. The spacing grows with the total."),
+        ("spacing of the next power", lambda t, a, s, n: a < s or (a == s and n % 2 == 0),
+         "Your spacing is twice too wide: 2**mantissa_bits steps fit between 2**e and 2**(e+1)."),
+    )  # fmt: skip
+    for name, belief, feedback in beliefs:
+        if told == [
+            belief(Fraction(total), Fraction(term), *_spacing(total, bits))
+            for total, term in numbers.sums
+        ]:
+            reject(name, feedback)
+    right = sum(a == _still(*case, bits) for a, case in zip(told, numbers.sums, strict=True))
+    reject("other", f"{right} of {len(told)} sums are judged rightly.")
+
+
+def _spacing(total, bits):
+    """Return (spacing, total in spacings), exactly."""
+    spacing = Fraction(2) ** (math.frexp(total)[1] - 1 - bits)
+    return spacing, int(Fraction(total) / spacing)
+
+
+def _still(total, term, bits) -> bool:
+    spacing, count = _spacing(total, bits)
+    half = spacing / 2
+    return Fraction(term) < half or (Fraction(term) == half and count % 2 == 0)
+
+
+# --- dice of your own ---------------------------------------------------------------------------
+
+
+@exercise(
+    "02/round-with-tosses",
+    title="Throw the dice yourself",
+    answer="round_with_tosses",
+    points=3,
+    tests="stochastic rounding as an addition to the dropped bits",
+    hints=(
+        "x.view(np.uint32) shows the 32 bits of each number; BF16 is the upper 16 of them.",
+        "Add the toss to the whole 32-bit word, as numbers of type uint32: if the dropped half "
+        "overflows, the carry moves the kept half one up.",
+        "After the addition clear the lower 16 bits, with & np.uint32(0xFFFF0000), and look at the "
+        "word as float32 again, with .view(np.float32).",
+    ),
+)
+def round_with_tosses(answer, numbers):
+    """Round float32 numbers to BF16 with given 16-bit tosses."""
+    x, toss = _numbers_and_tosses(numbers.seed)
+    got = np.asarray(answer(x, toss))
+    if got.shape != x.shape or got.dtype.kind not in "fV":
+        reject(
+            "wrong kind of result",
+            f"It returned {got.dtype} of shape {got.shape}; it should return {x.size} rounded "
+            "numbers as float32 (or bfloat16).",
+        )
+    got = got.astype(np.float32)
+    words = x.view(np.uint32).astype(np.int64)
+    low, kept = words & 0xFFFF, words & 0xFFFF0000
+    t = toss.astype(np.int64)
+
+    def made(up):
+        return (kept + 0x10000 * np.asarray(up)).astype(np.uint32).view(np.float32)
+
+    if np.array_equal(got, made(low + t >= 0x10000)):
+        return
+    nearest = (low > 0x8000) | ((low == 0x8000) & ((kept >> 16) % 2 == 1))
+    noise = low + t
+    beliefs = (
+        ("nearest-even", made(nearest),
+         "This is nearest-even: the tosses change nothing."),
+        ("cut off", made(np.zeros(x.shape, bool)),
+         "Every number is cut off: the carry from the dropped half never arrives."),
+        ("fair coin", made(t >= 0x8000),
+         "You go up in half of all cases, wherever x lies. The odds are the distance from the "
+         "lower neighbour; a number that BF16 holds must stay."),
+        ("fair coin", made(t < 0x8000),
+         "You go up in half of all cases, wherever x lies. The odds are the distance from the "
+         "lower neighbour; a number that BF16 holds must stay."),
+        ("odds upside down", made((low + t < 0x10000) & (low > 0)),
+         "You go up when there is no carry: the odds of the two neighbours are exchanged."),
+        ("rounds twice",
+         ((words + t + 0x7FFF + ((words + t) >> 16) % 2) & 0xFFFF0000)
+         .astype(np.uint32).view(np.float32),
+         "You add the toss and then round to nearest. The toss has done the rounding; what is "
+         "left is to be cut, or everything drifts up by half a spacing."),
+        ("compares instead of adds", made(t < low),
+         "The odds are right, but other tosses go up than in the addition, so nobody could "
+         "replay your run. Add the toss to the dropped bits and keep the carry."),
+        ("sign", np.where(x < 0, made((0x10000 - low + t < 0x10000) & (low > 0)),
+                          made(noise >= 0x10000)),
+         "Positive numbers are right. For negative ones you round towards plus infinity on a "
+         "carry; the sign bit rides along, and the toss is added to the magnitude."),
+    )  # fmt: skip
+    for name, values, feedback in beliefs:
+        if np.array_equal(got, values):
+            reject(name, feedback)
+    wrong = ~(got == made(noise >= 0x10000))
+    if (got.view(np.uint32) & 0xFFFF).any():
+        reject("not BF16", "Some results are no BF16 numbers: their lower 16 bits are not zero.")
+    i = int(np.argmax(wrong))
+    reject(
+        "other",
+        f"{int(wrong.sum())} of {x.size} numbers land elsewhere, for example {x[i]} with toss "
+        f"{toss[i]} on {got[i]}.",
+    )
+
+
+def _numbers_and_tosses(seed):
+    """Return 200 numbers of both signs, some of them BF16 already, and their tosses."""
+    rng = np.random.default_rng(seed)
+    x = (rng.standard_normal(200) * 10.0 ** rng.integers(-4, 5, 200)).astype(np.float32)
+    x[:40].view(np.uint32)[:] &= 0xFFFF0000  # held by BF16: they must stay
+    x[40:60].view(np.uint32)[:] = (x[40:60].view(np.uint32) & 0xFFFF0000) | 0x8000  # ties
+    toss = rng.integers(0, 0x10000, 200).astype(np.uint16)
+    toss[::50], toss[1::50] = 0xFFFF, 0
+    return x, toss
+
+
+# --- the proof ----------------------------------------------------------------------------------
+
+
+def _proof_numbers(draw):
+    rng = np.random.default_rng(draw.seed("x"))
+    lead = 2.0 ** rng.integers(-6, 7, 4)
+    x = np.float32(lead * (1 + rng.random(4)))
+    bits = draw.shuffled("bits", (16, *sorted({draw.integer("few", 3, 6), 8, 11})))
+    return {"cases": [(float(v), b) for v in x for b in bits]}
+
+
+@exercise(
+    "02/mean-over-tosses",
+    title="Prove that the dice are fair",
+    answer="mean_over_tosses",
+    points=3,
+    tests="unbiased means every toss counted, not a sample; and what fewer random bits cost",
+    hints=(
+        "There are only 2**toss_bits different tosses. Round x with each of them and take the "
+        "mean, in float64.",
+        "A toss of fewer bits is added at the upper end of the 16 dropped bits: shift it left by "
+        "16 - toss_bits.",
+        "word = int(np.float32(x).view(np.uint32)); np.arange(2**toss_bits) << (16 - toss_bits) "
+        "are all tosses; add, clear the lower half as before, and average as float64.",
+    ),
+    numbers=_proof_numbers,
+)
+def mean_over_tosses(answer, numbers):
+    """Return the mean of x rounded to BF16 over all tosses of toss_bits bits."""
+    got = []
+    for x, bits in numbers.cases:
+        value = answer(x, bits)
+        if isinstance(value, bool) or np.ndim(value) != 0:
+            reject("no number", f"It returned {_brief(value)}; it should return one number.")
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            reject("no number", f"It returned {_brief(value)}; it should return one number.")
+        if not math.isfinite(value):
+            reject("no number", f"It returned {value} for x = {x}, toss_bits = {bits}.")
+        got.append(value)
+    parts = [_halves(x) for x, _ in numbers.cases]
+    spacing = np.array([s for _, _, s in parts])
+
+    def means(share):
+        return np.array([
+            lower + s * share(low, bits)
+            for (lower, low, s), (_, bits) in zip(parts, numbers.cases, strict=True)
+        ])  # fmt: skip
+
+    def off(values):
+        return np.abs(np.array(got) - values) / spacing
+
+    exact = means(lambda low, k: ((low << k) >> 16) / 2**k)
+    if (off(exact) < 1e-9).all():
+        return
+    if (off(np.array([x for x, _ in numbers.cases])) < 1e-9).all():
+        reject(
+            "returns x",
+            "You return x itself. That is what you want to prove, and with fewer than 16 random "
+            "bits it is not true: count the tosses.",
+        )
+    if (off(means(lambda low, k: min(max(low + 2**k - 0x10000, 0), 2**k) / 2**k)) < 1e-9).all():
+        reject(
+            "toss at the bottom",
+            "Your short tosses are added at the lower end, where they hardly ever make a carry. A "
+            "toss of few bits stands at the upper end of the dropped bits.",
+        )
+    if (off(means(lambda low, k: float(low > 0x8000))) < 1e-9).all():
+        reject("nearest-even", "This is where nearest-even puts x, every time; no toss enters.")
+    again = [float(answer(x, bits)) for x, bits in numbers.cases]
+    if again != got or ((off(exact) < 0.2).all() and (off(exact) > 1e-5).any()):
+        reject(
+            "a sample is no proof",
+            "You are close, but not exact: a sample of tosses has an error of its own. There are "
+            "few enough tosses to count all of them.",
+        )
+    if (off(exact) < 0.2).all():
+        reject("rounded mean", "You are off in the last digits: take the mean in float64.")
+    i = int(np.argmax(off(exact)))
+    x, bits = numbers.cases[i]
+    reject(
+        "other",
+        f"For x = {x} and {bits} random bits you are {off(exact)[i]:.3g} spacings away from the "
+        "mean over all tosses.",
+    )
+
+
+def _halves(x):
+    """Return (lower neighbour, dropped bits as a number, spacing) of a positive float32."""
+    word = int(np.float32(x).view(np.uint32))
+    ends = np.array([word & 0xFFFF0000, (word & 0xFFFF0000) + 0x10000], np.uint32).view(np.float32)
+    return float(ends[0]), word & 0xFFFF, float(ends[1]) - float(ends[0])
+
+
+# --- the learning rate at which nearest-even stops ----------------------------------------------
+
+_EPOCHS, _BEHIND = 10, 0.10
+
+
+def _rates(draw):
+    rates = (
+        draw.choice("first", (0.3, 0.2, 0.1)), draw.choice("second", (0.05, 0.03)),
+        draw.choice("third", (0.02, 0.01, 0.008)), draw.choice("fourth", (0.006, 0.005, 0.004)),
+        draw.choice("fifth", (0.003, 0.002)),
+    )  # fmt: skip
+    return {"seed": draw.integer("seed", 0, 99), "rates": draw.shuffled("order", rates)}
+
+
+@exercise(
+    "02/stopping-rate",
+    title="Where does nearest-even stop learning?",
+    answer="stopping_rate",
+    points=3,
+    tests="an experiment with a control: nearest-even against stochastic, all else equal",
+    hints=(
+        'train("nearest", learning_rate=rate, epochs=10, seeds=[seed]).final_accuracy[0] is one '
+        'of the two accuracies you need; "stochastic" gives the other.',
+        "A rate counts if stochastic minus nearest is 0.10 or more. Several rates may count.",
+        "Collect the rates that count, and return the largest of them.",
+    ),
+    numbers=_rates,
+)
+def stopping_rate(answer, numbers):
+    """Return the largest rate at which nearest-even ends ten points behind stochastic."""
+    rates, seed = numbers.rates, numbers.seed
+    got = answer(rates, seed)
+    if isinstance(got, bool) or not isinstance(got, int | float | np.number):
+        reject("no rate", f"It returned {_brief(got)}; it should return one of the rates.")
+    if got == 0:
+        reject(
+            "no rate found",
+            "No rate was found. Accuracies go from 0 to 1: ten percentage points are 0.10.",
+        )
+    if got not in rates:
+        reject("no rate", f"{got:g} is none of the rates.")
+    gap = {
+        rate: _accuracy("stochastic", rate, seed) - _accuracy("nearest", rate, seed)
+        for rate in rates
+    }
+    counts = [rate for rate in rates if gap[rate] >= _BEHIND]
+    if got == max(counts):
+        return
+    if gap[got] < _BEHIND:
+        if got == min(rate for rate in rates if gap[rate] < _BEHIND):
+            reject(
+                "last that works",
+                f"At {got:g} nearest-even still keeps up. The question is for the first rate, "
+                "coming from above, at which it does not.",
+            )
+        reject("keeps up", f"At {got:g} nearest-even keeps up with stochastic.")
+    if got == min(counts):
+        reject(
+            "smallest instead of largest",
+            f"At {got:g} nearest-even is far behind; at larger rates too. Which is the largest?",
+        )
+    if gap[got] == max(gap.values()):
+        reject(
+            "widest gap",
+            f"At {got:g} the gap is widest; nearest-even stops learning at a larger rate already.",
+        )
+    reject("not the largest", f"At {got:g} it is behind, but there is a larger such rate.")
+
+
+@functools.lru_cache(maxsize=256)
+def _accuracy(arm, rate, seed) -> float:
+    """Train once and remember."""
+    from trainium_edu.training import train  # compiled loops: only when asked
+
+    run = train(arm, learning_rate=rate, epochs=_EPOCHS, seeds=[seed], rounding_seed=0)
+    return float(run.final_accuracy[0])
+
+
+def _brief(value) -> str:
+    return " ".join(repr(value).split())[:60]
