@@ -2,81 +2,120 @@
 
 Read ``rounding_scalar.py`` first: it holds the same steps, under the same names, for one number.
 Numba widens ``uint32 + uint32`` to 64 bits; the ``U32(...)`` around every step brings it back, so
-that the compiler can put sixteen numbers into one vector register.
+that sixteen numbers fit into one vector register.
 """
 
 import numba
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic, overload
 
 numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following matmul
 
 U32 = np.uint32
 U64 = np.uint64
+LOW = U64(0xFFFFFFFF)
+TILE_BLOCKS = 16  # Philox blocks drawn together, and
+TILE = 8 * TILE_BLOCKS  # the elements they serve with 16 bits each
 
 
-# --- Philox4x32-10: the tosses ------------------------------------------------------------------
+def use_wide_registers():
+    """Ask LLVM for 512-bit vectors in this loop (it prefers 256); no effect on any result."""
 
 
-@njit(cache=True)
-def philox_words(first_block, seed, step, out):
-    """Fill ``out`` (uint64[2 n]) with n blocks, two words in each entry, low word first."""
-    key_low, key_high = U64(seed & U64(0xFFFFFFFF)), U64(seed >> U64(32))
-    step_low, step_high = U64(step & U64(0xFFFFFFFF)), U64(step >> U64(32))
-    for i in range(out.size // 2):
-        block = U64(first_block) + U64(i)
-        w0, w1 = block & U64(0xFFFFFFFF), block >> U64(32)
-        w2, w3 = step_low, step_high
-        k0, k1 = key_low, key_high
+@intrinsic
+def _set_vector_width(typing_context):
+    def codegen(context, builder, signature, arguments):
+        # llvmlite checks names against a list that lacks this one; a plain set insertion does not
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
+@overload(use_wide_registers)
+def _use_wide_registers():
+    def body():
+        _set_vector_width()
+
+    return body
+
+
+# --- Philox4x32-10: the tosses ---
+
+
+@njit(cache=True, inline="always")
+def _philox_tile(first_block, seed, step, words):
+    """Draw 16 blocks into ``words`` (uint32[64]): word 0 of every block, then word 1, ...
+
+    Two halves of the tile advance together, so that the multiplier always has something to do.
+    Each word sits in a 64-bit lane whose upper half may hold rubbish until the mask at the end.
+    """
+    low, high = first_block & LOW, first_block >> U64(32)  # 16 divides 2^32: high stays
+    for i in range(8):
+        a0, a1, a2, a3 = low + U64(i), high, step & LOW, step >> U64(32)
+        b0, b1, b2, b3 = low + U64(i + 8), high, step & LOW, step >> U64(32)
+        key0, key1 = seed & LOW, seed >> U64(32)
         for _ in range(10):
-            p0 = U64(0xD2511F53) * (w0 & U64(0xFFFFFFFF))
-            p1 = U64(0xCD9E8D57) * (w2 & U64(0xFFFFFFFF))
-            w0, w1 = (p1 >> U64(32)) ^ w1 ^ k0, p1 & U64(0xFFFFFFFF)
-            w2, w3 = (p0 >> U64(32)) ^ w3 ^ k1, p0 & U64(0xFFFFFFFF)
-            k0 = (k0 + U64(0x9E3779B9)) & U64(0xFFFFFFFF)
-            k1 = (k1 + U64(0xBB67AE85)) & U64(0xFFFFFFFF)
-        out[2 * i] = w0 | (w1 << U64(32))
-        out[2 * i + 1] = w2 | (w3 << U64(32))
-
-
-# --- Formats with FP32's exponent field (BF16, TF32): the code is the upper part of the word ------
+            p, q = U64(0xD2511F53) * (a0 & LOW), U64(0xCD9E8D57) * (a2 & LOW)
+            r, s = U64(0xD2511F53) * (b0 & LOW), U64(0xCD9E8D57) * (b2 & LOW)
+            a0, a1, a2, a3 = (q >> U64(32)) ^ a1 ^ key0, q, (p >> U64(32)) ^ a3 ^ key1, p
+            b0, b1, b2, b3 = (s >> U64(32)) ^ b1 ^ key0, s, (r >> U64(32)) ^ b3 ^ key1, r
+            key0, key1 = key0 + U64(0x9E3779B9), key1 + U64(0xBB67AE85)
+        words[i], words[i + 8] = U32(a0 & LOW), U32(b0 & LOW)
+        words[i + 16], words[i + 24] = U32(a1 & LOW), U32(b1 & LOW)
+        words[i + 32], words[i + 40] = U32(a2 & LOW), U32(b2 & LOW)
+        words[i + 48], words[i + 56] = U32(a3 & LOW), U32(b3 & LOW)
 
 
 @njit(cache=True)
-def nearest_upper(words, drop, out):
-    """Round FP32 words to nearest-even by keeping all but the lowest ``drop`` bits."""
-    drop = U32(drop) & U32(31)
-    half = U32((U32(1) << drop) >> U32(1))
-    quiet = U32(0x7FC00000)
+def philox_tiles(first_tile, seed, step, out):
+    """Fill ``out`` (uint32[n, 64]) with n tiles of Philox words."""
+    use_wide_registers()
+    for t in range(out.shape[0]):
+        _philox_tile((first_tile + U64(t)) * U64(TILE_BLOCKS), seed, step, out[t])
+
+
+# --- BF16, the upper half of the word ---
+
+
+@njit(cache=True)
+def nearest_bf16(words, out):
+    """Round FP32 words to the nearest BF16 code, ties to even."""
+    use_wide_registers()
     for i in range(words.size):
         word = U32(words[i])
-        odd = U32(U32(word >> drop) & U32(1))
-        rounded = U32(U32(word + U32(half - U32(1))) + odd)
+        odd = U32(U32(word >> U32(16)) & U32(1))
+        rounded = U32(U32(word + U32(0x7FFF)) + odd)
         is_nan = U32(word & U32(0x7FFFFFFF)) > U32(0x7F800000)
-        rounded = U32(U32(word & U32(0x80000000)) | quiet) if is_nan else rounded
-        out[i] = U32(rounded >> drop)
+        rounded = U32(word | U32(0x00400000)) if is_nan else rounded
+        out[i] = U32(rounded >> U32(16))
 
 
 @njit(cache=True)
-def stochastic_upper(words, tosses, shift_left, shift_right, drop, out):
-    """Add a toss to the bits that will be dropped, then drop them."""
-    drop = U32(drop) & U32(31)
-    quiet = U32(0x7FC00000)
-    for i in range(words.size):
-        word = U32(words[i])
-        toss = U32(U32(U32(tosses[i]) >> U32(shift_right)) << U32(shift_left))
-        rounded = U32(word + toss)
-        is_nan = U32(word & U32(0x7FFFFFFF)) > U32(0x7F800000)
-        rounded = U32(U32(word & U32(0x80000000)) | quiet) if is_nan else rounded
-        out[i] = U32(rounded >> drop)
+def stochastic_bf16(words, first_tile, seed, step, drawn, tosses, out):
+    """Round whole tiles of FP32 words to BF16 codes by 16-bit tosses drawn on the way.
+
+    ``tosses`` is ``drawn`` (uint32[64], scratch) seen as uint16[128].
+    """
+    use_wide_registers()
+    for t in range(words.size // TILE):
+        _philox_tile((first_tile + U64(t)) * U64(TILE_BLOCKS), seed, step, drawn)
+        tile, codes = words[t * TILE : (t + 1) * TILE], out[t * TILE : (t + 1) * TILE]
+        for i in range(TILE):
+            word = U32(tile[i])
+            rounded = U32(word + U32(tosses[i]))
+            is_nan = U32(word & U32(0x7FFFFFFF)) > U32(0x7F800000)
+            rounded = U32(word | U32(0x00400000)) if is_nan else rounded
+            codes[i] = U32(rounded >> U32(16))
 
 
-# --- Any format: align, round, rebias, then the special codes --------------------------------------
+# --- Any format: align, round, rebias, then the special codes ---
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _align(magnitude, mantissa_drop, min_field):
-    """Return (significand, how many of its low bits fall off, whether it stays subnormal)."""
+    """Return (significand, how many of its low bits fall off, binades below the normal ones)."""
     field = U32(magnitude >> U32(23))
     seen = max(field, U32(1))
     below = U32(max(min_field, seen) - seen)
@@ -86,67 +125,84 @@ def _align(magnitude, mantissa_drop, min_field):
     return significand, U32(mantissa_drop + below), below
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
+def _round_nearest(significand, drop):
+    """Drop bits, to nearest, ties to even."""
+    drop = min(drop, U32(26))  # 24 bits and their half are gone by then
+    half = U32(U32(U32(1) << U32(drop & U32(31))) >> U32(1))
+    odd = U32(U32(significand >> U32(drop & U32(31))) & min(half, U32(1)))
+    rounded = U32(U32(significand + U32(max(half, U32(1)) - U32(1))) + odd)
+    return U32(rounded >> U32(drop & U32(31)))
+
+
+@njit(cache=True, inline="always")
+def _round_toward_zero(significand, drop):
+    """Drop bits."""
+    return U32(significand >> U32(min(drop, U32(31)) & U32(31)))
+
+
+@njit(cache=True, inline="always")
+def _round_by_toss(significand, drop, toss, toss_bits):
+    """Drop bits, up if the upper ``toss_bits`` of them plus the toss carry over."""
+    weighed = min(drop, toss_bits)
+    unseen = min(U32(drop - weighed), U32(31))
+    toss = U32(toss >> U32(U32(toss_bits - weighed) & U32(31)))
+    rounded = U32(U32(significand >> U32(unseen & U32(31))) + toss)
+    return U32(rounded >> U32(weighed & U32(31)))
+
+
+@njit(cache=True, inline="always")
 def _finish(code, below, magnitude, sign, layout):
     """Rebias a rounded significand, then put in overflow, infinity, NaN and sign."""
-    rebias, max_code, overflow_code, infinity_code, nan_code, sign_drop, sign_mask = layout
+    drop, _, rebias, max_code, overflow_code, infinity_code, nan_code, payload, sign_drop, mask = (
+        layout
+    )
     code = U32(code - (rebias if below == U32(0) else U32(0)))
     code = overflow_code if code > max_code else code
     code = infinity_code if magnitude == U32(0x7F800000) else code
-    code = nan_code if magnitude > U32(0x7F800000) else code
-    return U32(code | U32(U32(sign >> sign_drop) & sign_mask))
+    nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
+    code = nan if magnitude > U32(0x7F800000) else code
+    return U32(code | U32(U32(sign >> U32(sign_drop & U32(31))) & mask))
 
 
 @njit(cache=True)
 def nearest_any(words, layout, out):
     """Round FP32 words to the nearest code, ties to even."""
-    mantissa_drop, min_field = layout[0], layout[1]
-    rest = (layout[2], layout[3], layout[4], layout[5], layout[6], layout[7], layout[8])
+    use_wide_registers()
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
-        significand, drop, below = _align(magnitude, mantissa_drop, min_field)
-        drop = U32(min(drop, U32(26)))
-        half = U32(U32(U32(1) << U32(drop & U32(31))) >> U32(1))
-        even = U32(max(half, U32(1)) - U32(1))
-        odd = U32(U32(significand >> U32(drop & U32(31))) & min(half, U32(1)))
-        rounded = U32(U32(U32(significand + even) + odd) >> U32(drop & U32(31)))
-        out[i] = _finish(rounded, below, magnitude, sign, rest)
+        significand, drop, below = _align(magnitude, layout[0], layout[1])
+        rounded = _round_nearest(significand, drop)
+        out[i] = _finish(rounded, below, magnitude, sign, layout)
 
 
 @njit(cache=True)
 def toward_zero_any(words, layout, out):
     """Round FP32 words to the code next to them on the side of zero."""
-    mantissa_drop, min_field = layout[0], layout[1]
-    rest = (layout[2], layout[3], layout[4], layout[5], layout[6], layout[7], layout[8])
+    use_wide_registers()
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
-        significand, drop, below = _align(magnitude, mantissa_drop, min_field)
-        rounded = U32(significand >> U32(min(drop, U32(26)) & U32(31)))
-        out[i] = _finish(rounded, below, magnitude, sign, rest)
+        significand, drop, below = _align(magnitude, layout[0], layout[1])
+        rounded = _round_toward_zero(significand, drop)
+        out[i] = _finish(rounded, below, magnitude, sign, layout)
 
 
 @njit(cache=True)
 def stochastic_any(words, tosses, toss_drop, toss_bits, layout, out):
-    """Round FP32 words up or down by a toss of ``toss_bits`` bits."""
-    mantissa_drop, min_field = layout[0], layout[1]
-    rest = (layout[2], layout[3], layout[4], layout[5], layout[6], layout[7], layout[8])
-    bits = U32(toss_bits)
+    """Round FP32 words up or down, each by the upper bits of its toss."""
+    use_wide_registers()
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
-        significand, drop, below = _align(magnitude, mantissa_drop, min_field)
-        weighed = min(drop, bits)
-        unseen = min(U32(drop - weighed), U32(31))
-        toss = U32(U32(tosses[i]) >> U32(toss_drop))
-        toss = U32(toss >> U32(U32(bits - weighed) & U32(31)))
-        rounded = U32(U32(significand >> U32(unseen & U32(31))) + toss)
-        rounded = U32(rounded >> U32(weighed & U32(31)))
-        out[i] = _finish(rounded, below, magnitude, sign, rest)
+        significand, drop, below = _align(magnitude, layout[0], layout[1])
+        toss = U32(U32(tosses[i]) >> U32(toss_drop & U32(31)))
+        rounded = _round_by_toss(significand, drop, toss, toss_bits)
+        out[i] = _finish(rounded, below, magnitude, sign, layout)
 
 
-# --- Whole numbers ---------------------------------------------------------------------------------
+# --- Whole numbers ---
 
 
 @njit(cache=True)
@@ -157,25 +213,25 @@ def round_to_integer(words, mode, tosses, toss_drop, toss_bits, lowest, highest,
         negative = U32(word >> U32(31)) == U32(1)
         magnitude = U32(word & U32(0x7FFFFFFF))
         field = np.int64(magnitude >> U32(23))
-        significand = np.int64(U32(magnitude & U32(0x7FFFFF)))
-        significand |= np.int64(0x800000) if field > 0 else np.int64(0)
-        drop = np.int64(150) - max(field, np.int64(1))
-        up = min(max(-drop, np.int64(0)), np.int64(9))
+        hidden = np.int64(0x800000) if field > 0 else np.int64(0)
+        significand = np.int64(U32(magnitude & U32(0x7FFFFF))) | hidden
+        drop = np.int64(150) - max(field, np.int64(1))  # bits to the right of the units
+        significand <<= min(max(-drop, np.int64(0)), np.int64(9))  # from 2^33 on all saturate
         drop = min(max(drop, np.int64(0)), np.int64(60))
-        rounded = (significand << up) >> drop
+        rounded = significand >> drop
         if mode == 0:
             half = (np.int64(1) << drop) >> 1
             odd = rounded & min(half, np.int64(1))
-            rounded = ((significand << up) + max(half, np.int64(1)) - 1 + odd) >> drop
+            rounded = (significand + max(half, np.int64(1)) - 1 + odd) >> drop
         elif mode == 2:
             weighed = min(drop, np.int64(toss_bits))
-            toss = (np.int64(tosses[i]) >> toss_drop) >> (toss_bits - weighed)
-            rounded = (((significand << up) >> (drop - weighed)) + toss) >> weighed
+            toss = (np.int64(tosses[i]) >> np.int64(toss_drop)) >> (toss_bits - weighed)
+            rounded = ((significand >> (drop - weighed)) + toss) >> weighed
         signed = -rounded if negative else rounded
-        out[i] = min(max(signed, lowest), highest)
+        out[i] = min(max(signed, np.int64(lowest)), np.int64(highest))
 
 
-# --- The benchmark's ruler ---------------------------------------------------------------------------
+# --- The benchmark's ruler ---
 
 
 @njit(cache=True)

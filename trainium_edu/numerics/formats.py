@@ -20,9 +20,25 @@ import ml_dtypes
 import numpy as np
 
 __all__ = [
-    "BF16", "FORMATS", "FP16", "FP32", "FP8_E3M4", "FP8_E4M3", "FP8_E4M3FN", "FP8_E5M2",
-    "INT16", "INT32", "INT8", "TF32", "UINT16", "UINT32", "UINT8",
-    "Format", "Specials", "configure", "get_format",
+    "BF16",
+    "FORMATS",
+    "FP8_E3M4",
+    "FP8_E4M3",
+    "FP8_E4M3FN",
+    "FP8_E5M2",
+    "FP16",
+    "FP32",
+    "INT8",
+    "INT16",
+    "INT32",
+    "TF32",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "Format",
+    "Specials",
+    "configure",
+    "get_format",
 ]  # fmt: skip
 
 

@@ -2,13 +2,15 @@
 
 A toss depends on three numbers alone, (seed, step, element): there is no hidden state, so the same
 seed gives the same bits in any chunking, order or number of threads.  The seed is the key; the
-counter holds the step and a block number.  One block of four 32-bit words serves eight elements
-with 16 bits each, or four elements with up to 31::
+counter holds a block number and the step.  One block of four 32-bit words serves eight elements
+with 16 bits each, or four elements with up to 31.  Sixteen blocks make a tile, in which the words
+are laid out as vector registers like them: word 0 of all sixteen, then word 1, ...::
 
-    toss_bits <= 16     element i:  half-word i % 8 of block i // 8   (low half of word 0 first)
-    toss_bits >  16     element i:  word      i % 4 of block i // 4
+    toss_bits <= 16     element 128 t + 32 w + 2 b + h:   half h of word w of block 16 t + b
+    toss_bits >  16     element  64 t + 16 w +   b    :            word w of block 16 t + b
 
-and of a half-word or word the *upper* ``toss_bits`` bits are used.
+(t tile, w word 0 to 3, b block 0 to 15, h 0 for the lower half and 1 for the upper), and of a
+half-word or word the upper ``toss_bits`` bits are used.
 
 The hardware draws its tosses otherwise (AWS documents a linear-feedback shift register before
 NeuronCore-v4), and how many bits it uses is not published; a counter-based generator is our choice
@@ -89,21 +91,20 @@ def tosses(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, toss_bits: 
     True
     """
     check_toss_bits(toss_bits)
-    words, skip = raw_tosses(
+    words = raw_tosses(
         check_count(n, "n"), check_count(seed, "seed"), check_count(step, "step"),
         check_count(offset, "offset"), toss_bits,
     )  # fmt: skip
-    return words[skip : skip + n] >> words.dtype.type(words.itemsize * 8 - toss_bits)
+    return words >> words.dtype.type(words.itemsize * 8 - toss_bits)
 
 
 def raw_tosses(n, seed, step, offset, toss_bits):
-    """Return (half-words or words from the start of a block, how many of them to skip)."""
-    dtype, per_block = (np.uint16, 8) if toss_bits <= 16 else (np.uint32, 4)
-    first, skip = divmod(int(offset), per_block)
-    blocks = -(-(skip + n) // per_block)
-    out = np.empty(2 * blocks, np.uint64)
-    launch(_loops.philox_words, np.uint64(first), np.uint64(seed), np.uint64(step), out)
-    return out.view(dtype), skip
+    """Return the half-words or words that hold the tosses, in their uppermost bits."""
+    dtype, per_tile = (np.uint16, _loops.TILE) if toss_bits <= 16 else (np.uint32, _loops.TILE // 2)
+    first, skip = divmod(offset, per_tile)
+    out = np.empty((-(-(skip + n) // per_tile), _loops.TILE // 2), np.uint32)
+    launch(_loops.philox_tiles, np.uint64(first), np.uint64(seed), np.uint64(step), out)
+    return out.reshape(-1).view(dtype)[skip : skip + n]
 
 
 def check_count(value, what: str) -> int:

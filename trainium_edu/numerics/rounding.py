@@ -8,7 +8,7 @@ question               answer
 =====================  ============================================================================
 subnormals             kept, never flushed to zero
 signed zero            the sign stays (dropped by formats without a sign, and by integers)
-NaN                    becomes the format's one quiet NaN; the sign stays, the payload does not.
+NaN                    stays NaN: quiet, with its sign and as many upper payload bits as fit.
                        A format without NaN (all integers) raises, because any number would be a lie
 infinity               infinity; NaN in a format with NaN only; else the largest number
 too large              what infinity becomes, or the largest number with ``overflow="saturate"``;
@@ -18,6 +18,8 @@ negative, unsigned     zero
 float64 in             as if rounded once from all 53 bits (nearest, toward zero)
 =====================  ============================================================================
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +34,8 @@ from trainium_edu.numerics.widen import as_numbers, to_fp32, toward_zero_to_fp32
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_to"]
 
 ROUNDINGS = ("nearest", "stochastic", "toward_zero")
-_CHUNK = 1 << 18  # numbers between two returns to Python: about a millisecond
+_CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
+_TOSSES = 1 << 14  # tosses drawn ahead: they stay in the nearest cache
 
 
 def cast(
@@ -168,7 +171,7 @@ def round_to(x, fmt, rounding="nearest", **options):
 
 
 def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, *, as_words):
-    """Check everything, then return (flat codes, shape); TF32 `as_words` keeps its float32 place."""
+    """Check everything, then return (flat codes, shape); `as_words` keeps TF32 in FP32's place."""
     if not isinstance(rounding, str) or rounding not in ROUNDINGS:
         raise ValueError(f"rounding is {_short(rounding)}; it is one of {', '.join(ROUNDINGS)}")
     if not isinstance(overflow, str) or overflow not in ("infinity", "saturate"):
@@ -202,55 +205,82 @@ def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflo
         values = np.where(values < 0, np.float32(0), values)
     words = values.view(np.uint32).reshape(-1)
     out = np.empty(words.size, np.uint32 if as_words and fmt is TF32 else fmt.bits_dtype)
+    rule = _Rule(fmt, rounding, overflow, seed, step, toss_bits)
     for start in range(0, words.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        toss, drop = None, 0
-        if rounding == "stochastic":
-            if given is not None:
-                toss = given[part]
-            else:
-                n = min(_CHUNK, words.size - start)
-                toss, skip = raw_tosses(n, seed, step, offset + start, toss_bits)
-                toss = toss[skip : skip + n]
-                drop = toss.itemsize * 8 - toss_bits
-        _round(words[part], fmt, rounding, toss, drop, toss_bits, overflow, out[part])
+        _round(words[part], out[part], rule, offset + start, None if given is None else given[part])
     if fmt is TF32 and as_words:
         out <<= 13
     return out, x.shape
 
 
-def _round(words, fmt: Format, rounding, toss, toss_drop, toss_bits, overflow, out):
-    """Choose the loop for this format and rounding, and run it."""
-    if toss is None:
-        toss = np.empty(0, np.uint16)
-    if fmt.is_integer:
-        mode = {"nearest": 0, "toward_zero": 1, "stochastic": 2}[rounding]
-        launch(_loops.round_to_integer, words, mode, toss, toss_drop, toss_bits,
-               int(fmt.min), int(fmt.max), out.view(fmt.dtype))  # fmt: skip
-        return
-    drop = 23 - fmt.mantissa_bits
-    if fmt in (BF16, TF32) and overflow == "infinity" and rounding != "toward_zero":
-        if rounding == "nearest":
-            launch(_loops.nearest_upper, words, drop, out)
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What is the same for every chunk of an array."""
+
+    fmt: Format
+    rounding: str
+    overflow: str
+    seed: int
+    step: int
+    toss_bits: int
+
+
+def _round(words, out, rule, first_element, tosses):
+    """Choose the loop for this format and rounding, and run it on one chunk."""
+    if rule.rounding == "stochastic":
+        _round_by_toss(words, out, rule, first_element, tosses)
+    elif rule.fmt.is_integer:
+        mode = 0 if rule.rounding == "nearest" else 1
+        _round_to_integer(words, out, rule, mode, np.empty(0, np.uint16), 0)
+    elif rule.rounding == "toward_zero":
+        launch(_loops.toward_zero_any, words, _layout(rule), out)
+    elif rule.fmt is BF16 and rule.overflow == "infinity":
+        launch(_loops.nearest_bf16, words, out)
+    else:
+        launch(_loops.nearest_any, words, _layout(rule), out)
+
+
+def _round_by_toss(words, out, rule, first_element, tosses):
+    """Round one chunk by given tosses, or by tosses drawn for its elements."""
+    if tosses is None and rule.fmt is BF16 and rule.overflow == "infinity" and rule.toss_bits == 16:
+        first_tile, ahead = divmod(first_element, _loops.TILE)
+        if ahead == 0 and words.size >= _loops.TILE:  # whole tiles are drawn and used on the spot
+            whole = words.size // _loops.TILE * _loops.TILE
+            drawn = np.empty(_loops.TILE // 2, np.uint32)
+            launch(_loops.stochastic_bf16, words[:whole], np.uint64(first_tile),
+                   np.uint64(rule.seed), np.uint64(rule.step), drawn, drawn.view(np.uint16),
+                   out[:whole])  # fmt: skip
+            words, out, first_element = words[whole:], out[whole:], first_element + whole
+    for start in range(0, words.size, _TOSSES):
+        part = slice(start, start + _TOSSES)
+        some, drop = tosses, 0
+        if tosses is None:
+            n = min(_TOSSES, words.size - start)
+            some = raw_tosses(n, rule.seed, rule.step, first_element + start, rule.toss_bits)
+            drop = some.itemsize * 8 - rule.toss_bits
         else:
-            left, right = max(drop - toss_bits, 0), max(toss_bits - drop, 0)
-            launch(_loops.stochastic_upper, words, toss, left, right + toss_drop, drop, out)
-        return
-    layout = _layout(fmt, rounding, overflow)
-    match rounding:
-        case "nearest":
-            launch(_loops.nearest_any, words, layout, out)
-        case "toward_zero":
-            launch(_loops.toward_zero_any, words, layout, out)
-        case "stochastic":
-            launch(_loops.stochastic_any, words, toss, toss_drop, toss_bits, layout, out)
+            some = tosses[part]
+        if rule.fmt.is_integer:
+            _round_to_integer(words[part], out[part], rule, 2, some, drop)
+        else:
+            launch(_loops.stochastic_any, words[part], some, np.uint32(drop),
+                   np.uint32(rule.toss_bits), _layout(rule), out[part])  # fmt: skip
 
 
-def _layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
-    """Return a format as the nine numbers that the loops read."""
-    beyond, infinity = overflow_codes(fmt, rounding, overflow)
-    return np.array(
-        [
+def _round_to_integer(words, out, rule, mode, tosses, toss_drop):
+    """Round one chunk to whole numbers."""
+    launch(_loops.round_to_integer, words, mode, tosses, toss_drop, rule.toss_bits,
+           int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
+
+
+def _layout(rule: _Rule) -> tuple:
+    """Return a format as the ten numbers that the loops read."""
+    fmt = rule.fmt
+    beyond, infinity = overflow_codes(fmt, rule.rounding, rule.overflow)
+    return tuple(
+        np.uint32(number)
+        for number in (
             23 - fmt.mantissa_bits,
             fmt.min_exponent + 127,
             (127 - fmt.bias) << fmt.mantissa_bits,
@@ -258,10 +288,10 @@ def _layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
             beyond,
             infinity,
             fmt.nan_code,
+            (1 << fmt.mantissa_bits) - 1,
             32 - fmt.bits,
             fmt.sign_mask,
-        ],
-        np.uint32,
+        )
     )
 
 

@@ -78,7 +78,8 @@ def _finish(code, below, magnitude, sign, fmt, rounding, overflow):
     overflow_code, infinity_code = overflow_codes(fmt, rounding, overflow)
     code = overflow_code if code > fmt.max_code else code
     code = infinity_code if magnitude == 0x7F800000 else code
-    code = fmt.nan_code if magnitude > 0x7F800000 else code
+    payload = (magnitude >> (23 - fmt.mantissa_bits)) & ((1 << fmt.mantissa_bits) - 1)
+    code = fmt.nan_code | payload if magnitude > 0x7F800000 else code
     return code | (fmt.sign_mask if sign else 0)
 
 
