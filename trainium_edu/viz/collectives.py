@@ -1,0 +1,259 @@
+"""Collectives as curves: time against size, bus bandwidth, scaling, link use; and a film's still."""
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Rectangle
+
+from trainium_edu.viz import style
+from trainium_edu.viz.collective_film import size_text
+from trainium_edu.viz.topology import Layout
+
+__all__ = ["ALGORITHM", "plot_bus_bandwidth", "plot_film", "plot_link_use", "plot_scaling", "plot_times"]
+
+#: One colour and one dash per algorithm, the same in every picture.
+ALGORITHM = {
+    "mesh": ("green", (0, (1, 1))),
+    "mesh_single_step": ("grey", (0, (1, 2))),
+    "rdh": ("orange", (0, (5, 2))),
+    "halving_doubling": ("yellow", (0, (5, 1, 1, 1))),
+    "kangaring": ("blue", "-"),
+    "ring": ("pink", (0, (3, 1, 1, 1))),
+    "ring_by_dimension": ("sky", (0, (6, 1, 1, 1, 1, 1))),
+    "hierarchical": ("blue", "-"),
+    "flat ring": ("pink", (0, (3, 1, 1, 1))),
+}
+_OTHERS = (("red", "-"), ("sky", (0, (2, 1))), ("green", (0, (4, 2))))
+
+
+def _look(name, i=0):
+    colour, dash = ALGORITHM.get(name, _OTHERS[i % len(_OTHERS)])
+    return {"color": style.COLOURS[colour], "linestyle": dash, "linewidth": 2}
+
+
+def _size_axis(ax, low, high):
+    """Label a logarithmic axis of bytes in KiB, MiB, GiB."""
+    powers = np.arange(np.ceil(np.log2(low)), np.floor(np.log2(high)) + 1)
+    every = 1 + len(powers) // 9
+    ticks = 2.0 ** powers[::every]
+    ax.set_xscale("log")
+    ax.set_xticks(ticks, [size_text(t).replace(" ", "\n") for t in ticks])
+    ax.minorticks_off()
+    ax.set_xlim(low, high)
+
+
+def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="", ax=None):
+    """Draw time against buffer size, one curve per algorithm, crossovers and published marks.
+
+    Parameters
+    ----------
+    sizes : float[points], bytes of the whole buffer
+    times_ns : float[algorithms, points]
+    names : sequence of str
+    crossovers : sequence of (bytes, below, above)
+        Where the fastest changes.
+    published : sequence of (bytes, text)
+        Boundaries that a document names.
+    title : str
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    if ax is None:
+        ax = style.figure(7.4, 3.9, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
+    for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
+        ax.plot(sizes, np.asarray(row) / 1e3, label=name, **_look(name, i))
+    ax.set_yscale("log")
+    ax.set(ylabel="time (µs)", xlabel="buffer on each rank")
+    _size_axis(ax, sizes[0], sizes[-1])
+    low, high = ax.get_ylim()
+    for at, _, above in crossovers:
+        ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
+        ax.annotate(f"{size_text(at)}\n→ {above}", (at, low), xytext=(3, 4),
+                    textcoords="offset points", fontsize=8)  # fmt: skip
+    for at, text in published:
+        ax.plot([at], [high], marker="v", markersize=8, clip_on=False, linestyle="none",
+                color=style.COLOURS["red"], label="_published")  # fmt: skip
+        ax.annotate(text, (at, high), xytext=(6, -10), textcoords="offset points", fontsize=8,
+                    color=style.COLOURS["red"])  # fmt: skip
+    ax.set_ylim(low, high)
+    ax.legend(loc="upper left", bbox_to_anchor=(0.02, 0.93), fontsize=9)
+    ax.set_title(title or "time of an all-reduce")
+    return ax.figure
+
+
+def plot_bus_bandwidth(sizes, times_ns, names, factor, *, limit=None, title="", ax=None):
+    """Draw bus bandwidth as nccom-test defines it: bytes over time, times the collective's factor.
+
+    Parameters
+    ----------
+    sizes : float[points], bytes
+    times_ns : float[algorithms, points]
+    names : sequence of str
+    factor : float
+        2 (r - 1) / r for an all-reduce over r ranks, (r - 1) / r for a gather or scatter.
+    limit : float, optional
+        What the wires could carry, in decimal GB/s.
+    title : str
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    if ax is None:
+        ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
+    for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
+        ax.plot(sizes, factor * np.asarray(sizes) / np.asarray(row), label=name, **_look(name, i))
+    if limit is not None:
+        ax.axhline(limit, color=style.ink("muted"), linestyle=(0, (6, 3)), label="all wires full")
+    ax.set(ylabel="bus bandwidth (GB/s)", xlabel="buffer on each rank")
+    ax.set_ylim(bottom=0)
+    _size_axis(ax, sizes[0], sizes[-1])
+    ax.legend(loc="upper left", fontsize=9)
+    ax.set_title(title or "bus bandwidth")
+    return ax.figure
+
+
+def plot_scaling(ranks, times_ns, names, *, title="", ax=None):
+    """Draw time against the number of ranks, both axes logarithmic.
+
+    Parameters
+    ----------
+    ranks : int[points]
+    times_ns : float[curves, points]
+        NaN where a curve has no point.
+    names : sequence of str
+    title : str
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    if ax is None:
+        ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
+    for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
+        ax.plot(ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **_look(name, i))
+    ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="time (ms)")
+    ax.set_xticks(list(ranks), [f"{r:,}" for r in ranks])
+    ax.minorticks_off()
+    ax.legend(loc="upper left", fontsize=9)
+    ax.set_title(title or "the same buffer on more ranks")
+    return ax.figure
+
+
+def plot_link_use(shares, names, *, title="", ax=None):
+    """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
+
+    Parameters
+    ----------
+    shares : sequence of float[links]
+        Between 0 and 1.
+    names : sequence of str
+    title : str
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    if ax is None:
+        ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
+    for i, (name, share) in enumerate(zip(names, shares, strict=True)):
+        ax.step(np.arange(len(share)), 100 * np.sort(share)[::-1], where="mid", label=name,
+                **_look(name, i))  # fmt: skip
+    ax.set(ylim=(0, 105), xlabel="directed links, busiest first", ylabel="busy (% of the time)")
+    ax.legend(loc="lower left", fontsize=9)
+    ax.set_title(title or "how busy the links are")
+    return ax.figure
+
+
+def plot_film(film, step=0, *, layout=""):
+    """Draw one frame of a film: topology, buffers, and link use over time.
+
+    Parameters
+    ----------
+    film : Film
+    step : int
+        Steps done, 0 to ``film.steps``.
+    layout : str
+        A key of ``film.layouts``.
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    fig = style.figure(9.6, 5.4, margins=(0.1, 0.2, 0.1, 0.4))
+    stage = fig.add_axes((0.01, 0.25, 0.49, 0.68))
+    cells = fig.add_axes((0.54, 0.27, 0.45, 0.61))
+    band = fig.add_axes((0.07, 0.1, 0.92, 0.1))
+    fig.suptitle(f"{film.title}; step {step} of {film.steps}", x=0.02, ha="left", fontsize=11,
+                 fontweight="bold")  # fmt: skip
+    _draw_stage(stage, film, step, film.layouts.get(layout) or next(iter(film.layouts.values())))
+    _draw_cells(cells, film, step)
+    busy = film.link_busy.mean(axis=1) if film.link_busy.shape[1] else np.zeros(film.steps)
+    edges = film.step_ns / 1e3
+    band.bar(edges[:-1], 100 * busy, np.diff(edges), align="edge", color=style.COLOURS["blue"],
+             edgecolor=style.ink("paper"), linewidth=0.4)  # fmt: skip
+    band.axvline(edges[step], color=style.ink(), linewidth=2)
+    band.set(xlim=(edges[0], edges[-1] or 1), ylim=(0, 100), xlabel="time (µs)", ylabel="busy %")
+    for ax in (cells, band):
+        ax.tick_params(labelsize=8)
+    return fig
+
+
+def _draw_stage(ax, film, step, layout: Layout):
+    busy = film.link_busy[step] if step < film.steps else np.zeros(len(film.links))
+    load = np.zeros(len(film.wires))
+    np.maximum.at(load, film.links[:, 2], busy)
+    for k, (a, b) in enumerate(film.wires):
+        middle = (layout.xy[a] + layout.xy[b]) / 2 + 2 * layout.bend[k]
+        t = np.linspace(0, 1, 25)[:, None]
+        curve = (1 - t) ** 2 * layout.xy[a] + 2 * t * (1 - t) * middle + t**2 * layout.xy[b]
+        hot = load[k] > 0.001
+        down = k in film.down
+        ax.plot(*curve.T, color=style.COLOURS["red"] if hot or down else style.ink("grid"),
+                linewidth=1.5 + 2.5 * load[k], linestyle=":" if down else "-", zorder=1,
+                label="_link")  # fmt: skip
+    half = layout.room * 0.45
+    colours = film.palette()
+    for chip in range(film.chips):
+        x, y = layout.xy[chip]
+        ax.add_patch(Rectangle((x - half, y - half), 2 * half, 2 * half, zorder=2,
+                               facecolor=style.ink("paper"), edgecolor=style.ink("muted")))  # fmt: skip
+        ax.text(x - half * 0.85, y - half * 0.8, str(chip), fontsize=7, va="top", zorder=4)
+        row = 1.3 * half / film.ranks_per_chip
+        for j in range(film.ranks_per_chip):
+            share = film.have[step, chip * film.ranks_per_chip + j] / film.full
+            floor = y + half * 0.95 - (film.ranks_per_chip - 1 - j) * row
+            left = x - half * 0.9 + np.arange(film.chunks) * 1.8 * half / film.chunks
+            _boxes(ax, left, floor, 1.8 * half / film.chunks, -share * row * 0.9, colours)
+    pad = half + 0.02
+    ax.set(xlim=(-pad, 1 + pad), ylim=(1 + pad, -pad))
+    ax.axis("off")
+
+
+def _draw_cells(ax, film, step):
+    share = film.have[step] / film.full
+    rank, chunk = np.indices(share.shape)
+    _boxes(ax, chunk.ravel() - 0.46, rank.ravel() + 0.46, 0.92, -0.92 * share.ravel(),
+           np.array(film.palette())[chunk.ravel()])  # fmt: skip
+    if film.values is not None and film.chunks <= 8:
+        for (r, c), number in np.ndenumerate(film.values[step]):
+            if film.have[step, r, c]:
+                ax.text(c, r, f"{number:.0f}", ha="center", va="center", fontweight="bold")
+    ax.set(xlim=(-0.6, film.chunks - 0.4), ylim=(film.ranks - 0.4, -0.6))
+    ax.grid(visible=False)
+    ax.set_title("every rank's buffer (rows), chunk by chunk: as full as its sum", fontsize=9)
+
+
+def _boxes(ax, left, floor, width, height, colours):
+    """Draw many bars as one artist."""
+    left, floor, height = np.broadcast_arrays(left, floor, height)
+    x = np.stack([left, left + width, left + width, left], axis=1)
+    y = np.stack([floor, floor, floor + height, floor + height], axis=1)
+    ax.add_collection(
+        PolyCollection(np.stack([x, y], axis=2), facecolors=list(colours), linewidths=0, zorder=3)
+    )

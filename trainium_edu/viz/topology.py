@@ -1,0 +1,269 @@
+"""A topology on paper: where each chip stands as torus, hypercube or ring, and the figure of it.
+
+A layout is plain data (places in the unit square, one bend per wire), so that the browser's player
+and the stored picture stand on the same numbers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.path import Path
+
+from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product
+from trainium_edu.viz import style
+
+__all__ = ["Layout", "layouts", "missing_wires", "plot_topology", "wires_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where chips stand, in the unit square with y downwards, and how wires bend."""
+
+    label: str
+    xy: np.ndarray  #: float[vertices, 2], chips first, then switches
+    bend: np.ndarray  #: float[wires, 2], how far the middle of a wire leaves the straight line
+    notes: tuple[str, ...] = ()  #: a second label per chip: an address, a place in the ring
+    room: float = 0.15  #: side of a chip's box, as a share of the picture
+
+
+def wires_of(topology) -> np.ndarray:
+    """Return the cables: pairs of vertices with a link in either direction, int[wires, 2]."""
+    pairs = np.stack([topology.src, topology.dst], axis=1)
+    return np.unique(np.sort(pairs, axis=1), axis=0) if len(pairs) else np.zeros((0, 2), int)
+
+
+def missing_wires(topology) -> np.ndarray:
+    """Return the cables that the topology's regular shape has and this one lacks, int[n, 2]."""
+    if topology.instances > 1 or topology.switches or topology.links > 4 * topology.chips:
+        return np.zeros((0, 2), int)
+    whole = wires_of(product(topology.shape, topology.wrap))
+    there = {tuple(w) for w in wires_of(topology).tolist()}
+    return np.array([w for w in whole.tolist() if tuple(w) not in there], int).reshape(-1, 2)
+
+
+def layouts(topology, wires=None) -> dict[str, Layout]:
+    """Return the ways to draw a topology: as torus, hypercube, ring, or cluster, where they apply.
+
+    Parameters
+    ----------
+    topology : fabric.Topology
+    wires : int[wires, 2], optional
+        Cables to give bends to; those of the topology unless said otherwise.
+
+    Returns
+    -------
+    dict of Layout
+        Keys among ``torus``, ``hypercube``, ``ring``, ``ring2``, ``cluster``; the first is the
+        natural one.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import trn1_32xlarge
+    >>> list(layouts(trn1_32xlarge()))
+    ['torus', 'hypercube', 'ring', 'ring2']
+    """
+    wires = wires_of(topology) if wires is None else wires
+    chips = topology.chips
+    if topology.switches or topology.instances > 1:
+        return {"cluster": _cluster_layout(topology, wires)}
+    found = {}
+    live = [n for n in topology.shape if n > 1]
+    if len(live) == 2:
+        found["torus"] = _torus_layout(*live, wires, notes=_rank_notes(topology))
+    if 1 < chips <= 64 and chips & (chips - 1) == 0:
+        addresses = cube_addresses(topology)
+        if all(int(addresses[a] ^ addresses[b]).bit_count() == 1 for a, b in wires) and 2 * len(
+            wires
+        ) == chips * (chips.bit_length() - 1):
+            found["hypercube"] = _hypercube_layout(addresses, wires)
+    cycles = hamiltonian_cycles(topology) if chips > 2 else ()
+    for name, order in zip(("ring", "ring2"), cycles, strict=False):
+        label = "ring" if len(cycles) == 1 else f"ring {1 + (name == 'ring2')}"
+        found[name] = _ring_layout(order, wires, label)
+    if not found or len(live) == 1:
+        if len(cycles) and len(live) == 1:  # a ring is a ring first of all
+            found = {"ring": found.pop("ring"), **found}
+        elif not found:
+            found["line"] = _torus_layout(1, chips, wires, label="line")
+    return found
+
+
+def _rank_notes(topology):
+    """Name the ranks on each chip: "10 11"."""
+    per_chip = topology.ranks_per_chip
+    if per_chip == 1 or per_chip > 2:
+        return ()
+    return tuple(f"{per_chip * c} {per_chip * c + 1}" for c in range(topology.chips))
+
+
+def _torus_layout(rows, cols, wires, *, label="torus", notes=()):
+    """Place chips row by row; a wire that wraps around bends out past the chips on its way."""
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    step_x, step_y = 0.88 / max(1, cols - 1), 0.88 / max(1, rows - 1)
+    xy = np.stack([0.12 + col * step_x, 0.12 + row * step_y], axis=1)
+    if rows == 1:
+        xy[:, 1] = 0.5
+    if cols == 1:
+        xy[:, 0] = 0.5
+    bend = np.zeros((len(wires), 2))
+    for k, (a, b) in enumerate(wires):
+        if row[a] == row[b] and abs(col[a] - col[b]) > 1:
+            bend[k, 1] = -0.5 * (step_y if rows > 1 else 0.6)
+        if col[a] == col[b] and abs(row[a] - row[b]) > 1:
+            bend[k, 0] = -0.5 * (step_x if cols > 1 else 0.6)
+    return Layout(label, xy, bend, tuple(notes), min(0.165, 0.6 / max(rows, cols)))
+
+
+#: Steps along the address bits of a hypercube, for the outer cube and for the cube inside it.
+_OUTER = np.array([[0.90, 0.0], [0.0, -0.83], [0.10, -0.17]])
+_INNER = np.array([[0.40, 0.0], [0.0, -0.30], [-0.06, -0.15]])
+
+
+def _hypercube_layout(addresses, wires):
+    """Place chips by their address bits: a cube, and for the fourth bit a smaller cube inside it."""
+    bits = int(addresses.max()).bit_length()
+    digit = (addresses[:, None] >> np.arange(bits)) & 1
+    flat = min(bits, 3)
+    axes = _OUTER[:flat] if bits != 3 else np.array([[0.62, 0.0], [0.0, -0.64], [0.38, -0.36]])
+    xy = digit[:, :flat] @ axes
+    xy += (1 - np.ptp(xy, axis=0)) / 2 - xy.min(axis=0)
+    inner = (digit[:, :flat] - 0.5) @ _INNER[:flat] + 0.5
+    for axis in range(3, bits):
+        chosen = digit[:, axis] == 1
+        xy[chosen] = inner[chosen] if axis == 3 else 0.5 + (xy[chosen] - 0.5) * 0.8
+    notes = tuple(format(int(a), f"0{bits}b") for a in addresses)
+    return Layout("hypercube", xy, np.zeros((len(wires), 2)), notes, 0.1 if bits > 3 else 0.15)
+
+
+def _ring_layout(order, wires, label):
+    """Place chips on a circle, in the order of a cycle that starts at the top."""
+    count = len(order)
+    angle = np.empty(count)
+    angle[list(order)] = 2 * np.pi * np.arange(count) / count
+    xy = 0.5 + 0.5 * np.stack([np.sin(angle), -np.cos(angle)], axis=1)
+    notes = np.empty(count, dtype=object)
+    notes[list(order)] = [f"#{i}" for i in range(count)]
+    room = min(0.14, 1.45 / count)
+    return Layout(label, xy, np.zeros((len(wires), 2)), tuple(notes), room)
+
+
+def _cluster_layout(topology, wires):
+    """Place instances side by side, each as its torus, around the network in the middle."""
+    count, size = topology.instances, topology.chips_per_instance
+    across = int(np.ceil(np.sqrt(count)))
+    down = -(-count // across)
+    rows, cols = topology.shape if len(topology.shape) == 2 else (1, size)
+    chip = np.arange(topology.chips)
+    instance, place = np.divmod(chip, size)
+    row, col = np.divmod(place, cols)
+    box_row, box_col = np.divmod(instance, across)
+    wide, high = 0.94 / across, (0.94 if down > 1 else 0.7) / down
+    x = box_col * (wide + 0.06) + 0.1 * wide + 0.86 * wide * col / max(1, cols - 1)
+    y = box_row * (high + 0.06) + 0.1 * high + 0.86 * high * row / max(1, rows - 1)
+    hub = [[0.5, 0.5 if down > 1 else 0.94]] * topology.switches
+    xy = np.concatenate([np.stack([x, y], axis=1), np.array(hub).reshape(-1, 2)])
+    bend = np.zeros((len(wires), 2))
+    for k, (a, b) in enumerate(wires):
+        if max(a, b) >= topology.chips:
+            continue
+        if row[a] == row[b] and abs(col[a] - col[b]) > 1:
+            bend[k, 1] = -0.4 * high * 0.86 / max(1, rows - 1)
+        if col[a] == col[b] and abs(row[a] - row[b]) > 1:
+            bend[k, 0] = -0.4 * wide * 0.86 / max(1, cols - 1)
+    notes = ("",) * topology.chips + ("network",) * topology.switches
+    return Layout("cluster", xy, bend, notes, min(0.1, 0.5 * wide / cols, 0.5 * high / rows))
+
+
+def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", width=5.4, ax=None):
+    """Draw chips and cables, one path along them, and cables that are missing.
+
+    Parameters
+    ----------
+    topology : fabric.Topology
+        With at most 64 chips.
+    layout : str
+        A key of :func:`layouts`; the natural one unless said otherwise.
+    path : sequence of int
+        Chips to mark, and the cables between neighbours in it.
+    colour_by : int array [wires], optional
+        Group of each cable of :func:`wires_of`: 0 drawn plain, 1 in blue, 2 in orange.
+    title : str
+    width : float, inches
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+
+    Raises
+    ------
+    FabricError
+        For too many chips to draw, or an unknown layout.
+    """
+    if topology.chips > 64:
+        raise FabricError(f"{topology.chips} chips are too many to draw; the limit is 64")
+    there, down = wires_of(topology), missing_wires(topology)
+    wires = np.concatenate([there, down])
+    ways = layouts(topology, wires)
+    if layout and layout not in ways:
+        raise FabricError(f"{topology.name} has no layout {layout!r}; it has {', '.join(ways)}")
+    chosen = ways[layout or next(iter(ways))]
+    if ax is None:
+        fig = style.figure(width, width * 0.86, margins=(0.1, 0.1, 0.1, 0.35))
+        ax = fig.subplots()
+    fig = ax.figure
+    high = 0.86
+    xy = chosen.xy * [1, high]
+    steps = {frozenset(p) for p in zip(path, path[1:], strict=False)}
+    groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
+    for k, (a, b) in enumerate(wires):
+        on_path = frozenset((int(a), int(b))) in steps
+        missing = k >= len(there)
+        group = 0 if missing else int(groups[k])
+        ax.add_patch(_cable(xy, chosen.bend[k] * [1, high], a, b, on_path, missing, group))
+    for chip in range(len(xy)):
+        _draw_chip(ax, chip, xy[chip], chosen, chip in path, chip < topology.chips)
+    pad = chosen.room / 2 + 0.02
+    ax.set(xlim=(-pad, 1 + pad), ylim=(high + pad, -pad), aspect="equal")
+    ax.axis("off")
+    ax.set_title(title or f"{topology.name}, drawn as {chosen.label}")
+    return fig
+
+
+_GROUPS = {1: "blue", 2: "orange"}
+
+
+def _cable(xy, bend, a, b, on_path, missing, group):
+    """Return one cable as a patch: plain, on the path, missing, or in its group's colour."""
+    middle = (xy[a] + xy[b]) / 2 + 2 * bend
+    curve = Path([xy[a], middle, xy[b]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    look = {"edgecolor": style.ink("grid"), "linewidth": 3.5, "label": "link"}
+    if group:
+        look |= {"edgecolor": style.COLOURS[_GROUPS[group]], "linestyle": "-" if group == 1 else (0, (4, 1))}
+    if on_path:
+        look |= {"edgecolor": style.COLOURS["red"], "linewidth": 5, "label": "path", "zorder": 1.5}
+    if missing:
+        look |= {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3)), "label": "down"}
+    return PathPatch(curve, facecolor="none", capstyle="round", **look)  # fmt: skip
+
+
+def _draw_chip(ax, chip, at, layout, marked, is_chip):
+    """Draw one chip as a box with its number and its note."""
+    half = layout.room * 0.42
+    ax.add_patch(FancyBboxPatch(
+        at - half, 2 * half, 2 * half, boxstyle="round,pad=0,rounding_size=0.012", zorder=2,
+        facecolor=style.COLOURS["red"] if marked else style.ink("paper"),
+        edgecolor=style.ink("muted"), linewidth=1, label="chip" if is_chip else "switch",
+    ))  # fmt: skip
+    note = layout.notes[chip] if layout.notes else ""
+    if not is_chip:
+        ax.text(*at, note, ha="center", va="center", fontsize=8, zorder=3)
+        return
+    ink = "white" if marked else style.ink()
+    lift = half * 0.32 if note else 0
+    ax.text(at[0], at[1] - lift, str(chip), ha="center", va="center", color=ink, zorder=3,
+            fontsize=11 if half > 0.04 else 9, fontweight="bold")  # fmt: skip
+    if note:
+        ax.text(at[0], at[1] + half * 0.5, note, ha="center", va="center", fontsize=7, zorder=3,
+                color=ink if marked else style.ink("muted"))  # fmt: skip

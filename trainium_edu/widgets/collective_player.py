@@ -1,0 +1,181 @@
+"""The collective player: one schedule as a film to step through, and a panel that chooses it."""
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from trainium_edu import fabric
+from trainium_edu.viz import style
+from trainium_edu.viz.collective_film import Film, film
+from trainium_edu.viz.collectives import plot_film
+from trainium_edu.widgets.picture import Panel, with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["CollectivePlayer", "collective_explorer"]
+
+
+class CollectivePlayer(anywidget.AnyWidget):
+    """Play a collective: chunks on links, buffers filling, links warming up.
+
+    Parameters
+    ----------
+    schedule : fabric.Schedule
+    topology : fabric.Topology
+        Up to 64 ranks.
+    nbytes : int
+        Bytes of the whole buffer on each rank.
+    layout : str, optional
+        ``"torus"``, ``"hypercube"``, ``"ring"``, ``"ring2"`` or ``"cluster"``, where it applies.
+    step : int, optional
+        Steps done when it opens.
+    values : array [ranks, chunks], optional
+        Small whole numbers to show in the buffers.
+    **options
+        ``costs`` and ``title``, as for :func:`trainium_edu.viz.collective_film.film`.
+
+    Raises
+    ------
+    fabric.FabricError
+        If the schedule is broken, or there are too many ranks to see.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import plan, ring
+    >>> CollectivePlayer(plan(ring(4), "all_gather", "ring"), ring(4), 4096)
+    CollectivePlayer('all-gather by ring on ring of 4: 4 ranks, 4 KiB', 3 steps)
+    """
+
+    _esm = load("playback.js", "collective_player.js")
+    _css = load("playback.css", "collective_player.css")
+    film = traitlets.Bytes().tag(sync=True)
+    layout_name = traitlets.Unicode().tag(sync=True)  # how the topology is drawn
+    step = traitlets.Int(0).tag(sync=True)  # where the player rests
+    picked = traitlets.Unicode("").tag(sync=True)  # "chip 5" or "wire 3", set by the page
+
+    def __init__(self, schedule, topology, nbytes, *, layout="", step=0, values=None, **options):
+        self._reel = film(schedule, topology, nbytes, values=values, **options)
+        super().__init__(
+            film=self._reel.to_bytes(), layout_name=self._layout(layout), step=self._checked(step)
+        )
+
+    @property
+    def reel(self) -> Film:
+        """The film that is in the player."""
+        return self._reel
+
+    def play(self, schedule, topology, nbytes, **options):
+        """Put in another film and go to its beginning."""
+        self._reel = film(schedule, topology, nbytes, **options)
+        with self.hold_sync():
+            self.step, self.picked = 0, ""
+            self.layout_name = self._layout(
+                self.layout_name if self.layout_name in self._reel.layouts else ""
+            )
+            self.film = self._reel.to_bytes()
+
+    def _layout(self, name):
+        known = self._reel.layouts
+        if name and name not in known:
+            raise fabric.FabricError(
+                f"{name!r} is no way to draw this topology; it has {', '.join(known)}"
+            )
+        return name or next(iter(known))
+
+    def _checked(self, step):
+        return fabric.topology.whole_number(step, "step", least=0, most=self._reel.steps)
+
+    def still(self) -> bytes:
+        """Return the frame where the player rests as PNG bytes, for a light page."""
+        step = min(self.step, self._reel.steps)
+        with style.theme(False):
+            return style.to_png(plot_film(self._reel, step, layout=self.layout_name))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        return f"CollectivePlayer({self._reel.title!r}, {self._reel.steps} steps)"
+
+
+_MACHINES = {
+    "Trn1 (16 chips, 32 ranks)": fabric.trn1_32xlarge,
+    "16 chips, one rank each": lambda: fabric.torus(4, 4),
+    "Inf2.48 (12 chips, 24 ranks)": fabric.inf2_48xlarge,
+    "2 × Trn1 (64 ranks)": lambda: fabric.ultracluster(32),
+}
+_SIZES = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24, "256 MiB": 2**28}
+
+
+def collective_explorer(machine="Trn1 (16 chips, 32 ranks)", algorithm="kangaring", size="16 MiB"):
+    """Build a panel: choose machine, collective, algorithm and size, and play the result.
+
+    Returns
+    -------
+    panel : Panel
+        Its ``player`` is the :class:`CollectivePlayer`.
+    """
+    where = _menu("machine", list(_MACHINES), machine)
+    what = _menu("collective", ["all_reduce", "reduce_scatter", "all_gather"], "all_reduce")
+    how = _menu("algorithm", _able(where.value, what.value), algorithm)
+    much = _menu("buffer", list(_SIZES), size)
+    note = ipywidgets.HTML()
+    topology = _MACHINES[where.value]()
+    schedule = fabric.plan(topology, what.value, how.value)
+    player = CollectivePlayer(schedule, topology, _SIZES[much.value])
+
+    def choose_machine(_change):
+        options = _able(where.value, what.value)
+        if tuple(options) == how.options:
+            return update()
+        kept = how.value if how.value in options else options[0]
+        with how.hold_trait_notifications():
+            how.options, how.value = options, kept
+        update()
+
+    def update(_change=None):
+        topology = _MACHINES[where.value]()
+        schedule = fabric.plan(topology, what.value, how.value)
+        player.play(schedule, topology, _SIZES[much.value])
+        note.value = _bill(player.reel)
+
+    note.value = _bill(player.reel)
+    for menu in (where, what):
+        menu.observe(choose_machine, "value")
+    for menu in (how, much):
+        menu.observe(update, "value")
+    controls = ipywidgets.HBox([where, what, how, much], layout={"flex_flow": "row wrap"})
+    panel = Panel([controls, player, note], "collective explorer")
+    panel.player = player
+    panel.menus = {"machine": where, "collective": what, "algorithm": how, "buffer": much}
+    return panel
+
+
+def _menu(name, options, value):
+    return ipywidgets.Dropdown(
+        options=options, value=value, description=name, style={"description_width": "initial"},
+        layout={"width": "auto"},
+    )  # fmt: skip
+
+
+def _able(machine, collective):
+    """Return the algorithms that can do this collective on this machine."""
+    topology = _MACHINES[machine]()
+    names = ("kangaring", "ring", "mesh", "rdh", "ring_by_dimension", "halving_doubling", "hierarchical")
+    return [name for name in names if _can(topology, collective, name)]
+
+
+def _can(topology, collective, algorithm):
+    try:
+        fabric.plan(topology, collective, algorithm)
+    except fabric.FabricError:
+        return False
+    return True
+
+
+def _bill(reel):
+    """Say in one line what the film costs."""
+    busy = reel.link_busy.mean(axis=1) @ (reel.step_ns[1:] - reel.step_ns[:-1]) / reel.step_ns[-1]
+    return (
+        f"{reel.steps} steps, {reel.step_ns[-1] / 1e3:.1f} µs;"
+        f" the links are busy {100 * busy:.0f} % of the time on average."
+    )
