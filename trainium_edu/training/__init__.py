@@ -23,7 +23,7 @@ _HOMES = {
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint get_arm",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "sweep": "SETTINGS stored_sweep sweep",
+    "sweep": "SETTINGS run_sweep stored_sweep",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_HOME_OF)

@@ -299,8 +299,9 @@ def train(
 
     Examples
     --------
-    >>> train("stochastic", learning_rate=0.1, epochs=2, seeds=[0])
-    History(BF16 weights, stochastic; learning rate 0.1, 2 epochs, 1 seeds, accuracy ... %)
+    >>> run = train("stochastic", learning_rate=0.1, epochs=2, seeds=[0])
+    >>> run.loss.shape, str(run.weights.dtype)
+    ((2, 1), 'bfloat16')
 
     References
     ----------

@@ -16,7 +16,7 @@ import numpy as np
 from trainium_edu.training.arms import ARMS
 from trainium_edu.training.reference import train
 
-__all__ = ["COMMAND", "SETTINGS", "Row", "stored_sweep", "sweep"]
+__all__ = ["COMMAND", "SETTINGS", "Row", "run_sweep", "stored_sweep"]
 
 COMMAND = "python -m trainium_edu.training.sweep"
 #: (learning rate, epochs): a small rate needs more of them.
@@ -44,7 +44,9 @@ class Row:
         return float(np.std(self.accuracies, ddof=1))
 
 
-def sweep(settings=SETTINGS, *, arms=tuple(ARMS), seeds=SEEDS, progress: Callable | None = None):
+def run_sweep(
+    settings=SETTINGS, *, arms=tuple(ARMS), seeds=SEEDS, progress: Callable | None = None
+):
     """Train every arm at every (learning rate, epochs).
 
     Parameters
@@ -61,7 +63,7 @@ def sweep(settings=SETTINGS, *, arms=tuple(ARMS), seeds=SEEDS, progress: Callabl
 
     Examples
     --------
-    >>> [row.arm for row in sweep([(0.1, 1)], arms=["fp32"], seeds=[0])]
+    >>> [row.arm for row in run_sweep([(0.1, 1)], arms=["fp32"], seeds=[0])]
     ['fp32']
     """
     rows = []
@@ -104,5 +106,5 @@ if __name__ == "__main__":
 
     _write(
         Path(str(_file())),
-        sweep(progress=lambda row: print(f"{row.learning_rate:g} {row.arm}: {row.mean:.1f} %")),
+        run_sweep(progress=lambda row: print(f"{row.learning_rate:g} {row.arm}: {row.mean:.1f} %")),
     )

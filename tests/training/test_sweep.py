@@ -1,0 +1,52 @@
+"""The stored table.  Judge: training again gives the same accuracies, exactly."""
+
+import json
+
+import numpy as np
+import pytest
+
+from trainium_edu.training import SETTINGS, run_sweep, stored_sweep
+from trainium_edu.training.sweep import COMMAND, _file
+
+
+def row(rate, arm):
+    return next(r for r in stored_sweep() if (r.learning_rate, r.arm) == (rate, arm))
+
+
+def test_the_first_field_is_the_command_that_made_the_file():
+    stored = json.loads(_file().read_text(encoding="utf-8"))
+    assert next(iter(stored)) == "command"
+    assert stored["command"] == COMMAND
+
+
+def test_the_table_has_every_arm_at_every_setting_over_ten_seeds():
+    assert [(r.learning_rate, r.epochs) for r in stored_sweep()[::4]] == list(SETTINGS)
+    assert all(len(r.accuracies) == 10 for r in stored_sweep())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("arm", ["master", "stochastic"])
+def test_two_of_the_seeds_come_back_exactly(arm):
+    [again] = run_sweep([(0.1, 60)], arms=[arm], seeds=[0, 1])
+    assert again.accuracies == row(0.1, arm).accuracies[:2]
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_the_whole_table_comes_back_exactly():
+    assert tuple(run_sweep()) == stored_sweep()
+
+
+def test_the_effect_is_there_at_small_rates_and_not_at_a_large_one():
+    assert abs(row(0.1, "nearest").mean - row(0.1, "fp32").mean) < 1
+    assert row(0.01, "nearest").mean < row(0.01, "fp32").mean - 3
+    assert row(0.003, "nearest").mean < row(0.003, "fp32").mean - 25
+    for rate, _ in SETTINGS:
+        assert abs(row(rate, "stochastic").mean - row(rate, "fp32").mean) < 0.5
+        assert abs(row(rate, "master").mean - row(rate, "fp32").mean) < 0.5
+
+
+def test_mean_and_spread_are_numpys():
+    some = row(0.01, "nearest")
+    assert some.mean == pytest.approx(np.mean(some.accuracies))
+    assert some.sd == pytest.approx(np.std(some.accuracies, ddof=1))
