@@ -28,6 +28,8 @@ _HOMES = {
     "codes": "Range all_values bit_fields bit_string from_bits neighbours range_of range_table ulp",
     "rounding": "ROUNDINGS cast cast_to_bits round_to",
     "rounding_scalar": "round_to_code",
+    "accumulation": "Law Trajectory dot error_growth exact_law predicted_error_growth "
+    "predicted_sum_sd running_sum",
     "random_bits": "MAX_TOSS_BITS philox4x32 tosses",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

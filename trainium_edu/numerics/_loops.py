@@ -231,6 +231,62 @@ def round_to_integer(words, mode, tosses, toss_drop, toss_bits, lowest, highest,
         out[i] = min(max(signed, np.int64(lowest)), np.int64(highest))
 
 
+# --- Running sums ---
+
+
+@njit(cache=True, inline="always")
+def _word_of(code, layout):
+    """Return the FP32 word of a normal, infinite or NaN code (a subnormal one is a product)."""
+    drop, _, rebias, max_code, _, infinity_code, nan_code, payload, sign_drop, mask = layout
+    magnitude = U32(code & U32(~mask))
+    word = U32(U32(magnitude + rebias) << U32(drop & U32(31)))
+    is_infinity = magnitude == infinity_code and (infinity_code != nan_code or payload == U32(0))
+    special = U32(0x7F800000) if is_infinity else U32(0x7FC00000)
+    word = special if magnitude > max_code else word
+    return U32(word | U32(U32(code & mask) << U32(sign_drop & U32(31))))
+
+
+@njit(cache=True)
+def running_sum(
+    state, state_words, terms, mode, seed, first_step, per_tile, toss_bits, drawn, tosses,
+    layout, least_normal, quantum, every, out,
+):  # fmt: skip
+    """Add ``terms`` (float32[n, replicas or 1]) one by one to ``state`` (float32[replicas]).
+
+    Mode 0 rounds to nearest, 1 toward zero, 2 by toss (seed, first_step + i, replica); ``tosses``
+    is the scratch ``drawn`` seen as 16- or 32-bit numbers, of which a tile has ``per_tile``.
+    ``state_words`` is ``state`` seen as uint32.  Every ``every``-th state goes to a row of ``out``.
+    """
+    shared = terms.shape[1] == 1
+    toss_drop = U32(U32(4096) // U32(per_tile * 2) - toss_bits)
+    for i in range(terms.shape[0]):
+        for r in range(state.size):
+            if mode == 2 and r % per_tile == 0:
+                tile = U64(r // per_tile)
+                _philox_tile(tile * U64(TILE_BLOCKS), seed, first_step + U64(i), drawn)
+            state[r] = state[r] + terms[i, 0 if shared else r]
+            word = U32(state_words[r])
+            sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
+            significand, drop, below = _align(magnitude, layout[0], layout[1])
+            if mode == 0:
+                rounded = _round_nearest(significand, drop)
+            elif mode == 1:
+                rounded = _round_toward_zero(significand, drop)
+            else:
+                toss = U32(U32(tosses[r % per_tile]) >> U32(toss_drop & U32(31)))
+                rounded = _round_by_toss(significand, drop, toss, toss_bits)
+            code = _finish(rounded, below, magnitude, sign, layout)
+            size = U32(code & U32(~layout[9]))
+            if size < least_normal:
+                state[r] = np.float32(size) * quantum
+                state_words[r] = U32(U32(state_words[r]) | sign)
+            else:
+                state_words[r] = _word_of(code, layout)
+        if (i + 1) % every == 0:
+            for r in range(state.size):
+                out[i // every, r] = state[r]
+
+
 # --- The benchmark's ruler ---
 
 

@@ -228,17 +228,18 @@ class _Rule:
 
 def _round(words, out, rule, first_element, tosses):
     """Choose the loop for this format and rounding, and run it on one chunk."""
+    layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
     if rule.rounding == "stochastic":
         _round_by_toss(words, out, rule, first_element, tosses)
     elif rule.fmt.is_integer:
         mode = 0 if rule.rounding == "nearest" else 1
         _round_to_integer(words, out, rule, mode, np.empty(0, np.uint16), 0)
     elif rule.rounding == "toward_zero":
-        launch(_loops.toward_zero_any, words, _layout(rule), out)
+        launch(_loops.toward_zero_any, words, layout, out)
     elif rule.fmt is BF16 and rule.overflow == "infinity":
         launch(_loops.nearest_bf16, words, out)
     else:
-        launch(_loops.nearest_any, words, _layout(rule), out)
+        launch(_loops.nearest_any, words, layout, out)
 
 
 def _round_by_toss(words, out, rule, first_element, tosses):
@@ -252,9 +253,10 @@ def _round_by_toss(words, out, rule, first_element, tosses):
                    np.uint64(rule.seed), np.uint64(rule.step), drawn, drawn.view(np.uint16),
                    out[:whole])  # fmt: skip
             words, out, first_element = words[whole:], out[whole:], first_element + whole
+    layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
     for start in range(0, words.size, _TOSSES):
         part = slice(start, start + _TOSSES)
-        some, drop = tosses, 0
+        drop = 0
         if tosses is None:
             n = min(_TOSSES, words.size - start)
             some = raw_tosses(n, rule.seed, rule.step, first_element + start, rule.toss_bits)
@@ -265,7 +267,7 @@ def _round_by_toss(words, out, rule, first_element, tosses):
             _round_to_integer(words[part], out[part], rule, 2, some, drop)
         else:
             launch(_loops.stochastic_any, words[part], some, np.uint32(drop),
-                   np.uint32(rule.toss_bits), _layout(rule), out[part])  # fmt: skip
+                   np.uint32(rule.toss_bits), layout, out[part])  # fmt: skip
 
 
 def _round_to_integer(words, out, rule, mode, tosses, toss_drop):
@@ -274,10 +276,9 @@ def _round_to_integer(words, out, rule, mode, tosses, toss_drop):
            int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
 
 
-def _layout(rule: _Rule) -> tuple:
+def loop_layout(fmt: Format, rounding: str, overflow: str) -> tuple:
     """Return a format as the ten numbers that the loops read."""
-    fmt = rule.fmt
-    beyond, infinity = overflow_codes(fmt, rule.rounding, rule.overflow)
+    beyond, infinity = overflow_codes(fmt, rounding, overflow)
     return tuple(
         np.uint32(number)
         for number in (
