@@ -1,5 +1,6 @@
 """Where the sources disagree: every reading is kept, one is the default, and the reason is said."""
 
+import textwrap
 from dataclasses import dataclass
 
 from trainium_edu.specs.claims import CLAIMS
@@ -25,7 +26,9 @@ class Conflict:
         for fact in self.facts:
             mark = "→" if fact is self.default else " "
             rows.append(f"  {mark} {fact.pretty:<28} {fact.source}, {fact.as_of}: {fact.locator}")
-        return "\n".join([*rows, f"    {self.why}"])
+        return "\n".join(
+            [*rows, *textwrap.wrap(self.why, 92, initial_indent="    ", subsequent_indent="    ")]
+        )
 
 
 class Conflicts(tuple):
