@@ -131,8 +131,9 @@ def lower_bound(
 
     Examples
     --------
-    >>> lower_bound(16, 4, hop_ns=1000, link_bytes_per_s=1e9)
-    (4000.0, Line(name='bandwidth bound', alpha_ns=0.0, ns_per_byte=0.46875))
+    >>> latency_ns, bandwidth = lower_bound(16, 4, hop_ns=1000, link_bytes_per_s=1e9)
+    >>> latency_ns, round(bandwidth.ns_per_byte, 5)
+    (4000.0, 0.46875)
     """
     chips = whole_number(chips, "chips")
     links = whole_number(links_per_chip, "links_per_chip")

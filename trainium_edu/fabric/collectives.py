@@ -70,7 +70,7 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     --------
     >>> from trainium_edu.fabric import trn1_32xlarge
     >>> plan(trn1_32xlarge(), "all_reduce", "kangaring")
-    Schedule(all_reduce by kangaring, 32 ranks, 30 steps, 14592 moves)
+    Schedule(all_reduce by kangaring, 32 ranks, 30 steps, 8000 moves)
     """
     if not isinstance(topology, Topology):
         raise FabricError(f"{topology!r} is no topology; try trn1_32xlarge() or torus(4, 4)")

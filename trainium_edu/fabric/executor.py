@@ -83,13 +83,8 @@ def execute(
     buffers, shape = _as_buffers(schedule, inputs)
     sizes = _sizes(schedule, buffers)
     dtype, width = buffers[0].dtype, int(sizes.max(initial=0))
-    needed = schedule.ranks * schedule.places * max(width, 1) * dtype.itemsize
-    needed *= schedule.steps + 1 if keep_states else 1
-    if needed > _MOST_BYTES:
-        raise FabricError(
-            f"running this takes {needed / 2**30:.1f} GiB of buffers; the limit is 4 GiB here."
-            " Use shorter buffers, or ring_all_reduce, which works in place"
-        )
+    steps = schedule.steps + 1 if keep_states else 1
+    _check_memory(steps * schedule.ranks * schedule.places * max(width, 1) * dtype.itemsize)
     memory = np.zeros((schedule.ranks, schedule.places, width), dtype)
     _load(schedule, memory, buffers, sizes)
     add = _adder(dtype, rounding, seed, schedule.places, width)
@@ -142,7 +137,17 @@ def _as_buffers(schedule, inputs):
         raise FabricError(
             f"buffers of dtype {first.dtype} cannot be added; use float32, BF16 or integers"
         )
+    _check_memory(sum(x.nbytes for x in arrays))
     return [np.ascontiguousarray(x).reshape(-1) for x in arrays], first.shape
+
+
+def _check_memory(nbytes):
+    """Refuse what would fill the machine."""
+    if nbytes > _MOST_BYTES:
+        raise FabricError(
+            f"running this takes {nbytes / 2**30:.1f} GiB of buffers; the limit is 4 GiB here."
+            " Use shorter buffers, or ring_all_reduce, which works in place"
+        )
 
 
 def _sizes(schedule, buffers):

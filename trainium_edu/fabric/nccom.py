@@ -208,10 +208,11 @@ def nccom_test(
 
     Examples
     --------
-    >>> print(nccom_test("allr", nworkers=2, minbytes="1kb", maxbytes="1kb", datatype="fp32"))
+    >>> report = nccom_test("allr", nworkers=2, minbytes="1kb", maxbytes="1kb", datatype="fp32")
+    >>> print(report)  # doctest: +NORMALIZE_WHITESPACE
          size(B)    count(elems)            type    time:avg(us)     algbw(GB/s)     busbw(GB/s)
-            1024             256            fp32            6.00            0.17            0.17
-    Avg bus bandwidth:	0.1707GB/s
+            1024             256            fp32            3.01            0.34            0.34
+    Avg bus bandwidth: 0.3406GB/s
 
     References
     ----------

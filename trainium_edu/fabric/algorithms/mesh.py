@@ -11,6 +11,8 @@ __all__ = ["mesh", "mesh_single_step"]
 def mesh(topology: Topology, collective: Collective):
     """Plan a mesh reduce-scatter (2 steps), all-gather (2 steps), or all-reduce (4).
 
+    With one rank on a chip, as between instances, each half is one step.
+
     Parameters
     ----------
     topology : Topology
@@ -41,7 +43,7 @@ def mesh(topology: Topology, collective: Collective):
     moves, first = Moves(), 0
     if collective in (Collective.REDUCE_SCATTER, Collective.ALL_REDUCE):
         _reduce_scatter(moves, a, b, duty, local, chips, per_chip)
-        first = 2 if chips > 1 else 1
+        first = 2 if chips > 1 and per_chip > 1 else 1
     if collective in (Collective.ALL_GATHER, Collective.ALL_REDUCE):
         _all_gather(moves, first, a, b, duty, local, chips, per_chip)
     ranks = topology.ranks
@@ -62,8 +64,8 @@ def _reduce_scatter(moves, a, b, duty, local, chips, per_chip):
         moves.add(0, helper, own, own, Op.ADD, phase=0, fused=True)
     if per_chip > 1:
         moves.add(0, own, own, own, Op.SETTLE, phase=0)
-    if chips > 1:
-        moves.add(1, own, own, own, Op.SETTLE)
+        if chips > 1:
+            moves.add(1, own, own, own, Op.SETTLE)
 
 
 def _all_gather(moves, first, a, b, duty, local, chips, per_chip):
@@ -90,12 +92,10 @@ def mesh_single_step(topology: Topology):
     """
     n = topology.ranks
     moves = Moves()
-    for source in range(n):
-        moves.add(
-            0, source, np.arange(n)[np.arange(n) != source] if source == 0 else np.arange(n), 0,
-            Op.COPY if source == 0 else Op.ADD,
-            fused=False if source == 0 else np.arange(n) == source,
-        )  # fmt: skip
+    everyone = np.arange(n)
+    for source in range(n):  # a rank's own part is read in place: it shares the touch of the sum
+        op = Op.COPY if source == 0 else Op.ADD
+        moves.add(0, source, everyone, 0, op, fused=everyone == source)
     return moves.schedule(
         Collective.ALL_REDUCE, "mesh_single_step", n, topology.ranks_per_chip, owner=[0]
     )

@@ -1,0 +1,218 @@
+"""Judges: closed forms; figures obtained once with ASTRA-sim and SimGrid (tests/golden)."""
+
+import csv
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.fabric import Costs, FabricError
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "all_reduce_judges.csv"
+SIZES = {"us_1mib": 2**20, "us_64mib": 2**26}
+BARRIER_US = 4.01  # at the start of every SimGrid run of MPI code
+TORUS = fabric.torus(4, 4, latency_ns=1000)
+CUBE = fabric.hypercube(4, latency_ns=1000)
+RING = fabric.ring(16, latency_ns=1000)
+SIMULATORS = Costs(latency="each", hbm="ignored", ties="one_way")
+
+
+def plan_of(configuration):
+    """Return (topology, schedule, barrier) of a row of the golden table; None where none fits."""
+    plan = fabric.plan
+    return {
+        "ring of 16": (RING, plan(RING, "all_reduce", "ring", cycles=1)),
+        "4x4 torus ring by dimension (reduce-scatter by dimension)": (
+            TORUS, plan(TORUS, "all_reduce", "ring_by_dimension")),
+        "4x4 torus ring by dimension (full all-reduce per dimension)": (
+            TORUS, plan(TORUS, "all_reduce", "ring_by_dimension", whole=True)),
+        "2x2x2x2 cube halving and doubling": (
+            CUBE, plan(CUBE, "all_reduce", "halving_doubling")),
+        "ring along Hamiltonian cycle H1": (TORUS, plan(TORUS, "all_reduce", "ring", cycles=1)),
+        "halving and doubling in Gray order": (
+            TORUS, plan(TORUS, "all_reduce", "halving_doubling")),
+        "halving and doubling in row-major order": (
+            TORUS, plan(TORUS, "all_reduce", "halving_doubling", order="plain")),
+        "all-gather by recursive doubling in Gray order": (
+            TORUS, plan(TORUS, "all_gather", "halving_doubling")),
+        "all-gather by recursive doubling in row-major order": (
+            TORUS, plan(TORUS, "all_gather", "halving_doubling", order="plain", low_first=False)),
+        "4 directed Hamiltonian rings": (TORUS, plan(TORUS, "all_reduce", "ring")),
+    }.get(configuration)  # fmt: skip
+
+
+ROWS = list(csv.DictReader(
+        line for line in GOLDEN.read_text().splitlines() if not line.startswith("#")
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "row", [r for r in ROWS if plan_of(r["configuration"])], ids=lambda r: r["configuration"]
+)
+def test_times_equal_the_simulators_within_a_thousandth(row):
+    topology, schedule = plan_of(row["configuration"])
+    for column, nbytes in SIZES.items():
+        ours = fabric.account(schedule, topology, nbytes, SIMULATORS).total_ns / 1e3
+        if row["judge"] == "simgrid":
+            ours += BARRIER_US
+        printed = float(row[column])  # to a digit or two after the point
+        slack = 0.05 if row["judge"] == "ours" else 0.005
+        assert ours == pytest.approx(printed, rel=1e-3, abs=slack)
+
+
+def test_ring_with_row_major_ranks_pays_for_two_hop_steps():
+    """The stored run hides 2 us of its barrier behind them; test_simgrid.py has it exactly."""
+    schedule = fabric.plan(TORUS, "all_reduce", "ring", cycles=1, order=list(range(16)))
+    row = next(r for r in ROWS if r["configuration"] == "ring with row-major ranks")
+    for column, nbytes in SIZES.items():
+        bill = fabric.account(schedule, TORUS, nbytes, SIMULATORS)
+        assert bill.latency_ns.tolist() == [2000.0] * 30
+        hidden = bill.total_ns / 1e3 + BARRIER_US - float(row[column])
+        assert hidden == pytest.approx(2, abs=0.02)
+
+
+def test_pipelined_splits_equal_astra_sim():
+    row = next(r for r in ROWS if "pipelined" in r["configuration"])
+    for column, nbytes in SIZES.items():
+        ns = fabric.pipelined_by_dimension_ns(
+            (4, 4), nbytes, splits=2, hop_ns=1000, link_bytes_per_s=96 * 2**30
+        )
+        assert ns / 1e3 == pytest.approx(float(row[column]), rel=1e-3)
+
+
+def test_direct_on_a_ring_without_congestion_is_the_farthest_message():
+    row = next(r for r in ROWS if "without congestion" in r["configuration"])
+    for column, nbytes in SIZES.items():
+        alone = 2 * (8 + nbytes / 16 / (96 * 2**30) * 1e6)
+        assert alone == pytest.approx(float(row[column]), rel=1e-3)
+
+
+def test_direct_on_a_ring_with_congestion_has_the_slope_of_the_busiest_link():
+    """ASTRA-sim overlaps latencies, so that the fixed part differs; the bytes do not."""
+    row = next(r for r in ROWS if "with congestion" in r["configuration"])
+    chunk_us = 2**20 / 16 / (96 * 2**30) * 1e6
+    slope = (float(row["us_64mib"]) - float(row["us_1mib"])) / (63 * chunk_us)
+    schedule = fabric.plan(RING, "all_reduce", "mesh")
+    assert schedule.steps == 2
+    ours = fabric.busiest_link_chunks(schedule, RING, ties="one_way")
+    assert ours == 72
+    assert slope == pytest.approx(ours, rel=1e-3)
+    assert fabric.busiest_link_chunks(schedule, RING) == 64  # balanced
+
+
+FORMS = [
+    ("ring", (16,), RING, "ring", {"cycles": 1}, {}),
+    ("ring", (4, 4), TORUS, "ring", {}, {"lanes": 4}),
+    ("halving_doubling", (4, 4), TORUS, "halving_doubling", {}, {}),
+    ("recursive_doubling", (4, 4), TORUS, "recursive_doubling", {}, {}),
+    ("ring_by_dimension", (4, 4), TORUS, "ring_by_dimension", {}, {}),
+    ("ring_by_dimension", (4, 4), TORUS, "ring_by_dimension", {"lanes": 4}, {"lanes": 4}),
+    ("whole_by_dimension", (4, 4), TORUS, "ring_by_dimension", {"whole": True}, {}),
+    ("ring_by_dimension", (2, 3, 5), fabric.torus(2, 3, 5, latency_ns=700), "ring_by_dimension",
+     {}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "shape", "topology", "algorithm", "options", "more"), FORMS)
+def test_step_by_step_equals_the_closed_form(form, shape, topology, algorithm, options, more):
+    schedule = fabric.plan(topology, "all_reduce", algorithm, **options)
+    nbytes = math.prod(shape) * 4 * 1000
+    line = fabric.closed_form(
+        form, shape, hop_ns=topology.latency_ns[0],
+        link_bytes_per_s=topology.bandwidth_bytes_per_s[0], **more,
+    )  # fmt: skip
+    ours = fabric.account(schedule, topology, nbytes, SIMULATORS).total_ns
+    assert ours == pytest.approx(float(line.at(nbytes)), rel=1e-9)
+
+
+SUMMING = [a for a, able in fabric.ALGORITHMS.items() if "all_reduce" in able]
+
+
+@pytest.mark.parametrize("algorithm", [a for a in SUMMING if a != "hierarchical"])
+@pytest.mark.parametrize("topology", [TORUS, CUBE, fabric.fully_connected(8, latency_ns=1000)],
+                         ids=lambda t: t.name)  # fmt: skip
+def test_lower_bounds_are_never_beaten(algorithm, topology):
+    schedule = fabric.plan(topology, "all_reduce", algorithm)
+    degree = topology.links // topology.chips
+    _, bound = fabric.lower_bound(
+        topology.chips, degree, hop_ns=1000, link_bytes_per_s=topology.bandwidth_bytes_per_s[0]
+    )
+    nbytes = topology.chips * 4096
+    bill = fabric.account(schedule, topology, nbytes, SIMULATORS)
+    assert bill.link_ns.sum() >= float(bound.at(nbytes)) * (1 - 1e-12)
+    if not algorithm.startswith("mesh") and "lanes" not in algorithm and schedule.lanes == 1:
+        latency, _ = fabric.lower_bound(topology.chips, degree, hop_ns=1000, link_bytes_per_s=1.0)
+        assert bill.latency_ns.sum() >= latency  # one partner at a time
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options"), [("ring", {}), ("ring_by_dimension", {"lanes": 4})]
+)
+def test_four_lanes_meet_the_bandwidth_bound(algorithm, options):
+    _, bound = fabric.lower_bound(
+        16, 4, hop_ns=1000, link_bytes_per_s=TORUS.bandwidth_bytes_per_s[0]
+    )
+    nbytes = 16 * 4 * 4096
+    bill = fabric.account(
+        fabric.plan(TORUS, "all_reduce", algorithm, **options), TORUS, nbytes, SIMULATORS
+    )
+    assert bill.link_ns.sum() == pytest.approx(float(bound.at(nbytes)), rel=1e-12)
+    assert fabric.busiest_link_chunks(
+        fabric.plan(TORUS, "all_reduce", "ring"), TORUS
+    ) == pytest.approx(2 * 15 / 4)
+
+
+def test_bytes_per_link_of_a_ring_are_the_textbook_share():
+    ring = fabric.ring(12)
+    schedule = fabric.plan(ring, "all_reduce", "ring", cycles=1)
+    bill = fabric.account(schedule, ring, 12 * 100)
+    forward = [ring.link(c, (c + 1) % 12) for c in range(12)]
+    assert bill.link_bytes.sum(axis=0)[forward].tolist() == [2 * 11 / 12 * 1200] * 12
+
+
+def test_memory_rules_and_uneven_chunks():
+    torus = fabric.trn1_32xlarge()
+    schedule = fabric.plan(torus, "all_reduce", "kangaring")
+    bills = {h: fabric.account(schedule, torus, 2**26, Costs(hbm=h))
+             for h in ("overlapped", "added", "ignored")}  # fmt: skip
+    totals = {h: b.total_ns for h, b in bills.items()}
+    assert totals["ignored"] <= totals["overlapped"] <= totals["added"]
+    touches = 222 * 2**26 / 32
+    assert bills["added"].hbm_bytes.sum(axis=0).max() == pytest.approx(touches)
+    odd = fabric.account(schedule, torus, 1001)
+    assert odd.link_bytes.sum() == fabric.account(schedule, torus, 1001).link_bytes.sum()
+    assert float(odd.link_bytes.sum()).is_integer()
+    assert np.all(odd.utilisation <= 1)
+
+
+def test_timeline_has_one_span_per_transfer_and_ends_with_the_account():
+    schedule = fabric.plan(TORUS, "all_reduce", "ring")
+    line = fabric.timeline(schedule, TORUS, 2**20, SIMULATORS)
+    assert len(line) == len(schedule)
+    assert len(line.tracks) == 64
+    total = fabric.account(schedule, TORUS, 2**20, SIMULATORS).total_ns
+    assert line.makespan_ns + 1000 == pytest.approx(total)  # the first latency comes before
+    for track in line.tracks:
+        spans = line.on(track)
+        assert all(a.end_ns <= b.start_ns + 1e-6 for a, b in itertools.pairwise(spans))
+    far = fabric.timeline(fabric.plan(TORUS, "all_gather", "mesh"), TORUS, 2**20)
+    assert len(far) == 512  # a message over several links has a span on each
+
+
+def test_bad_questions():
+    schedule = fabric.plan(RING, "all_reduce", "ring")
+    for nbytes in (-1, 1.5, True, float("nan"), "1", 2**60):
+        with pytest.raises(FabricError):
+            fabric.account(schedule, RING, nbytes)
+    with pytest.raises(FabricError, match="16 ranks and ring of 12 has 12"):
+        fabric.account(schedule, fabric.ring(12), 64)
+    with pytest.raises(ValueError, match="twice"):
+        Costs(latency="twice")
+    with pytest.raises(FabricError):
+        Costs(on_chip_latency_ns=-1)
+    big = fabric.ring(200)
+    with pytest.raises(FabricError, match="too many to draw"):
+        fabric.timeline(fabric.plan(big, "all_reduce", "ring"), big, 64)

@@ -1,0 +1,72 @@
+"""Judges: the step-by-step executor, bit for bit; the loop's own Python source."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_edu import fabric
+from trainium_edu.fabric import FabricError, _loops, bulk
+
+
+def noisy(ranks, elements, dtype=np.float32, seed=0):
+    rng = np.random.default_rng(seed)
+    data = rng.standard_normal((ranks, elements)) * 10.0 ** rng.integers(-6, 7, (ranks, elements))
+    return data.clip(-1e9, 1e9).astype(dtype)
+
+
+@given(st.integers(2, 40), st.integers(0, 130), st.sampled_from(["f4", "f8", "i4", "i8"]))
+def test_equals_the_step_by_step_executor_bit_for_bit(ranks, elements, dtype):
+    data = noisy(ranks, elements, dtype)
+    schedule = fabric.plan(fabric.ring(ranks), "all_reduce", "ring", cycles=1)
+    wanted = fabric.execute(schedule, data)
+    ours = fabric.ring_all_reduce(data.copy())
+    assert all(row.tobytes() == w.tobytes() for row, w in zip(ours, wanted, strict=True))
+
+
+@pytest.mark.parametrize(("block_bytes", "call_bytes"), [(16, 64), (64, 4096), (4096, 2**28)])
+def test_blocks_and_calls_do_not_show(monkeypatch, block_bytes, call_bytes):
+    data = noisy(33, 1000)
+    whole = fabric.ring_all_reduce(data.copy())
+    monkeypatch.setattr(bulk, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(bulk, "_MOST_BYTES_PER_CALL", call_bytes)
+    assert fabric.ring_all_reduce(data.copy()).tobytes() == whole.tobytes()
+
+
+def test_loop_is_its_python_source():
+    data = noisy(9, 50)
+    starts = np.arange(10, dtype=np.int64) * 50 // 9
+    for loop in (_loops.ring_all_reduce, _loops.ring_all_reduce_parallel):
+        plain, fast = data.copy(), data.copy()
+        _loops._ring_all_reduce(plain, starts, 0, 50, 7, np.empty(50, np.float32))
+        loop(fast, starts, 0, 50, 7, np.empty(50, np.float32))
+        assert plain.tobytes() == fast.tobytes()
+
+
+def test_negative_zero_survives():
+    data = np.full((3, 4), -0.0, np.float32)
+    assert np.signbit(fabric.ring_all_reduce(data)).all()
+
+
+def test_threads_may_call_it_at_once():
+    inputs = [noisy(50, 400, seed=s) for s in range(4)]
+    wanted = [fabric.ring_all_reduce(x.copy()) for x in inputs]
+    threads = [threading.Thread(target=fabric.ring_all_reduce, args=(x,)) for x in inputs]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(inputs, wanted, strict=True))
+
+
+@pytest.mark.parametrize(
+    "buffers",
+    [np.ones(4, np.float32), [[1.0, 2.0]], np.ones((2, 2), np.float16), np.ones((2, 2), bool),
+     np.ones((4, 4), np.float32)[:, ::2], np.broadcast_to(np.float32(1), (2, 2)),
+     np.ones((0, 3), np.float32)],
+)  # fmt: skip
+def test_what_it_cannot_take(buffers):
+    with pytest.raises(FabricError):
+        fabric.ring_all_reduce(buffers)

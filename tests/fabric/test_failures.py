@@ -1,0 +1,110 @@
+"""Judges: networkx on the damaged graph; sums on real data; hand-made recursions."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.fabric import Costs, FabricError
+
+TORUS = fabric.trn1_32xlarge()
+LINKS_ONLY = Costs(hbm="ignored")
+
+
+def test_a_dead_cable_costs_two_more_hops():
+    damaged = fabric.without_link(TORUS, 0, 1)
+    assert damaged.links == 62
+    assert len(fabric.route(damaged, 0, 1)) == 3
+    graph = damaged.to_networkx()
+    assert not graph.has_edge(0, 1)
+    assert nx.shortest_path_length(graph, 0, 1) == 3
+    one = fabric.without_link(TORUS, 0, 1, both_ways=False)
+    assert (len(fabric.route(one, 0, 1)), len(fabric.route(one, 1, 0))) == (3, 1)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "kangaring", "mesh", "rdh", "ring_by_dimension"])
+def test_replanned_collectives_are_still_exact_and_use_no_dead_link(algorithm):
+    damaged = fabric.without_link(TORUS, 5, 6)
+    data = np.random.default_rng(1).integers(-9, 9, (32, 100))
+    out = fabric.run(damaged, "all_reduce", data, algorithm)
+    assert all(np.array_equal(x, data.sum(axis=0)) for x in out)
+    fabric.account(fabric.plan(damaged, "all_reduce", algorithm), damaged, 2**20)
+
+
+def test_a_dead_link_halves_the_rings_that_are_left():
+    damaged = fabric.without_link(TORUS, 0, 1)
+    schedule = fabric.plan(damaged, "all_reduce", "ring")
+    assert schedule.lanes == 2
+    assert fabric.busiest_link_chunks(schedule, damaged) == 2 * 31 / 2
+
+
+def test_impact_is_never_a_gain():
+    damaged = fabric.without_link(TORUS, 0, 1)
+    slow = fabric.with_slow_link(TORUS, 0, 1, 8)
+    for broken in (damaged, slow):
+        for row in fabric.impact(TORUS, broken, 2**26, costs=LINKS_ONLY):
+            assert row.rerouted_ns >= row.healthy_ns * (1 - 1e-12)
+            assert row.algorithm in str(row)
+    rows = {r.algorithm: r for r in fabric.impact(TORUS, slow, 2**26, costs=LINKS_ONLY)}
+    assert rows["ring"].rerouted_ns == pytest.approx(8 * rows["ring"].healthy_ns, rel=0.2)
+
+
+def test_a_machine_in_two_pieces_cannot():
+    line = fabric.grid(4)
+    cut = fabric.without_link(line, 1, 2)
+    (row,) = fabric.impact(line, cut, 2**20, algorithms=["ring"])
+    assert row.rerouted_ns is None
+    assert row.replanned_ns is None
+    assert "no links lead" in row.why
+    assert "cannot" in str(row)
+
+
+def test_a_straggler_costs_each_algorithm_its_steps():
+    base = {}
+    for algorithm in ("mesh", "rdh", "kangaring", "ring"):
+        schedule = fabric.plan(TORUS, "all_reduce", algorithm)
+        healthy = fabric.rank_clocks(schedule, TORUS, 2**20)
+        total = fabric.account(schedule, TORUS, 2**20).total_ns
+        assert healthy[-1].max() == pytest.approx(total)
+        slow = fabric.rank_clocks(schedule, TORUS, 2**20, slow_ns={7: 10_000})
+        base[algorithm] = (slow[-1].max() - healthy[-1].max()) / 10_000
+        late = fabric.rank_clocks(schedule, TORUS, 2**20, late_ns={7: 10_000})
+        assert late[-1].max() == pytest.approx(healthy[-1].max() + 10_000)
+    assert base["ring"] == pytest.approx(62)
+    assert base["mesh"] <= 4
+    assert base["mesh"] < base["rdh"] < base["kangaring"] < base["ring"]
+
+
+def test_lateness_spreads_one_rank_a_step():
+    """Judge: the recursion of a ring, written out: a rank waits for its two neighbours."""
+    n = 8
+    ring = fabric.ring(n)
+    schedule = fabric.plan(ring, "all_reduce", "ring", cycles=1)
+    clocks = fabric.rank_clocks(schedule, ring, 0, late_ns={0: 1e6})
+    hand = np.zeros((schedule.steps + 1, n))
+    hand[0, 0] = 1e6
+    for s in range(schedule.steps):
+        begin = np.maximum(hand[s], np.roll(hand[s], -1))  # of the message r -> r + 1
+        ends = begin + 1500
+        hand[s + 1] = np.maximum(ends, np.roll(ends, 1))
+    assert np.allclose(clocks, hand)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fabric.without_link(TORUS, 0, 5),
+        lambda: fabric.without_link(TORUS, 99, 0),
+        lambda: fabric.with_slow_link(TORUS, 0, 1, 0.5),
+        lambda: fabric.with_slow_link(TORUS, 0, 1, float("nan")),
+        lambda: fabric.rank_clocks(
+            fabric.plan(TORUS, "all_reduce", "mesh"), TORUS, 64, late_ns={32: 1}
+        ),
+        lambda: fabric.rank_clocks(
+            fabric.plan(TORUS, "all_reduce", "mesh"), TORUS, 64, late_ns={0: -1}
+        ),
+    ],
+)
+def test_bad_failures(call):
+    with pytest.raises(FabricError):
+        call()

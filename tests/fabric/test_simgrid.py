@@ -1,0 +1,67 @@
+"""Judge: SimGrid itself, where Debian's python3-simgrid is installed; messages on its torus."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.fabric import Costs
+from trainium_edu.fabric.accounting import _weights
+from trainium_edu.fabric.flow import _messages
+
+pytestmark = pytest.mark.judge
+SYSTEM_PYTHON = "/usr/bin/python3"
+SCRIPT = Path(__file__).with_name("simgrid_torus.py")
+TORUS = fabric.torus(4, 4, latency_ns=1000)
+SIMULATORS = Costs(latency="each", hbm="ignored", ties="one_way")
+
+
+def simulate(schedule, nbytes):
+    """Hand every rank its sends and receives, and return SimGrid's nanoseconds."""
+    sizes = fabric.item_sizes(schedule, nbytes).astype(float)
+    ranks = [[[[], []] for _ in range(schedule.steps)] for _ in range(schedule.ranks)]
+    for step, src, dst, size in zip(*_messages(schedule, _weights(schedule, sizes)), strict=True):
+        ranks[src][step][0].append([int(dst), int(size)])
+        ranks[dst][step][1].append(int(src))
+    job = {"shape": list(TORUS.shape), "bandwidth": float(TORUS.bandwidth_bytes_per_s[0]),
+           "latency": 1e-6, "ranks": ranks}  # fmt: skip
+    done = subprocess.run(
+        [SYSTEM_PYTHON, SCRIPT], input=json.dumps(job), text=True, capture_output=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    return float(done.stdout) * 1e9
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _simgrid():
+    try:
+        probe = subprocess.run([SYSTEM_PYTHON, "-c", "import simgrid"], capture_output=True)
+    except OSError:
+        pytest.skip(f"no {SYSTEM_PYTHON}")
+    if probe.returncode:
+        pytest.skip("SimGrid is not installed (apt-get install python3-simgrid)")
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "options"),
+    [
+        ("all_reduce", "ring", {"cycles": 1}),
+        ("all_reduce", "ring", {"cycles": 1, "order": list(range(16))}),
+        ("all_reduce", "ring", {}),
+        ("all_reduce", "halving_doubling", {}),
+        ("all_reduce", "halving_doubling", {"order": "plain"}),
+        ("all_reduce", "ring_by_dimension", {"lanes": 4}),
+        ("all_reduce", "mesh", {}),
+        ("all_gather", "mesh", {}),
+        ("all_gather", "halving_doubling", {"order": "plain", "low_first": False}),
+        ("all_to_all", "mesh", {}),
+        ("broadcast", "ring", {}),
+    ],
+)
+@pytest.mark.parametrize("nbytes", [2**20, 2**26])
+def test_the_flow_model_equals_simgrid(collective, algorithm, options, nbytes):
+    schedule = fabric.plan(TORUS, collective, algorithm, **options)
+    ours = fabric.flow_level(schedule, TORUS, nbytes, SIMULATORS, barrier=False).total_ns
+    assert ours == pytest.approx(simulate(schedule, nbytes), rel=1e-3)
