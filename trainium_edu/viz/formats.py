@@ -1,18 +1,17 @@
 """How formats are written and coloured; range against precision; code points on a log axis."""
 
+from math import ceil, floor, isfinite, log2, log10
+
 import numpy as np
 
-from trainium_edu.numerics import all_values, from_bits, get_format, range_of
+from trainium_edu.numerics import all_values, get_format, range_of
 from trainium_edu.numerics.grid import number_text
 from trainium_edu.viz import style
+from trainium_edu.viz.scene import Scene, linear
 
-__all__ = [
-    "colour_of",
-    "label_of",
-    "plot_code_points",
-    "plot_range_precision",
-    "sorted_for_reading",
-]
+__all__ = ["colour_of", "draw_code_points", "draw_range_precision", "label_of", "raised"]
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def label_of(fmt) -> str:
@@ -27,8 +26,6 @@ def label_of(fmt) -> str:
     family, _, split = fmt.name.partition("_")
     if family == "fp8":
         return f"FP8 {split.upper().replace('FN', ' FN')}"
-    if family.startswith(("cfp", "ucfp")) and not split:
-        return fmt.name
     return fmt.name.upper() if "_" not in fmt.name else fmt.name
 
 
@@ -37,75 +34,97 @@ def colour_of(fmt) -> str:
     return style.FORMAT.get(get_format(fmt).name, style.COLOURS["grey"])
 
 
-def sorted_for_reading(formats) -> list:
-    """Return formats from the most precise to the least, and by range among equals."""
-    ranked = [get_format(f) for f in formats]
-    return sorted(ranked, key=lambda f: (-f.mantissa_bits, -range_of(f).binades))
+def raised(number: int) -> str:
+    """Return a whole number as an exponent.
+
+    Examples
+    --------
+    >>> raised(-12)
+    '⁻¹²'
+    """
+    return str(int(number)).translate(_RAISED)
 
 
-def plot_range_precision(formats, *, values=None, values_label="data", width=8.6, height=4.4):
+def draw_range_precision(formats, *, values=None, label="", power=0, width=960.0) -> Scene:
     """Draw each format as a bar: how far it reaches, at the height of its precision.
 
     Parameters
     ----------
     formats : sequence of Format or str
-        Floating-point formats, or integers (their numbers are evenly spaced).
     values : array, optional
         Data whose sizes are drawn below as a histogram, on the same axis.
-    values_label : str, optional
-    width, height : float, inches
+    label : str, optional
+        What the data are.
+    power : int, optional
+        The data are drawn multiplied by ``2**power``.
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    fig = style.figure(width, height, margins=(0.85, 0.3, 0.5, 0.4))
-    shares = {"height_ratios": [3, 1], "hspace": 0.08}
-    axes = fig.subplots(2, 1, sharex=True, gridspec_kw=shares) if values is not None else None
-    ax = fig.subplots() if axes is None else axes[0]
-    levels = {}
-    for fmt in sorted_for_reading(formats):
-        precision = fmt.mantissa_bits + (fmt.exponent_bits > 0)
-        y = precision + levels.get(precision, 0.0)
-        levels[precision] = levels.get(precision, 0.0) + 1.15
-        _draw_reach(ax, fmt, y)
-    ax.set(ylabel="significant bits", ylim=(0, max(26.5, ax.get_ylim()[1])))
-    ax.set_title("how far each format reaches (→) and how finely it counts (↑)")
-    ax.set_yticks([0, 4, 8, 12, 16, 20, 24])
-    bottom = ax
-    if axes is not None:
-        bottom = axes[1]
-        _draw_sizes(bottom, values, values_label)
-    exponents = np.arange(-48, 49, 6)
-    bottom.set(xlim=(-48, 43), xlabel="size of a number, log₁₀ |x|")
-    bottom.set_xticks(exponents, [f"10{_raised(e)}" for e in exponents])
-    return fig
+    formats = [get_format(f) for f in formats]
+    per_bit, top, left, right = 13.0, 34, 46, width - 14
+    base = top + 26 * per_bit
+    bottom = base + (96 if values is not None else 0)
+    scene = Scene(width, bottom + 46)
+    to_x, to_y = linear(-48, 42, left, right), linear(0, 26, base, top)
+    step = 6 if width > 620 else 12
+    ticks = [(e, f"10{raised(e)}" if e else "1") for e in range(-48, 43, step)]
+    scene.axis(to_x, ticks, bottom, label="size of a number", grid_top=top)
+    for bits in range(0, 25, 4):
+        scene.line(left, to_y(bits), right, to_y(bits), "grid", width=0.7)
+        scene.text(left - 8, to_y(bits) + 4, bits, anchor="end", colour="muted", size=11)
+    scene.text(4, 16, "↑ significant bits: how finely a format counts", colour="muted")
+    scene.text(right, 16, "→ how far it reaches", anchor="end", colour="muted")
+    if values is not None:
+        _draw_histogram(scene, to_x, values, label, power, base + 12, bottom)
+    drawn = set()
+    for fmt in formats:
+        bits = fmt.mantissa_bits + (fmt.exponent_bits > 0)
+        _draw_reach(scene, to_x, to_y(bits) - 14 * (bits in drawn), fmt)
+        drawn.add(bits)
+    scene.alt = "; ".join(_say_reach(f) for f in formats)
+    return scene
 
 
-def _draw_reach(ax, fmt, y):
-    """Draw one format's bar: normal numbers solid, subnormal ones hatched."""
+def _draw_reach(scene, to_x, y, fmt):
+    """Draw one format's bar: normal numbers solid, subnormal ones as an outline."""
     colour = colour_of(fmt)
-    top, tiny = np.log10(fmt.max), np.log10(fmt.smallest_subnormal)
-    normal = np.log10(fmt.smallest_normal) if fmt.exponent_bits else tiny
-    ax.barh(y, top - normal, 0.85, normal, color=colour)
-    if normal > tiny:
-        ax.barh(y, normal - tiny, 0.85, tiny, facecolor="none", edgecolor=colour, hatch="////")
-    ax.text(top + 0.5, y, label_of(fmt), va="center", ha="left", fontsize=9, clip_on=True)
+    end, tiny = to_x(log10(fmt.max)), to_x(log10(fmt.smallest_subnormal))
+    normal = to_x(log10(fmt.smallest_normal)) if fmt.exponent_bits else tiny
+    scene.rect(normal, y - 4.5, end - normal, 9, colour)
+    scene.rect(tiny, y - 4.5, normal - tiny, 9, colour, outline=True)
+    room = scene.width - end > 90
+    scene.text(end + 5 if room else end, y + 4 if room else y - 7, label_of(fmt), size=11,
+               anchor="start" if room else "end", bold=True)  # fmt: skip
 
 
-def _draw_sizes(ax, values, label):
+def _say_reach(fmt) -> str:
+    precision = range_of(fmt)
+    bits = fmt.mantissa_bits + (fmt.exponent_bits > 0)
+    low, high = (number_text(float(f"{v:.2g}")) for v in (precision.smallest_subnormal, fmt.max))
+    return f"{label_of(fmt)}: {bits} significant bits, from {low} to {high}"
+
+
+def _draw_histogram(scene, to_x, values, label, power, top, bottom):
     """Draw how often each size occurs in data, zeros left out but counted."""
     sizes = np.abs(np.asarray(values, np.float64)).ravel()
     zeros = int((sizes == 0).sum())
-    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    sizes = np.log10(sizes[sizes > 0]) + power * log10(2)
+    counts, edges = np.histogram(np.clip(sizes, -48, 41.99), np.arange(-48, 42.01, 0.5))
+    full = max(counts.max(initial=1), 1)
+    for count, start in zip(counts, edges[:-1], strict=True):
+        tall = max((bottom - top) * count / full, 1.0 * (count > 0))
+        scene.rect(to_x(start), bottom - tall, to_x(0.5) - to_x(0), tall, "muted")
+    note = f"{label}{f' × 2{raised(power)}' if power else ''}"
+    scene.text(to_x(-48) + 6, top + 12, f"{note}, {zeros} zeros not drawn" if zeros else note)
     if sizes.size:
-        ax.hist(np.log10(sizes), bins=np.arange(-48, 43.1, 0.5), color=style.COLOURS["grey"])
-    ax.set(yticks=[], ylabel="data")
-    note = f"{label} ({zeros} zeros not drawn)" if zeros else label
-    ax.text(0.01, 0.9, note, transform=ax.transAxes, va="top", fontsize=9)
+        for edge in (sizes.min(), sizes.max()):
+            scene.line(to_x(edge), 34, to_x(edge), bottom, "ink", dashed=True)
 
 
-def plot_code_points(fmt, compared=None, *, width=8.6):
+def draw_code_points(fmt, compared=None, *, width=960.0) -> Scene:
     """Draw every positive number of a small format on a log axis.
 
     Parameters
@@ -114,42 +133,41 @@ def plot_code_points(fmt, compared=None, *, width=8.6):
         Of at most 16 bits.
     compared : Format or str, optional
         Drawn below, to compare.
-    width : float, inches
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
     rows = [get_format(fmt)] + ([get_format(compared)] if compared is not None else [])
-    fig = style.figure(width, 0.95 + 0.75 * len(rows), margins=(0.3, 0.3, 0.5, 0.3))
-    ax = fig.subplots()
+    height = 66
+    scene = Scene(width, 14 + height * len(rows) + 46)
+    low = floor(log2(min(row.smallest_subnormal for row in rows))) - 1
+    high = ceil(log2(max(row.max for row in rows))) + 1
+    low, high = min(low, -12), max(high, 10)
+    to_x = linear(low, high, 16, width - 16)
+    step = next(s for s in (1, 2, 4, 8, 16, 32, 64) if (high - low) / s * 44 < width)
+    ticks = [(p, f"2{raised(p)}") for p in range(ceil(low / step) * step, high + 1, step)]
+    scene.axis(to_x, ticks, scene.height - 44, label="value", grid_top=10)
     for i, row in enumerate(rows):
-        _draw_codes(ax, row, -1.5 * i, style.COLOURS["blue"] if i == 0 else colour_of(row))
-    reaches = [e for row in rows for e in (row.smallest_subnormal, row.max)]
-    low, high = np.floor(np.log2(min(reaches))) - 1, np.ceil(np.log2(max(reaches))) + 1
-    step = max(1, int((high - low) // 12))
-    at = np.arange(np.ceil(low / step) * step, high + 1, step).astype(int)
-    ax.set_xticks(2.0**at, [f"2{_raised(e)}" for e in at])
-    ax.set(xlim=(2.0**low, 2.0**high), xlabel="value", yticks=[], ylim=(-1.5 * len(rows) + 0.6, 1))
-    ax.spines["left"].set_visible(False)
-    return fig
+        _draw_codes(scene, to_x, row, 10 + height * i, colour_of(row) if i else "#0072B2")
+    scene.alt = "; ".join(
+        f"{label_of(row)}: {all_values(row).size} numbers up to {number_text(row.max)}"
+        for row in rows
+    )
+    return scene
 
 
-def _draw_codes(ax, fmt, y, colour):
-    """Draw one row of code points: subnormal ones pale, landmarks named."""
-    ax.set_xscale("log", base=2)
+def _draw_codes(scene, to_x, fmt, top, colour):
+    """Draw one row of code points: subnormal ones shorter and paler, ends named."""
     values = all_values(fmt)
     values = values[values > 0]
-    if values.size > 600:
-        values = values[:: values.size // 600]
-    start = float(from_bits(1 << fmt.mantissa_bits, fmt)) if fmt.exponent_bits else values[0]
-    normal = values >= start
-    ax.vlines(values[normal], y, y + 0.55, color=colour, lw=1.2)
-    ax.vlines(values[~normal], y, y + 0.3, color=colour, lw=1.2, alpha=0.65)
+    if values.size > 1000:
+        values = values[:: values.size // 1000]
+    normal = values >= (fmt.smallest_normal if isfinite(fmt.smallest_normal) else np.inf)
+    xs = to_x(np.log2(values))
+    scene.ticks(xs[normal], top + 22, top + 50, colour)
+    scene.ticks(xs[~normal], top + 34, top + 50, colour, opacity=0.75)
     ends = f"{number_text(values[0], fmt)} … {number_text(fmt.max, fmt)}"
-    ax.text(values[0], y + 0.62, f"{label_of(fmt)}: {ends}", fontsize=9, va="bottom")
-
-
-def _raised(number) -> str:
-    """Return a whole number as an exponent."""
-    return str(int(number)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    count = all_values(fmt).size
+    scene.text(16, top + 14, f"{label_of(fmt)}: {count} numbers, {ends}", bold=True)

@@ -1,0 +1,53 @@
+"""Judges: Matplotlib's own artists for the figure, JSON for the page's data."""
+
+import json
+
+import numpy as np
+
+from trainium_edu.viz import style
+from trainium_edu.viz.scene import Scene, linear
+
+
+def _scene():
+    scene = Scene(200, 100, "a test")
+    scene.rect(10, 20, 30, 40, "#0072B2")
+    scene.rect(10, 20, 0, 40, "#0072B2")  # nothing to see, nothing drawn
+    scene.line(0, 0, 200, 100, dashed=True)
+    scene.ticks([1, 2, 3], 5, 15, "ink")
+    scene.text(100, 50, "middle", anchor="middle", bold=True)
+    scene.image(0, 0, 20, 10, np.arange(24, dtype=np.uint8).reshape(2, 4, 3))
+    return scene
+
+
+def test_page_and_figure_hold_the_same_shapes():
+    scene = _scene()
+    data = json.loads(json.dumps(scene.data(), allow_nan=False))
+    assert [shape[0] for shape in data["shapes"]] == ["rect", "line", "ticks", "text"]
+    (ax,) = scene.figure().axes
+    assert ax.patches[0].get_bbox().bounds == (10, 20, 30, 40)
+    assert len(ax.collections[0].get_segments()) == 3
+    assert ax.texts[0].get_text() == "middle"
+    assert ax.get_ylim() == (100, 0)  # y goes down, as on the page
+
+
+def test_pixels_arrive_as_opaque_rgba():
+    scene = _scene()
+    ((x, _y, _w, _h, columns, rows, offset),) = scene.data()["images"]
+    assert (x, columns, rows, offset) == (0, 4, 2, 0)
+    pixels = np.frombuffer(scene.pixels(), np.uint8).reshape(rows, columns, 4)
+    np.testing.assert_array_equal(pixels[..., :3].ravel(), np.arange(24))
+    assert (pixels[..., 3] == 255).all()
+
+
+def test_tones_follow_the_theme():
+    scene = _scene()
+    for dark in (False, True):
+        with style.theme(dark):
+            (ax,) = scene.figure().axes
+            assert ax.texts[0].get_color() == style.ink("ink")
+
+
+def test_linear_maps_ends_to_ends():
+    to_x = linear(-2, 2, 100, 300)
+    assert (to_x(-2), to_x(0), to_x(2)) == (100, 200, 300)
+    np.testing.assert_array_equal(to_x(np.array([-2.0, 2.0])), [100, 300])

@@ -1,0 +1,155 @@
+"""Round a whole array to a format, and say how much of it is left."""
+
+from dataclasses import dataclass
+from math import floor, isfinite, log2, log10
+
+import numpy as np
+
+from trainium_edu.numerics.formats import Format, _short, get_format
+from trainium_edu.numerics.rounding import round_to
+
+__all__ = ["Quantised", "best_power", "error_table", "quantise"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Quantised:
+    """An array as a format keeps it, and the error that this made."""
+
+    fmt: Format
+    power: int  #: the array was multiplied by 2^power before rounding, and divided after
+    values: np.ndarray  #: float64, scaled back
+    snr_db: float  #: 10 log10(Σx² / Σ(x − q)²); infinite if nothing changed
+    max_relative_error: float  #: over the numbers that are not zero; 1 where one became zero
+    vanished: int  #: not zero before, zero after
+    saturated: int  #: beyond the largest number: stopped there, or became infinity or NaN
+    subnormal: int  #: kept, with fewer than the full number of significant bits
+    exact: int  #: unchanged
+    count: int
+
+    def __repr__(self):
+        return f"Quantised({self.fmt.name}, {_decibel(self.snr_db)} dB)"
+
+
+def quantise(x, fmt, *, power: int = 0, overflow: str = "saturate", rounding="nearest", **options):
+    """Round an array to a format and measure the error.
+
+    Parameters
+    ----------
+    x : array of finite real numbers
+    fmt : Format or str
+    power : int, optional
+        Multiply by ``2**power`` first and divide afterwards (a scale per tensor; powers of two
+        cost no error of their own), -200 to 200.
+    overflow : {"saturate", "infinity"}, optional
+        As in :func:`~trainium_edu.numerics.cast`; with ``"infinity"`` one number too large makes
+        the error infinite.
+    rounding, **options
+        As in :func:`~trainium_edu.numerics.cast`.
+
+    Returns
+    -------
+    Quantised
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `x` is empty or not finite, or `power` is no whole number in range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = quantise(np.float32([1.0, 0.3, 1e-9, 300.0]), "fp8_e4m3")
+    >>> q.values.tolist(), q.vanished, q.saturated, q.exact
+    ([1.0, 0.3125, 0.0, 240.0], 1, 1, 1)
+    """
+    fmt = get_format(fmt)
+    if isinstance(power, bool) or not isinstance(power, (int, np.integer)) or abs(power) > 200:
+        raise ValueError(f"power is {_short(power)}; it takes a whole number from -200 to 200")
+    x = np.asarray(x, np.float64)
+    if x.size == 0 or not np.isfinite(x).all():
+        what = "empty" if x.size == 0 else f"not finite in {(~np.isfinite(x)).sum()} places"
+        raise ValueError(f"x is {what}; an error can be measured on finite numbers only")
+    scaled = np.ldexp(x, power)
+    kept = round_to(scaled, fmt, rounding, overflow=overflow, **options).astype(np.float64)
+    size, kept_size = np.abs(scaled), np.abs(kept)
+    beyond = (scaled > fmt.max) | (scaled < fmt.min)
+    tiny = fmt.smallest_normal if isfinite(fmt.smallest_normal) else np.inf
+    values = np.ldexp(kept, -power)
+    error = values - x
+    signal, noise = float((x * x).sum()), float((error * error).sum())
+    with np.errstate(invalid="ignore"):
+        relative = np.nan_to_num(
+            np.abs(error[x != 0]) / np.abs(x[x != 0]), nan=np.inf, posinf=np.inf
+        )
+    if noise == 0:
+        snr_db = float("inf")
+    else:
+        snr_db = 10 * log10(signal / noise) if signal and isfinite(noise) else -float("inf")
+    subnormal = (kept_size > 0) & (kept_size < tiny) & (not fmt.is_integer)
+    return Quantised(
+        fmt=fmt,
+        power=int(power),
+        values=values,
+        snr_db=snr_db,
+        max_relative_error=float(relative.max()) if relative.size else 0.0,
+        vanished=int(((size > 0) & (kept == 0)).sum()),
+        saturated=int((beyond & (kept != scaled) & (kept != 0)).sum()),
+        subnormal=int(subnormal.sum()),
+        exact=int((kept == scaled).sum()),
+        count=x.size,
+    )
+
+
+def best_power(x, fmt) -> int:
+    """Return the largest power of two by which an array fits without saturating.
+
+    Parameters
+    ----------
+    x : array of finite real numbers, not all zero
+    fmt : Format or str
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> best_power([0.5, -0.1], "fp8_e4m3")
+    8
+    """
+    fmt = get_format(fmt)
+    largest = float(np.abs(np.asarray(x, np.float64)).max(initial=0.0))
+    if not 0 < largest < float("inf"):
+        raise ValueError(f"the largest size in x is {largest}; it takes a finite one above zero")
+    return floor(log2(fmt.max / largest))
+
+
+def error_table(found) -> str:
+    """Return quantised arrays as a table in plain text, one row each.
+
+    Parameters
+    ----------
+    found : sequence of Quantised
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(error_table([quantise([0.1, 0.7], "bf16")]))
+    format        SNR/dB  max error  vanished  saturated  subnormal  exact
+    bf16            59.1    0.1116%         0          0          0      0
+    """
+    head = "format        SNR/dB  max error  vanished  saturated  subnormal  exact"
+    rows = [
+        f"{q.fmt.name:12s} {_decibel(q.snr_db):>7s} {100 * q.max_relative_error:9.4g}% "
+        f"{q.vanished:9d} {q.saturated:10d} {q.subnormal:10d} {q.exact:6d}"
+        for q in found
+    ]
+    return "\n".join([head, *rows])
+
+
+def _decibel(snr_db) -> str:
+    """Return a ratio to one decimal, or a word."""
+    return f"{snr_db:.1f}" if isfinite(snr_db) else "exact" if snr_db > 0 else "none"

@@ -1,0 +1,144 @@
+"""A picture as a short list of shapes, drawn by the page while a slider moves, or as a figure.
+
+A Matplotlib redraw of a busy picture takes longer than a blink.  A `Scene` holds the same picture
+as plain data in CSS pixels: the page draws it in a few milliseconds (``widgets/sketch.py``), and
+:meth:`Scene.figure` draws it for readers without a kernel.  Colours are hexadecimal, or one of the
+words ``ink``, ``muted``, ``grid`` and ``paper``, which follow the page's theme.
+"""
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.patches import Rectangle
+
+from trainium_edu.viz import style
+
+__all__ = ["Scene", "linear"]
+
+_TONES = ("ink", "muted", "grid", "paper")
+_PX_TO_POINTS = 0.72
+
+
+def linear(low, high, start, end):
+    """Return the map that takes [low, high] to [start, end].
+
+    Examples
+    --------
+    >>> linear(0, 10, 100, 200)(5)
+    150.0
+    """
+    slope = (end - start) / (high - low)
+    return lambda value: start + (np.asarray(value, float) - low) * slope if np.ndim(value) else (
+        float(start + (value - low) * slope))  # fmt: skip
+
+
+class Scene:
+    """Shapes in the order of drawing; x to the right, y down, in CSS pixels.
+
+    Parameters
+    ----------
+    width, height : float
+    alt : str
+        What the picture shows, for screen readers.
+    """
+
+    def __init__(self, width, height, alt=""):
+        self.width, self.height, self.alt = float(width), float(height), alt
+        self.shapes: list[list] = []
+        self._images: list[tuple] = []
+
+    def rect(self, x, y, width, height, colour, *, opacity=1.0, outline=False):
+        """Add a rectangle, filled or as an outline."""
+        if width > 0 and height > 0:
+            self.shapes.append(["rect", *_px(x, y, width, height), colour, opacity, outline])
+
+    def line(self, x1, y1, x2, y2, colour="muted", *, width=1.0, dashed=False):
+        """Add a straight line."""
+        self.shapes.append(["line", *_px(x1, y1, x2, y2), colour, width, dashed])
+
+    def ticks(self, xs, top, bottom, colour="muted", *, width=1.3, opacity=1.0):
+        """Add vertical lines of one kind at many places."""
+        self.shapes.append(["ticks", _px(*xs), *_px(top, bottom), colour, width, opacity])
+
+    def text(self, x, y, words, *, anchor="start", colour="ink", size=12, bold=False):
+        """Add one line of text; y is its base line, anchor ``start``, ``middle`` or ``end``."""
+        self.shapes.append(["text", *_px(x, y), str(words), anchor, colour, size, bold])
+
+    def image(self, x, y, width, height, pixels):
+        """Add a picture: uint8[rows, columns, 3]."""
+        pixels = np.asarray(pixels, np.uint8)
+        opaque = np.full((*pixels.shape[:2], 1), 255, np.uint8)
+        self._images.append((_px(x, y, width, height), np.concatenate([pixels, opaque], axis=2)))
+
+    def axis(self, to_x, ticks, y, *, label="", grid_top=None):
+        """Add a horizontal axis: `to_x` maps values, `ticks` are (value, text)."""
+        xs = [to_x(value) for value, _ in ticks]
+        if grid_top is not None:
+            self.ticks(xs, grid_top, y, "grid", width=0.7)
+        self.line(min(xs), y, max(xs), y)
+        self.ticks(xs, y, y + 5, "muted", width=1)
+        for x, (_, words) in zip(xs, ticks, strict=True):
+            self.text(x, y + 18, words, anchor="middle", colour="muted", size=11)
+        if label:
+            self.text((min(xs) + max(xs)) / 2, y + 36, label, anchor="middle", colour="muted")
+
+    def data(self) -> dict:
+        """Return the scene as plain data for the page."""
+        places, offset = [], 0
+        for box, pixels in self._images:
+            rows, columns = pixels.shape[:2]
+            places.append([*box, columns, rows, offset])
+            offset += pixels.size
+        return {"width": self.width, "height": self.height, "alt": self.alt,
+                "shapes": self.shapes, "images": places}  # fmt: skip
+
+    def pixels(self) -> bytes:
+        """Return the images' bytes, RGBA, one after the other."""
+        return b"".join(pixels.tobytes() for _, pixels in self._images)
+
+    def figure(self):
+        """Draw the scene as a Matplotlib figure, under the present theme."""
+        fig = style.figure(self.width / 100, self.height / 100, margins=(0, 0, 0, 0))
+        ax = fig.subplots()
+        ax.set(xlim=(0, self.width), ylim=(self.height, 0))
+        ax.axis("off")
+        for (x, y, width, height), pixels in self._images:
+            ax.imshow(pixels, extent=(x, x + width, y + height, y), interpolation="nearest",
+                      aspect="auto", zorder=1)  # fmt: skip
+        for order, (kind, *rest) in enumerate(self.shapes):
+            _DRAW[kind](ax, *rest).set_zorder(2 + order)
+        return fig
+
+
+def _px(*numbers) -> list[float]:
+    """Round places to a tenth of a pixel."""
+    return [round(float(n), 1) for n in numbers]
+
+
+def _colour(name):
+    return style.ink(name) if name in _TONES else name
+
+
+def _draw_rect(ax, x, y, width, height, colour, opacity, outline):
+    look = {"fill": False, "edgecolor": _colour(colour), "lw": 1.2} if outline else {
+        "facecolor": _colour(colour), "lw": 0}  # fmt: skip
+    return ax.add_patch(Rectangle((x, y), width, height, alpha=opacity, **look))
+
+
+def _draw_line(ax, x1, y1, x2, y2, colour, width, dashed):
+    look = {"color": _colour(colour), "lw": width * _PX_TO_POINTS, "ls": "--" if dashed else "-"}
+    return ax.plot([x1, x2], [y1, y2], **look)[0]
+
+
+def _draw_ticks(ax, xs, top, bottom, colour, width, opacity):
+    segments = [[(x, top), (x, bottom)] for x in xs]
+    look = {"colors": _colour(colour), "alpha": opacity, "linewidths": width * _PX_TO_POINTS}
+    return ax.add_collection(LineCollection(segments, **look))
+
+
+def _draw_text(ax, x, y, words, anchor, colour, size, bold):
+    side = {"start": "left", "middle": "center", "end": "right"}[anchor]
+    look = {"color": _colour(colour), "fontsize": size * _PX_TO_POINTS}
+    return ax.text(x, y, words, ha=side, weight="bold" if bold else "normal", **look)
+
+
+_DRAW = {"rect": _draw_rect, "line": _draw_line, "ticks": _draw_ticks, "text": _draw_text}

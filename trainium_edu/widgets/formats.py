@@ -1,0 +1,202 @@
+"""Range against precision with real data below; an eight-bit float of your own, by sliders."""
+
+from math import isfinite
+
+import numpy as np
+
+from trainium_edu.numerics import FORMATS, configure, get_format, range_of
+from trainium_edu.numerics.grid import number_text
+from trainium_edu.numerics.quantisation import quantise
+from trainium_edu.training.samples import SAMPLES, sample
+from trainium_edu.viz.formats import (
+    colour_of,
+    draw_code_points,
+    draw_range_precision,
+    label_of,
+    raised,
+)
+from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+
+__all__ = ["cfp8", "cfp8_explorer", "range_explorer"]
+
+_FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2")
+_SHIFT = 16  # how far the bias slider goes to either side
+
+
+def range_explorer(data="gradients", *, formats=_FLOATS):
+    """Show how far formats reach and how finely they count, and whether real data fit.
+
+    Parameters
+    ----------
+    data : {"none", "weights", "gradients", "activations", "photo"}
+        What the histogram shows first.
+    formats : sequence of Format or str
+
+    Returns
+    -------
+    Sketch
+        Values ``data`` and ``power`` (the data are multiplied by ``2**power``).
+
+    Examples
+    --------
+    >>> range_explorer("gradients")
+    Sketch('Range against precision')
+    """
+    formats = [get_format(f) for f in formats]
+    offered = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
+    if data not in offered:
+        raise ValueError(f"data is {str(data)[:40]!r}; it is one of {', '.join(offered)}")
+    controls = [
+        choice("data", "Data", offered, data, help="; ".join(SAMPLES.values())),
+        slider("power", "Multiply by", -24, 24, 0, help="A scale in powers of two"),
+    ]
+    return Sketch(controls, lambda v: _range_page(formats, v), "Range against precision")
+
+
+def _range_page(formats, values) -> Page:
+    """Draw the formats, the data, and the table of what each format would lose."""
+    power, name = int(values["power"]), values["data"]
+    x = None if name == "none" else sample(name)
+    scene = draw_range_precision(formats, values=x, label=name, power=power, width=values["width"])
+    head = ["format", "significant bits", "largest", "smallest normal", "smallest at all"]
+    rows, lost = [], []
+    for fmt in formats:
+        reach = range_of(fmt)
+        cells = [label_of(fmt), str(fmt.mantissa_bits + (fmt.exponent_bits > 0))]
+        cells += [_short(v) for v in (fmt.max, reach.smallest_normal, reach.smallest_subnormal)]
+        if x is not None:
+            q = quantise(x, fmt, power=power)
+            cells += [f"{q.vanished}", f"{q.subnormal}", f"{q.saturated}"]
+            if q.vanished or q.saturated:
+                lost.append(label_of(fmt))
+        rows.append({"cells": cells, "colour": colour_of(fmt)})
+    said = []
+    if x is not None:
+        head += ["become zero", "subnormal", "too large"]
+        sizes = np.ldexp(np.abs(x[x != 0].astype(float)), power)
+        ends = f"from {_short(sizes.min())} to {_short(sizes.max())}"
+        said = [f"{np.count_nonzero(x)} {name} that are not zero{_times(power)} run {ends}. "
+                + (f"Some are lost in **{', '.join(lost)}**." if lost else "**All formats hold "
+                   "them**, each as finely as it can.")]  # fmt: skip
+    return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
+
+
+def cfp8(exponent_bits: int, shift: int = 0, *, infinities: bool = True, nan: bool = True):
+    """Configure an eight-bit float: sign, `exponent_bits`, and what is left for the mantissa.
+
+    Parameters
+    ----------
+    exponent_bits : int
+        1 to 6.
+    shift : int, optional
+        Added to IEEE 754's bias ``2^(exponent_bits - 1) - 1``; each step halves all numbers.
+    infinities, nan : bool, optional
+        As in :func:`~trainium_edu.numerics.configure`; infinities bring NaN with them.
+
+    Returns
+    -------
+    Format
+
+    Examples
+    --------
+    >>> cfp8(4, 4, infinities=False).max
+    28.0
+    """
+    if isinstance(exponent_bits, bool) or exponent_bits not in range(1, 7):
+        raise ValueError(f"exponent_bits is {str(exponent_bits)[:40]}; a cFP8 here takes 1 to 6")
+    bias = 2 ** (exponent_bits - 1) - 1 + shift
+    return configure(exponent_bits, 7 - exponent_bits, bias=bias, infinities=infinities,
+                     nan=nan or infinities)  # fmt: skip
+
+
+def cfp8_explorer(data="weights"):
+    """Split eight bits your own way and see what numbers come out.
+
+    Parameters
+    ----------
+    data : {"none", "weights", "gradients", "activations", "photo"}
+        Real data whose error in the format is shown.
+
+    Returns
+    -------
+    Sketch
+        Values ``exponent``, ``shift``, ``infinities``, ``nan``, ``compared`` and ``data``.
+
+    Examples
+    --------
+    >>> cfp8_explorer()
+    Sketch('Configurable FP8')
+    """
+    offered = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
+    if data not in offered:
+        raise ValueError(f"data is {str(data)[:40]!r}; it is one of {', '.join(offered)}")
+    named = {n: label_of(n) for n in ("fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4")}
+    controls = [
+        slider("exponent", "Exponent bits", 1, 6, 4, help="The rest of seven bits is mantissa"),
+        slider("shift", "Bias", -_SHIFT, _SHIFT, 0, help="Moves all numbers by powers of two"),
+        check("infinities", "infinities", True, help="Reserve the top exponent, as IEEE 754 does"),
+        check("nan", "NaN", True, help="Without infinities: keep one code for NaN"),
+        choice("compared", "Compare with", {"none": "nothing", **named}, "fp8_e5m2"),
+        choice("data", "Try it on", offered, data),
+    ]
+    return Sketch(controls, _cfp8_page, "Configurable FP8")
+
+
+def _cfp8_page(values) -> Page:
+    """Draw the code points of the configured format, and its table."""
+    exponent, shift = int(values["exponent"]), int(values["shift"])
+    flags = {"infinities": values["infinities"], "nan": values["nan"]}
+    fmt = cfp8(exponent, shift, **flags)
+    compared = None if values["compared"] == "none" else FORMATS[values["compared"]]
+    scene = draw_code_points(fmt, compared, width=values["width"])
+    formats = [fmt] + ([compared] if compared else [])
+    head = ["format", "finite numbers", "largest", "smallest normal", "smallest subnormal",
+            "ulp at 1", "powers of two", "other codes"]  # fmt: skip
+    said = []
+    if values["data"] != "none":
+        found = [quantise(sample(values["data"]), f) for f in formats]
+        head += ["SNR", "become zero", "too large"]
+        q = found[0]
+        said = [
+            f"The {q.count} {values['data']} keep a signal-to-noise ratio of **{_db(q)}**; "
+            f"{q.vanished} become zero, {q.saturated} are too large and stop at the largest."
+        ]
+    rows = []
+    for i, f in enumerate(formats):
+        reach, holds_one = range_of(f), f.smallest_normal <= 1 <= f.max
+        cells = [f"1-{f.exponent_bits}-{f.mantissa_bits}, bias {f.bias}" if i == 0 else label_of(f),
+                 str(reach.finite_values), _short(f.max), _short(f.smallest_normal),
+                 _short(f.smallest_subnormal),
+                 number_text(f.epsilon) if holds_one else "—", f"{reach.binades:.1f}",
+                 _specials(f)]  # fmt: skip
+        if values["data"] != "none":
+            q = found[i]
+            cells += [_db(q), str(q.vanished), str(q.saturated)]
+        rows.append({"cells": cells, "colour": colour_of(f) if i else "#0072B2", "marked": i == 0})
+    outputs = {"exponent": f"{exponent} (mantissa {7 - exponent})", "shift": f"{fmt.bias}"}
+    return Page(scene, said, outputs, head=head, rows=rows)
+
+
+def _specials(fmt) -> str:
+    """Count the codes that stand for no finite number."""
+    codes = (1 << fmt.bits) - 2 * (fmt.max_code + 1)
+    infinite = 2 if fmt.has_infinities else 0
+    parts = [f"{infinite} ∞"] if infinite else []
+    parts += [f"{codes - infinite} NaN"] if codes - infinite else []
+    return ", ".join(parts) or "none"
+
+
+def _short(value: float) -> str:
+    """Return a number in three digits."""
+    if not isfinite(value):
+        return "—"
+    return number_text(value) if len(number_text(value)) < 7 else number_text(float(f"{value:.3g}"))
+
+
+def _db(quantised) -> str:
+    ratio = quantised.snr_db
+    return f"{ratio:.1f} dB" if isfinite(ratio) else "exact" if ratio > 0 else "none"
+
+
+def _times(power) -> str:
+    return f", multiplied by 2{raised(power)}," if power else ""

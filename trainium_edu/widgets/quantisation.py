@@ -1,0 +1,95 @@
+"""Round a real weight matrix or a real image to any format and see what is left."""
+
+from functools import lru_cache
+from math import isfinite
+
+from trainium_edu.numerics import get_format
+from trainium_edu.numerics.quantisation import best_power, quantise
+from trainium_edu.training.samples import SAMPLES, sample
+from trainium_edu.viz.formats import colour_of, label_of, raised
+from trainium_edu.viz.quantisation import draw_quantised
+from trainium_edu.widgets.number_line import share_of
+from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+
+__all__ = ["quantise_explorer"]
+
+_FORMATS = ("tf32", "fp16", "bf16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2", "int8")
+_POWERS = 20
+
+
+def quantise_explorer(data="weights", fmt="fp8_e4m3", *, formats=_FORMATS):
+    """Show a real array before and after rounding, and its error in every format.
+
+    Parameters
+    ----------
+    data : {"weights", "gradients", "activations", "digit", "photo"}
+    fmt : Format or str
+        The format shown first.
+    formats : sequence of Format or str
+        Those offered and listed in the table.
+
+    Returns
+    -------
+    Sketch
+        Values ``data``, ``format``, ``power`` and ``infinity``; the button "fit" chooses the
+        largest power of two with which nothing is too large.
+
+    Examples
+    --------
+    >>> quantise_explorer("photo", "bf16")
+    Sketch('Quantise real data')
+    """
+    offered = {f.name: f for f in (*map(get_format, formats), get_format(fmt))}
+    if data not in SAMPLES:
+        raise ValueError(f"data is {str(data)[:40]!r}; it is one of {', '.join(SAMPLES)}")
+    controls = [
+        choice("data", "Data", {k: k for k in SAMPLES}, data, help="; ".join(SAMPLES.values())),
+        choice("format", "Format", {k: label_of(f) for k, f in offered.items()},
+               get_format(fmt).name),
+        slider("power", "Multiply first by", -_POWERS, _POWERS, 0,
+               help="A scale for the whole array; divided out again afterwards"),
+        check("infinity", "too large becomes infinity", False,
+              help="Otherwise it stops at the largest number"),
+    ]  # fmt: skip
+
+    def fit(values):
+        best = best_power(sample(values["data"]), offered[values["format"]])
+        return {"power": max(-_POWERS, min(_POWERS, best))}
+
+    press = {"fit": ("fit to the format", "The largest power of two without overflow", fit)}
+    return Sketch(controls, lambda v: _page(offered, v), "Quantise real data", press=press)
+
+
+@lru_cache(maxsize=512)
+def _quantised(name, fmt, power, overflow):
+    """Quantise once per setting; a table of all formats is asked for again and again."""
+    return quantise(sample(name), fmt, power=power, overflow=overflow)
+
+
+def _page(offered, values) -> Page:
+    """Draw one format's result, and the table of all."""
+    name, power = values["data"], int(values["power"])
+    overflow = "infinity" if values["infinity"] else "saturate"
+    found = {k: _quantised(name, f, power, overflow) for k, f in offered.items()}
+    q = found[values["format"]]
+    scene = draw_quantised(sample(name), q, title=name, width=values["width"])
+    ratio = f"{q.snr_db:.1f} dB" if isfinite(q.snr_db) else "no error" if q.snr_db > 0 else "none"
+    said = [
+        f"{label_of(q.fmt)}: signal-to-noise ratio **{ratio}**, largest relative error "
+        f"**{_worst(q)}**, {q.vanished} of {q.count} become zero, {q.saturated} are too large."
+    ]
+    head = ["format", "bits", "SNR in dB", "largest relative error", "become zero", "subnormal",
+            "too large", "exact"]  # fmt: skip
+    rows = [
+        {"cells": [label_of(r.fmt), str(r.fmt.bits),
+                   f"{r.snr_db:.1f}" if isfinite(r.snr_db) else "exact" if r.snr_db > 0 else "none",
+                   _worst(r), *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
+         "colour": colour_of(r.fmt), "marked": key == values["format"]}
+        for key, r in found.items()
+    ]  # fmt: skip
+    return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
+
+
+def _worst(q) -> str:
+    worst = q.max_relative_error
+    return "0" if worst == 0 else share_of(worst) if isfinite(worst) else "infinite"

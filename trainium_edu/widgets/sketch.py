@@ -1,0 +1,155 @@
+"""Controls over a picture that is redrawn while they move: values in, shapes and words out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
+
+import anywidget
+import traitlets
+
+from trainium_edu.viz import style
+from trainium_edu.viz.scene import Scene
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["Page", "Sketch", "check", "choice", "slider"]
+
+_WIDTH = (320, 1400)  # CSS pixels a page may ask for
+
+
+@dataclass(slots=True)
+class Page:
+    """What a sketch shows for one set of values."""
+
+    scene: Scene
+    said: list[str] = field(default_factory=list)  #: sentences below; ``**bold**``
+    outputs: dict[str, str] = field(default_factory=dict)  #: what stands beside a slider
+    ranges: dict[str, tuple] = field(default_factory=dict)  #: new ends of sliders
+    head: list[str] = field(default_factory=list)  #: of a table below
+    rows: list[dict] = field(default_factory=list)  #: ``{"cells": [...], "colour":, "marked":}``
+
+
+def slider(name, text, low, high, value, *, help=""):
+    """Describe a slider over whole numbers."""
+    return {"name": name, "kind": "range", "text": text, "min": low, "max": high, "value": value,
+            "help": help}  # fmt: skip
+
+
+def choice(name, text, options, value, *, help=""):
+    """Describe a drop-down list; `options` maps values to what the learner reads."""
+    return {"name": name, "kind": "choice", "text": text, "options": list(options.items()),
+            "value": value, "help": help}  # fmt: skip
+
+
+def check(name, text, value, *, help=""):
+    """Describe a box to tick."""
+    return {"name": name, "kind": "check", "text": text, "value": bool(value), "help": help}
+
+
+class Sketch(anywidget.AnyWidget):
+    """State: the values of the controls; ``values`` may be set, ``page`` is what is shown.
+
+    Parameters
+    ----------
+    controls : list of dict
+        From :func:`slider`, :func:`choice`, :func:`check`.
+    draw : callable
+        Takes the values (a dict that has ``width`` too), returns a :class:`Page`.
+    name : str
+        Its fixed ``repr`` and accessible name.
+    press : dict of str to (text, help, callable), optional
+        Buttons: the callable takes the values and returns those to change.
+    """
+
+    _esm = load("sketch.js")
+    _css = load("sketch.css")
+    controls = traitlets.List().tag(sync=True)
+    buttons = traitlets.List().tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
+    values = traitlets.Dict().tag(sync=True)  # set by the page, or by hand
+    page = traitlets.Dict().tag(sync=True)
+    pixels = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, controls, draw: Callable, name: str, *, press=None):
+        self._draw, self._name, self._press = draw, name, press or {}
+        self._kinds = {control["name"]: control for control in controls}
+        self._scene = None
+        self._ranges: dict[str, tuple] = {}
+        super().__init__()
+        self.controls, self.label = controls, name
+        self.buttons = [[key, text, help] for key, (text, help, _) in self._press.items()]
+        self.on_msg(self._on_request)
+        first = {control["name"]: control["value"] for control in controls}
+        self.values = {**first, "width": 960, "ask": 0}
+
+    @traitlets.validate("values")
+    def _check_values(self, proposal):
+        """Keep the last good value of every control that is asked for something impossible."""
+        asked, kept = proposal["value"], dict(self.values)
+        for name, value in asked.items():
+            if name in self._kinds and self._fits(name, value):
+                kept[name] = value
+            elif name in ("width", "ask") and _is_number(value):
+                kept[name] = int(min(max(value, 0), 2**31)) if name == "ask" else (
+                    min(max(float(value), _WIDTH[0]), _WIDTH[1]))  # fmt: skip
+        return kept
+
+    def _fits(self, name, value) -> bool:
+        control = self._kinds[name]
+        match control["kind"]:
+            case "range":
+                low, high = self._ranges.get(name, (control["min"], control["max"]))
+                return _is_number(value) and int(value) == value and low <= value <= high
+            case "choice":
+                return value in [option for option, _ in control["options"]]
+        return isinstance(value, bool)
+
+    @traitlets.observe("values")
+    def _redraw(self, _change=None):
+        shown = self._draw(dict(self.values))
+        self._scene, self._ranges = shown.scene, shown.ranges
+        page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
+                "ranges": {k: list(v) for k, v in shown.ranges.items()},
+                "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
+                "ask": self.values["ask"]}  # fmt: skip
+        with self.hold_sync():
+            self.pixels = shown.scene.pixels()
+            self.page = page
+
+    def set(self, **values):
+        """Move controls from Python, as a learner would; what is impossible is refused.
+
+        Raises
+        ------
+        ValueError
+            If a control does not exist or does not take the value.
+        """
+        for name, value in values.items():
+            if name not in self._kinds:
+                raise ValueError(
+                    f"there is no control {name!r}; there are {', '.join(self._kinds)}"
+                )
+            if not self._fits(name, value):
+                raise ValueError(f"{name} does not take {str(value)[:40]}")
+        self.values = {**self.values, **values}
+
+    def _on_request(self, _widget, content, _buffers):
+        """Answer a button."""
+        key = content.get("press")
+        if key in self._press:
+            self.values = {**self.values, **self._press[key][2](dict(self.values))}
+
+    def still(self) -> bytes:
+        """Return the present picture as PNG bytes for a light page."""
+        with style.theme(False):
+            return style.to_png(self._scene.figure())
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        return f"Sketch({self._name!r})"
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
