@@ -33,6 +33,7 @@ _HOMES = {
     "cycles": "documented_issue_cycles gemm_cycles load_cycles steady_interval stream_cycles "
     "tile_cycles utilisation",
     "march": "Run run",
+    "frames": "Frames frames_of_run",
     "functional": "matmul reordering_bound",
     "registers": "simulate_registers",
     "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow scale_sim_cycles",

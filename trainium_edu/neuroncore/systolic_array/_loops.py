@@ -2,12 +2,11 @@
 
 Read ``registers.py`` first: it moves the same numbers between the same registers, one PE at a time.
 
-One cycle of the array is one sweep over its rows, bottom first, so that each row still finds the
-sums of the row above from the cycle before.  In row k at cycle t the PEs of columns lo to hi - 1
-work for one pass: vector ``t - k - m - start`` meets column m, so that with the moving operand kept
-in *reversed* order the three inputs and the output of a row are contiguous in m, and the compiler
-takes 8 or 16 columns at once.  Each sum still grows by one product per cycle, top row first: the
-order of additions is the array's.
+A sweep goes over the rows bottom first, so that each row still finds the sums of the row above from
+the cycle before.  In row k at cycle t the PEs of columns lo to hi - 1 work for one pass: vector
+``t - k - m - start`` meets column m, so that with the moving operand kept in *reversed* order the
+inputs and the output of a row are contiguous in m, and the compiler takes 8 or 16 columns at once.
+Each sum grows by one product per cycle, top row first: the order of additions is the array's.
 
 Offsets are unsigned so that the compiler need not think about negative indices, and the plane's
 rows are a little longer than a power of two so that a row and the one above do not collide in the
@@ -19,7 +18,7 @@ from numba import njit, prange, uintp
 
 numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following matmul
 
-START, END, K, M, W, X, DST, ACCUMULATE = range(8)  # columns of the table of passes
+START, END, K, M, W, X, DST, ACCUMULATE, RECORD = range(9)  # columns of the table of passes
 
 
 def thread_count():
@@ -29,102 +28,122 @@ def thread_count():
 
 @njit(cache=True)
 def march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, dst, dst_row):
-    """Step the columns left to right - 1 through cycles t0 to t1 - 1.
+    """Step the columns left to right - 1 through cycles t0 to t1 - 1, four cycles per sweep.
 
     ``plane[(k + 1) * p_row + m]`` is the sum register of PE (k, m); row 0 of the plane is zero.
+    Sums that are in row k at cycle t are in row k + 1 at cycle t + 1: with ``d = t - k`` they are
+    one chain, which in four cycles takes four products, one row each, in this order.
     """
     first = 0
-    for t in range(t0, t1):
+    for t in range(t0, t1, 4):
+        after = min(t + 4, t1)
         while first < table.shape[0] and table[first, END] + rows - 1 + right <= t:
             first += 1
         for j in range(first, table.shape[0]):
             start = table[j, START]
-            if start + left > t:
+            if start + left >= after:
                 break
             end = table[j, END]
             width = min(right, table[j, M])
-            bottom = min(rows - 1, t - start - left)
-            top = max(0, t - end + 2 - width)
             depth = table[j, K]
-            for k in range(bottom, max(top, depth) - 1, -1):  # below the weights: sums pass
-                lo = max(left, t - k - end + 1)
-                hi = min(width, t - k - start + 1)
-                here = uintp((k + 1) * p_row + lo)
-                above = uintp(k * p_row + lo)
-                for i in range(uintp(max(hi - lo, 0))):
-                    plane[here + i] = plane[above + i]
-            for k in range(min(bottom, depth - 1), top - 1, -1):
-                lo = max(left, t - k - end + 1)
-                hi = min(width, t - k - start + 1)
-                here = uintp((k + 1) * p_row + lo)
-                above = uintp(k * p_row + lo)
-                wi = uintp(table[j, W] + k * w_row + lo)
-                xi = uintp(table[j, X] + k * x_row - (t - k) + lo)
-                for i in range(uintp(max(hi - lo, 0))):
-                    plane[here + i] = plane[above + i] + w[wi + i] * x[xi + i]
-            if bottom == rows - 1:  # results leave into PSUM
-                lo = max(left, t - bottom - end + 1)
-                hi = min(width, t - bottom - start + 1)
-                at = table[j, DST] + t - bottom - start
-                if table[j, ACCUMULATE]:
-                    for m in range(lo, hi):
-                        dst[at + m * dst_row - m] += plane[rows * p_row + m]
-                else:
-                    for m in range(lo, hi):
-                        dst[at + m * dst_row - m] = plane[rows * p_row + m]
+            newest = min(after - 1, end - 2 + width)
+            for d in range(max(t - rows + 1, start + left), newest + 1):  # lower rows first
+                lo = max(left, d - end + 1)
+                hi = min(width, d - start + 1)
+                if lo >= hi:
+                    continue
+                top = max(0, t - d)
+                bottom = min(rows, after - d)
+                n = uintp(hi - lo)
+                above = uintp(top * p_row + lo)
+                here = uintp(bottom * p_row + lo)
+                wi = uintp(table[j, W] + top * w_row + lo)
+                xi = uintp(table[j, X] + top * x_row - d + lo)
+                if min(bottom, depth) - top == 4:
+                    w1, w2, w3 = wi + uintp(w_row), wi + uintp(2 * w_row), wi + uintp(3 * w_row)
+                    x1, x2, x3 = xi + uintp(x_row), xi + uintp(2 * x_row), xi + uintp(3 * x_row)
+                    for i in range(n):
+                        s = plane[above + i] + w[wi + i] * x[xi + i]
+                        s = s + w[w1 + i] * x[x1 + i]
+                        s = s + w[w2 + i] * x[x2 + i]
+                        plane[here + i] = s + w[w3 + i] * x[x3 + i]
+                else:  # at the top, at the bottom, or below the weights, where sums only pass
+                    for i in range(n):
+                        plane[here + i] = plane[above + i]
+                    for _ in range(top, min(bottom, depth)):
+                        for i in range(n):
+                            plane[here + i] = plane[here + i] + w[wi + i] * x[xi + i]
+                        wi += uintp(w_row)
+                        xi += uintp(x_row)
+                if bottom == rows:  # results leave into PSUM
+                    at = table[j, DST] + d - start
+                    if table[j, ACCUMULATE]:
+                        for m in range(lo, hi):
+                            dst[at + m * dst_row - m] += plane[rows * p_row + m]
+                    else:
+                        for m in range(lo, hi):
+                            dst[at + m * dst_row - m] = plane[rows * p_row + m]
 
 
 @njit(cache=True)
-def march_recorded(t0, t1, table, rows, columns, w, w_row, x, x_row, planes, dst, dst_row):
-    """Step the whole array, keeping every sum: ``planes[(t * rows + k) * columns + m]``."""
+def march_recorded(t0, t1, table, rows, w, w_row, x, x_row, kept, dst, dst_row):
+    """Step the whole array, keeping every sum of every PE at every cycle, `rows` cycles per sweep.
+
+    The sum for vector n in PE (k, m) stands at ``kept[RECORD + (q * rows + k) * M + m]`` with
+    ``q = (n + m) % N``: no gaps, and still contiguous in m for the PEs of one row at one cycle.
+    """
     first = 0
-    for t in range(t0, t1):
-        while first < table.shape[0] and table[first, END] + rows - 1 + columns <= t:
+    widest = 0
+    for j in range(table.shape[0]):
+        widest = max(widest, table[j, M])
+    for t in range(t0, t1, rows):  # long sweeps write long stretches
+        after = min(t + rows, t1)
+        while first < table.shape[0] and table[first, END] + rows - 1 + widest <= t:
             first += 1
         for j in range(first, table.shape[0]):
             start = table[j, START]
-            if start > t:
+            if start >= after:
                 break
             end = table[j, END]
             width = table[j, M]
-            bottom = min(rows - 1, t - start)
-            top = max(0, t - end + 2 - width)
             depth = table[j, K]
-            for k in range(bottom, max(top, depth) - 1, -1):
-                lo = max(0, t - k - end + 1)
-                hi = min(width, t - k - start + 1)
-                here = uintp((t * rows + k) * columns + lo)
-                above = uintp(((t - 1) * rows + k - 1) * columns + lo)
-                for i in range(uintp(max(hi - lo, 0))):
-                    planes[here + i] = planes[above + i]
-            for k in range(min(bottom, depth - 1), max(top, 1) - 1, -1):
-                lo = max(0, t - k - end + 1)
-                hi = min(width, t - k - start + 1)
-                here = uintp((t * rows + k) * columns + lo)
-                above = uintp(((t - 1) * rows + k - 1) * columns + lo)
-                wi = uintp(table[j, W] + k * w_row + lo)
-                xi = uintp(table[j, X] + k * x_row - (t - k) + lo)
-                for i in range(uintp(max(hi - lo, 0))):
-                    planes[here + i] = planes[above + i] + w[wi + i] * x[xi + i]
-            if top == 0:
-                lo = max(0, t - end + 1)
-                hi = min(width, t - start + 1)
-                here = uintp(t * rows * columns + lo)
-                wi = uintp(table[j, W] + lo)
-                xi = uintp(table[j, X] - t + lo)
-                for i in range(uintp(max(hi - lo, 0))):
-                    planes[here + i] = numba.float32(0.0) + w[wi + i] * x[xi + i]
-            if bottom == rows - 1:
-                lo = max(0, t - bottom - end + 1)
-                hi = min(width, t - bottom - start + 1)
-                at = table[j, DST] + t - bottom - start
-                from_row = (t * rows + bottom) * columns
-                if table[j, ACCUMULATE]:
-                    for m in range(lo, hi):
-                        dst[at + m * dst_row - m] += planes[from_row + m]
-                else:
-                    for m in range(lo, hi):
-                        dst[at + m * dst_row - m] = planes[from_row + m]
+            newest = min(after - 1, end - 2 + width)
+            for d in range(max(t - rows + 1, start), newest + 1):
+                lo = max(0, d - end + 1)
+                hi = min(width, d - start + 1)
+                if lo >= hi:
+                    continue
+                top = max(0, t - d)
+                bottom = min(rows, after - d)
+                n = uintp(hi - lo)
+                chain = table[j, RECORD] + (d - start) % (end - start) * rows * width + lo
+                here = uintp(chain + top * width)
+                row = uintp(width)
+                wi = uintp(table[j, W] + top * w_row + lo)
+                xi = uintp(table[j, X] + top * x_row - d + lo)
+                for k in range(top, bottom):
+                    above = here - row
+                    if k == 0:
+                        for i in range(n):
+                            kept[here + i] = numba.float32(0.0) + w[wi + i] * x[xi + i]
+                    elif k < depth:
+                        for i in range(n):
+                            kept[here + i] = kept[above + i] + w[wi + i] * x[xi + i]
+                    else:
+                        for i in range(n):
+                            kept[here + i] = kept[above + i]
+                    here += row
+                    wi += uintp(w_row)
+                    xi += uintp(x_row)
+                if bottom == rows:
+                    at = table[j, DST] + d - start
+                    last = chain + (rows - 1) * width - lo
+                    if table[j, ACCUMULATE]:
+                        for m in range(lo, hi):
+                            dst[at + m * dst_row - m] += kept[last + m]
+                    else:
+                        for m in range(lo, hi):
+                            dst[at + m * dst_row - m] = kept[last + m]
 
 
 @njit(cache=True)

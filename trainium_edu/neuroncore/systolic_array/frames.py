@@ -87,7 +87,7 @@ def frames_of_run(run, *, dataflow="weight-stationary", swapped: bool = False) -
         for column in range(m):
             for j in range(n):
                 t = feed_start + j + array.rows - 1 + column
-                value = run.partial_sums[t, -1, column]
+                value = states[t].partial_sum[-1, column]
                 element = (p.m0 + column, p.n0 + j)
                 results.append((t, column, *(element[::-1] if swapped else element), value))
 

@@ -6,6 +6,8 @@ and column m lives k + m cycles after the corner.  The twin ``registers.py`` mov
 register to register instead; tests hold the two equal at every cycle.
 """
 
+import sys
+import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,6 +33,11 @@ _RUN_LIMIT_CYCLES = 2**31
 _PE_CYCLES_PER_CALL = 2**27  # about a tenth of a second: Ctrl-C works between calls
 _PARALLEL_FROM_PE_CYCLES = 2**27
 _STRIPE_COLUMNS = 32  # narrower stripes waste vector registers
+_CACHE_LINE_FLOATS = 16
+_SPARE_LIMIT_BYTES = 2**26
+_UNUSED = 3  # references to a spare record: the list, the loop and the question itself
+_spare: list[np.ndarray] = []
+_spare_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +79,9 @@ class Run:
     schedule: Schedule
     operands: Operands
     result: np.ndarray  #: float32[M, N]
-    partial_sums: np.ndarray | None = None  #: float32[cycles, rows, columns] if recorded
     skew: tuple[int, ...] = ()  #: delay of each row's feed; () is the right one, 0, 1, 2, ...
     pieces: tuple = field(default=(), repr=False)  #: float32[P, K, M] and [P, K, N]
+    kept: np.ndarray | None = None  #: every sum, as ``_loops.march_recorded`` lays them
 
     def __repr__(self):
         k, m, n = self.operands.shape
@@ -120,6 +127,11 @@ class Run:
             busy[start : start + wave.size] += wave
         return busy[:-1]
 
+    @property
+    def recorded(self) -> bool:
+        """Whether every cycle was kept."""
+        return self.kept is not None
+
     def state(self, cycle: int) -> PeState:
         """Return what every PE holds at the end of a cycle.
 
@@ -130,7 +142,7 @@ class Run:
         IndexError
             If there is no such cycle.
         """
-        sums = self._recorded()
+        self._check_recorded()
         cycle = self._checked_cycle(cycle)
         rows, columns = self.array.rows, self.array.columns
         k, m = np.indices((rows, columns))
@@ -157,7 +169,7 @@ class Run:
             waiting_valid,
             np.where(moving_valid, moving, np.float32(0)),
             moving_valid,
-            np.where(sum_valid, sums[cycle], np.float32(0)),
+            self._kept_sums(index, n, sum_valid, k, m),
             sum_valid,
             multiplied,
             np.where(sum_valid, index, -1),
@@ -174,19 +186,22 @@ class Run:
         >>> [(s.cycle, s.stage, s.after) for s in life]
         [(1, 'multiply-add', 20.0), (2, 'multiply-add', 320.0), (3, 'PSUM', 320.0)]
         """
-        sums = self._recorded()
+        self._check_recorded()
         _, m_all, n_all = self.operands.shape
         m, n = whole(m, "m", least=0), whole(n, "n", least=0)
         if m >= m_all or n >= n_all:
             raise IndexError(f"dst is [{m_all}, {n_all}]; it has no element [{m}, {n}]")
         steps, psum = [], 0.0
-        for p, start in zip(self.schedule.passes, self.schedule.feed_start, strict=True):
+        timed = zip(self.schedule.passes, self.schedule.feed_start, strict=True)
+        rows = np.arange(self.array.rows)
+        for index, (p, start) in enumerate(timed):
             if not (p.m0 <= m < p.m1 and p.n0 <= n < p.n1):
                 continue
             column, enters, before = m - p.m0, start + n - p.n0, 0.0
+            falling = self._kept_sums(index, n - p.n0, True, rows, column)
             for row in range(self.array.rows):
                 cycle = enters + row + column
-                after = float(sums[cycle, row, column])
+                after = float(falling[row])
                 w = x = float("nan")
                 stage = "pass"
                 if row < p.k1 - p.k0:
@@ -210,10 +225,19 @@ class Run:
     def _delays(self):
         return self.skew or tuple(range(self.array.rows))
 
-    def _recorded(self):
-        if self.partial_sums is None:
+    def _check_recorded(self):
+        if self.kept is None:
             raise ValueError("this run kept results only; run it with record=True to look inside")
-        return self.partial_sums
+
+    def _kept_sums(self, index, n, valid, k, m):
+        """Gather recorded sums of vector n of a pass in PE (k, m); zero where not valid."""
+        where = np.array([*_record_offsets(self.schedule.passes, self.array.rows)])[index]
+        wide, deep = (
+            np.maximum(self._lookup("m")[index], 1),
+            np.maximum(self._lookup("n")[index], 1),
+        )
+        at = where + ((n + m) % deep * self.array.rows + k) * wide + m
+        return np.where(valid, self.kept[np.where(valid, at, 0)], np.float32(0))
 
     def _checked_cycle(self, cycle):
         cycle = whole(cycle, "cycle", least=0)
@@ -322,42 +346,61 @@ def run(
     )
     delays = _checked_skew(skew, array, plan)
     feed = _delayed(pieces[1], delays) if delays else pieces[1]
-    reversed_feed = np.ascontiguousarray(feed[:, :, ::-1])
-    table = _table(timed, operands.shape)
+    weights, vectors = _padded(pieces[0]), _padded(feed[:, :, ::-1])
+    table = _table(timed, operands.shape, weights, vectors, array.rows)
     result = np.zeros((m, n), np.float32)
     if record:
-        sums = _march_recorded(timed, table, array, pieces[0], reversed_feed, result)
+        kept = _march_recorded(timed, table, array, weights, vectors, result)
     else:
-        sums = None
-        _march(timed, table, array, pieces[0], reversed_feed, result, threads)
-    return Run(array, timed, operands, result, sums, delays, pieces)
+        kept = None
+        _march(timed, table, array, weights, vectors, result, threads)
+    return Run(array, timed, operands, result, delays, pieces, kept)
 
 
-def _table(timed: Schedule, shape) -> np.ndarray:
+def _padded(pieces) -> np.ndarray:
+    """Return pieces with rows an odd number of cache lines long, so that rows do not collide."""
+    lines = -(-pieces.shape[2] // _CACHE_LINE_FLOATS) | 1
+    out = np.zeros((*pieces.shape[:2], lines * _CACHE_LINE_FLOATS), np.float32)
+    out[:, :, : pieces.shape[2]] = pieces
+    return out
+
+
+def _record_offsets(passes, rows):
+    """Yield where each pass's sums begin in the record, and its end."""
+    at = 0
+    for p in passes:
+        yield at
+        at += (p.n1 - p.n0) * rows * (p.m1 - p.m0)
+    yield at
+
+
+def _table(timed: Schedule, shape, weights, vectors, rows) -> np.ndarray:
     """Return the passes as the loops read them; offsets are into flat arrays."""
-    k_all, m_all, n_all = shape
-    table = np.empty((len(timed.passes), 8), np.int64)
-    for row, p, start in zip(table, timed.passes, timed.feed_start, strict=True):
+    k_all, _, n_all = shape
+    table = np.empty((len(timed.passes), 9), np.int64)
+    offsets = _record_offsets(timed.passes, rows)
+    for row, p, start, at in zip(table, timed.passes, timed.feed_start, offsets, strict=False):
         k, m, n = p.shape
         row[_loops.START], row[_loops.END], row[_loops.K], row[_loops.M] = start, start + n, k, m
-        row[_loops.W] = (p.stationary_piece * k_all + p.k0) * m_all + p.m0
-        first = (p.moving_piece * k_all + p.k0) * n_all
+        row[_loops.W] = (p.stationary_piece * k_all + p.k0) * weights.shape[2] + p.m0
+        first = (p.moving_piece * k_all + p.k0) * vectors.shape[2]
         row[_loops.X] = first + n_all - 1 - p.n0 + start
         row[_loops.DST] = p.m0 * n_all + p.n0
         row[_loops.ACCUMULATE] = p.accumulate
+        row[_loops.RECORD] = at
     return table
 
 
 def _march(timed, table, array, w, x, result, threads):
     """Step without recording, in calls short enough to interrupt."""
     rows, columns = array.rows, array.columns
-    p_row = columns + 16
+    p_row = (-(-columns // _CACHE_LINE_FLOATS) | 1) * _CACHE_LINE_FLOATS
     plane = np.zeros((rows + 1) * p_row, np.float32)
     stripes = min(_loops.thread_count(), max(1, columns // _STRIPE_COLUMNS))
     if threads is not None:
         stripes = min(stripes, whole(threads, "threads"))
     parallel = stripes > 1 and timed.cycles * array.pes >= _PARALLEL_FROM_PE_CYCLES
-    step = max(1, _PE_CYCLES_PER_CALL // array.pes)
+    step = max(4, _PE_CYCLES_PER_CALL // array.pes)
     for t0 in range(0, timed.cycles, step):
         t1 = min(t0 + step, timed.cycles)
         window = _under_way(table, t0, t1, array)
@@ -372,23 +415,36 @@ def _march(timed, table, array, w, x, result, threads):
 
 def _march_recorded(timed, table, array, w, x, result) -> np.ndarray:
     """Step and return all sums."""
-    shape = (timed.cycles, array.rows, array.columns)
-    size = 4 * timed.cycles * array.pes
-    if size > _RECORD_LIMIT_BYTES:
+    *_, floats = _record_offsets(timed.passes, array.rows)
+    if 4 * floats > _RECORD_LIMIT_BYTES:
         raise ValueError(
-            f"recording {timed.cycles} cycles of {array.pes} PEs takes {size / 2**20:.0f} MiB; the "
+            f"recording {timed.cycles} cycles of {array.pes} PEs takes {4 * floats >> 20} MiB; the "
             f"limit is {_RECORD_LIMIT_BYTES >> 20} MiB. Record fewer columns, or a smaller array"
         )
-    sums = np.zeros(shape, np.float32)
-    step = max(1, _PE_CYCLES_PER_CALL // 2 // array.pes)
+    kept = _record_space(floats)
+    step = max(array.rows, _PE_CYCLES_PER_CALL // 4 // array.pes)
     for t0 in range(0, timed.cycles, step):
         t1 = min(t0 + step, timed.cycles)
         launch(
-            _loops.march_recorded, t0, t1, _under_way(table, t0, t1, array), array.rows,
-            array.columns, w.ravel(), w.shape[2], x.ravel(), x.shape[2], sums.reshape(-1),
-            result.reshape(-1), result.shape[1],
+            _loops.march_recorded, t0, t1, _under_way(table, t0, t1, array), array.rows, w.ravel(),
+            w.shape[2], x.ravel(), x.shape[2], kept, result.reshape(-1), result.shape[1],
         )  # fmt: skip
-    return sums
+    return kept
+
+
+def _record_space(floats) -> np.ndarray:
+    """Return space for a record: an earlier one's that nobody holds any more, or new.
+
+    Fresh pages cost several times the run itself, so the last space (64 MiB at most) is kept.
+    """
+    with _spare_lock:
+        for spare in _spare:
+            if spare.size >= floats and sys.getrefcount(spare) <= _UNUSED:
+                return spare[:floats]
+        space = np.empty(floats, np.float32)
+        if space.nbytes <= _SPARE_LIMIT_BYTES:
+            _spare[:] = [space]
+        return space[:]
 
 
 def _under_way(table, t0, t1, array):
