@@ -20,10 +20,13 @@ kernels into another accuracy; the price is a third of BLAS's speed at these siz
 import importlib
 
 _HOMES = {
-    "arms": "ARMS OPTIMIZERS Arm Footprint footprint get_arm",
+    "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
+    "dice_cost": "measure_dice_cost stored_dice_cost",
+    "faster": "share_needed step_share",
+    "frozen": "frozen_weights",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "sweep": "SETTINGS run_sweep stored_sweep",
+    "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_HOME_OF)

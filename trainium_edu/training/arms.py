@@ -6,7 +6,7 @@ step to step, and how the update is rounded on its way back into storage.
 
 from dataclasses import dataclass
 
-__all__ = ["ARMS", "OPTIMIZERS", "Arm", "Footprint", "footprint", "get_arm"]
+__all__ = ["ARMS", "OPTIMIZERS", "Arm", "Footprint", "footprint", "footprint_table", "get_arm"]
 
 _BYTES = {"fp32": 4, "bf16": 2}
 #: Running averages that an optimizer keeps for each weight.
@@ -142,3 +142,19 @@ def footprint(arm, optimizer: str = "sgd", *, state: str | None = None) -> Footp
         read_bytes=kept + gradient + averages,
         written_bytes=kept + averages + rounded,
     )
+
+
+def footprint_table() -> str:
+    """Return bytes per parameter of every arm and optimizer as text, kept and moved.
+
+    Examples
+    --------
+    >>> print(footprint_table().splitlines()[1])
+    FP32                                   4 / 12        8 / 20       12 / 28
+    """
+    lines = [f"{'bytes kept / moved by one update':34}" + "".join(f"{o:>14}" for o in OPTIMIZERS)]
+    for name, arm in ARMS.items():
+        counts = [footprint(name, optimizer) for optimizer in OPTIMIZERS]
+        cells = [f"{c.stored_bytes} / {c.update_traffic_bytes}" for c in counts]
+        lines.append(f"{arm.label:34}" + "".join(f"{cell:>14}" for cell in cells))
+    return "\n".join(lines)

@@ -364,15 +364,7 @@ def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
     elif rounding is not None:
         raise ValueError("rounding goes with arm='bf16'; the other arms have settled theirs")
     arm = get_arm(arm)
-    if isinstance(learning_rate, bool) or not isinstance(learning_rate, Real):
-        raise TypeError(
-            f"learning_rate is {str(learning_rate)[:40]!r}; it takes a number such as 0.01"
-        )
-    if not 0 < learning_rate < float("inf"):
-        raise ValueError(
-            f"learning_rate is {learning_rate}; a step downhill needs a positive, finite number, "
-            "such as 0.01"
-        )
+    learning_rate = check_learning_rate(learning_rate)
     epochs = check_count(epochs, "epochs")
     if not 1 <= epochs <= MAX_EPOCHS:
         raise ValueError(f"epochs is {epochs}; it takes 1 to {MAX_EPOCHS}")
@@ -385,9 +377,21 @@ def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
         raise ValueError(f"seeds are {len(seeds)}; it takes 1 to {MAX_SEEDS}")
     if rounding_seed is None:
         rounding_seed = settings.rounding().seed
-    return _Plan(
-        arm, float(learning_rate), epochs, seeds, check_count(rounding_seed, "rounding_seed")
-    )
+    return _Plan(arm, learning_rate, epochs, seeds, check_count(rounding_seed, "rounding_seed"))
+
+
+def check_learning_rate(learning_rate) -> float:
+    """Return a learning rate, or say why it is none."""
+    if isinstance(learning_rate, bool) or not isinstance(learning_rate, Real):
+        raise TypeError(
+            f"learning_rate is {str(learning_rate)[:40]!r}; it takes a number such as 0.01"
+        )
+    if not 0 < learning_rate < float("inf"):
+        raise ValueError(
+            f"learning_rate is {learning_rate}; a step downhill needs a positive, finite number, "
+            "such as 0.01"
+        )
+    return float(learning_rate)
 
 
 def _run(plan, fast):

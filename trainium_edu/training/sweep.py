@@ -13,10 +13,10 @@ from importlib import resources
 
 import numpy as np
 
-from trainium_edu.training.arms import ARMS
+from trainium_edu.training.arms import ARMS, footprint
 from trainium_edu.training.reference import train
 
-__all__ = ["COMMAND", "SETTINGS", "Row", "run_sweep", "stored_sweep"]
+__all__ = ["COMMAND", "SETTINGS", "Row", "accuracy_table", "run_sweep", "stored_sweep"]
 
 COMMAND = "python -m trainium_edu.training.sweep"
 #: (learning rate, epochs): a small rate needs more of them.
@@ -88,6 +88,40 @@ def stored_sweep() -> tuple[Row, ...]:
     """
     stored = json.loads(_file().read_text(encoding="utf-8"))
     return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in stored["rows"])
+
+
+def accuracy_table(rows, *, optimizer: str = "sgd") -> str:
+    """Write rows as text: accuracies beside the bytes that each arm keeps and moves.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    optimizer : {"sgd", "momentum", "adam"}
+        Whose state is counted.
+
+    Returns
+    -------
+    str
+        Mean and standard deviation over the seeds, in percent; bytes per parameter.
+
+    Examples
+    --------
+    >>> print(accuracy_table(stored_sweep()[:1]).splitlines()[-1])
+    FP32                                 97.1 ± 0.3       4       12
+    """
+    lines, shown = [], None
+    for row in rows:
+        setting = (row.learning_rate, row.epochs)
+        if setting != shown:
+            shown = setting
+            head = f"learning rate {row.learning_rate:g}, {row.epochs} epochs"
+            lines += [f"{head:34}  accuracy %    kept    moved"]
+        count = footprint(row.arm, optimizer)
+        lines.append(
+            f"{ARMS[row.arm].label:34}  {row.mean:5.1f} ± {row.sd:3.1f}"
+            f"{count.stored_bytes:8d}{count.update_traffic_bytes:9d}"
+        )
+    return "\n".join(lines)
 
 
 def _file():

@@ -4,7 +4,7 @@ import numpy as np
 
 from trainium_edu.viz import style
 
-__all__ = ["ARM_STYLE", "plot_first_run", "plot_runs"]
+__all__ = ["ARM_STYLE", "plot_accuracies", "plot_faster", "plot_first_run", "plot_runs"]
 
 #: Arms often lie on top of each other; the widths let all of them be seen.
 ARM_STYLE = {
@@ -75,6 +75,72 @@ def plot_first_run(loss, accuracy, epochs: int, images, labels, named):
     _loss_axis(left, epochs, [loss])
     middle.set(xlim=(0, epochs), ylim=(0, 102), xlabel="epoch", title="New images read, %")
     _mosaic(right, images, labels, named)
+    return fig
+
+
+def plot_accuracies(groups, labels):
+    """Draw final accuracies, one dot per seed, arms beside each other at each learning rate.
+
+    Parameters
+    ----------
+    groups : list of (str, dict of str to float[seeds])
+        For each learning rate a title, and the accuracies in percent of each arm.
+    labels : dict of str to str
+        The arms' names for the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig = style.figure(9, 3.5, margins=(0.6, 0.15, 0.75, 0.4))
+    for ax, (title, arms) in zip(fig.subplots(1, len(groups), sharey=True, squeeze=False)[0],
+                                 groups, strict=True):  # fmt: skip
+        for i, (name, values) in enumerate(arms.items()):
+            spread = np.linspace(-0.22, 0.22, len(values))
+            colour = ARM_STYLE[name]["color"]
+            ax.plot(i + spread, values, "o", ms=4.5, color=colour, alpha=0.85)
+            mean = float(np.mean(values))
+            ax.plot([i - 0.36, i + 0.36], [mean, mean], color=style.ink(), lw=1.6)
+            ax.text(i, mean - 4.5, f"{mean:.1f}", ha="center", va="top", weight="bold")
+        ax.set_xticks(range(len(arms)), [labels[a].replace(" ", "\n") for a in arms])
+        ax.set(title=title, xlim=(-0.6, len(arms) - 0.4), ylim=(40, 101))
+        ax.grid(axis="x", visible=False)
+    fig.axes[0].set_ylabel("test accuracy, %")
+    return fig
+
+
+def plot_faster(tokens, faster_by, update_share, claimed: float):
+    """Draw by how much a step gets faster when its weight update shrinks.
+
+    Parameters
+    ----------
+    tokens : float[n]
+        Tokens that one NeuronCore sees in a step.
+    faster_by, update_share : float[n]
+        0.3 is 30 %.
+    claimed : float
+        The gain that the sources name.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig = style.figure(9, 3.3, margins=(0.6, 0.2, 0.5, 0.4))
+    ax = fig.subplots()
+    ax.semilogx(tokens, 100 * faster_by, color=style.COLOURS["blue"], lw=2.4,
+                label="the step gets faster by")  # fmt: skip
+    ax.semilogx(tokens, 100 * update_share, color=style.COLOURS["orange"], lw=2, ls="--",
+                label="share of the step that the update took before")  # fmt: skip
+    ax.axhline(100 * claimed, color=style.ink(), lw=1.2, ls=":")
+    ax.text(tokens[-1], 100 * claimed + 1.5, f"“up to {100 * claimed:.0f} % faster”", ha="right")
+    ticks = [t for t in (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+             if tokens[0] <= t <= tokens[-1]]  # fmt: skip
+    ax.set_xticks(ticks, [str(t) for t in ticks])
+    ax.minorticks_off()
+    ax.set(xlim=(tokens[0], tokens[-1]), ylim=(0, 100), ylabel="%")
+    ax.set(xlabel="tokens that one NeuronCore sees in one step")
+    ax.set_title("Arithmetic and weight update of one step, on paper")
+    ax.legend(loc="upper right")
     return fig
 
 

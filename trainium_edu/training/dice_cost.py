@@ -1,0 +1,133 @@
+"""What the dice cost in software: seconds of rounding with and without tosses, measured.
+
+``python -m trainium_edu.training.dice_cost`` measures on this machine and rewrites
+``dice_cost.json`` beside this file, with the machine's name; `stored_dice_cost` reads it.  Times
+change from run to run and from machine to machine, so a lesson shows the stored table and lets
+who wants measure again.
+"""
+
+import functools
+import json
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from trainium_edu.numerics import cast
+from trainium_edu.training.reference import train
+
+__all__ = ["COMMAND", "Cost", "DiceCost", "measure_dice_cost", "stored_dice_cost"]
+
+COMMAND = "python -m trainium_edu.training.dice_cost"
+_ELEMENTS = 1_000_000
+_REPEATS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One way to round, and its time per number."""
+
+    what: str
+    ns_per_number: float
+
+
+@dataclass(frozen=True, slots=True)
+class DiceCost:
+    """The table, and the machine it was measured on."""
+
+    machine: str
+    rows: tuple[Cost, ...]
+
+    def table(self) -> str:
+        """Return the table as text, each time beside its ratio to nearest-even."""
+        base = next(row.ns_per_number for row in self.rows if "nearest" in row.what)
+        lines = [f"{'':58}{'ns per number':>14}{'ratio':>8}"]
+        lines += [
+            f"{row.what:58}{row.ns_per_number:14.2f}{row.ns_per_number / base:8.1f}"
+            for row in self.rows
+        ]
+        return "\n".join([*lines, f"measured on {self.machine}"])
+
+
+def measure_dice_cost() -> DiceCost:
+    """Measure on this machine; takes a few seconds.
+
+    Returns
+    -------
+    DiceCost
+    """
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(_ELEMENTS, dtype=np.float32)
+    given = rng.integers(0, 0x10000, _ELEMENTS, dtype=np.uint16)
+
+    def by_hand():
+        words = x.view(np.uint32) + rng.integers(0, 0x10000, _ELEMENTS, dtype=np.uint32)
+        return (words >> np.uint32(16)).astype(np.uint16)
+
+    ways = (
+        ("nearest-even to BF16", lambda: cast(x, "bf16")),
+        ("stochastic, random bits given", lambda: cast(x, "bf16", "stochastic", random_bits=given)),
+        ("stochastic, tosses drawn (Philox4x32-10)", lambda: cast(x, "bf16", "stochastic")),
+        ("stochastic, plain NumPy (PCG64 and an addition)", by_hand),
+    )
+    rows = [Cost(what, _best(work) / _ELEMENTS * 1e9) for what, work in ways]
+    updates = {}
+    for arm in ("nearest", "stochastic"):
+        updates[arm] = _best(lambda arm=arm: train(arm, epochs=2, seeds=[0]), repeats=7)
+    rows.append(Cost("for scale: all of training, nearest, per weight and step",
+                     updates["nearest"] / (2 * 44 * 4810) * 1e9))  # fmt: skip
+    rows.append(Cost("for scale: all of training, stochastic",
+                     updates["stochastic"] / (2 * 44 * 4810) * 1e9))  # fmt: skip
+    return DiceCost(_machine(), tuple(rows))
+
+
+@functools.cache
+def stored_dice_cost() -> DiceCost:
+    """Return the stored table.
+
+    Examples
+    --------
+    >>> len(stored_dice_cost().rows)
+    6
+    """
+    stored = json.loads(_file().read_text(encoding="utf-8"))
+    return DiceCost(stored["machine"], tuple(Cost(**row) for row in stored["rows"]))
+
+
+def _best(work, repeats=_REPEATS) -> float:
+    """Return the shortest of several times: the least disturbed one."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def _machine() -> str:
+    """Name the processor, one thread."""
+    name = platform.processor() or platform.machine()
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                name = " ".join(line.split(":", 1)[1].split())
+                break
+    return f"{name}, one thread for rounding"
+
+
+def _file():
+    return resources.files("trainium_edu.training") / "dice_cost.json"
+
+
+if __name__ == "__main__":
+    cost = measure_dice_cost()
+    rows = [{**asdict(row), "ns_per_number": round(row.ns_per_number, 3)} for row in cost.rows]
+    body = ",\n".join("  " + json.dumps(row) for row in rows)
+    head = json.dumps({"command": COMMAND, "machine": cost.machine})[:-1]
+    Path(str(_file())).write_text(f'{head}, "rows": [\n{body}\n]}}\n', encoding="utf-8")
+    print(cost.table())
