@@ -277,7 +277,7 @@ def running_sum(
                 rounded = _round_by_toss(significand, drop, toss, toss_bits)
             code = _finish(rounded, below, magnitude, sign, layout)
             size = U32(code & U32(~layout[9]))
-            if size < least_normal:
+            if size < least_normal and size <= layout[3]:
                 state[r] = np.float32(size) * quantum
                 state_words[r] = U32(U32(state_words[r]) | sign)
             else:

@@ -113,7 +113,8 @@ def neighbours(x, fmt) -> tuple[float, float]:
     """Return the largest number of a format not above `x` and the smallest not below it.
 
     Both are `x` if the format holds it.  Beyond the largest number the upper neighbour is infinity
-    where the format has one, else the largest number.
+    where the format has one, else the largest number; both neighbours of a negative number are
+    zero in a format without a sign.
 
     Parameters
     ----------
@@ -127,8 +128,10 @@ def neighbours(x, fmt) -> tuple[float, float]:
     (3.0, 3.25)
     """
     fmt, x = get_format(fmt), _finite(x)
+    if x < 0 and not fmt.sign_bits:
+        return 0.0, 0.0
     step = ulp(x, fmt)
-    size = min(abs(x), fmt.max if x > 0 or not fmt.sign_bits else -fmt.min)
+    size = min(abs(x), fmt.max if x > 0 else -fmt.min)
     inner = np.floor(size / step) * step  # a power of two divides without error
     outer = inner if inner == abs(x) else inner + step
     limit = fmt.max if x > 0 else -fmt.min

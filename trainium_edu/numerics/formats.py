@@ -246,7 +246,9 @@ def get_format(fmt) -> Format:
     if isinstance(fmt, str):
         found = FORMATS.get(fmt.lower()) or _BY_STORAGE.get(fmt.lower())
         if found is None:
-            raise ValueError(f"no number format is called {fmt!r}; there are {', '.join(FORMATS)}")
+            raise ValueError(
+                f"no number format is called {_short(fmt)}; there are {', '.join(FORMATS)}"
+            )
         return found
     if isinstance(fmt, (type, np.dtype)):
         try:
@@ -371,9 +373,15 @@ def _check_fits_fp32(fmt: Format):
             f"FP32's 2^{FP32.min_exponent}; the largest bias is {FP32.bias}"
         )
     if high > FP32.bias:
+        lowest_bias = fmt.bias + high - FP32.bias
+        if lowest_bias > FP32.bias:
+            raise ValueError(
+                f"{fmt.exponent_bits} exponent bits without infinities span more binades than FP32 "
+                "has, and no bias fits them into FP32's; give it 7"
+            )
         raise ValueError(
             f"bias {_short(fmt.bias)} puts the largest number at 2^{_short(high)}, above FP32's "
-            f"2^{FP32.bias}; the smallest bias for this split is {fmt.bias + high - FP32.bias}"
+            f"2^{FP32.bias}; the smallest bias for this split is {lowest_bias}"
         )
 
 

@@ -228,13 +228,15 @@ class _Rule:
 
 def _round(words, out, rule, first_element, tosses):
     """Choose the loop for this format and rounding, and run it on one chunk."""
-    layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
     if rule.rounding == "stochastic":
         _round_by_toss(words, out, rule, first_element, tosses)
-    elif rule.fmt.is_integer:
+        return
+    if rule.fmt.is_integer:
         mode = 0 if rule.rounding == "nearest" else 1
         _round_to_integer(words, out, rule, mode, np.empty(0, np.uint16), 0)
-    elif rule.rounding == "toward_zero":
+        return
+    layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
+    if rule.rounding == "toward_zero":
         launch(_loops.toward_zero_any, words, layout, out)
     elif rule.fmt is BF16 and rule.overflow == "infinity":
         launch(_loops.nearest_bf16, words, out)
@@ -253,7 +255,8 @@ def _round_by_toss(words, out, rule, first_element, tosses):
                    np.uint64(rule.seed), np.uint64(rule.step), drawn, drawn.view(np.uint16),
                    out[:whole])  # fmt: skip
             words, out, first_element = words[whole:], out[whole:], first_element + whole
-    layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
+    integer = rule.fmt.is_integer
+    layout = None if integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
     for start in range(0, words.size, _TOSSES):
         part = slice(start, start + _TOSSES)
         drop = 0
@@ -263,7 +266,7 @@ def _round_by_toss(words, out, rule, first_element, tosses):
             drop = some.itemsize * 8 - rule.toss_bits
         else:
             some = tosses[part]
-        if rule.fmt.is_integer:
+        if integer:
             _round_to_integer(words[part], out[part], rule, 2, some, drop)
         else:
             launch(_loops.stochastic_any, words[part], some, np.uint32(drop),

@@ -32,6 +32,8 @@ def as_numbers(x) -> np.ndarray:
         x = np.asarray(x)
     except (ValueError, TypeError, OverflowError) as error:
         raise TypeError(f"x is no array of numbers: {error}") from None
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
     kind = x.dtype.kind
     if x.dtype in _NARROW_FLOATS or x.dtype in (np.float16, np.float32, np.float64):
         return x
@@ -45,6 +47,8 @@ def as_numbers(x) -> np.ndarray:
                 "2**32 - 1); scale it down or pass floats"
             )
         return x
+    if kind == "O" and any(isinstance(item, int) for item in x.flat):
+        raise ValueError("x holds an integer of more than 64 bits; scale it down or pass floats")
     what = {"c": "complex numbers", "O": "Python objects", "U": "text", "S": "bytes"}.get(
         kind, f"dtype {x.dtype}"
     )

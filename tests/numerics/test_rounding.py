@@ -1,0 +1,526 @@
+"""Judges: ml_dtypes and NumPy (nearest), gfloat (all roundings), fractions (ties, means)."""
+
+import os
+from fractions import Fraction
+from math import inf, nan
+
+import gfloat
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainium_edu.numerics import (
+    FORMATS,
+    ROUNDINGS,
+    cast,
+    cast_to_bits,
+    configure,
+    from_bits,
+    neighbours,
+    round_to,
+    round_to_code,
+    tosses,
+)
+
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+JUDGED = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"]
+NARROW = ["tf32", *JUDGED]
+INTEGERS = [n for n, f in FORMATS.items() if f.is_integer]
+
+
+def same_numbers(a, b):
+    """Equal bit for bit, NaN payloads aside."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    equal = (a == b) & (np.signbit(a) == np.signbit(b))
+    return bool((equal | (np.isnan(a) & np.isnan(b))).all())
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_nearest_equals_the_judges_cast(name, stratified):
+    """Stratified sample here; all 2^32 words in test_rounding_exhaustive.py."""
+    fmt = FORMATS[name]
+    with np.errstate(over="ignore", invalid="ignore"):
+        judge = stratified.astype(fmt.dtype)
+    ours = cast(stratified, name)
+    assert ours.dtype == fmt.dtype
+    differ = ours.view(fmt.bits_dtype) != judge.view(fmt.bits_dtype)
+    assert np.isnan(stratified[differ]).all()
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(ours[np.isnan(stratified)].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_unstored_formats_equal_gfloat(unstored, as_gfloat, stratified, rounding, overflow):
+    check_against_gfloat(unstored, as_gfloat(unstored), stratified, rounding, overflow)
+
+
+@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", JUDGED)
+def test_stored_formats_equal_gfloat(name, as_gfloat, stratified, rounding, overflow):
+    check_against_gfloat(FORMATS[name], as_gfloat(FORMATS[name]), stratified, rounding, overflow)
+
+
+def check_against_gfloat(fmt, judge_format, x, rounding, overflow):
+    x = x[:: 1 if INTERPRETED else 37]
+    if not fmt.sign_bits:
+        x = np.abs(x)
+    if not fmt.has_nan:
+        x = x[~np.isnan(x)]
+    can_overflow = fmt.has_nan or fmt.has_infinities
+    mode = {
+        "nearest": gfloat.RoundMode.TiesToEven,
+        "toward_zero": gfloat.RoundMode.TowardZero,
+        "stochastic": gfloat.RoundMode.StochasticFastest,  # what adding random bits does
+    }[rounding]
+    for toss_bits in (1, 7, 16, 24) if rounding == "stochastic" else (16,):
+        bits = np.random.default_rng(toss_bits).integers(0, 1 << toss_bits, x.shape, np.uint32)
+        stochastic = rounding == "stochastic"
+        with np.errstate(all="ignore"):
+            judge = gfloat.round_ndarray(
+                judge_format, x.astype(np.float64), mode,
+                sat=overflow == "saturate" or not can_overflow,
+                srbits=bits.astype(np.int64), srnumbits=toss_bits,
+            )  # fmt: skip
+        ours = round_to(
+            x, fmt, rounding, overflow=overflow, toss_bits=toss_bits,
+            random_bits=bits if stochastic else None,
+        )  # fmt: skip
+        assert same_numbers(ours, judge)
+
+
+@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_the_loops_equal_the_scalar_twin(unstored, stratified, rounding, overflow):
+    check_against_twin(unstored, stratified, rounding, overflow)
+
+
+@pytest.mark.parametrize("overflow", ["infinity", "saturate"])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_loops_equal_the_scalar_twin_bit_for_bit(name, stratified, rounding, overflow):
+    check_against_twin(FORMATS[name], stratified, rounding, overflow)
+
+
+def check_against_twin(fmt, x, rounding, overflow):
+    x = x[:: 7 if INTERPRETED else 499]
+    if not fmt.has_nan:
+        x = x[~np.isnan(x)]
+    for toss_bits in (1, 16, 31):
+        bits = np.random.default_rng(1).integers(0, 1 << toss_bits, x.shape, np.uint32)
+        stochastic = rounding == "stochastic"
+        ours = cast_to_bits(
+            x, fmt, rounding, overflow=overflow, toss_bits=toss_bits,
+            random_bits=bits if stochastic else None,
+        )  # fmt: skip
+        for i in range(x.size):
+            word = int(x[i : i + 1].view(np.uint32)[0])
+            value = x[i] if fmt.sign_bits or not x[i] < 0 else np.float32(0)
+            if np.isnan(value):
+                continue  # Python floats may quieten a NaN on the way; payloads have their test
+            twin = round_to_code(
+                float(value), fmt, rounding, toss=int(bits[i]), toss_bits=toss_bits,
+                overflow=overflow,
+            )  # fmt: skip
+            assert ours[i] == twin, hex(word)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_ties_go_to_the_even_code(name):
+    """Exact midpoints by fractions, in normal, subnormal and topmost binades."""
+    fmt = FORMATS[name]
+    rng = np.random.default_rng(3)
+    codes = np.unique(np.concatenate([rng.integers(0, fmt.max_code, 200), np.arange(9),
+                                      fmt.max_code - np.arange(1, 9)]))  # fmt: skip
+    for code in codes.tolist():
+        low, high = (float(from_bits(c, fmt)) for c in (code, code + 1))
+        middle = (Fraction(low) + Fraction(high)) / 2
+        assert Fraction(float(middle)) == middle
+        if np.float32(float(middle)) != middle:
+            continue  # TF32 and BF16 subnormals near FP32's end
+        even = code + (code & 1)
+        assert cast_to_bits(float(middle), fmt) == even
+        assert cast_to_bits(-float(middle), fmt) == even | fmt.sign_mask
+        for side, wanted in ((-inf, code), (inf, code + 1)):
+            assert cast_to_bits(np.nextafter(np.float32(middle), np.float32(side)), fmt) == wanted
+
+
+# --- Stochastic rounding: proved, not sampled ---
+
+
+@pytest.mark.parametrize("toss_bits", [1, 4, 8, 12, 16])
+@pytest.mark.parametrize("name", [*NARROW, "fixed point", "int8"])
+def test_the_mean_over_all_tosses_is_exact_or_off_by_less_than_one_toss(name, toss_bits):
+    """All 2^k words: the input itself where k covers the dropped bits, else short by < d / 2^k."""
+    fmt = configure(0, 7, infinities=False) if name == "fixed point" else FORMATS[name]
+    if INTERPRETED and toss_bits > 8:
+        pytest.skip("65 536 words, one by one")
+    rng = np.random.default_rng(4)
+    exponents = rng.uniform(np.log2(fmt.smallest_subnormal) - 3, np.log2(fmt.max) - 1, 60)
+    numbers = (2.0**exponents * rng.choice([-1, 1], 60)).astype(np.float32)
+    words = np.arange(1 << toss_bits, dtype=np.uint32)
+    covered = 0
+    for x in numbers[numbers != 0]:
+        wide = np.broadcast_to(x, words.shape)
+        got = cast(wide, fmt, "stochastic", random_bits=words, toss_bits=toss_bits)
+        low, high = (Fraction(n) for n in neighbours(float(x), fmt))
+        got = got.astype(np.float64)
+        ups = int((got == float(high)).sum()) if high != low else 0
+        assert ups + int((got == float(low)).sum()) == words.size
+        mean = low + Fraction(ups, words.size) * (high - low)
+        missing = abs(Fraction(float(x))) - abs(mean)
+        if high != low and (missing_bits(x, low, high) <= toss_bits):
+            covered += 1
+            assert missing == 0
+        else:
+            assert 0 <= missing < max(high - low, Fraction(1)) / 2**toss_bits
+    if name in ("bf16", "tf32", "fp16") and toss_bits == 16:
+        assert covered > 20
+
+
+def missing_bits(x, low, high):
+    """How many bits of x lie below the last place of the format."""
+    position = (Fraction(float(x)) - low) / (high - low)
+    return position.denominator.bit_length() - 1
+
+
+def test_sixteen_bits_cover_everything_bf16_drops():
+    """Every normal BF16 rounding drops 16 bits of FP32, so the mean is always exact."""
+    x = np.float32(1.0) + np.arange(0, 2**16, 997).astype(np.float32) * np.float32(2.0**-23)
+    for value in x[:3] if INTERPRETED else x:
+        wide = np.broadcast_to(value, (1 << 16,))
+        got = cast(wide, "bf16", "stochastic", random_bits=np.arange(1 << 16, dtype=np.uint16))
+        assert Fraction(float(got.astype(np.float64).sum())) == 2**16 * Fraction(float(value))
+
+
+def test_numbers_on_the_grid_never_move():
+    """Idempotent under every toss: nothing is dropped, so nothing carries."""
+    for name in JUDGED:
+        grid = from_bits(np.arange(FORMATS[name].max_code + 1), name).astype(np.float32)[::3]
+        for toss in (0, 1, 2**16 - 1):
+            bits = np.full(grid.shape, toss, np.uint16)
+            assert same_numbers(round_to(grid, name, "stochastic", random_bits=bits), grid)
+
+
+@pytest.mark.parametrize("toss_bits", [3, 16, 20])
+@pytest.mark.parametrize("name", [*NARROW, "int8"])
+def test_drawn_tosses_are_those_of_random_bits(name, toss_bits):
+    """The two doors of `cast` agree: drawing inside equals drawing first."""
+    x = np.random.default_rng(5).standard_normal(1000).astype(np.float32) * 20
+    bits = tosses(1000, seed=3, step=4, offset=2**35 - 500, toss_bits=toss_bits)
+    inside = cast_to_bits(
+        x, name, "stochastic", seed=3, step=4, offset=2**35 - 500, toss_bits=toss_bits
+    )
+    given_bits = cast_to_bits(x, name, "stochastic", random_bits=bits, toss_bits=toss_bits)
+    np.testing.assert_array_equal(inside, given_bits)
+
+
+@pytest.mark.parametrize("name", ["bf16", "fp8_e4m3"])
+def test_any_chunking_gives_the_same_bits(name):
+    n = 1500 if INTERPRETED else 70_001
+    x = np.random.default_rng(6).standard_normal(n).astype(np.float32)
+    whole = cast_to_bits(x, name, "stochastic", seed=8, step=2)
+    for size in (1, 100, 128, 1024, 33_333) if not INTERPRETED else (100, 128):
+        ends = range(0, n if size > 1 else 300, size)
+        parts = [
+            cast_to_bits(x[i : i + size], name, "stochastic", seed=8, step=2, offset=i)
+            for i in ends
+        ]
+        joined = np.concatenate(parts)
+        np.testing.assert_array_equal(joined, whole[: joined.size])
+
+
+# --- Laws ---
+
+floats = st.floats(width=32, allow_nan=False)
+formats = st.sampled_from(NARROW)
+roundings = st.sampled_from(ROUNDINGS)
+
+
+@given(x=floats, name=formats, rounding=roundings, toss=st.integers(0, 65535))
+def test_rounding_is_faithful(x, name, rounding, toss):
+    """The result is one of the two neighbours (beyond the end: the last number or infinity)."""
+    bits = np.uint16(toss) if rounding == "stochastic" else None
+    got = float(round_to(np.float32(x), name, rounding, random_bits=bits))
+    fmt = FORMATS[name]
+    allowed = set(neighbours(x, fmt)) if abs(x) != inf else set()
+    if abs(x) > fmt.max:
+        allowed |= {np.copysign(fmt.max, x), np.copysign(inf, x)}
+        if not fmt.has_infinities and np.isnan(got):
+            return
+    assert got in allowed
+
+
+@given(x=floats, name=formats, rounding=roundings)
+def test_rounding_twice_is_rounding_once(x, name, rounding):
+    once = round_to(np.float32(x), name, rounding, seed=1)
+    assert same_numbers(round_to(once, name, rounding, seed=2), once)
+
+
+@given(a=floats, b=floats, name=formats, rounding=roundings, toss=st.integers(0, 65535))
+def test_rounding_keeps_order(a, b, name, rounding, toss):
+    """Monotone: with the same toss, the larger number does not end below the smaller.
+
+    Signed alike, that is: a toss pushes away from zero on either side.
+    """
+    low, high = sorted([a, b])
+    bits = np.full(2, toss, np.uint16) if rounding == "stochastic" else None
+    pair = np.array([low, high], np.float32)
+    first, second = round_to(pair, name, rounding, random_bits=bits, overflow="saturate")
+    assert first <= second
+
+
+@given(x=floats, name=formats, rounding=roundings)
+def test_rounding_is_symmetric(x, name, rounding):
+    bits = np.uint16(12345) if rounding == "stochastic" else None
+    plus = round_to(np.float32(x), name, rounding, random_bits=bits)
+    assert same_numbers(round_to(np.float32(-x), name, rounding, random_bits=bits), -plus)
+
+
+# --- Special values ---
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", NARROW)
+def test_signed_zero_infinity_and_nan(name, rounding):
+    fmt = FORMATS[name]
+    zeros = cast_to_bits(np.float32([0.0, -0.0]), name, rounding)
+    assert zeros.tolist() == [0, fmt.sign_mask]
+    infinite = cast_to_bits(np.float32([inf, -inf]), name, rounding)
+    code = fmt.infinity_code if fmt.has_infinities else fmt.nan_code
+    assert infinite.tolist() == [code, code | fmt.sign_mask]
+    most = cast_to_bits(np.float32([inf, -inf]), name, rounding, overflow="saturate")
+    assert most.tolist() == [fmt.max_code, fmt.max_code | fmt.sign_mask]
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", NARROW)
+def test_nan_stays_nan_with_its_sign_and_upper_payload(name, rounding):
+    """Rule of this package, as IEEE 754 recommends; NumPy's FP16 keeps the same payload bits."""
+    fmt = FORMATS[name]
+    words = np.uint32([0x7F800001, 0x7FFFFFFF, 0xFF800001, 0x7FA00000, 0xFFC12345])
+    got = cast_to_bits(words.view(np.float32), name, rounding)
+    payload = (words >> np.uint32(23 - fmt.mantissa_bits)) & np.uint32(2**fmt.mantissa_bits - 1)
+    sign = (words >> np.uint32(31)) * np.uint32(fmt.sign_mask)
+    np.testing.assert_array_equal(got, fmt.nan_code | payload | sign)
+    assert np.isnan(from_bits(got, fmt)).all()
+
+
+def test_fp16_payloads_of_quiet_nans_are_numpys():
+    words = np.uint32([0x7FC00000, 0x7FC02000, 0xFFFFE000, 0x7FD54000])
+    with np.errstate(invalid="ignore"):
+        judge = words.view(np.float32).astype(np.float16).view(np.uint16)
+    assert cast_to_bits(words.view(np.float32), "fp16").tolist() == judge.tolist()
+
+
+def test_too_large_numbers():
+    """Table in the module's docstring; thresholds from the definition (half a step beyond)."""
+    assert cast([65519.0, 65520.0], "fp16").tolist() == [65504.0, inf]
+    assert cast([1e9], "fp16", "toward_zero").tolist() == [65504.0]
+    assert cast([1e9], "fp16", overflow="saturate").tolist() == [65504.0]
+    up = np.uint16([65535])
+    assert cast([65510.0], "fp16", "stochastic", random_bits=up).tolist() == [inf]
+    assert cast([464.0, 465.0], "fp8_e4m3fn").astype(float).tolist()[0] == 448.0
+    assert np.isnan(cast([465.0], "fp8_e4m3fn").astype(float)).all()
+    assert cast([465.0], "fp8_e4m3fn", overflow="saturate").astype(float).tolist() == [448.0]
+    finite = configure(4, 3, infinities=False, nan=False)
+    assert cast([1e9, -inf], finite).tolist() == [finite.max, -finite.max]
+
+
+def test_unsigned_floats_end_at_zero():
+    fmt = configure(4, 4, sign_bits=0, infinities=False)
+    got = cast(np.float32([-3, -0.0, 1.5, nan, -inf]), fmt)
+    assert got[:3].tolist() == [0, 0, 1.5]
+    assert not np.signbit(got[:2]).any()
+    assert np.isnan(got[3])
+    assert got[4] == 0
+
+
+# --- What comes in ---
+
+
+def test_float64_is_rounded_once():
+    """Double rounding would differ here: fractions decide."""
+    tie = 1 + 2.0**-8
+    for x in (tie + 2.0**-40, tie - 2.0**-40, -tie - 2.0**-50, tie):
+        grid = (Fraction(1), Fraction(1) + Fraction(1, 128))  # the first has the even code
+        nearest = min(grid, key=lambda g, x=x: abs(abs(Fraction(x)) - g))
+        assert abs(float(cast(x, "bf16"))) == nearest
+    naive = np.float32(tie + 2.0**-40).astype(ml_dtypes.bfloat16)
+    assert float(naive) == 1.0 != float(cast(tie + 2.0**-40, "bf16"))
+
+
+@pytest.mark.parametrize("name", ["fp16", "bf16", "fp8_e4m3"])
+def test_float64_equals_gfloat_in_one_step(name, as_gfloat):
+    fmt, rng = FORMATS[name], np.random.default_rng(7)
+    grid = from_bits(rng.integers(0, fmt.max_code, 500), fmt)
+    middle = (grid + from_bits(cast_to_bits(grid, fmt) + 1, fmt)) / 2
+    x = np.concatenate([middle, middle * (1 + 2.0**-45), middle * (1 - 2.0**-45)])
+    x = x[np.isfinite(x)]
+    judge = gfloat.round_ndarray(as_gfloat(fmt), x)
+    assert same_numbers(round_to(x, fmt), judge)
+
+
+def test_every_input_dtype_arrives_exactly():
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64, np.uint64, np.float16,
+                  np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3, bool):  # fmt: skip
+        x = np.array([0, 1, 1, 0], dtype)
+        assert cast(x, "fp16").tolist() == [0, 1, 1, 0]
+    assert cast(np.int64([2**31 - 1, -(2**31)]), "int32").tolist() == [2**31 - 1, -(2**31)]
+    assert cast(np.int32([16777217, 16777219]), "fp32").tolist() == [16777216, 16777220]
+    assert cast(np.int32([2**24 + 2**16 + 1]), "bf16").astype(float).tolist() == [2**24 + 2**17]
+    assert cast([3, -3], "uint8").tolist() == [3, 0]
+
+
+def unaligned(x):
+    return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x,
+        np.asfortranarray,
+        lambda x: x[::2, ::3],
+        lambda x: x[::-1],
+        lambda x: x.T,
+        lambda x: np.broadcast_to(x[0], (5, x.shape[1])),
+        lambda x: x[3, 5],
+        lambda x: x[:0],
+        lambda x: x.reshape(2, 2, -1, 1),
+        lambda x: x.astype(">f4"),
+        unaligned,
+    ],
+    ids=["C", "Fortran", "strided", "reversed", "transposed", "broadcast", "0-d", "empty", "4-d",
+         "big-endian", "unaligned"],
+)  # fmt: skip
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("name", ["bf16", "tf32", "fp8_e5m2", "int16", "fp32"])
+def test_shape_and_layout_do_not_matter(make, rounding, name):
+    """The judge is the same data in a plain array: elements count in C order."""
+    x = make(np.random.default_rng(8).standard_normal((20, 30)).astype(np.float32) * 9)
+    plain = np.array(np.asarray(x, np.float32).tolist(), np.float32).reshape(-1)
+    got = cast(x, name, rounding, seed=4)
+    assert got.shape == np.shape(x)
+    assert got.dtype == FORMATS[name].dtype
+    assert got.reshape(-1).tolist() == cast(plain, name, rounding, seed=4).tolist()
+
+
+@pytest.mark.parametrize("fmt", ["bf16", "fp32", "int8", "tf32"])
+def test_the_input_is_left_alone_and_not_shared(fmt):
+    x = np.linspace(0, 5, 7, dtype=np.float32)
+    before = x.copy()
+    got = cast(x, fmt)
+    assert not np.shares_memory(got, x)
+    got[...] = 0
+    np.testing.assert_array_equal(x, before)
+
+
+def test_fp32_is_the_identity_for_fp32(stratified):
+    for rounding in ROUNDINGS:
+        got = cast(stratified, "fp32", rounding)
+        np.testing.assert_array_equal(got.view(np.uint32), stratified.view(np.uint32))
+
+
+def test_float64_to_fp32_goes_to_nearest_or_toward_zero():
+    x = np.random.default_rng(9).standard_normal(1000)
+    np.testing.assert_array_equal(cast(x, "fp32"), x.astype(np.float32))
+    cut = cast(x, "fp32", "toward_zero").astype(np.float64)
+    assert (np.abs(cut) <= np.abs(x)).all()
+    assert (np.abs(x) - np.abs(cut) < np.spacing(np.abs(cut).astype(np.float32))).all()
+
+
+# --- Integers ---
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_round_to_even_and_saturate(name, stratified):
+    """NumPy's rint and clip in float64 are the judge."""
+    info = np.iinfo(name)
+    x = stratified[~np.isnan(stratified)]
+    x = np.concatenate([x, np.float32([0.5, 1.5, 2.5, -0.5, -1.5, 254.5, 255.5, 127.5, -128.5])])
+    with np.errstate(over="ignore"):
+        judge = np.clip(np.rint(x.astype(np.float64)), info.min, info.max)
+    np.testing.assert_array_equal(cast(x, name).astype(np.float64), judge)
+    cut = np.clip(np.trunc(x.astype(np.float64)), info.min, info.max)
+    np.testing.assert_array_equal(cast(x, name, "toward_zero").astype(np.float64), cut)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_narrow_by_saturation(name):
+    info = np.iinfo(name)
+    x = np.array([-(2**31), -129, -1, 0, 1, 128, 255, 256, 70_000, 2**31 - 1], np.int64)
+    assert cast(x, name).tolist() == np.clip(x, info.min, info.max).tolist()
+
+
+# --- Bad input ---
+
+ONE = np.float32([1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: cast(ONE, "bf17"), ValueError, "no number format is called 'bf17'"),
+        (lambda: cast(ONE, 16), TypeError, "a number format is a Format or its name"),
+        (lambda: cast(ONE, "bf16", "up"), ValueError, "rounding is 'up'; it is one of near"),
+        (lambda: cast(ONE, "bf16", None), ValueError, "rounding is None; it is one of nearest"),
+        (lambda: cast(ONE, "bf16", overflow="wrap"), ValueError, "it is 'infinity' or 'saturate'"),
+        (lambda: cast(["a"], "bf16"), TypeError, "x holds text; cast takes floats"),
+        (lambda: cast([b"a"], "bf16"), TypeError, "x holds bytes"),
+        (lambda: cast([None], "bf16"), TypeError, "x holds Python objects"),
+        (lambda: cast([1j], "bf16"), TypeError, "x holds complex numbers.*one by one"),
+        (lambda: cast([[1], [2, 3]], "bf16"), TypeError, "x is no array of numbers"),
+        (lambda: cast(np.datetime64("2026-01-01"), "bf16"), TypeError, "x holds dtype datetime64"),
+        (lambda: cast(np.longdouble(1), "bf16"), TypeError, "x holds dtype float128|longdouble"),
+        (lambda: cast([2**40], "bf16"), ValueError, "x holds the integer 1099511627776"),
+        (lambda: cast([-(2**40)], "int32"), ValueError, "x holds the integer -1099511627776"),
+        (lambda: cast([2**63], "bf16"), ValueError, "x holds the integer 9223372036854775808"),
+        (lambda: cast([2**70], "bf16"), ValueError, "x holds an integer of more than 64 bits"),
+        (lambda: cast([1.0, nan, nan], "int8"), ValueError,
+         "2 of 3 numbers are NaN, and int8 has no code for NaN; replace them"),
+        (lambda: cast([nan], configure(4, 3, infinities=False, nan=False)), ValueError,
+         "has no code for NaN"),
+        (lambda: cast(ONE, "bf16", seed=True), TypeError, "seed is True; it takes a whole number"),
+        (lambda: cast(ONE, "bf16", seed=1.5), TypeError, "seed is 1.5; it takes a whole number"),
+        (lambda: cast(ONE, "bf16", seed=nan), TypeError, "seed is nan; it takes a whole number"),
+        (lambda: cast(ONE, "bf16", seed=-1), ValueError, "seed is -1; it takes a whole"),
+        (lambda: cast(ONE, "bf16", seed=2**64), ValueError, "seed is 18446744073709551616"),
+        (lambda: cast(ONE, "bf16", step="1"), TypeError, "step is '1'; it takes a whole number"),
+        (lambda: cast(ONE, "bf16", offset=2**64), ValueError, "offset is 18446744073709551616"),
+        (lambda: cast([1, 1], "bf16", offset=2**64 - 1), ValueError, "2 elements pass 2"),
+        (lambda: cast(ONE, "bf16", toss_bits=0), ValueError, "toss_bits is 0; a toss has 1"),
+        (lambda: cast(ONE, "bf16", "nearest", random_bits=[1]), ValueError,
+         "random_bits are tossed in stochastic rounding only, not nearest"),
+        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[1, 2]), ValueError,
+         r"random_bits have shape \(2,\) and x has \(1,\); one toss each"),
+        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[0.5]), TypeError,
+         "random_bits have dtype float64; tosses are unsigned integers"),
+        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[True]), TypeError,
+         "random_bits have dtype bool"),
+        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[65536]), ValueError,
+         "random_bits hold 65536; with toss_bits=16 a toss is from 0 to 65535"),
+        (lambda: cast(ONE, "bf16", "stochastic", random_bits=[-1]), ValueError,
+         "random_bits hold -1"),
+        (lambda: cast(np.broadcast_to(ONE, (10**12,)), "bf16"), MemoryError,
+         "casting 1000000000000 numbers to bf16 takes 5587.9 GiB and .* are free; cast it"),
+        (lambda: cast(np.broadcast_to(np.float64(1), (10**12,)), "bf16"), MemoryError, "are free"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_one_sentence(call, error, sentence):
+    with pytest.raises(error, match=sentence) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    assert ONE.tolist() == [1.0]
+
+
+def test_cast_never_reads_the_environment(monkeypatch):
+    """AWS's switches are for the outermost calls; `cast` has arguments."""
+    x = np.full(100, 1.001, np.float32)
+    before = cast(x, "bf16").tobytes(), cast(x, "bf16", "stochastic").tobytes()
+    monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1")
+    monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", "77")
+    assert (cast(x, "bf16").tobytes(), cast(x, "bf16", "stochastic").tobytes()) == before
