@@ -98,7 +98,7 @@ def run(block: Block, student: str = "") -> dict:
     if notebook(lesson) is None:
         module = f"trainium_edu.exercises.{exercises.LESSONS[lesson][3:]}"
         exec(f"import importlib; check = importlib.import_module({module!r})", scope)
-        exec(f"student = {student!r}", scope)
+        exec(f"import numpy as np\nstudent = {student!r}", scope)
         exec(compile(block.source, block.label, "exec"), scope)
         return scope
     book = with_answers(lesson, {block.key: block.source}, student)

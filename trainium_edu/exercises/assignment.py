@@ -67,15 +67,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None) -> str:
         raise ValueError(f"lesson {lesson} has no exercises")
     book = json.loads(lessons.lesson_notebook(lesson).read_text(encoding="utf-8"))
     answers = _solutions(solutions) if solutions else {}
-    cells = cells_of(book)
-    checks = {i for i, cell in enumerate(book["cells"]) if key_of(cell, "check")}
-    wanted = {
-        cell.index for exercise in mine for cell in needed_for(exercise.answer, cells, skip=checks)
-    }
-    for cell in cells:  # what a check cell names must be there too
-        if cell.index in checks:
-            for name in cell.needs:
-                wanted |= {c.index for c in needed_for(name, cells, skip=checks)}
+    wanted = _wanted(book, mine, answers)
     made = [_text("# " + exercises.LESSONS[lesson][3:].replace("_", " ").capitalize(), "title")]
     for i, cell in enumerate(book["cells"]):
         exercise = exercises.find(key_of(cell)) if key_of(cell) else None
@@ -98,6 +90,25 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None) -> str:
     return f"{out}: {len(mine)} exercises, {points} points"
 
 
+def _wanted(book, mine, answers):
+    """Return the indices of cells that an answer may need: by the solutions, and all imports."""
+    solved = [
+        {**cell, "source": answers.get(key_of(cell), _source(cell))} for cell in book["cells"]
+    ]
+    cells = cells_of({"cells": solved})
+    checks = {i for i, cell in enumerate(book["cells"]) if key_of(cell, "check")}
+    names = {exercise.answer for exercise in mine}
+    names |= {name for cell in cells if cell.index in checks for name in cell.needs}
+    wanted = {c.index for name in names for c in needed_for(name, cells, skip=checks)}
+    imports = re.compile(r"((import|from)\s.*|\s*|#.*)")
+    wanted |= {
+        cell.index
+        for cell in cells
+        if cell.source.strip() and all(imports.fullmatch(li) for li in cell.source.split("\n"))
+    }
+    return wanted
+
+
 def _answer_cell(exercise, cell, solution):
     # nbgrader empties a cell without marks, starter and all; so there are always marks.
     region = solution or "pass"
@@ -108,12 +119,10 @@ def _answer_cell(exercise, cell, solution):
 
 def _check_cell(exercise, cell):
     """Return the locked cell: the public check, and the hidden one that nbgrader strips."""
-    module = f"trainium_edu.exercises.{exercises.LESSONS[exercise.key[:2]][3:]}"
     source = (
         f"{_source(cell)}\n"
         "### BEGIN HIDDEN TESTS\n"
         "from trainium_edu.exercises import find\n"
-        f"import {module}\n"
         f'grade = find("{exercise.key}").grade({exercise.answer}, globals().get("student", ""))\n'
         'assert grade.status == "full", f"{grade.status}: {grade.reason}"\n'
         "### END HIDDEN TESTS"
@@ -165,7 +174,8 @@ def mend(path: Path) -> list[str]:
         if not isinstance(cell.get("metadata"), dict):
             cell["metadata"] = {}
     lesson = _lesson(cells, path.name)
-    graded = any(isinstance(c["metadata"].get("nbgrader"), dict) for c in cells)
+    # Where every mark is lost, it was an assignment: that is what this is called for.
+    graded = any(_nbgrader(c) for c in cells) or not any(key_of(c) for c in cells)
     said = _mend_ids(cells)
     for exercise in exercises.of_lesson(lesson):
         said += _mend_part(cells, exercise, "exercise", graded)
@@ -185,7 +195,7 @@ def _lesson(cells, name):
     keys = [key for cell in cells for kind in ("exercise", "check") if (key := key_of(cell, kind))]
     ids = [m.group(1) for c in cells
            if (m := re.match(r"ex-(\d\d)-", str(_nbgrader(c).get("grade_id", ""))))]  # fmt: skip
-    match = re.search(r"(?<!\d)(\d\d)_[a-z]", name)
+    match = re.search(r"(?<!\d)(\d\d)(?!\d)", name)
     for number in [*(k[:2] for k in keys), *ids, *([match.group(1)] if match else [])]:
         if exercises.of_lesson(number):
             return number

@@ -1,0 +1,252 @@
+"""What an exercise says to an answer, and where the numbers come from.
+
+Judge: the promises made to learners; SHA-256's published test vector for the numbers.
+"""
+
+import contextlib
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from trainium_edu.exercises.exercise import Draw, Numbers, Status, exercise, reject
+from trainium_edu.widgets import journal
+
+
+@exercise(
+    "99/double",
+    title="Double it",
+    answer="double",
+    points=2,
+    tests="doubling",
+    hints=("What is x + x?", "Multiply by two."),
+    numbers=lambda draw: {"x": draw.integer("x", 3, 999)},
+)
+def double(answer, numbers):
+    got = answer(numbers.x)
+    if got == numbers.x**2:
+        reject("squares", "That is the square.")
+    if got != 2 * numbers.x:
+        reject("other", "Not the double.")
+    if answer(7) != 14:
+        reject("other", "Not the double.")
+
+
+@exercise(
+    "99/row",
+    title="The row",
+    answer="row",
+    points=1,
+    tests="looking",
+    literal=True,
+    hints=("Look.", "Look again."),
+    numbers=lambda draw: {"row": draw.integer("row", 1, 10**6)},
+)
+def row(answer, numbers):
+    if answer != numbers.row:
+        reject("other", "Another row.")
+
+
+def test_a_pass_says_public_and_never_all():
+    text = str(double(lambda x: x + x))
+    assert text == "Double it: public checks passed\nThe grader tries other numbers."
+    assert " all" not in text
+
+
+@pytest.mark.parametrize(
+    "blank",
+    [None, ..., "", "  ", [], {}, (), [None, None], {"a": ...}, lambda x: None, lambda x: ...],
+)
+def test_what_a_starter_holds_is_not_attempted(blank):
+    assert double(blank).status is Status.NOT_ATTEMPTED
+    grade = double.grade(blank)
+    assert (grade.points, grade.status) == (0, "not attempted")
+
+
+def test_a_function_that_says_it_is_not_written_is_not_attempted():
+    def todo(x):
+        raise NotImplementedError
+
+    assert double(todo).status is Status.NOT_ATTEMPTED
+
+
+def test_the_ladder_climbs_with_each_different_wrong_answer_and_starts_again_after_a_pass():
+    def hint(answer):
+        return double(answer).hint
+
+    assert hint(lambda x: x * x) == "Hint 1 of 2: What is x + x?"
+    assert hint(lambda x: x * x) == "Hint 1 of 2: What is x + x?"  # the same cell, run again
+    assert hint(lambda x: x * x * x) == "Hint 2 of 2: Multiply by two."
+    assert hint(lambda x: x - 1) == "Hint 2 of 2: Multiply by two."
+    double(lambda x: 2 * x)
+    assert hint(lambda x: x - 2) == "Hint 1 of 2: What is x + x?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda x: x * x, "That is the square."),
+        (lambda x: 1 / 0, "raised ZeroDivisionError: division by zero"),
+        (lambda: 3, "raised TypeError"),
+        (lambda x: 14 if x == 7 else None, None),
+        (lambda x: 2 * x if x != 7 else None, "double(7) returns nothing, though it did"),
+        (lambda x: "text", "Not the double."),
+        (lambda x: np.arange(3), "could not use this answer (ValueError"),
+        (lambda x: exit(), "calls exit"),
+        (3, "a function is asked for"),
+        ("text", "a function is asked for"),
+    ],
+)
+def test_wrong_answers_get_the_feedback_that_fits(answer, says):
+    if callable(answer):
+        answer.__name__ = "double"
+    result = double(answer)
+    if says is None:
+        assert result.status is Status.NOT_ATTEMPTED
+        return
+    assert result.status is Status.WRONG
+    assert says in result.feedback
+    assert "\n" not in result.feedback
+
+
+def test_endless_recursion_is_named():
+    def again(x):
+        return again(x)
+
+    assert "calls itself without end" in double(again).feedback
+
+
+def test_printing_without_end_is_stopped_and_a_little_is_shown():
+    def loud(x):
+        while True:
+            print("x" * 100)
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        result = double(loud)
+    assert "printed more than 100 kB" in result.feedback
+    assert len(out.getvalue()) < 101_000
+
+    def quiet(x):
+        print("here")
+        return 2 * x
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert double(quiet).status is Status.PASSED
+    assert out.getvalue() == "here\nhere\n"
+
+
+def test_an_endless_loop_can_be_interrupted():
+    """Judge: Python's own KeyboardInterrupt, which must pass through the check."""
+
+    def loop(x):
+        while True:
+            pass
+
+    import _thread
+
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        double(loop)
+    assert time.monotonic() - begun < 5
+
+
+def test_answers_cannot_change_what_is_checked():
+    @exercise("99/sum", title="Sum", answer="f", points=1, tests="x", hints=("a", "b"))
+    def total(answer, numbers):
+        x = np.ones(3)
+        got = answer(x)
+        if got != 3 or x.sum() != 3:
+            reject("other", "Not the sum.")
+
+    def cheat(x):
+        x[:] = 0
+        return 0
+
+    assert total(cheat).status is Status.WRONG
+
+
+def test_the_grader_tries_other_numbers_and_the_salt_changes_them():
+    public = double.numbers().x
+    seen = {"": [], "salt": []}
+    for salt in seen:
+        double.grade(lambda x, salt=salt: seen[salt].append(x) or 2 * x, salt=salt)
+    assert public in seen[""]
+    assert len(set(seen[""])) >= 4
+    assert set(seen[""]) != set(seen["salt"])
+    grade = double.grade(lambda x: 2 * public if x == public else 14)
+    assert (grade.points, grade.reason) == (0, "hidden check: Not the double.")
+
+
+def test_a_literal_answer_counts_for_its_own_student_only():
+    mine = row.numbers("AB12").row
+    assert row(mine, " ab12 ").status is Status.PASSED
+    assert row.grade(mine, "ab12").points == 1
+    assert row.grade(mine, "cd34").points == 0
+    public = row.numbers().row
+    assert row(public).status is Status.PASSED
+    assert "no student id" in row.grade(public).reason
+    assert "a value is asked for" in row(lambda: 3, "ab12").feedback
+
+
+def test_numbers_are_sha256_of_their_names():
+    """Judge: ``printf 'abc|x' | sha256sum`` of coreutils, its first 64 bits."""
+    assert Draw("abc").seed("x") == 0x336591AB7E90F75E
+    draw = Draw("t")
+    assert {draw.integer(str(i), 2, 4) for i in range(50)} == {2, 3, 4}
+    assert sorted(draw.shuffled("s", ["a", "b", "c"])) == ["a", "b", "c"]
+    assert draw.choice("c", ["a", "b"]) in "ab"
+
+
+def test_numbers_read_as_text_and_by_name():
+    numbers = Numbers({"rows": 4, "name": "a"})
+    assert (repr(numbers), numbers.rows, numbers["name"]) == ("rows = 4, name = 'a'", 4, "a")
+    with pytest.raises(AttributeError):
+        numbers.columns  # noqa: B018
+
+
+@pytest.mark.parametrize("student", [3.5, True, [], object(), "x" * 999])
+def test_a_strange_student_id_is_one_sentence(student):
+    with pytest.raises(TypeError, match="a student id is a short text"):
+        double.numbers(student)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"key": "double"}, {"points": 0}, {"hints": ("one",)}, {"answer": "a b"}]
+)
+def test_an_exercise_is_complete_when_it_is_made(wrong):
+    given = {
+        "key": "99/x",
+        "title": "",
+        "answer": "x",
+        "points": 1,
+        "tests": "",
+        "hints": ("a", "b"),
+    }
+    given.update(wrong)
+    with pytest.raises(ValueError, match="99|double"):
+        exercise(given.pop("key"), **given)
+
+
+def test_under_nbval_nothing_is_stored_and_the_text_is_fixed(monkeypatch):
+    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
+    assert str(double(None)) == "Double it: not attempted yet"
+    double(lambda x: 2 * x)
+    assert journal.read("progress") == []
+
+
+def test_the_html_is_escaped():
+    @exercise("99/h", title="<b>", answer="f", points=1, tests="x", hints=("a", "b"))
+    def html(answer, numbers):
+        answer(1)
+
+    def fails(x):
+        raise ValueError("<script>")
+
+    assert "<script>" not in html(fails)._repr_html_()
+    assert "<b>&lt;b&gt;" not in html(None)._repr_html_().replace("<b>○ ", "")

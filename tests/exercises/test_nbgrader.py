@@ -1,0 +1,167 @@
+"""The exercises as nbgrader assignments: generate, autograde, feedback, export, for real.
+
+Judge: nbgrader itself, in a virtual environment of its own (it pins Jupyter).  With ``--judges``
+the environment is made where it is missing; without, the test is skipped there.
+"""
+
+import csv
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.solutions import reading
+from trainium_edu import exercises
+from trainium_edu.exercises import assignment
+from trainium_edu.exercises.needed_cells import key_of
+
+ROOT = Path(__file__).parents[2]
+VENV = Path(os.environ.get("NBGRADER_VENV", ROOT / ".venv-nbgrader"))
+LESSONS = ["02", "08"]
+CONFIG = """
+c = get_config()
+c.CourseDirectory.course_id = "chips"
+c.ExecutePreprocessor.timeout = 120
+c.ClearSolutions.code_stub = {"python": "# your answer goes above"}
+"""
+
+
+@pytest.fixture(scope="module")
+def nbgrader(request, tmp_path_factory):
+    """Run an nbgrader command in a course folder."""
+    program = VENV / "bin" / "nbgrader"
+    if not program.exists():
+        if not request.config.getoption("--judges"):
+            pytest.skip("no environment with nbgrader; --judges makes one")
+        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+        subprocess.run(
+            [str(VENV / "bin/python"), "-m", "pip", "install", "--quiet",
+             "--disable-pip-version-check", "--editable", f"{ROOT}[nbgrader]"],
+            check=True,
+        )  # fmt: skip
+    course = tmp_path_factory.mktemp("course")
+    (course / "nbgrader_config.py").write_text(CONFIG)
+    environment = {
+        **os.environ,
+        "TRAINIUM_EDU_HOME": str(course / "home"),
+        "TRAINIUM_EDU_COMMITTED": "1",
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "JUPYTER_PREFER_ENV_PATH": "1",
+    }
+
+    def run(*arguments):
+        done = subprocess.run(
+            [str(program), *arguments], cwd=course, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stderr
+
+    return course, run
+
+
+def handed_in(course, lesson, student, answers, edit=lambda book: None):
+    """Write a student's notebook from what nbgrader released."""
+    released = course / "release" / lesson / f"{lesson}.ipynb"
+    book = json.loads(released.read_text())
+    for cell in book["cells"]:
+        if key_of(cell) in answers:
+            cell["source"] = answers[key_of(cell)]
+        if "student-id" in cell["metadata"].get("tags", ()):
+            cell["source"] = f"student = {student!r}"
+    edit(book)
+    target = course / "submitted" / student / lesson / f"{lesson}.ipynb"
+    target.parent.mkdir(parents=True)
+    target.write_text(json.dumps(book))
+    return target
+
+
+def copy_answers(book):
+    """Copy every answer's cell, metadata and all, as JupyterLab's paste does."""
+    for cell in [c for c in book["cells"] if key_of(c)]:
+        book["cells"].insert(book["cells"].index(cell), json.loads(json.dumps(cell)))
+        book["cells"][book["cells"].index(cell)]["id"] += "-copy"
+
+
+def drop_metadata(book):
+    for cell in book["cells"]:
+        cell["metadata"] = {}
+
+
+@pytest.mark.slow
+@pytest.mark.judge
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_whole_round_trip(nbgrader, lesson):
+    course, run = nbgrader
+    mine = exercises.of_lesson(lesson)
+    total = sum(exercise.points for exercise in mine)
+    source = course / "source" / lesson / f"{lesson}.ipynb"
+    solutions = reading.FOLDER / f"{exercises.LESSONS[lesson]}.py"
+    said = assignment.export(lesson, source, solutions=solutions)
+    assert said.endswith(f"{len(mine)} exercises, {total} points")
+    run("generate_assignment", lesson)
+
+    released = (course / "release" / lesson / f"{lesson}.ipynb").read_text()
+    blocks = reading.blocks(lesson)
+    right = {b.key: b.source for b in blocks if b.kind == "solution"}
+    for text in right.values():
+        assert json.dumps(max(text.split("\n"), key=len).strip())[1:-1] not in released
+    assert "HIDDEN" not in released
+    assert "find(" not in released
+
+    wrong = {b.key: b.source for b in blocks if b.kind == "wrong"}
+    first = mine[0]
+    handed_in(course, lesson, "solved", right)
+    handed_in(course, lesson, "half", {first.key: right[first.key]})
+    handed_in(course, lesson, "wrong", wrong)
+    handed_in(course, lesson, "untouched", {})
+    handed_in(course, lesson, "looked-up", {
+        b.key: b.source for b in blocks
+        if b.kind == "hard-coded" and not exercises.find(b.key).literal
+    })  # fmt: skip
+    for student, edit in (("copied", copy_answers), ("stripped", drop_metadata)):
+        path = handed_in(course, lesson, student, right, edit)
+        assert "mended" in assignment.mend(path)[-1]
+        assert assignment.mend(path) == [f"{path}: nothing to mend"] or student == "stripped"
+    run("autograde", lesson)
+    run("generate_feedback", lesson)
+    run("export")
+
+    rows = {
+        row["student_id"]: row
+        for row in csv.DictReader((course / "grades.csv").open())
+        if row["assignment"] == lesson
+    }
+    scores = {student: float(row["score"]) for student, row in rows.items()}
+    assert scores == {
+        "solved": total, "half": first.points, "wrong": 0, "untouched": 0, "looked-up": 0,
+        "copied": total, "stripped": total,
+    }  # fmt: skip
+    assert all(float(row["max_score"]) == total for row in rows.values())
+    page = next((course / "feedback" / "wrong" / lesson).glob("*.html")).read_text()
+    text = html.unescape(re.sub(r"<[^>]*>", "", page))
+    assert [b for b in blocks if b.key == first.key and b.kind == "wrong"][-1].feedback in text
+
+
+@pytest.mark.parametrize("lesson", list(exercises.LESSONS))
+def test_grade_ids_are_stable_and_different(lesson, tmp_path):
+    """Judge: nbgrader's own rules, one cell per grade id and points on locked cells only."""
+    if not exercises.of_lesson(lesson) or reading.notebook(lesson) is None:
+        pytest.skip("this lesson is still to come")
+    assignment.export(lesson, tmp_path / "a.ipynb")
+    assignment.export(lesson, tmp_path / "b.ipynb")
+    assert (tmp_path / "a.ipynb").read_text() == (tmp_path / "b.ipynb").read_text()
+    cells = json.loads((tmp_path / "a.ipynb").read_text())["cells"]
+    infos = [c["metadata"]["nbgrader"] for c in cells if "nbgrader" in c["metadata"]]
+    keys = [exercise.key for exercise in exercises.of_lesson(lesson)]
+    assert sorted(info["grade_id"] for info in infos) == sorted(
+        assignment.grade_id(key, part) for key in keys for part in ("", "check")
+    )
+    for info in infos:
+        assert info["grade"] == info["locked"] != info["solution"]
+        assert ("points" in info) == info["grade"]
