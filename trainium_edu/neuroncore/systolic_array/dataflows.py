@@ -247,7 +247,6 @@ def _run_output_stationary(w, x, array) -> tuple[np.ndarray, Frames]:
         dataflow=str(Dataflow.OUTPUT), rows=rows, columns=columns, cycles=cycles, shape=(k, m, n),
         stays=stays, stays_valid=held, across=across, across_valid=has_across, down=down,
         down_valid=has_down, leaving=leaving, leaving_valid=has_leaving, working=working,
-        vector=np.full(shape, -1), pass_index=np.where(working, 0, -1),
         left_queue=tuple((j + row, row, x[j, row]) for j, row in rows_in),
         top_queue=tuple((j + column, column, w[j, column]) for j, column in columns_in),
         results=tuple(results), loads=(),

@@ -10,6 +10,12 @@ import numpy as np
 
 __all__ = ["Frames", "frames_of_run"]
 
+_PLANES = {
+    "stays": "weight", "stays_valid": "weight_valid", "across": "moving",
+    "across_valid": "moving_valid", "down": "partial_sum", "down_valid": "sum_valid",
+    "working": "multiplied", "waiting_valid": "waiting_valid",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Frames:
@@ -27,8 +33,6 @@ class Frames:
     down: np.ndarray  #: handed down: partial sums, or the second marching operand
     down_valid: np.ndarray
     working: np.ndarray  #: whether the PE multiplied and added in this cycle
-    vector: np.ndarray  #: column n of dst that the sum belongs to, or -1
-    pass_index: np.ndarray  #: which moving tile, or -1
     left_queue: tuple  #: (cycle of entry, row, value)
     top_queue: tuple  #: (cycle of entry, column, value)
     results: tuple  #: (cycle, column, m, n, value), as they leave the bottom row
@@ -68,7 +72,13 @@ def frames_of_run(run, *, dataflow="weight-stationary", swapped: bool = False) -
     ValueError
         If the run was not recorded.
     """
-    states = [run.state(t) for t in range(run.cycles)]
+    planes = {}
+    for t in range(run.cycles):
+        state = run.state(t)
+        for name in _PLANES:
+            values = getattr(state, _PLANES[name])
+            plane = planes.setdefault(name, np.empty((run.cycles, *values.shape), values.dtype))
+            plane[t] = values
     array = run.array
     queue, results, loads = [], [], []
     k_all, m_all, n_all = run.operands.shape
@@ -87,20 +97,19 @@ def frames_of_run(run, *, dataflow="weight-stationary", swapped: bool = False) -
         for column in range(m):
             for j in range(n):
                 t = feed_start + j + array.rows - 1 + column
-                value = states[t].partial_sum[-1, column]
+                value = planes["down"][t, -1, column]
                 element = (p.m0 + column, p.n0 + j)
                 results.append((t, column, *(element[::-1] if swapped else element), value))
 
-    def stack(name):
-        return np.stack([getattr(s, name) for s in states])
-
     return Frames(
-        dataflow=str(dataflow), rows=array.rows, columns=array.columns, cycles=run.cycles,
+        dataflow=str(dataflow),
+        rows=array.rows,
+        columns=array.columns,
+        cycles=run.cycles,
         shape=(k_all, n_all, m_all) if swapped else run.operands.shape,
-        stays=stack("weight"), stays_valid=stack("weight_valid"),
-        across=stack("moving"), across_valid=stack("moving_valid"), down=stack("partial_sum"),
-        down_valid=stack("sum_valid"), working=stack("multiplied"), vector=stack("vector"),
-        pass_index=stack("pass_index"), left_queue=tuple(queue), top_queue=(),
-        results=tuple(sorted(results)), loads=tuple(loads),
-        waiting_valid=stack("waiting_valid"),
-    )  # fmt: skip
+        left_queue=tuple(queue),
+        top_queue=(),
+        results=tuple(sorted(results)),
+        loads=tuple(loads),
+        **planes,
+    )

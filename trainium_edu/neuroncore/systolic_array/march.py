@@ -231,7 +231,7 @@ class Run:
 
     def _kept_sums(self, index, n, valid, k, m):
         """Gather recorded sums of vector n of a pass in PE (k, m); zero where not valid."""
-        where = np.array([*_record_offsets(self.schedule.passes, self.array.rows)])[index]
+        where = self._lookup("record")[index]
         wide, deep = (
             np.maximum(self._lookup("m")[index], 1),
             np.maximum(self._lookup("n")[index], 1),
@@ -245,13 +245,31 @@ class Run:
             raise IndexError(f"the run has cycles 0 to {self.cycles - 1}, not {cycle}")
         return cycle
 
+    @cached_property
+    def _tables(self) -> dict[str, np.ndarray]:
+        """Fields of all passes as arrays, each with a last entry of zero for "none"."""
+        passes = self.schedule.passes
+        names = ("k0", "m0", "n0", "stationary_piece", "moving_piece")
+        fields = {name: [getattr(p, name) for p in passes] for name in names}
+        for i, name in enumerate("kmn"):
+            fields[name] = [p.shape[i] for p in passes]
+        offsets = [*_record_offsets(passes, self.array.rows)]
+        tables = {name: np.array([*values, 0]) for name, values in fields.items()}
+        return tables | {"record": np.array(offsets)}
+
+    @cached_property
+    def _tables(self) -> dict[str, np.ndarray]:
+        """Fields of all passes as arrays, each with a last entry of zero for "none"."""
+        passes = self.schedule.passes
+        names = ("k0", "m0", "n0", "stationary_piece", "moving_piece")
+        fields = {name: [getattr(p, name) for p in passes] for name in names}
+        for i, name in enumerate("kmn"):
+            fields[name] = [p.shape[i] for p in passes]
+        tables = {name: np.array([*values, 0]) for name, values in fields.items()}
+        return tables | {"record": np.array([*_record_offsets(passes, self.array.rows)])}
+
     def _lookup(self, name) -> np.ndarray:
-        """Return one field of all passes, with a last entry of zero for "none"."""
-        if name in ("k", "m", "n"):
-            values = [p.shape["kmn".index(name)] for p in self.schedule.passes]
-        else:
-            values = [getattr(p, name) for p in self.schedule.passes]
-        return np.array([*values, 0])
+        return self._tables[name]
 
     def _located(self, wave):
         """Return (pass, its vector, whether there is one) for each wave time."""

@@ -1,0 +1,307 @@
+"""The systolic array in still pictures: one cycle, utilisation, dataflows, who should stay."""
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from trainium_edu.neuroncore.systolic_array import (
+    TRN1_ARRAY,
+    Dataflow,
+    SystolicArray,
+    dataflow_cycles,
+    dataflow_traffic,
+    documented_issue_cycles,
+    gemm_cycles,
+    plan_gemm,
+    utilisation,
+)
+from trainium_edu.neuroncore.systolic_array.frames import Frames
+from trainium_edu.specs import TRN1
+from trainium_edu.viz.style import COLOURS, figure, ink
+
+__all__ = [
+    "choice_cycles", "describe_choice", "describe_reuse", "plot_array", "plot_choice",
+    "plot_dataflows", "plot_journey", "plot_machines", "plot_reuse", "reuse_shares",
+]  # fmt: skip
+
+_N = np.unique(np.round(np.geomspace(1, 512, 80)).astype(int))
+_FLOW_COLOURS = {
+    Dataflow.WEIGHT: COLOURS["blue"],
+    Dataflow.INPUT: COLOURS["orange"],
+    Dataflow.OUTPUT: COLOURS["green"],
+}
+
+
+def plot_array(frames: Frames, cycle: int):
+    """Draw the array at the end of one cycle, and the utilisation of all cycles below.
+
+    Parameters
+    ----------
+    frames : Frames
+    cycle : int
+
+    Returns
+    -------
+    Figure
+    """
+    rows, columns = frames.rows, frames.columns
+    with_numbers = max(rows, columns) <= 16
+    fig = figure(7.2, 5.6, margins=(0.55, 0.2, 0.45, 0.55))
+    top, below = fig.subplots(2, 1, gridspec_kw={"height_ratios": [4.2, 1], "hspace": 0.28})
+    outputs = frames.leaving is not None
+    sums = frames.stays if outputs else frames.down
+    valid = frames.stays_valid if outputs else frames.down_valid
+    scale = np.abs(sums[np.isfinite(sums)]).max(initial=1e-30)
+    shown = np.ma.masked_where(~valid[cycle], sums[cycle] / scale)
+    top.imshow(shown, cmap="PuOr_r", vmin=-1.3, vmax=1.3, extent=(0, columns, rows, 0))
+    if with_numbers:
+        size = max(5, min(10, 70 / max(rows, columns)))
+        for k, m in np.argwhere(frames.stays_valid[cycle]) if not outputs else ():
+            top.text(m + 0.06, k + 0.1, f"{frames.stays[cycle, k, m]:.3g}", size=size * 0.85,
+                     va="top", color=ink("muted"))  # fmt: skip
+        for k, m in np.argwhere(valid[cycle]):
+            top.text(m + 0.5, k + 0.72, f"{sums[cycle, k, m]:.3g}", size=size, ha="center",
+                     va="center", color="#1f2328", weight="bold")  # fmt: skip
+        for entry, row, value in frames.left_queue:
+            ahead = entry - cycle
+            if 1 <= ahead <= 3:
+                top.text(0.5 - ahead, row + 0.4, f"{value:.3g}", size=size, ha="center",
+                         va="center", color=COLOURS["green"], alpha=1.15 - 0.25 * ahead,
+                         clip_on=False)  # fmt: skip
+    top.set(xlim=(-3 if with_numbers else 0, columns), ylim=(rows + 0.02, 0), aspect="equal")
+    top.add_patch(Rectangle((0, 0), columns, rows, fill=False, edgecolor=ink("muted")))
+    if with_numbers:
+        top.vlines(range(columns + 1), 0, rows, color=ink("grid"), lw=0.6)
+        top.hlines(range(rows + 1), 0, columns, color=ink("grid"), lw=0.6)
+    top.grid(False)
+    for side in ("left", "bottom"):
+        top.spines[side].set_visible(False)
+    every = max(1, columns // 8)
+    top.set_xticks(np.arange(0, columns, every) + 0.5, np.arange(0, columns, every))
+    top.set_yticks(np.arange(0, rows, every) + 0.5, np.arange(0, rows, every))
+    top.tick_params(length=0)
+    top.set_title(f"{frames.dataflow}, cycle {cycle} of {frames.cycles}: sums in the PEs")
+    below.bar(np.arange(frames.cycles), frames.utilisation * 100, width=1, color=COLOURS["green"])
+    below.axvline(cycle, color=COLOURS["red"])
+    below.set(xlim=(-0.5, frames.cycles - 0.5), ylim=(0, 105), ylabel="% of PEs", xlabel="cycle")
+    return fig
+
+
+def reuse_shares(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> dict[str, float]:
+    """Return the utilisation with N moving vectors in four situations.
+
+    Parameters
+    ----------
+    n, m : int
+    array : SystolicArray
+
+    Returns
+    -------
+    dict of float
+        ``alone`` (one tile, from first weight to last result), ``new weights`` and ``same
+        weights`` (a long stream), ``documented`` (the guide's price of a moving tile).
+    """
+    k = array.rows
+    return {
+        "alone": utilisation(k, m, n, array, tiles=1),
+        "new weights": utilisation(k, m, n, array),
+        "same weights": utilisation(k, m, n, array, reuse=True),
+        "documented": k * m * n / (array.pes * documented_issue_cycles(n)),
+    }
+
+
+def plot_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY):
+    """Draw utilisation against the number of moving vectors, and the TFLOPS of a chip beside it.
+
+    Returns
+    -------
+    Figure
+    """
+    fig = figure(7.4, 3.5, margins=(0.62, 0.72, 0.52, 0.42))
+    ax = fig.subplots()
+    looks = {
+        "same weights": (COLOURS["green"], "-", "a stream, same weights"),
+        "new weights": (COLOURS["blue"], "-", "a stream, new weights for each tile"),
+        "documented": (COLOURS["red"], "--", "documented price: max(N, 64)"),
+        "alone": (COLOURS["orange"], "-", "one tile alone"),
+    }
+    curves = [reuse_shares(int(i), m=m, array=array) for i in _N]
+    here = reuse_shares(n, m=m, array=array)
+    for name, (colour, dash, label) in looks.items():
+        ax.plot(_N, [100 * c[name] for c in curves], dash, color=colour, label=label, lw=2)
+        ax.plot(n, 100 * here[name], "o", color=colour, ms=7)
+    ax.axvline(n, color=ink("muted"), lw=0.8)
+    ax.set_xscale("log", base=2)
+    ticks = [1, 4, 16, 64, 128, 512]
+    ax.set_xticks(ticks, ticks)
+    ax.minorticks_off()
+    ax.set(xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile",
+           ylabel="utilisation, %")  # fmt: skip
+    ax.set_title(f"N = {n}")
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.96), fontsize=9)
+    peak = array.peak_flops * int(TRN1.cores) / 1e12
+    right = ax.twinx()
+    right.set(ylim=(0, 1.04 * peak), ylabel="TFLOPS per chip, BF16")
+    right.grid(False)
+    right.spines["right"].set_visible(True)
+    return fig
+
+
+def describe_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> str:
+    """Say what `plot_reuse` shows, with its numbers."""
+    shares = ", ".join(f"{k} {v:.1%}" for k, v in reuse_shares(n, m=m, array=array).items())
+    return f"Utilisation of the array with N = {n} moving vectors per tile: {shares}."
+
+
+def choice_cycles(
+    k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY
+) -> dict[str, dict[str, int]]:
+    """Count both ways to run ``x[rows, k] @ W[k, columns]``.
+
+    Returns
+    -------
+    dict of dict of int
+        For ``W stays`` and ``x stays``: cycles of the array, and by the documented prices.
+    """
+    prices = {}
+    for name, m, n in (("W stays", columns, rows), ("x stays", rows, columns)):
+        plan = plan_gemm(k, m, n, array=array)
+        documented = sum(max(min(64, p.m1 - p.m0), p.n1 - p.n0) for p in plan)
+        prices[name] = {"array": gemm_cycles(k, m, n, array), "documented": documented}
+    return prices
+
+
+def plot_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY):
+    """Draw the cycles of both choices of the stationary operand.
+
+    Returns
+    -------
+    Figure
+    """
+    prices = choice_cycles(k, rows, columns, array=array)
+    fig = figure(7.4, 2.5, margins=(1.25, 0.75, 0.5, 0.42))
+    ax = fig.subplots()
+    for i, name in enumerate(("x stays", "W stays")):
+        for j, (how, colour) in enumerate((("documented", "red"), ("array", "blue"))):
+            y = i + (j - 0.5) * 0.36
+            ax.barh(y, prices[name][how], 0.34, color=COLOURS[colour], hatch="//" if not j else "",
+                    edgecolor=ink("paper"), label=how if not i else None)  # fmt: skip
+            ax.text(prices[name][how], y, f" {prices[name][how]:,}", va="center")
+    ax.set_yticks([0, 1], ["x stays,\nW moves", "W stays,\nx moves"])
+    ax.set(xlabel="Tensor Engine cycles")
+    ax.set_title(f"x[{rows}, {k}] @ W[{k}, {columns}]")
+    ax.legend(["by documented prices", "cycles of our array"], loc="upper right",
+              bbox_to_anchor=(1.1, 1.22), ncols=2, fontsize=9)  # fmt: skip
+    ax.grid(axis="y", visible=False)
+    return fig
+
+
+def describe_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY) -> str:
+    """Say what `plot_choice` shows, with its numbers."""
+    prices = choice_cycles(k, rows, columns, array=array)
+    said = "; ".join(
+        f"{name}: {p['array']} cycles of the array, {p['documented']} by documented prices"
+        for name, p in prices.items()
+    )
+    return f"Cycles for x[{rows}, {k}] times W[{k}, {columns}]. {said}."
+
+
+def plot_dataflows(shapes, *, array: SystolicArray = TRN1_ARRAY):
+    """Draw cycles and traffic of the three dataflows for some products.
+
+    Parameters
+    ----------
+    shapes : list of (label, K, M, N)
+    array : SystolicArray
+
+    Returns
+    -------
+    Figure
+    """
+    fig = figure(8.4, 3.3)
+    for ax, what in zip(fig.subplots(1, 2), ("cycles", "elements across the edge"), strict=True):
+        for i, flow in enumerate(Dataflow):
+            counts = [
+                dataflow_cycles(flow, k, m, n, array)
+                if what == "cycles"
+                else dataflow_traffic(flow, k, m, n, array).total
+                for _, k, m, n in shapes
+            ]
+            best = [
+                min(
+                    dataflow_cycles(f, k, m, n, array)
+                    if what == "cycles"
+                    else dataflow_traffic(f, k, m, n, array).total
+                    for f in Dataflow
+                )
+                for _, k, m, n in shapes
+            ]
+            ax.bar(np.arange(len(shapes)) + (i - 1) * 0.27, np.array(counts) / best, 0.25,
+                   color=_FLOW_COLOURS[flow], hatch=("", "//", "..")[i], edgecolor=ink("paper"),
+                   label=str(flow))  # fmt: skip
+        ax.set_xticks(range(len(shapes)), [label for label, *_ in shapes])
+        ax.set_title(f"{what}, relative to the best")
+        ax.axhline(1, color=ink("muted"), lw=0.8)
+        ax.grid(axis="x", visible=False)
+    ax.legend(fontsize=9)
+    return fig
+
+
+def plot_machines(counts):
+    """Draw memory and register-file accesses per multiply-add of three machines.
+
+    Parameters
+    ----------
+    counts : sequence of MachineCounts
+
+    Returns
+    -------
+    Figure
+    """
+    fig = figure(7.4, 2.7, margins=(1.4, 0.7, 0.5, 0.42))
+    ax = fig.subplots()
+    parts = (
+        ("memory", [c.memory_per_mac for c in counts], COLOURS["red"], ""),
+        ("register file", [c.register_file_per_mac for c in counts], COLOURS["orange"], "//"),
+        ("handed to a neighbour", [c.handed_on / c.macs for c in counts], COLOURS["green"], ".."),
+    )
+    for i, (label, values, colour, hatch) in enumerate(parts):
+        y = np.arange(len(counts)) + (i - 1) * 0.27
+        ax.barh(y, values, 0.25, color=colour, label=label, hatch=hatch, edgecolor=ink("paper"))
+        for at, value in zip(y, values, strict=True):
+            ax.text(value, at, f" {value:.3g}", va="center", size=8.5)
+    ax.set_yticks(range(len(counts)), [c.machine for c in counts])
+    ax.invert_yaxis()
+    ax.set(xlabel="accesses per multiply-add")
+    ax.set_title("Who goes back to memory?")
+    ax.legend(fontsize=9, loc="lower right")
+    ax.grid(axis="y", visible=False)
+    return fig
+
+
+def plot_journey(steps, *, rows: int):
+    """Draw one result's way down: stage against cycle.
+
+    Parameters
+    ----------
+    steps : list of Step
+        ``run.journey(m, n)``.
+    rows : int
+        Of the array.
+
+    Returns
+    -------
+    Figure
+    """
+    fig = figure(7.2, 3.2)
+    ax = fig.subplots()
+    stages = {"multiply-add": COLOURS["green"], "pass": COLOURS["grey"], "PSUM": COLOURS["blue"]}
+    for name, colour in stages.items():
+        chosen = [s for s in steps if s.stage == name]
+        if chosen:
+            ys = [s.row if s.row >= 0 else rows for s in chosen]
+            ax.scatter([s.cycle for s in chosen], ys, s=90, marker="s", color=colour, label=name)
+    ax.invert_yaxis()
+    ax.set_yticks([*range(rows), rows], [*(f"row {r}" for r in range(rows)), "PSUM"])
+    ax.set(xlabel="cycle")
+    ax.legend(fontsize=9)
+    return fig

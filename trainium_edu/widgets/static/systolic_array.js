@@ -1,0 +1,743 @@
+// The systolic array player: operands queue at the edges, sums fall, results leave.
+//
+// Every frame comes from one recorded run (see widgets/systolic_array.py): what each PE holds at the
+// end of each cycle.  A position p shows cycle floor(p), with what is handed on frac(p) of its way to
+// the neighbour.  Nothing is computed here but where to draw.  Joined behind playback.js.
+
+const FILM_TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array };
+const STAYS = 1, ACROSS = 2, DOWN = 4, WORKS = 8, WAITS = 16, LEAVES = 32;
+const SHADES = 24; // of each sign
+const TILE_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"];
+
+/** Unpack the bytes that Python sent: a header in JSON and plain arrays behind it, deflated. */
+async function readFilm(view) {
+  const packed = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
+  const size = new DataView(buffer).getUint32(0, true);
+  const film = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
+  for (const [name, [type, offset, count]] of Object.entries(film.arrays)) {
+    film[name] =
+      type === "f16"
+        ? Float32Array.from(new Uint16Array(buffer, 4 + size + offset, count), fromHalf)
+        : new FILM_TYPES[type](buffer, 4 + size + offset, count);
+  }
+  return film;
+}
+
+/** Widen a half-precision code. */
+function fromHalf(code) {
+  const sign = code & 0x8000 ? -1 : 1;
+  const exponent = (code >> 10) & 31;
+  const fraction = code & 1023;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return exponent ? sign * 2 ** (exponent - 25) * (1024 + fraction) : sign * 2 ** -24 * fraction;
+}
+
+/** Spell a number in at most five characters. */
+function short(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  let text;
+  if (size === 0) text = "0";
+  else if (size >= 9999.5 || size < 0.005) text = size.toExponential(0).replace("e+", "e").replace("e-", "e−");
+  else if (size >= 99.5) text = size.toFixed(0);
+  else text = String(Number(size.toFixed(size >= 9.95 ? 1 : 2)));
+  return value < 0 ? `−${text}` : text;
+}
+const four = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))).replace("-", "−") : short(value));
+const long = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(6))).replace("-", "−") : short(value));
+
+function render({ model, el }) {
+  const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+  const clean = [];
+  const wait = make("div", { class: "te-array" }, "Unpacking the run …");
+  el.append(wait);
+  let gone = false;
+  let stop = () => {};
+  const begin = () => {
+    stop();
+    readFilm(model.get("film")).then((film) => {
+      if (gone) return;
+      el.replaceChildren();
+      stop = show(film, model, el, still);
+    });
+  };
+  begin();
+  model.on("change:film", begin);
+  clean.push(() => model.off("change:film", begin));
+  return () => {
+    gone = true;
+    stop();
+    clean.forEach((f) => f());
+  };
+}
+
+function show(film, model, el, still) {
+  const { rows, columns, cycles } = film;
+  const per = rows * columns;
+  const heat = columns > 32 || rows > 32;
+  const outputs = film.dataflow === "output-stationary";
+  const swapped = film.dataflow === "input-stationary";
+  const at = (t, k, m) => t * per + k * columns + m;
+  const label = model.get("label");
+  const acrossName = outputs || !swapped ? "moving" : "stationary";
+  const stayName = outputs ? "sum" : swapped ? "moving" : "weight";
+  let now = 0;
+  let picked = { k: Math.min(1, rows - 1), m: Math.min(1, columns - 1) };
+  let element = null; // {m, n}
+  let steps = []; // the element's life
+  let tones = {};
+  let palette = [];
+  let cell = 30;
+  let box = { left: 0, top: 0, width: 0, height: 0, queue: 3, above: 0.4, below: 2.4 };
+  let show = heat ? "sums" : "all";
+  const image = heat ? new ImageData(columns, rows) : null;
+  const small = heat ? new OffscreenCanvas(columns, rows) : null;
+
+  // results by (cycle, column), and by element
+  const resultAt = new Map();
+  const resultsOf = new Map();
+  for (let i = 0; i < film.r_cycle.length; i++) {
+    resultAt.set(film.r_cycle[i] * columns + film.r_column[i], i);
+    const key = film.r_m[i] * film.n + film.r_n[i];
+    if (!resultsOf.has(key)) resultsOf.set(key, []);
+    resultsOf.get(key).push(i);
+  }
+  const queueByLane = Array.from({ length: rows }, () => []);
+  for (let i = 0; i < film.q_cycle.length; i++) queueByLane[film.q_lane[i]].push(i);
+  const topByLane = Array.from({ length: columns }, () => []);
+  for (let i = 0; i < film.t_cycle.length; i++) topByLane[film.t_lane[i]].push(i);
+  for (const lane of queueByLane) lane.sort((a, b) => film.q_cycle[a] - film.q_cycle[b]);
+  for (const lane of topByLane) lane.sort((a, b) => film.t_cycle[a] - film.t_cycle[b]);
+
+  // ---- the elements ------------------------------------------------------------------------
+  const title = make("div", { class: "te-array-title" }, film.title);
+  const shows = heat
+    ? [["sums", "colour: partial sums"], ["works", "colour: who multiplies"]]
+    : [["all", "show: everything that fits"], ["sums", outputs ? "show: sums" : "show: partial sums"],
+       ["stays", `show: ${stayName}s that stay`], ["across", `show: ${acrossName} values`]];
+  const showPick = make("select", {
+    ...focusable(`What the cells show: ${label}`), on: { change: () => { show = showPick.value; draw(now); } },
+  }, ...shows.map(([value, text]) => make("option", { value }, text)));
+  const head = make("div", { class: "te-array-head" }, title, showPick);
+  const stage = make("canvas", {
+    ...focusable(`The array: ${label}. Arrow keys choose a processing element, Enter follows its sum`),
+    tabindex: "0", role: "img", on: { pointermove: hover, pointerdown: follow, keydown: stageKey },
+  });
+  stage.removeAttribute("title");
+  const stageBox = make("div", { class: "te-array-stage" }, stage);
+  stageBox.style.setProperty("--te-array-stage", heat ? "520px" : columns > 12 ? "860px" : "520px");
+  const facts = make("p", { class: "te-array-facts", "aria-live": "off" });
+  const past = make("canvas", { role: "img" });
+  const mInput = make("input", {
+    ...focusable(`Row m of the result to follow: ${label}`), type: "number", min: 0, max: film.m - 1, value: 0,
+    on: { change: () => choose(Number(mInput.value), Number(nInput.value)) },
+  });
+  const nInput = make("input", {
+    ...focusable(`Column n of the result to follow: ${label}`), type: "number", min: 0, max: film.n - 1, value: 0,
+    on: { change: () => choose(Number(mInput.value), Number(nInput.value)) },
+  });
+  const body = make("tbody");
+  const columnsOfTable = ["cycle", "stage", outputs ? "moving × stationary" : `${stayName} × ${acrossName}`, "sum"];
+  const scroll = make("div", { ...focusable(`The life of one result, cycle by cycle: ${label}`), class: "te-array-scroll", tabindex: "0" },
+    make("table", {}, make("thead", {}, make("tr", {}, ...columnsOfTable.map((c) => make("th", { scope: "col" }, c)))), body));
+  scroll.removeAttribute("title");
+  const peTitle = make("h4");
+  const side = make("div", { class: "te-array-side" },
+    peTitle, facts, past,
+    make("div", { class: "te-array-pick" }, make("span", {}, "Follow the result dst["), mInput, make("span", {}, ","), nInput, make("span", {}, "]")),
+    scroll);
+  const strip = make("canvas", { role: "img", on: { pointerdown: seekStrip, pointermove: (e) => e.buttons && seekStrip(e) } });
+  const stripBox = make("div", { class: "te-array-strip" }, strip);
+  const story = make("div", { class: "te-array-story", role: "status", "aria-live": "polite" });
+  const swatch = (colour, text) => {
+    const i = make("i");
+    i.style.background = colour;
+    return make("span", {}, i, text);
+  };
+  const legend = make("div", { class: "te-array-legend" },
+    swatch("#E69F00", "positive sum"), swatch("#0072B2", "negative sum"),
+    ...(heat ? [] : [swatch("#009E73", `${acrossName}, on its way right`)]),
+    ...(outputs ? [swatch("#CC79A7", "stationary, on its way down")] : []),
+    ...(heat || outputs ? [] : [swatch("#CC79A7", "corner: a weight waits for the next tile")]));
+  const player = createPlayback({
+    frames: cycles, label, framesPerSecond: film.cycles_per_second, onFrame: draw,
+    describe: (t) => `cycle ${t} / ${cycles - 1}`,
+  });
+  const root = make("div", { class: "te-array", role: "group", "aria-label": label, on: { keydown: (e) => player.onKey(e) } },
+    head, player.element, story, make("div", { class: "te-array-body" }, stageBox, side), legend, stripBox);
+  el.append(root);
+
+  // ---- colours and sizes --------------------------------------------------------------------
+  function readTones() {
+    const style = getComputedStyle(root);
+    const tone = (name, other) => style.getPropertyValue(name).trim() || other;
+    tones = {
+      paper: tone("--jp-layout-color1", "#ffffff"), ink: tone("--jp-ui-font-color1", "#222222"),
+      muted: tone("--jp-ui-font-color2", "#666666"), line: tone("--jp-border-color2", "#cccccc"),
+      soft: tone("--jp-layout-color2", "#eeeeee"), mark: "#D55E00",
+      dark: document.body.dataset.jpThemeLight === "false",
+    };
+    const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    probe.fillStyle = tones.paper;
+    probe.fillRect(0, 0, 1, 1);
+    const paper = probe.getImageData(0, 0, 1, 1).data;
+    palette = [];
+    for (let i = -SHADES; i <= SHADES; i++) {
+      const to = i < 0 ? [0, 114, 178] : [230, 159, 0];
+      const share = (tones.dark ? 0.2 : 0.12) + (tones.dark ? 0.62 : 0.6) * Math.abs(i) / SHADES;
+      palette.push([0, 1, 2].map((c) => Math.round(paper[c] + (to[c] - paper[c]) * share)));
+    }
+    palette.css = palette.map(([r, g, b]) => `rgb(${r},${g},${b})`);
+    palette.paper = paper;
+  }
+  function shade(value) {
+    if (!Number.isFinite(value)) return value < 0 ? 0 : 2 * SHADES;
+    const size = Math.min(1, Math.abs(value) / film.scale) ** 0.6;
+    return SHADES + Math.round(Math.sign(value) * size * SHADES);
+  }
+  function fit(canvas, width, height) {
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.height = `${height}px`;
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    return context;
+  }
+  function resize() {
+    const width = stageBox.clientWidth;
+    if (!width) return;
+    if (heat) {
+      const side = Math.min(width - 30, 640);
+      cell = side / columns;
+      box = { left: 28, top: 18, queue: 0, above: 0, below: 0, width, height: side + 24 };
+    } else {
+      box.queue = columns <= 8 ? 4 : 3;
+      box.above = outputs ? 2.4 : 0.15;
+      box.below = columns <= 12 ? 2.3 : 1.4;
+      cell = Math.floor(Math.min((width - 34) / (columns + box.queue), columns <= 12 ? 620 / (rows + box.above + box.below) : 60, 92));
+      box.left = 30 + box.queue * cell;
+      box.top = 18 + box.above * cell;
+      box.width = width;
+      box.height = box.top + (rows + box.below) * cell + 2;
+    }
+    fit(stage, width, box.height);
+    fit(strip, stripBox.clientWidth, 74);
+    fit(past, side.clientWidth, 74);
+    drawStrip();
+    draw(now);
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------
+  function draw(position) {
+    const moved = Math.floor(position) !== Math.floor(now) || position === now;
+    now = position;
+    if (heat) drawHeat();
+    else drawCells();
+    if (moved) {
+      tell();
+      drawPast();
+      markTable();
+    }
+    drawCursor();
+  }
+  function drawHeat() {
+    const t = Math.floor(now);
+    const pixels = image.data;
+    const paper = palette.paper;
+    const start = t * per;
+    for (let i = 0; i < per; i++) {
+      const state = film.state[start + i];
+      let colour = paper;
+      if (show === "works") colour = state & WORKS ? [0, 158, 115] : state & WAITS ? [204, 121, 167] : paper;
+      else if (state & DOWN) colour = palette[shade(film.down[start + i])];
+      pixels[4 * i] = colour[0];
+      pixels[4 * i + 1] = colour[1];
+      pixels[4 * i + 2] = colour[2];
+      pixels[4 * i + 3] = 255;
+    }
+    small.getContext("2d").putImageData(image, 0, 0);
+    const c = stage.getContext("2d");
+    c.clearRect(0, 0, box.width, box.height);
+    c.imageSmoothingEnabled = false;
+    c.drawImage(small, box.left, box.top, columns * cell, rows * cell);
+    c.strokeStyle = tones.muted;
+    c.strokeRect(box.left, box.top, columns * cell, rows * cell);
+    c.fillStyle = tones.muted;
+    c.font = "11px sans-serif";
+    c.textAlign = "left";
+    c.textBaseline = "alphabetic";
+    c.fillText(`columns 0 to ${columns - 1}: dst partitions`, box.left, 12);
+    c.save();
+    c.translate(12, box.top + rows * cell / 2);
+    c.rotate(-Math.PI / 2);
+    c.textAlign = "center";
+    c.fillText(`rows 0 to ${rows - 1}: SBUF partitions`, 0, 0);
+    c.restore();
+    outline(c, picked.k, picked.m, tones.mark, Math.max(cell, 7));
+  }
+  function outline(c, k, m, colour, size) {
+    c.strokeStyle = colour;
+    c.lineWidth = 2;
+    const extra = (size - cell) / 2;
+    c.strokeRect(box.left + m * cell - extra, box.top + k * cell - extra, size, size);
+    c.lineWidth = 1;
+  }
+  function drawCells() {
+    const t = Math.floor(now);
+    const way = now - t;
+    const c = stage.getContext("2d");
+    c.clearRect(0, 0, box.width, box.height);
+    const big = cell >= 52;
+    const roomy = cell >= 34;
+    const size = Math.max(8, Math.min(15, Math.floor(cell * (big ? 0.19 : roomy ? 0.26 : 0.38))));
+    c.textBaseline = "middle";
+    // cells and what stays
+    c.lineWidth = 1;
+    for (let k = 0; k < rows; k++) {
+      for (let m = 0; m < columns; m++) {
+        const i = at(t, k, m);
+        const x = box.left + m * cell;
+        const y = box.top + k * cell;
+        const state = film.state[i];
+        if (outputs && state & STAYS) {
+          c.fillStyle = palette.css[shade(film.stays[i])];
+          c.fillRect(x + 1, y + 1, cell - 2, cell - 2);
+        } else {
+          c.fillStyle = state & WORKS ? tones.soft : tones.paper;
+          c.fillRect(x + 1, y + 1, cell - 2, cell - 2);
+        }
+        if (state & WAITS) {
+          c.fillStyle = "#CC79A7";
+          c.beginPath();
+          c.moveTo(x + cell - 1, y + 1);
+          c.lineTo(x + cell - 1, y + 1 + cell * 0.22);
+          c.lineTo(x + cell - 1 - cell * 0.22, y + 1);
+          c.fill();
+        }
+      }
+    }
+    c.strokeStyle = tones.line;
+    c.beginPath();
+    for (let k = 0; k <= rows; k++) {
+      c.moveTo(box.left, box.top + k * cell + 0.5);
+      c.lineTo(box.left + columns * cell, box.top + k * cell + 0.5);
+    }
+    for (let m = 0; m <= columns; m++) {
+      c.moveTo(box.left + m * cell + 0.5, box.top);
+      c.lineTo(box.left + m * cell + 0.5, box.top + rows * cell);
+    }
+    c.stroke();
+    labels(c);
+    drawQueues(c, t, way, size);
+    // what is handed on, on its way
+    c.font = `${size}px sans-serif`;
+    const one = show === "all" && !roomy ? "sums" : show;
+    for (let k = 0; k < rows; k++) {
+      for (let m = 0; m < columns; m++) {
+        const i = at(t, k, m);
+        const state = film.state[i];
+        const x = box.left + m * cell;
+        const y = box.top + k * cell;
+        if (state & STAYS && ((one === "all" && (big || outputs)) || one === "stays" || (outputs && one === "sums"))) {
+          c.fillStyle = tones.ink;
+          c.textAlign = one === "all" && !outputs ? "left" : "center";
+          if (one === "all" && !outputs) c.fillText(short(film.stays[i]), x + 5, y + size * 0.8);
+          else c.fillText(short(film.stays[i]), x + cell / 2, y + cell / 2);
+        }
+        if (state & ACROSS && (one === "all" || one === "across")) {
+          token(c, x + cell * (one === "all" ? 0.66 : 0.5) + way * cell, y + cell * (one === "all" ? 0.42 : 0.5), film.across[i], "#009E73", size, roomy || one === "across");
+        }
+        if (state & DOWN && outputs && (one === "all" || one === "across")) {
+          if (one === "all") token(c, x + cell * 0.28, y + cell * 0.8 + way * cell, film.down[i], "#CC79A7", size, big);
+        }
+        if (state & DOWN && !outputs && (one === "all" || one === "sums")) {
+          sum(c, x, y + way * cell, film.down[i], size, one);
+        }
+        if (state & LEAVES) sum(c, x, y + way * cell, film.leaving[i], size, "all");
+      }
+    }
+    drawResults(c, t, way, size);
+    if (element) {
+      const step = steps.find((s) => s.t === t && s.k >= 0);
+      if (step) outline(c, step.k, step.column, "#0072B2", cell - 3);
+    }
+    outline(c, picked.k, picked.m, tones.mark, cell);
+  }
+  function sum(c, x, y, value, size, one) {
+    const high = one === "all" ? cell * 0.34 : cell - 4;
+    const top = one === "all" ? y + cell * 0.62 : y + 2;
+    c.fillStyle = palette.css[shade(value)];
+    c.fillRect(x + 3, top, cell - 6, high);
+    c.fillStyle = tones.ink;
+    c.textAlign = "center";
+    c.fillText(short(value), x + cell / 2, top + high / 2 + 0.5);
+  }
+  function token(c, x, y, value, colour, size, withText) {
+    if (!withText) {
+      c.fillStyle = colour;
+      c.fillRect(x - 2.5, y - 2.5, 5, 5);
+      return;
+    }
+    const text = short(value);
+    const wide = Math.max(size * 1.6, text.length * size * 0.56 + 6);
+    c.fillStyle = tones.paper;
+    c.strokeStyle = colour;
+    c.lineWidth = 1.6;
+    c.beginPath();
+    c.roundRect(x - wide / 2, y - size * 0.72, wide, size * 1.44, size * 0.7);
+    c.fill();
+    c.stroke();
+    c.lineWidth = 1;
+    c.fillStyle = tones.ink;
+    c.textAlign = "center";
+    c.fillText(text, x, y + 0.5);
+  }
+  function labels(c) {
+    c.fillStyle = tones.muted;
+    c.font = "11px sans-serif";
+    c.textAlign = "center";
+    const every = cell < 22 ? 4 : 1;
+    const down = outputs ? "m" : swapped ? "n" : "m";
+    for (let m = 0; m < columns; m += every) {
+      c.fillText(m || cell < 30 ? String(m) : `${down} = 0`, box.left + (m + 0.5) * cell, outputs ? 8 : box.top - 8);
+    }
+    c.textAlign = "left";
+    const side = outputs ? "n" : "k";
+    for (let k = 0; k < rows; k += every) c.fillText(k ? String(k) : `${side}=0`, 2, box.top + (k + 0.5) * cell);
+  }
+  function drawQueues(c, t, way, size) {
+    c.font = `${size}px sans-serif`;
+    const big = cell >= 34;
+    c.save();
+    c.beginPath();
+    c.rect(28, 0, box.left + cell * 0.8 - 28, box.height);
+    c.clip();
+    for (let k = 0; k < rows; k++) {
+      for (const i of queueByLane[k]) {
+        const ahead = film.q_cycle[i] - t;
+        if (ahead <= 0) continue;
+        if (ahead > box.queue + 1) break;
+        const x = box.left + (0.66 - ahead + way) * cell;
+        c.globalAlpha = Math.max(0.25, 1 - (ahead - way) / (box.queue + 1.2));
+        token(c, x, box.top + (k + 0.42) * cell, film.q_value[i], "#009E73", size, big);
+      }
+    }
+    c.restore();
+    for (let m = 0; m < columns; m++) {
+      for (const i of topByLane[m]) {
+        const ahead = film.t_cycle[i] - t;
+        if (ahead <= 0) continue;
+        if (ahead > box.queue + 1) break;
+        c.globalAlpha = Math.max(0.25, 1 - (ahead - way) / (box.queue + 1.2));
+        token(c, box.left + (m + 0.28) * cell, box.top + (0.8 - ahead + way) * cell, film.t_value[i], "#CC79A7", size, big);
+      }
+    }
+    c.globalAlpha = 1;
+  }
+  function drawResults(c, t, way, size) {
+    const floor = box.top + rows * cell;
+    c.fillStyle = tones.muted;
+    c.font = "11px sans-serif";
+    c.textAlign = "left";
+    c.fillText("PSUM", 2, floor + cell * 0.55);
+    c.font = `${size}px sans-serif`;
+    c.save();
+    c.beginPath();
+    c.rect(0, floor, box.width, box.below * cell);
+    c.clip();
+    for (let m = 0; m < columns; m++) {
+      for (let past = 0; past <= box.below + 1; past++) {
+        if (past > t) break;
+        const i = resultAt.get((t - past) * columns + m);
+        if (i === undefined) continue;
+        const y = floor + (past - 1 + way) * cell;
+        if (past === 0 && way === 0) continue;
+        c.globalAlpha = Math.max(0.15, 1 - (past - 1 + way) / (box.below + 0.6));
+        sum(c, box.left + m * cell, y, film.r_value[i], size, "all");
+      }
+    }
+    c.restore();
+    c.globalAlpha = 1;
+  }
+
+  // ---- the strip of utilisation ---------------------------------------------------------------
+  let stripPicture = null;
+  function drawStrip() {
+    const width = stripBox.clientWidth;
+    const c = strip.getContext("2d");
+    c.clearRect(0, 0, width, 74);
+    const left = 30, right = width - 8, base = 58, high = 44;
+    const step = (right - left) / cycles;
+    c.fillStyle = "#009E73";
+    for (let t = 0; t < cycles; t++) {
+      const h = high * film.busy[t] / per;
+      c.fillRect(left + t * step, base - h, Math.max(1, step - (step > 4 ? 1 : 0)), h);
+    }
+    c.strokeStyle = tones.line;
+    c.beginPath();
+    for (const share of [0, 0.5, 1]) {
+      c.moveTo(left, base - high * share + 0.5);
+      c.lineTo(right, base - high * share + 0.5);
+    }
+    c.stroke();
+    c.fillStyle = tones.ink;
+    c.font = "11px sans-serif";
+    c.textBaseline = "middle";
+    c.textAlign = "right";
+    for (const share of [0, 0.5, 1]) c.fillText(`${100 * share}%`, left - 3, base - high * share);
+    c.textAlign = "left";
+    c.fillText(`PEs that multiply, per cycle; over all ${cycles} cycles ${(100 * film.utilisation).toFixed(1)} %`, left, 7);
+    c.textAlign = "center";
+    const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((e) => e * step >= 34) || 2000;
+    c.fillStyle = tones.muted;
+    for (let t = 0; t < cycles; t += every) c.fillText(String(t), left + (t + 0.5) * step, base + 9);
+    strip.setAttribute("aria-label", `Utilisation per cycle: from ${film.busy[0]} to at most ${Math.max(...film.busy)} of ${per} PEs; ${(100 * film.utilisation).toFixed(1)} percent over all ${cycles} cycles`);
+    stripPicture = c.getImageData(0, 0, strip.width, strip.height);
+  }
+  function drawCursor() {
+    if (!stripPicture) return;
+    const c = strip.getContext("2d");
+    c.putImageData(stripPicture, 0, 0);
+    const left = 30, step = (stripBox.clientWidth - 8 - left) / cycles;
+    const x = left + (Math.floor(now) + 0.5) * step;
+    c.strokeStyle = tones.mark;
+    c.lineWidth = 2;
+    c.beginPath();
+    c.moveTo(x, 12);
+    c.lineTo(x, 60);
+    c.stroke();
+    c.lineWidth = 1;
+  }
+  function seekStrip(event) {
+    const width = stripBox.clientWidth;
+    player.pause();
+    player.seek(Math.floor((event.offsetX - 30) / (width - 38) * cycles));
+  }
+
+  // ---- one PE, and its history ------------------------------------------------------------------
+  function tell() {
+    const t = Math.floor(now);
+    let left = 0;
+    for (let m = 0; m < film.r_cycle.length; m++) left += film.r_cycle[m] <= t;
+    let loading = "";
+    for (const [start, length] of film.loads) if (t >= start && t < start + length) loading = " Weights are being loaded.";
+    const text = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply, ${left} of ${film.r_cycle.length} sums have left.${loading}`;
+    if (!player.playing || still.matches) story.textContent = text;
+    else story.textContent = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply.`;
+    story.setAttribute("aria-live", player.playing ? "off" : "polite");
+    tellPe(t);
+  }
+  function tellPe(t) {
+    const { k, m } = picked;
+    peTitle.textContent = `PE in row ${k}, column ${m}, at cycle ${t}`;
+    const i = at(t, k, m);
+    const state = film.state[i];
+    const near = film.exact ? "" : "about ";
+    const lines = [];
+    if (outputs) {
+      if (state & STAYS) lines.push(`Keeps dst[${m}, ${k}] = ${long(film.stays[i])} so far.`);
+      if (state & WORKS) lines.push(`Just added ${long(film.across[i])} × ${long(film.down[i])}: product ${worked(t, k, m)} of ${film.k}.`);
+      if (state & LEAVES) lines.push(`A finished sum, ${long(film.leaving[i])}, passes on its way down.`);
+    } else {
+      const weight = weightAt(t, k, m);
+      if (weight !== null) lines.push(`Holds the ${stayName} ${near}${long(weight)}.`);
+      if (state & WAITS) lines.push("A weight for the next tile waits beside it.");
+      if (state & DOWN) {
+        const before = k && t ? film.down[at(t - 1, k - 1, m)] : 0;
+        const i2 = resultAt.get((t + rows - 1 - k) * columns + m);
+        const name = i2 === undefined ? "a result" : `dst[${film.r_m[i2]}, ${film.r_n[i2]}]`;
+        if (state & WORKS && film.across) lines.push(`${long(before)} from above + ${long(weight)} × ${long(film.across[i])} = ${long(film.down[i])}.`);
+        else if (state & WORKS) lines.push(`From above ${near}${long(before)}, handed down ${near}${long(film.down[i])}.`);
+        else lines.push(`Lets ${near}${long(film.down[i])} pass: no row of this tile lies here.`);
+        lines.push(`That is part of ${name}, row ${k + 1} of ${rows} on its way down.`);
+      }
+    }
+    if (!(state & (WORKS | DOWN | LEAVES))) lines.push("Idle in this cycle.");
+    let busy = 0, first = -1, last = -1;
+    for (let s = 0; s < cycles; s++) {
+      if (film.state[at(s, k, m)] & WORKS) {
+        busy++;
+        if (first < 0) first = s;
+        last = s;
+      }
+    }
+    lines.push(busy ? `Multiplies in ${busy} of ${cycles} cycles, from ${first} to ${last}.` : "Never multiplies: the tile leaves it out.");
+    facts.replaceChildren(...lines.flatMap((line) => [document.createTextNode(line), make("br")]));
+    stage.setAttribute("aria-label", `The array: ${label}. Arrow keys choose a processing element, Enter follows its sum. PE in row ${k}, column ${m}: ${lines.join(" ")}`);
+    facts.setAttribute("aria-live", document.activeElement === stage && !player.playing ? "polite" : "off");
+  }
+  function weightAt(t, k, m) {
+    if (!(film.state[at(t, k, m)] & STAYS)) return null;
+    return film.stays.length > per ? film.stays[at(t, k, m)] : film.stays[k * columns + m];
+  }
+  function worked(t, k, m) {
+    let count = 0;
+    for (let s = 0; s <= t; s++) count += (film.state[at(s, k, m)] & WORKS) > 0;
+    return count;
+  }
+  function drawPast() {
+    const width = side.clientWidth;
+    const c = past.getContext("2d");
+    const { k, m } = picked;
+    c.clearRect(0, 0, width, 74);
+    const left = 6, right = width - 6, step = (right - left) / cycles;
+    const values = outputs ? film.stays : film.down;
+    const bit = outputs ? STAYS : DOWN;
+    let most = 1e-30;
+    for (let t = 0; t < cycles; t++) {
+      const i = at(t, k, m);
+      if (film.state[i] & bit && Number.isFinite(values[i])) most = Math.max(most, Math.abs(values[i]));
+    }
+    const y = (v) => 40 - 27 * Math.max(-1, Math.min(1, v / most));
+    c.strokeStyle = tones.line;
+    c.beginPath();
+    c.moveTo(left, 40.5);
+    c.lineTo(right, 40.5);
+    c.stroke();
+    for (let t = 0; t < cycles; t++) {
+      const i = at(t, k, m);
+      if (film.state[i] & WORKS) {
+        c.fillStyle = tones.soft;
+        c.fillRect(left + t * step, 13, Math.max(1, step), 54);
+      }
+      if (!(film.state[i] & bit)) continue;
+      c.fillStyle = values[i] < 0 ? "#0072B2" : "#E69F00";
+      const top = Math.min(40, y(values[i]));
+      c.fillRect(left + t * step, top, Math.max(1, step - (step > 4 ? 1 : 0)), Math.max(1.5, Math.abs(40 - y(values[i]))));
+    }
+    c.fillStyle = tones.ink;
+    c.font = "11px sans-serif";
+    c.textBaseline = "middle";
+    c.textAlign = "left";
+    c.fillText(`Its ${outputs ? "sum" : "sums"} over all cycles (largest ${long(most)})`, left, 6);
+    c.strokeStyle = tones.mark;
+    c.lineWidth = 2;
+    c.beginPath();
+    c.moveTo(left + (Math.floor(now) + 0.5) * step, 12);
+    c.lineTo(left + (Math.floor(now) + 0.5) * step, 68);
+    c.stroke();
+    c.lineWidth = 1;
+    past.setAttribute("aria-label", `History of the PE in row ${k}, column ${m}; its largest sum is ${long(most)}`);
+  }
+  function peAt(event) {
+    const m = Math.floor((event.offsetX - box.left) / cell);
+    const k = Math.floor((event.offsetY - box.top) / cell);
+    return k >= 0 && k < rows && m >= 0 && m < columns ? { k, m } : null;
+  }
+  function pick(pe) {
+    if (!pe || (pe.k === picked.k && pe.m === picked.m)) return;
+    picked = pe;
+    draw(now);
+    tellPe(Math.floor(now));
+    drawPast();
+  }
+  function hover(event) {
+    if (event.pointerType === "mouse") pick(peAt(event));
+  }
+  function follow(event) {
+    const pe = peAt(event);
+    if (!pe) return;
+    pick(pe);
+    followPicked();
+  }
+  function followPicked() {
+    const t = Math.floor(now);
+    const { k, m } = picked;
+    if (outputs) return choose(m, k);
+    const i = resultAt.get((t + rows - 1 - k) * columns + m);
+    if (i !== undefined && film.state[at(t, k, m)] & DOWN) choose(film.r_m[i], film.r_n[i]);
+  }
+  function stageKey(event) {
+    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    if (event.key === "Enter") followPicked();
+    else if (moves[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      const [dk, dm] = moves[event.key];
+      pick({ k: Math.min(rows - 1, Math.max(0, picked.k + dk)), m: Math.min(columns - 1, Math.max(0, picked.m + dm)) });
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // ---- the life of one result -----------------------------------------------------------------
+  function choose(m, n) {
+    m = Math.min(film.m - 1, Math.max(0, Math.round(m) || 0));
+    n = Math.min(film.n - 1, Math.max(0, Math.round(n) || 0));
+    element = { m, n };
+    mInput.value = String(m);
+    nInput.value = String(n);
+    steps = [];
+    let psum = 0;
+    for (const i of resultsOf.get(m * film.n + n) || []) {
+      const column = film.r_column[i];
+      const leaves = film.r_cycle[i];
+      if (outputs) {
+        for (let t = 0; t <= leaves; t++) {
+          const j = at(t, n, column);
+          if (film.state[j] & WORKS) steps.push({ t, k: n, column, stage: "multiply-add", w: film.across[j], x: film.down[j], sum: film.stays[j] });
+        }
+        for (let k = rows - 1, t = leaves; k >= n; k--, t--) steps.push({ t, k, column, stage: `leaving, row ${k}`, sum: film.leaving[at(t, k, column)] });
+        steps.sort((a, b) => a.t - b.t);
+        steps.push({ t: leaves + 1, k: -1, column, stage: "PSUM", sum: film.r_value[i] });
+        continue;
+      }
+      for (let k = 0; k < rows; k++) {
+        const t = leaves - (rows - 1) + k;
+        const j = at(t, k, column);
+        const works = film.state[j] & WORKS;
+        steps.push({
+          t, k, column, stage: `row ${k}`, sum: film.down[j],
+          w: works ? weightAt(t, k, column) : null, x: works && film.across ? film.across[j] : null,
+        });
+      }
+      psum = film.r_adds[i] ? Math.fround(psum + film.r_value[i]) : film.r_value[i];
+      steps.push({ t: leaves + 1, k: -1, column, stage: film.r_adds[i] ? "PSUM, added" : "PSUM", sum: psum });
+    }
+    body.replaceChildren(...steps.map((s) => {
+      const product = s.w === null || s.w === undefined ? "" : s.x === null ? `${four(s.w)} × …` : `${four(s.w)} × ${four(s.x)}`;
+      return make("tr", { on: { click: () => (player.pause(), player.seek(Math.min(cycles - 1, s.t))) } },
+        ...[String(s.t), s.stage, product, four(s.sum)].map((text) => make("td", {}, text)));
+    }));
+    markTable();
+    draw(now);
+  }
+  function markTable() {
+    const t = Math.floor(now);
+    let current = null;
+    steps.forEach((s, i) => {
+      const row = body.children[i];
+      const wanted = s.t === t ? "te-now" : s.t < t ? "te-done" : "te-ahead";
+      if (row.className !== wanted) row.className = wanted;
+      if (s.t === t) current = row;
+    });
+    if (current) {
+      const top = current.offsetTop - scroll.clientHeight / 2;
+      if (Math.abs(scroll.scrollTop - top) > scroll.clientHeight / 3) scroll.scrollTop = top;
+    }
+  }
+
+  // ---- beginning and end ------------------------------------------------------------------------
+  const retheme = () => {
+    readTones();
+    drawStrip();
+    draw(now);
+  };
+  const themes = new MutationObserver(retheme);
+  themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name"] });
+  const sizes = new ResizeObserver(resize);
+  sizes.observe(root);
+  readTones();
+  resize();
+  choose(film.follow[0], film.follow[1]);
+  player.seek(Math.min(cycles - 1, model.get("cycle")));
+  player.refresh();
+  return () => {
+    player.dispose();
+    themes.disconnect();
+    sizes.disconnect();
+  };
+}
+
+export default { render };

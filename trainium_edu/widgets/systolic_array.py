@@ -1,0 +1,273 @@
+"""Watch the array work: every frame is one cycle of a recorded run."""
+
+import json
+import struct
+import zlib
+
+import anywidget
+import ipywidgets
+import numpy as np
+import traitlets
+
+from trainium_edu.neuroncore.systolic_array import (
+    TRN1_ARRAY,
+    Dataflow,
+    Run,
+    SystolicArray,
+    run,
+    run_dataflow,
+)
+from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
+from trainium_edu.viz import style
+from trainium_edu.viz import systolic_array as picture
+from trainium_edu.widgets.picture import Panel, Picture, with_still
+from trainium_edu.widgets.static import load
+
+__all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_explorer"]
+
+_WITH_NUMBERS_MAX = 32  # larger arrays are heat maps
+_LIMIT_BYTES = 200 * 2**20
+_TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32"}
+
+
+def array_player(
+    stationary, moving, *, array: SystolicArray, fmt="bf16", dataflow="weight-stationary",
+    skew=None, plan=None, cycle: int | None = None, follow=None,
+) -> "SystolicArrayPlayer":  # fmt: skip
+    """Run a product cycle by cycle and make a player of it.
+
+    Parameters
+    ----------
+    stationary : array [K, M]
+    moving : array [K, N]
+    array : SystolicArray
+    fmt : Format or str
+    dataflow : Dataflow or str
+        Other than weight-stationary: one tile that fits.
+    skew : sequence of int, optional
+        A wrong delay of each row's feed, to see what goes wrong.
+    plan : tuple of Pass, optional
+        Which tiles in which order.
+    cycle : int, optional
+        Where the player stands first.
+    follow : (m, n), optional
+        The result whose life the table shows first.
+
+    Returns
+    -------
+    SystolicArrayPlayer
+
+    Examples
+    --------
+    >>> array_player([[1.0]], [[2.0, 3.0]], array=SystolicArray(1, 1))
+    SystolicArrayPlayer(weight-stationary, 1 x 1, K=1 M=1 N=2, 3 cycles)
+    """
+    if Dataflow(dataflow) is Dataflow.WEIGHT:
+        recorded = run(stationary, moving, array=array, fmt=fmt, skew=skew, plan=plan, record=True)
+        return SystolicArrayPlayer(recorded, cycle=cycle, follow=follow)
+    if skew is not None or plan is not None:
+        raise ValueError("a skew or a plan of your own goes with the weight-stationary array only")
+    _, frames = run_dataflow(dataflow, stationary, moving, array=array, fmt=fmt)
+    return SystolicArrayPlayer(frames, cycle=cycle, follow=follow)
+
+
+class SystolicArrayPlayer(anywidget.AnyWidget):
+    """Play a recorded run: the array, its utilisation, and the life of one result.
+
+    Up to 32 x 32 PEs it shows numbers, above that a heat map.  The frames go to the page once, as
+    bytes; after that everything happens in the browser.
+
+    Parameters
+    ----------
+    what : Run or Frames
+        A run made with ``record=True``, or the frames of one.
+    cycle : int, optional
+        Where it stands first; a third of the way if not given.
+    follow : (m, n), optional
+        The result whose life the table shows first.
+    """
+
+    _esm = load("playback.js", "systolic_array.js")
+    _css = load("playback.css", "systolic_array.css")
+    film = traitlets.Bytes().tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
+    cycle = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, what: Run | Frames, *, cycle: int | None = None, follow=None):
+        frames = what if isinstance(what, Frames) else frames_of_run(what)
+        cycle = frames.cycles // 3 if cycle is None else int(cycle)
+        if not 0 <= cycle < frames.cycles:
+            raise ValueError(f"cycle is {cycle}; the run has cycles 0 to {frames.cycles - 1}")
+        _, m_all, n_all = frames.shape
+        m, n = (m_all // 2, n_all // 2) if follow is None else map(int, follow)
+        if not (0 <= m < m_all and 0 <= n < n_all):
+            raise ValueError(f"there is no dst[{m}, {n}] to follow; dst is [{m_all}, {n_all}]")
+        self.frames = frames
+        film = pack(frames, follow=(m, n))
+        if len(film) > _LIMIT_BYTES:
+            raise ValueError(
+                f"{frames.cycles} cycles of {frames.rows} x {frames.columns} PEs are "
+                f"{len(film) >> 20} MiB for the page; play fewer vectors or a smaller array"
+            )
+        super().__init__(film=film, label=title_of(frames), cycle=cycle)
+
+    def __repr__(self):
+        return repr(self.frames).replace("Frames(", "SystolicArrayPlayer(", 1)
+
+    def still(self) -> bytes:
+        """Return the picture for readers without a kernel: one cycle, as PNG bytes."""
+        with style.theme(False):
+            return style.to_png(picture.plot_array(self.frames, self.cycle))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+
+def title_of(frames: Frames) -> str:
+    """Return what is shown, in half a sentence."""
+    k, m, n = frames.shape
+    return (
+        f"{frames.dataflow} array of {frames.rows} × {frames.columns} PEs, "
+        f"K = {k}, M = {m}, N = {n}"
+    )
+
+
+def pack(frames: Frames, *, follow=(0, 0)) -> bytes:
+    """Pack frames for the page: a header in JSON, plain arrays behind it, deflated.
+
+    Parameters
+    ----------
+    frames : Frames
+    follow : (m, n)
+
+    Returns
+    -------
+    bytes
+        Above 32 x 32, sums travel in half precision and weights once, as colours and a hovering
+        mouse need no more; the page then says "about".
+    """
+    exact = max(frames.rows, frames.columns) <= _WITH_NUMBERS_MAX
+    state = np.zeros(frames.working.shape, np.uint8)
+    leaving = frames.leaving_valid
+    for bit, valid in enumerate((
+        frames.stays_valid, frames.across_valid, frames.down_valid, frames.working,
+        frames.waiting_valid, leaving,
+    )):  # fmt: skip
+        if valid is not None:
+            state |= valid.astype(np.uint8) << bit
+    wide = np.float32 if exact else np.float16
+    with np.errstate(over="ignore"):
+        arrays = {"state": state, "down": frames.down.astype(wide)}
+        if exact:
+            arrays |= {"stays": frames.stays, "across": frames.across}
+        else:
+            arrays["stays"] = frames.stays[frames.cycles // 2].astype(wide)
+            arrays["across"] = frames.across.astype(wide)
+    if leaving is not None:
+        arrays["leaving"] = frames.leaving
+    for name, queue in (("q", frames.left_queue), ("t", frames.top_queue)):
+        rows = queue if exact else ()
+        arrays[f"{name}_cycle"] = np.array([r[0] for r in rows], np.uint32)
+        arrays[f"{name}_lane"] = np.array([r[1] for r in rows], np.uint32)
+        arrays[f"{name}_value"] = np.array([r[2] for r in rows], np.float32)
+    for i, name in enumerate(("r_cycle", "r_column", "r_m", "r_n")):
+        arrays[name] = np.array([r[i] for r in frames.results], np.uint32)
+    arrays["r_value"] = np.array([r[4] for r in frames.results], np.float32)
+    arrays["r_adds"] = _adds(frames)
+    arrays["busy"] = frames.working.sum(axis=(1, 2)).astype(np.uint32)
+    sums = frames.stays if leaving is not None else frames.down
+    finite = np.abs(sums[np.isfinite(sums)])
+    k, m, n = frames.shape
+    header = {
+        "rows": frames.rows, "columns": frames.columns, "cycles": frames.cycles,
+        "dataflow": str(frames.dataflow), "k": k, "m": m, "n": n, "title": title_of(frames),
+        "exact": exact, "scale": float(finite.max()) if finite.any() else 1.0,
+        "utilisation": float(frames.utilisation.mean()), "loads": list(frames.loads),
+        "follow": list(follow), "cycles_per_second": 2 if frames.cycles <= 60 else 8
+        if exact else 30,
+    }  # fmt: skip
+    return _joined(header, arrays)
+
+
+def _adds(frames: Frames) -> np.ndarray:
+    """Return whether each result is added to what PSUM holds (not the first of its element)."""
+    seen, adds = set(), []
+    for _, _, m, n, _ in frames.results:
+        adds.append((m, n) in seen)
+        seen.add((m, n))
+    return np.array(adds, np.uint8)
+
+
+def _joined(header: dict, arrays: dict) -> bytes:
+    """Lay arrays behind a header, each at a multiple of four bytes, and deflate."""
+    blocks, table, offset = [], {}, 0
+    for name, values in arrays.items():
+        block = np.ascontiguousarray(values).tobytes()
+        kind = values.dtype.newbyteorder("=").str[1:]
+        table[name] = [_TYPES[kind], offset, int(values.size)]
+        block += b"\0" * (-len(block) % 4)
+        blocks.append(block)
+        offset += len(block)
+    text = json.dumps({**header, "arrays": table}).encode()
+    text += b" " * (-(len(text)) % 4)
+    return zlib.compress(struct.pack("<I", len(text)) + text + b"".join(blocks), 1)
+
+
+def reuse_explorer(
+    *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY
+) -> Panel:  # fmt: skip
+    """Show what the number of moving vectors does to utilisation, with a slider from 1 to 512.
+
+    Parameters
+    ----------
+    m : int
+        Columns of the stationary.
+    n : int
+        Where the slider stands first.
+    array : SystolicArray
+
+    Returns
+    -------
+    Panel
+    """
+    slider = ipywidgets.IntSlider(
+        value=n, min=1, max=512, description="N, moving vectors per tile",
+        style={"description_width": "initial"}, layout={"width": "460px"},
+    )  # fmt: skip
+    shown = Picture(
+        lambda: picture.plot_reuse(slider.value, m=m, array=array),
+        alt=lambda: picture.describe_reuse(slider.value, m=m, array=array),
+    )
+    slider.observe(shown.redraw, "value")
+    return Panel([slider, shown], f"utilisation against N, M = {m}, N from 1 to 512")
+
+
+def stationary_explorer(
+    *, k: int = 128, rows: int = 1, columns: int = 4096, array: SystolicArray = TRN1_ARRAY
+) -> Panel:  # fmt: skip
+    """Compare the two choices of the stationary operand for ``x[rows, k] @ W[k, columns]``.
+
+    Parameters
+    ----------
+    k, rows, columns : int
+        Where the sliders stand first.
+    array : SystolicArray
+
+    Returns
+    -------
+    Panel
+    """
+    wide = {"style": {"description_width": "initial"}, "layout": {"width": "460px"}}
+    height = ipywidgets.IntSlider(
+        value=rows, min=1, max=512, description="rows of x (vectors at once)", **wide
+    )
+    width = ipywidgets.IntSlider(
+        value=columns, min=128, max=8192, step=128, description="columns of W", **wide
+    )
+    shown = Picture(
+        lambda: picture.plot_choice(k, height.value, width.value, array=array),
+        alt=lambda: picture.describe_choice(k, height.value, width.value, array=array),
+    )
+    for slider in (height, width):
+        slider.observe(shown.redraw, "value")
+    return Panel([height, width, shown], "which operand should stay")
