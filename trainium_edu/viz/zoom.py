@@ -42,10 +42,10 @@ def plot_zoom(rungs) -> Figure:
         ax.set_xlabel(
             "\n".join(f"{label}: {figures[label].pretty}" for label in _SHOWN[rung.key]), fontsize=9
         )
-    for ax, following, frame in zip(axes, axes[1:], frames, strict=False):
+    for n, (ax, following, frame) in enumerate(zip(axes, axes[1:], frames, strict=False)):
         x, y, w, h = frame
         ax.add_patch(Rectangle((x - 1, y - 1), w + 2, h + 2, fill=False, ec=style.ink(), lw=1.6))
-        if following.get_subplotspec().rowspan.start == ax.get_subplotspec().rowspan.start:
+        if n % 3 < 2:  # the next panel stands in the same row
             for corner, goal in (((x + w, y), (0, 0)), ((x + w, y + h), (0, 100))):
                 line = ConnectionPatch(corner, goal, "data", "data", axesA=ax, axesB=following,
                                        color=style.ink("muted"), lw=0.8)  # fmt: skip
