@@ -26,7 +26,7 @@ class LessonPage:
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
         if dark:
             self.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
-        self.wait_idle(60)
+        self.page.wait_for_function("() => look.kernelIsReady()", timeout=60_000)
 
     def _note(self, message):
         if message.type == "error":

@@ -2,6 +2,12 @@
 window.look = {
   controls: ".jp-OutputArea-output :is(input, button, select, textarea, canvas[tabindex], [role=slider], [tabindex='0'])",
 
+  /** Whether the notebook's own kernel is connected and idle. */
+  kernelIsReady() {
+    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    return Boolean(session?.isReady && session.session?.kernel?.status === "idle");
+  },
+
   /** Resolve when the first control stands in an output. */
   firstControl() {
     return new Promise((resolve) => {
