@@ -38,11 +38,29 @@ def test_blocks_and_calls_do_not_show(monkeypatch, block_bytes, call_bytes):
 def test_loop_is_its_python_source():
     data = noisy(9, 50)
     starts = np.arange(10, dtype=np.int64) * 50 // 9
+    plain = data.copy()
+    source = getattr(_loops.ring_block, "py_func", _loops.ring_block)
+    for left in range(0, 50, 7):
+        source(plain, starts, left, min(left + 7, 50), np.empty(50, np.float32))
     for loop in (_loops.ring_all_reduce, _loops.ring_all_reduce_parallel):
-        plain, fast = data.copy(), data.copy()
-        _loops._ring_all_reduce(plain, starts, 0, 50, 7, np.empty(50, np.float32))
+        fast = data.copy()
         loop(fast, starts, 0, 50, 7, np.empty(50, np.float32))
         assert plain.tobytes() == fast.tobytes()
+
+
+def test_touches_loop_is_its_python_source():
+    schedule = fabric.plan(fabric.torus(2, 2, ranks_per_chip=2), "all_reduce", "kangaring")
+    source = getattr(_loops.count_touches, "py_func", _loops.count_touches)
+    results = []
+    for loop in (source, _loops.count_touches):
+        counts = [np.zeros(len(schedule), np.int64) for _ in range(3)]
+        held = np.zeros((8, schedule.places), np.int32), np.full((8, schedule.places), -1, np.int32)
+        loop(
+            schedule.step, schedule.src, schedule.dst, schedule.item, schedule.into, schedule.op,
+            schedule.fused, *held, *counts,
+        )  # fmt: skip
+        results.append(np.stack(counts))
+    assert np.array_equal(*results)
 
 
 def test_negative_zero_survives():

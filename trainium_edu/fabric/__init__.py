@@ -16,7 +16,7 @@ schedule means) and ``accounting.py`` (what it costs).  Used by the notebooks ``
 Decisions
 ---------
 *A schedule is a table, not code*: one checker, executor, clock and player serve all algorithms, and
-a learner's own; the price is memory, so above 2048 ranks there are closed forms and one fast loop.
+a learner's own; the price is memory, so above 512 ranks there are closed forms and one fast loop.
 *A hop's 1-2 us is paid once per message* (``Latency.ONCE``): it is the cost of a DMA from memory to
 memory; simulators that charge every link are matched with ``Latency.EACH``.
 """

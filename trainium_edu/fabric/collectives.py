@@ -37,7 +37,7 @@ ALGORITHMS = {
     "pairwise": (Collective.ALL_TO_ALL,),
     "hierarchical": _SUMS,
 }
-_MOST_RANKS = 2048
+_MOST_RANKS = 512
 
 
 def plan(topology: Topology, collective: str, algorithm: str = "ring", **options) -> Schedule:

@@ -119,8 +119,8 @@ def rank_clocks(
     bill = account(schedule, topology, nbytes, costs)
     clocks = np.zeros((schedule.steps + 1, schedule.ranks))
     clocks[0, list(late_ns)] = list(late_ns.values())
-    extra = np.zeros(schedule.ranks)
-    extra[list(slow_ns)] = list(slow_ns.values())
+    slower = np.zeros(schedule.ranks)
+    slower[list(slow_ns)] = list(slow_ns.values())
     edges = np.searchsorted(schedule.step, np.arange(schedule.steps + 1))
     for step in range(schedule.steps):
         rows = slice(edges[step], edges[step + 1])
@@ -129,10 +129,10 @@ def rank_clocks(
         src, dst = src[moves], dst[moves]
         before = clocks[step]
         starts = np.maximum(before[src], before[dst])
-        ends = starts + bill.time_ns[step] + np.maximum(extra[src], extra[dst])
+        ends = starts + bill.time_ns[step] + np.maximum(slower[src], slower[dst])
         after = before.copy()
         if not len(src):  # everybody settles what arrived
-            after = before + bill.time_ns[step] + extra
+            after = before + bill.time_ns[step] + slower
         np.maximum.at(after, src, ends)
         np.maximum.at(after, dst, ends)
         clocks[step + 1] = after
@@ -196,12 +196,17 @@ def impact(
     for name in algorithms:
         plan_before = plan(healthy, collective, name)
         before = account(plan_before, healthy, nbytes, costs).total_ns
-        times, why = [], ""
-        for make in (lambda p=plan_before: p, lambda n=name: plan(damaged, collective, n)):
-            try:
-                times.append(account(make(), damaged, nbytes, costs).total_ns)
-            except FabricError as error:
-                times.append(None)
-                why = str(error)
-        rows.append(Impact(name, before, *times, why))
+        rerouted, why = _try(lambda p=plan_before: p, damaged, nbytes, costs)
+        replanned, why_not = _try(
+            lambda n=name: plan(damaged, collective, n), damaged, nbytes, costs
+        )
+        rows.append(Impact(name, before, rerouted, replanned, why_not or why))
     return rows
+
+
+def _try(make, topology, nbytes, costs):
+    """Return the time of the plan that ``make`` makes, or None and why there is none."""
+    try:
+        return account(make(), topology, nbytes, costs).total_ns, ""
+    except FabricError as error:
+        return None, str(error)

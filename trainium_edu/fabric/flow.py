@@ -125,10 +125,9 @@ def flow_level(
     for i in np.flatnonzero(np.diff(start)):
         each = topology.latency_ns[links[start[i] : start[i + 1]]]
         latency[i] = each.sum() if costs.latency is Latency.EACH else each.max()
-    for extra in (late_ns, slow_ns):
-        for rank in extra or {}:
-            if not 0 <= rank < schedule.ranks:
-                raise FabricError(f"rank {rank} does not take part; there are {schedule.ranks}")
+    for rank in (*(late_ns or {}), *(slow_ns or {})):
+        if not 0 <= rank < schedule.ranks:
+            raise FabricError(f"rank {rank} does not take part; there are {schedule.ranks}")
     for rank, extra in (slow_ns or {}).items():
         latency[(src == rank) | (dst == rank)] += extra
     begun, ended = _run(

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from trainium_edu.fabric.accounting import Costs
-from trainium_edu.fabric.collectives import plan, run
+from trainium_edu.fabric.collectives import run
 from trainium_edu.fabric.machines import group
 from trainium_edu.fabric.published import Comparison, _swap_pairs, model_time_ns
 from trainium_edu.fabric.schedule import Collective
@@ -310,8 +310,6 @@ def _check(topology, collective, nbytes, datatype, pattern, algorithm):
     if collective is Collective.PERMUTE:
         options["target"] = _swap_pairs(ranks)
     name = "hierarchical" if algorithm == "hier" else algorithm
-    if plan(topology, collective, name, **options).ranks > 512:
-        raise FabricError(f"--check runs up to 512 ranks here; {ranks} asked")
     got = run(topology, collective, data, name, **options)
     total = data.astype(np.float64).sum(axis=0)
     for rank in range(ranks):

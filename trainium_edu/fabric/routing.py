@@ -16,6 +16,8 @@ from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["Ties", "route", "routes"]
 
+_MOST_PAIRS = 70_000  # about two seconds
+
 
 class Ties(StrEnum):
     """Which way round a ring when both are equally long."""
@@ -145,6 +147,11 @@ def routes(topology: Topology, src, dst, ties: Ties | str = Ties.BALANCED):
     pairs, which = np.unique(
         np.asarray(src, np.int64) * width + np.asarray(dst, np.int64), return_inverse=True
     )
+    if len(pairs) > _MOST_PAIRS:
+        raise FabricError(
+            f"{len(pairs)} pairs of chips send to each other; their ways are worked out one by one,"
+            f" up to {_MOST_PAIRS}. Take fewer chips, or an algorithm of neighbours such as ring"
+        )
     ways = [route(topology, int(p) // width, int(p) % width, ties) for p in pairs]
     lengths = np.array([len(w) for w in ways], np.int64)
     flat = np.array([link for way in ways for link in way], np.int64)

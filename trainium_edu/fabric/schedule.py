@@ -196,13 +196,28 @@ class Moves:
             else [np.zeros(0, np.int64)] * 8
         )
         order = np.lexsort((columns[1], columns[0]))  # stable: table order within a phase
-        types = (np.int32, np.int8, np.int32, np.int32, np.int32, np.int32, np.int8, np.bool_)
-        arrays = [c[order].astype(t) for c, t in zip(columns, types, strict=True)]
+        step, phase, src, dst, item, into, op, fused = (c[order] for c in columns)
         owner = np.asarray(owner, np.int32).copy()
         return Schedule(
-            Collective(collective), algorithm, int(ranks), int(ranks_per_chip),
-            len(owner) // lanes, lanes, *arrays, owner, root, tuple(target), note,
-        )  # fmt: skip
+            collective=Collective(collective),
+            algorithm=algorithm,
+            ranks=int(ranks),
+            ranks_per_chip=int(ranks_per_chip),
+            chunks=len(owner) // lanes,
+            lanes=lanes,
+            step=step.astype(np.int32),
+            phase=phase.astype(np.int8),
+            src=src.astype(np.int32),
+            dst=dst.astype(np.int32),
+            item=item.astype(np.int32),
+            into=into.astype(np.int32),
+            op=op.astype(np.int8),
+            fused=fused.astype(np.bool_),
+            owner=owner,
+            root=root,
+            target=tuple(target),
+            note=note,
+        )
 
 
 def item_sizes(schedule: Schedule, elements) -> np.ndarray:
@@ -225,11 +240,10 @@ def item_sizes(schedule: Schedule, elements) -> np.ndarray:
     >>> item_sizes(s, 7).tolist()
     [3, 2, 2]
     """
-    sizes = elements
-    if np.ndim(elements) == 0:
-        whole, rest = divmod(int(elements), schedule.chunks)
-        sizes = whole + (np.arange(schedule.chunks) < rest)
-    whole, rest = np.divmod(np.asarray(sizes, np.int64)[:, None], schedule.lanes)
+    sizes = np.asarray(elements, np.int64)
+    if sizes.ndim == 0:
+        sizes = sizes // schedule.chunks + (np.arange(schedule.chunks) < sizes % schedule.chunks)
+    whole, rest = np.divmod(sizes[:, None], schedule.lanes)
     return (whole + (np.arange(schedule.lanes) < rest)).ravel()
 
 
@@ -348,7 +362,8 @@ def check(schedule: Schedule) -> Schedule:
         )
     wrong = np.argwhere(must & (state != wanted))
     if len(wrong):
-        _explain(schedule, *(int(i) for i in wrong[0]), len(wrong), first, origin)
+        rank, place = (int(i) for i in wrong[0])
+        _explain(schedule, rank, place, len(wrong), first, origin)
     return schedule
 
 

@@ -94,7 +94,7 @@ def _pairs(shape):
     )
 
 
-def _next(rank, at, axis, sign, shape):
+def _next(at, axis, sign, shape):
     moved = at.copy()
     moved[axis] = (moved[axis] + sign) % shape[axis]
     return np.ravel_multi_index(tuple(moved), shape)
@@ -102,17 +102,17 @@ def _next(rank, at, axis, sign, shape):
 
 def _scatter(moves, first, shape, walk, sign, lane, lanes, starts):
     rank, chunk, at, home = _pairs(shape)
-    mine = np.ones(len(rank), bool)  # chunks that this rank still adds up
     for phase, axis in enumerate(walk):
         extent = shape[axis]
-        for s in range(extent - 1):
-            sends = mine & ((sign * (at[axis] - home[axis]) - 1 - s) % extent == 0)
-            moves.add(
-                first + starts[phase] + s, rank[sends],
-                _next(rank[sends], at[:, sends], axis, sign, shape),
-                chunk[sends] * lanes + lane, Op.ADD,
-            )  # fmt: skip
-        mine &= at[axis] == home[axis]
+        # the step in which the ring along this axis carries the chunk on; its owner keeps it
+        step = (sign * (at[axis] - home[axis]) - 1) % extent
+        sends = step < extent - 1
+        moves.add(
+            first + starts[phase] + step[sends], rank[sends],
+            _next(at[:, sends], axis, sign, shape), chunk[sends] * lanes + lane, Op.ADD,
+        )  # fmt: skip
+        keeps = ~sends  # chunks that this rank still adds up
+        rank, chunk, at, home = rank[keeps], chunk[keeps], at[:, keeps], home[:, keeps]
 
 
 def _gather(moves, first, shape, walk, sign, lane, lanes, starts):
@@ -120,17 +120,15 @@ def _gather(moves, first, shape, walk, sign, lane, lanes, starts):
     done = len(walk)
     for phase, axis in enumerate(reversed(walk)):
         extent = shape[axis]
-        rest = walk[: done - phase - 1]  # still to be gathered later: must agree by then
-        known = np.ones(len(rank), bool)
-        for other in rest:
-            known &= at[other] == home[other]
+        step = (sign * (at[axis] - home[axis])) % extent
+        sends = step < extent - 1
+        for later in walk[: done - phase - 1]:  # dimensions still to be gathered must agree
+            sends &= at[later] == home[later]
         begin = first + starts[done] - starts[done - phase]
-        for s in range(extent - 1):
-            sends = known & ((sign * (at[axis] - home[axis]) - s) % extent == 0)
-            moves.add(
-                begin + s, rank[sends], _next(rank[sends], at[:, sends], axis, sign, shape),
-                chunk[sends] * lanes + lane, Op.COPY,
-            )  # fmt: skip
+        moves.add(
+            begin + step[sends], rank[sends], _next(at[:, sends], axis, sign, shape),
+            chunk[sends] * lanes + lane, Op.COPY,
+        )  # fmt: skip
 
 
 def _whole(topology, shape, walks, lanes):
@@ -150,7 +148,7 @@ def _whole(topology, shape, walks, lanes):
             adds = s < extent - 1
             sends = (sign * (at[axis] - home) - (1 + s if adds else s - extent + 1)) % extent == 0
             moves.add(
-                first + s, rank[sends], _next(rank[sends], at[:, sends], axis, sign, shape),
+                first + s, rank[sends], _next(at[:, sends], axis, sign, shape),
                 cut[sends], Op.ADD if adds else Op.COPY,
             )  # fmt: skip
         first += 2 * (extent - 1)

@@ -50,20 +50,16 @@ def hierarchical(
         raise FabricError("a hierarchy has two levels here: inside an instance and between")
     x, inside = topology.instances, one_instance(topology)
     y = inside.ranks
-    between = fully_connected(x)
-    stages = {
+    stages: tuple = {
         Collective.ALL_REDUCE: ("reduce_scatter", "all_reduce", "all_gather"),
         Collective.REDUCE_SCATTER: ("reduce_scatter", "reduce_scatter", None),
         Collective.ALL_GATHER: (None, "all_gather", "all_gather"),
     }[collective]
-    before, across, after = (
-        plan(place, what, how) if what else None
-        for place, what, how in zip(
-            (inside, between, inside), stages, (intra, inter, intra), strict=True
-        )
-    )
+    before, after = (plan(inside, what, intra) if what else None for what in stages[::2])
+    across = plan(fully_connected(x), stages[1], inter)
     across_lanes = across.items // x
     within = after or before
+    assert within is not None  # every collective works inside before or after
     lanes = within.lanes * across_lanes
     if across.chunks != x:
         raise FabricError(f"{inter} does not cut its buffer into one chunk per instance; use mesh")
