@@ -51,6 +51,7 @@ class QuickTest:
             f"exact {law.sd:.2f}",
             f"95 % of runs end in             {law.quantile(0.025):g} to {law.quantile(0.975):g}",
             f"chance of exactly 2056          {100 * law.chance(2056):.1f} %",
+            f"chance of 2056 or more          {100 * law.chance(2056, float('inf')):.1f} %",
             f"chance never to reach 2048      {100 * (1 - reached):.1f} %",
         ])  # fmt: skip
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu.numerics import cast
+from trainium_edu.numerics import cast, tosses
 from trainium_edu.training.reference import train
 
 __all__ = ["COMMAND", "Cost", "DiceCost", "measure_dice_cost", "stored_dice_cost"]
@@ -62,7 +62,6 @@ def measure_dice_cost() -> DiceCost:
     """
     rng = np.random.default_rng(0)
     x = rng.standard_normal(_ELEMENTS, dtype=np.float32)
-    given = rng.integers(0, 0x10000, _ELEMENTS, dtype=np.uint16)
 
     def by_hand():
         words = x.view(np.uint32) + rng.integers(0, 0x10000, _ELEMENTS, dtype=np.uint32)
@@ -70,8 +69,8 @@ def measure_dice_cost() -> DiceCost:
 
     ways = (
         ("nearest-even to BF16", lambda: cast(x, "bf16")),
-        ("stochastic, random bits given", lambda: cast(x, "bf16", "stochastic", random_bits=given)),
-        ("stochastic, tosses drawn (Philox4x32-10)", lambda: cast(x, "bf16", "stochastic")),
+        ("the tosses alone (Philox4x32-10)", lambda: tosses(_ELEMENTS)),
+        ("stochastic to BF16, tosses and all", lambda: cast(x, "bf16", "stochastic")),
         ("stochastic, plain NumPy (PCG64 and an addition)", by_hand),
     )
     rows = [Cost(what, _best(work) / _ELEMENTS * 1e9) for what, work in ways]

@@ -115,7 +115,7 @@ def accuracy_table(rows, *, optimizer: str = "sgd") -> str:
         if setting != shown:
             shown = setting
             head = f"learning rate {row.learning_rate:g}, {row.epochs} epochs"
-            lines += [f"{head:34}  accuracy %    kept    moved"]
+            lines += [""] * bool(lines) + [f"{head:34}  accuracy %    kept    moved"]
         count = footprint(row.arm, optimizer)
         lines.append(
             f"{ARMS[row.arm].label:34}  {row.mean:5.1f} ± {row.sd:3.1f}"

@@ -93,17 +93,17 @@ def plot_accuracies(groups, labels):
     matplotlib.figure.Figure
     """
     fig = style.figure(9, 3.5, margins=(0.6, 0.15, 0.75, 0.4))
-    for ax, (title, arms) in zip(fig.subplots(1, len(groups), sharey=True, squeeze=False)[0],
-                                 groups, strict=True):  # fmt: skip
+    row = fig.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"wspace": 0.08})[0]
+    for ax, (title, arms) in zip(row, groups, strict=True):
         for i, (name, values) in enumerate(arms.items()):
             spread = np.linspace(-0.22, 0.22, len(values))
             colour = ARM_STYLE[name]["color"]
             ax.plot(i + spread, values, "o", ms=4.5, color=colour, alpha=0.85)
             mean = float(np.mean(values))
             ax.plot([i - 0.36, i + 0.36], [mean, mean], color=style.ink(), lw=1.6)
-            ax.text(i, mean - 4.5, f"{mean:.1f}", ha="center", va="top", weight="bold")
-        ax.set_xticks(range(len(arms)), [labels[a].replace(" ", "\n") for a in arms])
-        ax.set(title=title, xlim=(-0.6, len(arms) - 0.4), ylim=(40, 101))
+            ax.text(i, min(values) - 2, f"{mean:.1f}", ha="center", va="top", weight="bold")
+        ax.set_xticks(range(len(arms)), [labels[a].replace(" ", "\n") for a in arms], fontsize=9)
+        ax.set(title=title, xlim=(-0.6, len(arms) - 0.4), ylim=(36, 101))
         ax.grid(axis="x", visible=False)
     fig.axes[0].set_ylabel("test accuracy, %")
     return fig
@@ -125,7 +125,7 @@ def plot_faster(tokens, faster_by, update_share, claimed: float):
     -------
     matplotlib.figure.Figure
     """
-    fig = style.figure(9, 3.3, margins=(0.6, 0.2, 0.5, 0.4))
+    fig = style.figure(9, 3.3, margins=(0.6, 0.35, 0.5, 0.4))
     ax = fig.subplots()
     ax.semilogx(tokens, 100 * faster_by, color=style.COLOURS["blue"], lw=2.4,
                 label="the step gets faster by")  # fmt: skip

@@ -90,8 +90,8 @@ def long_sums_explorer():
         return (
             f"{fmt.label}, {sums.n[-1]} terms: relative error {sums.nearest[-1]:.2g} with "
             f"nearest-even, {sums.stochastic[-1]:.2g} with stochastic. {growth.n[-1]} roundings: "
-            f"summed error {growth.nearest[-1] / step:.3g} ε against "
-            f"{growth.stochastic[-1] / step:.3g} ε."
+            f"summed error {growth.nearest[-1] / step:.0f} ε against "
+            f"{growth.stochastic[-1] / step:.0f} ε, where ε is the gap above 1."
         )
 
     shown = Picture(draw, alt=sentence)
