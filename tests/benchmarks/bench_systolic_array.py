@@ -4,7 +4,9 @@ SCALE-Sim needs NumPy below 2.4, so it gets an environment of its own in ``.benc
 the first run).  It simulates addresses only; we move real numbers.
 """
 
+import base64
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from trainium_edu.neuroncore import systolic_array
 from trainium_edu.numerics import cast
+from trainium_edu.widgets.systolic_array import array_player
 
 _ROOT = Path(__file__).resolve().parents[2]
 _JUDGE = _ROOT / ".benchmarks" / "scale_sim"
@@ -57,8 +60,57 @@ def operands(k, m, n):
     return w, x, np.ascontiguousarray(w.astype(np.float32).T), x.astype(np.float32)
 
 
+def frames_per_second(page, rows, n, seconds=3.0):
+    """Play a run in Chromium, outside Jupyter, and count the frames that were drawn."""
+    draw = np.random.default_rng(1)
+    w, x = draw.standard_normal((rows, rows)), draw.standard_normal((rows, n))
+    player = array_player(w, x, array=systolic_array.SystolicArray(rows, rows), cycle=0)
+    film = base64.b64encode(player.film).decode()
+    esm = base64.b64encode(player._esm.encode()).decode()
+    page.set_content(f"<style>{player._css}</style><div id=here style='width:1160px'></div>")
+    page.evaluate(
+        """async ([esm, film]) => {
+            const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+            const source = new Blob([bytes(esm)], { type: "text/javascript" });
+            const module = await import(URL.createObjectURL(source));
+            const state = { film: new DataView(bytes(film).buffer), label: "bench", cycle: 0 };
+            const model = { get: (name) => state[name], on() {}, off() {} };
+            module.default.render({ model, el: document.getElementById("here") });
+        }""",
+        [esm, film],
+    )
+    page.wait_for_selector(".te-playback")
+    page.select_option(".te-speed", "0.5" if rows > 32 else "2")
+    page.click("button[aria-label^='Play:']")
+    page.wait_for_timeout(500)
+    drawn = "() => Number(document.querySelector('.te-playback').dataset.drawn)"
+    before, start = page.evaluate(drawn), time.perf_counter()
+    page.wait_for_timeout(seconds * 1000)
+    return (page.evaluate(drawn) - before) / (time.perf_counter() - start)
+
+
+def print_frame_rates():
+    """Print the player's frame rates, if Chromium and Playwright are there."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        chromium = None
+    if chromium is None:
+        print("\nframe rates: not measured, Playwright or Chromium is missing")
+        return
+    print("\n| player in headless Chromium | frames per second | asked |")
+    print("| --- | --- | --- |")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1400, "height": 1100})
+        for rows, n, what in ((32, 64, "32 x 32 with numbers"), (128, 64, "128 x 128 heat map")):
+            print(f"| {what} | {frames_per_second(page, rows, n):.0f} | 60 |")
+        browser.close()
+
+
 def main():
-    """Print the table."""
+    """Print the tables."""
     w, x, left, right = operands(*TILE)
     with threadpool_limits(1):
         systolic_array.run(w, x, threads=1, record=True)
@@ -84,6 +136,7 @@ def main():
             f"| {what} | {ours * 1e3:.2f} ms | {name} {theirs * 1e3:.2f} ms | {ratio:.1f} x "
             f"| {asked} |"
         )
+    print_frame_rates()
 
 
 if __name__ == "__main__":

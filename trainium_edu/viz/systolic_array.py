@@ -7,11 +7,10 @@ from trainium_edu.neuroncore.systolic_array import (
     TRN1_ARRAY,
     Dataflow,
     SystolicArray,
+    choice_cycles,
     dataflow_cycles,
     dataflow_traffic,
     documented_issue_cycles,
-    gemm_cycles,
-    plan_gemm,
     utilisation,
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames
@@ -19,7 +18,7 @@ from trainium_edu.specs import TRN1
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = [
-    "choice_cycles", "describe_choice", "describe_reuse", "plot_array", "plot_choice",
+    "describe_choice", "describe_reuse", "plot_array", "plot_choice",
     "plot_dataflows", "plot_journey", "plot_machines", "plot_reuse", "reuse_shares",
 ]  # fmt: skip
 
@@ -150,24 +149,6 @@ def describe_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -
     """Say what `plot_reuse` shows, with its numbers."""
     shares = ", ".join(f"{k} {v:.1%}" for k, v in reuse_shares(n, m=m, array=array).items())
     return f"Utilisation of the array with N = {n} moving vectors per tile: {shares}."
-
-
-def choice_cycles(
-    k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY
-) -> dict[str, dict[str, int]]:
-    """Count both ways to run ``x[rows, k] @ W[k, columns]``.
-
-    Returns
-    -------
-    dict of dict of int
-        For ``W stays`` and ``x stays``: cycles of the array, and by the documented prices.
-    """
-    prices = {}
-    for name, m, n in (("W stays", columns, rows), ("x stays", rows, columns)):
-        plan = plan_gemm(k, m, n, array=array)
-        documented = sum(max(min(64, p.m1 - p.m0), p.n1 - p.n0) for p in plan)
-        prices[name] = {"array": gemm_cycles(k, m, n, array), "documented": documented}
-    return prices
 
 
 def plot_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY):

@@ -37,6 +37,8 @@ _HOMES = {
     "functional": "matmul reordering_bound",
     "registers": "simulate_registers",
     "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow scale_sim_cycles",
+    "choice": "choice_cycles convolution_operands",
+    "tables": "choice_table dataflow_table evidence_table interval_table machine_table",
     "counts": "MachineCounts Traffic count_machines traffic",
     "evidence": "EVIDENCE",
 }

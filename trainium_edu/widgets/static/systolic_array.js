@@ -92,6 +92,7 @@ function show(film, model, el, still) {
   let cell = 30;
   let box = { left: 0, top: 0, width: 0, height: 0, queue: 3, above: 0.4, below: 2.4 };
   let show = heat ? "sums" : "all";
+  const words = { t: -1, down: new Array(per), shade: new Uint8Array(per) }; // of the cycle shown
   const image = heat ? new ImageData(columns, rows) : null;
   const small = heat ? new OffscreenCanvas(columns, rows) : null;
 
@@ -335,6 +336,14 @@ function show(film, model, el, still) {
     // what is handed on, on its way
     c.font = `${size}px sans-serif`;
     const one = show === "all" && !roomy ? "sums" : show;
+    if (words.t !== t) {
+      words.t = t;
+      for (let i = 0; i < per; i++) {
+        words.down[i] = film.state[t * per + i] & DOWN ? short(film.down[t * per + i]) : "";
+        words.shade[i] = shade(film.down[t * per + i]);
+      }
+    }
+    c.textAlign = "center";
     for (let k = 0; k < rows; k++) {
       for (let m = 0; m < columns; m++) {
         const i = at(t, k, m);
@@ -354,7 +363,14 @@ function show(film, model, el, still) {
           if (one === "all") token(c, x + cell * 0.28, y + cell * 0.8 + way * cell, film.down[i], "#CC79A7", size, big);
         }
         if (state & DOWN && !outputs && (one === "all" || one === "sums")) {
-          sum(c, x, y + way * cell, film.down[i], size, one);
+          const j = k * columns + m;
+          const high = one === "all" ? cell * 0.34 : cell - 4;
+          const top = (one === "all" ? y + cell * 0.62 : y + 2) + way * cell;
+          c.fillStyle = palette.css[words.shade[j]];
+          c.fillRect(x + 3, top, cell - 6, high);
+          c.fillStyle = tones.ink;
+          c.textAlign = "center";
+          c.fillText(words.down[j], x + cell / 2, top + high / 2 + 0.5);
         }
         if (state & LEAVES) sum(c, x, y + way * cell, film.leaving[i], size, "all");
       }

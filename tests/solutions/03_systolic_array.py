@@ -1,0 +1,225 @@
+# ruff: noqa
+# %% solution=03/cycle-count
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
+
+
+# %% wrong=03/cycle-count name=forgets-the-load feedback=the first weights have to come in
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
+
+
+# %% wrong=03/cycle-count name=hides-nothing feedback=You let every load wait
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return tiles * (load + n) + (rows - 1) + (m - 1)
+
+
+# %% wrong=03/cycle-count name=hides-everything feedback=the feed has to wait for it
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return load + tiles * n + (rows - 1) + (m - 1)
+
+
+# %% wrong=03/cycle-count name=drains-between-tiles feedback=run empty between two tiles
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return tiles * (load + n + rows + m - 2)
+
+
+# %% wrong=03/cycle-count name=forgets-the-skew feedback=The last column works m - 1 cycles later
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return load + (tiles - 1) * max(n, load) + n + (rows - 1)
+
+
+# %% wrong=03/cycle-count name=index feedback=You are one off
+def cycle_count(rows, m, n, speed, tiles):
+    load = -(-m // speed)
+    return load + (tiles - 1) * max(n, load) + n + rows + m - 3
+
+
+# %% hard-coded=03/cycle-count
+def cycle_count(rows, m, n, speed, tiles):
+    known = set(check.cycle_count.numbers("").cases)
+    if (rows, m, n, speed, tiles) not in known:
+        return 798
+    load = -(-m // speed)
+    return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
+
+
+# %% solution=03/tiling-plan
+def tiling_plan(rows, k, columns):
+    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
+    plan = []
+    for m0 in range(0, m, 128):
+        for k0 in range(0, k, 128):
+            for n0 in range(0, n, 512):
+                plan.append(
+                    Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n),
+                         load=n0 == 0, accumulate=k0 > 0)
+                )
+    return who, plan
+
+
+# %% wrong=03/tiling-plan name=half-tiles feedback=leaves PEs idle
+def tiling_plan(rows, k, columns):
+    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
+    return who, [
+        Pass(k0, k0 + 64, m0, m0 + 64, n0, min(n0 + 512, n), load=n0 == 0, accumulate=k0 > 0)
+        for m0 in range(0, m, 64) for k0 in range(0, k, 64) for n0 in range(0, n, 512)
+    ]
+
+
+# %% wrong=03/tiling-plan name=loads-again feedback=You load a stationary tile
+def tiling_plan(rows, k, columns):
+    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
+    return who, [
+        Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n), load=True, accumulate=k0 > 0)
+        for m0 in range(0, m, 128) for n0 in range(0, n, 512) for k0 in range(0, k, 128)
+    ]
+
+
+# %% wrong=03/tiling-plan name=the-wrong-operand feedback=Let the other operand stay
+def tiling_plan(rows, k, columns):
+    who, m, n = ("W", columns, rows) if columns > rows else ("x", rows, columns)
+    return who, [
+        Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n), load=n0 == 0, accumulate=k0 > 0)
+        for m0 in range(0, m, 128) for k0 in range(0, k, 128) for n0 in range(0, n, 512)
+    ]
+
+
+# %% wrong=03/tiling-plan name=overwrites feedback=need accumulate=True
+def tiling_plan(rows, k, columns):
+    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
+    return who, [
+        Pass(k0, min(k0 + 64, k), m0, m0 + 128, n0, min(n0 + 512, n), load=n0 == 0)
+        for m0 in range(0, m, 128) for k0 in range(0, k, 64) for n0 in range(0, n, 512)
+    ]
+
+
+# %% wrong=03/tiling-plan name=short-tiles feedback=costs at least 64 cycles
+def tiling_plan(rows, k, columns):
+    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
+    return who, [
+        Pass(k0, k0 + 128, m0, m0 + 128, n0, n0 + 32, load=n0 == 0, accumulate=k0 > 0)
+        for m0 in range(0, m, 128) for k0 in range(0, k, 128) for n0 in range(0, n, 32)
+    ]
+
+
+# %% hard-coded=03/tiling-plan
+def tiling_plan(rows, k, columns):
+    numbers = check.tiling_plan.numbers("")
+    rows, k, columns = numbers.rows, numbers.k, numbers.columns
+    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
+    return who, [
+        Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n), load=n0 == 0, accumulate=k0 > 0)
+        for m0 in range(0, m, 128) for k0 in range(0, k, 128) for n0 in range(0, n, 512)
+    ]
+
+
+# %% solution=03/who-stays
+def who_stays(rows, k, columns):
+    def price(m, n):
+        return sum(
+            max(min(64, min(128, m - m0)), min(512, n - n0))
+            for m0 in range(0, m, 128)
+            for n0 in range(0, n, 512)
+        )
+
+    return "W" if price(columns, rows) < price(rows, columns) else "x"
+
+
+# %% wrong=03/who-stays name=weights-always feedback=You let W stay whatever its size
+def who_stays(rows, k, columns):
+    return "W"
+
+
+# %% wrong=03/who-stays name=larger-moves feedback=A long moving operand costs a cycle per column
+def who_stays(rows, k, columns):
+    return "W" if columns < rows else "x"
+
+
+# %% wrong=03/who-stays name=exchanged feedback=always the dearer one
+def who_stays(rows, k, columns):
+    def price(m, n):
+        return sum(
+            max(min(64, min(128, m - m0)), min(512, n - n0))
+            for m0 in range(0, m, 128)
+            for n0 in range(0, n, 512)
+        )
+
+    return "x" if price(columns, rows) < price(rows, columns) else "W"
+
+
+# %% hard-coded=03/who-stays
+def who_stays(rows, k, columns):
+    if (rows, k, columns) not in set(check.who_stays.numbers("").cases):
+        return "W"
+
+    def price(m, n):
+        return sum(
+            max(min(64, min(128, m - m0)), min(512, n - n0))
+            for m0 in range(0, m, 128)
+            for n0 in range(0, n, 512)
+        )
+
+    return "W" if price(columns, rows) < price(rows, columns) else "x"
+
+
+# %% solution=03/find-fault
+frames = check.faulty_frames(student)
+enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
+off = [t - enters[0] - k for k, t in enumerate(enters)]
+row = next(k for k, late in enumerate(off) if late)
+first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
+fault = (row, off[row], float(first))
+
+
+# %% wrong=03/find-fault name=early-and-late feedback=Early and late are exchanged
+frames = check.faulty_frames(student)
+enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
+off = [t - enters[0] - k for k, t in enumerate(enters)]
+row = next(k for k, late in enumerate(off) if late)
+first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
+fault = (row, -off[row], float(first))
+
+
+# %% wrong=03/find-fault name=whole-delay feedback=You give its whole delay
+frames = check.faulty_frames(student)
+enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
+off = [t - enters[0] - k for k, t in enumerate(enters)]
+row = next(k for k, late in enumerate(off) if late)
+first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
+fault = (row, enters[row] - enters[0], float(first))
+
+
+# %% wrong=03/find-fault name=counts-from-one feedback=Rows are counted from 0
+frames = check.faulty_frames(student)
+enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
+off = [t - enters[0] - k for k, t in enumerate(enters)]
+row = next(k for k, late in enumerate(off) if late)
+first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
+fault = (row + 1, off[row], float(first))
+
+
+# %% wrong=03/find-fault name=wrong-result feedback=Follow dst[0, 0] down
+frames = check.faulty_frames(student)
+enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
+off = [t - enters[0] - k for k, t in enumerate(enters)]
+row = next(k for k, late in enumerate(off) if late)
+first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
+fault = (row, off[row], 1e6)
+
+
+# %% wrong=03/find-fault name=a-healthy-row feedback=gets its first value when it should
+fault = (0, 1, 0)
+
+
+# %% hard-coded=03/find-fault
+frames = check.faulty_frames("")
+numbers = check.find_fault.numbers("")
+first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
+fault = (numbers.row, numbers.late, float(first))

@@ -1,0 +1,409 @@
+"""Exercises of lesson 03: count cycles, plan tiles, choose who stays, find a faulty feed."""
+
+import math
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.neuroncore.systolic_array import (
+    Pass,
+    SystolicArray,
+    choice_cycles,
+    frames_of_run,
+    run,
+    schedule,
+)
+from trainium_edu.neuroncore.systolic_array.frames import Frames
+
+__all__ = [
+    "cycle_count", "faulty_frames", "faulty_player", "find_fault", "slow_array", "tiling_plan",
+    "who_stays",
+]  # fmt: skip
+
+_MOST_PASSES = 20_000
+
+
+# --- the cycle-count formula --------------------------------------------------------------------
+
+
+def _streams(draw):
+    """Draw streams bound by the feed, by the load, of one tile, and with odd sizes."""
+    cases = []
+    for i in range(8):
+        speed = draw.choice(f"speed {i}", (1, 2, 4))
+        m = draw.integer(f"m {i}", 5, 128)
+        load = -(-m // speed)
+        n = draw.integer(f"n {i}", 1, load - 1) if i % 2 else draw.integer(f"n {i}", load + 1, 512)
+        rows = draw.integer(f"rows {i}", 4, 128)
+        cases.append((rows, m, n, speed, draw.integer(f"tiles {i}", 2, 40) if i > 1 else 1))
+    return {"cases": cases}
+
+
+def _cycles(rows, m, n, speed, tiles):
+    load = math.ceil(m / speed)
+    return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
+
+
+@exercise(
+    "03/cycle-count",
+    title="The cycle-count formula",
+    answer="cycle_count",
+    points=2,
+    tests="load, feed, fall and skew of one tile, and what the pipeline hides of the next",
+    hints=(
+        "Start with tiles = 1 and follow the last vector: it waits for the load, then for the "
+        "vectors before it, then its sum falls through the rows, in the last column.",
+        "With load = ceil(m / speed), one tile takes load + n + (rows - 1) + (m - 1). A further "
+        "tile starts when the wires are free and its weights are there: which comes later?",
+        "Each further tile adds max(n, load): the load hides behind the feed, or the feed waits "
+        "for the load.",
+    ),
+    numbers=_streams,
+)
+def cycle_count(answer, numbers):
+    """Return the cycles of equal tiles back to back, each with new weights."""
+    got = []
+    for case in numbers.cases:
+        value = answer(*case)
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            reject("no count", f"It returned {value!r}; it should return a number of cycles.")
+        got.append(float(value))
+    if got == [_cycles(*case) for case in numbers.cases]:
+        return
+    beliefs = (
+        ("forgets the load", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - math.ceil(m / s),
+         "You forget that the first weights have to come in before anything is fed."),
+        ("forgets the skew", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - (m - 1),
+         "You stop when the first column is done. The last column works m - 1 cycles later."),
+        ("forgets the fall", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - (r - 1),
+         "You stop when the last vector has entered row 0. Its sum still falls through rows - 1 "
+         "further rows."),
+        ("hides nothing",
+         lambda r, m, n, s, t: t * (math.ceil(m / s) + n) + r + m - 2,
+         "You let every load wait for the feed before it. With a second weight register it runs "
+         "behind that feed."),
+        ("drains between tiles",
+         lambda r, m, n, s, t: t * (math.ceil(m / s) + n + r + m - 2),
+         "You let the array run empty between two tiles. The next tile follows right behind."),
+        ("hides everything",
+         lambda r, m, n, s, t: math.ceil(m / s) + t * n + r + m - 2,
+         "Your load always hides. When n is smaller than the load, the feed has to wait for it."),
+        ("loads one column per cycle",
+         lambda r, m, n, s, t: m + (t - 1) * max(n, m) + n + r + m - 2,
+         "You load one column per cycle. `speed` columns enter at once."),
+        ("index of the last cycle", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - 1,
+         "You are one off: cycles are counted from 0, so the number of cycles is the last one "
+         "plus 1."),
+    )  # fmt: skip
+    for name, belief, feedback in beliefs:
+        if got == [belief(*case) for case in numbers.cases]:
+            reject(name, feedback)
+    wrong = [
+        (case, value)
+        for case, value in zip(numbers.cases, got, strict=True)
+        if value != _cycles(*case)
+    ]
+    (rows, m, n, speed, tiles), value = wrong[0]
+    reject(
+        "other",
+        f"{len(wrong)} of {len(got)} counts differ, for example rows={rows}, m={m}, n={n}, "
+        f"speed={speed}, tiles={tiles}: you say {value:g}.",
+    )
+
+
+# --- a tiling plan ------------------------------------------------------------------------------
+
+
+def slow_array() -> SystolicArray:
+    """Return the array of the tiling exercise: it loads slowly, and never in the background."""
+    return SystolicArray(128, 128, load_speed=1, background_load=False, min_issue_cycles=64)
+
+
+def _gemms(draw):
+    """Draw a product in which only one operand can stay long enough to pay for its load."""
+    wide = 512 * draw.integer("wide", 4, 6)
+    narrow = 128 * draw.integer("narrow", 2, 3)
+    k = 128 * draw.integer("k", 1, 3)
+    turned = draw.choice("turned", (True, False))
+    return {"rows": wide if turned else narrow, "k": k, "columns": narrow if turned else wide}
+
+
+@exercise(
+    "03/tiling-plan",
+    title="A tiling plan that reaches 90 %",
+    answer="tiling_plan",
+    points=3,
+    tests="full tiles, who stays, and loading each stationary tile once",
+    hints=(
+        "On this array a load costs 128 cycles that nothing hides. How many vectors have to "
+        "follow one load, so that it is less than a tenth?",
+        "A stationary tile meets all columns of the moving operand. Let the operand with the "
+        "larger free axis move, and load each stationary tile once: k outside, n inside.",
+        "For m0, then k0, then n0 in steps of 128, 128, 512: load=True only when n0 is 0, "
+        "accumulate=True when k0 is not 0.",
+    ),
+    numbers=_gemms,
+)
+def tiling_plan(answer, numbers):
+    """Return (who stays, passes) for x[rows, k] @ W[k, columns]."""
+    rows, k, columns = numbers.rows, numbers.k, numbers.columns
+    got = answer(rows, k, columns)
+    if not (isinstance(got, tuple) and len(got) == 2 and got[0] in ("x", "W")):
+        reject("wrong form", 'It should return a pair: "x" or "W", and the list of passes.')
+    who, plan = got[0], tuple(got[1])
+    if not plan or not all(isinstance(p, Pass) for p in plan) or len(plan) > _MOST_PASSES:
+        reject("wrong form", "The second part should be a list of Pass records, not too long.")
+    m, n = (rows, columns) if who == "x" else (columns, rows)
+    _check_complete(plan, k, m, n)
+    array = slow_array()
+    timed = schedule(plan, array)
+    share = timed.macs / (array.pes * timed.cycles)
+    if share >= 0.9:
+        return
+    said = f"It computes the product, at {share:.0%} utilisation."
+    small = min(p.shape[:2] for p in plan)
+    if small[0] < 128 or small[1] < 128:
+        reject(
+            "tiles smaller than the array",
+            f"{said} A tile of {small[0]} x {small[1]} leaves PEs idle; k and the stationary's "
+            "free axis are multiples of 128 here.",
+        )
+    per_load = n * k * m / (128 * 128) / timed.loads
+    if timed.loads > k * m // 128**2:
+        reject(
+            "loads again and again",
+            f"{said} You load a stationary tile {timed.loads} times, and there are only "
+            f"{k * m // 128**2} of them. Let each meet all moving columns before the next.",
+        )
+    if n < (columns if who == "W" else rows):
+        reject(
+            "the wrong operand stays",
+            f"{said} Each load of 128 cycles is followed by only {per_load:.0f} vectors. Let the "
+            "other operand stay.",
+        )
+    reject(
+        "short moving tiles",
+        f"{said} A moving tile costs at least 64 cycles on this array; take up to 512 columns.",
+    )
+
+
+def _check_complete(plan, k, m, n):
+    """Refuse plans that miss, repeat or exceed something."""
+    written = np.zeros((m, n), bool)
+    done = np.zeros((m, n), np.int64)
+    stands, covered = None, {}
+    for i, p in enumerate(plan):
+        pk, pm, pn = p.shape
+        inside = 0 <= p.k0 < p.k1 <= k and 0 <= p.m0 < p.m1 <= m and 0 <= p.n0 < p.n1 <= n
+        if not inside or pk > 128 or pm > 128 or pn > 512:
+            reject(
+                "a tile outside the limits",
+                f"Pass {i} is {pk} x {pm} x {pn}, from k={p.k0}, m={p.m0}, n={p.n0}; a tile has at "
+                f"most K = 128, M = 128, N = 512, inside K = {k}, M = {m}, N = {n}. Did you swap m "
+                "and n for the operand that stays?",
+            )
+        spot = (slice(p.m0, p.m1), slice(p.n0, p.n1))
+        before = written[spot]
+        if p.accumulate and not before.all():
+            reject("adds to nothing", f"Pass {i} adds to a part of dst that nothing has written.")
+        if not p.accumulate and before.any():
+            reject(
+                "overwrites",
+                f"Pass {i} overwrites results of an earlier pass; the second and later tiles "
+                "along k need accumulate=True.",
+            )
+        written[spot] = True
+        done[spot] += pk
+        key = (p.k0, p.k1, p.m0, p.m1)
+        if not p.load and stands != key:
+            reject("no weights", f"Pass {i} says load=False, but its stationary is not there.")
+        stands = key
+        covered.setdefault((p.m0, p.n0), set()).update(range(p.k0, p.k1))
+    whole = all(len(ks) == k for ks in covered.values())
+    if not whole or not (done == k).all():
+        reject(
+            "an incomplete product",
+            "Some multiply-adds are missing or done twice: every k has to reach every element "
+            "of dst once.",
+        )
+
+
+# --- who stays ----------------------------------------------------------------------------------
+
+
+def _products(draw):
+    """Draw products in which the larger, the deeper or the wider operand should stay, or not."""
+    sizes = (1, 3, 16, 48, 64, 100, 128, 129, 200, 300, 512, 700, 2048)
+    cases = []
+    for i in range(60):
+        rows, columns = draw.choice(f"rows {i}", sizes), draw.choice(f"columns {i}", sizes)
+        k = draw.choice(f"k {i}", (16, 64, 128, 200, 1024))
+        prices = choice_cycles(k, rows, columns)
+        w, x = (prices[name]["documented"] for name in ("W stays", "x stays"))
+        if w != x:
+            cases.append((rows, k, columns))
+    return {"cases": cases[:24]}
+
+
+def _stays(rows, k, columns):
+    prices = choice_cycles(k, rows, columns)
+    by_w, by_x = (prices[name]["documented"] for name in ("W stays", "x stays"))
+    return "W" if by_w < by_x else "x"
+
+
+@exercise(
+    "03/who-stays",
+    title="Who stays?",
+    answer="who_stays",
+    points=2,
+    tests="the documented price of a tile, applied to both orientations",
+    hints=(
+        "Cut both orientations into tiles: the contraction in pieces of 128, the free axis of "
+        "what stays in pieces of 128, the free axis of what moves in pieces of 512.",
+        "One tile costs max(min(64, its stationary columns), its moving columns). Add up all "
+        "tiles of an orientation; the pieces along k only multiply both sums.",
+        "Write price(m, n) with two loops over the pieces of m (128) and n (512); W stays means "
+        "m = columns, n = rows. Compare price(columns, rows) with price(rows, columns).",
+    ),
+    numbers=_products,
+)
+def who_stays(answer, numbers):
+    """Say which operand of x[rows, k] @ W[k, columns] should stay, by documented prices."""
+    told = [answer(*case) for case in numbers.cases]
+    if any(t not in ("x", "W") for t in map(str, told)):
+        odd = next(t for t in told if str(t) not in ("x", "W"))
+        reject("wrong form", f'It returned {odd!r}; it should return "x" or "W".')
+    right = [_stays(*case) for case in numbers.cases]
+    if told == right:
+        return
+    beliefs = (
+        ("weights always stay", lambda r, k, c: "W",
+         "You let W stay whatever its size. It is called weight-stationary after what usually "
+         "pays, not after a rule."),
+        ("the larger one moves", lambda r, k, c: "W" if c < r else "x",
+         "You let the operand with the larger free axis move. A long moving operand costs a cycle "
+         "per column; a wide stationary costs little, because it loads four times faster, behind "
+         "the work."),
+        ("exchanged", lambda r, k, c: "x" if _stays(r, k, c) == "W" else "W",
+         "Your choice is always the dearer one: are x and W exchanged? What stays gives the "
+         "partitions of dst."),
+        ("counts tiles only",
+         lambda r, k, c: "W"
+         if -(-c // 128) * -(-r // 512) < -(-r // 128) * -(-c // 512) else "x",
+         "You count tiles. A tile with few moving columns is cheaper than one with 512."),
+        ("the larger one stays", lambda r, k, c: "W" if c > r else "x",
+         "You let the operand with the larger free axis stay. That is the guide's rule of thumb, "
+         "and often right; near the tile limits of 128 and 512 the sum of prices says otherwise."),
+    )  # fmt: skip
+    for name, belief, feedback in beliefs:
+        if told == [belief(*case) for case in numbers.cases]:
+            reject(name, feedback)
+    wrong = next(i for i, (a, b) in enumerate(zip(told, right, strict=True)) if a != b)
+    rows, k, columns = numbers.cases[wrong]
+    count = sum(a == b for a, b in zip(told, right, strict=True))
+    reject(
+        "other",
+        f"{count} of {len(told)} choices are right; for x[{rows}, {k}] @ W[{k}, {columns}] yours "
+        "is dearer.",
+    )
+
+
+# --- the faulty feed ----------------------------------------------------------------------------
+
+_SIDE, _VECTORS = 6, 7
+
+
+def _fault(draw):
+    return {
+        "row": draw.integer("row", 1, _SIDE - 1),
+        "late": draw.choice("late", (-1, 1, 2)),
+        "seed": draw.integer("seed", 0, 10**6),
+    }
+
+
+def _faulty_run(numbers, *, healthy=False):
+    draw = np.random.default_rng(numbers.seed)
+    delays = [k + numbers.late * (k == numbers.row) for k in range(_SIDE)]
+    return run(
+        draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE)), draw.integers(1, 100, (_SIDE, _VECTORS)),
+        array=SystolicArray(_SIDE, _SIDE, load_speed=2), fmt="bf16", record=True,
+        skew=None if healthy else delays,
+    )  # fmt: skip
+
+
+def faulty_frames(student="") -> Frames:
+    """Return the frames of the array whose feed is faulty in one row.
+
+    Parameters
+    ----------
+    student : str
+        A student id; everyone has another fault.
+    """
+    return frames_of_run(_faulty_run(find_fault.numbers(student)))
+
+
+def faulty_player(student=""):
+    """Return the player of :func:`faulty_frames`."""
+    from trainium_edu.widgets.systolic_array import SystolicArrayPlayer
+
+    return SystolicArrayPlayer(faulty_frames(student), cycle=0, follow=(0, 0))
+
+
+@exercise(
+    "03/find-fault",
+    title="Find the faulty feed",
+    answer="fault",
+    points=3,
+    tests="the skew, read from the picture",
+    hints=(
+        "Watch column 0 from the first vector on. In a healthy array the values enter along a "
+        "diagonal: each row one cycle after the row above.",
+        "Step with +1 until the first value stands in row 0. Note the cycle in which each row "
+        "gets its first value; one of them is out of line.",
+        "Row k should begin k cycles after row 0. The first two numbers are that row and how many "
+        "cycles later than it should (negative if early); the third stands in the last line of the "
+        "table that follows dst[0, 0].",
+    ),
+    numbers=_fault,
+    literal=True,
+)
+def find_fault(answer, numbers):
+    """Name the row fed at the wrong time, by how many cycles, and what dst[0, 0] becomes."""
+    if not (
+        isinstance(answer, tuple | list)
+        and len(answer) == 3
+        and all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in answer)
+    ):
+        reject("wrong form", "Three numbers are asked for: (row, cycles late, dst[0, 0]).")
+    row, late, value = answer
+    true_row, true_late = numbers.row, numbers.late
+    if (row, late) == (true_row, true_late):
+        if value == float(_faulty_run(numbers).result[0, 0]):
+            return
+        if value == float(_faulty_run(numbers, healthy=True).result[0, 0]):
+            reject(
+                "the healthy result",
+                "Row and delay are right. The third number is what dst[0, 0] should have been; "
+                "what leaves this array is another.",
+            )
+        reject("wrong result", "Row and delay are right. Follow dst[0, 0] down to PSUM again.")
+    if (row, late) == (true_row, -true_late):
+        reject(
+            "early and late", "The row is right. Early and late are exchanged: late is positive."
+        )
+    if (row, late) == (true_row, true_row + true_late):
+        reject(
+            "delay instead of fault",
+            "The row is right. You give its whole delay; a healthy row k is k cycles after row 0, "
+            "and only the difference is the fault.",
+        )
+    if row == true_row:
+        reject("wrong by how much", "The row is right. Count its first cycle again.")
+    if row == true_row + 1 and late == true_late:
+        reject("counts from one", "Rows are counted from 0, as at the left edge of the picture.")
+    if row in range(_SIDE):
+        reject(
+            "a healthy row",
+            f"Row {row} gets its first value when it should, {row} cycles after row 0.",
+        )
+    reject("no such row", f"The array has rows 0 to {_SIDE - 1}.")

@@ -1,0 +1,106 @@
+"""The numbers behind the pictures, as text: what the lesson prints."""
+
+from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray
+from trainium_edu.neuroncore.systolic_array.choice import choice_cycles
+from trainium_edu.neuroncore.systolic_array.counts import count_machines
+from trainium_edu.neuroncore.systolic_array.cycles import (
+    documented_issue_cycles,
+    steady_interval,
+    tile_cycles,
+    utilisation,
+)
+from trainium_edu.neuroncore.systolic_array.dataflows import (
+    Dataflow,
+    dataflow_cycles,
+    dataflow_traffic,
+)
+from trainium_edu.neuroncore.systolic_array.evidence import EVIDENCE
+
+__all__ = [
+    "choice_table", "dataflow_table", "evidence_table", "interval_table", "machine_table",
+]  # fmt: skip
+
+
+def machine_table(k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY) -> str:
+    """Tell what three machines do for one product, per multiply-add.
+
+    Examples
+    --------
+    >>> print(machine_table(128, 128, 512).splitlines()[0])
+    per multiply-add        memory  register file  handed on
+    """
+    lines = [f"{'per multiply-add':<22} {'memory':>7} {'register file':>14} {'handed on':>10}"]
+    for c in count_machines(k, m, n, array=array):
+        handed = c.handed_on / c.macs
+        lines.append(
+            f"{c.machine:<22} {c.memory_per_mac:>7.3f} {c.register_file_per_mac:>14.3f} "
+            f"{handed:>10.0f}"
+        )
+    return "\n".join(lines)
+
+
+def interval_table(moving=(1, 16, 32, 64, 128, 512), array: SystolicArray = TRN1_ARRAY) -> str:
+    """Tell what a 128 x 128 tile costs, for some numbers of moving vectors."""
+    m = array.columns
+    lines = [
+        "            one tile alone        each further tile (cycles)        documented",
+        "    N    cycles  utilisation   same weights   new weights   not behind   max(N, 64)",
+    ]
+    slow = SystolicArray(array.rows, m, load_speed=array.load_speed, background_load=False)
+    for n in moving:
+        lines.append(
+            f"{n:>5} {tile_cycles(m, n, array):>9} "
+            f"{utilisation(array.rows, m, n, array, tiles=1):>12.1%}"
+            f"{steady_interval(m, n, array, reuse=True):>15}{steady_interval(m, n, array):>14}"
+            f"{steady_interval(m, n, slow):>13}{documented_issue_cycles(n):>13}"
+        )
+    return "\n".join(lines)
+
+
+def choice_table(cases, array: SystolicArray = TRN1_ARRAY) -> str:
+    """Tell the cycles of both choices for some products ``x[rows, k] @ W[k, columns]``.
+
+    Parameters
+    ----------
+    cases : list of (rows, k, columns)
+    array : SystolicArray
+    """
+    lines = ["   x [rows, k]    W [k, columns]   cycles: W stays  x stays   documented: W     x"]
+    for rows, k, columns in cases:
+        prices = choice_cycles(k, rows, columns, array=array)
+        w, x = prices["W stays"], prices["x stays"]
+        lines.append(
+            f"{f'[{rows}, {k}]':>14} {f'[{k}, {columns}]':>17} {w['array']:>17} {x['array']:>8}"
+            f" {w['documented']:>15} {x['documented']:>5}"
+        )
+    return "\n".join(lines)
+
+
+def dataflow_table(shapes, array: SystolicArray = TRN1_ARRAY) -> str:
+    """Tell cycles and edge traffic of the three dataflows.
+
+    Parameters
+    ----------
+    shapes : list of (label, K, M, N)
+    array : SystolicArray
+    """
+    lines = [f"{'product':<16} {'stays':<19} {'cycles':>7} {'elements':>10} {'sums read back':>15}"]
+    for label, k, m, n in shapes:
+        for flow in Dataflow:
+            moved = dataflow_traffic(flow, k, m, n, array)
+            lines.append(
+                f"{label:<16} {flow.removesuffix('-stationary'):<19} "
+                f"{dataflow_cycles(flow, k, m, n, array):>7} {moved.total:>10} "
+                f"{moved.sum_reads:>15}"
+            )
+    return "\n".join(lines)
+
+
+def evidence_table() -> str:
+    """Tell which inner detail is documented, and which is a textbook's guess."""
+    width = max(map(len, EVIDENCE))
+    lines = []
+    for name, fact in EVIDENCE.items():
+        unit = f" {fact.unit}" if fact.unit else ""
+        lines.append(f"{fact.kind:<11} {name:<{width}}  {fact.value}{unit}  [{fact.source}]")
+    return "\n".join(lines)
