@@ -488,9 +488,17 @@ def _as_widget(thing):
         return ipywidgets.Image(value=png if isinstance(png, bytes) else base64.b64decode(png))
     if "text/html" in data:
         return ipywidgets.HTML(value=data["text/html"])
-    return _paragraph(thing if isinstance(thing, str) else data.get("text/plain", ""))
+    text = thing if isinstance(thing, str) else data.get("text/plain", "")
+    return _paragraph(text, as_table="\n" in text)
 
 
-def _paragraph(text):
+def _paragraph(text, *, as_table=False):
+    """Return text as a widget; several lines keep their columns."""
     style = "white-space:pre-wrap;color:var(--jp-content-font-color1,#222)"
+    if as_table:
+        style = (
+            "white-space:pre;overflow-x:auto;line-height:1.35;font-size:13px;"
+            "font-family:var(--jp-code-font-family,monospace);"
+            "color:var(--jp-content-font-color1,#222)"
+        )
     return ipywidgets.HTML(value=f'<div role="status" style="{style}">{html.escape(text)}</div>')

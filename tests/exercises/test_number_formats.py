@@ -1,0 +1,70 @@
+"""Judges: a wider search for the best format, ml_dtypes for rounding, all values for survival."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from trainium_edu.exercises import number_formats as module
+from trainium_edu.exercises.exercise import Draw, Status
+from trainium_edu.numerics import all_values, configure
+
+
+@pytest.mark.parametrize(("data", "power"), [("weights", 3), ("gradients", -9), ("activations", 9)])
+def test_no_format_further_away_is_better(data, power):
+    best = module._ratios(data, power)
+    fits = {e: min(b for f, b in best if f == e) + 2 for e in range(1, 7)}
+    for e in range(1, 7):
+        top = max(v for (f, _), v in best.items() if f == e)
+        for bias in (*range(fits[e] - 12, fits[e] - 2, 2), *range(fits[e] + 6, fits[e] + 12, 2)):
+            assert module._ratio(data, power, e, bias) <= top
+
+
+def test_ml_dtypes_solves_the_rounding_exercise():
+    def judge(words):
+        return words.view(np.float32).astype(ml_dtypes.bfloat16).view(np.uint16)
+
+    assert module.nearest_even(judge, "ab123").status is Status.PASSED
+
+
+def test_the_list_of_all_values_solves_the_survival_exercise():
+    for student in ("", "a", "b", "c"):
+        numbers = module.survives.numbers(student)
+        lowest, highest = numbers.lowest, numbers.highest
+        field = int(np.ceil(np.log2(highest - lowest + 2)))
+        fmt = configure(field, numbers.mantissa_bits, bias=1 - lowest, infinities=False, nan=False)
+        held = set(all_values(fmt).tolist())
+
+        def judge(x, _bits, _lowest, highest, held=held):
+            return abs(x) < 2.0 ** (highest + 1) and x in held
+
+        assert module.survives(judge, student).status is Status.PASSED
+
+
+def test_every_mistake_shows_on_the_numbers_of_every_student():
+    for i in range(50):
+        numbers = module._formats(Draw(f"01/survives|{i}"))
+        form = (numbers["mantissa_bits"], numbers["lowest"], numbers["highest"])
+        right = [module._on_grid(x, *form) for x in numbers["candidates"]]
+        assert 3 <= sum(right) <= 7
+        for ends in ({"low": -2000}, {"high": 2000}):
+            assert right != [module._on_grid(x, *form, **ends) for x in numbers["candidates"]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x: None, "not attempted"),
+        (lambda x: (9, 3), "impossible split"),
+        (lambda x: (4, 10**6), "out of FP32's range"),
+        (lambda x: "e4m3", "two whole numbers"),
+    ],
+)
+def test_odd_answers_to_best_format_are_told_apart(answer, words):
+    result = module.best_format(answer, "ab123")
+    told = f"{result.misconception} {result.feedback} {result.status}"
+    assert words in told
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 3.5, True, "8", [8]])
+def test_what_is_no_whole_number_is_said_so(value):
+    assert "whole number" in module.counts_to(lambda bits: value, "ab123").feedback
