@@ -1,0 +1,93 @@
+"""A number between its neighbours.  Judges: fractions, ``np.nextafter`` in the dtype, counting."""
+
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from trainium_edu.numerics import tosses
+from trainium_edu.numerics.dice import gap, throw
+
+DTYPES = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16}
+
+
+@pytest.mark.parametrize("fmt", list(DTYPES))
+def test_the_neighbours_are_those_of_the_dtype(fmt):
+    rng = np.random.default_rng(0)
+    for x in np.float32(2.0 ** rng.uniform(-10, 10, 300)):
+        between = gap(x, fmt)
+        near = np.asarray(x).astype(DTYPES[fmt])
+        lower = near if float(near) <= x else np.nextafter(near, DTYPES[fmt](0))
+        assert between.lower == float(lower)
+        assert between.upper == float(np.nextafter(lower, DTYPES[fmt](np.inf)))
+        assert between.p_up == (Fraction(float(x)) - Fraction(between.lower)) / Fraction(
+            between.spacing
+        )
+        assert between.nearest == float(near)
+
+
+def test_a_number_of_the_format_stays():
+    between = gap(1.5)
+    assert (between.lower, between.p_up) == (1.5, 0)
+    assert throw(between, 1000).up == 0
+
+
+def test_ties_know_the_even_neighbour():
+    assert gap(1024.5, "fp16").nearest == 1024
+    assert gap(1025.5, "fp16").nearest == 1026
+    assert gap(1024.5, "fp16").is_tie
+
+
+@pytest.mark.parametrize("fmt", ["bf16", "fp16", "fp8_e4m3"])
+def test_each_remembered_toss_explains_where_its_throw_went(fmt):
+    between = gap(1.37, fmt)
+    thrown = throw(between, 10, seed=4)
+    low = between.word & ((1 << between.dropped_bits) - 1)
+    lead = (low << 16) >> between.dropped_bits  # the dropped bits as 16
+    assert thrown.tosses == tuple(tosses(10, seed=4).tolist())
+    assert [lead + toss >= 65536 for toss in thrown.tosses] == list(thrown.went_up)
+    assert thrown.up == sum(thrown.went_up)
+
+
+def test_counts_follow_the_odds():
+    between = gap(1 + 3 / 1024)
+    n = 1_000_000
+    expected, sd = 3 / 8 * n, (n * 3 / 8 * 5 / 8) ** 0.5
+    assert abs(throw(between, n).up - expected) < 4 * sd
+
+
+def test_throws_do_not_depend_on_how_they_are_cut():
+    between = gap(1 + 3 / 1024)
+    long = throw(between, 200_000, seed=1)
+    assert long.up == 200_000 - long.down
+    assert throw(between, 10, seed=1).tosses == long.tosses
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "words"),
+    [
+        (True, TypeError, "takes one positive number"),
+        (None, TypeError, "takes one positive number"),
+        ("two", TypeError, "takes one positive number"),
+        (float("nan"), ValueError, "normal numbers of bf16"),
+        (0, ValueError, "normal numbers of bf16"),
+        (-1, ValueError, "normal numbers of bf16"),
+        (float("inf"), ValueError, "normal numbers of bf16"),
+        (1e300, ValueError, "normal numbers of bf16"),
+        (10**400, TypeError, "takes one positive number"),
+        (1e-42, ValueError, "normal numbers of bf16"),
+    ],
+)
+def test_what_is_no_such_number_gets_one_sentence(x, error, words):
+    with pytest.raises(error, match=words) as caught:
+        gap(x)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [0, -1, 10**9])
+def test_impossible_counts_are_refused(n):
+    with pytest.raises(ValueError, match="n is "):
+        throw(gap(1.1), n)
+    with pytest.raises(ValueError, match="drops no bits"):
+        gap(1.1, "fp32")

@@ -1,0 +1,62 @@
+"""Pictures of training.  Judge: the artists of the returned figure hold the data given."""
+
+import numpy as np
+import pytest
+
+from trainium_edu.training import ARMS
+from trainium_edu.viz import style
+from trainium_edu.viz import training as picture
+
+
+def some_curves():
+    x = np.linspace(1, 0.1, 8)
+    return {name: (arm.short, x, 1 - x / 2) for name, arm in ARMS.items()}
+
+
+def test_each_arm_has_a_line_in_both_pictures():
+    fig = picture.plot_runs(some_curves(), 10, title="learning rate 0.01")
+    loss, accuracy = fig.axes
+    assert len(loss.lines) == len(accuracy.lines) == 4
+    assert np.allclose(accuracy.lines[2].get_ydata(), 100 * (1 - np.linspace(1, 0.1, 8) / 2))
+    assert loss.get_xlim() == (0, 10)
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == [a.short for a in ARMS.values()]
+
+
+@pytest.mark.parametrize("loss", [[], [2.0], [2.0, np.nan], [1e30, np.inf]])
+def test_short_and_diverged_runs_can_be_drawn(loss):
+    fig = picture.plot_runs({"fp32": ("FP32", loss, [0.1] * len(loss))}, 10)
+    low, high = fig.axes[0].get_ylim()
+    assert 0 < low < high < np.inf
+
+
+def test_no_arm_is_a_picture_too():
+    assert len(picture.plot_runs({}, 10).axes) == 2
+
+
+def test_the_mosaic_marks_wrong_guesses():
+    images = np.random.default_rng(0).random((12, 64))
+    named = np.arange(12) % 10
+    labels = named.copy()
+    labels[3] = 9
+    with style.theme():  # titles stand on the left there
+        fig = picture.plot_first_run([2.0, 1.0], [0.2, 0.5], 5, images, labels, named)
+    texts = [t.get_text() for t in fig.axes[2].texts]
+    assert texts[3] == "3?"
+    assert sum("?" in t for t in texts) == 1
+    assert "1 of 12 wrong" in fig.axes[2].get_title(loc="left")
+
+
+def test_every_seed_is_a_dot_and_every_mean_is_written():
+    groups = [("rate 0.1", {"fp32": [96.0, 98.0], "nearest": [50.0, 60.0]})]
+    fig = picture.plot_accuracies(groups, {"fp32": "FP32", "nearest": "BF16 nearest"})
+    ax = fig.axes[0]
+    assert [t.get_text() for t in ax.texts] == ["97.0", "55.0"]
+    assert ax.lines[0].get_ydata().tolist() == [96.0, 98.0]
+
+
+def test_the_claim_is_a_line_beside_the_arithmetic():
+    tokens = np.array([64.0, 512.0, 4096.0])
+    fig = picture.plot_faster(tokens, np.array([0.7, 0.3, 0.05]), np.array([0.8, 0.5, 0.1]), 0.3)
+    ax = fig.axes[0]
+    assert ax.lines[0].get_ydata().tolist() == [70.0, 30.0, 5.0]
+    assert ax.texts[0].get_text() == "“up to 30 % faster”"

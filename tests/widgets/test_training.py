@@ -1,0 +1,134 @@
+"""Live training.  Judge: set a trait, read the state; the numbers are those of ``train``."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from trainium_edu.training import ARMS, train
+from trainium_edu.widgets.live import LiveRun
+from trainium_edu.widgets.training import RATES, first_training_run, training_explorer
+
+PNG = b"\x89PNG"
+
+
+def values(widget):
+    shape = (len(widget.curve_arms), 2, widget.epochs)
+    return np.frombuffer(widget.curves, np.float32).reshape(shape)
+
+
+def test_its_curves_are_those_of_train():
+    widget = training_explorer(0.03, epochs=5)
+    for i, name in enumerate(ARMS):
+        run = train(name, learning_rate=0.03, epochs=5, seeds=[0], rounding_seed=0)
+        assert np.array_equal(values(widget)[i, 0], run.loss[:, 0].astype(np.float32))
+        assert np.array_equal(values(widget)[i, 1], run.accuracy[:, 0].astype(np.float32))
+
+
+def test_a_change_of_any_control_trains_anew():
+    widget = training_explorer(0.1, epochs=5)
+    before = widget.curves
+    widget.rate = 0.01
+    assert widget.curves != before
+    widget.epochs = 10
+    assert widget.done == [10] * 4
+    widget.shown = ["nearest"]
+    assert widget.curve_arms == ["nearest"]
+    assert not widget.running
+
+
+def test_what_the_page_cannot_ask_for_is_not_taken():
+    widget = training_explorer(0.1, epochs=5)
+    widget.rate = float("nan")
+    assert widget.rate == 0.1
+    widget.epochs = 10**9
+    assert widget.epochs == 200
+    widget.epochs = -4
+    assert widget.epochs == 5
+    widget.shown = ["fp64", "fp32"]
+    assert widget.shown == ["fp32"]
+    widget.shown = []
+    assert "tick at least one" in widget.summary()
+    for message in ({"do": "explode"}, {}, {"do": "stop"}):
+        widget._receive(widget, message, [])
+
+
+def test_it_can_be_stopped_between_two_slices():
+    async def scenario():
+        widget = training_explorer(0.01, epochs=5)
+        widget.epochs = 200
+        await asyncio.sleep(0.3)
+        assert widget.running
+        assert 0 < max(widget.done) < 200
+        widget._receive(widget, {"do": "stop"}, [])
+        reached = widget.done
+        assert not widget.running
+        await asyncio.sleep(0.3)
+        assert not widget.running
+        assert widget.done == reached
+
+    asyncio.run(scenario())
+
+
+def test_a_new_start_ends_the_run_before():
+    async def scenario():
+        shown = []
+        live = LiveRun(lambda: shown.append(1))
+        begun = []
+        live.start(begun.append("old") or iter(range(10**9)))
+        await asyncio.sleep(0.2)
+        live.start(iter(range(3)))
+        await asyncio.sleep(0.3)
+        assert not live.running
+        assert shown
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_fails_is_not_running_for_ever():
+    async def scenario():
+        def broken():
+            yield 1
+            raise RuntimeError("on purpose")
+
+        live = LiveRun(lambda: None)
+        live.start(broken())
+        await asyncio.sleep(0.05)
+        assert not live.running
+        assert isinstance(live._task.exception(), RuntimeError)
+
+    asyncio.run(scenario())
+
+
+def test_the_first_run_reads_digits():
+    widget = first_training_run(0.1, epochs=5)
+    assert len(widget.guesses) == len(widget.offer["labels"]) == 12
+    assert "of 360 new images correctly" in repr(widget)
+    assert np.frombuffer(widget.images, np.uint8).shape == (12 * 64,)
+
+
+@pytest.mark.parametrize("make", [first_training_run, training_explorer])
+def test_readers_without_a_kernel_get_a_picture(make):
+    widget = make(0.1, epochs=5)
+    assert widget.still().startswith(PNG)
+    bundle = widget._repr_mimebundle_()
+    assert "image/png" in (bundle[0] if isinstance(bundle, tuple) else bundle)
+    assert repr(widget) == repr(make(0.1, epochs=5))
+
+
+@pytest.mark.parametrize("make", [first_training_run, training_explorer])
+@pytest.mark.parametrize("bad", [0.5, float("nan"), "0.1", None])
+def test_a_rate_that_is_not_offered_is_refused(make, bad):
+    with pytest.raises(ValueError, match="the control offers"):
+        make(bad)
+
+
+@pytest.mark.parametrize("bad", [0, 4, 61, 2.5, True, "20"])
+def test_an_impossible_number_of_epochs_is_refused(bad):
+    with pytest.raises(ValueError, match="goes from 5 to 60"):
+        first_training_run(0.1, epochs=bad)
+
+
+def test_rates_are_ascending_and_span_both_regimes():
+    assert list(RATES) == sorted(RATES)
+    assert RATES[0] < 0.003 < 0.1 <= RATES[-1]
