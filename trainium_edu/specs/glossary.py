@@ -25,10 +25,14 @@ class Term:
 
     @property
     def markdown(self) -> str:
-        """The term as its cell in ``00_start_here`` shows it."""
+        """The term as its cell in ``00_start_here`` shows it.
+
+        Two lines, as high as JupyterLab expects a cell of one source line to be: so that a link
+        from another notebook still shows the term after the cells above it have been laid out.
+        """
         source = SOURCES[self.source]
         title = f"[{source.title}]({source.url})" if source.url else "this emulator"
-        return f"**{self.name}**: {self.sentence} <small>({title})</small>"
+        return f"**{self.name}**: {self.sentence}<br><small>{title}</small>"
 
 
 @functools.cache
