@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 __all__ = ["LiveRun"]
 
-_SLICE_S = 0.12
+_SLICE_S = 0.06
 _PAUSE_S = 0.01  # long enough for the kernel to read a click
 
 

@@ -64,7 +64,7 @@ function render({ model, el }) {
   el.append(root);
 
   function stroke(arm) {
-    return { stroke: arm.colour, "stroke-width": arm.width, "stroke-dasharray": arm.dash, "stroke-opacity": arm.opacity, fill: "none", "stroke-linejoin": "round" };
+    return { stroke: arm.colour, "stroke-width": arm.width, "stroke-dasharray": arm.dash, "stroke-opacity": arm.opacity, fill: "none", "stroke-linejoin": "round", class: `te-tr-line te-tr-${arm.name}` };
   }
   function set(name, value) {
     if (JSON.stringify(model.get(name)) === JSON.stringify(value)) return;
