@@ -229,7 +229,7 @@ def test_an_exercise_is_complete_when_it_is_made(wrong):
         "hints": ("a", "b"),
     }
     given.update(wrong)
-    with pytest.raises(ValueError, match="99|double"):
+    with pytest.raises(ValueError, match=r"99|double"):
         exercise(given.pop("key"), **given)
 
 

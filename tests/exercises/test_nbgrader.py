@@ -18,7 +18,7 @@ import pytest
 from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.exercises import assignment
-from trainium_edu.exercises.needed_cells import key_of
+from trainium_edu.exercises.needed_cells import key_of, with_student
 
 ROOT = Path(__file__).parents[2]
 VENV = Path(os.environ.get("NBGRADER_VENV", ROOT / ".venv-nbgrader"))
@@ -73,7 +73,7 @@ def handed_in(course, lesson, student, answers, edit=lambda book: None):
         if key_of(cell) in answers:
             cell["source"] = answers[key_of(cell)]
         if "student-id" in cell["metadata"].get("tags", ()):
-            cell["source"] = f"student = {student!r}"
+            cell["source"] = with_student("".join(cell["source"]), student)
     edit(book)
     target = course / "submitted" / student / lesson / f"{lesson}.ipynb"
     target.parent.mkdir(parents=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 
 from trainium_edu import exercises
-from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
+from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
 FOLDER = Path(__file__).parent
 NOTEBOOKS = FOLDER.parents[1] / "notebooks"
@@ -87,7 +87,7 @@ def with_answers(lesson: str, answers: dict, student: str = ""):
         if key_of(cell) in answers:
             cell.source = answers[key_of(cell)]
         if "student-id" in cell.metadata.get("tags", ()):
-            cell.source = f"student = {student!r}"
+            cell.source = with_student(cell.source, student)
     return book
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from trainium_edu import exercises
 from trainium_edu.exercises.exercise import Grade
 from trainium_edu.exercises.lessons import lesson_notebook
-from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
+from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
 __all__ = ["Limits", "Unreadable", "grade_notebook", "lesson_of", "read_submission", "student_of"]
 
@@ -154,7 +154,7 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, done=pr
         folder=folder,
     )  # fmt: skip
     cells = [
-        dataclasses.replace(cell, source=f"student = {student!r}")
+        dataclasses.replace(cell, source=with_student(cell.source, student))
         if "student-id" in cell.tags else cell
         for cell in cells_of(book)
     ]  # fmt: skip
@@ -184,6 +184,8 @@ def _grade(exercise, cells, checks, starters, kernel, student, salt):
                 grade = _grade_cells(exercise, needed, kernel, student, salt, notes)
             except Stopped as stop:
                 grade = Grade(0, exercise.points, "stopped", str(stop))
+            if any("sys.modules" in cell.source for cell in needed):
+                kernel.stop()  # the next exercise gets a kernel with all its modules
         first = first or grade
         if grade.status != "not attempted":
             return grade, notes

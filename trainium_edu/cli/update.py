@@ -205,7 +205,8 @@ def _identified(cells, base_cells, new_cells):
     """Pair the learner's cells with ids of the base; None marks a cell of their own.
 
     Of several cells with one id (a damaged copy), the one most like the lesson's has it.  Where
-    no id is known (some tools drop or rewrite them), cells are matched where their text is still the lesson's.
+    no id is known (some tools drop or rewrite them), cells are matched where their text is still
+    the lesson's.
     """
     base = {cell["id"]: cell for cell in base_cells}
     ids = [cell.get("id") if isinstance(cell.get("id"), str) else None for cell in cells]

@@ -12,7 +12,7 @@ import re
 import symtable
 from dataclasses import dataclass
 
-__all__ = ["Cell", "cells_of", "key_of", "needed_for"]
+__all__ = ["Cell", "cells_of", "key_of", "needed_for", "with_student"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,28 @@ def needed_for(name: str, cells: list[Cell], *, skip=frozenset()) -> list[Cell]:
             wanted += [(n, cell.index) for n in cell.needs | cell.changes]
             wanted += [(n, last) for n in cell.needs_later]
     return [chosen[i] for i in sorted(chosen)]
+
+
+def with_student(source: str, student: str) -> str:
+    """Put another student id into the cell that states it, and leave the rest of the cell.
+
+    Parameters
+    ----------
+    source : str
+    student : str
+
+    Returns
+    -------
+    source : str
+
+    Examples
+    --------
+    >>> with_student("student = ''  # yours", "ab12")
+    "student = 'ab12'"
+    """
+    line = f"student = {student!r}"
+    changed, count = re.subn(r"(?m)^student\s*=.*$", lambda _: line, source)
+    return changed if count else f"{source}\n{line}"
 
 
 def _binders(name, before, cells):
