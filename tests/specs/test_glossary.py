@@ -68,3 +68,14 @@ def test_every_link_of_every_lesson_finds_its_cell():
                     ids = {c["id"] for c in _cells(goal)}
                     assert kind == "cell-id", f"{path.name}: {name}{target}"
                     assert cell_id in ids, f"{path.name}: {name}{target}"
+
+
+def test_the_table_of_lessons_says_each_lessons_own_minutes():
+    table = "".join(next(c for c in _cells(START) if c["id"] == "lessons")["source"])
+    rows = re.findall(r"\| \d\d \| \[.*?\]\((.*?)\).*?\| (\d+) \|", table)
+    assert len(rows) >= 5
+    for name, minutes in rows:
+        opening = "".join("".join(cell["source"]) for cell in _cells(NOTEBOOKS / name)[:5])
+        assert re.search(rf"\b{minutes} min", opening), name
+    core = [int(m) for m in re.findall(r"\| (\d+) \| ●", table)]
+    assert sum(core) + 45 <= 270  # the path of the course, with 45 minutes for what is planned
