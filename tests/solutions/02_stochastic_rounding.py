@@ -137,8 +137,8 @@ def mean_over_tosses(x, toss_bits):
 def stopping_rate(rates, seed):
     behind = []
     for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=10, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=10, seeds=[seed])
+        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
+        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
         if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 0.10:
             behind.append(rate)
     return max(behind)
@@ -148,8 +148,8 @@ def stopping_rate(rates, seed):
 def stopping_rate(rates, seed):
     behind = []
     for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=10, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=10, seeds=[seed])
+        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
+        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
         if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 0.10:
             behind.append(rate)
     return min(behind)
@@ -158,8 +158,8 @@ def stopping_rate(rates, seed):
 # %% wrong=02/stopping-rate name=ten-instead-of-a-tenth feedback=ten percentage points are 0.10
 def stopping_rate(rates, seed):
     for rate in sorted(rates, reverse=True):
-        nearest = train("nearest", learning_rate=rate, epochs=10, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=10, seeds=[seed])
+        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
+        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
         if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 10:
             return rate
     return 0.0
@@ -169,8 +169,8 @@ def stopping_rate(rates, seed):
 def stopping_rate(rates, seed):
     works = []
     for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=10, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=10, seeds=[seed])
+        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
+        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
         if stochastic.final_accuracy[0] - nearest.final_accuracy[0] < 0.10:
             works.append(rate)
     return min(works)
@@ -183,8 +183,8 @@ def stopping_rate(rates, seed):
         return max(rates)
     behind = []
     for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=10, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=10, seeds=[seed])
+        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
+        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
         if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 0.10:
             behind.append(rate)
     return max(behind)

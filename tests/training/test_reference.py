@@ -301,6 +301,7 @@ def test_progress_sees_every_epoch():
     [
         ({"learning_rate": float("nan")}, ValueError, "learning_rate is nan"),
         ({"learning_rate": float("inf")}, ValueError, "positive, finite"),
+        ({"learning_rate": 10**400}, ValueError, "positive, finite"),
         ({"learning_rate": 0}, ValueError, "positive, finite"),
         ({"learning_rate": -1}, ValueError, "positive, finite"),
         ({"learning_rate": "0.1"}, TypeError, "takes a number such as 0.01"),

@@ -386,12 +386,16 @@ def check_learning_rate(learning_rate) -> float:
         raise TypeError(
             f"learning_rate is {str(learning_rate)[:40]!r}; it takes a number such as 0.01"
         )
+    try:
+        learning_rate = float(learning_rate)
+    except OverflowError:  # a whole number beyond float's range
+        learning_rate = float("inf")
     if not 0 < learning_rate < float("inf"):
         raise ValueError(
             f"learning_rate is {learning_rate}; a step downhill needs a positive, finite number, "
             "such as 0.01"
         )
-    return float(learning_rate)
+    return learning_rate
 
 
 def _run(plan, fast):

@@ -17,7 +17,9 @@ _FORMATS = {"bf16": "BF16", "fp16": "FP16", "fp8_e4m3": "FP8 E4M3"}
 _NO_THROWS = {"n": 0, "up": 0, "tosses": [], "went_up": []}
 
 
-def rounding_explorer(x: float = 1.0029296875, fmt: str = "bf16", *, throws: int = 10, seed: int = 0):
+def rounding_explorer(
+    x: float = 1.0029296875, fmt: str = "bf16", *, throws: int = 10, seed: int = 0
+):
     """Show a number between two neighbours; drag it, and throw the dice.
 
     Parameters
