@@ -1,0 +1,98 @@
+"""The command line: one sentence for each mistake, no traceback.
+
+Judge: what is printed, and the exit codes.
+"""
+
+import json
+
+import pytest
+
+from trainium_edu import __main__
+from trainium_edu.exercises import lessons
+
+
+def test_no_command_and_an_unknown_one(capsys):
+    for arguments in ([], ["nonsense"], ["grade"], ["update", "--nonsense"]):
+        with pytest.raises(SystemExit) as stop:
+            __main__.main(arguments)
+        assert stop.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit):
+        __main__.main(["--help"])
+    said = capsys.readouterr().out
+    assert all(command in said for command in __main__.COMMANDS)
+
+
+def test_lab_makes_the_copy_and_opens_the_first_lesson(tmp_path, monkeypatch, capsys):
+    import subprocess
+
+    started = []
+
+    class Server:
+        def __init__(self, command, **how):
+            started.append((command, how))
+
+        def wait(self):
+            return 0
+
+    monkeypatch.setattr(subprocess, "Popen", Server)
+    assert __main__.main(["lab", "--folder", str(tmp_path / "w"), "--no-browser", "--port=1"]) == 0
+    (command, how) = started[0]
+    assert command[1:4] == ["-m", "jupyterlab", "00_start_here.ipynb"]
+    assert command[-2:] == ["--no-browser", "--port=1"]
+    assert how["cwd"] == (tmp_path / "w").resolve()
+    assert "Your lessons are in" in capsys.readouterr().out
+    copies = sorted(p.name for p in (tmp_path / "w").glob("*.ipynb"))
+    assert copies == [p.name for p in lessons.notebooks()]
+    for copy in (tmp_path / "w").glob("*.ipynb"):
+        cells = json.loads(copy.read_text())["cells"]
+        assert not any(cell.get("outputs") for cell in cells)
+
+
+def test_update_before_lab_is_one_sentence(tmp_path, capsys):
+    assert __main__.main(["update", "--folder", str(tmp_path / "none")]) == 1
+    assert "`python -m trainium_edu lab` makes it" in capsys.readouterr().out
+
+
+def test_update_says_a_line_for_each_lesson(tmp_path, capsys):
+    from trainium_edu.cli import lab
+
+    lab.make_working_copy(tmp_path)
+    assert __main__.main(["update", "--folder", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count(": nothing new\n") == len(lessons.notebooks())
+
+
+def test_lessons_come_from_the_package_where_it_is_installed(tmp_path, monkeypatch):
+    """In a wheel the notebooks lie inside the package, and work/ is made where the learner is."""
+    import trainium_edu
+    from trainium_edu.cli import lab
+
+    package = tmp_path / "site-packages" / "trainium_edu"
+    (package / "notebooks").mkdir(parents=True)
+    (package / "exercises").mkdir()
+    (package / "notebooks" / "00_start_here.ipynb").write_text("{}")
+    monkeypatch.setattr(trainium_edu, "__file__", str(package / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    assert lessons.folder() == package / "notebooks"
+    assert lab.default_folder() == tmp_path / "work"
+    (package / "notebooks" / "00_start_here.ipynb").unlink()
+    with pytest.raises(FileNotFoundError, match="no lessons are installed"):
+        lessons.folder()
+
+
+@pytest.mark.parametrize("lesson", ["55", "00", "x"])
+def test_export_of_a_lesson_without_exercises(lesson, tmp_path, capsys):
+    assert __main__.main(["export", lesson, str(tmp_path / "a.ipynb")]) == 1
+    assert "has no exercises" in capsys.readouterr().err
+
+
+def test_doctor_assignment_of_no_notebook(tmp_path, capsys):
+    (tmp_path / "a.ipynb").write_text("hello")
+    assert __main__.main(["doctor", "--assignment", str(tmp_path / "a.ipynb")]) == 1
+    assert __main__.main(["doctor", "--assignment", str(tmp_path / "none.ipynb")]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].endswith("is no notebook of format 4")
+    assert said[1].endswith("No such file or directory")
