@@ -46,6 +46,8 @@ def test_everything_the_page_gets_is_strict_json():
         {"lo": 2.0, "hi": 1.0},
         {"hi": float("inf")},
         {"x": "three"},
+        {"shown": None},
+        {"width": "wide"},
         {"lo": 1.0, "hi": 1.0 + 1e-12},
     ],
 )

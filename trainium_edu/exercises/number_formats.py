@@ -284,7 +284,7 @@ def best_format(answer, numbers):
         )
         reject("the standard bias", loses + told)
     if ratio >= max(v for (e, _), v in best.items() if e == exponent):
-        more = "fewer" if exponent > max(best, key=best.get)[0] else "more"
+        more = "fewer" if exponent > max(best, key=lambda split: best[split])[0] else "more"
         told = (
             f"Your bias is the best for {exponent} exponent bits, but the split is free too; "
             f"{more} of them would do better here."
@@ -318,7 +318,7 @@ def _ratios(data, power) -> dict:
     test searches wider and finds nothing better.
     """
     largest = float(np.abs(_array(data, power)).max())
-    found = {}
+    found: dict[tuple[int, int], float] = {}
     for e in range(1, 7):
         top = math.log2((2 - 2.0 ** (e - 7)) * 2.0 ** (2**e - 1))  # about the largest at bias 0
         fits = math.floor(top - math.log2(largest))

@@ -169,10 +169,10 @@ def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
     low, high = float(low), float(high)
     if not (isfinite(low) and isfinite(high) and low < high):
         raise ValueError(f"a window from {low} to {high} holds nothing; give low < high, finite")
+    found: list[Run | None] = []
     if fmt.is_integer:
         found = [_evenly(fmt.min, fmt.max, 1.0, low, high)]
     else:
-        found = []
         if low < 0 and fmt.sign_bits:
             mirrored = _positive(fmt, max(-high, 0.0), -low, narrowest)
             found = [_mirror(run) for run in reversed(mirrored) if run.last > 0]
@@ -186,9 +186,11 @@ def _positive(fmt, low, high, narrowest) -> list[Run]:
     high = min(high, fmt.max)
     if high < low:
         return []
-    found, exponent = [], max(frexp(high)[1] - 1, fmt.min_exponent) if high else fmt.min_exponent
+    found: list[Run] = []
+    exponent = max(frexp(high)[1] - 1, fmt.min_exponent) if high else fmt.min_exponent
     if not fmt.exponent_bits:
-        return [_evenly(0.0, fmt.max, fmt.smallest_subnormal, low, high)]
+        only = _evenly(0.0, fmt.max, fmt.smallest_subnormal, low, high)
+        return [only] if only else []
     while True:
         lowest = exponent <= fmt.min_exponent
         start = 0.0 if lowest else 2.0**exponent

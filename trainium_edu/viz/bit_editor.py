@@ -40,8 +40,8 @@ def plot_bits(anatomy, *, label=None, width=8.6):
         start = place
         for bit in text:
             filled = bit == "1"
-            box = {"facecolor": style.FIELD[kind] if filled else "none"}
-            ax.bar(place + 0.45, 0.9, 0.9, edgecolor=style.FIELD[kind], lw=1.5, **box)
+            inside = style.FIELD[kind] if filled else "none"
+            ax.bar(place + 0.45, 0.9, 0.9, edgecolor=style.FIELD[kind], lw=1.5, facecolor=inside)
             colour = style.ink("paper") if filled else style.ink()
             ax.text(place + 0.45, 0.43, bit, ha="center", va="center", color=colour, weight="bold")
             place += 1

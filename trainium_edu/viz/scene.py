@@ -6,6 +6,8 @@ as plain data in CSS pixels: the page draws it in a few milliseconds (``widgets/
 words ``ink``, ``muted``, ``grid`` and ``paper``, which follow the page's theme.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
@@ -141,4 +143,9 @@ def _draw_text(ax, x, y, words, anchor, colour, size, bold):
     return ax.text(x, y, words, ha=side, weight="bold" if bold else "normal", **look)
 
 
-_DRAW = {"rect": _draw_rect, "line": _draw_line, "ticks": _draw_ticks, "text": _draw_text}
+_DRAW: dict[str, Callable] = {
+    "rect": _draw_rect,
+    "line": _draw_line,
+    "ticks": _draw_ticks,
+    "text": _draw_text,
+}

@@ -257,8 +257,7 @@ def _kind_text(now) -> str:
             return "whole number" + (", two's complement" if now.fmt.sign_bits else "")
         case Kind.INFINITY:
             return "what is left of numbers too large"
-        case Kind.NAN:
-            return "not a number: the answer to 0 ÷ 0"
+    return "not a number: the answer to 0 ÷ 0"
 
 
 def _other(now, fmt) -> dict:

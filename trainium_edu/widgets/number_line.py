@@ -106,14 +106,15 @@ class NumberLine(anywidget.AnyWidget):
         """Keep the last good view where the page (or a learner) asks for an impossible one."""
         new = {**self._first, **self.view, **proposal["value"]}
         try:
-            x, lo, hi = (float(new[k]) for k in ("x", "lo", "hi"))
-        except (TypeError, ValueError):
+            x, lo, hi, width = (float(new[k]) for k in ("x", "lo", "hi", "width"))
+            shown = [name for name in self._formats if name in list(new["shown"])]
+        except (TypeError, ValueError, OverflowError):
             return self.view
         good = all(isfinite(v) and abs(v) <= 2 * _LIMIT for v in (x, lo, hi)) and hi - lo > 1e-44
         if not good or hi - lo < 1e-9 * max(abs(lo), abs(hi)):
             return self.view
-        shown = [name for name in self._formats if name in new["shown"]]
-        rest = {"shown": shown, "width": new["width"], "ask": new["ask"]}
+        width = min(max(width, 200.0), 4000.0) if isfinite(width) else 900.0
+        rest = {"shown": shown, "width": width, "ask": new["ask"]}
         return {"x": x, "lo": lo, "hi": hi, **rest}
 
     @traitlets.observe("view")

@@ -73,7 +73,7 @@ class Sketch(anywidget.AnyWidget):
     def __init__(self, controls, draw: Callable, name: str, *, press=None):
         self._draw, self._name, self._press = draw, name, press or {}
         self._kinds = {control["name"]: control for control in controls}
-        self._scene = None
+        self._scene = Scene(_WIDTH[0], 1)
         self._ranges: dict[str, tuple] = {}
         super().__init__()
         self.controls, self.label = controls, name
