@@ -39,7 +39,7 @@ def test_loop_is_its_python_source():
     data = noisy(9, 50)
     starts = np.arange(10, dtype=np.int64) * 50 // 9
     plain = data.copy()
-    source = getattr(_loops.ring_block, "py_func", _loops.ring_block)
+    source = getattr(_loops._ring_block, "py_func", _loops._ring_block)
     for left in range(0, 50, 7):
         source(plain, starts, left, min(left + 7, 50), np.empty(50, np.float32))
     for loop in (_loops.ring_all_reduce, _loops.ring_all_reduce_parallel):

@@ -5,7 +5,7 @@ from numba import njit, prange
 
 numba.config.THREADING_LAYER = "workqueue"
 
-__all__ = ["count_touches", "ring_all_reduce", "ring_all_reduce_parallel", "ring_block"]
+__all__ = ["count_touches", "ring_all_reduce", "ring_all_reduce_parallel"]
 
 
 @njit(cache=True)
@@ -43,7 +43,7 @@ def count_touches(step, src, dst, item, into, op, fused, pending, arrived, reads
 
 
 @njit(cache=True)
-def ring_block(buffers, starts, left, right, total):
+def _ring_block(buffers, starts, left, right, total):
     """Sum columns ``left`` to ``right`` of all rows in ring order, and write the sums to all rows.
 
     Chunk k is columns ``starts[k]`` to ``starts[k+1]``; its sum starts at row k+1, takes rows in
@@ -82,7 +82,7 @@ def ring_all_reduce(buffers, starts, first, last, width, total):
     """Sum columns ``first`` to ``last``, block after block."""
     for block in range((last - first + width - 1) // width):
         left = first + block * width
-        ring_block(buffers, starts, left, min(left + width, last), total)
+        _ring_block(buffers, starts, left, min(left + width, last), total)
 
 
 # A function of its own: two decorators on one function would share one file of Numba's cache.
@@ -91,4 +91,4 @@ def ring_all_reduce_parallel(buffers, starts, first, last, width, total):
     """Sum columns ``first`` to ``last``, blocks side by side."""
     for block in prange((last - first + width - 1) // width):
         left = first + block * width
-        ring_block(buffers, starts, left, min(left + width, last), total)
+        _ring_block(buffers, starts, left, min(left + width, last), total)

@@ -321,7 +321,7 @@ class Law:
         """Return the smallest value that at least a share `q` of all runs does not exceed."""
         if isinstance(q, bool) or not 0 <= q <= 1:
             raise ValueError(f"q is {_short(q)}; a share goes from 0 to 1")
-        at = np.searchsorted(np.cumsum(self.probabilities), q - 1e-12)
+        at = int(np.searchsorted(np.cumsum(self.probabilities), q - 1e-12))
         return float(self.values[min(at, self.values.size - 1)])
 
     def chance(self, low: float, high: float | None = None) -> float:

@@ -151,7 +151,8 @@ def long_sums(fmt="bf16", *, n: int = 100_000, replicas: int = 64, seed: int = 0
         sums = running_sum(terms, fmt, rounding, seed=seed).values[at - 1]
         return np.median(np.abs(sums - exact) / exact, axis=1)
 
-    sd = np.mean([predicted_sum_sd(terms[:, r], fmt)[at - 1] for r in range(min(4, replicas))], axis=0)
+    few = range(min(4, replicas))
+    sd = np.mean([predicted_sum_sd(terms[:, r], fmt)[at - 1] for r in few], axis=0)
     return LongSums(
         fmt, at, median_error("nearest"), median_error("stochastic"),
         sd / exact.mean(axis=1), float(np.sqrt(fmt.epsilon / 3)),

@@ -253,18 +253,6 @@ class Run:
         fields = {name: [getattr(p, name) for p in passes] for name in names}
         for i, name in enumerate("kmn"):
             fields[name] = [p.shape[i] for p in passes]
-        offsets = [*_record_offsets(passes, self.array.rows)]
-        tables = {name: np.array([*values, 0]) for name, values in fields.items()}
-        return tables | {"record": np.array(offsets)}
-
-    @cached_property
-    def _tables(self) -> dict[str, np.ndarray]:
-        """Fields of all passes as arrays, each with a last entry of zero for "none"."""
-        passes = self.schedule.passes
-        names = ("k0", "m0", "n0", "stationary_piece", "moving_piece")
-        fields = {name: [getattr(p, name) for p in passes] for name in names}
-        for i, name in enumerate("kmn"):
-            fields[name] = [p.shape[i] for p in passes]
         tables = {name: np.array([*values, 0]) for name, values in fields.items()}
         return tables | {"record": np.array([*_record_offsets(passes, self.array.rows)])}
 
