@@ -34,7 +34,11 @@ class ClassPrediction:
             counts = Counter(
                 value if isinstance(value, str) else " → ".join(value) for value in self.values
             )
-            names = self.options if self.kind == "choice" else sorted(counts, key=counts.get)[::-1]
+            names = (
+                self.options
+                if self.kind == "choice"
+                else [name for name, _ in counts.most_common()]
+            )
             return [(name, counts[name]) for name in names]
         return _number_bins([float(value) for value in self.values])
 
@@ -83,12 +87,12 @@ def collect(paths) -> tuple[dict, list]:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             unreadable.append(f"{path}: cannot be read ({type(error).__name__})")
             continue
-        mine = {}
+        mine: dict[str, dict] = {}
         for cell in cells if isinstance(cells, list) else ():
             for output in (cell.get("outputs") or ()) if isinstance(cell, dict) else ():
                 data = output.get("data") if isinstance(output, dict) else None
                 record = data.get(MIME) if isinstance(data, dict) else None
-                if _is_sound(record):
+                if isinstance(record, dict) and _is_sound(record):
                     mine[record["key"]] = record
         for key, record in mine.items():
             question = found.setdefault(
@@ -124,7 +128,7 @@ def plot_predictions(prediction: ClassPrediction):
     ax.barh(list(places), [count for _, count in bins], color=style.COLOURS["blue"])
     ax.set_yticks(list(places), [label for label, _ in bins])
     ax.invert_yaxis()
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     unit = f" ({prediction.unit})" if prediction.unit else ""
     ax.set_xlabel(f"{len(prediction.values)} predictions")
     ax.set_title(f"{prediction.question}{unit}", loc="left", wrap=True)
@@ -133,7 +137,7 @@ def plot_predictions(prediction: ClassPrediction):
 
 def _is_sound(record):
     """Tell whether a record has the form that the widget writes; students can edit files."""
-    if not isinstance(record, dict) or not isinstance(record.get("key"), str):
+    if not isinstance(record.get("key"), str):
         return False
     value = record.get("value")
     options = record.get("options")

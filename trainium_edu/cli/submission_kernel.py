@@ -10,6 +10,7 @@ import base64
 import contextlib
 import pickle
 import time
+from typing import Any
 
 import nbclient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -62,7 +63,7 @@ class SubmissionKernel:
         self._environment, self._folder = environment, str(folder)
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        self._client = None
+        self._client: Any = None  # a _Client while a kernel runs
         self._index = 0
 
     def _run(self, coroutine):

@@ -71,6 +71,8 @@ def register(path) -> str:
         raise ValueError(f"{path} is no file named like 20_my_lesson.py")
     name = f"{__name__}.{path.stem[3:]}"
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # the name ends in .py
+    assert spec.loader is not None
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
     LESSONS[path.name[:2]] = path.stem
