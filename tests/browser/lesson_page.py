@@ -62,6 +62,16 @@ class LessonPage:
         self.wait_idle(seconds)
         return first, time.monotonic() - start
 
+    def restart(self):
+        """Restart the kernel and clear all outputs."""
+        self.page.evaluate(
+            """async () => {
+              await window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
+              await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart();
+            }"""
+        )
+        self.page.wait_for_function("() => look.kernelIsReady()", timeout=60_000)
+
     def settle(self):
         """Bring every cell into view once, so that all of it is rendered."""
         cells = self.page.locator(".jp-Cell")
