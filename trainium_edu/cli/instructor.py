@@ -117,7 +117,8 @@ def _predictions(paths, options):
 
         options.png.mkdir(parents=True, exist_ok=True)
         for key, prediction in found.items():
-            picture = style.to_png(class_predictions.plot_predictions(prediction))
+            with style.theme():
+                picture = style.to_png(class_predictions.plot_predictions(prediction))
             (options.png / f"{key.replace('/', '-')}.png").write_bytes(picture)
     return 0
 
