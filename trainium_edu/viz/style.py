@@ -12,6 +12,8 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from trainium_edu.viz.colours import COLOURS, ENGINE, FIELD, FORMAT, HATCH, ROUNDING
+
 __all__ = [
     "COLOURS",
     "ENGINE",
@@ -24,48 +26,6 @@ __all__ = [
     "theme",
     "to_png",
 ]
-
-COLOURS = {
-    "blue": "#0072B2",
-    "orange": "#E69F00",
-    "green": "#009E73",
-    "red": "#D55E00",
-    "pink": "#CC79A7",
-    "sky": "#56B4E9",
-    "yellow": "#C9B800",
-    "grey": "#8C8C8C",
-}
-#: One colour per engine, the same in every picture.
-ENGINE = {
-    "tensor": COLOURS["blue"],
-    "vector": COLOURS["orange"],
-    "scalar": COLOURS["green"],
-    "gpsimd": COLOURS["pink"],
-    "dma": COLOURS["sky"],
-    "sync": COLOURS["grey"],
-}
-#: One colour per rounding mode, the same in every picture.
-ROUNDING = {
-    "exact": COLOURS["grey"],
-    "nearest": COLOURS["red"],
-    "stochastic": COLOURS["blue"],
-    "toward_zero": COLOURS["pink"],
-}
-#: One colour per number format, the same in every picture.
-FORMAT = {
-    "fp32": "#6E7781",
-    "tf32": COLOURS["pink"],
-    "bf16": COLOURS["blue"],
-    "fp16": COLOURS["orange"],
-    "fp8_e5m2": COLOURS["red"],
-    "fp8_e4m3": COLOURS["green"],
-    "fp8_e4m3fn": COLOURS["yellow"],
-    "fp8_e3m4": COLOURS["sky"],
-}
-#: One colour per field of a number.
-FIELD = {"sign": COLOURS["red"], "exponent": COLOURS["blue"], "mantissa": COLOURS["green"]}
-#: A second, colour-free mark for the same things, for bars and areas.
-HATCH = {"nearest": "//", "stochastic": "", "toward_zero": "..", "exact": "xx"}
 
 _CSS_PIXELS_PER_INCH = 100
 _THEMES = {
@@ -140,7 +100,7 @@ def to_png(fig: Figure, scale: float = 1.5) -> bytes:
     from PIL import Image  # comes with matplotlib; its fast setting saves a third of a redraw
 
     fig.set_dpi(_CSS_PIXELS_PER_INCH * scale)
-    canvas = fig.canvas
+    canvas = FigureCanvasAgg(fig)
     canvas.draw()
     out = io.BytesIO()
     pixels = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())

@@ -155,3 +155,13 @@ _DRAW = {
     "tensor_engine": _array,
     "element": _element,
 }
+
+
+if __name__ == "__main__":  # store the picture that the widget shows where no kernel runs
+    from pathlib import Path
+
+    from trainium_edu.specs.ladder import ladder
+
+    with style.theme(False):
+        png = style.to_png(plot_zoom(ladder()))
+    (Path(__file__).parents[1] / "widgets/static/zoom.png").write_bytes(png)

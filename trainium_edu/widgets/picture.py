@@ -4,7 +4,6 @@
 both, and a PNG in the stored notebook for readers without a kernel.
 """
 
-import base64
 from collections.abc import Callable
 
 import anywidget
@@ -13,28 +12,9 @@ import traitlets
 
 from trainium_edu.viz import style
 from trainium_edu.widgets.static import load
+from trainium_edu.widgets.still import with_still
 
 __all__ = ["Panel", "Picture", "with_still"]
-
-
-def with_still(bundle, png: bytes):
-    """Add a still PNG to a widget's MIME bundle, for readers without a kernel.
-
-    Parameters
-    ----------
-    bundle : dict, (dict, dict) or None
-        What ``super()._repr_mimebundle_()`` gave.
-    png : bytes
-
-    Returns
-    -------
-    bundle of the same shape, with ``image/png``
-    """
-    if bundle is None:
-        return {"image/png": base64.b64encode(png).decode()}
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    data["image/png"] = base64.b64encode(png).decode()
-    return bundle
 
 
 class Picture(anywidget.AnyWidget):

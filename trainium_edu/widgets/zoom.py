@@ -1,14 +1,16 @@
 """Fly from a cluster of 100 000 chips into one multiply-accumulate; every figure has its source."""
 
+from pathlib import Path
+
 import anywidget
 import traitlets
 
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.ladder import ladder
-from trainium_edu.viz import style
-from trainium_edu.viz.zoom import plot_zoom
-from trainium_edu.widgets.picture import with_still
+from trainium_edu.viz import colours
+from trainium_edu.widgets import static
 from trainium_edu.widgets.static import load
+from trainium_edu.widgets.still import with_still
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
@@ -37,8 +39,9 @@ _PARTS = {
     "element": {"work of one beat": "times", "inputs, for example": "times", "sums": "plus"},
 }  # fmt: skip
 _COLOURS = {
-    **style.ENGINE, "chip": style.COLOURS["green"], "link": style.COLOURS["orange"],
-    "hbm": style.COLOURS["sky"], "psum": style.COLOURS["yellow"], "mark": style.COLOURS["red"],
+    **colours.ENGINE, "chip": colours.COLOURS["green"], "link": colours.COLOURS["orange"],
+    "hbm": colours.COLOURS["sky"], "psum": colours.COLOURS["yellow"],
+    "mark": colours.COLOURS["red"],
 }  # fmt: skip
 _WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
@@ -91,9 +94,12 @@ class ZoomLadder(anywidget.AnyWidget):
         return min(max(proposal["value"], 0), len(ladder()) - 1)
 
     def still(self) -> bytes:
-        """Return all levels side by side as PNG bytes for a light page."""
-        with style.theme(False):
-            return style.to_png(plot_zoom(ladder()))
+        """Return all levels side by side as PNG bytes for a light page.
+
+        The picture never changes, so it is stored (``python -m trainium_edu.viz.zoom`` draws it):
+        the first screen of the first lesson should not wait for a plotting library.
+        """
+        return Path(static.__file__).with_name("zoom.png").read_bytes()
 
     def _repr_mimebundle_(self, **kwargs):
         return with_still(super()._repr_mimebundle_(**kwargs), self.still())
