@@ -19,8 +19,8 @@ window.look = {
   /** List what takes focus in outputs: its accessible name, and whether JupyterLab lets its keys be. */
   focusable() {
     const name = (e) =>
-      e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.title || e.innerText ||
-      e.closest("label")?.innerText || e.labels?.[0]?.innerText || "";
+      e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.title || e.textContent ||
+      e.closest("label")?.textContent || e.labels?.[0]?.textContent || "";
     return [...document.querySelectorAll(this.controls)]
       .filter((e) => e.getClientRects().length && !e.disabled)
       .filter((e) => !e.matches(".jp-OutputArea-output") && e.tabIndex >= 0)

@@ -119,10 +119,9 @@ def test_players_advance_when_played(lesson):
 
 
 def _value(slider):
-    return (
-        slider.get_attribute("aria-valuetext")
-        or slider.get_attribute("aria-valuenow")
-        or (slider.evaluate("e => e.value"))
+    return slider.evaluate(
+        "e => e.tagName === 'INPUT' ? e.value"
+        " : e.getAttribute('aria-valuetext') || e.getAttribute('aria-valuenow')"
     )
 
 
