@@ -68,7 +68,7 @@ class Film:
         return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.05, 0.97, self.chunks))]
 
     def to_bytes(self) -> bytes:
-        """Pack header and arrays into one run of bytes (read by ``static/collective_player.js``)."""
+        """Pack header and arrays into one run of bytes; ``collective_player.js`` reads them."""
         colours = self.palette()
         header = {
             "title": self.title, "chips": self.chips, "switches": self.switches,
@@ -166,7 +166,10 @@ def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> 
     wires, down = wires_of(topology), missing_wires(topology)
     every = np.concatenate([wires, down]) if len(down) else wires
     number = {(int(a), int(b)): k for k, (a, b) in enumerate(every)}
-    wire = [number[min(p), max(p)] for p in zip(topology.src.tolist(), topology.dst.tolist(), strict=True)]
+    wire = [
+        number[min(p), max(p)]
+        for p in zip(topology.src.tolist(), topology.dst.tolist(), strict=True)
+    ]
     speed = topology.bandwidth_bytes_per_s
     step_ns = np.concatenate(([0.0], np.cumsum(bill.time_ns)))
     have, full = _parts(schedule)
@@ -182,7 +185,7 @@ def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> 
         step_notes=_step_notes(schedule),
         wires=every,
         down=tuple(range(len(wires), len(every))),
-        links=np.stack([topology.src, topology.dst, wire], axis=1) if topology.links else np.zeros((0, 3), int),
+        links=np.array([topology.src, topology.dst, wire], int).T,
         have=have,
         values=None if values is None else _values(schedule, values),
         link_bytes=bill.link_bytes,
@@ -230,13 +233,15 @@ def _step_notes(schedule):
 
 
 def _run(schedule, numbers):
-    """Execute on one whole number per chunk (repeated in its lanes); return states [step, rank, item]."""
+    """Execute on one whole number per chunk, in all its lanes; return states [step, rank, item]."""
     spread = np.repeat(numbers.astype(np.int32), schedule.lanes, axis=1)
     if str(schedule.collective) == "all_gather":
         owner = schedule.owner
         spread = [spread[r][owner == r] for r in range(schedule.ranks)]
     _, states = execute(schedule, spread, keep_states=True)
-    return states.values[:, :, -schedule.items :, 0]
+    values = states.values[:, :, -schedule.items :, 0]
+    missing = schedule.steps + 1 - len(values)  # a last step may only settle what has arrived
+    return np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
 
 
 def _parts(schedule):

@@ -1,4 +1,4 @@
-"""Collectives as curves: time against size, bus bandwidth, scaling, link use; and a film's still."""
+"""Collectives as curves: time and bus bandwidth against size, scaling, link use; a film's still."""
 
 import numpy as np
 from matplotlib.collections import PolyCollection
@@ -8,7 +8,14 @@ from trainium_edu.viz import style
 from trainium_edu.viz.collective_film import size_text
 from trainium_edu.viz.topology import Layout
 
-__all__ = ["ALGORITHM", "plot_bus_bandwidth", "plot_film", "plot_link_use", "plot_scaling", "plot_times"]
+__all__ = [
+    "ALGORITHM",
+    "plot_bus_bandwidth",
+    "plot_film",
+    "plot_link_use",
+    "plot_scaling",
+    "plot_times",
+]
 
 #: One colour and one dash per algorithm, the same in every picture.
 ALGORITHM = {
@@ -33,12 +40,21 @@ def _look(name, i=0):
 def _size_axis(ax, low, high):
     """Label a logarithmic axis of bytes in KiB, MiB, GiB."""
     powers = np.arange(np.ceil(np.log2(low)), np.floor(np.log2(high)) + 1)
-    every = 1 + len(powers) // 9
+    every = 1 + len(powers) // 7
     ticks = 2.0 ** powers[::every]
     ax.set_xscale("log")
     ax.set_xticks(ticks, [size_text(t).replace(" ", "\n") for t in ticks])
     ax.minorticks_off()
     ax.set_xlim(low, high)
+
+
+def _settle(ax, title, *, left=0.5, below=0.55):
+    """Write the title and place the labels, in inches: finding places costs a third of a redraw."""
+    width, height = ax.figure.get_size_inches()
+    box = ax.get_position()
+    ax.set_title(title, y=1.02)
+    ax.xaxis.set_label_coords(0.5, -below / (box.height * height))
+    ax.yaxis.set_label_coords(-left / (box.width * width), 0.5)
 
 
 def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="", ax=None):
@@ -65,21 +81,23 @@ def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="",
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
         ax.plot(sizes, np.asarray(row) / 1e3, label=name, **_look(name, i))
     ax.set_yscale("log")
+    ax.minorticks_off()
     ax.set(ylabel="time (µs)", xlabel="buffer on each rank")
     _size_axis(ax, sizes[0], sizes[-1])
     low, high = ax.get_ylim()
-    for at, _, above in crossovers:
+    for i, (at, _, above) in enumerate(crossovers):
         ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
-        ax.annotate(f"{size_text(at)}\n→ {above}", (at, low), xytext=(3, 4),
+        ax.annotate(f"{at / 1e6:.1f} MB\n→ {above}", (at, low), xytext=(3, 4 + 26 * i),
                     textcoords="offset points", fontsize=8)  # fmt: skip
-    for at, text in published:
+    for i, (at, text) in enumerate(published):
         ax.plot([at], [high], marker="v", markersize=8, clip_on=False, linestyle="none",
                 color=style.COLOURS["red"], label="_published")  # fmt: skip
-        ax.annotate(text, (at, high), xytext=(6, -10), textcoords="offset points", fontsize=8,
+        ax.annotate(text, (at, high), xytext=(-6 if i == 0 else 6, -10),
+                    ha="right" if i == 0 else "left", textcoords="offset points", fontsize=8,
                     color=style.COLOURS["red"])  # fmt: skip
     ax.set_ylim(low, high)
-    ax.legend(loc="upper left", bbox_to_anchor=(0.02, 0.93), fontsize=9)
-    ax.set_title(title or "time of an all-reduce")
+    ax.legend(loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=9)
+    _settle(ax, title or "time of an all-reduce")
     return ax.figure
 
 
@@ -111,8 +129,8 @@ def plot_bus_bandwidth(sizes, times_ns, names, factor, *, limit=None, title="", 
     ax.set(ylabel="bus bandwidth (GB/s)", xlabel="buffer on each rank")
     ax.set_ylim(bottom=0)
     _size_axis(ax, sizes[0], sizes[-1])
-    ax.legend(loc="upper left", fontsize=9)
-    ax.set_title(title or "bus bandwidth")
+    ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9), fontsize=9)
+    _settle(ax, title or "bus bandwidth")
     return ax.figure
 
 
@@ -135,12 +153,14 @@ def plot_scaling(ranks, times_ns, names, *, title="", ax=None):
     if ax is None:
         ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
-        ax.plot(ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **_look(name, i))
+        ax.plot(
+            ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **_look(name, i)
+        )
     ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="time (ms)")
     ax.set_xticks(list(ranks), [f"{r:,}" for r in ranks])
     ax.minorticks_off()
     ax.legend(loc="upper left", fontsize=9)
-    ax.set_title(title or "the same buffer on more ranks")
+    _settle(ax, title or "the same buffer on more ranks", below=0.38)
     return ax.figure
 
 
@@ -166,7 +186,7 @@ def plot_link_use(shares, names, *, title="", ax=None):
                 **_look(name, i))  # fmt: skip
     ax.set(ylim=(0, 105), xlabel="directed links, busiest first", ylabel="busy (% of the time)")
     ax.legend(loc="lower left", fontsize=9)
-    ax.set_title(title or "how busy the links are")
+    _settle(ax, title or "how busy the links are", below=0.38)
     return ax.figure
 
 
@@ -221,8 +241,9 @@ def _draw_stage(ax, film, step, layout: Layout):
     colours = film.palette()
     for chip in range(film.chips):
         x, y = layout.xy[chip]
-        ax.add_patch(Rectangle((x - half, y - half), 2 * half, 2 * half, zorder=2,
-                               facecolor=style.ink("paper"), edgecolor=style.ink("muted")))  # fmt: skip
+        box = Rectangle((x - half, y - half), 2 * half, 2 * half, zorder=2)
+        box.set(facecolor=style.ink("paper"), edgecolor=style.ink("muted"))
+        ax.add_patch(box)
         ax.text(x - half * 0.85, y - half * 0.8, str(chip), fontsize=7, va="top", zorder=4)
         row = 1.3 * half / film.ranks_per_chip
         for j in range(film.ranks_per_chip):
@@ -257,3 +278,32 @@ def _boxes(ax, left, floor, width, height, colours):
     ax.add_collection(
         PolyCollection(np.stack([x, y], axis=2), facecolors=list(colours), linewidths=0, zorder=3)
     )
+
+
+def plot_learning(loss, accuracy, *, title="", ax=None):
+    """Draw loss per step and test accuracy of a run on many ranks.
+
+    Parameters
+    ----------
+    loss : float[steps]
+    accuracy : float[steps + 1], from 0 to 1
+    title : str
+    ax : matplotlib.axes.Axes, optional
+        For the loss; accuracy goes on a second axis to its right.
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    if ax is None:
+        ax = style.figure(7.4, 3.2, margins=(0.65, 0.75, 0.55, 0.4)).subplots()
+    steps = np.arange(1, len(loss) + 1)
+    ax.plot(steps, loss, color=style.COLOURS["orange"], linewidth=2, linestyle=(0, (4, 1)))
+    ax.set(xlabel="step", ylabel="loss (dashed)", ylim=(0, None))
+    right = ax.twinx()
+    right.plot(np.arange(len(accuracy)), 100 * np.asarray(accuracy), color=style.COLOURS["blue"],
+               linewidth=2)  # fmt: skip
+    right.set(ylabel="test accuracy, % (solid)", ylim=(0, 100))
+    right.grid(visible=False)
+    ax.set_title(title or "learning")
+    return ax.figure

@@ -5,6 +5,7 @@ and the stored picture stand on the same numbers.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.patches import FancyBboxPatch, PathPatch
@@ -121,7 +122,7 @@ _INNER = np.array([[0.40, 0.0], [0.0, -0.30], [-0.06, -0.15]])
 
 
 def _hypercube_layout(addresses, wires):
-    """Place chips by their address bits: a cube, and for the fourth bit a smaller cube inside it."""
+    """Place chips by their address bits: a cube, and for the fourth bit a small cube inside it."""
     bits = int(addresses.max()).bit_length()
     digit = (addresses[:, None] >> np.arange(bits)) & 1
     flat = min(bits, 3)
@@ -215,7 +216,7 @@ def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", wid
     fig = ax.figure
     high = 0.86
     xy = chosen.xy * [1, high]
-    steps = {frozenset(p) for p in zip(path, path[1:], strict=False)}
+    steps = {frozenset(p) for p in pairwise(path)}
     groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
     for k, (a, b) in enumerate(wires):
         on_path = frozenset((int(a), int(b))) in steps
@@ -227,7 +228,7 @@ def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", wid
     pad = chosen.room / 2 + 0.02
     ax.set(xlim=(-pad, 1 + pad), ylim=(high + pad, -pad), aspect="equal")
     ax.axis("off")
-    ax.set_title(title or f"{topology.name}, drawn as {chosen.label}")
+    ax.set_title(title or f"{topology.name}, drawn as {chosen.label}", y=1.0)
     return fig
 
 
@@ -240,11 +241,19 @@ def _cable(xy, bend, a, b, on_path, missing, group):
     curve = Path([xy[a], middle, xy[b]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
     look = {"edgecolor": style.ink("grid"), "linewidth": 3.5, "label": "link"}
     if group:
-        look |= {"edgecolor": style.COLOURS[_GROUPS[group]], "linestyle": "-" if group == 1 else (0, (4, 1))}
+        look |= {
+            "edgecolor": style.COLOURS[_GROUPS[group]],
+            "linestyle": "-" if group == 1 else (0, (4, 1)),
+        }
     if on_path:
         look |= {"edgecolor": style.COLOURS["red"], "linewidth": 5, "label": "path", "zorder": 1.5}
     if missing:
-        look |= {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3)), "label": "down"}
+        look |= {
+            "edgecolor": style.COLOURS["red"],
+            "linewidth": 1.6,
+            "linestyle": (0, (1, 3)),
+            "label": "down",
+        }
     return PathPatch(curve, facecolor="none", capstyle="round", **look)  # fmt: skip
 
 
@@ -267,3 +276,29 @@ def _draw_chip(ax, chip, at, layout, marked, is_chip):
     if note:
         ax.text(at[0], at[1] + half * 0.5, note, ha="center", va="center", fontsize=7, zorder=3,
                 color=ink if marked else style.ink("muted"))  # fmt: skip
+
+
+def plot_ladder(names, bytes_per_s, *, title=""):
+    """Draw what one chip can move over each rung, from its own memory out to the network.
+
+    Parameters
+    ----------
+    names : sequence of str
+    bytes_per_s : sequence of float
+    title : str
+
+    Returns
+    -------
+    fig : matplotlib.figure.Figure
+    """
+    fig = style.figure(7.2, 0.55 * len(names) + 1.1, margins=(2.1, 0.7, 0.55, 0.4))
+    ax = fig.subplots()
+    values = np.asarray(bytes_per_s) / 1e9
+    bars = ax.barh(range(len(names)), values, 0.6, color=style.COLOURS["blue"])
+    ax.bar_label(bars, [f"{v:.4g}" for v in values], padding=4)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set(xscale="log", xlabel="GB/s per chip (logarithmic)", xlim=(values.min() / 2, None))
+    ax.grid(axis="y", visible=False)
+    ax.set_title(title or "what one chip can move")
+    return fig

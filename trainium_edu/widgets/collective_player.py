@@ -160,7 +160,15 @@ def _menu(name, options, value):
 def _able(machine, collective):
     """Return the algorithms that can do this collective on this machine."""
     topology = _MACHINES[machine]()
-    names = ("kangaring", "ring", "mesh", "rdh", "ring_by_dimension", "halving_doubling", "hierarchical")
+    names = (
+        "kangaring",
+        "ring",
+        "mesh",
+        "rdh",
+        "ring_by_dimension",
+        "halving_doubling",
+        "hierarchical",
+    )
     return [name for name in names if _can(topology, collective, name)]
 
 

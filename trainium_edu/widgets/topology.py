@@ -68,8 +68,12 @@ def topology_explorer(machine="trn1.32xlarge: 16 chips", *, start=0, end=10, cut
         ``panel.controls`` holds the controls by name; ``panel.told`` the text below.
     """
     wide = {"description_width": "initial"}
-    drawing = ipywidgets.ToggleButtons(description="drawn as", options=["torus"], style={"button_width": "90px"})  # fmt: skip
-    machines = ipywidgets.Dropdown(description="machine", options=list(_MACHINES), value=machine, style=wide)  # fmt: skip
+    drawing = ipywidgets.ToggleButtons(
+        description="drawn as", options=["torus"], style={"button_width": "90px"}
+    )
+    machines = ipywidgets.Dropdown(
+        description="machine", options=list(_MACHINES), value=machine, style=wide
+    )
     a = ipywidgets.IntSlider(description="from chip", min=0, max=15, value=start, style=wide)
     b = ipywidgets.IntSlider(description="to chip", min=0, max=15, value=end, style=wide)
     cable = ipywidgets.Dropdown(description="cut cable", options=["none"], style=wide)
@@ -108,14 +112,17 @@ def topology_explorer(machine="trn1.32xlarge: 16 chips", *, start=0, end=10, cut
         return plot_topology(state["topology"], layout=drawing.value, path=state["path"])
 
     def alt():
-        return f"{state['topology'].name} drawn as {drawing.value}. {_tell(state['topology'], state['path'])}"
+        topology = state["topology"]
+        return f"{topology.name} drawn as {drawing.value}. {_tell(topology, state['path'])}"
 
     set_machine()
     state["picture"] = picture = Picture(draw, alt=alt)
     machines.observe(set_machine, "value")
     for control in (drawing, a, b, cable):
         control.observe(update, "value")
-    rows = [ipywidgets.HBox(r, layout={"flex_flow": "row wrap"}) for r in ([machines, cable], [a, b])]
+    rows = [
+        ipywidgets.HBox(r, layout={"flex_flow": "row wrap"}) for r in ([machines, cable], [a, b])
+    ]
     panel = Panel([*rows, drawing, picture, told], "topology explorer")
     panel.controls = {"machine": machines, "drawn as": drawing, "from": a, "to": b, "cut": cable}
     panel.told = told
@@ -130,5 +137,6 @@ def _tell(topology, path):
         address = fabric.cube_addresses(topology)
         p, q = int(address[path[0]]), int(address[path[-1]])
         flips = (p ^ q).bit_count()
-        text += f" Hypercube addresses {p:04b} and {q:04b} differ in {flips} bit{'s' if flips != 1 else ''}."
+        bits = f"{flips} bit{'s' if flips != 1 else ''}"
+        text += f" Hypercube addresses {p:04b} and {q:04b} differ in {bits}."
     return text

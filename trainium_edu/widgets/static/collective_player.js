@@ -150,12 +150,13 @@ function render({ model, el }) {
 
   // ---- where things stand --------------------------------------------------------------------
   function fit() {
+    readTones(); // the page's colours are known only once this stands on it
     const width = Math.max(320, Math.floor(root.clientWidth) - 2);
     const wide = width >= 760;
     const stageWidth = wide ? Math.round(width * 0.55) : width;
-    const height = Math.round(Math.min(stageWidth * 0.86, 500));
+    const height = Math.round(Math.min(stageWidth * 0.86, 470));
     const cellWidth = wide ? width - stageWidth - 12 : width;
-    const cellHeight = wide ? height : Math.round(Math.min(height, 60 + film.ranks * 22));
+    const cellHeight = wide ? height : Math.round(Math.min(height, 60 + film.ranks * (film.ranks <= 8 ? 56 : 22)));
     size = { width, stage: stageWidth, height, cells: cellWidth, cellHeight };
     body.classList.toggle("te-coll-wide", wide);
     setCanvas(stage, stageWidth, height);
@@ -579,7 +580,7 @@ function render({ model, el }) {
         count++;
       }
     }
-    if (count > 300) return;
+    if (count > 80) return; // too many to tell apart
     g.strokeStyle = tones.ink;
     g.lineWidth = w > 12 ? 1.5 : 1;
     g.stroke(from);

@@ -35,7 +35,7 @@ function createPlayback({ frames, label, onFrame, framesPerSecond = 8, describe 
 
   const button = (name, text, action) =>
     make("button", { ...focusable(`${name}: ${label}`), type: "button", class: "te-button", on: { click: action } }, text);
-  const first = button("To the first frame", "⏮", () => (pause(), seek(0)));
+  const first = button("To the first frame", "|◀", () => (pause(), seek(0)));
   const reverse = button("Play backwards", "◀", () => toggle(-1));
   const back = button("One step back", "−1", () => (pause(), step(-1)));
   const play = button("Play", "▶", () => toggle(1));
@@ -120,7 +120,7 @@ function createPlayback({ frames, label, onFrame, framesPerSecond = 8, describe 
     if (way > 0 && position >= last) seek(0);
     if (way < 0 && position <= 0) seek(last);
     direction = way;
-    (way > 0 ? play : reverse).textContent = "⏸";
+    (way > 0 ? play : reverse).textContent = "❚❚";
     play.setAttribute("aria-label", `${way > 0 ? "Pause" : "Play"}: ${label}`);
     element.dataset.playing = "yes";
     before = performance.now();

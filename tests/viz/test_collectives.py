@@ -1,0 +1,67 @@
+"""Judges: the numbers handed in, read back from the artists; NCCL's definition of bus bandwidth."""
+
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.viz import collectives as viz
+from trainium_edu.viz.collective_film import film
+
+SIZES = np.geomspace(2**10, 2**30, 16)
+TIMES = np.stack([1000 + SIZES / 50, 9000 + SIZES / 100])
+
+
+def test_times_are_drawn_in_microseconds_with_crossover_and_published_mark():
+    fig = viz.plot_times(
+        SIZES,
+        TIMES,
+        ["mesh", "rdh"],
+        crossovers=[(8e5, "mesh", "rdh")],
+        published=[(2**20, "1 MB")],
+    )
+    ax = fig.axes[0]
+    lines = {line.get_label(): line for line in ax.lines}
+    np.testing.assert_allclose(lines["mesh"].get_ydata(), TIMES[0] / 1e3)
+    assert lines["_crossover"].get_xdata()[0] == 8e5
+    assert lines["_published"].get_xdata()[0] == 2**20
+    assert "0.8 MB\n→ rdh" in [t.get_text() for t in ax.texts]
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+
+
+def test_bus_bandwidth_is_bytes_over_time_times_the_factor():
+    fig = viz.plot_bus_bandwidth(SIZES, TIMES, ["mesh", "rdh"], 1.5, limit=120)
+    lines = {line.get_label(): line for line in fig.axes[0].lines}
+    np.testing.assert_allclose(lines["rdh"].get_ydata(), 1.5 * SIZES / TIMES[1])
+    assert lines["all wires full"].get_ydata()[0] == 120
+
+
+def test_scaling_and_link_use_draw_one_line_for_each_name():
+    fig = viz.plot_scaling([32, 64], [[1e6, 2e6]], ["ring"])
+    np.testing.assert_allclose(fig.axes[0].lines[0].get_ydata(), [1, 2])
+    fig = viz.plot_link_use([np.array([0.1, 0.5])], ["ring"])
+    np.testing.assert_allclose(fig.axes[0].lines[0].get_ydata(), [50, 10])
+
+
+def test_no_two_algorithms_look_alike():
+    looks = [viz._look(name) for name in ("mesh", "rdh", "kangaring", "ring", "ring_by_dimension")]
+    assert len({(k["color"]) for k in looks}) == len(looks)
+    assert len({str(k["linestyle"]) for k in looks}) == len(looks)
+
+
+@pytest.mark.parametrize("step", [0, 7, 30])
+def test_a_frame_shows_topology_buffers_and_band(step):
+    topology = fabric.trn1_32xlarge()
+    reel = film(fabric.plan(topology, "all_reduce", "kangaring"), topology, 2**20)
+    fig = viz.plot_film(reel, step, layout="hypercube")
+    stage, cells, band = fig.axes
+    assert sum(line.get_label() == "_link" for line in stage.lines) == 32
+    assert {t.get_text() for t in stage.texts} == {str(c) for c in range(16)}
+    assert len(cells.collections[0].get_paths()) == 32 * 32
+    assert band.lines[0].get_xdata()[0] == pytest.approx(reel.step_ns[step] / 1e3)
+    assert f"step {step} of 30" in fig.get_suptitle()
+
+
+def test_learning_shows_loss_and_accuracy():
+    fig = viz.plot_learning([2.0, 1.0], [0.1, 0.5, 0.9])
+    assert fig.axes[0].lines[0].get_ydata().tolist() == [2.0, 1.0]
+    assert fig.axes[1].lines[0].get_ydata().tolist() == pytest.approx([10, 50, 90])

@@ -1,0 +1,99 @@
+"""Judges: networkx for what is a neighbour and what is shortest."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.viz.topology import (
+    layouts,
+    missing_wires,
+    plot_ladder,
+    plot_topology,
+    wires_of,
+)  # fmt: skip
+
+MACHINES = [
+    fabric.trn1_32xlarge(), fabric.inf2_48xlarge(), fabric.ring(4), fabric.torus(3, 5),
+    fabric.hypercube(3), fabric.grid(2, 4), fabric.single_chip(), fabric.ultracluster(32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("topology", MACHINES, ids=lambda t: t.name)
+def test_wires_are_the_edges_of_the_undirected_graph(topology):
+    edges = {tuple(sorted(e)) for e in topology.to_networkx().to_undirected().edges}
+    assert {tuple(w) for w in wires_of(topology).tolist()} == edges
+
+
+@pytest.mark.parametrize("topology", MACHINES, ids=lambda t: t.name)
+def test_layouts_stay_in_the_unit_square_and_keep_chips_apart(topology):
+    for layout in layouts(topology).values():
+        assert layout.xy.shape == (topology.chips + topology.switches, 2)
+        assert layout.bend.shape == (len(wires_of(topology)), 2)
+        assert (layout.xy >= 0).all()
+        assert (layout.xy <= 1).all()
+        gap = np.abs(layout.xy[:, None] - layout.xy[None]).max(axis=2) + 9 * np.eye(len(layout.xy))
+        assert gap.min() > 0.6 * layout.room
+
+
+def test_trn1_has_four_drawings_and_a_ring_of_twelve_one():
+    assert list(layouts(fabric.trn1_32xlarge())) == ["torus", "hypercube", "ring", "ring2"]
+    assert list(layouts(fabric.inf2_48xlarge())) == ["ring"]
+    assert list(layouts(fabric.ring(4))) == ["ring", "hypercube"]  # a square is both
+    assert "hypercube" not in layouts(fabric.ring(8))  # eight in a ring are no cube
+
+
+def test_ring_layouts_walk_along_cables():
+    topology = fabric.trn1_32xlarge()
+    graph = topology.to_networkx().to_undirected()
+    for name in ("ring", "ring2"):
+        layout = layouts(topology)[name]
+        order = sorted(range(16), key=lambda c: int(layout.notes[c][1:]))
+        assert all(graph.has_edge(a, b) for a, b in zip(order, order[1:] + order[:1], strict=True))
+
+
+def test_hypercube_layout_draws_edges_of_one_bit_as_parallel_lines():
+    topology = fabric.trn1_32xlarge()
+    layout = layouts(topology)["hypercube"]
+    outer = [k for k, n in enumerate(layout.notes) if n[0] == "0"]
+    for a, b in wires_of(topology).tolist():
+        assert sum(p != q for p, q in zip(layout.notes[a], layout.notes[b], strict=True)) == 1
+        if a in outer and b in outer and layout.notes[a][1:3] == layout.notes[b][1:3]:
+            assert layout.xy[a][1] == pytest.approx(layout.xy[b][1])  # bit 0 lies flat
+
+
+def test_a_cut_cable_is_drawn_as_missing():
+    broken = fabric.without_link(fabric.trn1_32xlarge(), 0, 1)
+    assert missing_wires(broken).tolist() == [[0, 1]]
+    labels = [p.get_label() for p in plot_topology(broken, path=[0, 4, 5, 1]).axes[0].patches]
+    assert labels.count("down") == 1
+    assert labels.count("link") == 28
+    assert labels.count("path") == 3
+    assert labels.count("chip") == 16
+
+
+def test_the_path_is_a_shortest_one():
+    topology = fabric.trn1_32xlarge()
+    graph = topology.to_networkx()
+    for b in range(16):
+        links = fabric.route(topology, 0, b)
+        assert len(links) == nx.shortest_path_length(graph, 0, b)
+
+
+def test_names_of_layouts_and_sizes_are_checked():
+    with pytest.raises(fabric.FabricError, match="it has ring"):
+        plot_topology(fabric.inf2_48xlarge(), layout="torus")
+    with pytest.raises(fabric.FabricError, match="too many to draw"):
+        plot_topology(fabric.ring(65))
+
+
+def test_the_title_and_the_numbers_of_chips_are_on_the_picture():
+    fig = plot_topology(fabric.trn1_32xlarge(), layout="hypercube")
+    texts = {t.get_text() for t in fig.axes[0].texts}
+    assert {"0", "15", "1111"} <= texts
+    assert fig.axes[0].get_title() == "trn1.32xlarge, drawn as hypercube"
+
+
+def test_the_ladder_labels_its_bars():
+    fig = plot_ladder(["near", "far"], [820e9, 6.25e9])
+    assert [t.get_text() for t in fig.axes[0].texts] == ["820", "6.25"]

@@ -1,0 +1,47 @@
+"""Judges: fabric.select on the machine itself, with its own latency, for what the slider shows."""
+
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.widgets.collectives import (
+    crossover_text,
+    selection_explorer,
+    selection_picture,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("machine", "make"), [
+    ("trn1.32xlarge", fabric.trn1_32xlarge), ("Trn2-like", fabric.trn2_like),
+    ("inf2.48xlarge", fabric.inf2_48xlarge),
+])  # fmt: skip
+@pytest.mark.parametrize("hop_us", [0.5, 2.0])
+def test_the_slider_shows_what_the_machine_with_that_latency_would(machine, make, hop_us):
+    panel = selection_explorer(machine)
+    panel.controls["counts"].value = "both_ways"
+    panel.controls["hop"].value = hop_us
+    topology = make(direction="both_ways", latency_ns=1000 * hop_us)
+    costs = fabric.Costs(on_chip_latency_ns=1000 * hop_us)
+    judge = fabric.select(topology, algorithms=(*fabric.DOCUMENTED, "ring"), costs=costs)
+    assert panel.told.value.startswith("; ".join(crossover_text(judge)))
+
+
+def test_what_cannot_run_is_named():
+    assert "Not possible here: rdh" in selection_explorer("inf2.48xlarge").told.value
+
+
+def test_bus_bandwidth_stays_below_the_wires():
+    panel = selection_explorer()
+    panel.controls["show"].value = "bus bandwidth"
+    fig = panel.children[-2]._draw()
+    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in fig.axes[0].lines}
+    limit = lines.pop("all wires full")[0]
+    assert limit == pytest.approx(4 * 96 * 2**30 / 1e9)
+    assert max(y.max() for y in lines.values()) < limit
+
+
+def test_pictures_tell_the_crossovers():
+    found = fabric.select(fabric.trn2_like())
+    told = selection_picture(found, title="x").alt
+    assert "mesh → rdh" in told
+    assert "rdh → kangaring" in told

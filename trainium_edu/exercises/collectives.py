@@ -1,0 +1,248 @@
+"""Exercises of lesson 08: a ring reduce-scatter, bus bandwidth, the choice of an algorithm."""
+
+import math
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject
+
+
+@exercise(
+    "08/ring-reduce-scatter",
+    title="A ring reduce-scatter of your own",
+    answer="ring_reduce_scatter",
+    points=4,
+    tests="the step structure of a ring, as a schedule that the executor accepts",
+    hints=(
+        "In every step every rank sends one chunk to its right-hand neighbour, (rank + 1) % ranks,"
+        " which adds it. What did it receive in the step before?",
+        "A rank passes on the chunk that it has just received and added to. Work backwards from the"
+        " end: in the last step rank r receives chunk r.",
+        "In step s rank r sends the chunk numbered r - 1 - s, counted modulo the number of ranks,"
+        " for s = 0 ... ranks - 2.",
+    ),
+    numbers=lambda draw: {
+        "ranks": draw.integer("ranks", 5, 12),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def ring_reduce_scatter(answer, numbers):
+    """Check with the schedule checker, then run it on whole numbers and compare with NumPy."""
+    for ranks in (4, numbers.ranks):
+        _check_schedule(answer(ranks), ranks, numbers.seed)
+
+
+def _check_schedule(moves, ranks, seed):
+    from trainium_edu.fabric import FabricError, Schedule, check, execute
+
+    if not isinstance(moves, list | tuple) or not len(moves):
+        reject("no list", "Return a list of moves: (step, src, dst, chunk, 'add').")
+    try:
+        schedule = Schedule.from_moves("reduce_scatter", ranks, moves)
+    except FabricError as error:
+        reject("no move", str(error))
+    src, dst = schedule.src, schedule.dst
+    if max(src.max(), dst.max()) >= ranks:
+        reject(
+            "no such rank",
+            f"With {ranks} ranks they are numbered 0 to {ranks - 1}; a ring closes with % ranks.",
+        )
+    far = np.flatnonzero((src + 1) % ranks != dst)
+    if len(far):
+        reject(
+            "not the neighbour",
+            f"Rank {src[far[0]]} sends to rank {dst[far[0]]}. On a ring each"
+            " rank sends to the next one only, (rank + 1) % ranks.",
+        )
+    if np.any(schedule.op != 1):
+        reject(
+            "copies",
+            "A move says 'copy', which overwrites the receiver's own part; in a"
+            " reduce-scatter the receiver adds.",
+        )
+    if schedule.steps > ranks - 1:
+        reject(
+            "too many steps",
+            f"{schedule.steps} steps for {ranks} ranks: after {ranks - 1} steps"
+            " every chunk has been everywhere, and one more counts a part twice.",
+        )
+    busy = np.unique(np.stack([schedule.step, src]), axis=1).shape[1]
+    if busy < len(schedule):
+        reject(
+            "several chunks a step",
+            "A rank sends several chunks in one step; a ring sends one at"
+            " a time, the one that it has just added to.",
+        )
+    try:
+        check(schedule)
+    except FabricError as error:
+        owner = _final_owner(schedule)
+        if owner is not None and not np.array_equal(owner, np.arange(ranks)):
+            shift = int(owner[0]) % ranks
+            reject(
+                "ends one off",
+                f"All sums are complete, but chunk 0 ends on rank {shift} and not"
+                " on rank 0. Start each chunk one rank later.",
+            )
+        reject("broken", f"The executor refuses it: {error}.")
+    data = np.random.default_rng(seed).integers(-99, 99, (ranks, 2 * ranks + 1)).astype(np.int64)
+    got = np.concatenate(execute(schedule, data))
+    if not np.array_equal(got, data.sum(axis=0)):
+        reject("wrong sum", "The schedule runs, but its sums are not NumPy's.")
+
+
+def _final_owner(schedule):
+    """Return which rank ends with the whole of each chunk, or None if a chunk stays incomplete."""
+    ranks = schedule.ranks
+    parts = np.eye(ranks, dtype=int)[:, None, :].repeat(schedule.chunks, axis=1)
+    for step in range(schedule.steps):
+        rows = np.flatnonzero(schedule.step == step)
+        carried = parts[schedule.src[rows], schedule.item[rows]].copy()
+        np.add.at(parts, (schedule.dst[rows], schedule.item[rows]), carried)
+    whole = (parts == 1).all(axis=2)
+    return whole.argmax(axis=0) if (whole.sum(axis=0) == 1).all() else None
+
+
+_BYTES = [2**20, 3 * 2**20, 2**24, 10**8, 2**28]
+
+
+@exercise(
+    "08/bus-bandwidth",
+    title="Bus bandwidth from a time",
+    answer="bus_bandwidth",
+    points=2,
+    tests="busbw = algbw x factor, and decimal GB/s",
+    hints=(
+        "Algorithm bandwidth is bytes over time. Bus bandwidth multiplies it by what each rank must"
+        " really send, per byte of the buffer.",
+        "An all-reduce sends 2 (r - 1) / r of the buffer, a gather or a scatter (r - 1) / r.",
+        "bytes / microseconds / 1000 is decimal GB/s; then times 2 * (ranks - 1) / ranks, or half"
+        " of that factor for the other two collectives.",
+    ),
+    numbers=lambda draw: {
+        "ranks": draw.choice("ranks", [2, 4, 8, 12, 16, 24, 32, 64]),
+        "nbytes": draw.choice("nbytes", _BYTES),
+        "time_us": draw.integer("time", 150, 9000) + 0.5,
+    },
+)
+def bus_bandwidth(answer, numbers):
+    """Check the three collectives."""
+    n, nbytes, us = numbers.ranks, numbers.nbytes, numbers.time_us
+    algbw = nbytes / us / 1e3
+    for ranks in dict.fromkeys((n, 32)):
+        for collective, times in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
+            got = answer(collective, ranks, nbytes, us)
+            if isinstance(got, bool) or not isinstance(got, int | float | np.number):
+                reject(
+                    "no number", f"bus_bandwidth('{collective}', ...) should be a number in GB/s."
+                )
+            _judge_bandwidth(float(got), algbw, times, ranks, collective)
+
+
+def _judge_bandwidth(got, algbw, times, ranks, collective):
+    factor = times * (ranks - 1) / ranks
+
+    def is_(value):
+        return math.isclose(got, value, rel_tol=1e-6)
+
+    if is_(algbw * factor):
+        return
+    if is_(algbw):
+        reject(
+            "algorithm bandwidth",
+            "That is bytes over time, the algorithm bandwidth. Bus bandwidth"
+            " counts what each rank's link really carries.",
+        )
+    if is_(algbw * factor * 1e9 / 2**30):
+        reject("binary units", "That is in GiB/s; the newer tables print decimal GB/s, 10^9 bytes.")
+    if times == 1 and is_(2 * algbw * factor):
+        reject(
+            "two trips",
+            f"{collective} makes one trip, not two: only an all-reduce is a"
+            " reduce-scatter followed by an all-gather.",
+        )
+    if is_(algbw * times):
+        reject(
+            "own part too", "A rank never sends its own share to itself: of r shares, r - 1 travel."
+        )
+    if is_(algbw * factor * 1e3) or is_(algbw * factor / 1e3) or is_(algbw * factor * 1e-6):
+        reject("wrong power of ten", "A power of ten is off: bytes per microsecond are MB/s.")
+    reject(
+        "other",
+        f"For {collective} over {ranks} ranks this should come out differently; bytes over"
+        " time, times a factor that depends on the collective and the ranks.",
+    )
+
+
+def _lines(draw):
+    """Draw three algorithms as their latency and rate, as the lesson's sweep shows them."""
+    return {
+        "latency_us": {
+            "mesh": draw.integer("a", 4, 8),
+            "rdh": draw.integer("b", 13, 22),
+            "kangaring": draw.integer("c", 40, 95),
+        },
+        "gb_per_s": {
+            "mesh": draw.integer("x", 30, 70),
+            "rdh": draw.integer("y", 75, 95),
+            "kangaring": draw.integer("z", 110, 220),
+        },
+        "bytes_per_parameter": draw.choice("width", [2, 4]),
+    }
+
+
+@exercise(
+    "08/choose",
+    title="The algorithm for a gradient",
+    answer="choose",
+    points=3,
+    tests="reading time against size: latency decides small buffers, bandwidth large ones",
+    hints=(
+        "How many bytes does the gradient have? One number for each parameter.",
+        "The time of each algorithm is its latency plus bytes over its rate; keep the units equal.",
+        "1 GB/s is 1000 bytes per microsecond. Compute latency_us[name] + nbytes / (1000 *"
+        " gb_per_s[name]) for every name and return the name with the smallest.",
+    ),
+    numbers=_lines,
+)
+def choose(answer, numbers):
+    """Check gradients around every crossover, where the usual mistakes choose differently."""
+    latency, rate, width = numbers.latency_us, numbers.gb_per_s, numbers.bytes_per_parameter
+
+    def best(nbytes):
+        return min(latency, key=lambda name: latency[name] + nbytes / (1e3 * rate[name]))
+
+    names = list(latency)
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    edges = [(latency[b] - latency[a]) * 1e3 / (1 / rate[a] - 1 / rate[b]) for a, b in pairs]
+    sizes = sorted({int(e * f / width) for e in edges for f in (0.05, 0.7, 1.3, 20)} | {4810})
+    wanted = [best(n * width) for n in sizes]
+    got = [answer(n, width, dict(latency), dict(rate)) for n in sizes]
+    if any(not isinstance(g, str) or g not in latency for g in got):
+        reject("no name", f"choose(...) should return one of {', '.join(names)}.")
+    if got == wanted:
+        return
+    if set(got) == {"kangaring"}:
+        reject(
+            "bandwidth alone",
+            "The fastest wires do not help a buffer of a few kilobytes: its time is all latency.",
+        )
+    if set(got) == {"mesh"}:
+        reject("latency alone", "The fewest steps do not help a gigabyte: its time is all bytes.")
+    if got == [best(n) for n in sizes]:
+        reject(
+            "parameters as bytes",
+            f"A gradient has one number for each parameter, and each number has {width} bytes.",
+        )
+    if got == [_by_bits(latency, rate, n * width) for n in sizes]:
+        reject("bits as bytes", "The rates are in gigabytes, not gigabits, per second.")
+    k = next(i for i, (g, w) in enumerate(zip(got, wanted, strict=True)) if g != w)
+    reject(
+        "other",
+        f"For {sizes[k]:,} parameters of {width} bytes, {got[k]} is not the fastest of"
+        " these. Write down all three times.",
+    )
+
+
+def _by_bits(latency, rate, nbytes):
+    return min(latency, key=lambda name: latency[name] + 8 * nbytes / (1e3 * rate[name]))

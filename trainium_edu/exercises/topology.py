@@ -1,0 +1,150 @@
+"""Exercises of lesson 07: hops on a torus, and a placement that makes every exchange one hop."""
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject
+
+
+def _ring_distance(a, b, extent):
+    ahead = (a - b) % extent
+    return min(ahead, extent - ahead)
+
+
+def _distance(a, b, shape):
+    """Return the hops between two chips of a torus."""
+    here, there = np.unravel_index(a, shape), np.unravel_index(b, shape)
+    return sum(
+        _ring_distance(int(p), int(q), n) for p, q, n in zip(here, there, shape, strict=True)
+    )
+
+
+@exercise(
+    "07/hops",
+    title="Hops on a torus",
+    answer="hops",
+    points=2,
+    tests="distance on a torus: per dimension the shorter way round, then the sum",
+    hints=(
+        "Turn both chip numbers into row and column first: row = chip // columns.",
+        "Along one dimension there are two ways round; take the shorter one.",
+        "With d = (a - b) % extent, the shorter way along a ring has min(d, extent - d) hops; do it"
+        " for rows and for columns, and add.",
+    ),
+    numbers=lambda draw: {
+        "rows": draw.choice("rows", [3, 4, 5, 6]),
+        "columns": draw.choice("columns", [4, 5, 7, 8]),
+        "seed": draw.seed("pairs") % 2**32,
+    },
+)
+def hops(answer, numbers):
+    """Check the distance on tori of several shapes, for pairs that tell mistakes apart."""
+    rows, columns = numbers.rows, numbers.columns
+    rng = np.random.default_rng(numbers.seed)
+    corners = [(0, rows * columns - 1), (0, columns - 1), (0, (rows - 1) * columns), (0, columns)]
+    others = [tuple(int(c) for c in pair) for pair in rng.integers(rows * columns, size=(20, 2))]
+    got, wanted, flat, bits, row_only = [], [], [], [], []
+    for a, b in corners + others:
+        found = answer(a, b, rows, columns)
+        if isinstance(found, bool) or not isinstance(found, int | np.integer):
+            reject(
+                "no whole number", f"hops({a}, {b}, {rows}, {columns}) should be a whole number."
+            )
+        got.append(int(found))
+        wanted.append(_distance(a, b, (rows, columns)))
+        (p, q), (r, s) = divmod(a, columns), divmod(b, columns)
+        flat.append(abs(p - r) + abs(q - s))
+        row_only.append(_ring_distance(q, s, columns) + abs(p - r))
+        bits.append((a ^ b).bit_count())
+    if got == wanted:
+        return
+    if got == flat:
+        reject(
+            "no way round",
+            "A torus closes: the first and the last chip of a row are neighbours,"
+            " so there are two ways along each dimension.",
+        )
+    if got == bits:
+        reject(
+            "plain numbers as addresses",
+            "Counting differing bits works on hypercube addresses;"
+            " plain chip numbers are not addresses.",
+        )
+    if got == row_only:
+        reject(
+            "one dimension closes",
+            "Both dimensions close: the first and the last row are neighbours as well.",
+        )
+    k = next(i for i, (g, w) in enumerate(zip(got, wanted, strict=True)) if g != w)
+    a, b = (corners + others)[k]
+    way = "more" if got[k] < wanted[k] else "fewer"
+    reject(
+        "other",
+        f"hops({a}, {b}, {rows}, {columns}) is {got[k]} here; the shortest way takes {way}.",
+    )
+
+
+@exercise(
+    "07/placement",
+    title="Every exchange one hop",
+    answer="place",
+    points=4,
+    tests="the Gray-code map from hypercube addresses to a torus",
+    hints=(
+        "Two chips exchange directly only if they are neighbours. Which labels make neighbours"
+        " differ in one bit?",
+        "Along a ring of four, visit 0, 1, 3, 2: gray(i) = i ^ (i >> 1). Do it for each dimension"
+        " by itself.",
+        "Give each dimension its own bits of rank // 2: coordinate = gray(those bits), for a ring"
+        " of four (gray is its own inverse there). Then chip = row * columns + column.",
+    ),
+    numbers=lambda draw: {"shape": draw.choice("shape", [(4, 4), (4, 4, 2), (2, 4, 4), (4, 2, 4)])},
+)
+def placement(answer, numbers):
+    """Check that ranks r and r ^ 1, r ^ 2, r ^ 4, ... sit on one chip or on neighbours."""
+    for shape in ((4, 4), tuple(numbers.shape), (2, 4)):
+        _check_placement(answer(shape), shape)
+
+
+def _check_placement(found, shape):
+    chips = int(np.prod(shape))
+    ranks = 2 * chips
+    try:
+        chip_of = [int(c) for c in found]
+    except (TypeError, ValueError):
+        reject("no list", "place(shape) should return a list: the chip of rank 0, of rank 1, ...")
+    if len(chip_of) != ranks:
+        reject(
+            "wrong length",
+            f"A torus of {shape} has {chips} chips with two ranks each, so the"
+            f" list needs {ranks} entries; it has {len(chip_of)}.",
+        )
+    if any(not 0 <= c < chips for c in chip_of):
+        reject("no such chip", f"Chips of {shape} are numbered 0 to {chips - 1}.")
+    counts = np.bincount(chip_of, minlength=chips)
+    if counts.max() > 2:
+        reject(
+            "crowded chip",
+            f"Chip {int(counts.argmax())} got {int(counts.max())} ranks; each chip"
+            " has two NeuronCores, so two ranks.",
+        )
+    far = [
+        (_distance(chip_of[r], chip_of[r ^ 1 << k], shape), r, r ^ 1 << k)
+        for k in range(ranks.bit_length() - 1)
+        for r in range(ranks)
+    ]
+    most, r, partner = max(far, key=lambda row: row[0])
+    if most <= 1:
+        return
+    told = (
+        f"On {shape}, ranks {r} and {partner} exchange, and their chips {chip_of[r]} and"
+        f" {chip_of[partner]} are {most} hops apart."
+    )
+    if chip_of == [q // 2 for q in range(ranks)]:
+        reject("plain chip numbers", f"{told} Plain chip numbers are not hypercube addresses.")
+    if all(_distance(chip_of[q], chip_of[q + 1], shape) <= 1 for q in range(ranks - 1)):
+        reject(
+            "a snake",
+            f"{told} Consecutive ranks are neighbours, as a ring wants it; halving and"
+            " doubling exchanges with r ^ 2, r ^ 4, ... as well.",
+        )
+    reject("other", told)
