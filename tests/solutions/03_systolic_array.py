@@ -58,8 +58,16 @@ def tiling_plan(rows, k, columns):
         for k0 in range(0, k, 128):
             for n0 in range(0, n, 512):
                 plan.append(
-                    Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n),
-                         load=n0 == 0, accumulate=k0 > 0)
+                    Pass(
+                        k0,
+                        k0 + 128,
+                        m0,
+                        m0 + 128,
+                        n0,
+                        min(n0 + 512, n),
+                        load=n0 == 0,
+                        accumulate=k0 > 0,
+                    )
                 )
     return who, plan
 
@@ -69,7 +77,9 @@ def tiling_plan(rows, k, columns):
     who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
     return who, [
         Pass(k0, k0 + 64, m0, m0 + 64, n0, min(n0 + 512, n), load=n0 == 0, accumulate=k0 > 0)
-        for m0 in range(0, m, 64) for k0 in range(0, k, 64) for n0 in range(0, n, 512)
+        for m0 in range(0, m, 64)
+        for k0 in range(0, k, 64)
+        for n0 in range(0, n, 512)
     ]
 
 
@@ -78,7 +88,9 @@ def tiling_plan(rows, k, columns):
     who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
     return who, [
         Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n), load=True, accumulate=k0 > 0)
-        for m0 in range(0, m, 128) for n0 in range(0, n, 512) for k0 in range(0, k, 128)
+        for m0 in range(0, m, 128)
+        for n0 in range(0, n, 512)
+        for k0 in range(0, k, 128)
     ]
 
 
@@ -87,7 +99,9 @@ def tiling_plan(rows, k, columns):
     who, m, n = ("W", columns, rows) if columns > rows else ("x", rows, columns)
     return who, [
         Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n), load=n0 == 0, accumulate=k0 > 0)
-        for m0 in range(0, m, 128) for k0 in range(0, k, 128) for n0 in range(0, n, 512)
+        for m0 in range(0, m, 128)
+        for k0 in range(0, k, 128)
+        for n0 in range(0, n, 512)
     ]
 
 
@@ -96,7 +110,9 @@ def tiling_plan(rows, k, columns):
     who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
     return who, [
         Pass(k0, min(k0 + 64, k), m0, m0 + 128, n0, min(n0 + 512, n), load=n0 == 0)
-        for m0 in range(0, m, 128) for k0 in range(0, k, 64) for n0 in range(0, n, 512)
+        for m0 in range(0, m, 128)
+        for k0 in range(0, k, 64)
+        for n0 in range(0, n, 512)
     ]
 
 
@@ -105,7 +121,9 @@ def tiling_plan(rows, k, columns):
     who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
     return who, [
         Pass(k0, k0 + 128, m0, m0 + 128, n0, n0 + 32, load=n0 == 0, accumulate=k0 > 0)
-        for m0 in range(0, m, 128) for k0 in range(0, k, 128) for n0 in range(0, n, 32)
+        for m0 in range(0, m, 128)
+        for k0 in range(0, k, 128)
+        for n0 in range(0, n, 32)
     ]
 
 
@@ -116,7 +134,9 @@ def tiling_plan(rows, k, columns):
     who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
     return who, [
         Pass(k0, k0 + 128, m0, m0 + 128, n0, min(n0 + 512, n), load=n0 == 0, accumulate=k0 > 0)
-        for m0 in range(0, m, 128) for k0 in range(0, k, 128) for n0 in range(0, n, 512)
+        for m0 in range(0, m, 128)
+        for k0 in range(0, k, 128)
+        for n0 in range(0, n, 512)
     ]
 
 

@@ -123,7 +123,7 @@ def _gemms(draw):
     """Draw a product in which only one operand can stay long enough to pay for its load."""
     wide = 512 * draw.integer("wide", 4, 6)
     narrow = 128 * draw.integer("narrow", 2, 3)
-    k = 128 * draw.integer("k", 1, 3)
+    k = 128 * draw.integer("k", 2, 4)
     turned = draw.choice("turned", (True, False))
     return {"rows": wide if turned else narrow, "k": k, "columns": narrow if turned else wide}
 
@@ -325,7 +325,8 @@ def _faulty_run(numbers, *, healthy=False):
     draw = np.random.default_rng(numbers.seed)
     delays = [k + numbers.late * (k == numbers.row) for k in range(_SIDE)]
     return run(
-        draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE)), draw.integers(1, 100, (_SIDE, _VECTORS)),
+        draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE)),
+        draw.integers(1, 100, (_SIDE, _VECTORS)),
         array=SystolicArray(_SIDE, _SIDE, load_speed=2), fmt="bf16", record=True,
         skew=None if healthy else delays,
     )  # fmt: skip

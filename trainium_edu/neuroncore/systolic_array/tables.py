@@ -101,6 +101,9 @@ def evidence_table() -> str:
     width = max(map(len, EVIDENCE))
     lines = []
     for name, fact in EVIDENCE.items():
-        unit = f" {fact.unit}" if fact.unit else ""
-        lines.append(f"{fact.kind:<11} {name:<{width}}  {fact.value}{unit}  [{fact.source}]")
+        value, unit = fact.value, fact.unit
+        if unit == "Hz":
+            value, unit = value / 1e9, "GHz"
+        said = f"{value} {unit}".strip()
+        lines.append(f"{fact.kind:<11} {name:<{width}}  {said}  [{fact.source}]")
     return "\n".join(lines)

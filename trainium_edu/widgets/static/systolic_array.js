@@ -48,6 +48,8 @@ function short(value) {
 const four = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))).replace("-", "−") : short(value));
 const long = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(6))).replace("-", "−") : short(value));
 
+const bracket = (value) => (value < 0 ? `(${long(value)})` : long(value));
+
 function render({ model, el }) {
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
   const clean = [];
@@ -565,7 +567,7 @@ function show(film, model, el, still) {
         const before = k && t ? film.down[at(t - 1, k - 1, m)] : 0;
         const i2 = resultAt.get((t + rows - 1 - k) * columns + m);
         const name = i2 === undefined ? "a result" : `dst[${film.r_m[i2]}, ${film.r_n[i2]}]`;
-        if (state & WORKS && film.across) lines.push(`${long(before)} from above + ${long(weight)} × ${long(film.across[i])} = ${long(film.down[i])}.`);
+        if (state & WORKS && film.across) lines.push(`${near}${long(before)} from above + ${bracket(weight)} × ${bracket(film.across[i])} = ${long(film.down[i])}.`);
         else if (state & WORKS) lines.push(`From above ${near}${long(before)}, handed down ${near}${long(film.down[i])}.`);
         else lines.push(`Lets ${near}${long(film.down[i])} pass: no row of this tile lies here.`);
         lines.push(`That is part of ${name}, row ${k + 1} of ${rows} on its way down.`);

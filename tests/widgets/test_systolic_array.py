@@ -1,0 +1,146 @@
+"""The player's bytes: judged by the recorded run, read back as the page reads them."""
+
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore.systolic_array import SystolicArray, frames_of_run, run, run_dataflow
+from trainium_edu.widgets.systolic_array import (
+    SystolicArrayPlayer,
+    array_player,
+    reuse_explorer,
+    stationary_explorer,
+)
+
+DTYPES = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f16": np.float16, "f32": np.float32}
+DRAW = np.random.default_rng(0)
+W, X = DRAW.standard_normal((6, 5)), DRAW.standard_normal((6, 7))
+ARRAY = SystolicArray(4, 4, load_speed=2)
+
+
+def unpack(film):
+    """Read a film as systolic_array.js does."""
+    buffer = zlib.decompress(film)
+    (size,) = struct.unpack_from("<I", buffer)
+    header = json.loads(buffer[4 : 4 + size])
+    arrays = {
+        name: np.frombuffer(buffer, DTYPES[kind], count, 4 + size + offset)
+        for name, (kind, offset, count) in header.pop("arrays").items()
+    }
+    return header, arrays
+
+
+def test_the_film_holds_exactly_what_the_run_recorded():
+    recorded = run(W, X, array=ARRAY, fmt="bf16", record=True)
+    header, film = unpack(SystolicArrayPlayer(recorded).film)
+    assert (header["cycles"], header["m"], header["n"]) == (recorded.cycles, 5, 7)
+    shape = (recorded.cycles, 4, 4)
+    bits = film["state"].reshape(shape)
+    for t in range(recorded.cycles):
+        state = recorded.state(t)
+        np.testing.assert_array_equal(film["down"].reshape(shape)[t], state.partial_sum)
+        np.testing.assert_array_equal(film["stays"].reshape(shape)[t], state.weight)
+        np.testing.assert_array_equal(film["across"].reshape(shape)[t], state.moving)
+        for bit, valid in (
+            (1, state.weight_valid), (2, state.moving_valid), (4, state.sum_valid),
+            (8, state.multiplied), (16, state.waiting_valid),
+        ):  # fmt: skip
+            np.testing.assert_array_equal(bits[t] & bit > 0, valid)
+    np.testing.assert_array_equal(film["busy"], recorded.working)
+
+
+def test_results_in_the_film_add_up_to_dst():
+    recorded = run(W, X, array=ARRAY, fmt="bf16", record=True)
+    _, film = unpack(SystolicArrayPlayer(recorded).film)
+    dst = np.zeros((5, 7), np.float32)
+    for m, n, value, adds in zip(
+        film["r_m"], film["r_n"], film["r_value"], film["r_adds"], strict=True
+    ):
+        dst[m, n] = dst[m, n] + value if adds else value
+    np.testing.assert_array_equal(dst, recorded.result)
+
+
+def test_arrays_start_at_multiples_of_four_bytes():
+    """Typed arrays in the browser need it."""
+    buffer = zlib.decompress(array_player(W, X, array=ARRAY).film)
+    (size,) = struct.unpack_from("<I", buffer)
+    assert size % 4 == 0
+    table = json.loads(buffer[4 : 4 + size])["arrays"]
+    assert all(offset % 4 == 0 for _, offset, _ in table.values())
+
+
+def test_large_arrays_travel_in_half_precision():
+    draw = np.random.default_rng(1)
+    w, x = draw.standard_normal((40, 40)), draw.standard_normal((40, 6))
+    recorded = run(w, x, array=SystolicArray(40, 40), fmt="bf16", record=True)
+    header, film = unpack(SystolicArrayPlayer(recorded).film)
+    assert not header["exact"]
+    assert film["down"].dtype == np.float16
+    np.testing.assert_allclose(
+        film["down"].reshape(-1, 40, 40)[60], recorded.state(60).partial_sum, rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("flow", ["input-stationary", "output-stationary"])
+def test_other_dataflows_play_too(flow):
+    w, x = W[:4, :4], X[:4, :4]
+    player = array_player(w, x, array=SystolicArray(4, 4), dataflow=flow)
+    header, film = unpack(player.film)
+    dst, frames = run_dataflow(flow, w, x, array=SystolicArray(4, 4), fmt="bf16")
+    assert header["dataflow"] == flow
+    assert film["busy"].tolist() == frames.working.sum(axis=(1, 2)).tolist()
+    for m, n, value in zip(film["r_m"], film["r_n"], film["r_value"], strict=True):
+        assert value == dst[m, n]
+
+
+def test_infinities_do_not_spoil_the_colours():
+    player = array_player([[np.inf, 1.0]], [[1.0, 2.0]], array=SystolicArray(2, 2))
+    header, _ = unpack(player.film)
+    assert header["scale"] == 2.0
+
+
+def test_repr_is_fixed_and_a_still_is_stored():
+    player = array_player(W, X, array=ARRAY)
+    assert repr(player) == (
+        f"SystolicArrayPlayer(weight-stationary, 4 x 4, K=6 M=5 N=7, {player.frames.cycles} cycles)"
+    )
+    assert player.still().startswith(b"\x89PNG")
+    bundle = player._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "image/png" in data
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"cycle": 10**6}, "has cycles 0 to"),
+        ({"follow": (9, 0)}, "no dst"),
+        ({"dataflow": "sideways"}, "sideways"),
+        ({"dataflow": "output-stationary", "skew": (0, 1)}, "weight-stationary array only"),
+    ],
+)
+def test_impossible_players_are_refused(change, says):
+    with pytest.raises(ValueError, match=says):
+        array_player(W[:4, :4], X[:4, :4], array=SystolicArray(4, 4), **change)
+
+
+def test_a_player_needs_a_recorded_run():
+    with pytest.raises(ValueError, match="record=True"):
+        SystolicArrayPlayer(run(W, X, array=ARRAY, fmt="bf16"))
+
+
+def test_sliders_redraw_their_pictures():
+    for panel in (reuse_explorer(), stationary_explorer()):
+        *sliders, shown = panel.children
+        before = shown.png
+        sliders[0].value += sliders[0].step
+        assert shown.png != before
+        assert all(s.description for s in sliders)
+
+
+def test_frames_are_taken_as_they_are():
+    frames = frames_of_run(run(W, X, array=ARRAY, fmt="bf16", record=True))
+    assert SystolicArrayPlayer(frames, cycle=3).frames is frames
