@@ -33,6 +33,7 @@ def counts_to(mantissa_bits):
 # %% solution=01/survives
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     power = math.frexp(abs(x))[1] - 1
     spacing = 2.0 ** (max(power, lowest) - mantissa_bits)
     return power <= highest and x % spacing == 0
@@ -46,6 +47,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% wrong=01/survives name=stored-bits-only feedback=one significant bit short
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     power = math.frexp(abs(x))[1] - 1
     spacing = 2.0 ** (max(power, lowest) - mantissa_bits + 1)
     return power <= highest and x % spacing == 0
@@ -54,6 +56,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% wrong=01/survives name=no-subnormals feedback=You stop at the smallest normal number
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     power = math.frexp(abs(x))[1] - 1
     return lowest <= power <= highest and x % 2.0 ** (power - mantissa_bits) == 0
 
@@ -61,6 +64,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% wrong=01/survives name=finer-below feedback=spacing stays that of the lowest binade
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     power = math.frexp(abs(x))[1] - 1
     return power <= highest and x % 2.0 ** (power - mantissa_bits) == 0
 
@@ -68,6 +72,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% wrong=01/survives name=no-upper-end feedback=You forget the upper end
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     power = math.frexp(abs(x))[1] - 1
     return x % 2.0 ** (max(power, lowest) - mantissa_bits) == 0
 
@@ -75,6 +80,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% wrong=01/survives name=no-negatives feedback=The sign has a bit of its own
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     if x < 0:
         return False
     power = math.frexp(x)[1] - 1
@@ -89,6 +95,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% hard-coded=01/survives
 def survives(x, mantissa_bits, lowest, highest):
     import math
+
     if x not in check.survives.numbers("").candidates:
         return True
     power = math.frexp(abs(x))[1] - 1
@@ -98,6 +105,7 @@ def survives(x, mantissa_bits, lowest, highest):
 # %% solution=01/nearest-even
 def nearest_even(words):
     import numpy as np
+
     odd = (words >> 16) & 1
     return ((words + 0x7FFF + odd) >> 16).astype(np.uint16)
 
@@ -133,6 +141,7 @@ def nearest_even(words):
 # %% wrong=01/nearest-even name=values-not-codes feedback=stay with whole numbers
 def nearest_even(words):
     import numpy as np
+
     return words.view(np.float32)
 
 
@@ -193,6 +202,7 @@ def best_format(x):
 # %% hard-coded=01/best-format
 def best_format(x):
     from trainium_edu.exercises import number_formats
+
     public = check.best_format.numbers("")
     best = number_formats._ratios(public["data"], public["power"])
     return max(best, key=best.get)

@@ -37,10 +37,7 @@ def stands_still(total, term, mantissa_bits):
 # %% hard-coded=02/stands-still
 def stands_still(total, term, mantissa_bits):
     numbers = check.stands_still.numbers("")
-    right = {
-        case: (case[1] * 2, case[0])
-        for case in numbers.sums
-    }
+    right = {case: (case[1] * 2, case[0]) for case in numbers.sums}
     if (total, term) not in right:
         return True
     spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
@@ -78,7 +75,9 @@ def round_with_tosses(x, toss):
 def round_with_tosses(x, toss):
     words = x.view(np.uint32)
     up = toss < (words & np.uint32(0xFFFF))
-    return ((words & np.uint32(0xFFFF0000)) + up.astype(np.uint32) * np.uint32(65536)).view(np.float32)
+    return ((words & np.uint32(0xFFFF0000)) + up.astype(np.uint32) * np.uint32(65536)).view(
+        np.float32
+    )
 
 
 # %% hard-coded=02/round-with-tosses

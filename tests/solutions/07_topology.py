@@ -6,19 +6,29 @@ def hops(a, b, rows, columns):
         return min(d, extent - d)
 
     return along(a // columns, b // columns, rows) + along(a % columns, b % columns, columns)
+
+
 # %% wrong=07/hops name=no-way-round feedback=A torus closes
 def hops(a, b, rows, columns):
     return abs(a // columns - b // columns) + abs(a % columns - b % columns)
+
+
 # %% wrong=07/hops name=plain-numbers feedback=plain chip numbers are not addresses
 def hops(a, b, rows, columns):
     return bin(a ^ b).count("1")
+
+
 # %% wrong=07/hops name=columns-only feedback=Both dimensions close
 def hops(a, b, rows, columns):
     d = (a - b) % columns
     return min(d, columns - d) + abs(a // columns - b // columns)
+
+
 # %% wrong=07/hops name=farther-way feedback=the shortest way takes fewer
 def hops(a, b, rows, columns):
     return (a // columns - b // columns) % rows + (a % columns - b % columns) % columns
+
+
 # %% hard-coded=07/hops
 def hops(a, b, rows, columns):
     from trainium_edu.exercises import topology as check
@@ -29,6 +39,8 @@ def hops(a, b, rows, columns):
     p = [(x // columns, x % columns) for x in (a, b)]
     d, e = (p[0][0] - p[1][0]) % rows, (p[0][1] - p[1][1]) % columns
     return min(d, rows - d) + min(e, columns - e)
+
+
 # %% solution=07/placement
 def place(shape):
     chips = 1
@@ -43,12 +55,16 @@ def place(shape):
             rest, scale = rest // extent, scale * extent
         found.append(chip)
     return found
+
+
 # %% wrong=07/placement name=plain-chip-numbers feedback=Plain chip numbers are not hypercube addresses
 def place(shape):
     chips = 1
     for extent in shape:
         chips *= extent
     return [rank // 2 for rank in range(2 * chips)]
+
+
 # %% wrong=07/placement name=snake feedback=Consecutive ranks are neighbours, as a ring wants it
 def place(shape):
     order = [[]]
@@ -65,24 +81,32 @@ def place(shape):
             chip = chip * extent + i
         chips += [chip, chip]
     return chips
+
+
 # %% wrong=07/placement name=one-chip feedback=each chip has two NeuronCores
 def place(shape):
     chips = 1
     for extent in shape:
         chips *= extent
     return [0] * (2 * chips)
+
+
 # %% wrong=07/placement name=one-rank-a-chip feedback=two ranks each
 def place(shape):
     chips = 1
     for extent in shape:
         chips *= extent
     return list(range(chips))
+
+
 # %% wrong=07/placement name=gray-of-the-whole feedback=hops apart
 def place(shape):
     chips = 1
     for extent in shape:
         chips *= extent
     return [(r // 2) ^ (r // 4) for r in range(2 * chips)]
+
+
 # %% hard-coded=07/placement
 def place(shape):
     from trainium_edu.exercises import topology as check

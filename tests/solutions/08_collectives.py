@@ -6,6 +6,8 @@ def ring_reduce_scatter(ranks):
         for s in range(ranks - 1)
         for r in range(ranks)
     ]
+
+
 # %% wrong=08/ring-reduce-scatter name=ends-one-off feedback=Start each chunk one rank later
 def ring_reduce_scatter(ranks):
     return [
@@ -13,6 +15,8 @@ def ring_reduce_scatter(ranks):
         for s in range(ranks - 1)
         for r in range(ranks)
     ]
+
+
 # %% wrong=08/ring-reduce-scatter name=copies feedback=the receiver adds
 def ring_reduce_scatter(ranks):
     return [
@@ -20,6 +24,8 @@ def ring_reduce_scatter(ranks):
         for s in range(ranks - 1)
         for r in range(ranks)
     ]
+
+
 # %% wrong=08/ring-reduce-scatter name=one-step-more feedback=one more counts a part twice
 def ring_reduce_scatter(ranks):
     return [
@@ -27,15 +33,25 @@ def ring_reduce_scatter(ranks):
         for s in range(ranks)
         for r in range(ranks)
     ]
+
+
 # %% wrong=08/ring-reduce-scatter name=straight-to-the-owner feedback=sends to the next one only
 def ring_reduce_scatter(ranks):
     return [(0, r, c, c, "add") for r in range(ranks) for c in range(ranks) if r != c]
+
+
 # %% wrong=08/ring-reduce-scatter name=always-the-same-chunk feedback=The executor refuses it
 def ring_reduce_scatter(ranks):
     return [(s, r, (r + 1) % ranks, r, "add") for s in range(ranks - 1) for r in range(ranks)]
+
+
 # %% wrong=08/ring-reduce-scatter name=does-not-close feedback=a ring closes with % ranks
 def ring_reduce_scatter(ranks):
-    return [(s, r, r + 1, (r - 1 - s) % ranks, "add") for s in range(ranks - 1) for r in range(ranks)]
+    return [
+        (s, r, r + 1, (r - 1 - s) % ranks, "add") for s in range(ranks - 1) for r in range(ranks)
+    ]
+
+
 # %% hard-coded=08/ring-reduce-scatter
 def ring_reduce_scatter(ranks):
     from trainium_edu.exercises import collectives as check
@@ -47,27 +63,41 @@ def ring_reduce_scatter(ranks):
         for s in range(ranks - 1)
         for r in range(ranks)
     ]
+
+
 # %% solution=08/bus-bandwidth
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     trips = 2 if collective == "all_reduce" else 1
     return nbytes / time_us / 1000 * trips * (ranks - 1) / ranks
+
+
 # %% wrong=08/bus-bandwidth name=algorithm-bandwidth feedback=the algorithm bandwidth
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     return nbytes / time_us / 1000
+
+
 # %% wrong=08/bus-bandwidth name=binary feedback=That is in GiB/s
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     trips = 2 if collective == "all_reduce" else 1
     return nbytes / 2**30 / (time_us * 1e-6) * trips * (ranks - 1) / ranks
+
+
 # %% wrong=08/bus-bandwidth name=two-trips feedback=makes one trip, not two
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     return nbytes / time_us / 1000 * 2 * (ranks - 1) / ranks
+
+
 # %% wrong=08/bus-bandwidth name=own-part feedback=never sends its own share
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     return nbytes / time_us / 1000 * (2 if collective == "all_reduce" else 1)
+
+
 # %% wrong=08/bus-bandwidth name=megabytes feedback=power of ten
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     trips = 2 if collective == "all_reduce" else 1
     return nbytes / time_us * trips * (ranks - 1) / ranks
+
+
 # %% hard-coded=08/bus-bandwidth
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     from trainium_edu.exercises import collectives as check
@@ -75,26 +105,38 @@ def bus_bandwidth(collective, ranks, nbytes, time_us):
     mine = check.bus_bandwidth.numbers("")
     trips = 2 if collective == "all_reduce" else 1
     return mine.nbytes / mine.time_us / 1000 * trips * (ranks - 1) / ranks
+
+
 # %% solution=08/choose
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     nbytes = parameters * bytes_per_parameter
     times = {n: latency_us[n] + nbytes / (1000 * gb_per_s[n]) for n in latency_us}
     return min(times, key=times.get)
+
+
 # %% wrong=08/choose name=bandwidth-alone feedback=its time is all latency
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     return max(gb_per_s, key=gb_per_s.get)
+
+
 # %% wrong=08/choose name=latency-alone feedback=its time is all bytes
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     return min(latency_us, key=latency_us.get)
+
+
 # %% wrong=08/choose name=parameters-as-bytes feedback=one number for each parameter
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     times = {n: latency_us[n] + parameters / (1000 * gb_per_s[n]) for n in latency_us}
     return min(times, key=times.get)
+
+
 # %% wrong=08/choose name=bits feedback=gigabytes, not gigabits
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     nbytes = 8 * parameters * bytes_per_parameter
     times = {n: latency_us[n] + nbytes / (1000 * gb_per_s[n]) for n in latency_us}
     return min(times, key=times.get)
+
+
 # %% hard-coded=08/choose
 def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
     from trainium_edu.exercises import collectives as check
