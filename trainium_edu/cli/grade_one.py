@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import re
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -269,6 +270,9 @@ def main(arguments=None):
     parser.add_argument("out", type=Path)
     parser.add_argument("options", type=json.loads)
     given = parser.parse_args(arguments)
+    # jsonschema checks URIs with it if it is there, and building its grammar takes longer than all
+    # the rest of a worker's start; a notebook has no URI to check.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     limits = Limits(**given.options["limits"])
     for module in given.options["modules"]:
         exercises.register(module)
