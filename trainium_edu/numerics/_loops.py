@@ -15,8 +15,9 @@ numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following ma
 U32 = np.uint32
 U64 = np.uint64
 LOW = U64(0xFFFFFFFF)
-TILE_BLOCKS = 16  # Philox blocks drawn together, and
+TILE_BLOCKS = 16  # Philox blocks whose words are laid out together, and
 TILE = 8 * TILE_BLOCKS  # the elements they serve with 16 bits each
+DRAW = 2 * TILE  # two tiles are drawn at a time
 
 
 def use_wide_registers():
@@ -45,16 +46,18 @@ def _use_wide_registers():
 
 
 @njit(cache=True, inline="always")
-def _philox_tile(first_block, seed, step, words):
-    """Draw 16 blocks into ``words`` (uint32[64]): word 0 of every block, then word 1, ...
+def _philox_two_tiles(first_block, seed, step, words):
+    """Draw 32 blocks into ``words`` (uint32[2, 4, 16] laid flat): tile, word of block, block.
 
-    Two halves of the tile advance together, so that the multiplier always has something to do.
-    Each word sits in a 64-bit lane whose upper half may hold rubbish until the mask at the end.
+    The two tiles advance together, so that the multiplier always has something to do.  Each word
+    sits in a 64-bit lane whose upper half may hold rubbish until the mask at the end.
     """
-    low, high = first_block & LOW, first_block >> U64(32)  # 16 divides 2^32: high stays
-    for i in range(8):
-        a0, a1, a2, a3 = low + U64(i), high, step & LOW, step >> U64(32)
-        b0, b1, b2, b3 = low + U64(i + 8), high, step & LOW, step >> U64(32)
+    other = first_block + U64(TILE_BLOCKS)
+    low_a, high_a = first_block & LOW, first_block >> U64(32)
+    low_b, high_b = other & LOW, other >> U64(32)
+    for i in range(TILE_BLOCKS):  # 16 divides 2^32: the upper word stays within a tile
+        a0, a1, a2, a3 = low_a + U64(i), high_a, step & LOW, step >> U64(32)
+        b0, b1, b2, b3 = low_b + U64(i), high_b, step & LOW, step >> U64(32)
         key0, key1 = seed & LOW, seed >> U64(32)
         for _ in range(10):
             p, q = U64(0xD2511F53) * (a0 & LOW), U64(0xCD9E8D57) * (a2 & LOW)
@@ -62,18 +65,18 @@ def _philox_tile(first_block, seed, step, words):
             a0, a1, a2, a3 = (q >> U64(32)) ^ a1 ^ key0, q, (p >> U64(32)) ^ a3 ^ key1, p
             b0, b1, b2, b3 = (s >> U64(32)) ^ b1 ^ key0, s, (r >> U64(32)) ^ b3 ^ key1, r
             key0, key1 = key0 + U64(0x9E3779B9), key1 + U64(0xBB67AE85)
-        words[i], words[i + 8] = U32(a0 & LOW), U32(b0 & LOW)
-        words[i + 16], words[i + 24] = U32(a1 & LOW), U32(b1 & LOW)
-        words[i + 32], words[i + 40] = U32(a2 & LOW), U32(b2 & LOW)
-        words[i + 48], words[i + 56] = U32(a3 & LOW), U32(b3 & LOW)
+        words[i], words[i + 16] = U32(a0 & LOW), U32(a1 & LOW)
+        words[i + 32], words[i + 48] = U32(a2 & LOW), U32(a3 & LOW)
+        words[i + 64], words[i + 80] = U32(b0 & LOW), U32(b1 & LOW)
+        words[i + 96], words[i + 112] = U32(b2 & LOW), U32(b3 & LOW)
 
 
 @njit(cache=True)
 def philox_tiles(first_tile, seed, step, out):
-    """Fill ``out`` (uint32[n, 64]) with n tiles of Philox words."""
+    """Fill ``out`` (uint32[n, 128]) with 2 n tiles of Philox words."""
     use_wide_registers()
     for t in range(out.shape[0]):
-        _philox_tile((first_tile + U64(t)) * U64(TILE_BLOCKS), seed, step, out[t])
+        _philox_two_tiles((first_tile + U64(2 * t)) * U64(TILE_BLOCKS), seed, step, out[t])
 
 
 # --- BF16, the upper half of the word ---
@@ -94,16 +97,16 @@ def nearest_bf16(words, out):
 
 @njit(cache=True)
 def stochastic_bf16(words, first_tile, seed, step, drawn, tosses, out):
-    """Round whole tiles of FP32 words to BF16 codes by 16-bit tosses drawn on the way.
+    """Round pairs of tiles of FP32 words to BF16 codes by 16-bit tosses drawn on the way.
 
-    ``tosses`` is ``drawn`` (uint32[64], scratch) seen as uint16[128].
+    ``tosses`` is ``drawn`` (uint32[128], scratch) seen as uint16[256].
     """
     use_wide_registers()
-    for t in range(words.size // TILE):
-        _philox_tile((first_tile + U64(t)) * U64(TILE_BLOCKS), seed, step, drawn)
-        tile, codes = words[t * TILE : (t + 1) * TILE], out[t * TILE : (t + 1) * TILE]
-        for i in range(TILE):
-            word = U32(tile[i])
+    for t in range(words.size // DRAW):
+        _philox_two_tiles((first_tile + U64(2 * t)) * U64(TILE_BLOCKS), seed, step, drawn)
+        tiles, codes = words[t * DRAW : (t + 1) * DRAW], out[t * DRAW : (t + 1) * DRAW]
+        for i in range(DRAW):
+            word = U32(tiles[i])
             rounded = U32(word + U32(tosses[i]))
             is_nan = U32(word & U32(0x7FFFFFFF)) > U32(0x7F800000)
             rounded = U32(word | U32(0x00400000)) if is_nan else rounded
@@ -248,22 +251,22 @@ def _word_of(code, layout):
 
 @njit(cache=True)
 def running_sum(
-    state, state_words, terms, mode, seed, first_step, per_tile, toss_bits, drawn, tosses,
+    state, state_words, terms, mode, seed, first_step, per_draw, toss_bits, drawn, tosses,
     layout, least_normal, quantum, every, out,
 ):  # fmt: skip
     """Add ``terms`` (float32[n, replicas or 1]) one by one to ``state`` (float32[replicas]).
 
     Mode 0 rounds to nearest, 1 toward zero, 2 by toss (seed, first_step + i, replica); ``tosses``
-    is the scratch ``drawn`` seen as 16- or 32-bit numbers, of which a tile has ``per_tile``.
+    is the scratch ``drawn`` (uint32[128]) seen as 16- or 32-bit numbers, ``per_draw`` of them.
     ``state_words`` is ``state`` seen as uint32.  Every ``every``-th state goes to a row of ``out``.
     """
     shared = terms.shape[1] == 1
-    toss_drop = U32(U32(4096) // U32(per_tile * 2) - toss_bits)
+    toss_drop = U32(U32(4096) // U32(per_draw) - toss_bits)
     for i in range(terms.shape[0]):
         for r in range(state.size):
-            if mode == 2 and r % per_tile == 0:
-                tile = U64(r // per_tile)
-                _philox_tile(tile * U64(TILE_BLOCKS), seed, first_step + U64(i), drawn)
+            if mode == 2 and r % per_draw == 0:
+                first_block = U64(2 * TILE_BLOCKS * (r // per_draw))
+                _philox_two_tiles(first_block, seed, first_step + U64(i), drawn)
             state[r] = state[r] + terms[i, 0 if shared else r]
             word = U32(state_words[r])
             sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
@@ -273,7 +276,7 @@ def running_sum(
             elif mode == 1:
                 rounded = _round_toward_zero(significand, drop)
             else:
-                toss = U32(U32(tosses[r % per_tile]) >> U32(toss_drop & U32(31)))
+                toss = U32(U32(tosses[r % per_draw]) >> U32(toss_drop & U32(31)))
                 rounded = _round_by_toss(significand, drop, toss, toss_bits)
             code = _finish(rounded, below, magnitude, sign, layout)
             size = U32(code & U32(~layout[9]))

@@ -131,7 +131,7 @@ def running_sum(
 
 def _run(terms, state, values, fmt: Format, rounding, seed, step, toss_bits, every):
     """Let the loop add all terms, some at a time, so that Ctrl-C works in between."""
-    drawn = np.empty(_loops.TILE // 2, np.uint32)
+    drawn = np.empty(_loops.DRAW // 2, np.uint32)
     tosses = drawn.view(np.uint16) if toss_bits <= 16 else drawn
     layout = loop_layout(fmt, rounding, "infinity")
     rows = max(_ROUNDINGS_PER_CALL // max(state.size, 64) // every, 1) * every

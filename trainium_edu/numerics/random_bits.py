@@ -102,7 +102,7 @@ def raw_tosses(n, seed, step, offset, toss_bits):
     """Return the half-words or words that hold the tosses, in their uppermost bits."""
     dtype, per_tile = (np.uint16, _loops.TILE) if toss_bits <= 16 else (np.uint32, _loops.TILE // 2)
     first, skip = divmod(offset, per_tile)
-    out = np.empty((-(-(skip + n) // per_tile), _loops.TILE // 2), np.uint32)
+    out = np.empty((-(-(skip + n) // (2 * per_tile)), _loops.DRAW // 2), np.uint32)
     launch(_loops.philox_tiles, np.uint64(first), np.uint64(seed), np.uint64(step), out)
     return out.reshape(-1).view(dtype)[skip : skip + n]
 

@@ -248,9 +248,9 @@ def _round_by_toss(words, out, rule, first_element, tosses):
     """Round one chunk by given tosses, or by tosses drawn for its elements."""
     if tosses is None and rule.fmt is BF16 and rule.overflow == "infinity" and rule.toss_bits == 16:
         first_tile, ahead = divmod(first_element, _loops.TILE)
-        if ahead == 0 and words.size >= _loops.TILE:  # whole tiles are drawn and used on the spot
-            whole = words.size // _loops.TILE * _loops.TILE
-            drawn = np.empty(_loops.TILE // 2, np.uint32)
+        if ahead == 0 and words.size >= _loops.DRAW:  # whole tiles are drawn and used on the spot
+            whole = words.size // _loops.DRAW * _loops.DRAW
+            drawn = np.empty(_loops.DRAW // 2, np.uint32)
             launch(_loops.stochastic_bf16, words[:whole], np.uint64(first_tile),
                    np.uint64(rule.seed), np.uint64(rule.step), drawn, drawn.view(np.uint16),
                    out[:whole])  # fmt: skip
