@@ -7,7 +7,7 @@ NB ?= $(wildcard notebooks/*.ipynb)
 LOOPS := $(shell find trainium_edu -name '_loops.py')
 READ_ALONG := TRAINIUM_EDU_COMMITTED=1 JUPYTER_PLATFORM_DIRS=1
 
-.PHONY: help lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
+.PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -18,7 +18,7 @@ lab: $(VENV)/.lab $(VENV)/.warm  ## open JupyterLab on the first lesson, in a wo
 test: check test-fast test-notebooks  ## lint, floors, unit and property tests, all notebooks
 
 test-fast: $(VENV)/.test $(VENV)/.warm  ## unit and property tests
-	$(BIN)/python -m pytest -n 2 -m "not slow and not browser and not judge"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not soak and not browser and not judge"
 
 test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with what is stored
 	$(READ_ALONG) $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 \
@@ -26,6 +26,9 @@ test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with
 
 test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab in Chromium
 	$(BIN)/python -m pytest -m browser tests/browser
+
+soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred graded (about twenty minutes)
+	$(BIN)/python -m pytest -m soak
 
 check: $(VENV)/.test  ## ruff, formatting, import floors, types
 	$(BIN)/ruff check
