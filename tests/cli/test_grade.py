@@ -419,3 +419,20 @@ def test_nothing_to_grade_is_one_sentence(tmp_path, capsys):
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 4
     assert said[0].endswith("holds no notebook")
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_graded(tmp_path, monkeypatch):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "shut").mkdir()
+    submission(tmp_path / "open" / "a.ipynb")
+    real = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    said = []
+    assert [p.name for p in grade.submissions(tmp_path, said.append)] == ["a.ipynb"]
+    assert said == [f"{tmp_path / 'shut'}: cannot be read (Permission denied)"]

@@ -9,7 +9,7 @@ from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.exercises.exercise import Status
 
-STUDENTS = ("", "ab123", "zz-9")
+STUDENTS = ("", "ab123")
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
 
 
@@ -43,9 +43,8 @@ def test_the_solution_gets_full_points(block, student):
     answer = answer_of(block, student)
     assert exercise(answer, student).status is Status.PASSED
     if student or not exercise.literal:
-        for salt in ("", "autumn"):
-            grade = exercise.grade(answer, student, salt)
-            assert (grade.points, grade.status, grade.reason) == (exercise.points, "full", "")
+        grade = exercise.grade(answer, student, salt="autumn" if student else "")
+        assert (grade.points, grade.status, grade.reason) == (exercise.points, "full", "")
 
 
 @pytest.mark.parametrize("block", blocks("wrong"))

@@ -41,7 +41,8 @@ def nbgrader(request, tmp_path_factory):
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
         subprocess.run(
             [str(VENV / "bin/python"), "-m", "pip", "install", "--quiet",
-             "--disable-pip-version-check", "--editable", f"{ROOT}[nbgrader]"],
+             "--disable-pip-version-check", "--constraint", str(ROOT / ".ci/constraints.txt"),
+             "--editable", f"{ROOT}[nbgrader]"],
             check=True,
         )  # fmt: skip
     course = tmp_path_factory.mktemp("course")

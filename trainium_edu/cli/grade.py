@@ -210,8 +210,14 @@ def grade_all(
     return result
 
 
-def submissions(target: Path) -> list[Path]:
+def submissions(target: Path, complain: Callable = lambda sentence: None) -> list[Path]:
     """Return the notebooks of a folder, checkpoints and hidden folders left out.
+
+    Parameters
+    ----------
+    target : Path
+    complain : callable
+        Called with one sentence for each folder that cannot be read.
 
     Raises
     ------
@@ -224,7 +230,11 @@ def submissions(target: Path) -> list[Path]:
     if not target.is_dir():
         return [target]
     found = []
-    for folder, names, files in os.walk(target):
+
+    def unreadable(error):
+        complain(f"{error.filename}: cannot be read ({error.strerror})")
+
+    for folder, names, files in os.walk(target, onerror=unreadable):
         names[:] = sorted(n for n in names if not n.startswith("."))
         names_here = [n for n in names if n.endswith(".ipynb")]  # a folder named like a notebook
         found += [Path(folder) / n for n in sorted([*files, *names_here])

@@ -50,7 +50,7 @@ def _grade(options):
     from trainium_edu.cli import grade
     from trainium_edu.cli.grade_one import Limits
 
-    paths = grade.submissions(options.target)
+    paths = grade.submissions(options.target, lambda said: print(said, file=sys.stderr))
     if options.predictions:
         return _predictions(paths, options)
     for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):

@@ -1,0 +1,52 @@
+"""Each lesson through the real grader: answers in one process, checks in another.
+
+Judge: the reference solutions, the named wrong answers, and the lesson as it is handed out.
+"""
+
+import nbformat
+import pytest
+
+from tests.solutions import reading
+from trainium_edu import exercises
+from trainium_edu.cli import grade
+
+LESSONS = [lesson for lesson in exercises.LESSONS if exercises.of_lesson(lesson)]
+
+
+def graded(tmp_path, lesson, answers, student="ab123"):
+    path = tmp_path / "submission.ipynb"
+    nbformat.write(reading.with_answers(lesson, answers, student), path)
+    row = grade.grade_submission(path)
+    assert row.status == "graded"
+    return row
+
+
+def of_kind(lesson, kind):
+    return {block.key: block.source for block in reading.blocks(lesson) if block.kind == kind}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_solved_lessons_get_full_points(tmp_path, lesson):
+    row = graded(tmp_path, lesson, of_kind(lesson, "solution"))
+    assert {k: (g["points"], g["reason"]) for k, g in row.exercises.items()} == {
+        e.key: (e.points, "") for e in exercises.of_lesson(lesson)
+    }
+    assert (row.reason, row.notes) == ("", [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("kind", ["wrong", "hard-coded"])
+def test_wrong_and_hard_coded_lessons_get_nothing(tmp_path, lesson, kind):
+    row = graded(tmp_path, lesson, of_kind(lesson, kind))
+    assert {g["status"] for g in row.exercises.values()} == {"wrong"}
+    assert row.points == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_lessons_as_handed_out_are_not_attempted(tmp_path, lesson):
+    row = graded(tmp_path, lesson, {})
+    assert {g["status"] for g in row.exercises.values()} == {"not attempted"}
+    assert row.of == sum(exercise.points for exercise in exercises.of_lesson(lesson))
