@@ -2,14 +2,15 @@
 
 Modelled: a 64-64-10 network trained by SGD on scikit-learn's handwritten digits, in FP32, in BF16
 with FP32 master weights, and with weights kept in BF16 (updates rounded to nearest-even or
-stochastically); bytes per parameter and bytes moved by an update.  Left out so far: many ranks,
-lazy graphs, other optimizers than SGD (their state is counted, not run); on the chip the runtime's
-switch also rounds activations and gradients stochastically, here only the weight update is tossed.
+stochastically); bytes per parameter and bytes moved by an update.  ``first_light`` trains on 32
+ranks with any all-reduce that is handed in.  Left out so far: lazy graphs, other optimizers than
+SGD (their state is counted, not run); on the chip the runtime's switch also rounds activations and
+gradients stochastically, here only the weight update is tossed.
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
 ``_loops.py`` (the same bits, fast), ``sweep.py`` (the table that takes minutes).  Used by the
-notebooks ``00_start_here`` and ``02_stochastic_rounding``.
+notebooks ``00_start_here``, ``02_stochastic_rounding`` and ``08_collectives``.
 
 Decisions
 ---------
