@@ -110,13 +110,17 @@ def saved(page, path):
     """Save in JupyterLab; return the stored predictions and the stored plain texts."""
     before = path.stat().st_mtime_ns
     command(page, "docmanager:save")
-    for _ in range(100):
-        if path.stat().st_mtime_ns != before:
-            break
-        time.sleep(0.05)
-    outputs = [
-        out for cell in json.loads(path.read_text())["cells"] for out in cell.get("outputs", ())
-    ]
+    until = time.monotonic() + 20
+    cells = None
+    while cells is None and time.monotonic() < until:
+        page.wait_for_timeout(200)
+        try:  # the file is there before its content is
+            if path.stat().st_mtime_ns != before:
+                cells = json.loads(path.read_text())["cells"]
+        except ValueError:
+            continue
+    assert cells is not None, "JupyterLab did not save"
+    outputs = [out for cell in cells for out in cell.get("outputs", ())]
     data = [out["data"] for out in outputs if "data" in out]
     texts = ["".join(d.get("text/plain", "")) for d in data]
     return {d[MIME]["key"]: d[MIME] for d in data if MIME in d}, texts
@@ -183,10 +187,11 @@ def test_predictions_are_committed_by_keyboard_and_stay_in_the_saved_notebook(pa
     run_all(page)  # the same kernel
     again, _ = saved(page, path)
     assert again == predictions
+    assert page.locator(".jp-InputPrompt").first.inner_text() != "[1]:"
 
     command(page, "notebook:restart-run-all")
     page.click(".jp-Dialog .jp-mod-accept", timeout=20_000)
-    page.wait_for_timeout(1500)
+    page.wait_for_selector(".jp-InputPrompt:text-is('[1]:')", timeout=60_000)  # a new kernel
     page.wait_for_selector("text=Too low by a factor of 2", timeout=60_000)
     wait_idle(page)
     later, _ = saved(page, path)
