@@ -10,6 +10,8 @@ import sys
 import threading
 from contextlib import contextmanager
 
+import numpy as np
+
 from trainium_edu import settings
 
 __all__ = ["launch", "launch_parallel", "serial_only"]
@@ -20,7 +22,10 @@ _one_at_a_time = threading.Lock()
 
 def launch(loop, *args):
     """Run a compiled loop on its arguments; what it computes goes into its ``out`` argument."""
-    if getattr(loop, "signatures", True):  # compiled already, or Numba is switched off
+    if not hasattr(loop, "signatures"):  # Numba is switched off; unsigned sums wrap as compiled
+        with np.errstate(over="ignore", invalid="ignore"):
+            return loop(*args)
+    if loop.signatures:  # compiled already
         return loop(*args)
     notice = threading.Timer(_NOTICE_AFTER_S, _say_compiling, [loop.__name__])
     notice.daemon = True

@@ -19,13 +19,21 @@ async function readFilm(view) {
   for (const [name, [type, offset, count]] of Object.entries(film.arrays)) {
     film[name] =
       type === "f16"
-        ? Float32Array.from(new Uint16Array(buffer, 4 + size + offset, count), fromHalf)
+        ? widen(new Uint16Array(buffer, 4 + size + offset, count))
         : new FILM_TYPES[type](buffer, 4 + size + offset, count);
   }
   return film;
 }
 
-/** Widen a half-precision code. */
+/** Widen half-precision codes: millions of them, so by table. */
+function widen(codes) {
+  const table = Float32Array.from({ length: 65536 }, (_, code) => fromHalf(code));
+  const values = new Float32Array(codes.length);
+  for (let i = 0; i < codes.length; i++) values[i] = table[codes[i]];
+  return values;
+}
+
+/** Widen one half-precision code. */
 function fromHalf(code) {
   const sign = code & 0x8000 ? -1 : 1;
   const exponent = (code >> 10) & 31;
@@ -130,7 +138,7 @@ function show(film, model, el, still) {
   });
   stage.removeAttribute("title");
   const stageBox = make("div", { class: "te-array-stage" }, stage);
-  stageBox.style.setProperty("--te-array-stage", heat ? "520px" : columns > 12 ? "860px" : "520px");
+  stageBox.style.setProperty("--te-array-stage", heat || columns <= 12 ? "520px" : `${Math.min(860, 34 + (columns + 3) * 24)}px`);
   const facts = make("p", { class: "te-array-facts", "aria-live": "off" });
   const past = make("canvas", { role: "img" });
   const mInput = make("input", {
@@ -215,18 +223,19 @@ function show(film, model, el, still) {
     if (heat) {
       const side = Math.min(width - 30, 640);
       cell = side / columns;
-      box = { left: 28, top: 18, queue: 0, above: 0, below: 0, width, height: side + 24 };
+      box = { left: 28, top: 18, queue: 0, above: 0, below: 0, width: Math.min(width, Math.ceil(side + 32)), height: side + 24 };
     } else {
       box.queue = columns <= 8 ? 4 : 3;
       box.above = outputs ? 2.4 : 0.15;
       box.below = columns <= 12 ? 2.3 : 1.4;
-      cell = Math.floor(Math.min((width - 34) / (columns + box.queue), columns <= 12 ? 620 / (rows + box.above + box.below) : 60, 92));
+      cell = Math.floor(Math.min((width - 34) / (columns + box.queue), columns <= 12 ? 620 / (rows + box.above + box.below) : 24, 92));
       box.left = 30 + box.queue * cell;
       box.top = 18 + box.above * cell;
-      box.width = width;
+      box.width = Math.min(width, Math.ceil(box.left + columns * cell + 4));
       box.height = box.top + (rows + box.below) * cell + 2;
     }
-    fit(stage, width, box.height);
+    fit(stage, box.width, box.height);
+    stage.style.width = `${box.width}px`;
     fit(strip, stripBox.clientWidth, 74);
     fit(past, side.clientWidth, 74);
     drawStrip();
@@ -243,8 +252,8 @@ function show(film, model, el, still) {
       tell();
       drawPast();
       markTable();
+      drawCursor();
     }
-    drawCursor();
   }
   function drawHeat() {
     const t = Math.floor(now);
