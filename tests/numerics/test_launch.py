@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ class SlowToCompile:
 
     __name__ = "slow_loop"
     signatures = ()
+    overloads = MappingProxyType({})  # Numba's record of compiled versions
 
     def __call__(self, out):
         time.sleep(0.2)
