@@ -34,7 +34,7 @@ def _set_vector_width(typing_context):
     return types.none(), codegen
 
 
-@overload(use_wide_registers)
+@overload(use_wide_registers, inline="always")  # into the loop itself, whose width it is
 def _use_wide_registers():
     def body():
         _set_vector_width()
@@ -53,11 +53,11 @@ def _philox_two_tiles(first_block, seed, step, words):
     sits in a 64-bit lane whose upper half may hold rubbish until the mask at the end.
     """
     other = first_block + U64(TILE_BLOCKS)
-    low_a, high_a = first_block & LOW, first_block >> U64(32)
-    low_b, high_b = other & LOW, other >> U64(32)
+    low_a, high_a = U32(first_block & LOW), first_block >> U64(32)
+    low_b, high_b = U32(other & LOW), other >> U64(32)
     for i in range(TILE_BLOCKS):  # 16 divides 2^32: the upper word stays within a tile
-        a0, a1, a2, a3 = low_a + U64(i), high_a, step & LOW, step >> U64(32)
-        b0, b1, b2, b3 = low_b + U64(i), high_b, step & LOW, step >> U64(32)
+        a0, a1, a2, a3 = U64(U32(low_a + U32(i))), high_a, step & LOW, step >> U64(32)
+        b0, b1, b2, b3 = U64(U32(low_b + U32(i))), high_b, step & LOW, step >> U64(32)
         key0, key1 = seed & LOW, seed >> U64(32)
         for _ in range(10):
             p, q = U64(0xD2511F53) * (a0 & LOW), U64(0xCD9E8D57) * (a2 & LOW)
@@ -168,10 +168,18 @@ def _finish(code, below, magnitude, sign, layout):
     return U32(code | U32(U32(sign >> U32(sign_drop & U32(31))) & mask))
 
 
+@njit(cache=True, inline="always")
+def _numbers_of(layout):
+    """Return a layout (uint32[10]) as numbers, which the compiler then keeps in registers."""
+    return (layout[0], layout[1], layout[2], layout[3], layout[4],
+            layout[5], layout[6], layout[7], layout[8], layout[9])  # fmt: skip
+
+
 @njit(cache=True)
 def nearest_any(words, layout, out):
     """Round FP32 words to the nearest code, ties to even."""
     use_wide_registers()
+    layout = _numbers_of(layout)
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
@@ -184,6 +192,7 @@ def nearest_any(words, layout, out):
 def toward_zero_any(words, layout, out):
     """Round FP32 words to the code next to them on the side of zero."""
     use_wide_registers()
+    layout = _numbers_of(layout)
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
@@ -196,6 +205,7 @@ def toward_zero_any(words, layout, out):
 def stochastic_any(words, tosses, toss_drop, toss_bits, layout, out):
     """Round FP32 words up or down, each by the upper bits of its toss."""
     use_wide_registers()
+    layout = _numbers_of(layout)
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
@@ -260,6 +270,7 @@ def running_sum(
     is the scratch ``drawn`` (uint32[128]) seen as 16- or 32-bit numbers, ``per_draw`` of them.
     ``state_words`` is ``state`` seen as uint32.  Every ``every``-th state goes to a row of ``out``.
     """
+    layout = _numbers_of(layout)
     shared = terms.shape[1] == 1
     toss_drop = U32(U32(4096) // U32(per_draw) - toss_bits)
     for i in range(terms.shape[0]):

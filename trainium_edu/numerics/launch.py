@@ -22,10 +22,11 @@ _one_at_a_time = threading.Lock()
 
 def launch(loop, *args):
     """Run a compiled loop on its arguments; what it computes goes into its ``out`` argument."""
-    if not hasattr(loop, "signatures"):  # Numba is switched off; unsigned sums wrap as compiled
+    compiled = getattr(loop, "overloads", None)
+    if compiled is None:  # Numba is switched off; unsigned sums wrap as they do when compiled
         with np.errstate(over="ignore", invalid="ignore"):
             return loop(*args)
-    if loop.signatures:  # compiled already
+    if compiled:
         return loop(*args)
     notice = threading.Timer(_NOTICE_AFTER_S, _say_compiling, [loop.__name__])
     notice.daemon = True

@@ -20,6 +20,7 @@ float64 in             as if rounded once from all 53 bits (nearest, toward zero
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,7 +36,7 @@ __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_to"]
 
 ROUNDINGS = ("nearest", "stochastic", "toward_zero")
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
-_TOSSES = 1 << 14  # tosses drawn ahead: they stay in the nearest cache
+_TOSSES = 1 << 16  # tosses drawn ahead: they stay in the second cache
 
 
 def cast(
@@ -235,11 +236,12 @@ def _round(words, out, rule, first_element, tosses):
         mode = 0 if rule.rounding == "nearest" else 1
         _round_to_integer(words, out, rule, mode, np.empty(0, np.uint16), 0)
         return
+    if rule.fmt is BF16 and rule.rounding == "nearest" and rule.overflow == "infinity":
+        launch(_loops.nearest_bf16, words, out)
+        return
     layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
     if rule.rounding == "toward_zero":
         launch(_loops.toward_zero_any, words, layout, out)
-    elif rule.fmt is BF16 and rule.overflow == "infinity":
-        launch(_loops.nearest_bf16, words, out)
     else:
         launch(_loops.nearest_any, words, layout, out)
 
@@ -279,12 +281,12 @@ def _round_to_integer(words, out, rule, mode, tosses, toss_drop):
            int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
 
 
-def loop_layout(fmt: Format, rounding: str, overflow: str) -> tuple:
-    """Return a format as the ten numbers that the loops read."""
+@lru_cache(maxsize=256)
+def loop_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
+    """Return a format as the ten numbers (uint32) that the loops read."""
     beyond, infinity = overflow_codes(fmt, rounding, overflow)
-    return tuple(
-        np.uint32(number)
-        for number in (
+    layout = np.array(
+        [
             23 - fmt.mantissa_bits,
             fmt.min_exponent + 127,
             (127 - fmt.bias) << fmt.mantissa_bits,
@@ -295,8 +297,11 @@ def loop_layout(fmt: Format, rounding: str, overflow: str) -> tuple:
             (1 << fmt.mantissa_bits) - 1,
             32 - fmt.bits,
             fmt.sign_mask,
-        )
+        ],
+        np.uint32,
     )
+    layout.setflags(write=False)  # shared by every call
+    return layout
 
 
 def _to_fp32(x, rounding, overflow):
