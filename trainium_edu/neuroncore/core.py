@@ -1,0 +1,230 @@
+"""One NeuronCore: memories to allocate in, instructions to issue, and the program that results.
+
+>>> import numpy as np
+>>> from trainium_edu.neuroncore import NeuronCore
+>>> core = NeuronCore()
+>>> x = core.hbm(np.arange(256, dtype=np.float32).reshape(128, 2), name="x")
+>>> tile = core.sbuf((128, 2), "float32", name="tile")
+>>> core.dma_copy(dst=tile, src=x)
+>>> core.tensor_scalar(dst=tile, data=tile, op0="multiply", operand0=2.0)
+>>> core.value(tile)[1].tolist()
+[4.0, 6.0]
+>>> [i.name for i in core.program.instructions]
+['dma_copy', 'tensor_scalar']
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.dtypes import Rounding, get_dtype
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, Call
+from trainium_edu.neuroncore.memory import (
+    Buffer,
+    OnChipMemory,
+    check_start_partition,
+    make_allocation,
+    own_buffer,
+    tensor_shape,
+)
+from trainium_edu.neuroncore.program import Access, Instruction, Program, source_line
+from trainium_edu.neuroncore.views import View, whole
+from trainium_edu.specs import TRN1
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["NeuronCore"]
+
+HBM_BYTES = 16 * 2**30  # per core: half of the chip's 32 GiB
+
+
+class NeuronCore:
+    """A NeuronCore-v2 that computes values and records what it was asked to do.
+
+    Parameters
+    ----------
+    spec : specs.Record
+        ``TRN1`` or ``INF2``; another generation raises, its facts are not in yet.
+    values : bool
+        False records without computing: shapes, limits and time only.
+    rounding : {"nearest", "stochastic"}
+    seed : int
+        Of stochastic rounding and of the random instructions.
+    view : type
+        The class of the views it hands out; NKI passes its own.
+    """
+
+    def __init__(self, spec=TRN1, *, values=True, rounding="nearest", seed=0, name="program",
+                 view=View):  # fmt: skip
+        self.spec = _check_spec(spec)
+        self.values = bool(values)
+        self.rounding = Rounding(rounding, seed)
+        self.program = Program(spec, name)
+        self.sbuf_memory = OnChipMemory(Memory.SBUF, spec.sbuf)
+        self.psum_memory = OnChipMemory(Memory.PSUM, spec.psum)
+        self.hbm_bytes = 0
+        self.notes = []  #: (kind, instruction index, text, data): found while running, for warnings
+        self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
+        self.view = view
+
+    def __repr__(self):
+        return f"NeuronCore({self.spec.name}, {len(self.program)} instructions recorded)"
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def sbuf(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
+        """Allocate a tile in SBUF, [partition, free, ...]; `address` is a byte offset in each partition."""
+        return self.allocate(Memory.SBUF, shape, dtype, name, address, start_partition)
+
+    def psum(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
+        """Allocate a tile in PSUM; matmul results go to one 2 KiB bank of each partition."""
+        return self.allocate(Memory.PSUM, shape, dtype, name, address, start_partition)
+
+    def hbm(self, data_or_shape, dtype=None, *, name=None) -> View:
+        """Put an array into HBM (used in place, not copied), or allocate a shape there."""
+        if isinstance(data_or_shape, np.ndarray):
+            return self._adopt(data_or_shape, dtype, name)
+        return self.allocate(Memory.HBM, data_or_shape, dtype or "float32", name)
+
+    def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0) -> View:
+        """Allocate a buffer and return the view of all of it."""
+        dtype = get_dtype(dtype)
+        name = name or f"{memory}_{len(self.program.allocations)}"
+        shape = tensor_shape(shape, name)
+        on_chip = self.sbuf_memory if memory is Memory.SBUF else self.psum_memory
+        if memory is Memory.HBM:
+            self._count_hbm(shape, dtype, name)
+        else:
+            on_chip.check(shape, dtype, name, address, start_partition)
+        line = source_line()
+        site = (line[0], line[1], shape, dtype.name, memory) if line else (shape, memory)
+        info = make_allocation(
+            len(self.program.allocations),
+            name,
+            memory,
+            shape,
+            dtype,
+            site,
+            address,
+            start_partition,
+        )
+        self.program.allocations.append(info)
+        if address is None or not self.values:
+            buffer = own_buffer(info, values=self.values)
+        else:
+            buffer = on_chip.buffer(info)
+        return whole(buffer, self.view)
+
+    def _adopt(self, array, dtype, name):
+        dtype = get_dtype(dtype or array.dtype)
+        if array.dtype != dtype.storage:
+            array = array.astype(dtype.storage)
+        array = np.ascontiguousarray(array)
+        view = self.allocate(Memory.HBM, array.shape or (1,), dtype, name)
+        if self.values:
+            view.buffer.base = array.reshape(-1).view(np.uint8)
+            view.buffer.all_written = True
+        return view
+
+    def _count_hbm(self, shape, dtype, name):
+        size = dtype.itemsize
+        for axis in shape:
+            size *= axis
+        if self.hbm_bytes + size > HBM_BYTES:
+            raise NkiValidationError(
+                f"{name}: {dtype}{list(shape)} needs {size} bytes of HBM; {self.hbm_bytes} of this "
+                f"core's {HBM_BYTES} (half of the chip's 32 GiB) are taken"
+            )
+        self.hbm_bytes += size
+
+    def value(self, view: View) -> np.ndarray:
+        """Return a copy of a view's numbers (storage dtype; unwritten reads NaN or 4)."""
+        if not self.values:
+            raise ValueError("this program was recorded with values=False; there are no numbers")
+        return np.array(view.read())
+
+    # -- instructions -------------------------------------------------------------------------
+
+    def issue(self, instruction: str, *, engine=None, name="", **operands) -> None:
+        """Check, compute and record one instruction.
+
+        Parameters
+        ----------
+        instruction : str
+            A name of :data:`trainium_edu.neuroncore.INSTRUCTIONS`.
+        engine : Engine, optional
+            Where several can run it; default the row's first.
+        name : str
+            A label of your own.
+        **operands
+            Views, numbers and options by the instruction's own names.
+        """
+        row = INSTRUCTIONS.get(instruction)
+        if row is None:
+            raise NkiValidationError(f"no instruction {instruction!r}; see neuroncore.INSTRUCTIONS")
+        engine = row.engines[0] if engine is None else Engine(engine)
+        if engine not in row.engines:
+            can = " or ".join(e.title for e in row.engines)
+            raise NkiValidationError(f"{instruction} runs on the {can}, not on the {engine.title}")
+        call = Call(instruction, engine, self, operands)
+        row.check(call)
+        accesses = []
+        for role in row.reads:
+            self._note(accesses, operands.get(role), role, False)
+        for role in row.writes:
+            self._note(accesses, operands.get(role), role, True)
+        line = source_line()
+        record = Instruction(
+            0, instruction, engine, tuple(accesses), row.work(call),
+            tuple((o, operands.get(o)) for o in row.options), line, name,
+            row.flops(call) if row.flops else 0,
+        )  # fmt: skip
+        self.program.append(record)
+        if self.values:
+            row.execute(call)
+
+    def _note(self, accesses, operand, role, is_write):
+        if isinstance(operand, View):
+            memory = operand.memory
+            if memory is not Memory.HBM:
+                check_start_partition(operand.start_partition, operand.shape[0], repr(operand))
+            if not is_write and self.values and not operand.is_written():
+                self.notes.append(("uninitialised", len(self.program), role, operand.buffer.info))
+            accesses.append(
+                Access(
+                    operand.buffer.info.index, *operand.footprint(), is_write, role,
+                    (operand.dtype.name, operand.shape, operand.strides, operand.offset),
+                )
+            )  # fmt: skip
+        elif isinstance(operand, list | tuple):
+            for item in operand:
+                self._note(accesses, item, role, is_write)
+
+    def repeat(self, count: int):
+        """Record what follows once, timed `count` times; see ``Program.repeat``."""
+        return self.program.repeat(count)
+
+    def __getattr__(self, name):  # core.tensor_copy(dst=..., src=...) issues that instruction
+        if name.startswith("_") or name not in INSTRUCTIONS:
+            raise AttributeError(f"a NeuronCore has no attribute or instruction {name!r}")
+
+        def issue(*, engine=None, name="", **operands):
+            self.issue(instruction, engine=engine, name=name, **operands)
+
+        instruction = issue.__name__ = name
+        return issue
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *INSTRUCTIONS})
+
+
+def _check_spec(spec):
+    if getattr(spec, "tensor_engine", None) is None or spec.tensor_engine.rows.value != 128:
+        raise ValueError(
+            f"{spec!r} is no NeuronCore-v2; the emulator knows Trainium (TRN1) and Inferentia2 "
+            "(INF2), and the facts of other generations are not in yet"
+        )
+    return spec
+
+
+def buffer_of(view: View) -> Buffer:
+    """Return the buffer behind a view."""
+    return view.buffer

@@ -1,0 +1,41 @@
+"""The five instruction streams of a NeuronCore, and its DMA queues."""
+
+from enum import StrEnum
+
+__all__ = ["Engine", "Memory"]
+
+
+class Engine(StrEnum):
+    """What runs an instruction."""
+
+    TENSOR = "tensor"
+    VECTOR = "vector"
+    SCALAR = "scalar"
+    GPSIMD = "gpsimd"
+    SYNC = "sync"
+    DMA = "dma"
+
+    @property
+    def title(self) -> str:
+        """The name that people read, and the name of its track in a timeline."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Engine.TENSOR: "Tensor Engine", Engine.VECTOR: "Vector Engine",
+    Engine.SCALAR: "Scalar Engine", Engine.GPSIMD: "GpSimd Engine",
+    Engine.SYNC: "Sync Engine", Engine.DMA: "DMA",
+}  # fmt: skip
+
+
+class Memory(StrEnum):
+    """Where data is."""
+
+    HBM = "hbm"
+    SBUF = "sbuf"
+    PSUM = "psum"
+
+    @property
+    def is_on_chip(self) -> bool:
+        """Whether the memory has partitions."""
+        return self is not Memory.HBM

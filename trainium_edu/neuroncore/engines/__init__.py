@@ -1,0 +1,7 @@
+"""The instruction set, a file per engine; importing this package fills ``INSTRUCTIONS``."""
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):  # each file adds its rows
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -1,0 +1,63 @@
+"""What an instruction is to the emulator: a check, a value function, a ``cycles`` function, one row.
+
+Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instruction touches one file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.specs.record import Record
+
+__all__ = ["INSTRUCTIONS", "Call", "InstructionSpec", "define"]
+
+
+class Call:
+    """One instruction being issued: its operands by name, as attributes, and where it runs.
+
+    ``call.dst``, ``call.data``, ... are Views, numbers, strings, tuples or None.
+    """
+
+    def __init__(self, name, engine, core, operands):
+        self.__dict__.update(operands)
+        self.name = name
+        self.engine = engine
+        self.core = core  #: the NeuronCore: its spec, rounding, random state, registers
+
+    def __repr__(self):
+        return f"{self.name} on {self.engine.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSpec:
+    """One row of the instruction set."""
+
+    name: str
+    engines: tuple[Engine, ...]  #: engines that can run it; the first is the default
+    writes: tuple[str, ...]  #: names of operands that it writes
+    reads: tuple[str, ...]  #: names of operands that it reads (a number or None is no access)
+    check: Callable[[Call], None]  #: raise NkiValidationError or TypeError on what hardware refuses
+    execute: Callable[[Call], None]  #: read, compute in FP32, write
+    work: Callable[[Call], tuple]  #: hashable sizes, dtype names, memories: what time depends on
+    cycles: Callable[..., float]  #: cycles(chip, engine, *work), of the engine's own clock
+    flops: Callable[[Call], int] | None = None  #: matmuls only
+    options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
+    facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
+
+
+INSTRUCTIONS: dict[str, InstructionSpec] = {}
+
+
+def define(name: str, engines, *, writes=("dst",), reads=(), **rest) -> InstructionSpec:
+    """Add one row to the instruction set."""
+    engines = (engines,) if isinstance(engines, Engine) else tuple(engines)
+    row = InstructionSpec(name, engines, tuple(writes), tuple(reads), **rest)
+    if name in INSTRUCTIONS:
+        raise ValueError(f"instruction {name!r} is defined twice")
+    INSTRUCTIONS[name] = row
+    return row
+
+
+def cycles_of(name: str, work: tuple, engine: Engine, chip: Record) -> float:
+    """Return the cycles of one instruction on its engine's clock."""
+    return INSTRUCTIONS[name].cycles(chip, engine, *work)

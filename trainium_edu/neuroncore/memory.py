@@ -1,0 +1,181 @@
+"""SBUF, PSUM and HBM as bytes: what an allocation owns, what was written, what fresh memory reads.
+
+A tile with a stated address is a window on the memory's own bytes, so two tiles at one address
+overwrite each other.  A tile without one has storage of its own while the kernel runs; its address
+comes later, from ``placement``.  HBM is accounted and allocated tensor by tensor.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.dtypes import DType, get_dtype
+from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["Allocation", "Buffer", "OnChipMemory", "allowed_starts", "check_start_partition"]
+
+FRESH_INTEGER = 4  # what AWS's simulator reads from fresh integer memory (specs: fresh_memory)
+
+
+class Allocation:
+    """What the program remembers of one buffer: everything but its values."""
+
+    __slots__ = ("address", "dtype", "index", "memory", "name", "partitions", "pitch", "row_bytes",
+                 "shape", "site", "start_partition")  # fmt: skip
+
+    def __init__(self, index, name, memory, shape, dtype, row_bytes, site, address=None,
+                 start_partition=0):  # fmt: skip
+        self.index = index  #: position in ``program.allocations``
+        self.name = name
+        self.memory = memory
+        self.shape = shape
+        self.dtype = dtype
+        self.row_bytes = row_bytes  #: on chip: bytes per partition; HBM: bytes of the last axis
+        self.site = site  #: (file, line, shape, dtype, memory): where it was allocated
+        self.address = address  #: stated byte offset inside each partition, or None
+        self.start_partition = start_partition
+        self.partitions = shape[0] if memory is not Memory.HBM else 0
+
+    def __repr__(self):
+        where = "" if self.address is None else f" at byte {self.address}"
+        return f"{self.name}: {self.dtype}{list(self.shape)} in {self.memory}{where}"
+
+
+class Buffer:
+    """One allocation with its bytes.
+
+    Attributes
+    ----------
+    info : Allocation
+    base : uint8[...]    flat bytes that hold the data (own, or the whole memory's)
+    start : int          where this buffer's first byte is in `base`
+    pitch : int          bytes from one partition to the next in `base` (on chip)
+    """
+
+    __slots__ = ("accumulating", "all_written", "base", "info", "mask", "pitch", "start")
+
+    def __init__(self, info: Allocation, base, start, pitch, mask=None):
+        self.info = info
+        self.base = base  #: None in a program recorded without values
+        self.start = start
+        self.pitch = pitch
+        self.mask = mask  #: uint8 per byte of `base`, 1 where written; None: nothing yet
+        self.all_written = False
+        self.accumulating = None  #: PSUM: which locations hold a matmul's sum, or None
+
+    def written_mask(self) -> np.ndarray:
+        """Return the mask over ``base``, made on first use."""
+        if self.mask is None:
+            self.mask = np.zeros(self.base.size, np.uint8)
+        return self.mask
+
+
+class OnChipMemory:
+    """The bytes of SBUF or PSUM: ``partitions`` rows of ``bytes_per_partition``.
+
+    Parameters
+    ----------
+    memory : Memory
+    record : specs.Record
+        ``TRN1.sbuf`` or ``TRN1.psum``.
+    """
+
+    def __init__(self, memory: Memory, record):
+        self.memory = memory
+        self.partitions = int(record.partitions)
+        self.bytes_per_partition = int(record.bytes_per_partition)
+        self.bank_bytes = int(record.bank_bytes) if memory is Memory.PSUM else None
+        self._bytes = self._mask = None
+        self.stated = []  #: Allocations with an address, in order
+
+    @property
+    def bytes(self) -> np.ndarray:
+        """The memory itself, uint8[partitions * bytes_per_partition]; made on first use."""
+        if self._bytes is None:
+            self._bytes = np.zeros(self.partitions * self.bytes_per_partition, np.uint8)
+            self._mask = np.zeros_like(self._bytes)
+        return self._bytes
+
+    def check(self, shape, dtype: DType, name: str, address, start_partition) -> int:
+        """Check the limits of one tile and return its bytes per partition."""
+        what = f"{name}: {dtype}{list(shape)} in {self.memory.upper()}"
+        if len(shape) < 2:
+            raise NkiValidationError(
+                f"{what} has {len(shape)} dimension; on-chip tiles are [partition, free, ...], so "
+                f"write the shape as ({shape[0] if shape else 1}, 1) or (1, {shape[0] if shape else 1})"
+            )
+        if shape[0] > self.partitions:
+            raise NkiValidationError(
+                f"{what}: partition dimension {shape[0]} exceeds maximum {self.partitions}; the "
+                f"memory has {self.partitions} partitions, so split the first axis into tiles"
+            )
+        row_bytes = dtype.itemsize
+        for size in shape[1:]:
+            row_bytes *= size
+        if row_bytes > self.bytes_per_partition:
+            raise NkiValidationError(
+                f"{what} needs {row_bytes} bytes in each partition, and {self.memory.upper()} has "
+                f"{self.bytes_per_partition}; use a shorter free axis or a narrower dtype"
+            )
+        if address is not None and not 0 <= address <= self.bytes_per_partition - row_bytes:
+            raise NkiValidationError(
+                f"{what} at byte {address} would end at byte {address + row_bytes}, and a partition"
+                f" of {self.memory.upper()} has {self.bytes_per_partition} bytes"
+            )
+        check_start_partition(start_partition, shape[0], what)
+        return row_bytes
+
+    def buffer(self, info: Allocation) -> Buffer:
+        """Return the window of a stated address."""
+        self.stated.append(info)
+        data = self.bytes
+        start = info.start_partition * self.bytes_per_partition + info.address
+        return Buffer(info, data, start, self.bytes_per_partition, self._mask)
+
+
+def own_buffer(info: Allocation, *, values: bool) -> Buffer:
+    """Return a buffer with storage of its own (or none, in a program without values)."""
+    rows = info.partitions if info.memory is not Memory.HBM else 1
+    pitch = info.row_bytes
+    if info.memory is Memory.HBM:
+        pitch = info.dtype.itemsize
+        for size in info.shape:
+            pitch *= size
+    base = np.empty(rows * pitch, np.uint8) if values else None
+    return Buffer(info, base, 0, pitch)
+
+
+def allowed_starts(partitions: int) -> tuple[int, ...]:
+    """Return the partitions on which an access of that many may start."""
+    return (0,) if partitions > 64 else (0, 64) if partitions > 32 else (0, 32, 64, 96)
+
+
+def check_start_partition(start: int, partitions: int, what: str) -> None:
+    """Raise unless engines can start an access of that many partitions there."""
+    if start not in allowed_starts(partitions) or start + partitions > 128:
+        raise NkiValidationError(
+            f"{what} starts on partition {start}; with {partitions} partitions an access starts on "
+            f"{' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because engines "
+            "are wired to quarters of 32 partitions; move it, or copy it there by DMA"
+        )
+
+
+def tensor_shape(shape, name: str) -> tuple[int, ...]:
+    """Return `shape` as a tuple of positive ints, or say what is wrong with it."""
+    if isinstance(shape, int):
+        shape = (shape,)
+    try:
+        sizes = tuple(size.__index__() for size in shape)
+    except (TypeError, AttributeError):
+        raise TypeError(f"{name}: shape is {shape!r}; it is a tuple of whole numbers") from None
+    if any(isinstance(size, bool) for size in shape) or any(size < 1 for size in sizes):
+        raise NkiValidationError(f"{name}: shape {list(shape)} has a size below 1; sizes are >= 1")
+    return sizes
+
+
+def make_allocation(index, name, memory, shape, dtype, site, address=None, start_partition=0):
+    """Return the Allocation of a checked shape (see ``NeuronCore.allocate``)."""
+    dtype = get_dtype(dtype)
+    row_bytes = dtype.itemsize
+    for size in shape[1:] if memory is not Memory.HBM else shape[-1:]:
+        row_bytes *= size
+    return Allocation(index, name, memory, shape, dtype, row_bytes, site, address, start_partition)

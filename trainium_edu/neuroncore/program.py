@@ -1,0 +1,139 @@
+"""What was recorded: instructions in order, what each read and wrote, and where it stands in the source.
+
+A program holds no values.  ``placement`` gives its tiles addresses, ``scheduler`` gives its
+instructions times; both only read it.
+"""
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.memory import Allocation
+from trainium_edu.specs.record import Record
+
+__all__ = ["Access", "Instruction", "Loop", "Program", "SourceLine"]
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+class SourceLine(NamedTuple):
+    """A line of the code that recorded an instruction."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self):
+        return f"{Path(self.file).name}:{self.line}"
+
+
+class Access(NamedTuple):
+    """One operand of one instruction, without its values.
+
+    ``rows`` are partitions of the allocation on chip, all axes but the last in HBM; the four
+    numbers are the smallest rectangle that holds every byte touched.
+    """
+
+    allocation: int
+    first_row: int
+    end_row: int
+    first_byte: int
+    end_byte: int
+    is_write: bool
+    role: str  #: the operand's name: "dst", "moving"
+    geometry: tuple  #: (dtype name, shape, strides in bytes, offset in bytes)
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One instruction as recorded."""
+
+    index: int
+    name: str  #: a key of ``engines.INSTRUCTIONS``
+    engine: Engine
+    accesses: tuple[Access, ...]
+    work: tuple  #: what its ``cycles`` function reads: sizes, dtypes, memories
+    options: tuple = ()  #: (name, value) of operands that are no tensors, for equality and repr
+    line: SourceLine | None = None
+    label: str = ""  #: the user's ``name=``
+    flops: int = 0  #: multiply-adds of a matmul, times two
+    operations: int = 0  #: output elements of other instructions
+    loops: tuple[int, ...] = ()  #: indices of the loops it stands in, outermost first
+
+    def __repr__(self):
+        where = f" at {self.line}" if self.line else ""
+        return f"{self.index}: {self.name} on {self.engine.title}{where}"
+
+
+@dataclass(slots=True)
+class Loop:
+    """A body recorded once that runs `count` times: instructions [start, end)."""
+
+    start: int
+    end: int
+    count: int
+    first_allocation: int
+    end_allocation: int
+
+
+@dataclass
+class Program:
+    """Instructions and allocations, in the order in which the kernel made them."""
+
+    spec: Record  #: the NeuronCore it was recorded for
+    name: str = "program"
+    instructions: list[Instruction] = field(default_factory=list)
+    allocations: list[Allocation] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)  #: allocations that must outlive the program
+    _open_loops: list[int] = field(default_factory=list, repr=False)
+
+    def __len__(self):
+        return len(self.instructions)
+
+    def __repr__(self):
+        return (
+            f"Program({self.name!r}, {len(self.instructions)} instructions, "
+            f"{len(self.allocations)} allocations)"
+        )
+
+    @contextmanager
+    def repeat(self, count: int):
+        """Record what follows once and time it `count` times (values run once)."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"count is {count!r}; a loop runs a whole number of times, at least 1")
+        loop = Loop(len(self.instructions), -1, count, len(self.allocations), -1)
+        self.loops.append(loop)
+        self._open_loops.append(len(self.loops) - 1)
+        try:
+            yield loop
+        finally:
+            self._open_loops.pop()
+            loop.end, loop.end_allocation = len(self.instructions), len(self.allocations)
+
+    def append(self, instruction: Instruction) -> Instruction:
+        """Add an instruction (its index and loops are set here)."""
+        instruction.index = len(self.instructions)
+        instruction.loops = tuple(self._open_loops)
+        self.instructions.append(instruction)
+        return instruction
+
+
+_inside = {}  # code object -> whether it belongs to this package
+
+
+def source_line() -> SourceLine | None:
+    """Return the innermost line outside this package that is running now."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        inside = _inside.get(code)
+        if inside is None:
+            inside = _inside[code] = code.co_filename.startswith(_PACKAGE)
+        if not inside:
+            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return None

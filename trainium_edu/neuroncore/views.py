@@ -1,0 +1,310 @@
+"""How an instruction sees a buffer: start, shape and strides, and the numbers behind them.
+
+A view never copies.  On chip its first axis is the partition axis (contiguous partitions, the same
+free pattern on each); in HBM all axes are alike.  Strides and offsets are in bytes.  A view through
+another dtype reads the same bits.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.dtypes import DType, Rounding, get_dtype, to_fp32, write_fp32
+from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.memory import FRESH_INTEGER, Buffer
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["View", "whole"]
+
+
+def _row_major(shape, itemsize):
+    strides, step = [], itemsize
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+class View:
+    """A strided window on a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    dtype : DType
+    shape : tuple of int
+    strides : tuple of int    bytes; on chip ``strides[0]`` is one partition (the buffer's pitch)
+    offset : int              bytes from the buffer's first byte
+    """
+
+    __slots__ = ("buffer", "dtype", "offset", "shape", "strides")
+
+    def __init__(self, buffer: Buffer, dtype: DType, shape, strides, offset=0):
+        self.buffer = buffer
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> Memory:
+        """HBM, SBUF or PSUM."""
+        return self.buffer.info.memory
+
+    @property
+    def partitions(self) -> int:
+        """Partitions it spans (on chip)."""
+        return self.shape[0]
+
+    @property
+    def start_partition(self) -> int:
+        """First partition inside the memory (on chip)."""
+        pitch = self.buffer.pitch
+        return self.buffer.info.start_partition + self.offset // pitch
+
+    @property
+    def free_size(self) -> int:
+        """Elements per partition: the N of the cost formulas."""
+        n = 1
+        for size in self.shape[1:]:
+            n *= size
+        return n
+
+    @property
+    def size(self) -> int:
+        """Elements in all."""
+        n = 1
+        for size in self.shape:
+            n *= size
+        return n
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it touches if no stride is 0."""
+        return self.size * self.dtype.itemsize
+
+    def __repr__(self):
+        return f"{self.buffer.info.name}: {self.dtype}{list(self.shape)} in {self.memory}"
+
+    def footprint(self) -> tuple[int, int, int, int]:
+        """Return the rectangle it touches: (first row, row end, first byte, byte end).
+
+        Rows are partitions of the buffer on chip; in HBM they are all axes but the last.
+        """
+        info = self.buffer.info
+        pitch = self.buffer.pitch if info.memory is not Memory.HBM else info.row_bytes
+        row, low = divmod(self.offset, pitch)
+        high = low + self.dtype.itemsize
+        if info.memory is not Memory.HBM:
+            for size, stride in zip(self.shape[1:], self.strides[1:], strict=True):
+                high += (size - 1) * stride
+            return row, row + self.shape[0], low, high
+        rows = 0
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if stride >= pitch:
+                rows += (size - 1) * (stride // pitch)
+                high += (size - 1) * (stride % pitch)
+            else:
+                high += (size - 1) * stride
+        if high > pitch:  # runs over the end of a row: whole rows
+            return row, row + rows + -(-high // pitch), 0, pitch
+        return row, row + rows + 1, low, high
+
+    # -- the numbers --------------------------------------------------------------------------
+
+    def array(self) -> np.ndarray:
+        """Return the live NumPy window on the bytes (storage dtype); writing to it skips masks."""
+        buffer = self.buffer
+        return np.ndarray(
+            self.shape, self.dtype.storage, buffer.base, buffer.start + self.offset, self.strides
+        )
+
+    def read(self) -> np.ndarray:
+        """Return the stored numbers; what was never written reads NaN (float) or 4 (integer)."""
+        buffer = self.buffer
+        values = self.array()
+        if buffer.all_written:
+            return values
+        written = self._mask()
+        if written.all():
+            return values
+        fresh = np.float32("nan") if self.dtype.is_float else FRESH_INTEGER
+        return np.where(written, values, np.asarray(fresh).astype(self.dtype.storage))
+
+    def is_written(self) -> bool:
+        """Whether every byte that it touches was written before."""
+        return self.buffer.all_written or bool(self._mask().all())
+
+    def read_fp32(self) -> np.ndarray:
+        """Return the numbers in FP32, as engines compute with them."""
+        return to_fp32(self.read(), self.dtype)
+
+    def write_fp32(self, values: np.ndarray, rounding: Rounding) -> None:
+        """Round FP32 numbers once into the view's dtype and store them."""
+        write_fp32(values, self.dtype, rounding, self.array())
+        self.mark_written()
+
+    def write_bits(self, values: np.ndarray) -> None:
+        """Store numbers that have the storage dtype already (copies, integer results)."""
+        self.array()[...] = values
+        self.mark_written()
+
+    def mark_written(self) -> None:
+        """Note that all of the view's bytes hold data now."""
+        buffer = self.buffer
+        if buffer.all_written:
+            return
+        if buffer.start == 0 and self.nbytes == buffer.base.size and 0 not in self.strides:
+            buffer.all_written = True  # the whole of storage of its own
+            return
+        mask = self._mask_bytes(buffer.written_mask())
+        mask[...] = 1
+
+    def _mask_bytes(self, mask):
+        return np.ndarray(
+            (*self.shape, self.dtype.itemsize), np.uint8, mask,
+            self.buffer.start + self.offset, (*self.strides, 1),
+        )  # fmt: skip
+
+    def _mask(self):
+        mask = self.buffer.mask
+        if mask is None:
+            return np.zeros(self.shape, bool)
+        return self._mask_bytes(mask).all(axis=-1)
+
+    # -- other views of the same bytes ----------------------------------------------------------
+
+    def _like(self, shape, strides, offset, dtype=None):
+        return type(self)(self.buffer, dtype or self.dtype, tuple(shape), tuple(strides), offset)
+
+    def sliced(self, *index) -> "View":
+        """Return the part that slices select; ints stay as axes of size 1 on the partition axis.
+
+        Parameters
+        ----------
+        index : slice or int, one per axis from the left
+            Steps are allowed on free axes only (partitions are contiguous).
+        """
+        if len(index) > len(self.shape):
+            raise IndexError(f"{self!r} has {len(self.shape)} axes, and {len(index)} were indexed")
+        shape, strides, offset = [], [], self.offset
+        on_chip = self.memory is not Memory.HBM
+        for axis, (size, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
+            part = index[axis] if axis < len(index) else slice(None)
+            if isinstance(part, slice):
+                start, stop, step = self._bounds(part, axis, size)
+                count = -(-(stop - start) // step)
+                if on_chip and axis == 0 and step != 1:
+                    raise NkiValidationError(
+                        f"{self!r}: partitions are read one after another, and step {step} skips "
+                        "some; put the strided axis on the free side"
+                    )
+                shape.append(count)
+                strides.append(stride * step)
+            else:
+                start = part.__index__()
+                if not -size <= start < size:
+                    raise NkiValidationError(
+                        f"{self!r}: index {start} is out of bounds for axis {axis} of size {size}"
+                    )
+                start %= size
+                if on_chip and axis == 0:
+                    shape.append(1)
+                    strides.append(stride)
+            offset += start * stride
+        if on_chip and len(shape) < 2:
+            shape.append(1)
+            strides.append(self.dtype.itemsize)
+        return self._like(shape, strides, offset)
+
+    def _bounds(self, part: slice, axis: int, size: int) -> tuple[int, int, int]:
+        step = 1 if part.step is None else part.step.__index__()
+        start = 0 if part.start is None else part.start.__index__()
+        stop = size if part.stop is None else part.stop.__index__()
+        start, stop = start + size * (start < 0), stop + size * (stop < 0)
+        if step < 1 or not 0 <= start < stop <= size:
+            raise NkiValidationError(
+                f"{self!r}: slice {part.start}:{part.stop}:{part.step} on axis {axis} is out of "
+                f"bounds or empty; the axis has {size} elements and steps are >= 1"
+            )
+        return start, stop, step
+
+    def reshaped(self, *shape: int) -> "View":
+        """Return the same elements in another shape, where that needs no copy."""
+        count = 1
+        for size in shape:
+            count *= size
+        if count != self.size:
+            raise NkiValidationError(
+                f"{self!r} has {self.size} elements, and shape {list(shape)} has {count}"
+            )
+        if self.memory is not Memory.HBM and (not shape or shape[0] != self.shape[0]):
+            raise NkiValidationError(
+                f"{self!r}: a reshape keeps the partition axis ({self.shape[0]}), because data does"
+                " not move between partitions by renaming axes"
+            )
+        probe = np.lib.stride_tricks.as_strided(
+            np.empty(1, np.uint8), self.shape, self.strides, writeable=False
+        )
+        view = probe.view()
+        try:
+            view.shape = shape  # raises where strides cannot express it
+        except AttributeError:
+            raise NkiValidationError(
+                f"{self!r} is not contiguous, so shape {list(shape)} would need a copy; "
+                "copy it into a new tile first"
+            ) from None
+        return self._like(shape, view.strides, self.offset)
+
+    def permuted(self, *axes: int) -> "View":
+        """Return the view with its axes in another order (partition axis stays first on chip)."""
+        if sorted(axes) != list(range(len(self.shape))):
+            raise NkiValidationError(f"{self!r}: axes {axes} are no order of its axes")
+        if self.memory is not Memory.HBM and axes[0] != 0:
+            raise NkiValidationError(
+                f"{self!r}: the partition axis stays first; moving it needs nc_transpose"
+            )
+        return self._like(
+            (self.shape[a] for a in axes), (self.strides[a] for a in axes), self.offset
+        )
+
+    def broadcast(self, *shape: int) -> "View":
+        """Return the view with axes of size 1 repeated (stride 0); partitions do not repeat."""
+        if len(shape) != len(self.shape):
+            raise NkiValidationError(f"{self!r}: broadcast to {list(shape)} changes its axes")
+        strides = []
+        for axis, (have, want, stride) in enumerate(
+            zip(self.shape, shape, self.strides, strict=True)
+        ):
+            if have != want and (have != 1 or (axis == 0 and self.memory is not Memory.HBM)):
+                raise NkiValidationError(
+                    f"{self!r}: axis {axis} has {have} elements and cannot be repeated to {want}"
+                    + ("; partitions are repeated by the Tensor Engine" if axis == 0 else "")
+                )
+            strides.append(stride if have == want else 0)
+        return self._like(shape, strides, self.offset)
+
+    def as_dtype(self, dtype) -> "View":
+        """Return the same bits read as another dtype; the last axis is rescaled."""
+        dtype = get_dtype(dtype)
+        old, new = self.dtype.itemsize, dtype.itemsize
+        if old == new:
+            return self._like(self.shape, self.strides, self.offset, dtype)
+        last = self.shape[-1] * old
+        if self.strides[-1] != old or last % new or any(s % new for s in self.strides[1:-1]):
+            raise NkiValidationError(
+                f"{self!r}: {last} contiguous bytes of the last axis do not divide into {dtype}"
+            )
+        return self._like(
+            (*self.shape[:-1], last // new), (*self.strides[:-1], new), self.offset, dtype
+        )
+
+
+def whole(buffer: Buffer, kind=View) -> View:
+    """Return the view of a whole buffer."""
+    info = buffer.info
+    if info.memory is Memory.HBM:
+        strides = _row_major(info.shape, info.dtype.itemsize)
+    else:
+        strides = (buffer.pitch, *_row_major(info.shape[1:], info.dtype.itemsize))
+    return kind(buffer, info.dtype, info.shape, strides, 0)
