@@ -71,7 +71,7 @@ class NeuronCore:
     # -- memory -------------------------------------------------------------------------------
 
     def sbuf(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
-        """Allocate a tile in SBUF, [partition, free, ...]; `address` is a byte offset in each partition."""
+        """Allocate a tile in SBUF, [partition, free, ...]; `address` counts bytes in a partition."""
         return self.allocate(Memory.SBUF, shape, dtype, name, address, start_partition)
 
     def psum(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:

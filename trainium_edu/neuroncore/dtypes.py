@@ -101,7 +101,7 @@ def get_dtype(dtype) -> DType:
         if found:
             return found
     try:
-        storage = np.dtype(dtype)
+        storage = None if dtype is None else np.dtype(dtype)
     except TypeError:
         storage = None
     found = _BY_STORAGE.get(storage) or DTYPES.get(_ALSO.get(getattr(storage, "name", ""), ""))

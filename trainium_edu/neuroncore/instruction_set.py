@@ -1,4 +1,4 @@
-"""What an instruction is to the emulator: a check, a value function, a ``cycles`` function, one row.
+"""What an instruction is here: a check, a value function, a ``cycles`` function, and one row.
 
 Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instruction touches one file.
 """

@@ -99,9 +99,10 @@ class OnChipMemory:
         """Check the limits of one tile and return its bytes per partition."""
         what = f"{name}: {dtype}{list(shape)} in {self.memory.upper()}"
         if len(shape) < 2:
+            size = shape[0] if shape else 1
             raise NkiValidationError(
                 f"{what} has {len(shape)} dimension; on-chip tiles are [partition, free, ...], so "
-                f"write the shape as ({shape[0] if shape else 1}, 1) or (1, {shape[0] if shape else 1})"
+                f"write the shape as ({size}, 1) or (1, {size})"
             )
         if shape[0] > self.partitions:
             raise NkiValidationError(

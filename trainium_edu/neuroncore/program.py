@@ -1,4 +1,4 @@
-"""What was recorded: instructions in order, what each read and wrote, and where it stands in the source.
+"""What was recorded: instructions in order, what each read and wrote, and its line of source.
 
 A program holds no values.  ``placement`` gives its tiles addresses, ``scheduler`` gives its
 instructions times; both only read it.
