@@ -57,7 +57,7 @@ class NeuronCore:
         self.spec = _check_spec(spec)
         self.values = bool(values)
         self.rounding = Rounding(rounding, seed)
-        self.program = Program(spec, name)
+        self.program = Program(spec, name, rounding)
         self.sbuf_memory = OnChipMemory(Memory.SBUF, spec.sbuf)
         self.psum_memory = OnChipMemory(Memory.PSUM, spec.psum)
         self.hbm_bytes = 0
@@ -71,7 +71,7 @@ class NeuronCore:
     # -- memory -------------------------------------------------------------------------------
 
     def sbuf(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
-        """Allocate a tile in SBUF, [partition, free, ...]; `address` counts bytes in a partition."""
+        """Allocate a tile in SBUF, [partition, free, ...]; `address` is a byte of each partition."""
         return self.allocate(Memory.SBUF, shape, dtype, name, address, start_partition)
 
     def psum(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
@@ -174,7 +174,7 @@ class NeuronCore:
         line = source_line()
         record = Instruction(
             0, instruction, engine, tuple(accesses), row.work(call),
-            tuple((o, operands.get(o)) for o in row.options), line, name,
+            _options(row, operands), line, name,
             row.flops(call) if row.flops else 0,
         )  # fmt: skip
         self.program.append(record)
@@ -214,6 +214,21 @@ class NeuronCore:
 
     def __dir__(self):
         return sorted({*super().__dir__(), *INSTRUCTIONS})
+
+
+def _options(row, operands):
+    """Return (name, value) of every operand that is no tensor, the row's own options first."""
+    listed = row.options
+    found = [(o, v) for o in listed if not isinstance(v := operands.get(o), View) and not _views(v)]
+    for name, value in operands.items():
+        if name not in listed and value is not None and not isinstance(value, View):
+            if not _views(value):
+                found.append((name, value))
+    return tuple(found)
+
+
+def _views(value):
+    return isinstance(value, list | tuple) and any(isinstance(item, View) for item in value)
 
 
 def _check_spec(spec):

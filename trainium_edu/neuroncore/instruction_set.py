@@ -42,6 +42,9 @@ class InstructionSpec:
     cycles: Callable[..., float]  #: cycles(chip, engine, *work), of the engine's own clock
     flops: Callable[[Call], int] | None = None  #: matmuls only
     options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
+    pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
+    choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
+    defaults: dict | None = None  #: optional operands; given: unknown names raise TypeError
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
 
 

@@ -85,6 +85,7 @@ class Program:
 
     spec: Record  #: the NeuronCore it was recorded for
     name: str = "program"
+    rounding: str = "nearest"  #: under "stochastic" one instruction issued twice differs
     instructions: list[Instruction] = field(default_factory=list)
     allocations: list[Allocation] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
