@@ -71,7 +71,7 @@ class NeuronCore:
     # -- memory -------------------------------------------------------------------------------
 
     def sbuf(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
-        """Allocate a tile in SBUF, [partition, free, ...]; `address` is a byte of each partition."""
+        """Allocate a tile in SBUF, [partition, free, ...]; `address` is a byte of a partition."""
         return self.allocate(Memory.SBUF, shape, dtype, name, address, start_partition)
 
     def psum(self, shape, dtype="float32", *, address=None, start_partition=0, name=None) -> View:
@@ -221,9 +221,9 @@ def _options(row, operands):
     listed = row.options
     found = [(o, v) for o in listed if not isinstance(v := operands.get(o), View) and not _views(v)]
     for name, value in operands.items():
-        if name not in listed and value is not None and not isinstance(value, View):
-            if not _views(value):
-                found.append((name, value))
+        if name in listed or value is None or isinstance(value, View) or _views(value):
+            continue
+        found.append((name, value))
     return tuple(found)
 
 
