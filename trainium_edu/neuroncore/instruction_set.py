@@ -5,6 +5,7 @@ Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instructi
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.specs.record import Record
@@ -44,8 +45,32 @@ class InstructionSpec:
     options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
     pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
-    defaults: dict | None = None  #: optional operands; given: unknown names raise TypeError
+    defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
+
+    def complete(self, operands: dict) -> dict:
+        """Return the operands with defaults filled in; unknown or missing ones raise TypeError."""
+        if self.defaults is None:
+            return operands
+        merged = self.defaults | operands
+        needed = _needed(self)
+        if len(merged) == len(self.defaults) + len(needed) and needed <= merged.keys():
+            return merged
+        known = dict.fromkeys((*self.writes, *self.reads, *self.options, *self.defaults))
+        for name in operands:
+            if name not in known:
+                raise TypeError(f"{self.name} has no operand {name!r}; it has {', '.join(known)}")
+        missing = next(name for name in known if name not in merged)
+        raise TypeError(f"{self.name} needs the operand {missing!r}")
+
+
+@lru_cache(maxsize=1024)
+def _needed_names(tensors, options, optional):
+    return frozenset((*tensors, *options)) - frozenset(optional)
+
+
+def _needed(row):
+    return _needed_names((*row.writes, *row.reads), row.options, tuple(row.defaults))
 
 
 INSTRUCTIONS: dict[str, InstructionSpec] = {}
