@@ -17,6 +17,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.dtypes import Rounding, get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.indirect import indices_of, resolve_scalar
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, Call
 from trainium_edu.neuroncore.memory import (
     Buffer,
@@ -160,17 +161,27 @@ class NeuronCore:
         row = INSTRUCTIONS.get(instruction)
         if row is None:
             raise NkiValidationError(f"no instruction {instruction!r}; see neuroncore.INSTRUCTIONS")
-        engine = row.engines[0] if engine is None else Engine(engine)
-        if engine not in row.engines:
-            can = " or ".join(e.title for e in row.engines)
-            raise NkiValidationError(f"{instruction} runs on the {can}, not on the {engine.title}")
+        operands = row.complete(operands)
         call = Call(instruction, engine, self, operands)
-        row.check(call)
+        if engine is None:
+            engine = call.engine = row.choose(operands) if row.choose else row.engines[0]
+        else:
+            engine = call.engine = Engine(engine)
+            if engine not in row.engines:
+                can = " or ".join(e.title for e in row.engines)
+                raise NkiValidationError(
+                    f"{instruction} runs on the {can}, not on the {engine.title}"
+                )
         accesses = []
+        skip = False
+        for role in (*row.reads, *row.writes):
+            if getattr(operands.get(role), "indirect", None) is not None:
+                skip |= self._find_place(call, role, accesses)
+        row.check(call)
         for role in row.reads:
-            self._note(accesses, operands.get(role), role, False)
+            self._note(accesses, operands.get(role), role, False, engine)
         for role in row.writes:
-            self._note(accesses, operands.get(role), role, True)
+            self._note(accesses, operands.get(role), role, True, engine)
         line = source_line()
         record = Instruction(
             0, instruction, engine, tuple(accesses), row.work(call),
@@ -178,25 +189,49 @@ class NeuronCore:
             row.flops(call) if row.flops else 0,
         )  # fmt: skip
         self.program.append(record)
-        if self.values:
+        if self.values and not skip:
             row.execute(call)
 
-    def _note(self, accesses, operand, role, is_write):
+    def _find_place(self, call, role, accesses):
+        """Note the index of an indirect operand; a scalar one becomes a plain view at its place."""
+        view = getattr(call, role)
+        indirect = view.indirect
+        if isinstance(indirect.index, View):
+            self._note(accesses, indirect.index, f"{role}.index", False, Engine.DMA)
+        if indirect.is_vector:
+            return False
+        found = resolve_scalar(view, values=self.values)
+        if found is None:
+            if str(getattr(call, "oob_mode", "error")) == "skip":
+                return True
+            raise NkiValidationError(
+                f"{call.name}: the index {int(indices_of(indirect)[0])} of {view!r} is out of "
+                f"bounds; it goes from 0 to {indirect.limit - 1}, and oob_mode skip leaves such "
+                "accesses out"
+            )
+        setattr(call, role, found)
+        return False
+
+    def _note(self, accesses, operand, role, is_write, engine):
         if isinstance(operand, View):
             memory = operand.memory
-            if memory is not Memory.HBM:
+            if memory is not Memory.HBM and engine is not Engine.DMA:
                 check_start_partition(operand.start_partition, operand.shape[0], repr(operand))
-            if not is_write and self.values and not operand.is_written():
+            if not is_write and self.values and operand.indirect is None and (
+                not operand.is_written()
+            ):
                 self.notes.append(("uninitialised", len(self.program), role, operand.buffer.info))
             accesses.append(
                 Access(
-                    operand.buffer.info.index, *operand.footprint(), is_write, role,
+                    operand.buffer.info.index,
+                    *(operand.footprint() if operand.indirect is None else _all_of(operand)),
+                    is_write, role,
                     (operand.dtype.name, operand.shape, operand.strides, operand.offset),
                 )
             )  # fmt: skip
         elif isinstance(operand, list | tuple):
             for item in operand:
-                self._note(accesses, item, role, is_write)
+                self._note(accesses, item, role, is_write, engine)
 
     def repeat(self, count: int):
         """Record what follows once, timed `count` times; see ``Program.repeat``."""
@@ -214,6 +249,17 @@ class NeuronCore:
 
     def __dir__(self):
         return sorted({*super().__dir__(), *INSTRUCTIONS})
+
+
+def _all_of(view):
+    """Return the rectangle of the whole buffer: where data decides, any part may be touched."""
+    info = view.buffer.info
+    if info.memory is not Memory.HBM:
+        return 0, info.partitions, 0, info.row_bytes
+    rows = 1
+    for size in info.shape[:-1]:
+        rows *= size
+    return 0, rows, 0, info.row_bytes
 
 
 def _options(row, operands):

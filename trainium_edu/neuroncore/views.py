@@ -37,6 +37,8 @@ class View:
 
     __slots__ = ("buffer", "dtype", "offset", "shape", "strides")
 
+    indirect = None  #: an ``indirect.Indirect`` where data decides the place
+
     def __init__(self, buffer: Buffer, dtype: DType, shape, strides, offset=0):
         self.buffer = buffer
         self.dtype = dtype

@@ -1,0 +1,278 @@
+"""The Tensor Engine: ``dst[M, N] = stationary[K, M].T @ moving[K, N]`` into PSUM, and transposes.
+
+The array holds `stationary` and lets `moving` stream through, one column per cycle; sums are FP32.
+A PSUM location that no matmul wrote yet is overwritten, later ones are added to.  ``systolic_array``
+shows the same arithmetic one cycle at a time; here it is one matrix product.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.instruction_set import REQUIRED, define
+from trainium_edu.neuroncore.views import View
+from trainium_edu.numerics.rounding import cast
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = []
+
+_DTYPES = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2",
+           "float8_e3m4")  # fmt: skip
+_WIDE = ("float32", "tfloat32")
+
+
+# -- nc_matmul: limits ------------------------------------------------------------------------
+
+
+def _check_operand(call, role, memory, why):
+    view = getattr(call, role)
+    if not isinstance(view, View):
+        raise TypeError(f"{call.name}: {role} is {view!r}; it is a tile in {memory.upper()}")
+    if view.memory is not memory:
+        raise NkiValidationError(f"{call.name}: {role} is {view!r}; {why}")
+
+
+_READS_SBUF = "the Tensor Engine reads its operands from SBUF: copy it there first"
+_WRITES_PSUM = "the Tensor Engine writes to PSUM only: allocate dst there and tensor_copy it after"
+
+
+def _check_matmul(call):
+    chip = call.core.spec
+    _check_operand(call, "stationary", Memory.SBUF, _READS_SBUF)
+    _check_operand(call, "moving", Memory.SBUF, _READS_SBUF)
+    _check_operand(call, "dst", Memory.PSUM, _WRITES_PSUM)
+    stationary, moving, dst = call.stationary, call.moving, call.dst
+    k, m, n = stationary.shape[0], stationary.free_size, moving.free_size
+    if moving.shape[0] != k:
+        raise NkiValidationError(
+            f"nc_matmul: stationary has {k} partitions and moving has {moving.shape[0]}; both carry "
+            "the contraction axis K on partitions: stationary [K, M], moving [K, N]"
+        )
+    rows, columns = _tile_size(call, chip)
+    if k > rows:
+        raise NkiValidationError(
+            f"nc_matmul: K is {k} and the row tile has {rows} rows of the array"
+        )
+    if m > columns:
+        raise NkiValidationError(
+            f"nc_matmul: stationary has free size {m}, and the array has {columns} columns; split M"
+        )
+    limit = chip.tensor_engine.moving_free_max.value
+    if n > limit:
+        raise NkiValidationError(
+            f"nc_matmul: moving has free size {n}, and one PSUM bank holds {limit} float32 per "
+            f"partition; split N into pieces of {limit}"
+        )
+    if dst.shape[0] != m or dst.free_size != n:
+        raise NkiValidationError(
+            f"nc_matmul: dst is {list(dst.shape)}; stationary [K={k}, M={m}] and moving "
+            f"[K={k}, N={n}] give [{m}, {n}]"
+        )
+    _check_matmul_dtypes(call)
+    _check_bank(call, dst, chip)
+    if call.accumulate not in (None, True, False):
+        raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
+    if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
+        raise NkiValidationError(
+            f"nc_matmul: perf_mode {call.perf_mode!r} needs NeuronCore-v3 (Trainium2); "
+            "NeuronCore-v2 has no double FP8 mode"
+        )
+
+
+def _check_matmul_dtypes(call):
+    one, two = call.stationary.dtype.name, call.moving.dtype.name
+    for role, name in (("stationary", one), ("moving", two)):
+        if name not in _DTYPES:
+            raise NkiValidationError(
+                f"nc_matmul: {role} is {name}; the array multiplies {', '.join(_DTYPES)}: "
+                "tensor_copy it into a tile of one of these"
+            )
+    if (one in _WIDE) != (two in _WIDE):
+        raise NkiValidationError(
+            f"nc_matmul: stationary is {one} and moving is {two}; where one operand is float32 or "
+            "tfloat32 the other is too: copy one of them into the other's dtype"
+        )
+    if call.dst.dtype.name != "float32":
+        raise NkiValidationError(
+            f"nc_matmul: dst is {call.dst.dtype}; NeuronCore-v2 sums in FP32 and writes float32 to "
+            "PSUM: allocate dst as float32 and cast in the copy to SBUF"
+        )
+
+
+def _check_bank(call, dst, chip):
+    bank = chip.psum.bank_bytes.value
+    _, _, low, high = dst.footprint()
+    start = dst.buffer.info.address or 0
+    if (start + low) // bank != (start + high - 1) // bank:
+        raise NkiValidationError(
+            f"{call.name}: dst {dst!r} covers bytes {start + low} to {start + high - 1} of a "
+            f"partition; one result stays inside one PSUM bank of {bank} bytes "
+            f"({bank // 4} float32): split N, or place the tile on a bank boundary"
+        )
+
+
+def _tile_size(call, chip):
+    """Return (rows, columns) of the part of the array that is used."""
+    rows, columns = chip.tensor_engine.rows.value, chip.tensor_engine.columns.value
+    position, size = tuple(call.tile_position or ()), tuple(call.tile_size or ())
+    if not position and not size:
+        return rows, columns
+    if len(position) != 2 or len(size) != 2:
+        raise NkiValidationError(
+            f"nc_matmul: tile_position={position} and tile_size={size}; tiling needs both, each "
+            "(row, column)"
+        )
+    for axis, whole, at, part in zip(
+        ("row", "column"), (rows, columns), position, size, strict=True
+    ):
+        if part == 32:
+            raise NkiValidationError(
+                f"nc_matmul: tile_size has {axis} size 32, which needs NeuronCore-v3 (Trainium2); "
+                "NeuronCore-v2 divides the array into halves of 64"
+            )
+        if part not in (whole // 2, whole) or at % part or not 0 <= at < whole:
+            raise NkiValidationError(
+                f"nc_matmul: {axis} tile of size {part} at {at}; sizes are {whole // 2} or {whole} "
+                f"and positions multiples of the size below {whole}"
+            )
+    return size
+
+
+# -- nc_matmul: values ------------------------------------------------------------------------
+
+
+def _operand(view):
+    """Return a matmul operand [K, free] in FP32."""
+    values = view.read_fp32()
+    if view.dtype.name == "tfloat32":
+        values = cast(values, view.dtype.fmt)
+    return values if values.ndim == 2 else values.reshape(values.shape[0], -1)
+
+
+def _matmul(call):
+    stationary, moving, dst = _operand(call.stationary), _operand(call.moving), call.dst
+    buffer = dst.buffer
+    add = _adds(call)
+    with np.errstate(all="ignore"):
+        out = dst.array()
+        if add is False and out.ndim == 2:
+            np.matmul(stationary.T, moving, out=out)
+        else:
+            product = np.matmul(stationary.T, moving).reshape(dst.shape)
+            if add is False:
+                out[...] = product
+            elif add is True:
+                if dst.is_written():
+                    out += product
+                else:
+                    out[...] = dst.read() + product
+            else:
+                out[...] = np.where(add, dst.read() + product, product)
+    dst.mark_written()
+    if buffer.accumulating is not True:
+        _mark(dst)
+
+
+def _adds(call):
+    """Return whether the result is added: for all of dst, or as a mask over it."""
+    dst = call.dst
+    buffer = dst.buffer
+    if call.accumulate is False:
+        return False
+    if buffer.accumulating is True:  # a matmul wrote all of the buffer before
+        return True
+    summed = _summed(dst)
+    if buffer.info.address is None:
+        written = dst.is_written() or dst._mask()
+    else:
+        written = summed
+    if call.accumulate:
+        if not np.all(written):
+            _note(call, "accumulate-unwritten")
+        elif not summed.all():
+            _note(call, "accumulate-on-value")
+        return True
+    if written is True:
+        if not summed.all():
+            _note(call, "accumulate-on-value")
+        return True
+    return bool(written.any()) and (True if written.all() else written)
+
+
+def _summed(dst):
+    """Return which locations of dst hold a matmul's sum already, as a live bool window."""
+    buffer = dst.buffer
+    if buffer.accumulating is None:
+        return np.zeros(dst.shape, bool)
+    return np.ndarray(
+        dst.shape, bool, buffer.accumulating, dst.offset // 4, [s // 4 for s in dst.strides]
+    )
+
+
+def _mark(dst):
+    buffer = dst.buffer
+    if buffer.start == 0 and dst.nbytes == buffer.base.size and 0 not in dst.strides:
+        buffer.accumulating = True
+        return
+    if buffer.accumulating is None:
+        rows = buffer.info.partitions
+        buffer.accumulating = np.zeros(rows * buffer.pitch // 4, np.uint8)
+    _summed(dst)[...] = True
+
+
+def _note(call, kind):
+    core = call.core
+    core.notes.append((kind, len(core.program) - 1, "dst", call.dst.buffer.info))
+
+
+# -- nc_matmul: time --------------------------------------------------------------------------
+
+
+def _matmul_work(call):
+    stationary, moving = call.stationary, call.moving
+    kind = "bf16"
+    if "float32" in (stationary.dtype.name, moving.dtype.name):
+        kind = "fp32"
+        if call.is_stationary_onezero or call.is_moving_onezero:
+            kind = "fp32-onezero"
+    return (
+        stationary.shape[0], stationary.free_size, moving.free_size, kind, bool(call.is_transpose)
+    )  # fmt: skip
+
+
+def _matmul_cycles(chip, engine, k, m, n, kind, is_transpose):
+    floor = chip.tensor_engine.min_initiation_cycles.value
+    factor = chip.tensor_engine.fp32_factor.value
+    passes = {"fp32": factor, "fp32-onezero": factor / 2}.get(kind, 1)
+    return float(passes * max(min(floor, m), n))
+
+
+define(
+    "nc_matmul",
+    Engine.TENSOR,
+    reads=("stationary", "moving"),
+    check=_check_matmul,
+    execute=_matmul,
+    work=_matmul_work,
+    cycles=_matmul_cycles,
+    flops=lambda call: (
+        2 * call.stationary.shape[0] * call.stationary.free_size * call.moving.free_size
+    ),
+    options=("accumulate",),
+    defaults={
+        "dst": REQUIRED,
+        "stationary": REQUIRED,
+        "moving": REQUIRED,
+        "is_stationary_onezero": False,
+        "is_moving_onezero": False,
+        "is_transpose": False,
+        "accumulate": None,
+        "tile_position": (),
+        "tile_size": (),
+        "perf_mode": "none",
+    },
+    facts=(
+        "tensor_engine.min_initiation_cycles",
+        "tensor_engine.fp32_factor",
+        "cycles.nc_matmul",
+    ),
+)
