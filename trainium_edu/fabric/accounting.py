@@ -11,12 +11,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from trainium_edu.fabric import _loops
 from trainium_edu.fabric.machines import HOP_LATENCY_NS
 from trainium_edu.fabric.routing import Ties, routes
 from trainium_edu.fabric.schedule import Collective, Op, Schedule, expected, item_sizes
 from trainium_edu.fabric.topology import FabricError, Topology, whole_number
-from trainium_edu.numerics.launch import launch
+from trainium_edu.fabric.touches import count_touches
 from trainium_edu.timeline import Span, Timeline
 
 __all__ = [
@@ -25,6 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST_SPANS = 50_000
+_FEW_MOVES = 8_000  #: as plain Python some 20 ms; to load the compiled loop takes half a second
 
 
 class Latency(StrEnum):
@@ -200,10 +200,14 @@ def _touches(schedule):
     settles = np.zeros(moves, np.int64)
     pending = np.zeros((ranks, places), np.int32)
     arrived = np.full((ranks, places), -1, np.int32)
-    launch(
-        _loops.count_touches, schedule.step, schedule.src, schedule.dst, schedule.item,
-        schedule.into, schedule.op, schedule.fused, pending, arrived, reads, writes, settles,
+    arrays = (
+        schedule.step, schedule.src, schedule.dst, schedule.item, schedule.into, schedule.op,
+        schedule.fused, pending, arrived, reads, writes, settles,
     )  # fmt: skip
+    if moves <= _FEW_MOVES:
+        count_touches(*arrays)
+    else:
+        _count_many(arrays)
     _, must, _ = expected(schedule)
     rank, place = np.nonzero((pending > 0) & must)
     per_chip = schedule.ranks_per_chip
@@ -214,6 +218,14 @@ def _touches(schedule):
     count = np.concatenate((reads, writes, settles, pending[rank, place] + 2))
     keep = count > 0
     return step[keep], chip[keep], item[keep], count[keep]
+
+
+def _count_many(arrays):
+    """Count touches with the compiled loop, which is loaded only now."""
+    from trainium_edu.fabric import _loops
+    from trainium_edu.numerics.launch import launch
+
+    launch(_loops.count_touches, *arrays)
 
 
 def hbm_touches(schedule: Schedule) -> float:

@@ -787,7 +787,9 @@ function render({ model, el }) {
   model.on("change:step", onStep);
   buildFilm();
   if (model.get("step")) { at = model.get("step"); player.seek(at); }
+  const stopNaming = watchControls(el); // the menus of the panel around it
   return () => {
+    stopNaming();
     player.dispose();
     cancelAnimationFrame(morphRequest);
     cancelAnimationFrame(stepRequest);

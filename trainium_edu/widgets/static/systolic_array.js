@@ -60,7 +60,7 @@ const bracket = (value) => (value < 0 ? `(${long(value)})` : long(value));
 
 function render({ model, el }) {
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const clean = [];
+  const clean = [watchControls(el)]; // a panel's stock controls around it
   const wait = make("div", { class: "te-array" }, "Unpacking the run …");
   el.append(wait);
   let gone = false;
