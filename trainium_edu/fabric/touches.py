@@ -1,7 +1,7 @@
 """How often each move of a schedule touches memory, move by move.
 
-Plain Python: fast enough for a schedule that fits on a screen, so that a player opens without loading
-a compiler.  ``_loops.py`` compiles this same function for long schedules.
+Plain Python: fast enough for a schedule that fits on a screen, so that a player opens without
+loading a compiler.  ``_loops.py`` compiles this same function for long schedules.
 """
 
 __all__ = ["count_touches"]
