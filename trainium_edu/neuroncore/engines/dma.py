@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.neuroncore.dtypes import to_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.indirect import indices_of
-from trainium_edu.neuroncore.instruction_set import REQUIRED, define
+from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -89,7 +89,7 @@ def check_priority(call):
     """Raise where a later chip's option is asked for."""
     if call.priority is not None:
         raise NkiValidationError(
-            f"{call.name}: priority={call.priority!r}; DMA priorities need NeuronCore-v4 (Trainium3)"
+            f"{call.name}: priority={call.priority!r}; priorities need NeuronCore-v4 (Trainium3)"
         )
     if str(call.dge_mode) == "hwdge":
         raise NkiValidationError(
@@ -216,6 +216,6 @@ define(
     work=lambda call: transfer(call.src, call.dst),
     cycles=lambda chip, engine, *work: 0.0,
     options=("oob_mode",),
-    defaults={"dst": REQUIRED, "src": REQUIRED, **_MODES},
+    defaults=_MODES,
     facts=("dma.start_ns", "dma.bytes_per_s"),
 )

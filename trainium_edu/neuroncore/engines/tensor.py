@@ -8,7 +8,7 @@ shows the same arithmetic one cycle at a time; here it is one matrix product.
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.instruction_set import REQUIRED, define
+from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.numerics.rounding import cast
 from trainium_edu.specs.errors import NkiValidationError
@@ -259,9 +259,6 @@ define(
     ),
     options=("accumulate",),
     defaults={
-        "dst": REQUIRED,
-        "stationary": REQUIRED,
-        "moving": REQUIRED,
         "is_stationary_onezero": False,
         "is_moving_onezero": False,
         "is_transpose": False,
