@@ -217,8 +217,11 @@ class NeuronCore:
             memory = operand.memory
             if memory is not Memory.HBM and engine is not Engine.DMA:
                 check_start_partition(operand.start_partition, operand.shape[0], repr(operand))
-            if not is_write and self.values and operand.indirect is None and (
-                not operand.is_written()
+            if (
+                not is_write
+                and self.values
+                and operand.indirect is None
+                and (not operand.is_written())
             ):
                 self.notes.append(("uninitialised", len(self.program), role, operand.buffer.info))
             accesses.append(
@@ -270,6 +273,9 @@ def _options(row, operands):
         if name in listed or value is None or isinstance(value, View) or _views(value):
             continue
         found.append((name, value))
+    for name, value in operands.items():
+        if isinstance(value, View) and value.indirect is not None:
+            found.append(("indirect", name))  # its place is decided by data
     return tuple(found)
 
 
