@@ -17,7 +17,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.dtypes import Rounding, get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.indirect import indices_of, resolve_scalar
+from trainium_edu.neuroncore.indirect import OutOfBoundsError, indices_of, resolve_scalar
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, Call
 from trainium_edu.neuroncore.memory import (
     Buffer,
@@ -175,8 +175,12 @@ class NeuronCore:
         accesses = []
         skip = False
         for role in (*row.reads, *row.writes):
-            if getattr(operands.get(role), "indirect", None) is not None:
+            operand = operands.get(role)
+            if getattr(operand, "indirect", None) is not None:
                 skip |= self._find_place(call, role, accesses)
+            elif isinstance(operand, list | tuple):
+                for item in operand:
+                    self._note_index(getattr(item, "indirect", None), role, accesses)
         row.check(call)
         for role in row.reads:
             self._note(accesses, operands.get(role), role, False, engine)
@@ -196,21 +200,24 @@ class NeuronCore:
         """Note the index of an indirect operand; a scalar one becomes a plain view at its place."""
         view = getattr(call, role)
         indirect = view.indirect
-        if isinstance(indirect.index, View):
-            self._note(accesses, indirect.index, f"{role}.index", False, Engine.DMA)
+        self._note_index(indirect, role, accesses)
         if indirect.is_vector:
             return False
         found = resolve_scalar(view, values=self.values)
         if found is None:
             if str(getattr(call, "oob_mode", "error")) == "skip":
                 return True
-            raise NkiValidationError(
+            raise OutOfBoundsError(
                 f"{call.name}: the index {int(indices_of(indirect)[0])} of {view!r} is out of "
                 f"bounds; it goes from 0 to {indirect.limit - 1}, and oob_mode skip leaves such "
                 "accesses out"
             )
         setattr(call, role, found)
         return False
+
+    def _note_index(self, indirect, role, accesses):
+        if indirect is not None and isinstance(indirect.index, View):
+            self._note(accesses, indirect.index, f"{role}.index", False, Engine.DMA)
 
     def _note(self, accesses, operand, role, is_write, engine):
         if isinstance(operand, View):

@@ -1,0 +1,124 @@
+"""What every engine refuses, said once: memories out of reach, shapes that do not match, no numbers."""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.views import View
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["check_flag", "check_not_both_in_psum", "check_per_partition", "check_same_dtype",
+           "check_same_size", "check_tiles", "number", "refuse"]  # fmt: skip
+
+
+def refuse(call, text: str):
+    """Raise NkiValidationError, naming the instruction."""
+    raise NkiValidationError(f"{call.name}: {text}")
+
+
+def check_tiles(call, *roles) -> None:
+    """Raise unless each operand is a tile that the engine can reach."""
+    for role in roles:
+        view = call.__dict__[role]
+        if not isinstance(view, View):
+            raise TypeError(f"{call.name}: {role} is {_short(view)}; it is a tile")
+        memory = view.memory
+        if memory is Memory.HBM:
+            refuse(
+                call,
+                f"{role} is in HBM ({view!r}), and engines compute on SBUF and PSUM only; "
+                "bring it on chip with dma_copy first",
+            )
+        if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
+            refuse(
+                call,
+                f"{role} is in PSUM, which the GpSimd Engine cannot reach; run it on the Vector "
+                "Engine, or copy the tile to SBUF first",
+            )
+
+
+def check_same_size(call, one: str, *others: str) -> None:
+    """Raise unless the tiles have the same partitions and elements per partition."""
+    first = call.__dict__[one]
+    for role in others:
+        second = call.__dict__[role]
+        if first.shape == second.shape:
+            continue
+        if first.shape[0] != second.shape[0] or first.free_size != second.free_size:
+            refuse(
+                call,
+                f"{one} is {list(first.shape)} and {role} is {list(second.shape)}; they need the "
+                "same partitions and the same number of elements in each, because every lane "
+                "takes one element of each per step",
+            )
+
+
+def check_same_dtype(call, one: str, other: str) -> None:
+    """Raise unless two tiles hold the same dtype."""
+    first, second = call.__dict__[one], call.__dict__[other]
+    if first.dtype is not second.dtype:
+        refuse(
+            call,
+            f"{one} is {first.dtype} and {other} is {second.dtype}; this instruction moves bits, "
+            "so both need the same dtype",
+        )
+
+
+def check_not_both_in_psum(call, one: str, other: str) -> None:
+    """Raise where both inputs are in PSUM: the engine has one port to it."""
+    first, second = call.__dict__[one], call.__dict__[other]
+    if (
+        isinstance(first, View)
+        and isinstance(second, View)
+        and first.memory is Memory.PSUM
+        and second.memory is Memory.PSUM
+    ):
+        refuse(
+            call,
+            f"{one} and {other} are both in PSUM, and one of the two inputs must be in SBUF; "
+            "copy one there with tensor_copy",
+        )
+
+
+def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None:
+    """Raise unless the operand is a number, or a tile with one element per partition."""
+    operand = call.__dict__[role]
+    if not isinstance(operand, View):
+        number(call, role)
+        return
+    check_tiles(call, role)
+    partitions = call.__dict__[like].shape[0]
+    if operand.shape[0] != partitions or operand.free_size != 1:
+        refuse(
+            call,
+            f"{role} is {list(operand.shape)}; a scalar per partition has the shape "
+            f"[{partitions}, 1] of {like}'s partitions",
+        )
+    if dtypes and operand.dtype.name not in dtypes:
+        refuse(
+            call,
+            f"{role} is {operand.dtype}; a scalar per partition is {' or '.join(dtypes)}, "
+            "because it is used without a cast",
+        )
+
+
+def number(call, role: str) -> float:
+    """Return an operand that is one real number as a float, or say that it is none."""
+    value = call.__dict__[role]
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, np.generic) and value.dtype.kind in "fiuV":
+        return float(value)
+    raise TypeError(f"{call.name}: {role} is {_short(value)}; it is a number or a tile")
+
+
+def check_flag(call, *roles: str) -> None:
+    """Raise unless each option is True or False."""
+    for role in roles:
+        value = call.__dict__[role]
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{call.name}: {role} is {_short(value)}; it is True or False")
+
+
+def _short(value) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:56]} ..."

@@ -1,0 +1,61 @@
+"""What an instruction costs: the documented formulas, evaluated.
+
+A formula is a fact of the chip's record, text in the names N (free elements per partition), MIN
+(the least initiation interval) and a few more; nothing here repeats its numbers.
+"""
+
+from functools import lru_cache
+
+__all__ = ["price", "strided"]
+
+
+def price(chip, name: str, n: float, *, is_strided=False, **more) -> float:
+    """Return the cycles that the formula ``chip.cycles.<name>`` gives for `n` elements.
+
+    Parameters
+    ----------
+    chip : specs.Record
+    name : str
+    n : float
+        Free elements per partition.
+    is_strided : bool
+        An operand's innermost stride is over 16 bytes, so its port runs at half speed.
+    **more
+        Further names of the formula: ``P``, ``F``, ``K``, ``valid_indices``, ...
+
+    Examples
+    --------
+    >>> from trainium_edu.specs import TRN1
+    >>> price(TRN1, "tensor_tensor", 512)
+    1024.0
+    """
+    costs = chip.cycles
+    if is_strided:
+        n = n / chip.limits.long_stride_factor.value
+    formula = _compiled(getattr(costs, name).value, tuple(more))
+    return float(formula(n, costs.min_initiation_cycles.value, *more.values()))
+
+
+@lru_cache(maxsize=256)
+def _compiled(formula: str, names: tuple):
+    """Return a fact's formula as a function of N, MIN and further names."""
+    arguments = ", ".join(("N", "MIN", *names))
+    return eval(
+        compile(f"lambda {arguments}: {formula}", f"<{formula}>", "eval"),
+        {"__builtins__": {}, "max": max, "min": min},
+    )
+
+
+def strided(call, *roles) -> bool:
+    """Whether the innermost stride of an operand is over the 16 bytes of a full-rate access."""
+    for role in roles:
+        view = call.__dict__.get(role)
+        shape = getattr(view, "shape", None)
+        if shape is None:
+            continue
+        for size, stride in zip(reversed(shape[1:]), reversed(view.strides[1:]), strict=True):
+            if size > 1:
+                if stride > 16:
+                    return True
+                break
+    return False

@@ -1,0 +1,151 @@
+"""The Scalar Engine: a function of scale * x + bias on every element, summed along the way if asked.
+
+One FP32 register per lane holds the running sum (``reduce_cmd``); reading the registers out is an
+instruction of its own on the hardware and is charged here to the activation that asks for it.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.accumulators import check_reduce_cmd, registers
+from trainium_edu.neuroncore.engines.activations import get_activation
+from trainium_edu.neuroncore.engines.checks import (
+    check_per_partition,
+    check_same_size,
+    check_tiles,
+    number,
+    refuse,
+)
+from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.views import View
+
+_BIAS_DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "float8_e3m4",
+                "int8", "uint8", "int16", "uint16", "int32", "uint32")  # fmt: skip
+_COMMANDS = ("idle", "reset", "reduce", "reset_reduce")
+
+
+def _check_activation(call):
+    activation = get_activation(call.op)
+    check_tiles(call, "dst", "data")
+    check_same_size(call, "dst", "data")
+    check_per_partition(call, "scale", "data")
+    _check_bias(call, activation)
+    reduces = call.reduce_cmd in ("reduce", "reset_reduce")
+    check_reduce_cmd(call, _COMMANDS)
+    if call.reduce_op not in (None, "add") or (reduces and call.reduce_op is None):
+        refuse(call, f"reduce_op is {call.reduce_op!r}; the Scalar Engine's registers only add")
+    if call.reduce_res is not None:
+        _check_result(call)
+
+
+def _check_bias(call, activation):
+    bias = call.bias
+    if bias is None:
+        return
+    if not isinstance(bias, View):
+        if number(call, "bias") != 0:
+            refuse(
+                call,
+                f"bias is the number {bias!r}; on NeuronCore-v2 it is a tile of one number per "
+                "partition (numbers come with NeuronCore-v3, Trainium2), so memset one",
+            )
+        return
+    check_per_partition(call, "bias", "data", _BIAS_DTYPES)
+    if activation.name == "reciprocal":
+        refuse(call, "reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
+
+
+def _check_result(call):
+    check_tiles(call, "reduce_res")
+    found = call.reduce_res
+    if found.shape[0] != call.data.shape[0] or found.free_size != 1:
+        refuse(
+            call,
+            f"reduce_res is {list(found.shape)}; one register per lane fills "
+            f"[{call.data.shape[0]}, 1]",
+        )
+
+
+def _activation(call):
+    activation = get_activation(call.op)
+    x = rows(call.data)
+    scale = call.scale
+    if isinstance(scale, View) or scale != 1:
+        x = x * operand_of(call, "scale")
+    if isinstance(call.bias, View):
+        x = x + operand_of(call, "bias")
+    if activation.valid is not None:
+        _note_range(call, activation, x)
+    values = activation.function(x)
+    store(call, "dst", values)
+    command = call.reduce_cmd
+    if command != "idle" or call.reduce_res is not None:
+        held = registers(call, "scalar", call.data)
+        if command in ("reset", "reset_reduce"):
+            held[:] = 0
+        if command in ("reduce", "reset_reduce"):
+            held += values.sum(axis=1, dtype=np.float32)
+        if call.reduce_res is not None:
+            store(call, "reduce_res", held.reshape(-1, 1))
+
+
+def _note_range(call, activation, x):
+    """Remember inputs outside the documented range, for the run's warnings."""
+    low, high = activation.valid
+    x = np.abs(x) if activation.both_signs else x
+    smallest, largest = float(x.min()), float(x.max())
+    if smallest < low or largest > high:
+        text = (
+            f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is stated for "
+            f"{low:.4g} to {high:.4g} and invalid beyond"
+        )
+        call.core.notes.append(("activation_range", len(call.core.program) - 1, text, None))
+
+
+def _activation_work(call):
+    return call.dst.free_size, strided(call, "dst", "data"), call.reduce_res is not None
+
+
+def _activation_cycles(chip, engine, n, is_strided, reads_registers):
+    cycles = price(chip, "activation", n, is_strided=is_strided)
+    if reads_registers:
+        cycles += chip.scalar_engine.read_accumulator_cycles.value
+    return cycles
+
+
+_FACTS = ("cycles.activation", "cycles.min_initiation_cycles",
+          "scalar_engine.read_accumulator_cycles")  # fmt: skip
+
+define(
+    "activation", Engine.SCALAR, writes=("dst", "reduce_res"), reads=("data", "bias", "scale"),
+    options=("op", "scale", "reduce_op", "reduce_cmd"),
+    defaults={"bias": None, "scale": 1.0, "reduce_op": None, "reduce_res": None,
+              "reduce_cmd": "idle"},
+    check=_check_activation, execute=_activation, work=_activation_work,
+    cycles=_activation_cycles, facts=_FACTS,
+)  # fmt: skip
+
+
+def _check_activation_reduce(call):
+    call.reduce_cmd = "reset_reduce"
+    _check_activation(call)
+
+
+def _activation_reduce_work(call):
+    return call.dst.free_size, strided(call, "dst", "data")
+
+
+def _activation_reduce_cycles(chip, engine, n, is_strided):
+    return price(chip, "activation_reduce", n, is_strided=is_strided)
+
+
+define(
+    "activation_reduce", Engine.SCALAR, writes=("dst", "reduce_res"),
+    reads=("data", "bias", "scale"), options=("op", "scale", "reduce_op"),
+    defaults={"bias": None, "scale": 1.0}, pure=False,
+    check=_check_activation_reduce, execute=_activation, work=_activation_reduce_work,
+    cycles=_activation_reduce_cycles,
+    facts=("cycles.activation_reduce", "cycles.min_initiation_cycles"),
+)  # fmt: skip

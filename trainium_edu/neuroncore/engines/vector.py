@@ -1,0 +1,469 @@
+"""The Vector Engine: element by element over one or two tiles, and reductions along a partition.
+
+Some of its instructions run on the GpSimd Engine too, which reaches SBUF only, takes the same
+cycles by the same formulas (assumed; GpSimd's are not published) and computes on 32-bit integers
+exactly.  Arithmetic is FP32 inside, rounded once on the way out.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import (
+    check_flag,
+    check_not_both_in_psum,
+    check_per_partition,
+    check_same_size,
+    check_tiles,
+    number,
+    refuse,
+)
+from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.operators import (
+    bits,
+    bits_operand,
+    from_bits,
+    get_operator,
+)
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.views import View
+
+__all__ = ["apply", "check_operand", "operand_of", "rows", "store"]
+
+_WORDS = ("int32", "uint32")
+_EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
+          "less_equal", "greater", "greater_equal", "copy", "bypass")  # fmt: skip
+
+
+def rows(view) -> np.ndarray:
+    """Return a tile's numbers in FP32 as [partition, element]."""
+    values = view.read_fp32()
+    return values if values.ndim == 2 else values.reshape(view.shape[0], -1)
+
+
+def store(call, role: str, values) -> None:
+    """Round FP32 numbers [partition, element] once into a tile of any free shape."""
+    view = call.__dict__[role]
+    if values.shape != view.shape:
+        values = values.reshape(view.shape)
+    view.write_fp32(values, call.core.rounding)
+
+
+def operand_of(call, role: str):
+    """Return a number, or one number per partition [partition, 1], in FP32."""
+    operand = call.__dict__[role]
+    if isinstance(operand, View):
+        return operand.read_fp32().reshape(operand.shape[0], 1)
+    return np.float32(number(call, role))
+
+
+def apply(operator, left, right, reverse=False):
+    """Return ``left <op> right`` in FP32; unary operators look at the left alone."""
+    if operator.is_unary:
+        return operator.function(left)
+    return operator.function(right, left) if reverse else operator.function(left, right)
+
+
+# -- memset, tensor_copy ----------------------------------------------------------------------
+
+
+def _check_memset(call):
+    check_tiles(call, "dst")
+    value, dtype = call.value, call.dst.dtype
+    if isinstance(value, str | bool | np.bool_ | complex) or value is None:
+        raise TypeError(f"memset: value is {value!r}; it is one number")
+    if dtype.is_float:
+        number(call, "value")
+        return
+    try:
+        whole = value.__index__()
+    except (AttributeError, TypeError):
+        refuse(
+            call,
+            f"value is {value!r} and dst holds {dtype}; a float has no place in an integer tile, "
+            "so write a whole number, or give the tile a float dtype",
+        )
+    if not int(dtype.fmt.min) <= whole <= int(dtype.fmt.max):
+        refuse(
+            call,
+            f"value is {whole}, and {dtype} goes from {int(dtype.fmt.min)} to {int(dtype.fmt.max)}",
+        )
+
+
+def _memset(call):
+    dst = call.dst
+    if dst.dtype.is_float:
+        value = np.float32(call.value)
+        dst.write_fp32(np.full(dst.shape, value), call.core.rounding)
+    else:
+        dst.write_bits(dst.dtype.storage.type(call.value))
+
+
+def _memset_work(call):
+    dst = call.dst
+    return dst.free_size, strided(call, "dst"), dst.dtype.name if call.value == 0 else ""
+
+
+def _memset_cycles(chip, engine, n, is_strided, zero_dtype):
+    fast = zero_dtype in ("bfloat16", "float16")
+    return price(chip, "memset_16bit_zero" if fast else "memset", n, is_strided=is_strided)
+
+
+define(
+    "memset", (Engine.VECTOR, Engine.GPSIMD), options=("value",), defaults={},
+    check=_check_memset, execute=_memset, work=_memset_work, cycles=_memset_cycles,
+    facts=("cycles.memset", "cycles.memset_16bit_zero", "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+def _check_copy(call):
+    check_tiles(call, "dst", "src")
+    check_same_size(call, "dst", "src")
+
+
+def _copy(call):
+    """Move bits where the dtypes are equal, else go through FP32."""
+    dst, src = call.dst, call.src
+    if dst.dtype is src.dtype:
+        values = src.read()
+        dst.write_bits(values if values.shape == dst.shape else values.reshape(dst.shape))
+    else:
+        store(call, "dst", src.read_fp32())
+
+
+def _copy_work(call):
+    return call.dst.free_size, strided(call, "dst", "src")
+
+
+def simple_cycles(name):
+    """Return the cycles function of an instruction whose work is (N, strided)."""
+
+    def cycles(chip, engine, n, is_strided):
+        return price(chip, name, n, is_strided=is_strided)
+
+    return cycles
+
+
+define(
+    "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",), defaults={},
+    check=_check_copy, execute=_copy, work=_copy_work, cycles=simple_cycles("tensor_copy"),
+    facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+# -- tensor_tensor ----------------------------------------------------------------------------
+
+
+def _choose_tensor_tensor(operands):
+    tiles = [operands.get(role) for role in ("dst", "data1", "data2")]
+    operator = get_operator(operands.get("op"), "op")
+    if operator.name == "power":
+        return Engine.GPSIMD
+    exact = not operator.is_bitvec and all(
+        isinstance(t, View) and t.dtype.name in _WORDS and t.memory is not Memory.PSUM
+        for t in tiles
+    )
+    return Engine.GPSIMD if exact else Engine.VECTOR
+
+
+def _check_tensor_tensor(call):
+    operator = get_operator(call.op, "op")
+    check_tiles(call, "dst", "data1", "data2")
+    check_same_size(call, "data1", "data2", "dst")
+    if operator.is_unary:
+        refuse(call, f"op is {operator.name}, which takes one input; use activation or tensor_copy")
+    check_not_both_in_psum(call, "data1", "data2")
+    if operator.is_bitvec:
+        _check_bitvec(call, operator, "dst", "data1", "data2")
+    if operator.name == "power" and call.engine is not Engine.GPSIMD:
+        refuse(call, "power of two tiles runs on the GpSimd Engine only")
+
+
+def _check_bitvec(call, operator, *roles):
+    if call.engine is not Engine.VECTOR:
+        refuse(call, f"{operator.name} works on bits, which the Vector Engine alone can do")
+    for role in roles:
+        if call.__dict__[role].dtype.is_float:
+            refuse(
+                call,
+                f"{operator.name} works on bits, and {role} is {call.__dict__[role].dtype}; "
+                "bitvec operators take integer dtypes (use .view(dtype) to look at float bits)",
+            )
+
+
+def _tensor_tensor(call):
+    operator = get_operator(call.op, "op")
+    dst, data1, data2 = call.dst, call.data1, call.data2
+    if operator.is_bitvec:
+        one, two = _same_width(bits(data1), bits(data2).reshape(data1.shape))
+        wide = operator.function(one, two)
+        dst.write_bits(_narrow(wide, data1.dtype, dst).reshape(dst.shape))
+        return
+    if (
+        call.engine is Engine.GPSIMD
+        and operator.name in _EXACT
+        and all(t.dtype.name in _WORDS for t in (dst, data1, data2))
+    ):
+        with_room = data1.read().astype(np.int64), data2.read().astype(np.int64)
+        exact = operator.function(with_room[0], with_room[1].reshape(data1.shape))
+        dst.write_bits(exact.astype(np.int64).astype(dst.dtype.storage).reshape(dst.shape))
+        return
+    left, right = data1.read_fp32(), data2.read_fp32()
+    if right.shape != left.shape:
+        right = right.reshape(left.shape)
+    store(call, "dst", operator.function(left, right))
+
+
+def _same_width(one, two):
+    if one.dtype == two.dtype:
+        return one, two
+    wide = max(one.dtype, two.dtype)
+    return one.astype(wide), two.astype(wide)
+
+
+def _narrow(values, source, dst):
+    """Return bits as dst stores them: cut off, or extended with the source's sign."""
+    if values.dtype.itemsize == source.itemsize:
+        return from_bits(values, source, dst.dtype)
+    return values.astype(f"u{dst.dtype.itemsize}").view(dst.dtype.storage)
+
+
+def _is_packed(view) -> bool:
+    """Whether each partition's elements lie one after another."""
+    step = view.dtype.itemsize
+    for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _tensor_tensor_work(call):
+    dst, one, two = call.dst, call.data1, call.data2
+    fast = one.memory is Memory.PSUM or two.memory is Memory.PSUM
+    if not fast and one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16":
+        fast = (
+            dst.memory is Memory.SBUF
+            and get_operator(call.op, "op").name in ("add", "multiply", "subtract")
+            and all(map(_is_packed, (one, two, dst)))
+        )
+    return dst.free_size, strided(call, "dst", "data1", "data2"), fast
+
+
+def _tensor_tensor_cycles(chip, engine, n, is_strided, is_fast):
+    name = "tensor_tensor_fast" if is_fast else "tensor_tensor"
+    return price(chip, name, n, is_strided=is_strided)
+
+
+define(
+    "tensor_tensor", (Engine.VECTOR, Engine.GPSIMD), reads=("data1", "data2"), options=("op",),
+    defaults={}, choose=_choose_tensor_tensor,
+    check=_check_tensor_tensor, execute=_tensor_tensor, work=_tensor_tensor_work,
+    cycles=_tensor_tensor_cycles,
+    facts=("cycles.tensor_tensor", "cycles.tensor_tensor_fast", "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+# -- tensor_scalar ----------------------------------------------------------------------------
+
+_SCALAR_ENGINE_PAIRS = {("multiply", "add"), ("multiply", None), ("add", None)}
+
+
+def _operators(op0, op1):
+    first = get_operator(op0, "op0")
+    return first, None if op1 is None else get_operator(op1, "op1")
+
+
+def _choose_tensor_scalar(operands):
+    for role in ("op0", "op1"):
+        op = operands.get(role)
+        if op is not None and get_operator(op, role).name == "rsqrt":
+            return Engine.GPSIMD
+    return Engine.VECTOR
+
+
+def check_operand(call, role: str, operator, like: str) -> None:
+    """Raise unless the operand fits its operator: nothing, a number, or a scalar per partition."""
+    value = call.__dict__[role]
+    if operator.is_unary:
+        if value is not None and not (isinstance(value, int | float) and value == 0):
+            refuse(call, f"{operator.name} takes one input, so {role} is None or 0")
+        return
+    if value is None:
+        raise TypeError(f"{call.name}: {operator.name} takes two inputs, and {role} is None")
+    if operator.is_bitvec:
+        if isinstance(value, View):
+            check_per_partition(call, role, like, dtypes=())
+            if value.dtype.is_float:
+                refuse(call, f"{operator.name} works on bits, and {role} is {value.dtype}")
+        elif isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+            raise TypeError(f"{call.name}: {role} is {value!r}; bits are a whole number")
+        return
+    check_per_partition(call, role, like)
+
+
+def _check_tensor_scalar(call):
+    first, second = _operators(call.op0, call.op1)
+    check_tiles(call, "dst", "data")
+    check_same_size(call, "dst", "data")
+    check_flag(call, "reverse0", "reverse1")
+    if second is None:
+        if call.operand1 is not None:
+            refuse(call, "operand1 is given without op1; leave it None")
+    elif first.is_bitvec != second.is_bitvec:
+        refuse(
+            call,
+            f"op0 {first.name} and op1 {second.name} are of two kinds; bits and FP32 numbers do "
+            "not pass through one instruction, so use two",
+        )
+    check_operand(call, "operand0", first, "data")
+    if second is not None:
+        check_operand(call, "operand1", second, "data")
+    names = first.name, None if second is None else second.name
+    if first.is_bitvec:
+        _check_bitvec(call, first, "dst", "data")
+    elif call.engine is Engine.SCALAR and names not in _SCALAR_ENGINE_PAIRS:
+        refuse(
+            call,
+            f"the Scalar Engine takes multiply, add, or multiply then add, not {first.name}"
+            f"{'' if second is None else f' then {second.name}'}; the Vector Engine takes them all",
+        )
+    elif ("rsqrt" in names) != (call.engine is Engine.GPSIMD):
+        refuse(call, "rsqrt, and nothing else, runs on the GpSimd Engine here; else leave it out")
+
+
+def _tensor_scalar(call):
+    first, second = _operators(call.op0, call.op1)
+    if first.is_bitvec:
+        _tensor_scalar_bits(call, first, second)
+        return
+    data = call.data.read_fp32()
+    if data.ndim != 2:
+        data = data.reshape(call.data.shape[0], -1)
+    left = apply(first, data, None if first.is_unary else operand_of(call, "operand0"),
+                 call.reverse0)  # fmt: skip
+    if second is not None:
+        right = None if second.is_unary else operand_of(call, "operand1")
+        left = apply(second, left, right, call.reverse1)
+    store(call, "dst", left)
+
+
+def _tensor_scalar_bits(call, first, second):
+    data, dst = call.data, call.dst
+    values = bits(data).reshape(data.shape[0], -1)
+    for operator, role, reverse in (
+        (first, "operand0", call.reverse0), (second, "operand1", call.reverse1)
+    ):  # fmt: skip
+        if operator is not None:
+            right = None if operator.is_unary else _bits_of(call, role, data.dtype)
+            values = apply(operator, values, right, reverse)
+    dst.write_bits(from_bits(values, data.dtype, dst.dtype).reshape(dst.shape))
+
+
+def _bits_of(call, role, dtype):
+    operand = call.__dict__[role]
+    if isinstance(operand, View):
+        found = bits(operand).reshape(operand.shape[0], 1)
+        return found.astype(f"u{dtype.itemsize}")
+    return bits_operand(operand.__index__(), dtype)
+
+
+def _tensor_scalar_work(call):
+    return call.dst.free_size, strided(call, "dst", "data")
+
+
+define(
+    "tensor_scalar", (Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD),
+    reads=("data", "operand0", "operand1"),
+    options=("op0", "op1", "operand0", "operand1", "reverse0", "reverse1"),
+    defaults={"reverse0": False, "op1": None, "operand1": None, "reverse1": False},
+    choose=_choose_tensor_scalar,
+    check=_check_tensor_scalar, execute=_tensor_scalar, work=_tensor_scalar_work,
+    cycles=simple_cycles("tensor_scalar"),
+    facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+# -- tensor_reduce ----------------------------------------------------------------------------
+
+
+def _axes(call) -> tuple[int, ...]:
+    """Return the reduced axes, counted from 0."""
+    axis, dims = call.axis, len(call.data.shape)
+    given = axis if isinstance(axis, list | tuple) else (axis,)
+    found = []
+    for a in given:
+        if isinstance(a, bool) or not hasattr(a, "__index__"):
+            raise TypeError(f"{call.name}: axis is {axis!r}; it is a whole number or several")
+        a = a.__index__()
+        if not -dims <= a < dims:
+            refuse(call, f"axis {a} is out of bounds; data has {dims} axes")
+        found.append(a % dims)
+    axes = tuple(sorted(set(found)))
+    if 0 in axes:
+        refuse(
+            call,
+            "axis 0 is the partition axis, and lanes do not see each other; transpose first, or "
+            "multiply by a column of ones with nc_matmul",
+        )
+    if not axes or axes != tuple(range(dims - len(axes), dims)):
+        refuse(call, f"axis {axis!r} leaves out the last of data's {dims} axes; reduce the last")
+    return axes
+
+
+def _check_reduce(call):
+    check_tiles(call, "dst", "data")
+    operator = get_operator(call.op, "op")
+    if operator.reduce is None:
+        refuse(
+            call, f"op {operator.name} does not reduce; add, subtract, multiply, maximum, minimum, "
+            "and the logical and bitwise and, or, xor do",
+        )  # fmt: skip
+    check_flag(call, "negate", "keepdims")
+    axes = _axes(call)
+    data, dst = call.data, call.dst
+    left = 1
+    for size in data.shape[1 : axes[0]]:
+        left *= size
+    if dst.shape[0] != data.shape[0] or dst.free_size != left:
+        refuse(
+            call,
+            f"dst is {list(dst.shape)}; {list(data.shape)} reduced over axis {call.axis!r} has "
+            f"{data.shape[0]} partitions with {left} element(s) each",
+        )
+    if operator.is_bitvec:
+        _check_bitvec(call, operator, "dst", "data")
+        if call.negate:
+            refuse(call, f"negate multiplies by -1.0, and {operator.name} works on bits")
+
+
+def _tensor_reduce(call):
+    operator = get_operator(call.op, "op")
+    data, dst = call.data, call.dst
+    kept = data.shape[: _axes(call)[0]]
+    if operator.is_bitvec:
+        result = operator.reduce(bits(data).reshape(*kept, -1))
+        dst.write_bits(from_bits(result, data.dtype, dst.dtype).reshape(dst.shape))
+        return
+    result = operator.reduce(data.read_fp32().reshape(*kept, -1))
+    store(call, "dst", -result if call.negate else result)
+
+
+def _tensor_reduce_work(call):
+    fast = call.data.dtype.name == "bfloat16" and (
+        get_operator(call.op, "op").name in ("add", "maximum")
+    )
+    return call.data.free_size, strided(call, "dst", "data"), fast
+
+
+def _tensor_reduce_cycles(chip, engine, n, is_strided, is_fast):
+    name = "tensor_reduce_bf16" if is_fast else "tensor_reduce"
+    return price(chip, name, n, is_strided=is_strided)
+
+
+define(
+    "tensor_reduce", Engine.VECTOR, reads=("data",), options=("op", "axis", "negate"),
+    defaults={"negate": False, "keepdims": False},
+    check=_check_reduce, execute=_tensor_reduce, work=_tensor_reduce_work,
+    cycles=_tensor_reduce_cycles,
+    facts=("cycles.tensor_reduce", "cycles.tensor_reduce_bf16"),
+)  # fmt: skip
