@@ -13,7 +13,11 @@ import numpy as np
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Indirect", "IndirectView", "indices_of", "resolve_scalar"]
+__all__ = ["Indirect", "IndirectView", "OutOfBoundsError", "indices_of", "resolve_scalar"]
+
+
+class OutOfBoundsError(NkiValidationError, IndexError):
+    """An index in data points outside its tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class IndirectView(View):
         Examples
         --------
         >>> import numpy as np
-        >>> from trainium_edu.neuroncore.core import NeuronCore
+        >>> from trainium_edu.neuroncore import NeuronCore
         >>> core = NeuronCore()
         >>> table = core.hbm(np.arange(8, dtype=np.float32).reshape(4, 2))
         >>> rows = core.sbuf((3, 1), "int32")

@@ -9,16 +9,16 @@ from math import lcm
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import to_fp32
+from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.indirect import indices_of
+from trainium_edu.neuroncore.indirect import OutOfBoundsError, indices_of
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["transfer"]
+__all__ = ["MODES", "check_modes", "check_reach", "load", "store", "transfer"]
 
-_MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
+MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
 
 
 # -- how many descriptors ---------------------------------------------------------------------
@@ -85,7 +85,7 @@ def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
             )
 
 
-def check_priority(call):
+def check_modes(call):
     """Raise where a later chip's option is asked for."""
     if call.priority is not None:
         raise NkiValidationError(
@@ -101,7 +101,7 @@ def check_priority(call):
 def _check_copy(call):
     check_reach(call, call.src, "src")
     check_reach(call, call.dst, "dst")
-    check_priority(call)
+    check_modes(call)
     if call.src.size != call.dst.size:
         raise NkiValidationError(
             f"dma_copy: src {list(call.src.shape)} has {call.src.size} elements and dst "
@@ -113,98 +113,82 @@ def _check_copy(call):
 # -- values -----------------------------------------------------------------------------------
 
 
-def rows_of(view: View):
-    """Return the live window [limit, ...] of a view's indexed axis, as far as it stays inside."""
+def load(call, view, role):
+    """Return (numbers in the view's dtype and shape, which rows' index was inside or None)."""
+    if view.indirect is None:
+        return view.read(), None
+    rows, index, inside = _rows(call, view, role)
+    values = rows[np.where(inside, index, 0)]
+    return values, None if inside.all() else inside
+
+
+def store(call, view, role, values, dtype, inside=None):
+    """Write numbers of `dtype` to a view of as many elements; rows that are not inside stay."""
+    values = values if values.shape == view.shape else values.reshape(view.shape)
+    if view.indirect is not None:
+        _scatter(call, view, role, values, dtype, inside)
+    elif inside is not None:
+        _store_rows(call, view, role, values, dtype, inside)
+    elif dtype is view.dtype:
+        view.write_bits(values)
+    else:
+        view.write_fp32(to_fp32(values, dtype), call.core.rounding)
+
+
+def _rows(call, view, role):
+    """Return (live window [rows, ...] of the indexed axis, indices, which are inside)."""
     buffer, step = view.buffer, view.indirect.step_bytes
     inner = view.dtype.itemsize + sum(
         (n - 1) * s for n, s in zip(view.shape[1:], view.strides[1:], strict=True)
     )
-    space = buffer.base.size - view.offset
-    count = min(view.indirect.limit, (space - inner) // step + 1 if step else view.indirect.limit)
-    return np.ndarray(
+    count = min(view.indirect.limit, (buffer.base.size - view.offset - inner) // step + 1)
+    rows = np.ndarray(
         (max(count, 0), *view.shape[1:]), view.dtype.storage, buffer.base,
         buffer.start + view.offset, (step, *view.strides[1:]),
     )  # fmt: skip
-
-
-def rows_and_bounds(call, view, role):
-    """Return (window, indices, which indices are inside), or raise where one is outside."""
-    rows, index = rows_of(view), indices_of(view.indirect)
+    index = indices_of(view.indirect)
     inside = (index >= 0) & (index < len(rows))
     if not inside.all() and str(call.oob_mode) != "skip":
         where = int(np.flatnonzero(~inside)[0])
-        raise NkiValidationError(
+        raise OutOfBoundsError(
             f"{call.name}: index {index[where]} (number {where}) of {role} {view!r} is out of "
             f"bounds; rows are 0 to {len(rows) - 1}, and oob_mode skip leaves such rows out"
         )
     return rows, index, inside
 
 
-def convert(values, src, dst, rounding):
-    """Return `values` of src's dtype as bits of dst's (None: they go through write_fp32)."""
-    return values if src.dtype is dst.dtype else None
+def _scatter(call, view, role, values, dtype, wanted):
+    rows, index, inside = _rows(call, view, role)
+    if wanted is not None:
+        inside = inside & wanted
+    if dtype is not view.dtype:
+        narrow = np.empty(values.shape, view.dtype.storage)
+        write_fp32(to_fp32(values, dtype), view.dtype, call.core.rounding, narrow)
+        values = narrow
+    rows[index[inside]] = values[inside]  # of equal indices the last one stays
+    for row in np.unique(index[inside]):
+        offset = view.offset + int(row) * view.indirect.step_bytes
+        shape, strides = (1, *view.shape[1:]), (0, *view.strides[1:])
+        View(view.buffer, view.dtype, shape, strides, offset).mark_written()
+
+
+def _store_rows(call, view, role, values, dtype, inside):
+    if view.shape[0] != len(inside):
+        raise NkiValidationError(
+            f"{call.name}: oob_mode skip leaves rows out, so {role} needs {len(inside)} rows like "
+            f"the index; it is {list(view.shape)}"
+        )
+    for row in np.flatnonzero(inside):
+        part = View(
+            view.buffer, view.dtype, (1, *view.shape[1:]), view.strides,
+            view.offset + int(row) * view.strides[0],
+        )  # fmt: skip
+        store(call, part, role, values[row : row + 1], dtype)
 
 
 def _copy(call):
-    src, dst = call.src, call.dst
-    keep = None
-    if src.indirect is not None:
-        rows, index, inside = rows_and_bounds(call, src, "src")
-        values = rows[np.where(inside, index, 0)]
-        if not inside.all():
-            keep = inside
-    else:
-        values = src.read()
-    if dst.indirect is not None:
-        _scatter(call, values, src.dtype, dst)
-        return
-    if keep is not None:
-        _copy_some(call, values, keep)
-        return
-    if values.shape != dst.shape:
-        values = values.reshape(dst.shape)
-    if src.dtype is dst.dtype:
-        dst.write_bits(values)
-    else:
-        dst.write_fp32(to_fp32(values, src.dtype), call.core.rounding)
-
-
-def _copy_some(call, values, keep):
-    """Write only the rows whose index was inside; the others keep what they had."""
-    src, dst = call.src, call.dst
-    if dst.shape[0] != len(keep):
-        raise NkiValidationError(
-            f"dma_copy: oob_mode skip leaves rows out, so dst needs {len(keep)} rows like the "
-            f"index; it is {list(dst.shape)}"
-        )
-    for row in np.flatnonzero(keep):
-        part = dst.sliced(slice(int(row), int(row) + 1))
-        one = values[row].reshape(part.shape)
-        if src.dtype is dst.dtype:
-            part.write_bits(one)
-        else:
-            part.write_fp32(to_fp32(one, src.dtype), call.core.rounding)
-
-
-def _scatter(call, values, dtype, dst):
-    rows, index, inside = rows_and_bounds(call, dst, "dst")
-    values = values.reshape(dst.shape)
-    if dtype is not dst.dtype:
-        out = np.empty(dst.shape, dst.dtype.storage)
-        from trainium_edu.neuroncore.dtypes import write_fp32
-
-        write_fp32(to_fp32(values, dtype), dst.dtype, call.core.rounding, out)
-        values = out
-    rows[index[inside]] = values[inside]
-    for row in index[inside]:
-        _mark_row(dst, int(row))
-
-
-def _mark_row(view, row):
-    offset = view.offset + row * view.indirect.step_bytes
-    View(
-        view.buffer, view.dtype, (1, *view.shape[1:]), (0, *view.strides[1:]), offset
-    ).mark_written()
+    values, inside = load(call, call.src, "src")
+    store(call, call.dst, "dst", values, call.src.dtype, inside)
 
 
 define(
@@ -216,6 +200,6 @@ define(
     work=lambda call: transfer(call.src, call.dst),
     cycles=lambda chip, engine, *work: 0.0,
     options=("oob_mode",),
-    defaults=_MODES,
+    defaults=MODES,
     facts=("dma.start_ns", "dma.bytes_per_s"),
 )

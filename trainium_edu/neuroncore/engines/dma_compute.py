@@ -1,0 +1,160 @@
+"""DMA that does more than copy: transposing on the way, and adding on the way.
+
+A transpose moves element by element, so each descriptor is as short as one element: it costs no
+engine and much DMA time.  Adding happens in FP32 inside the DMA engines; with an index it reads,
+adds and writes rows of HBM that only the data name.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.dtypes import DTYPES, to_fp32
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.dma import (
+    MODES,
+    check_modes,
+    check_reach,
+    load,
+    store,
+    transfer,
+)
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = []
+
+_AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+_SOURCES_MAX = 16
+
+
+# -- dma_transpose ----------------------------------------------------------------------------
+
+
+def _check_transpose(call):
+    check_reach(call, call.src, "src")
+    check_reach(call, call.dst, "dst", memories=(Memory.SBUF,))
+    check_modes(call)
+    src, dst = call.src, call.dst
+    if src.indirect is not None or dst.indirect is not None:
+        raise NkiValidationError(
+            "dma_transpose: gathering while transposing needs NeuronCore-v3 (Trainium2); gather "
+            "rows with dma_copy first, then transpose"
+        )
+    if str(call.dge_mode) == "swdge":
+        raise NkiValidationError(
+            "dma_transpose: dge_mode swdge is for gathering transposes, which need NeuronCore-v3 "
+            "(Trainium2); leave dge_mode out"
+        )
+    if src.dtype is not dst.dtype:
+        raise NkiValidationError(
+            f"dma_transpose: src is {src.dtype} and dst is {dst.dtype}; the transpose moves bits, "
+            "so the two dtypes are equal: cast with tensor_copy before or after"
+        )
+    axes = _AXES.get(len(src.shape))
+    if axes is None:
+        raise NkiValidationError(
+            f"dma_transpose: src {list(src.shape)} has {len(src.shape)} axes; it takes 2, 3 or 4"
+        )
+    if call.axes is not None and tuple(call.axes) != axes:
+        raise NkiValidationError(
+            f"dma_transpose: axes {tuple(call.axes)} of a tensor with {len(axes)} axes; the "
+            f"supported order is {axes}"
+        )
+    shape = tuple(src.shape[a] for a in axes)
+    if dst.shape[0] != shape[0] or dst.size != src.size:
+        raise NkiValidationError(
+            f"dma_transpose: src {list(src.shape)} becomes {list(shape)}, and dst is "
+            f"{list(dst.shape)}"
+        )
+
+
+def _transpose(call):
+    values = call.src.read().transpose(_AXES[len(call.src.shape)])
+    store(call, call.dst, "dst", values, call.src.dtype)
+
+
+def _transpose_work(call):
+    src, size = call.src, call.src.dtype.itemsize
+    return "dma", src.size, size, src.size * size, f"{src.memory}_to_{call.dst.memory}"
+
+
+define(
+    "dma_transpose",
+    Engine.DMA,
+    reads=("src",),
+    check=_check_transpose,
+    execute=_transpose,
+    work=_transpose_work,
+    cycles=lambda chip, engine, *work: 0.0,
+    defaults={"axes": None, **MODES},
+    facts=("dma.start_ns", "dma.bytes_per_s"),
+)
+
+
+# -- dma_compute ------------------------------------------------------------------------------
+
+
+def _check_compute(call):
+    srcs = call.srcs
+    if not isinstance(srcs, list | tuple) or not srcs or len(srcs) > _SOURCES_MAX:
+        raise NkiValidationError(
+            f"dma_compute: srcs is {srcs!r}; it is a list of 1 to {_SOURCES_MAX} tensors"
+        )
+    for number, src in enumerate(srcs):
+        check_reach(call, src, f"srcs[{number}]")
+        if src.size != call.dst.size:
+            raise NkiValidationError(
+                f"dma_compute: srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
+                "have different element counts; they match element by element"
+            )
+    check_reach(call, call.dst, "dst")
+    if call.reduce_op != "add":
+        raise NkiValidationError(
+            f"dma_compute: reduce_op {call.reduce_op!r}; DMA engines only add: use nl.add, or "
+            "tensor_tensor on an engine"
+        )
+    if call.scales is not None and list(call.scales) != [1.0] * len(srcs):
+        raise NkiValidationError(
+            f"dma_compute: scales {list(call.scales)}; one 1.0 for each source is all that is "
+            "supported: scale with tensor_scalar first"
+        )
+    if any(view.indirect is not None for view in (*srcs, call.dst)):
+        if len(srcs) != 2:
+            raise NkiValidationError(
+                f"dma_compute: {len(srcs)} sources with an index; reading, adding and writing rows "
+                "by index takes exactly 2"
+            )
+        if call.unique_indices is not True:
+            raise NkiValidationError(
+                "dma_compute: unique_indices=False; rows that appear twice would be added in an "
+                "unknown order, so indices must be unique: add up duplicates before"
+            )
+
+
+def _compute(call):
+    total = inside = None
+    for number, src in enumerate(call.srcs):
+        values, found = load(call, src, f"srcs[{number}]")
+        values = to_fp32(values, src.dtype).reshape(call.dst.shape)
+        inside = found if inside is None else inside if found is None else inside & found
+        total = values if total is None else np.add(total, values)
+    store(call, call.dst, "dst", total, DTYPES["float32"], inside)
+
+
+def _compute_work(call):
+    moved = [transfer(src, call.dst) for src in call.srcs]
+    count, nbytes = (sum(m[at] for m in moved) for at in (1, 3))
+    return "dma", count, nbytes // count, nbytes, moved[0][4]
+
+
+define(
+    "dma_compute",
+    Engine.DMA,
+    reads=("srcs",),
+    check=_check_compute,
+    execute=_compute,
+    work=_compute_work,
+    cycles=lambda chip, engine, *work: 0.0,
+    options=("reduce_op", "scales"),
+    defaults={"scales": None, "unique_indices": True, "oob_mode": "error"},
+    facts=("dma.start_ns", "dma.bytes_per_s"),
+)
