@@ -1,4 +1,4 @@
-"""What every engine refuses, said once: memories out of reach, shapes that do not match, no numbers."""
+"""What every engine refuses, said once: memories out of reach, shapes that do not match."""
 
 import numpy as np
 

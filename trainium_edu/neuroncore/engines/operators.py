@@ -195,5 +195,5 @@ def bits_operand(value: int, dtype) -> np.ndarray:
 
 
 def from_bits(values: np.ndarray, source, target) -> np.ndarray:
-    """Return bits of one integer dtype as another stores them: cut off or extended, never scaled."""
+    """Return bits of one integer dtype as another stores them: cut off or extended."""
     return values.view(source.storage).astype(target.storage)

@@ -1,4 +1,4 @@
-"""The Scalar Engine: a function of scale * x + bias on every element, summed along the way if asked.
+"""The Scalar Engine: a function of scale * x + bias on every element, summed along if asked.
 
 One FP32 register per lane holds the running sum (``reduce_cmd``); reading the registers out is an
 instruction of its own on the hardware and is charged here to the activation that asks for it.
@@ -98,8 +98,8 @@ def _note_range(call, activation, x):
     smallest, largest = float(x.min()), float(x.max())
     if smallest < low or largest > high:
         text = (
-            f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is stated for "
-            f"{low:.4g} to {high:.4g} and invalid beyond"
+            f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is stated "
+            f"for {low:.4g} to {high:.4g} and invalid beyond"
         )
         call.core.notes.append(("activation_range", len(call.core.program) - 1, text, None))
 
