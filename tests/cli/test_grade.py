@@ -347,11 +347,9 @@ def test_the_command_writes_a_table_and_goes_on_where_it_stopped(tmp_path, capsy
     with (tmp_path / "grades.csv.jsonl").open("a") as kept:
         kept.write('{"submission": "torn')
         kept.write("\n")
-    begun = time.monotonic()
     assert command(folder, "--csv", out) == 0
     assert "4 rows in" in (said := capsys.readouterr().out)
     assert "(1 new)" in said
-    assert time.monotonic() - begun < 20
     rows = list(csv.DictReader(out.open()))
     assert rows[0]["notes"] == "same student id as dan.ipynb"
 
