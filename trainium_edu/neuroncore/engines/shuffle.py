@@ -1,0 +1,82 @@
+"""Moving data between partitions on the Vector Engine: a shuffle inside each quarter of 32.
+
+Lanes do not see each other; inside a quarter the Vector Engine can send any partition to any other,
+the same way in every quarter.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
+from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.memory import check_start_partition
+
+UNMODIFIED = 255  # in a shuffle mask: leave this partition as it is
+
+
+def _check_shuffle(call):
+    check_tiles(call, "dst", "src")
+    check_same_dtype(call, "dst", "src")
+    dst, src = call.dst, call.src
+    group = int(call.core.spec.vector_engine.shuffle_group.value)
+    mask = call.shuffle_mask
+    if not isinstance(mask, list | tuple | np.ndarray) or len(mask) != group:
+        raise TypeError(
+            f"nc_stream_shuffle: shuffle_mask is {mask!r:.60}; it is a list of {group} numbers, one"
+            " for each partition of a quarter"
+        )
+    for source in mask:
+        if isinstance(source, bool) or not hasattr(source, "__index__"):
+            raise TypeError(f"nc_stream_shuffle: shuffle_mask holds {source!r}; it takes integers")
+        if source.__index__() != UNMODIFIED and not 0 <= source.__index__() < group:
+            refuse(
+                call,
+                f"shuffle_mask holds {source}; a partition copies from 0 to {group - 1} of its own "
+                f"quarter, and {UNMODIFIED} leaves it unmodified",
+            )
+    if dst.free_size != src.free_size:
+        refuse(
+            call,
+            f"dst has {dst.free_size} elements per partition and src has {src.free_size}; "
+            "a shuffle moves whole partitions, so they need the same number",
+        )
+    active = -(-max(src.shape[0], dst.shape[0]) // group) * group
+    for view in (src, dst):
+        if active > 32 or view.start_partition % 32:
+            check_start_partition(
+                view.start_partition, min(active, 128), f"nc_stream_shuffle: {view!r}"
+            )
+
+
+def _shuffle(call):
+    dst, src = call.dst, call.src
+    mask = [source.__index__() for source in call.shuffle_mask]
+    values = np.array(src.read()).reshape(src.shape[0], -1)
+    for quarter in range(0, dst.shape[0], len(mask)):
+        for lane, source in enumerate(mask):
+            to, came = quarter + lane, quarter + source
+            if source == UNMODIFIED or to >= dst.shape[0]:
+                continue
+            if came >= src.shape[0]:
+                refuse(
+                    call,
+                    f"partition {to} of dst copies from partition {came}, and src has "
+                    f"{src.shape[0]}",
+                )
+            row = dst.sliced(slice(to, to + 1))
+            row.write_bits(values[came].reshape(row.shape))
+
+
+def _shuffle_work(call):
+    return call.dst.free_size, strided(call, "dst", "src")
+
+
+define(
+    "nc_stream_shuffle", Engine.VECTOR, reads=("src",), options=("shuffle_mask",), defaults={},
+    check=_check_shuffle, execute=_shuffle, work=_shuffle_work,
+    cycles=lambda chip, engine, n, is_strided: price(
+        chip, "nc_stream_shuffle", n, is_strided=is_strided
+    ),
+    facts=("cycles.nc_stream_shuffle", "cycles.min_initiation_cycles"),
+)  # fmt: skip
