@@ -223,7 +223,7 @@ class NeuronCore:
         if isinstance(operand, View):
             memory = operand.memory
             if memory is not Memory.HBM and engine is not Engine.DMA:
-                check_start_partition(operand.start_partition, operand.shape[0], repr(operand))
+                check_start_partition(operand.start_partition, operand.shape[0], operand)
             if (
                 not is_write
                 and self.values

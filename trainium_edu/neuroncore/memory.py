@@ -150,11 +150,13 @@ def allowed_starts(partitions: int) -> tuple[int, ...]:
     return (0,) if partitions > 64 else (0, 64) if partitions > 32 else (0, 32, 64, 96)
 
 
-def check_start_partition(start: int, partitions: int, what: str) -> None:
+def check_start_partition(start: int, partitions: int, what) -> None:
     """Raise unless engines can start an access of that many partitions there."""
+    if start == 0 and partitions <= 128:
+        return
     if start not in allowed_starts(partitions) or start + partitions > 128:
         raise NkiValidationError(
-            f"{what} starts on partition {start}; with {partitions} partitions an access starts on "
+            f"{what!s} starts on partition {start}; with {partitions} partitions an access starts on "
             f"{' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because engines "
             "are wired to quarters of 32 partitions; move it, or copy it there by DMA"
         )
