@@ -68,6 +68,8 @@ COSTS = [
     ("tensor_reduce", {"N": 512}, 512), ("tensor_reduce_bf16", {"N": 512}, 256),
     ("tensor_copy_predicated", {"N": 512}, 1024), ("tensor_copy_predicated_psum", {"N": 9}, 64),
     ("tensor_copy_dynamic", {"N": 512}, 600), ("topk", {"n": 100, "K": 8}, 408),
+    ("nc_n_gather", {"N": 513}, 813), ("tensor_partition_reduce", {"N": 50}, 200),
+    ("sequence_bounds", {"N": 50}, 200), ("rng", {"N": 20}, 64),
 ]  # fmt: skip
 
 

@@ -137,6 +137,10 @@ class View:
         """Whether every byte that it touches was written before."""
         return self.buffer.all_written or bool(self._mask().all())
 
+    def written(self) -> np.ndarray:
+        """Return which elements were written before, bool[shape]."""
+        return np.ones(self.shape, bool) if self.buffer.all_written else self._mask()
+
     def read_fp32(self) -> np.ndarray:
         """Return the numbers in FP32, as engines compute with them."""
         return to_fp32(self.read(), self.dtype)

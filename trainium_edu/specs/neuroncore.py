@@ -277,6 +277,13 @@ CYCLES = Record(
     tensor_copy_predicated_psum=_cost(_N, "Vector Engine", "tensor_copy_predicated",
                                       note="one operand in PSUM"),
     tensor_copy_dynamic=_cost("max(600, N)", "engine", "tensor_copy_dynamic_src and _dst"),
+    nc_n_gather=_own("150 * -(-N // 512) + N", "GpSimd Engine cycles", "neuroncore",
+                     note="one group of instructions for every 512 elements, each priced as iota"),
+    tensor_partition_reduce=_own("150 + N", "GpSimd Engine cycles", "neuroncore",
+                                 note="like iota; no figure is published"),
+    sequence_bounds=_own("150 + N", "GpSimd Engine cycles", "neuroncore",
+                         note="like iota; no figure is published"),
+    rng=_own(_N, "Vector Engine cycles", "neuroncore", note="like dropout"),
     topk=SOURCES["nki-isa"].says("4 * n + K", "GpSimd Engine cycles per partition", "topk"),
 )  # fmt: skip
 
@@ -315,6 +322,53 @@ MEASURED = MEASURED.replace(
     mamba_v3_step_ns=derive("ns", lambda t, busy, n: dict(t)[8192] * busy / (n * 16),
                             MEASURED.mamba_v3_ns, MEASURED.mamba_v3_8192_vector_busy, _steps,
                             locator="time at 8 192 * Vector busy / (512 steps * 16 pieces)"),
+)  # fmt: skip
+
+_min, _fixed = CYCLES.min_initiation_cycles, CYCLES.fixed_overhead_cycles
+TIMING = Record(
+    "what a time is made of where formulas end, with the ranges of what is uncertain",
+    scalar_result_cycles=derive(
+        "Scalar Engine cycles", lambda ns, hz, least, fixed: round(ns * hz / 1e9) - least - fixed,
+        SCALAR_ENGINE.dependent_chain_ns, SCALAR_ENGINE.clock_hz, _min, _fixed,
+        locator="measured interval of a dependent chain - MIN - fixed overhead",
+        note="from the last element to a result that others can read"),
+    vector_result_cycles=derive(
+        "Vector Engine cycles", lambda ns, hz, fixed: round(ns * hz / 1e9) - fixed,
+        MEASURED.tensor_tensor_fixed_ns, VECTOR_ENGINE.clock_hz, _fixed,
+        locator="measured fixed part of a single tensor_tensor - fixed overhead"),
+    gpsimd_result_cycles=_own(
+        100, "GpSimd Engine cycles", "neuroncore.timing", note="as measured on the Scalar Engine,"
+        " which has the same clock; nobody published one"),
+    tensor_result_cycles=derive(
+        "Tensor Engine cycles", lambda r, c: r + c, _rows, _columns,
+        locator="rows + columns: the last moving column crosses the array"),
+    tensor_fixed_cycles=_own(
+        0, "Tensor Engine cycles", "neuroncore.timing", note="back to back, the initiation interval"
+        " is documented to be max(N, 64) alone"),
+    dma_row_ns=_own(
+        ((0, 138.0), (1024, 163.84)), "(bytes per row, ns per row on one queue)",
+        "neuroncore.timing", note="163.84 ns is 1 KiB at 100 GB/s over 16 queues, inferred from"
+        " published runs of large BF16 matmuls; the line to 4 KiB at 17 B/ns, drawn on, gives 138 ns"
+        " for the shortest rows, of which documents say only \"very poor\" below 256 bytes"),
+    dma_start_range_ns=_own(
+        (1200, 2400), "ns", "neuroncore.timing", note="first data came after 1.2 to 1.4 us with rows"
+        " of 4 KiB and after 2.3 to 2.5 us with rows of 8 KiB"),
+    dma_short_row_range_ns=_own(
+        (60, 280), "ns per row", "neuroncore.timing", note="no figure exists below 1 KiB: a factor"
+        " of two either way"),
+    dma_1kib_row_range_ns=_own(
+        (125, 205), "ns per row", "neuroncore.timing", note="80 to 130 GB/s over 16 queues"),
+    dma_rate_range=_own(
+        (260e9, 280e9), "bytes/s", "neuroncore.timing", note="270 in traces, 272 documented"),
+    fixed_overhead_range=_own(
+        (90, 125), "cycles", "neuroncore.timing", note='"about 100"; published busy times of the'
+        " Mamba kernels leave 94 to 124 per instruction"),
+    result_share_range=_own(
+        (0.6, 1.2), "of the nominal latency", "neuroncore.timing", note="between the documented 60"
+        " cycles of an access and a little above what was measured"),
+    formula_range=_own(
+        (0.99, 1.02), "of the printed cycles", "neuroncore.timing", note="printed as estimates; the"
+        " one slope that was measured is 1 % above its formula"),
 )  # fmt: skip
 
 _types = SOURCES["aws-data-types"].says
@@ -363,4 +417,5 @@ NEURONCORE_V2 = Record(
     cycles=CYCLES,
     formats=FORMATS,
     measured=MEASURED,
+    timing=TIMING,
 )

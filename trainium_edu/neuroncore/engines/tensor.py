@@ -1,8 +1,8 @@
 """The Tensor Engine: ``dst[M, N] = stationary[K, M].T @ moving[K, N]`` into PSUM, and transposes.
 
 The array holds `stationary` and lets `moving` stream through, one column per cycle; sums are FP32.
-A PSUM location that no matmul wrote yet is overwritten, later ones are added to.  ``systolic_array``
-shows the same arithmetic one cycle at a time; here it is one matrix product.
+A PSUM location that no matmul wrote yet is overwritten, later ones are added to.  The package
+``systolic_array`` shows the same arithmetic cycle by cycle; here it is one matrix product.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from trainium_edu.neuroncore.views import View
 from trainium_edu.numerics.rounding import cast
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = []
+__all__ = ["check_bank"]
 
 _DTYPES = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2",
            "float8_e3m4")  # fmt: skip
@@ -44,7 +44,7 @@ def _check_matmul(call):
     k, m, n = stationary.shape[0], stationary.free_size, moving.free_size
     if moving.shape[0] != k:
         raise NkiValidationError(
-            f"nc_matmul: stationary has {k} partitions and moving has {moving.shape[0]}; both carry "
+            f"nc_matmul: stationary has {k} partitions and moving has {moving.shape[0]}; both have "
             "the contraction axis K on partitions: stationary [K, M], moving [K, N]"
         )
     rows, columns = _tile_size(call, chip)
@@ -68,7 +68,7 @@ def _check_matmul(call):
             f"[K={k}, N={n}] give [{m}, {n}]"
         )
     _check_matmul_dtypes(call)
-    _check_bank(call, dst, chip)
+    check_bank(call, dst, chip)
     if call.accumulate not in (None, True, False):
         raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
     if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
@@ -98,7 +98,8 @@ def _check_matmul_dtypes(call):
         )
 
 
-def _check_bank(call, dst, chip):
+def check_bank(call, dst, chip):
+    """Raise unless a result lies inside one PSUM bank."""
     bank = chip.psum.bank_bytes.value
     _, _, low, high = dst.footprint()
     start = dst.buffer.info.address or 0
@@ -181,10 +182,8 @@ def _adds(call):
     if buffer.accumulating is True:  # a matmul wrote all of the buffer before
         return True
     summed = _summed(dst)
-    if buffer.info.address is None:
-        written = dst.is_written() or dst._mask()
-    else:
-        written = summed
+    stated = buffer.info.address is not None
+    written = summed if stated else dst.is_written() or dst.written()
     if call.accumulate:
         if not np.all(written):
             _note(call, "accumulate-unwritten")

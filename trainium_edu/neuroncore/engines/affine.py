@@ -1,0 +1,125 @@
+"""GpSimd instructions whose numbers come from a formula: ``iota`` and ``affine_select``.
+
+The value at (partition, w, z, y, x) is ``offset + partition * channel_multiplier + w * step_w +
+z * step_z + y * step_y + x * step_x``, in 32-bit integers.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number, refuse
+from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.instruction_set import define
+
+__all__ = []
+
+_COMPARE = {
+    name: getattr(np, name)
+    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+}
+_AXES_MAX = 4
+
+
+def _whole(call, value, what):
+    """Return a 32-bit whole number, or say that it is none."""
+    try:
+        found = value.__index__()
+    except AttributeError:
+        raise TypeError(f"{call.name}: {what} is {value!r}; it is a whole number") from None
+    if isinstance(value, bool) or not -(2**31) <= found < 2**31:
+        refuse(call, f"{what} is {value!r}; it is a whole number that fits 32 bits")
+    return found
+
+
+def _check_pattern(call):
+    pattern = call.pattern
+    is_list = isinstance(pattern, list | tuple) and 1 <= len(pattern) <= _AXES_MAX
+    if not is_list or any(not isinstance(p, list | tuple) or len(p) != 2 for p in pattern):
+        refuse(call, f"pattern is {pattern!r}; it is a list of 1 to {_AXES_MAX} [step, num] pairs")
+    count = 1
+    for step, num in pattern:
+        _whole(call, step, "a step of the pattern")
+        if _whole(call, num, "a num of the pattern") < 1:
+            refuse(call, f"pattern is {pattern!r}; each num is at least 1")
+        count *= num
+    if count != call.dst.free_size:
+        refuse(
+            call,
+            f"pattern {pattern!r} makes {count} numbers per partition, and dst "
+            f"{list(call.dst.shape)} holds {call.dst.free_size}",
+        )
+    _whole(call, call.offset, "offset")
+    _whole(call, call.channel_multiplier, "channel_multiplier")
+
+
+def _affine(call):
+    """Return the formula's values, int32[P, N] (32-bit arithmetic wraps around)."""
+    free = np.zeros(1, np.int64)
+    for step, num in call.pattern:
+        free = (free[:, None] + np.arange(num, dtype=np.int64) * int(step)).reshape(-1)
+    channels = np.arange(call.dst.shape[0], dtype=np.int64) * int(call.channel_multiplier)
+    return (channels[:, None] + (free + int(call.offset))).astype(np.int32)
+
+
+def _check_iota(call):
+    check_tiles(call, "dst")
+    _check_pattern(call)
+
+
+def _iota(call):
+    values, dst = _affine(call).reshape(call.dst.shape), call.dst
+    if dst.dtype.name in ("int32", "uint32"):
+        dst.write_bits(values.view(dst.dtype.storage))
+    else:
+        dst.write_fp32(values.astype(np.float32), call.core.rounding)
+
+
+define(
+    "iota",
+    Engine.GPSIMD,
+    check=_check_iota,
+    execute=_iota,
+    work=lambda call: (call.dst.free_size,),
+    cycles=lambda chip, engine, n: price(chip, "iota", n),
+    options=("pattern",),
+    defaults={"offset": 0, "channel_multiplier": 0},
+    facts=("cycles.iota",),
+)
+
+
+def _check_select(call):
+    check_tiles(call, "dst", "on_true_tile")
+    check_same_size(call, "dst", "on_true_tile")
+    _check_pattern(call)
+    number(call, "on_false_value")
+    if call.cmp_op not in _COMPARE:
+        refuse(call, f"cmp_op is {call.cmp_op!r}; it compares with {', '.join(_COMPARE)}")
+
+
+def _select(call):
+    dst, tile = call.dst, call.on_true_tile
+    predicate = _COMPARE[call.cmp_op](_affine(call), 0).reshape(dst.shape)
+    other = np.asarray(number(call, "on_false_value"), np.float32)
+    values = tile.read().reshape(dst.shape)
+    if tile.dtype is not dst.dtype:
+        values = to_fp32(values, tile.dtype)
+        dst.write_fp32(np.where(predicate, values, other), call.core.rounding)
+        return
+    stored = np.empty((1,), dst.dtype.storage)
+    write_fp32(other.reshape(1), dst.dtype, call.core.rounding, stored)
+    dst.write_bits(np.where(predicate, values, stored))
+
+
+define(
+    "affine_select",
+    Engine.GPSIMD,
+    reads=("on_true_tile",),
+    check=_check_select,
+    execute=_select,
+    work=lambda call: (call.dst.free_size,),
+    cycles=lambda chip, engine, n: price(chip, "affine_select", n),
+    options=("pattern", "channel_multiplier", "on_false_value"),
+    defaults={"cmp_op": "equal", "offset": 0},
+    facts=("cycles.affine_select",),
+)

@@ -1,0 +1,146 @@
+"""GpSimd instructions that pick elements: ``nc_n_gather`` inside a partition, ``local_gather``.
+
+``local_gather`` works in the groups that the engine's eight processors see: 16 partitions share one
+list of indices, and each partition picks from its own row at those places.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
+from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.indirect import OutOfBoundsError
+from trainium_edu.neuroncore.instruction_set import define
+
+__all__ = []
+
+_PER_INDEX = (1, 2, 4, 8, 16, 32)
+_INDICES_MAX = 4096
+
+
+def _check_inside(call, index, count, role):
+    if index.size and not (index.min() >= 0 and index.max() < count):
+        wrong = int(index.max() if index.max() >= count else index.min())
+        raise OutOfBoundsError(
+            f"{call.name}: {role} holds {wrong}, and a partition has elements 0 to {count - 1}"
+        )
+
+
+# -- nc_n_gather ------------------------------------------------------------------------------
+
+
+def _check_n_gather(call):
+    check_tiles(call, "data", "indices", "dst")
+    check_same_dtype(call, "data", "dst")
+    data, indices, dst = call.data, call.indices, call.dst
+    if indices.dtype.name != "uint32":
+        refuse(call, f"indices are {indices.dtype}; they are uint32")
+    if not data.shape[0] == indices.shape[0] == dst.shape[0]:
+        refuse(
+            call,
+            f"data, indices and dst have {data.shape[0]}, {indices.shape[0]} and {dst.shape[0]} "
+            "partitions; each partition gathers from itself, so the three are equal",
+        )
+    if dst.free_size != indices.free_size:
+        refuse(
+            call,
+            f"indices {list(indices.shape)} name {indices.free_size} elements per partition, and "
+            f"dst {list(dst.shape)} holds {dst.free_size}",
+        )
+
+
+def _n_gather(call):
+    data = call.data.read()
+    flat = data.reshape(data.shape[0], -1)
+    index = call.indices.read().reshape(len(flat), -1).astype(np.int64)
+    _check_inside(call, index, flat.shape[1], "indices")
+    picked = np.take_along_axis(flat, index, axis=1)
+    call.dst.write_bits(picked.reshape(call.dst.shape))
+
+
+define(
+    "nc_n_gather",
+    Engine.GPSIMD,
+    reads=("data", "indices"),
+    check=_check_n_gather,
+    execute=_n_gather,
+    work=lambda call: (call.dst.free_size,),
+    cycles=lambda chip, engine, n: price(chip, "nc_n_gather", n),
+    defaults={},
+    facts=("cycles.nc_n_gather",),
+)
+
+
+# -- local_gather -----------------------------------------------------------------------------
+
+
+def _counts(call):
+    """Return (partitions per processor, indices per processor)."""
+    group = call.core.spec.gpsimd_engine.partitions_per_processor.value
+    every = group * call.index.free_size
+    return group, every if call.num_valid_indices is None else call.num_valid_indices
+
+
+def _check_local_gather(call):
+    check_tiles(call, "src_buffer", "index", "dst")
+    check_same_dtype(call, "src_buffer", "dst")
+    src, index, dst, each = call.src_buffer, call.index, call.dst, call.num_elem_per_idx
+    group, valid = _counts(call)
+    if index.dtype.name != "uint16":
+        refuse(call, f"index is {index.dtype}; it is uint16")
+    if not src.shape[0] == index.shape[0] == dst.shape[0] or src.shape[0] % group:
+        refuse(
+            call,
+            f"src_buffer, index and dst have {src.shape[0]}, {index.shape[0]} and {dst.shape[0]} "
+            f"partitions; the three are equal and a multiple of {group}, the partitions that one "
+            "processor of the GpSimd Engine sees",
+        )
+    if isinstance(each, bool) or each not in _PER_INDEX:
+        refuse(call, f"num_elem_per_idx is {each!r}; it is one of {_PER_INDEX}")
+    every = group * index.free_size
+    if isinstance(valid, bool) or not isinstance(valid, int) or not 1 <= valid <= every:
+        refuse(call, f"num_valid_indices is {valid!r}; {group} partitions hold {every} indices")
+    if valid > _INDICES_MAX:
+        refuse(call, f"{valid} indices for each processor; it takes {_INDICES_MAX}: split them")
+    if dst.free_size != valid * each:
+        refuse(
+            call,
+            f"{valid} indices of {each} elements make {valid * each} per partition, and dst "
+            f"{list(dst.shape)} holds {dst.free_size}",
+        )
+
+
+def _local_gather(call):
+    src, index, dst = call.src_buffer.read(), call.index.read(), call.dst
+    group, valid = _counts(call)
+    src, index = src.reshape(len(src), -1), index.reshape(len(index), -1).astype(np.int64)
+    out = np.empty((len(src), valid * call.num_elem_per_idx), src.dtype)
+    for first in range(0, len(src), group):
+        part = slice(first, first + group)
+        start = index[part].flatten(order="F")[:valid]  # partitions run fastest
+        places = (start[:, None] + np.arange(call.num_elem_per_idx)).reshape(-1)
+        _check_inside(call, places, src.shape[1], "index")
+        out[part] = src[part][:, places]
+    dst.write_bits(out.reshape(dst.shape))
+
+
+def _local_gather_cycles(chip, engine, n, valid, each, itemsize):
+    return price(chip, "local_gather", n, valid_indices=valid, per_index=each, dtype_bytes=itemsize)
+
+
+define(
+    "local_gather",
+    Engine.GPSIMD,
+    reads=("src_buffer", "index"),
+    check=_check_local_gather,
+    execute=_local_gather,
+    work=lambda call: (
+        call.dst.free_size,
+        _counts(call)[1],
+        call.num_elem_per_idx,
+        call.dst.dtype.itemsize,
+    ),
+    cycles=_local_gather_cycles,
+    defaults={"num_elem_per_idx": 1, "num_valid_indices": None},
+    facts=("cycles.local_gather",),
+)

@@ -1,0 +1,180 @@
+"""GpSimd instructions that look across a tile: reduce over partitions, top k, sequence bounds."""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
+from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.engines.operators import bits
+from trainium_edu.neuroncore.instruction_set import define
+
+__all__ = []
+
+
+# -- tensor_partition_reduce ------------------------------------------------------------------
+
+_REDUCTIONS = {
+    "add": np.add, "sum": np.add, "average": np.add, "mean": np.add, "max": np.maximum,
+    "maximum": np.maximum, "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and,
+}  # fmt: skip
+
+
+def _check_partition_reduce(call):
+    check_tiles(call, "data", "dst")
+    if call.op not in _REDUCTIONS:
+        refuse(
+            call,
+            f"op is {call.op!r}; across partitions the GpSimd Engine knows add, average, max, "
+            "bitwise_or and bitwise_and: for others transpose first, then tensor_reduce",
+        )
+    data, dst = call.data, call.dst
+    if dst.shape[0] != 1 or dst.free_size != data.free_size:
+        refuse(
+            call,
+            f"data {list(data.shape)} becomes one partition of {data.free_size} elements, and dst "
+            f"is {list(dst.shape)}",
+        )
+    if call.op.startswith("bitwise"):
+        check_same_dtype(call, "data", "dst")
+        if data.dtype.is_float:
+            refuse(call, f"{call.op} works on bits of integers, and data is {data.dtype}")
+
+
+def _partition_reduce(call):
+    data, dst = call.data, call.dst
+    reduce = _REDUCTIONS[call.op].reduce
+    if call.op.startswith("bitwise"):
+        dst.write_bits(reduce(bits(data), axis=0).view(dst.dtype.storage).reshape(dst.shape))
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = reduce(data.read_fp32(), axis=0)
+        if call.op in ("average", "mean"):
+            total = total / np.float32(data.shape[0])
+    dst.write_fp32(total.reshape(dst.shape), call.core.rounding)
+
+
+define(
+    "tensor_partition_reduce",
+    Engine.GPSIMD,
+    reads=("data",),
+    check=_check_partition_reduce,
+    execute=_partition_reduce,
+    work=lambda call: (call.data.free_size, call.data.shape[0]),
+    cycles=lambda chip, engine, n, partitions: price(chip, "tensor_partition_reduce", n),
+    options=("op",),
+    defaults={},
+    facts=("cycles.tensor_partition_reduce",),
+)
+
+
+# -- topk -------------------------------------------------------------------------------------
+
+
+def _check_topk(call):
+    check_tiles(call, "src", "val_dst", "idx_dst")
+    src, values, places, n = call.src, call.val_dst, call.idx_dst, call.n
+    group = call.core.spec.gpsimd_engine.partitions_per_processor.value
+    for role, view, name in (
+        ("src", src, "bfloat16"), ("val_dst", values, "bfloat16"), ("idx_dst", places, "uint32"),
+    ):  # fmt: skip
+        if view.dtype.name != name:
+            refuse(call, f"{role} is {view.dtype}; it is {name}")
+    if isinstance(n, bool) or not isinstance(n, int) or not 8 <= n < 65536:
+        refuse(call, f"n is {n!r}; it is a whole number from 8 to 65535")
+    k = values.free_size
+    if not 1 <= k <= min(n, 32767):
+        refuse(call, f"val_dst holds {k} values; k is 1 to 32767 and at most n = {n}")
+    if places.free_size != k or not src.shape[0] == values.shape[0] == places.shape[0]:
+        refuse(
+            call,
+            f"src, val_dst and idx_dst are {list(src.shape)}, {list(values.shape)} and "
+            f"{list(places.shape)}; they share the partitions, and the last two the k",
+        )
+    if src.shape[0] % group:
+        refuse(call, f"src has {src.shape[0]} partitions; they are a multiple of {group}")
+    if src.free_size * group < n:
+        refuse(
+            call,
+            f"n is {n}, and {group} partitions of src {list(src.shape)} hold "
+            f"{src.free_size * group} elements: it needs ceil(n / {group}) columns",
+        )
+
+
+def _topk(call):
+    src, n, k = call.src.read_fp32(), call.n, call.val_dst.free_size
+    group = call.core.spec.gpsimd_engine.partitions_per_processor.value
+    src = src.reshape(len(src), -1)
+    values = np.empty((len(src), k), np.float32)
+    places = np.empty((len(src), k), np.uint32)
+    for first in range(0, len(src), group):
+        snake = src[first : first + group].flatten(order="F")[:n]  # down the partitions first
+        best = np.argsort(-snake, kind="stable")[:k][::-1]  # of equal values the first is best
+        values[first : first + group] = snake[best]
+        places[first : first + group] = best
+    call.val_dst.write_fp32(values.reshape(call.val_dst.shape), call.core.rounding)
+    call.idx_dst.write_bits(places.reshape(call.idx_dst.shape))
+
+
+define(
+    "topk",
+    Engine.GPSIMD,
+    writes=("val_dst", "idx_dst"),
+    reads=("src",),
+    check=_check_topk,
+    execute=_topk,
+    work=lambda call: (call.src.free_size, call.n, call.val_dst.free_size),
+    cycles=lambda chip, engine, free, n, k: price(chip, "topk", free, n=n, K=k),
+    options=("n",),
+    defaults={},
+    facts=("cycles.topk",),
+)
+
+
+# -- sequence_bounds --------------------------------------------------------------------------
+
+
+def _check_bounds(call):
+    check_tiles(call, "segment_ids", "dst")
+    ids, dst = call.segment_ids, call.dst
+    if ids.shape[0] != 1 or dst.shape[0] != 1:
+        refuse(
+            call,
+            f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both have one",
+        )
+    for role, view in (("segment_ids", ids), ("dst", dst)):
+        if view.dtype.name not in ("float32", "int32"):
+            refuse(call, f"{role} is {view.dtype}; it is float32 or int32")
+    if dst.free_size != 2 * ids.free_size:
+        refuse(
+            call,
+            f"dst {list(dst.shape)} holds {dst.free_size} numbers; {ids.free_size} ids have a "
+            f"start and an end each: [1, 2, {ids.free_size}]",
+        )
+
+
+def _bounds(call):
+    ids = call.segment_ids.read().reshape(-1)
+    n = ids.size
+    starts_here = np.ones(n, bool)
+    starts_here[1:] = ids[1:] != ids[:-1]
+    place = np.arange(n)
+    first = np.maximum.accumulate(np.where(starts_here, place, 0))
+    ends = np.where(np.roll(starts_here, -1) | (place == n - 1), place + 1, n)
+    last = np.minimum.accumulate(ends[::-1])[::-1]
+    padding = ids == 0
+    bounds = np.stack([np.where(padding, n, first), np.where(padding, -1, last)])
+    dst = call.dst
+    dst.write_bits(bounds.astype(dst.dtype.storage).reshape(dst.shape))
+
+
+define(
+    "sequence_bounds",
+    Engine.GPSIMD,
+    reads=("segment_ids",),
+    check=_check_bounds,
+    execute=_bounds,
+    work=lambda call: (call.segment_ids.free_size,),
+    cycles=lambda chip, engine, n: price(chip, "sequence_bounds", n),
+    defaults={},
+    facts=("cycles.sequence_bounds",),
+)

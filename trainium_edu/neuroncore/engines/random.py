@@ -1,0 +1,136 @@
+"""Random numbers: ``set_rng_seed``, ``rng`` and the dice of ``dropout``.
+
+The hardware draws from a shift register that is not published in detail; here every draw is Philox
+of (seed, number of the element since the seed was set), so a run can be replayed and checked.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.checks import (
+    check_per_partition,
+    check_same_dtype,
+    check_same_size,
+    check_tiles,
+    number,
+    refuse,
+)
+from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.views import View
+from trainium_edu.numerics.random_bits import raw_tosses
+
+__all__ = ["draw"]
+
+_STREAM = 2**63  #: the ``step`` of these draws: apart from the steps of stochastic rounding
+_FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2",
+           "float8_e3m4")  # fmt: skip
+
+
+def draw(core, n: int) -> np.ndarray:
+    """Return the core's next `n` random words, uint32[n]."""
+    state = core.state.setdefault("rng", {"seed": core.rounding.seed, "drawn": 0})
+    words = raw_tosses(n, state["seed"], _STREAM, state["drawn"], 31)  # 32 bits hold a toss of 31
+    state["drawn"] += n
+    return words
+
+
+# -- set_rng_seed -----------------------------------------------------------------------------
+
+
+def _check_seed(call):
+    check_tiles(call, "src_seeds")
+    seeds = call.src_seeds
+    if seeds.size != 1 or seeds.dtype.itemsize != 4:
+        refuse(call, f"src_seeds is {seeds!r}; it is one 32-bit value, [1, 1]")
+
+
+def _set_seed(call):
+    seed = int(call.src_seeds.read().reshape(-1).view(np.uint32)[0])
+    call.core.state["rng"] = {"seed": seed, "drawn": 0}
+
+
+define(
+    "set_rng_seed",
+    Engine.VECTOR,
+    writes=(),
+    reads=("src_seeds",),
+    check=_check_seed,
+    execute=_set_seed,
+    work=lambda call: (1,),
+    cycles=lambda chip, engine, n: price(chip, "rng", n),
+    pure=False,
+    defaults={},
+    facts=("cycles.rng",),
+)
+
+
+# -- rng --------------------------------------------------------------------------------------
+
+
+def _check_rng(call):
+    check_tiles(call, "dst")
+    if call.dst.dtype.is_float:
+        refuse(
+            call,
+            f"dst is {call.dst.dtype}; random bits go into integers (uint32, uint16, ...): divide "
+            "by their largest value afterwards for a number from 0 to 1",
+        )
+
+
+def _rng(call):
+    dst = call.dst
+    words = draw(call.core, dst.size)
+    kept = words.astype(f"u{dst.dtype.itemsize}")  # the least significant bits
+    dst.write_bits(kept.view(dst.dtype.storage).reshape(dst.shape))
+
+
+define(
+    "rng",
+    Engine.VECTOR,
+    check=_check_rng,
+    execute=_rng,
+    work=lambda call: (call.dst.free_size,),
+    cycles=lambda chip, engine, n: price(chip, "rng", n),
+    pure=False,
+    defaults={},
+    facts=("cycles.rng",),
+)
+
+
+# -- dropout ----------------------------------------------------------------------------------
+
+
+def _check_dropout(call):
+    check_tiles(call, "data", "dst")
+    check_same_size(call, "data", "dst")
+    check_same_dtype(call, "data", "dst")
+    check_per_partition(call, "prob", "data", _FLOATS if call.data.dtype.is_float else ("float32",))
+    if not isinstance(call.prob, View) and not 0.0 <= number(call, "prob") <= 1.0:
+        refuse(call, f"prob is {call.prob!r}; a probability is from 0 to 1")
+
+
+def _dropout(call):
+    data, dst = call.data, call.dst
+    words = draw(call.core, data.size).reshape(data.shape)
+    luck = (words >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)  # in [0, 1)
+    if isinstance(call.prob, View):
+        prob = call.prob.read_fp32().reshape(-1, *(1,) * (len(data.shape) - 1))
+    else:
+        prob = np.float32(number(call, "prob"))
+    kept = np.where(luck < prob, np.zeros((), data.dtype.storage), data.read())
+    dst.write_bits(kept.reshape(dst.shape))
+
+
+define(
+    "dropout",
+    Engine.VECTOR,
+    reads=("data", "prob"),
+    check=_check_dropout,
+    execute=_dropout,
+    work=lambda call: (call.data.free_size,),
+    cycles=lambda chip, engine, n: price(chip, "dropout", n),
+    pure=False,
+    defaults={},
+    facts=("cycles.dropout",),
+)

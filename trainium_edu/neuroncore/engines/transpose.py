@@ -1,0 +1,102 @@
+"""``nc_transpose``: partitions become free elements, on the Tensor Engine or the Vector Engine.
+
+The Tensor Engine multiplies by an identity, so it reads SBUF, writes PSUM, and a NaN or an infinity
+meets the zeros of the identity: on this generation the whole row it lands in turns into NaN.  The
+Vector Engine moves bits, 32 x 32 at a time.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
+from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.tensor import check_bank
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.views import View
+
+__all__ = []
+
+
+def _choose(operands):
+    """Return the engine that suits: Vector for small tiles, and to read PSUM or write SBUF."""
+    data, dst = operands.get("data"), operands.get("dst")
+    if not isinstance(data, View) or not isinstance(dst, View):
+        return Engine.TENSOR  # the check says what is wrong
+    block = 32
+    if data.shape[0] <= block and data.free_size <= block:
+        return Engine.VECTOR
+    return Engine.TENSOR if dst.memory is Memory.PSUM else Engine.VECTOR
+
+
+def _check(call):
+    check_tiles(call, "data", "dst")
+    data, dst, chip = call.data, call.dst, call.core.spec
+    if call.engine is Engine.TENSOR:
+        limit = chip.tensor_engine.rows.value
+        if data.memory is not Memory.SBUF or dst.memory is not Memory.PSUM:
+            refuse(
+                call,
+                f"data is in {data.memory.upper()} and dst in {dst.memory.upper()}; the Tensor "
+                "Engine reads SBUF and writes PSUM",
+            )
+    else:
+        limit = chip.vector_engine.transpose_block.value
+    if data.shape[0] > limit or data.free_size > limit:
+        refuse(
+            call,
+            f"data is {list(data.shape)}, and the {call.engine.title} transposes tiles of up to "
+            f"[{limit}, {limit}]; "
+            + (
+                "split it into such tiles"
+                if call.engine is Engine.TENSOR
+                else "put dst in PSUM to use the Tensor Engine, or split it"
+            ),
+        )
+    if (dst.shape[0], dst.free_size) != (data.free_size, data.shape[0]):
+        refuse(
+            call,
+            f"data {list(data.shape)} becomes [{data.free_size}, {data.shape[0]}], and dst is "
+            f"{list(dst.shape)}",
+        )
+    check_same_dtype(call, "data", "dst")
+    if call.engine is Engine.TENSOR:
+        check_bank(call, dst, chip)
+
+
+def _execute(call):
+    data, dst = call.data, call.dst
+    values = data.read()
+    values = values.reshape(values.shape[0], -1)
+    turned = values.T
+    if call.engine is Engine.TENSOR and data.dtype.is_float:
+        wide = data.read_fp32().reshape(values.shape)
+        if not np.isfinite(wide).all():
+            with np.errstate(invalid="ignore"):
+                product = wide.T @ np.eye(len(wide), dtype=np.float32)
+            dst.write_fp32(product.reshape(dst.shape), call.core.rounding)
+            return
+    dst.write_bits(turned.reshape(dst.shape))
+
+
+def _work(call):
+    return call.data.free_size, call.data.shape[0], strided(call, "data", "dst")
+
+
+def _cycles(chip, engine, n, partitions, is_strided):
+    if engine is Engine.TENSOR:
+        return price(chip, "nc_transpose_tensor", n, P=partitions, F=n)
+    return price(chip, "nc_transpose_vector", n, is_strided=is_strided)
+
+
+define(
+    "nc_transpose",
+    (Engine.TENSOR, Engine.VECTOR),
+    reads=("data",),
+    check=_check,
+    execute=_execute,
+    work=_work,
+    cycles=_cycles,
+    choose=_choose,
+    defaults={},
+    facts=("cycles.nc_transpose_tensor", "cycles.nc_transpose_vector"),
+)
