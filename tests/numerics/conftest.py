@@ -41,6 +41,7 @@ UNSTORED = [
     configure(3, 4, bias=-5, infinities=False),
     configure(4, 4, sign_bits=0, infinities=False),
     configure(6, 9),
+    configure(5, 21),
     configure(8, 15),
     configure(8, 23),
     configure(7, 23, infinities=False),

@@ -14,6 +14,7 @@ complement.  What each code stands for is in ``codes.py``; how a value finds its
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 
 import ml_dtypes
@@ -82,12 +83,12 @@ class Format:
     @property
     def dtype(self) -> np.dtype:
         """The dtype in which :func:`~trainium_edu.numerics.cast` returns such numbers."""
-        return np.dtype(getattr(ml_dtypes, self.storage, None) or self.storage)
+        return _dtype_called(self.storage)
 
     @property
     def bits_dtype(self) -> np.dtype:
         """The smallest unsigned dtype that holds a code."""
-        return np.dtype(np.uint8 if self.bits <= 8 else np.uint16 if self.bits <= 16 else np.uint32)
+        return _UINT8 if self.bits <= 8 else _UINT16 if self.bits <= 16 else _UINT32
 
     @property
     def is_stored_narrow(self) -> bool:
@@ -175,6 +176,15 @@ class Format:
         field, fraction = code >> self.mantissa_bits, code & ((1 << self.mantissa_bits) - 1)
         significand = fraction + (1 << self.mantissa_bits if field else 0)
         return significand * 2.0 ** (max(field, 1) - self.bias - self.mantissa_bits)
+
+
+_UINT8, _UINT16, _UINT32 = (np.dtype(f"uint{n}") for n in (8, 16, 32))
+
+
+@cache
+def _dtype_called(name: str) -> np.dtype:
+    """Return ml_dtypes' or NumPy's dtype of this name."""
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
 FP32 = Format("fp32", 1, 8, 23, 127, Specials.IEEE, "float32",
@@ -387,6 +397,8 @@ def _check_fits_fp32(fmt: Format):
 
 def _check_whole(value, what: str):
     """Refuse anything but a whole number (a bool is none)."""
+    if type(value) is int:
+        return
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{what} is {_short(value)}; it takes a whole number")
 

@@ -242,8 +242,23 @@ def _round(words, out, rule, first_element, tosses):
     layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
     if rule.rounding == "toward_zero":
         launch(_loops.toward_zero_any, words, layout, out)
+    elif _adder_rounds(rule.fmt):
+        launch(_loops.nearest_by_adding, words, layout, out)
     else:
         launch(_loops.nearest_any, words, layout, out)
+
+
+@lru_cache(maxsize=256)
+def _adder_rounds(fmt):
+    """Return whether `nearest_by_adding` is right for a format.
+
+    The powers of two that it adds have to be FP32 numbers, and subnormal FP32 numbers too small to
+    matter; and without a mantissa field it is not the last bit of the significand that is even or
+    odd, but the exponent.
+    """
+    min_field = fmt.min_exponent + 127
+    highest = min_field + max(fmt.max_code >> fmt.mantissa_bits, 1) + 23 - fmt.mantissa_bits
+    return 1 <= fmt.mantissa_bits <= 21 and highest < 255 and min_field >= 32
 
 
 def _round_by_toss(words, out, rule, first_element, tosses):
@@ -256,6 +271,8 @@ def _round_by_toss(words, out, rule, first_element, tosses):
             launch(_loops.stochastic_bf16, words[:whole], np.uint64(first_tile),
                    np.uint64(rule.seed), np.uint64(rule.step), drawn, drawn.view(np.uint16),
                    out[:whole])  # fmt: skip
+            if whole == words.size:
+                return
             words, out, first_element = words[whole:], out[whole:], first_element + whole
     integer = rule.fmt.is_integer
     layout = None if integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
