@@ -1,0 +1,321 @@
+"""Judge: NumPy in float64 on the stored (rounded) inputs, for odd shapes and every dtype."""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
+from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.dtypes import DTYPES, get_dtype
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.tilings import (
+    elementwise,
+    layer_norm,
+    matmul,
+    reduce,
+    softmax,
+    transpose,
+)
+from trainium_edu.specs.errors import NkiValidationError
+
+FLOATS = [name for name, dtype in DTYPES.items() if dtype.is_float]
+INTEGERS = [name for name in DTYPES if name not in FLOATS]
+SHAPES = [(1, 1), (1, 700), (3, 5), (128, 512), (129, 513), (300, 77)]
+#: relative and absolute tolerance by fraction bits of the result
+TOLERANCE = {name: 2.0 ** -DTYPES[name].fmt.mantissa_bits if name in FLOATS else 0.0 for name in DTYPES}
+
+
+def make(shape, dtype="float32", seed=0, low=-2.0, high=2.0):
+    values = np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
+    if dtype == "tfloat32":
+        bits = values.view(np.uint32) & np.uint32(0xFFFFE000)
+        return bits.view(np.float32)
+    return values.astype(get_dtype(dtype).storage)
+
+
+def wide(values):
+    return np.asarray(values).astype(np.float64)
+
+
+def close(got, want, dtype="float32", slack=2e-6):
+    error = TOLERANCE[dtype] + slack
+    np.testing.assert_allclose(wide(got), want, rtol=error, atol=error * max(1, np.abs(want).max()))
+
+
+def same_program_without_values(run, arrays, out_shape, out_dtype="float32"):
+    """A template issues the same instructions whether or not values are computed."""
+    counts = []
+    for values in (True, False):
+        core = NeuronCore(values=values)
+        views = [core.hbm(a) for a in arrays]
+        dst = core.hbm(out_shape, out_dtype)
+        run(core, dst, *views)
+        counts.append([(i.name, i.engine, i.work) for i in core.program.instructions])
+    assert counts[0] == counts[1]
+
+
+# -- matmul -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (128, 128, 512), (129, 127, 513), (300, 260, 70),
+                                   (70, 600, 5), (257, 1, 1030)])  # fmt: skip
+@pytest.mark.parametrize("layouts", [("KM", "KN"), ("MK", "KN"), ("KM", "NK"), ("MK", "NK")])
+def test_matmul_is_numpys(sizes, layouts):
+    k, m, n = sizes
+    a, b = make((k, m)), make((k, n), seed=1)
+    core = NeuronCore()
+    left = core.hbm(a if layouts[0] == "KM" else np.ascontiguousarray(a.T))
+    right = core.hbm(b if layouts[1] == "KN" else np.ascontiguousarray(b.T))
+    dst = core.hbm((m, n))
+    matmul(core, dst, left, right, stationary_layout=layouts[0], moving_layout=layouts[1])
+    close(core.value(dst), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_matmul_in_every_float_format(dtype):
+    a, b = make((130, 33), dtype), make((130, 40), dtype, seed=1)
+    core = NeuronCore()
+    dst = core.hbm((33, 40))
+    matmul(core, dst, core.hbm(a, dtype), core.hbm(b, dtype))
+    close(core.value(dst), wide(a).T @ wide(b), slack=1e-5)
+
+
+def test_matmul_multiplies_in_the_dtype_asked_for_and_stores_in_dsts():
+    a, b = make((64, 10)), make((64, 12), seed=1)
+    core = NeuronCore()
+    dst = core.hbm((10, 12), "bfloat16")
+    matmul(core, dst, core.hbm(a), core.hbm(b), dtype="bfloat16")
+    narrow = [wide(x.astype(get_dtype("bfloat16").storage)) for x in (a, b)]
+    close(core.value(dst), narrow[0].T @ narrow[1], "bfloat16")
+
+
+def test_matmul_on_chip_issues_no_dma():
+    core = NeuronCore()
+    a, b = core.sbuf((100, 60)), core.sbuf((100, 600))
+    core.memset(dst=a, value=2.0)
+    core.memset(dst=b, value=0.5)
+    dst = core.sbuf((60, 600))
+    matmul(core, dst, a, b)
+    assert {i.engine for i in core.program.instructions} == {Engine.VECTOR, Engine.TENSOR}
+    assert np.all(core.value(dst) == 100.0)
+
+
+def test_matmul_loads_each_block_once_per_group():
+    """4096 rows of K stay resident for a group: stationary once, moving once per 512 columns."""
+    core = NeuronCore(values=False)
+    matmul(core, core.hbm((512, 1024)), core.hbm((1024, 512)), core.hbm((1024, 1024)))
+    names = [i.name for i in core.program.instructions]
+    assert names.count("nc_matmul") == (1024 // 128) * (512 // 128) * (1024 // 512)
+    loads = [i for i in core.program.instructions if i.work[-1] == "hbm_to_sbuf"]
+    assert sum(i.work[3] for i in loads) == 4 * (1024 * 512 + 1024 * 1024)
+
+
+def test_matmul_counts_its_flops():
+    core = NeuronCore(values=False)
+    matmul(core, core.hbm((129, 513)), core.hbm((257, 129)), core.hbm((257, 513)))
+    assert sum(i.flops for i in core.program.instructions) == 2 * 129 * 513 * 257
+
+
+def test_matmul_says_what_does_not_match():
+    core = NeuronCore(values=False)
+    with pytest.raises(NkiValidationError, match="both share K"):
+        matmul(core, core.hbm((4, 5)), core.hbm((6, 4)), core.hbm((7, 5)))
+    with pytest.raises(ValueError, match="layout is 'MN'"):
+        matmul(core, core.hbm((4, 5)), core.hbm((6, 4)), core.hbm((6, 5)), stationary_layout="MN")
+
+
+# -- transpose --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_transpose_moves_every_number(shape, dtype):
+    x = make(shape, dtype)
+    core = NeuronCore()
+    dst = core.hbm(shape[::-1], dtype)
+    transpose(core, dst, core.hbm(x))
+    np.testing.assert_array_equal(core.value(dst), x.T)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int16", "uint16"])
+def test_transpose_by_dma(dtype):
+    x = (make((128, 64)) * 50).astype(get_dtype(dtype).storage)
+    core = NeuronCore()
+    dst = core.hbm((64, 128), dtype)
+    transpose(core, dst, core.hbm(x), via="dma")
+    np.testing.assert_array_equal(core.value(dst), x.T)
+    assert all(i.engine is Engine.DMA for i in core.program.instructions)
+
+
+# -- elementwise ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("op", "numpy"), [("add", np.add), ("multiply", np.multiply),
+                                           ("maximum", np.maximum)])  # fmt: skip
+def test_elementwise_of_two(shape, op, numpy):
+    x, y = make(shape), make(shape, seed=1)
+    core = NeuronCore()
+    dst = core.hbm(shape)
+    elementwise(core, dst, op, core.hbm(x), core.hbm(y), columns=300)
+    np.testing.assert_array_equal(core.value(dst), numpy(x, y))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_elementwise_rounds_once(dtype):
+    """The sum is exact in FP32 for these inputs, so one rounding is what ml_dtypes gives."""
+    x, y = make((50, 9), dtype), make((50, 9), dtype, seed=1)
+    core = NeuronCore()
+    dst = core.hbm((50, 9), dtype)
+    elementwise(core, dst, "add", core.hbm(x, dtype), core.hbm(y, dtype))
+    want = (x.astype(np.float32) + y.astype(np.float32)).astype(get_dtype(dtype).storage)
+    if dtype == "tfloat32":
+        close(core.value(dst), wide(want), dtype)
+    else:
+        np.testing.assert_array_equal(core.value(dst), want)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_elementwise_of_small_integers_is_exact(dtype):
+    x = np.arange(60).reshape(20, 3).astype(get_dtype(dtype).storage)
+    core = NeuronCore()
+    dst = core.hbm((20, 3), dtype)
+    elementwise(core, dst, "add", core.hbm(x), core.hbm(x))
+    np.testing.assert_array_equal(core.value(dst), 2 * x)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (129, 513), (300, 1)])
+def test_elementwise_repeats_a_number_a_column_and_a_row(shape):
+    x = make(shape)
+    row, column = make((1, shape[1]), seed=2), make((shape[0], 1), seed=3)
+    for other, want in ((2.5, x + 2.5), (row, x + row), (column, x + column)):
+        core = NeuronCore()
+        dst = core.hbm(shape)
+        second = other if isinstance(other, float) else core.hbm(other)
+        elementwise(core, dst, "add", core.hbm(x), second)
+        np.testing.assert_array_equal(core.value(dst), want.astype(np.float32))
+
+
+@pytest.mark.parametrize(("op", "numpy"), [("exp", np.exp), ("tanh", np.tanh)])
+def test_elementwise_of_one_is_a_function_of_scale_x_plus_bias(op, numpy):
+    x, bias = make((200, 30)), make((200, 1), seed=1)
+    core = NeuronCore()
+    dst = core.hbm((200, 30))
+    elementwise(core, dst, op, core.hbm(x), scale=0.5, bias=core.hbm(bias))
+    close(core.value(dst), numpy(0.5 * wide(x) + wide(bias)))
+
+
+def test_elementwise_on_chip_issues_one_instruction():
+    core = NeuronCore()
+    x, y = core.sbuf((100, 50)), core.sbuf((100, 50))
+    core.memset(dst=x, value=3.0)
+    elementwise(core, y, "multiply", x, 2.0)
+    assert len(core.program) == 2
+    assert np.all(core.value(y) == 6.0)
+
+
+def test_elementwise_refuses_shapes_that_do_not_match():
+    core = NeuronCore(values=False)
+    with pytest.raises(NkiValidationError, match="they are equal"):
+        elementwise(core, core.hbm((3, 4)), "add", core.hbm((4, 3)), 1.0)
+    with pytest.raises(NkiValidationError, match="one row"):
+        elementwise(core, core.hbm((3, 4)), "add", core.hbm((3, 4)), core.hbm((2, 4)))
+    with pytest.raises(TypeError, match="one or two"):
+        elementwise(core, core.hbm((3, 4)), "add")
+
+
+# -- reductions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("op", "numpy"), [("add", np.sum), ("maximum", np.max)])
+def test_reduce_is_numpys(shape, axis, op, numpy):
+    x = make(shape)
+    core = NeuronCore()
+    dst = core.hbm((shape[0], 1) if axis else (1, shape[1]))
+    reduce(core, dst, op, core.hbm(x), axis=axis, columns=200)
+    want = numpy(wide(x), axis=axis, keepdims=True)
+    close(core.value(dst), want, slack=0.0 if op == "maximum" else 1e-6 * max(shape) ** 0.5)
+
+
+def test_summing_over_partitions_uses_the_tensor_engine():
+    core = NeuronCore(values=False)
+    reduce(core, core.hbm((1, 700)), "add", core.hbm((300, 700)), axis=0)
+    assert [i.name for i in core.program.instructions].count("nc_matmul") == 3 * 2
+
+
+# -- softmax, layer norm ----------------------------------------------------------------------
+
+
+def softmax_of(x):
+    raised = np.exp(x - x.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax_is_numpys(shape):
+    x = make(shape, low=-30, high=30)
+    core = NeuronCore()
+    dst = core.hbm(shape)
+    softmax(core, dst, core.hbm(x), scale=0.25)
+    got = core.value(dst)
+    close(got, softmax_of(0.25 * wide(x)), slack=1e-5)
+    close(got.sum(axis=1), np.ones(shape[0]), slack=1e-5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_softmax_in_every_float_format(dtype):
+    x = make((40, 30), dtype)
+    core = NeuronCore()
+    dst = core.hbm((40, 30), dtype)
+    softmax(core, dst, core.hbm(x, dtype))
+    want = softmax_of(wide(x))
+    step = TOLERANCE[dtype]
+    tiny = float(np.abs(want).max()) * step + float(DTYPES[dtype].fmt.smallest_subnormal)
+    np.testing.assert_allclose(wide(core.value(dst)), want, rtol=step, atol=tiny)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (3, 5), (128, 512), (129, 513), (300, 1100)])
+@pytest.mark.parametrize("with_weights", [False, True])
+def test_layer_norm_is_numpys(shape, with_weights):
+    x = make(shape)
+    gamma, beta = make((1, shape[1]), seed=1), make((1, shape[1]), seed=2)
+    core = NeuronCore()
+    dst = core.hbm(shape)
+    weights = [core.hbm(gamma), core.hbm(beta)] if with_weights else []
+    layer_norm(core, dst, core.hbm(x), *weights)
+    v = wide(x)
+    want = (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5)
+    if with_weights:
+        want = want * wide(gamma) + wide(beta)
+    close(core.value(dst), want, slack=3e-5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_layer_norm_in_every_float_format(dtype):
+    x = make((40, 64), dtype)
+    core = NeuronCore()
+    dst = core.hbm((40, 64), dtype)
+    layer_norm(core, dst, core.hbm(x, dtype))
+    v = wide(x)
+    close(core.value(dst), (v - v.mean(1, keepdims=True)) / np.sqrt(v.var(1, keepdims=True) + 1e-5),
+          dtype, slack=3e-5)  # fmt: skip
+
+
+# -- all of them ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "shapes", "out"),
+    [
+        (matmul, [(200, 130), (200, 600)], (130, 600)),
+        (transpose, [(130, 70)], (70, 130)),
+        (lambda c, d, x, y: elementwise(c, d, "add", x, y), [(130, 70), (1, 70)], (130, 70)),
+        (lambda c, d, x: reduce(c, d, "maximum", x, axis=0), [(130, 70)], (1, 70)),
+        (softmax, [(130, 70)], (130, 70)),
+        (layer_norm, [(130, 700), (1, 700), (1, 700)], (130, 700)),
+    ],
+    ids=["matmul", "transpose", "elementwise", "reduce", "softmax", "layer_norm"],
+)
+def test_without_values_the_same_instructions_are_recorded(run, shapes, out):
+    same_program_without_values(run, [make(s, seed=i) for i, s in enumerate(shapes)], out)

@@ -1,0 +1,120 @@
+"""A product of any size from matmuls of 128 x 128 x 512: blocks, sums in PSUM, reuse in SBUF."""
+
+from trainium_edu.neuroncore.dtypes import get_dtype
+from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.tilings.pieces import as_rows, cast_copy, load, new_like, pieces, store
+from trainium_edu.neuroncore.tilings.transpose import transposed_tile
+from trainium_edu.neuroncore.views import View
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["matmul"]
+
+RESIDENT_BYTES = 64 * 1024  #: per partition, for the stationary blocks that stay in SBUF
+BANKS = 4  #: results under way at once; half of PSUM, so that the next ones can start
+
+
+def matmul(core, dst: View, stationary: View, moving: View, *, stationary_layout: str = "KM",
+           moving_layout: str = "KN", dtype=None) -> None:  # fmt: skip
+    """Write ``stationary.T @ moving`` to dst.
+
+    Parameters
+    ----------
+    core : NeuronCore
+    dst : View[M, N]
+        HBM or SBUF (then M <= 128).
+    stationary : View[K, M]
+        HBM, or SBUF with K <= 128.
+    moving : View[K, N]
+        Likewise.
+    stationary_layout : {"KM", "MK"}
+        "MK": it is stored [M, K] (the usual left operand); its blocks are transposed on the way.
+    moving_layout : {"KN", "NK"}
+    dtype : optional
+        Multiply in this dtype; default the stationary's.  Loads cast for nothing.
+
+    Raises
+    ------
+    NkiValidationError
+        If the shapes do not match.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trainium_edu.neuroncore import NeuronCore
+    >>> core = NeuronCore()
+    >>> a = core.hbm(np.ones((200, 130), np.float32))
+    >>> b = core.hbm(np.ones((200, 600), np.float32))
+    >>> c = core.hbm((130, 600))
+    >>> matmul(core, c, a, b)
+    >>> float(core.value(c).min()), float(core.value(c).max())
+    (200.0, 200.0)
+
+    Notes
+    -----
+    M in groups of up to 4 x 128 (a PSUM bank each), whose stationary blocks stay in SBUF for all of
+    N while they fit; every moving block is loaded once per group and used for all of it.
+    """
+    dst = as_rows(dst, "dst")
+    left = _Operand(core, as_rows(stationary, "stationary"), stationary_layout, "KM", dtype)
+    right = _Operand(core, as_rows(moving, "moving"), moving_layout, "KN", dtype or left.dtype)
+    k, m, n = left.k, left.free, right.free
+    if right.k != k or dst.shape != (m, n):
+        raise NkiValidationError(
+            f"matmul: stationary [K={k}, M={m}] and moving [K={right.k}, N={n}] for a dst of "
+            f"{list(dst.shape)}; both share K, and dst is [M, N]"
+        )
+    rows = int(core.spec.tensor_engine.rows.value)
+    wide = int(core.spec.tensor_engine.moving_free_max.value)
+    blocks = list(pieces(k, rows))
+    resident = max(1, RESIDENT_BYTES // (len(blocks) * rows * left.dtype.itemsize))
+    for group in pieces(m, rows * min(BANKS, resident)):
+        columns = list(pieces(group.stop - group.start, rows))
+        stays = len(blocks) * rows * left.dtype.itemsize <= RESIDENT_BYTES
+        kept = [left.block(block, group) for block in blocks] if stays else None
+        for across in pieces(n, wide):
+            sums = [core.psum((c.stop - c.start, across.stop - across.start)) for c in columns]
+            for number, block in enumerate(blocks):
+                held = kept[number] if kept else left.block(block, group)
+                streamed = right.block(block, across)
+                for column, total in zip(columns, sums, strict=True):
+                    core.nc_matmul(
+                        dst=total, stationary=held.sliced(slice(None), column), moving=streamed
+                    )
+            for column, total in zip(columns, sums, strict=True):
+                down = slice(group.start + column.start, group.start + column.stop)
+                piece = dst.sliced(down, across)
+                result = new_like(core, piece)
+                core.tensor_copy(dst=result, src=total)
+                store(core, piece, result)
+
+
+class _Operand:
+    """One operand: hands out blocks [K, free] in SBUF, in the dtype that is multiplied."""
+
+    def __init__(self, core, view, layout, straight, dtype):
+        if layout not in (straight, straight[::-1]):
+            raise ValueError(f"layout is {layout!r}; it is {straight!r} or {straight[::-1]!r}")
+        self.core, self.view = core, view
+        self.turned = layout != straight
+        self.k, self.free = view.shape[::-1] if self.turned else view.shape
+        self.dtype = get_dtype(dtype) if dtype else view.dtype
+        if view.memory is not Memory.HBM and self.k > 128:
+            raise NkiValidationError(
+                f"matmul: {view!r} has K = {self.k} and lies in {view.memory}; an operand on chip "
+                "has K on at most 128 partitions, so keep it in HBM, or add up several matmuls"
+            )
+
+    def block(self, k: slice, free: slice) -> View:
+        """Return one block [K, free] in SBUF."""
+        if not self.turned:
+            return cast_copy(
+                self.core, load(self.core, self.view.sliced(k, free), self.dtype), self.dtype
+            )
+        out = self.core.sbuf((k.stop - k.start, free.stop - free.start), self.dtype)
+        for piece in pieces(free.stop - free.start, 128):
+            rows = slice(free.start + piece.start, free.start + piece.stop)
+            part = load(self.core, self.view.sliced(rows, k), self.dtype)
+            transposed_tile(
+                self.core, cast_copy(self.core, part, self.dtype), out.sliced(slice(None), piece)
+            )
+        return out

@@ -1,0 +1,122 @@
+"""Sum or maximum of rows (along the free axis) or of columns (across partitions)."""
+
+from trainium_edu.neuroncore.tilings.elementwise import COLUMNS
+from trainium_edu.neuroncore.tilings.pieces import (
+    as_rows,
+    cast_copy,
+    load,
+    new_like,
+    pieces,
+    row_tiles,
+    store,
+)
+from trainium_edu.neuroncore.tilings.transpose import transposed_tile
+from trainium_edu.neuroncore.views import View
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["reduce"]
+
+
+def reduce(core, dst: View, op: str, src: View, *, axis: int = 1, columns: int = COLUMNS) -> None:
+    """Reduce a tensor along one axis.
+
+    Parameters
+    ----------
+    core : NeuronCore
+    dst : View[rows, 1] or View[1, columns]
+        Of axis 1 and axis 0.
+    op : str
+        "add", "maximum", "minimum", ... of the Vector Engine.
+    src : View[rows, columns]
+    axis : {1, 0}
+        1: along the free axis, where the Vector Engine adds.  0: across partitions, where lanes do
+        not meet: "add" multiplies with a column of ones on the Tensor Engine; other operators
+        transpose first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trainium_edu.neuroncore import NeuronCore
+    >>> core = NeuronCore()
+    >>> x = core.hbm(np.arange(6, dtype=np.float32).reshape(2, 3))
+    >>> y = core.hbm((1, 3))
+    >>> reduce(core, y, "add", x, axis=0)
+    >>> core.value(y).tolist()
+    [[3.0, 5.0, 7.0]]
+    """
+    src, dst = as_rows(src, "src"), as_rows(dst, "dst")
+    if axis not in (0, 1) or isinstance(axis, bool):
+        raise ValueError(f"axis is {axis!r}; it is 1 (along each row) or 0 (across rows)")
+    wanted = (src.shape[0], 1) if axis == 1 else (1, src.shape[1])
+    if dst.shape != wanted:
+        raise NkiValidationError(
+            f"reduce: src {list(src.shape)} along axis {axis} gives {list(wanted)}, and dst is "
+            f"{list(dst.shape)}"
+        )
+    if axis == 1:
+        _along_rows(core, dst, op, src, columns)
+    elif op == "add" and src.dtype.is_float:
+        _sum_of_rows(core, dst, src)
+    else:
+        _across_rows(core, dst, op, src)
+
+
+def _along_rows(core, dst, op, src, columns):
+    for down in row_tiles(core, src):
+        rows = down.stop - down.start
+        spans = list(pieces(src.shape[1], columns))
+        parts = core.sbuf((rows, len(spans)))
+        for number, across in enumerate(spans):
+            tile = load(core, src.sliced(down, across))
+            one = parts.sliced(slice(None), slice(number, number + 1))
+            core.tensor_reduce(dst=one, op=op, data=tile, axis=1)
+        piece = dst.sliced(down)
+        result = new_like(core, piece)
+        if len(spans) > 1:
+            core.tensor_reduce(dst=result, op=op, data=parts, axis=1)
+        else:
+            core.tensor_copy(dst=result, src=parts)
+        store(core, piece, result)
+
+
+def _sum_of_rows(core, dst, src):
+    """Multiply with ones: the sum over partitions is what the array does anyway."""
+    tiles = list(row_tiles(core, src))
+    wide = int(core.spec.tensor_engine.moving_free_max.value)
+    ones = core.sbuf((tiles[0].stop, 1), src.dtype)
+    core.memset(dst=ones, value=1.0)
+    for across in pieces(src.shape[1], wide):
+        total = core.psum((1, across.stop - across.start))
+        for down in tiles:
+            tile = load(core, src.sliced(down, across))
+            core.nc_matmul(dst=total, stationary=ones.sliced(slice(0, tile.shape[0])), moving=tile)
+        piece = dst.sliced(slice(0, 1), across)
+        result = new_like(core, piece)
+        core.tensor_copy(dst=result, src=total)
+        store(core, piece, result)
+
+
+def _across_rows(core, dst, op, src):
+    """Transpose each block, so that the free axis holds what is reduced."""
+    tiles = list(row_tiles(core, src))
+    for across in pieces(src.shape[1], 128):
+        width = across.stop - across.start
+        parts = core.sbuf((width, len(tiles)))
+        for number, down in enumerate(tiles):
+            block = cast_copy(core, load(core, src.sliced(down, across)), _fp32())
+            turned = transposed_tile(core, block)
+            one = parts.sliced(slice(None), slice(number, number + 1))
+            core.tensor_reduce(dst=one, op=op, data=turned, axis=1)
+        column = core.sbuf((width, 1))
+        core.tensor_reduce(dst=column, op=op, data=parts, axis=1)
+        row = transposed_tile(core, column)
+        piece = dst.sliced(slice(0, 1), across)
+        result = new_like(core, piece)
+        core.tensor_copy(dst=result, src=row)
+        store(core, piece, result)
+
+
+def _fp32():
+    from trainium_edu.neuroncore.dtypes import get_dtype
+
+    return get_dtype("float32")
