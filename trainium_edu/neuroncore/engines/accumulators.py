@@ -6,15 +6,29 @@ the Vector Engine share.  Before the first reset they read NaN: what they hold i
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import refuse
+from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
 
-__all__ = ["check_reduce_cmd", "registers"]
+__all__ = ["check_reduce_cmd", "check_reduce_res", "registers"]
 
 
 def check_reduce_cmd(call, allowed) -> None:
     """Raise unless ``reduce_cmd`` is one of the commands that this instruction takes."""
     if call.reduce_cmd not in allowed:
         refuse(call, f"reduce_cmd is {call.reduce_cmd!r}; it is one of {', '.join(allowed)}")
+
+
+def check_reduce_res(call, like: str) -> None:
+    """Raise unless ``reduce_res`` is None or holds one number for each of the lanes."""
+    found = call.reduce_res
+    if found is None:
+        return
+    check_tiles(call, "reduce_res")
+    partitions = call.__dict__[like].shape[0]
+    if found.shape[0] != partitions or found.free_size != 1:
+        refuse(
+            call,
+            f"reduce_res is {list(found.shape)}; one register per lane fills [{partitions}, 1]",
+        )
 
 
 def registers(call, engine: str, like) -> np.ndarray:

@@ -7,7 +7,11 @@ instruction of its own on the hardware and is charged here to the activation tha
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
-from trainium_edu.neuroncore.engines.accumulators import check_reduce_cmd, registers
+from trainium_edu.neuroncore.engines.accumulators import (
+    check_reduce_cmd,
+    check_reduce_res,
+    registers,
+)
 from trainium_edu.neuroncore.engines.activations import get_activation
 from trainium_edu.neuroncore.engines.checks import (
     check_per_partition,
@@ -36,8 +40,7 @@ def _check_activation(call):
     check_reduce_cmd(call, _COMMANDS)
     if call.reduce_op not in (None, "add") or (reduces and call.reduce_op is None):
         refuse(call, f"reduce_op is {call.reduce_op!r}; the Scalar Engine's registers only add")
-    if call.reduce_res is not None:
-        _check_result(call)
+    check_reduce_res(call, "data")
 
 
 def _check_bias(call, activation):
@@ -55,17 +58,6 @@ def _check_bias(call, activation):
     check_per_partition(call, "bias", "data", _BIAS_DTYPES)
     if activation.name == "reciprocal":
         refuse(call, "reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
-
-
-def _check_result(call):
-    check_tiles(call, "reduce_res")
-    found = call.reduce_res
-    if found.shape[0] != call.data.shape[0] or found.free_size != 1:
-        refuse(
-            call,
-            f"reduce_res is {list(found.shape)}; one register per lane fills "
-            f"[{call.data.shape[0]}, 1]",
-        )
 
 
 def _activation(call):

@@ -1,0 +1,194 @@
+"""Scans of the Vector Engine: every element depends on the one before it in its partition.
+
+``tensor_tensor_scan`` is the recurrence of a state-space model; ``tensor_scalar_cumulative`` is a
+running sum, product, maximum or minimum whose state can go on in the next instruction.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines import _loops
+from trainium_edu.neuroncore.engines.accumulators import check_reduce_cmd, registers
+from trainium_edu.neuroncore.engines.checks import (
+    check_flag,
+    check_not_both_in_psum,
+    check_per_partition,
+    check_same_size,
+    check_tiles,
+    refuse,
+)
+from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.operators import get_operator
+from trainium_edu.neuroncore.engines.vector import (
+    apply,
+    check_operand,
+    operand_of,
+    rows,
+    simple_cycles,
+    store,
+)
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.numerics.launch import launch
+
+__all__ = ["scan", "scan_columns"]
+
+_CODES = {
+    "add": _loops.ADD, "subtract": _loops.SUBTRACT, "multiply": _loops.MULTIPLY,
+    "maximum": _loops.MAXIMUM, "minimum": _loops.MINIMUM,
+}  # fmt: skip
+
+
+def scan(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False) -> np.ndarray:
+    """Return the recurrence ``out[i] = op1(op0(data0[i], out[i - 1]), data1[i])`` per partition.
+
+    Parameters
+    ----------
+    data0, data1 : float32[partitions, n]
+    initial : float32[partitions]
+        Stands for ``out[-1]``.
+    op0, op1 : Operator
+        Rows of :data:`~trainium_edu.neuroncore.engines.operators.OPERATORS`; `op1` None leaves
+        `data1` out.
+    reverse0, reverse1 : bool
+        Swap the inputs of that operator.
+
+    Returns
+    -------
+    float32[partitions, n]
+
+    Examples
+    --------
+    >>> from trainium_edu.neuroncore.engines.operators import OPERATORS as ops
+    >>> half, ones = np.full((1, 4), 0.5, np.float32), np.ones((1, 4), np.float32)
+    >>> scan(half, ones, np.zeros(1, np.float32), ops["multiply"], ops["add"]).tolist()
+    [[1.0, 1.5, 1.75, 1.875]]
+    """
+    code0 = _code(op0, reverse0)
+    code1 = _loops.FIRST if op1 is None else _code(op1, reverse1)
+    if code0 is None or code1 is None:
+        return scan_columns(data0, data1, initial, op0, op1, reverse0=reverse0, reverse1=reverse1)
+    data0 = np.ascontiguousarray(data0, np.float32)
+    data1 = data0 if op1 is None else np.ascontiguousarray(data1, np.float32)
+    out = np.empty(data0.shape, np.float32)
+    initial = np.ascontiguousarray(initial, np.float32)
+    launch(_loops.scan, data0, data1, initial, code0, code1, out)
+    return out
+
+
+def _code(operator, reverse):
+    if operator.name == "subtract" and reverse:
+        return _loops.SUBTRACT_REVERSED
+    return _CODES.get(operator.name)
+
+
+def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False):
+    """Return what :func:`scan` returns, a column at a time and for every operator: its twin."""
+    out = np.empty(data0.shape, np.float32)
+    held = np.asarray(initial, np.float32)
+    for i in range(data0.shape[1]):
+        held = apply(op0, data0[:, i], held, reverse0)
+        if op1 is not None:
+            held = apply(op1, held, data1[:, i], reverse1)
+        out[:, i] = held
+    return out
+
+
+def _binary(call, role):
+    operator = get_operator(call.__dict__[role], role)
+    if operator.is_bitvec or operator.is_unary:
+        refuse(call, f"{role} is {operator.name}; a scan takes arithmetic of two numbers")
+    return operator
+
+
+def _check_scan(call):
+    check_tiles(call, "dst", "data0", "data1")
+    check_same_size(call, "data0", "data1", "dst")
+    check_not_both_in_psum(call, "data0", "data1")
+    check_per_partition(call, "initial", "data0", dtypes=())
+    _binary(call, "op0")
+    _binary(call, "op1")
+    check_flag(call, "reverse0", "reverse1")
+
+
+def _first(call, role, partitions):
+    """Return a scan's starting state, float32[partitions]."""
+    start = operand_of(call, role)
+    return start[:, 0] if np.ndim(start) else np.full(partitions, start, np.float32)
+
+
+def _tensor_tensor_scan(call):
+    data0 = rows(call.data0)
+    store(call, "dst", scan(
+        data0, rows(call.data1), _first(call, "initial", len(data0)),
+        _binary(call, "op0"), _binary(call, "op1"),
+        reverse0=call.reverse0, reverse1=call.reverse1,
+    ))  # fmt: skip
+
+
+define(
+    "tensor_tensor_scan", Engine.VECTOR, reads=("data0", "data1", "initial"),
+    options=("op0", "op1", "initial", "reverse0", "reverse1"),
+    defaults={"reverse0": False, "reverse1": False},
+    check=_check_scan, execute=_tensor_tensor_scan,
+    work=lambda call: (call.dst.free_size, strided(call, "dst", "data0", "data1")),
+    cycles=simple_cycles("tensor_tensor_scan"),
+    facts=("cycles.tensor_tensor_scan", "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+# -- tensor_scalar_cumulative -----------------------------------------------------------------
+
+_STARTS = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
+
+
+def _check_cumulative(call):
+    check_tiles(call, "dst", "src")
+    check_same_size(call, "dst", "src")
+    for role in ("dst", "src"):
+        if call.__dict__[role].dtype.name in ("int32", "uint32"):
+            refuse(
+                call,
+                f"{role} is {call.__dict__[role].dtype}; 32-bit integers do not pass through this "
+                "instruction, so copy the tile to float32 first",
+            )
+    first = get_operator(call.op0, "op0")
+    if first.is_bitvec:
+        refuse(call, f"op0 is {first.name}, which works on bits; it is arithmetic")
+    check_operand(call, "imm0", first, "src")
+    second = get_operator(call.op1, "op1")
+    if second.name not in _STARTS:
+        refuse(call, f"op1 is {second.name}; it is one of {', '.join(_STARTS)}")
+    check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
+    if call.reduce_cmd == "load_reduce":
+        if call.imm1 is None:
+            raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, and it is None")
+        check_per_partition(call, "imm1", "src")
+    elif call.imm1 is not None:
+        refuse(call, f"imm1 is loaded by load_reduce only, and reduce_cmd is {call.reduce_cmd}")
+
+
+def _cumulative(call):
+    first, second = get_operator(call.op0, "op0"), get_operator(call.op1, "op1")
+    values = rows(call.src)
+    values = apply(first, values, None if first.is_unary else operand_of(call, "imm0"))
+    held = registers(call, "vector", call.src)
+    if call.reduce_cmd == "reset_reduce":
+        held[:] = _STARTS[second.name]
+    elif call.reduce_cmd == "load_reduce":
+        held[:] = _first(call, "imm1", len(values))
+    out = scan(values, None, held, second, None)
+    held[:] = out[:, -1]
+    store(call, "dst", out)
+
+
+define(
+    "tensor_scalar_cumulative", Engine.VECTOR, reads=("src", "imm0", "imm1"),
+    options=("op0", "op1", "imm0", "imm1", "reduce_cmd"),
+    defaults={"imm1": None, "reduce_cmd": "reset_reduce"},
+    check=_check_cumulative, execute=_cumulative,
+    work=lambda call: (call.dst.free_size, strided(call, "dst", "src")),
+    cycles=lambda chip, engine, n, is_strided: price(
+        chip, "tensor_scalar", n, is_strided=is_strided  # like its plain sibling: not published
+    ),
+    facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+)  # fmt: skip

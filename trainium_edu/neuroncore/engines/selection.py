@@ -1,0 +1,272 @@
+"""Choosing elements on the Vector Engine: by a predicate, the eight largest, or by value."""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.accumulators import (
+    check_reduce_cmd,
+    check_reduce_res,
+    registers,
+)
+from trainium_edu.neuroncore.engines.checks import (
+    check_flag,
+    check_not_both_in_psum,
+    check_per_partition,
+    check_same_dtype,
+    check_same_size,
+    check_tiles,
+    number,
+    refuse,
+)
+from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.operators import get_operator
+from trainium_edu.neuroncore.engines.vector import operand_of, rows, simple_cycles, store
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.views import View
+
+EIGHT = 8
+MOST = 16_384  # elements per partition that max8 and its siblings look through
+
+
+def _check_predicate(call, dtypes):
+    dtype = call.predicate.dtype
+    if dtype.name not in dtypes:
+        refuse(call, f"predicate is {dtype}; it is {', '.join(dtypes)}: 0 is False, all else True")
+
+
+def _mask(call):
+    """Return where the predicate holds, [partition, element]."""
+    predicate = call.predicate
+    held = predicate.read().reshape(predicate.shape[0], -1) != 0
+    return ~held if call.reverse_pred else held
+
+
+# -- tensor_copy_predicated -------------------------------------------------------------------
+
+
+def _check_copy_predicated(call):
+    check_tiles(call, "dst", "predicate")
+    check_same_size(call, "dst", "predicate")
+    _check_predicate(call, ("uint8", "uint16", "uint32"))
+    check_flag(call, "reverse_pred")
+    if isinstance(call.src, View):
+        check_tiles(call, "src")
+        check_same_size(call, "dst", "src")
+        check_same_dtype(call, "dst", "src")
+        check_not_both_in_psum(call, "src", "predicate")
+    else:
+        number(call, "src")
+
+
+def _copy_predicated(call):
+    dst, src = call.dst, call.src
+    shape = dst.shape[0], dst.free_size
+    mask = _mask(call)
+    if isinstance(src, View):
+        new = src.read().reshape(shape)
+    else:
+        new = np.full(shape, src, np.float32 if dst.dtype.is_float else dst.dtype.storage)
+        if dst.dtype.is_float and dst.dtype.name not in ("float32", "tfloat32"):
+            new = new.astype(dst.dtype.storage)
+    chosen = np.where(mask, new, dst.read().reshape(shape))
+    was = None if dst.is_written() else dst.written_elements()
+    dst.write_bits(chosen.reshape(dst.shape))
+    if was is not None:
+        dst.mark_only(was | mask.reshape(dst.shape))
+
+
+def _copy_predicated_work(call):
+    views = [v for v in (call.src, call.predicate, call.dst) if isinstance(v, View)]
+    in_psum = any(v.memory is Memory.PSUM for v in views)
+    return call.dst.free_size, strided(call, "dst", "src", "predicate"), in_psum
+
+
+def _copy_predicated_cycles(chip, engine, n, is_strided, in_psum):
+    name = "tensor_copy_predicated_psum" if in_psum else "tensor_copy_predicated"
+    return price(chip, name, n, is_strided=is_strided)
+
+
+define(
+    "tensor_copy_predicated", Engine.VECTOR, reads=("src", "predicate", "dst"),
+    options=("src", "reverse_pred"), defaults={"reverse_pred": False},
+    check=_check_copy_predicated, execute=_copy_predicated, work=_copy_predicated_work,
+    cycles=_copy_predicated_cycles,
+    facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
+           "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+# -- select_reduce ----------------------------------------------------------------------------
+
+
+def _check_select_reduce(call):
+    check_tiles(call, "dst", "predicate", "on_true")
+    check_same_size(call, "dst", "predicate", "on_true")
+    _check_predicate(call, ("int8", "uint8", "int16", "uint16"))
+    check_not_both_in_psum(call, "on_true", "predicate")
+    if call.on_true.dtype.name in ("tfloat32", "int32", "uint32"):
+        refuse(call, f"on_true is {call.on_true.dtype}, which this instruction does not take")
+    check_per_partition(call, "on_false", "on_true", dtypes=())
+    check_flag(call, "reverse_pred")
+    check_reduce_cmd(call, ("idle", "reset_reduce", "reduce"))
+    if get_operator(call.reduce_op, "reduce_op").name != "maximum":
+        refuse(call, f"reduce_op is {call.reduce_op}; only maximum is there")
+    check_reduce_res(call, "on_true")
+    if call.reduce_res is not None and not call.reduce_res.dtype.is_float:
+        refuse(call, f"reduce_res is {call.reduce_res.dtype}; it is a float tile")
+
+
+def _select_reduce(call):
+    chosen = np.where(_mask(call), rows(call.on_true), operand_of(call, "on_false"))
+    if call.reduce_cmd != "idle" or call.reduce_res is not None:
+        held = registers(call, "vector", call.on_true)
+        if call.reduce_cmd == "reset_reduce":
+            held[:] = -np.inf
+        if call.reduce_cmd != "idle":
+            held[:] = np.maximum(held, chosen.max(axis=1))
+    store(call, "dst", chosen)
+    if call.reduce_res is not None:
+        store(call, "reduce_res", held.reshape(-1, 1))
+
+
+define(
+    "select_reduce", Engine.VECTOR, writes=("dst", "reduce_res"),
+    reads=("predicate", "on_true", "on_false"),
+    options=("on_false", "reduce_cmd", "reduce_op", "reverse_pred"),
+    defaults={"reduce_res": None, "reduce_cmd": "idle", "reduce_op": "maximum",
+              "reverse_pred": False},
+    check=_check_select_reduce, execute=_select_reduce,
+    work=lambda call: (
+        call.dst.free_size, strided(call, "dst", "on_true", "predicate"),
+        Memory.PSUM in (call.on_true.memory, call.predicate.memory),
+    ),
+    cycles=_copy_predicated_cycles,  # two inputs like its sibling; its own is not published
+    facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
+           "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+# -- max8, nc_find_index8, nc_match_replace8 --------------------------------------------------
+
+
+def _check_searched(call, role):
+    """Raise unless a tile that is looked through has 8 to 16384 elements, in up to three axes."""
+    view = call.__dict__[role]
+    if not EIGHT <= view.free_size <= MOST:
+        refuse(
+            call,
+            f"{role} has {view.free_size} elements per partition; this instruction looks through "
+            f"{EIGHT} to {MOST}",
+        )
+    if len(view.shape) > 3:
+        refuse(call, f"{role} has {len(view.shape)} axes; it takes up to 3")
+
+
+def _check_eight(call, role, like):
+    view, other = call.__dict__[role], call.__dict__[like]
+    if view.shape[0] != other.shape[0] or view.free_size != EIGHT:
+        refuse(
+            call,
+            f"{role} is {list(view.shape)}; it has 8 elements in each of {like}'s "
+            f"{other.shape[0]} partitions",
+        )
+
+
+def _check_max8(call):
+    check_tiles(call, "dst", "src")
+    _check_searched(call, "src")
+    _check_eight(call, "dst", "src")
+
+
+def _max8(call):
+    values = rows(call.src)
+    largest = np.partition(values, values.shape[1] - EIGHT, axis=1)[:, -EIGHT:]
+    store(call, "dst", -np.sort(-largest, axis=1))
+
+
+define(
+    "max8", Engine.VECTOR, reads=("src",), defaults={},
+    check=_check_max8, execute=_max8,
+    work=lambda call: (call.src.free_size, strided(call, "src")),
+    cycles=simple_cycles("max8"), facts=("cycles.max8",),
+)  # fmt: skip
+
+
+def _check_find_index8(call):
+    check_tiles(call, "dst", "data", "vals")
+    _check_searched(call, "data")
+    _check_eight(call, "vals", "data")
+    _check_eight(call, "dst", "data")
+    _check_index_dtype(call, "dst")
+
+
+def _check_index_dtype(call, role):
+    dtype = call.__dict__[role].dtype
+    if dtype.name not in ("uint16", "uint32"):
+        refuse(call, f"{role} is {dtype}; indices are uint16 or uint32")
+
+
+def _matches(values, wanted, *, last_first):
+    """Return which element each of the eight values meets, -1 for none, int64[partitions, 8].
+
+    Equal values take their occurrences one after the other: the first occurrence goes to the
+    first of them, or to the last of them with `last_first`.
+    """
+    found = np.full(wanted.shape, -1, np.int64)
+    free = np.ones(values.shape, bool)
+    lanes = np.arange(len(values))
+    for slot in reversed(range(EIGHT)) if last_first else range(EIGHT):
+        hits = (values == wanted[:, slot : slot + 1]) & free
+        first = hits.argmax(axis=1)
+        hit = hits[lanes, first]
+        found[hit, slot] = first[hit]
+        free[lanes[hit], first[hit]] = False
+    return found
+
+
+def _write_indices(view, found):
+    view.write_bits(found.astype(view.dtype.storage).reshape(view.shape))  # -1 becomes all ones
+
+
+def _find_index8(call):
+    found = _matches(rows(call.data), rows(call.vals), last_first=False)
+    _write_indices(call.dst, found)
+
+
+define(
+    "nc_find_index8", Engine.VECTOR, reads=("data", "vals"), defaults={},
+    check=_check_find_index8, execute=_find_index8,
+    work=lambda call: (call.data.free_size, strided(call, "data")),
+    cycles=simple_cycles("nc_find_index8"), facts=("cycles.nc_find_index8",),
+)  # fmt: skip
+
+
+def _check_match_replace8(call):
+    check_tiles(call, "dst", "data", "vals")
+    _check_searched(call, "data")
+    check_same_size(call, "dst", "data")
+    _check_eight(call, "vals", "data")
+    number(call, "imm")
+    if call.dst_idx is not None:
+        check_tiles(call, "dst_idx")
+        _check_eight(call, "dst_idx", "data")
+        _check_index_dtype(call, "dst_idx")
+
+
+def _match_replace8(call):
+    values = np.array(rows(call.data))
+    found = _matches(values, rows(call.vals), last_first=True)
+    lanes, slots = np.nonzero(found >= 0)
+    values[lanes, found[lanes, slots]] = np.float32(call.imm)
+    store(call, "dst", values)
+    if call.dst_idx is not None:
+        _write_indices(call.dst_idx, found)
+
+
+define(
+    "nc_match_replace8", Engine.VECTOR, writes=("dst", "dst_idx"), reads=("data", "vals"),
+    options=("imm",), defaults={"dst_idx": None},
+    check=_check_match_replace8, execute=_match_replace8,
+    work=lambda call: (call.data.free_size, strided(call, "data")),
+    cycles=simple_cycles("nc_match_replace8"), facts=("cycles.nc_match_replace8",),
+)  # fmt: skip

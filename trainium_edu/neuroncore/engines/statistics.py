@@ -1,0 +1,84 @@
+"""Mean and variance on the Vector Engine: ``bn_stats`` counts, ``bn_aggr`` puts counts together."""
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
+from trainium_edu.neuroncore.engines.costs import strided
+from trainium_edu.neuroncore.engines.vector import rows, simple_cycles, store
+from trainium_edu.neuroncore.instruction_set import define
+
+
+def _check_stats(call):
+    check_tiles(call, "dst", "data")
+    most = int(call.core.spec.vector_engine.bn_stats_free_max.value)
+    if call.data.free_size > most:
+        refuse(
+            call,
+            f"data has {call.data.free_size} elements per partition, and bn_stats counts at most "
+            f"{most}; call it on pieces and give all the results to one bn_aggr",
+        )
+    _check_shape(call, 6)
+
+
+def _check_shape(call, elements):
+    dst, data = call.dst, call.data
+    if dst.shape[0] != data.shape[0] or dst.free_size != elements:
+        refuse(call, f"dst is {list(dst.shape)}; the result is [{data.shape[0]}, {elements}]")
+
+
+def _stats(call):
+    """Write (count, mean, variance * count) of the even elements, then of the odd ones."""
+    data = rows(call.data)
+    out = np.zeros((len(data), 6), np.float32)
+    for first in (0, 1):
+        part = data[:, first::2]
+        count = part.shape[1]
+        if count:
+            mean = part.sum(axis=1, dtype=np.float32) / np.float32(count)
+            apart = part - mean[:, None]
+            out[:, 3 * first] = count
+            out[:, 3 * first + 1] = mean
+            out[:, 3 * first + 2] = (apart * apart).sum(axis=1, dtype=np.float32)
+    store(call, "dst", out)
+
+
+define(
+    "bn_stats", Engine.VECTOR, reads=("data",), defaults={},
+    check=_check_stats, execute=_stats,
+    work=lambda call: (call.data.free_size, strided(call, "dst", "data")),
+    cycles=simple_cycles("bn_stats"),
+    facts=("cycles.bn_stats", "cycles.min_initiation_cycles"),
+)  # fmt: skip
+
+
+def _check_aggr(call):
+    check_tiles(call, "dst", "data")
+    if call.data.free_size % 3:
+        refuse(
+            call,
+            f"data has {call.data.free_size} elements per partition; it holds (count, mean, "
+            "variance * count) groups, so their number is a multiple of 3",
+        )
+    _check_shape(call, 2)
+
+
+def _aggr(call):
+    """Write the mean and variance of all groups together."""
+    groups = rows(call.data)
+    groups = groups.reshape(len(groups), -1, 3)
+    count, mean, spread = groups[..., 0], groups[..., 1], groups[..., 2]
+    total = count.sum(axis=1, dtype=np.float32)
+    whole_mean = (count * mean).sum(axis=1, dtype=np.float32) / total
+    between = count * (mean - whole_mean[:, None]) ** 2
+    variance = (spread + between).sum(axis=1, dtype=np.float32) / total
+    store(call, "dst", np.stack([whole_mean, variance], axis=1))
+
+
+define(
+    "bn_aggr", Engine.VECTOR, reads=("data",), defaults={},
+    check=_check_aggr, execute=_aggr,
+    work=lambda call: (call.data.free_size, strided(call, "dst", "data")),
+    cycles=simple_cycles("bn_aggr"),
+    facts=("cycles.bn_aggr", "cycles.min_initiation_cycles"),
+)  # fmt: skip
