@@ -52,24 +52,39 @@ def replay(program: Program, core: NeuronCore, data=None) -> list[View]:
     >>> float(again.value(tiles[1]).sum())
     512.0
     """
-    data = data or {}
-    tiles = [_allocate(core, info, data) for info in program.allocations]
-    starts = sorted(range(len(program.loops)), key=lambda k: program.loops[k].start)
-    with ExitStack() as all_loops:
-        open_loops: list[tuple[int, ExitStack]] = []
-        for at, instruction in enumerate(program.instructions):
-            while open_loops and open_loops[-1][0] not in instruction.loops:
-                open_loops.pop()[1].close()
-            inside = {number for number, _ in open_loops}
-            for number in starts:
-                if number in instruction.loops and number not in inside:
-                    one = all_loops.enter_context(ExitStack())
-                    one.enter_context(core.repeat(program.loops[number].count))
-                    open_loops.append((number, one))
-            _issue(core, instruction, tiles, at)
-        while open_loops:
-            open_loops.pop()[1].close()
-    return tiles
+    tiles = _Tiles(program, core, data or {})
+    open_loops: list[tuple[int, ExitStack]] = []
+
+    def close():
+        number, repeat = open_loops.pop()
+        tiles.up_to(program.loops[number].end_allocation)
+        repeat.close()
+
+    for at, instruction in enumerate(program.instructions):
+        while open_loops and open_loops[-1][0] not in instruction.loops:
+            close()
+        for number in instruction.loops[len(open_loops) :]:
+            loop, repeat = program.loops[number], ExitStack()
+            tiles.up_to(loop.first_allocation)
+            repeat.enter_context(core.repeat(loop.count))
+            open_loops.append((number, repeat))
+        tiles.up_to(1 + max((a.allocation for a in instruction.accesses), default=-1))
+        _issue(core, instruction, tiles.made, at)
+    while open_loops:
+        close()
+    tiles.up_to(len(program.allocations))
+    return tiles.made
+
+
+class _Tiles:
+    """The program's allocations on the new core, made in order, inside the loops they belong to."""
+
+    def __init__(self, program, core, data):
+        self.program, self.core, self.data, self.made = program, core, data, []
+
+    def up_to(self, count):
+        for info in self.program.allocations[len(self.made) : count]:
+            self.made.append(_allocate(self.core, info, self.data))
 
 
 def _allocate(core, info, data):
