@@ -1,18 +1,67 @@
 """Inside one NeuronCore: what an instruction does, costs, and waits for.
 
-Here today: the Tensor Engine's ``systolic_array``, one cycle at a time.
-Left out so far: the other engines, SBUF and PSUM as bytes, programs and their time.
-Source: the NKI architecture guide (``nki-trn1-arch`` in ``specs.SOURCES``).
+Modelled: SBUF and PSUM as bytes, HBM tensor by tensor; the Tensor, Vector, Scalar and GpSimd
+Engines, Sync and 16 DMA queues with every instruction's values, limits and documented cycles; the
+recorded program, named compiler passes on it, the place of every tile, and the time of everything
+with its reasons (``why``), its band (``band``) and what it would be without a cause (``without``).
+The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
-Read ``systolic_array/__init__.py`` first.  Used by the notebook ``03_systolic_array``.
+Left out: instruction fetch, the semaphores' own cost, collectives (``fabric``), HBM conflicts with
+the other core, start-up and tear-down of a kernel (reported apart).  Where no figure is published
+the fact is marked *assumed* and has a range.
+
+Sources: the NKI architecture and performance guides, the ISA reference of SDK 2.26 (the last with
+instruction costs) and of NKI 0.6, the DMA guides, published kernel times; all in ``specs``.
+
+Read first: ``core.py`` (record), then ``placement.py`` (where), ``timing.py`` and ``scheduler.py``
+(when), ``why.py``.  Notebooks: ``04_neuroncore``, ``05_...`` on kernels, ``03_systolic_array``.
+
+Decisions
+    Results stream: on one engine a dependent instruction waits for first elements only.  Published
+    busy times leave about 100 cycles per instruction, which waiting for last ones would double.
+    Transfers are served first come, first served, each split over 16 queues; order among
+    transfers comes from their data alone.  Buffers decide how far ahead that can go.
 """
 
-__all__ = ["systolic_array"]
+import importlib
+
+_FROM = {
+    "bands": ("Band", "band", "tie"),
+    "causes": ("causes_table", "without"),
+    "core": ("NeuronCore",),
+    "core_timeline": ("CoreTimeline", "Roofline"),
+    "engine": ("Engine", "Memory"),
+    "instruction_set": ("INSTRUCTIONS",),
+    "optimise": ("optimise",),
+    "placement": ("Placement", "place"),
+    "program": ("Program",),
+    "program_io": ("load", "save"),
+    "scheduler": ("schedule",),
+    "timed": ("measure",),
+    "timing": ("parameters",),
+    "why": ("Why", "why"),
+}
+_WHERE = {name: module for module, names in _FROM.items() for name in names}
+_SUBMODULES = ("systolic_array", "tilings")
+__all__ = [
+    "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
+    "Program", "Roofline", "Why", "band", "causes_table", "load", "measure", "optimise",
+    "parameters", "place", "save", "schedule", "systolic_array", "tie", "tilings", "why", "without",
+]  # fmt: skip
 
 
-def __getattr__(name):  # the compiled loops load with the first name that needs them
-    if name not in __all__:
+def __getattr__(
+    name,
+):  # numbers, tables and compiled loops load with the first name that needs them
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    importlib.import_module(f"{__name__}.engines")  # fills INSTRUCTIONS
+    found = getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    globals()[name] = found
+    return found
 
-    return importlib.import_module(f"{__name__}.{name}")
+
+def __dir__():
+    return sorted(__all__)

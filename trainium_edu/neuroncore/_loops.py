@@ -1,0 +1,382 @@
+"""Compiled loops of placement and scheduling: flat arrays in, ``out`` arrays filled.
+
+Every loop does at most `limit` rows per call and leaves where it stopped in ``progress``, so that a
+long program comes back to Python between pieces.  Times are float64 nanoseconds, all multiples of
+2**-20, so that sums are exact.
+"""
+
+import numba
+from numba import njit
+
+numba.config.THREADING_LAYER = "workqueue"
+
+__all__ = ["first_fit", "hazards", "most_alive", "rotate", "simulate", "successors"]
+
+RAW, WAW, WAR = 1, 2, 3  # kinds of edges, the strongest first
+# why an instruction started no earlier (scheduler.Wait has the words)
+W_START, W_ENGINE, W_RAW, W_WAW, W_WAR, W_PORT, W_QUEUE, W_CHAIN = 0, 1, 2, 3, 4, 5, 6, 7
+TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA = 0, 1, 2, 3, 4, 5
+SBUF_PORT, PSUM_PORT = 1, 2
+
+
+@njit(cache=True)
+def most_alive(site_start, first_sorted, last_sorted, out):
+    """Count the most instances alive at once, per site.
+
+    ``first_sorted`` and ``last_sorted`` hold each site's first and last rows, each in order.
+    """
+    for s in range(out.size):
+        a, b, end = site_start[s], site_start[s], site_start[s + 1]
+        alive = most = 0
+        while a < end:
+            if last_sorted[b] < first_sorted[a]:
+                alive -= 1
+                b += 1
+            else:
+                alive += 1
+                a += 1
+                if alive > most:
+                    most = alive
+        out[s] = most
+
+
+@njit(cache=True)
+def rotate(site_start, first, last, slots, slot_start, until, out):
+    """Give each instance (in order of first access) the next slot of its site whose owner is dead.
+
+    ``until`` (one per slot, -1 at first) becomes the last row of the slot's newest owner.
+    """
+    for s in range(slots.size):
+        turn = 0
+        for i in range(site_start[s], site_start[s + 1]):
+            for _ in range(slots[s]):
+                slot = slot_start[s] + turn
+                turn += 1
+                if turn == slots[s]:
+                    turn = 0
+                if until[slot] < first[i]:
+                    break
+            out[i] = slot
+            until[slot] = last[i]
+
+
+@njit(cache=True)
+def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count, order, address):
+    """Put boxes [low, high) into the lowest free bytes of the partitions while they are alive.
+
+    A box lives in rows start..end (both included) and on partitions [p0, p1).  The first
+    ``count[0]`` entries of ``order`` are boxes that have an address, by address; what is placed
+    joins them.  A box that fits nowhere gets -1.  ``bank`` > 0: up to that size inside one bank,
+    longer ones from a bank's first byte.
+    """
+    for i in range(low, high):
+        here = 0
+        if size[i] > 0:
+            at = count[0]
+            for k in range(count[0]):
+                j = order[k]
+                if start[j] > end[i] or end[j] < start[i] or p0[j] >= p1[i] or p1[j] <= p0[i]:
+                    continue
+                if address[j] >= here + size[i]:
+                    break
+                if address[j] + size[j] > here:
+                    here = address[j] + size[j]
+                    here = -(-here // align[i]) * align[i]
+                    if bank > 0:
+                        if size[i] > bank:
+                            here = -(-here // bank) * bank
+                        elif here // bank != (here + size[i] - 1) // bank:
+                            here = (here // bank + 1) * bank
+        if here + size[i] > capacity:
+            address[i] = -1
+            continue
+        address[i] = here
+        at = count[0]
+        while at > 0 and address[order[at - 1]] > here:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+        count[0] += 1
+
+
+@njit(cache=True)
+def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked, newest_write,
+            newest_read, older, owner, seen, edge_start, edge_pred, edge_kind, progress):  # fmt: skip
+    """Find which earlier rows each row must wait for, by overlap of the bytes they touch.
+
+    Per domain (bytes that may overlap) two linked lists hold the reads and writes that still
+    matter: a write drops what it covers; a read of the same bytes by the same in-order engine
+    takes the place of the earlier one.  ``progress``: next row, edges so far.  Edges beyond
+    the length of ``edge_pred`` are counted and not stored.
+    """
+    rows = row_engine.size
+    row, edges = progress[0], progress[1]
+    stop = min(rows, row + limit)
+    while row < stop:
+        engine = row_engine[row]
+        edge_start[row] = edges
+        for a in range(row_access[row], row_access[row + 1]):
+            d = domain[a]
+            if not tracked[d]:
+                continue
+            before = -1
+            node = newest_write[d]
+            while node >= 0:
+                follow = older[node]
+                gone = False
+                if r0[node] < r1[a] and r0[a] < r1[node] and b0[node] < b1[a] and b0[a] < b1[node]:
+                    pred = owner[node]
+                    kind = WAW if is_write[a] else RAW
+                    if pred != row and (row_engine[pred] != engine or engine == DMA or kind == RAW):
+                        k = seen[pred]
+                        if k >= edge_start[row]:
+                            if k < edge_kind.size and kind < edge_kind[k]:
+                                edge_kind[k] = kind
+                        else:
+                            seen[pred] = edges
+                            if edges < edge_pred.size:
+                                edge_pred[edges] = pred
+                                edge_kind[edges] = kind
+                            edges += 1
+                    gone = (
+                        is_write[a] and r0[a] <= r0[node] and r1[node] <= r1[a]
+                        and b0[a] <= b0[node] and b1[node] <= b1[a]
+                    )  # fmt: skip
+                if gone:
+                    if before < 0:
+                        newest_write[d] = follow
+                    else:
+                        older[before] = follow
+                else:
+                    before = node
+                node = follow
+            merged = False
+            before = -1
+            node = newest_read[d]
+            while node >= 0:
+                follow = older[node]
+                gone = False
+                if r0[node] < r1[a] and r0[a] < r1[node] and b0[node] < b1[a] and b0[a] < b1[node]:
+                    pred = owner[node]
+                    if is_write[a]:
+                        if pred != row and (row_engine[pred] != engine or engine == DMA):
+                            k = seen[pred]
+                            if k < edge_start[row]:
+                                seen[pred] = edges
+                                if edges < edge_pred.size:
+                                    edge_pred[edges] = pred
+                                    edge_kind[edges] = WAR
+                                edges += 1
+                        gone = (
+                            r0[a] <= r0[node] and r1[node] <= r1[a]
+                            and b0[a] <= b0[node] and b1[node] <= b1[a]
+                        )  # fmt: skip
+                    elif (
+                        row_engine[pred] == engine and engine != DMA
+                        and r0[a] == r0[node] and r1[a] == r1[node]
+                        and b0[a] == b0[node] and b1[a] == b1[node]
+                    ):  # fmt: skip
+                        owner[node] = row
+                        merged = True
+                        break
+                if gone:
+                    if before < 0:
+                        newest_read[d] = follow
+                    else:
+                        older[before] = follow
+                else:
+                    before = node
+                node = follow
+            if is_write[a]:
+                older[a] = newest_write[d]
+                newest_write[d] = a
+                owner[a] = row
+            elif not merged:
+                older[a] = newest_read[d]
+                newest_read[d] = a
+                owner[a] = row
+        row += 1
+    edge_start[row] = edges
+    progress[0], progress[1] = row, edges
+
+
+@njit(cache=True)
+def successors(edge_start, edge_pred, edge_kind, start, row_of, kind_of, cursor):
+    """Turn edges by follower into edges by predecessor (a counting sort)."""
+    rows = edge_start.size - 1
+    for k in range(edge_start[rows]):
+        start[edge_pred[k] + 1] += 1
+    for r in range(rows):
+        start[r + 1] += start[r]
+        cursor[r] = start[r]
+    for r in range(rows):
+        for k in range(edge_start[r], edge_start[r + 1]):
+            p = edge_pred[k]
+            row_of[cursor[p]] = r
+            kind_of[cursor[p]] = edge_kind[k]
+            cursor[p] += 1
+
+
+@njit(cache=True)
+def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, ports, descriptors,
+             transfer, next_row, succ_start, succ_row, succ_kind, missing, ready, ready_pred,
+             ready_kind, heads, free, last_row, port_free, port_row, queue_free, queue_row,
+             heap_time, heap_row, start, release, done, pred, kind, order, queue_start, queue_end,
+             queue_pred, critical, progress):  # fmt: skip
+    """List scheduling: of all heads that may go, the one that can start first; ties by row.
+
+    An instruction holds its engine from ``start`` to ``release`` and its result is visible at
+    ``done``; ``lead`` is what follows its operands and may overlap with a busy engine.  A transfer
+    is split over the queues by descriptors.  ``progress``: rows done, heap size, next queue, error.
+    """
+    rows = engine.size
+    n, heap, turn = progress[0], progress[1], progress[2]
+    queues = queue_free.size
+    stop = min(rows, n + limit)
+    while n < stop:
+        best, best_time = -1, 0.0
+        if is_given:
+            best = given_order[n]
+            e = engine[best]
+            if missing[best] > 0 or (e != DMA and heads[e] != best):
+                progress[3] = n + 1
+                break
+        else:
+            for e in range(DMA):
+                h = heads[e]
+                if h < 0 or missing[h] > 0:
+                    continue
+                t = max(free[e], ready[h] + lead[h])
+                if e == VECTOR:
+                    if ports[h] & SBUF_PORT:
+                        t = max(t, port_free[1])
+                    if ports[h] & PSUM_PORT:
+                        t = max(t, port_free[3])
+                elif e == GPSIMD and ports[h] & SBUF_PORT:
+                    t = max(t, port_free[0])
+                elif e == SCALAR and ports[h] & PSUM_PORT:
+                    t = max(t, port_free[2])
+                if best < 0 or t < best_time or (t == best_time and h < best):
+                    best, best_time = h, t
+            if heap > 0 and (
+                best < 0
+                or heap_time[0] < best_time
+                or (heap_time[0] == best_time and heap_row[0] < best)
+            ):
+                best = heap_row[0]
+                heap -= 1  # pop: the last entry sinks from the top
+                t, r = heap_time[heap], heap_row[heap]
+                at = 0
+                while True:
+                    child = 2 * at + 1
+                    if child >= heap:
+                        break
+                    if child + 1 < heap and (
+                        heap_time[child + 1] < heap_time[child]
+                        or (
+                            heap_time[child + 1] == heap_time[child]
+                            and heap_row[child + 1] < heap_row[child]
+                        )
+                    ):
+                        child += 1
+                    if t < heap_time[child] or (t == heap_time[child] and r < heap_row[child]):
+                        break
+                    heap_time[at], heap_row[at] = heap_time[child], heap_row[child]
+                    at = child
+                if heap > 0:
+                    heap_time[at], heap_row[at] = t, r
+        row = best
+        e = engine[row]
+        if e == DMA:
+            issued = ready[row]
+            start[row] = issued
+            finish = issued + lead[row]
+            why, by, slowest = ready_kind[row], ready_pred[row], -1
+            k = transfer[row]
+            each = descriptors[row] // queues
+            extra = descriptors[row] - each * queues
+            for j in range(queues if each > 0 else extra):
+                q = turn + j
+                if q >= queues:
+                    q -= queues
+                t = issued + lead[row]
+                waits = queue_free[q] > t
+                if waits:
+                    t = queue_free[q]
+                count = each + 1 if j < extra else each
+                end = t + count * hold[row]
+                queue_start[k, q], queue_end[k, q] = t, end
+                queue_pred[k, q] = queue_row[q] if waits else -1
+                if end > finish or slowest < 0:
+                    finish, slowest = end, q
+                queue_free[q] = end
+                queue_row[q] = row
+            turn = (turn + extra) % queues
+            if slowest >= 0 and queue_pred[k, slowest] >= 0:
+                why, by = W_QUEUE, queue_pred[k, slowest]
+            critical[k] = slowest
+            release[row] = finish
+            done[row] = finish + drain[row]
+        else:
+            t, why, by = free[e], W_ENGINE, last_row[e]
+            if by < 0:
+                why = W_START
+            if ready[row] + lead[row] > t:
+                t, why, by = ready[row] + lead[row], ready_kind[row], ready_pred[row]
+            other = -1
+            if e == VECTOR:
+                if ports[row] & SBUF_PORT and port_free[1] > t:
+                    t, other = port_free[1], 1
+                if ports[row] & PSUM_PORT and port_free[3] > t:
+                    t, other = port_free[3], 3
+            elif e == GPSIMD and ports[row] & SBUF_PORT and port_free[0] > t:
+                t, other = port_free[0], 0
+            elif e == SCALAR and ports[row] & PSUM_PORT and port_free[2] > t:
+                t, other = port_free[2], 2
+            if other >= 0:
+                why, by = W_PORT, port_row[other]
+            start[row] = t
+            end = t + hold[row]
+            release[row] = end
+            done[row] = end + drain[row]
+            free[e] = end
+            last_row[e] = row
+            heads[e] = next_row[row]
+            if e == VECTOR:
+                if ports[row] & SBUF_PORT:
+                    port_free[0], port_row[0] = end, row
+                if ports[row] & PSUM_PORT:
+                    port_free[2], port_row[2] = end, row
+            elif e == GPSIMD and ports[row] & SBUF_PORT:
+                port_free[1], port_row[1] = end, row
+            elif e == SCALAR and ports[row] & PSUM_PORT:
+                port_free[3], port_row[3] = end, row
+        pred[row] = by
+        kind[row] = why
+        order[n] = row
+        n += 1
+        for k in range(succ_start[row], succ_start[row + 1]):
+            s = succ_row[k]
+            if succ_kind[k] == WAR:
+                t, why = release[row], W_WAR
+            elif succ_kind[k] == WAW:
+                t, why = done[row], W_WAW
+            elif engine[s] == e and e != DMA:
+                t, why = start[row] + chain[row], W_CHAIN
+            else:
+                t, why = done[row], W_RAW
+            if t > ready[s] or ready_pred[s] < 0:
+                ready[s], ready_pred[s], ready_kind[s] = t, row, why
+            missing[s] -= 1
+            if missing[s] == 0 and engine[s] == DMA and not is_given:
+                at = heap  # push
+                heap += 1
+                t = ready[s]
+                while at > 0:
+                    parent = (at - 1) // 2
+                    if heap_time[parent] < t or (heap_time[parent] == t and heap_row[parent] < s):
+                        break
+                    heap_time[at], heap_row[at] = heap_time[parent], heap_row[parent]
+                    at = parent
+                heap_time[at], heap_row[at] = t, s
+    progress[0], progress[1], progress[2] = n, heap, turn

@@ -1,0 +1,514 @@
+"""Give every tile its bytes: who is where in SBUF and PSUM, and who takes whose place.
+
+Live ranges end at the last access.  A *site* (a line that allocates) whose tiles come and go takes
+`slots` = the most that it has alive at once x `buffers`, and its tiles rotate over them: with one
+buffer a load waits until the tile before it is used up, with two it runs ahead by one.  Sites that
+are never alive together share bytes.  Stated addresses never move, and nothing without an address
+is laid over one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from trainium_edu.neuroncore import _loops
+from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.expanded import MEMORIES, Expanded, expand
+from trainium_edu.neuroncore.program import Program
+from trainium_edu.numerics.launch import launch
+from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.record import Record
+
+__all__ = ["Placement", "Site", "place"]
+
+_SBUF, _PSUM = MEMORIES.index(Memory.SBUF), MEMORIES.index(Memory.PSUM)
+_MOST_TRIALS = 32  # of one more buffer for one site
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One line that allocates tiles, and how many of them have bytes at once."""
+
+    name: str  #: of its first tile
+    memory: Memory
+    shape: tuple
+    dtype: str
+    row_bytes: int  #: of one tile, in each partition
+    tiles: int  #: instances in the whole run
+    alive: int  #: the most that are needed at once
+    buffers: int  #: how many times that
+    slots: int  #: min(alive * buffers, tiles)
+    addresses: tuple  #: of its slots
+    line: object  #: SourceLine-like (file, line) or None
+
+    def __str__(self):
+        return (
+            f"{self.name}: {self.tiles} x {self.dtype}{list(self.shape)} "
+            f"({self.row_bytes} bytes per partition), {self.alive} alive, "
+            f"{self.buffers} buffer{'s' * (self.buffers != 1)}, {self.slots} slots"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One instance in its place: a rectangle of a memory for some rows of the run."""
+
+    name: str
+    memory: Memory
+    address: int  #: first byte in each partition
+    row_bytes: int
+    start_partition: int
+    partitions: int
+    first_row: int  #: of the run, see ``CoreTimeline.start_ns``
+    last_row: int
+    instance: int
+    allocation: int
+    slot: int  #: -1 for a stated address
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where everything is; made by :func:`place`.
+
+    Attributes
+    ----------
+    sites : tuple of Site
+    address : int64[instances]
+        First byte inside each partition (HBM: 0; a tile that nothing touches: -1).
+    slot : int32[instances]
+        Number of the slot, -1 for stated addresses, HBM and tiles that nothing touches.
+    high_water_bytes : dict of Memory to int
+        The greatest end of any tile, per partition.
+    alive_bytes : dict of Memory to int
+        The most bytes per partition that are needed at one moment.
+    notes : tuple of str
+        What a reader should know: buffers that did not fit, stated tiles that overlap.
+    """
+
+    program: Program
+    spec: Record
+    run: Expanded
+    buffers: object  #: as asked
+    endless: bool
+    sites: tuple
+    address: np.ndarray
+    slot: np.ndarray
+    high_water_bytes: dict
+    alive_bytes: dict
+    notes: tuple
+
+    def __repr__(self):
+        used = ", ".join(
+            f"{m.upper()} {b} of {_capacity(self.spec, m)} bytes per partition"
+            for m, b in self.high_water_bytes.items()
+        )
+        return f"Placement({self.program.name!r}, {used})"
+
+    def __str__(self):
+        lines = [repr(self)]
+        lines += [f"  {site}" for site in self.sites]
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def tiles(self, memory=None):
+        """Return every touched on-chip instance as a :class:`Tile`, in order of first access."""
+        run = self.run
+        pick = np.flatnonzero((run.last >= 0) & (run.memory != 0))
+        found = []
+        for i in pick[np.argsort(run.first[pick], kind="stable")]:
+            info = self.program.allocations[run.allocation[i]]
+            if memory is None or info.memory is memory:
+                found.append(
+                    Tile(info.name, info.memory, int(self.address[i]), info.row_bytes,
+                         info.start_partition, info.partitions, int(run.first[i]),
+                         int(run.last[i]), int(i), info.index, int(self.slot[i]))
+                )  # fmt: skip
+        return found
+
+    def where(self, allocation) -> tuple[Memory, int | None, int, int]:
+        """Return (memory, address, slot, bytes per partition) of an allocation's first instance.
+
+        Parameters
+        ----------
+        allocation : int or View
+        """
+        index = getattr(getattr(allocation, "buffer", None), "info", None)
+        index = allocation if index is None else index.index
+        info = self.program.allocations[index]
+        i = int(np.flatnonzero(self.run.allocation == index)[0])
+        on_chip = info.memory is not Memory.HBM and self.address[i] >= 0
+        return info.memory, int(self.address[i]) if on_chip else None, int(self.slot[i]), (
+            info.row_bytes)  # fmt: skip
+
+    @cached_property
+    def hazards(self):
+        """What each row waits for: (edge_start[rows + 1], predecessor, kind); computed once."""
+        from trainium_edu.neuroncore.scheduler import find_hazards
+
+        return find_hazards(self)
+
+
+def place(program: Program, spec: Record | None = None, *, buffers=None, endless=False):
+    """Choose the address of every tile, or say that they do not fit.
+
+    Parameters
+    ----------
+    program : Program
+    spec : Record, optional
+        The chip; default the program's own.
+    buffers : int, or dict of tile name (or site) to int, optional
+        How many tiles of each site, beyond those alive at once, may wait their turn: 1 makes
+        every load wait, 2 is double buffering.  Default: as many as fit, at most 4 (an assumption:
+        the compiler's choice is not published).  What does not fit is reduced, with a note.
+    endless : bool
+        Give every tile bytes of its own, as if memory had no end (a what-if).
+
+    Returns
+    -------
+    Placement
+
+    Raises
+    ------
+    NkiValidationError
+        If the tiles do not fit even one at a time; the message lists the fullest moment.
+    """
+    spec = program.spec if spec is None else spec
+    wanted = _check_buffers(buffers)
+    run = expand(program)
+    address = np.full(run.allocation.size, -1, np.int64)
+    slot = np.full(run.allocation.size, -1, np.int32)
+    address[run.memory == 0] = 0
+    sites, notes, high, alive = [], [], {}, {}
+    first_slot = 0
+    for number in (_SBUF, _PSUM):
+        memory = MEMORIES[number]
+        mine = np.flatnonzero((run.memory == number) & (run.last >= 0))
+        stated = [i for i in mine if program.allocations[run.allocation[i]].address is not None]
+        for i in stated:
+            address[i] = program.allocations[run.allocation[i]].address
+        notes += _overlaps(program, run, stated)
+        job = _Packing(program, spec, run, number, mine, stated)
+        if endless:
+            job.spread()
+        else:
+            job.pack(wanted)
+        if job.members.size:
+            address[job.members] = job.slot_address[job.member_slot]
+            slot[job.members] = first_slot + job.member_slot
+            first_slot += job.slot_address.size
+        sites += job.sites()
+        notes += job.notes
+        ends = [
+            int(address[i]) + program.allocations[run.allocation[i]].row_bytes for i in stated
+        ] + (job.slot_address + job.slot_size).tolist()
+        high[memory] = max(ends, default=0)
+        alive[memory] = job.alive_bytes
+    return Placement(program, spec, run, buffers, endless, tuple(sites), address, slot, high,
+                     alive, tuple(notes))  # fmt: skip
+
+
+def _check_buffers(buffers):
+    """Return (default, {name: count})."""
+    if buffers is None:
+        return 4, {}
+
+    def whole(value, what):
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
+            raise ValueError(
+                f"{what} is {value!r}; it counts how many tiles take turns, a whole number from 1"
+            )
+        return value.__index__()
+
+    if isinstance(buffers, Mapping):
+        return 4, {name: whole(b, f"buffers[{name!r}]") for name, b in buffers.items()}
+    return whole(buffers, "buffers"), {}
+
+
+def _capacity(spec, memory):
+    return int((spec.sbuf if memory is Memory.SBUF else spec.psum).bytes_per_partition)
+
+
+class _Packing:
+    """One memory's boxes on their way to addresses."""
+
+    def __init__(self, program, spec, run, number, mine, stated):
+        self.program, self.spec, self.run = program, spec, run
+        self.memory = MEMORIES[number]
+        self.capacity = _capacity(spec, self.memory)
+        self.bank = int(spec.psum.bank_bytes) if self.memory is Memory.PSUM else 0
+        self.notes = []
+        allocations = program.allocations
+        self.stated = stated
+        stated = set(stated)
+        # instances by site, each site's in order of first access
+        numbers, self.site_info = {}, []
+        site_of_allocation = {}
+        members, site = [], []
+        for i in mine:
+            if i in stated:
+                continue
+            index = run.allocation[i]
+            s = site_of_allocation.get(index)
+            if s is None:
+                info = allocations[index]
+                key = (info.site, info.start_partition, info.row_bytes, info.partitions)
+                s = site_of_allocation[index] = numbers.setdefault(key, len(numbers))
+                if s == len(self.site_info):
+                    self.site_info.append(info)
+            members.append(i)
+            site.append(s)
+        members, site = np.array(members, np.int64), np.array(site, np.int64)
+        order = np.lexsort((members, run.first[members], site))
+        self.members, self.site = members[order], site[order]
+        self.first = run.first[self.members].astype(np.int64)
+        self.last = run.last[self.members].astype(np.int64)
+        count = len(self.site_info)
+        self.site_start = np.searchsorted(self.site, np.arange(count + 1))
+        self.tiles = np.diff(self.site_start)
+        last_sorted = self.last[np.lexsort((self.last, self.site))]
+        self.alive = np.zeros(count, np.int64)
+        launch(_loops.most_alive, self.site_start, self.first, last_sorted, self.alive)
+        self.site_bytes = np.array([x.row_bytes for x in self.site_info], np.int64)
+        self.p0 = np.array([x.start_partition for x in self.site_info], np.int64)
+        self.p1 = self.p0 + np.array([x.partitions for x in self.site_info], np.int64)
+        self.align = np.array([x.dtype.itemsize for x in self.site_info], np.int64)
+        self.buffers = np.ones(count, np.int64)
+        self.by_instance = False
+        self.slot_address = self.slot_size = np.zeros(0, np.int64)
+        self.member_slot = np.zeros(0, np.int64)
+
+    @property
+    def alive_bytes(self):
+        """The most bytes per partition needed at one moment (on the fullest partition)."""
+        return self._fullest()[0]
+
+    def _fullest(self):
+        """Return (bytes, row, instances) of the fullest moment on the fullest quarter."""
+        everyone = np.concatenate((self.members, np.array(self.stated, np.int64))).astype(np.int64)
+        if not everyone.size:
+            return 0, 0, everyone
+        info = [self.program.allocations[a] for a in self.run.allocation[everyone]]
+        size = np.array([x.row_bytes for x in info], np.int64)
+        p0 = np.array([x.start_partition for x in info])
+        p1 = p0 + np.array([x.partitions for x in info])
+        first, last = self.run.first[everyone].astype(np.int64), self.run.last[everyone]
+        best = (-1, 0, everyone)
+        for quarter in range(0, 128, 32):
+            here = (p0 < quarter + 32) & (p1 > quarter)
+            change = np.zeros(self.run.rows + 1, np.int64)
+            np.add.at(change, first[here], size[here])
+            np.subtract.at(change, last[here] + 1, size[here])
+            total = np.cumsum(change)
+            row = int(np.argmax(total))
+            if total[row] > best[0]:
+                best = (int(total[row]), row, everyone[here & (first <= row) & (last >= row)])
+        return best
+
+    # -- rotating slots -----------------------------------------------------------------------
+
+    def pack(self, wanted):
+        """Find buffers per site that fit, as near to what is wanted as possible."""
+        default, named = wanted
+        count = len(self.site_info)
+        goal = np.full(count, default, np.int64)
+        for s, info in enumerate(self.site_info):
+            goal[s] = named.get(info.name, named.get(info.site, default))
+        useful = -(-self.tiles // np.maximum(self.alive, 1))  # more buffers than tiles do nothing
+        asked = np.minimum(goal, useful)
+        if not count or self._try(asked):
+            return
+        uniform = int(asked.max()) - 1
+        while uniform > 0 and not self._try(np.minimum(asked, uniform)):
+            uniform -= 1
+        if uniform == 0:
+            self._pack_instances()
+            return
+        self._raise_some(np.minimum(asked, uniform), asked)
+        short = [
+            f"{self.site_info[s].name} {self.buffers[s]}"
+            for s in np.flatnonzero(self.buffers < asked)
+        ]
+        self.notes.append(
+            f"{self.memory.upper()} is full before every tile has its buffers; fewer for "
+            + ", ".join(short)
+        )
+
+    def _raise_some(self, buffers, asked):
+        """Give single sites more, in program order, while it fits."""
+        trials = 0
+        self._try(buffers)
+        kept = self._state()
+        for s in np.argsort(self.first[self.site_start[:-1]], kind="stable"):
+            while buffers[s] < asked[s] and trials < _MOST_TRIALS:
+                trials += 1
+                more = buffers.copy()
+                more[s] += 1
+                if not self._try(more):
+                    break
+                buffers, kept = more, self._state()
+        (self.buffers, self.slot_address, self.slot_size, self.member_slot, self.slots,
+         self.slot_start) = kept  # fmt: skip
+
+    def _state(self):
+        return (self.buffers, self.slot_address, self.slot_size, self.member_slot, self.slots,
+                self.slot_start)  # fmt: skip
+
+    def _try(self, buffers):
+        slots = np.minimum(self.alive * buffers, self.tiles)
+        slot_start = np.concatenate(([0], np.cumsum(slots)))
+        total = int(slot_start[-1])
+        until = np.full(total, -1, np.int64)
+        member_slot = np.zeros(self.members.size, np.int64)
+        launch(_loops.rotate, self.site_start, self.first, self.last, slots, slot_start, until,
+               member_slot)  # fmt: skip
+        start = np.zeros(total, np.int64)
+        start[member_slot[::-1]] = self.first[::-1]
+        site = np.repeat(np.arange(slots.size), slots)
+        address = self._fit(start, until, site)
+        if address is None:
+            return False
+        self.buffers, self.slots, self.slot_start = buffers, slots, slot_start
+        self.slot_address, self.slot_size = address, self.site_bytes[site]
+        self.member_slot = member_slot
+        return True
+
+    def _fit(self, start, end, site, orders=("size", "first")):
+        """Return addresses of boxes alive from `start` to `end`, or None."""
+        allocations, run = self.program.allocations, self.run
+        fixed = sorted(
+            {
+                (x.address, x.row_bytes, x.start_partition, x.start_partition + x.partitions)
+                for x in (allocations[run.allocation[i]] for i in self.stated)
+            }
+        )
+        f, n = len(fixed), site.size
+        size = self.site_bytes[site]
+        for rule in orders:
+            by = (start, -size) if rule == "size" else (-size, start)
+            order = np.lexsort(by)
+            boxes = np.zeros((6, f + n), np.int64)
+            if f:
+                boxes[4:6, :f] = np.array(fixed).T[[0, 1]]
+                boxes[2:4, :f] = np.array(fixed).T[[2, 3]]
+                boxes[1, :f] = run.rows
+            picked = site[order]
+            boxes[0, f:], boxes[1, f:] = start[order], end[order]
+            boxes[2, f:], boxes[3, f:] = self.p0[picked], self.p1[picked]
+            boxes[5, f:] = size[order]
+            align = np.concatenate((np.ones(f, np.int64), self.align[picked]))
+            by_address = np.zeros(f + n, np.int64)
+            by_address[:f] = np.arange(f)
+            count = np.array([f])
+            step = 2048
+            for low in range(f, f + n, step):
+                launch(_loops.first_fit, low, min(f + n, low + step), boxes[0], boxes[1], boxes[2],
+                       boxes[3], boxes[5], align, self.bank, self.capacity, count, by_address,
+                       boxes[4])  # fmt: skip
+                if (boxes[4, low : low + step] < 0).any():
+                    break
+            else:
+                address = np.empty(n, np.int64)
+                address[order] = boxes[4, f:]
+                return address
+        return None
+
+    # -- instance by instance -----------------------------------------------------------------
+
+    def _pack_instances(self):
+        """Give every tile bytes for its own live range only; the last resort."""
+        n = self.members.size
+        address = self._fit(self.first, self.last, self.site)
+        if address is None:
+            raise NkiValidationError(self._too_big())
+        self.by_instance = True
+        self.slots, self.slot_start = self.tiles, self.site_start
+        self.slot_address, self.slot_size = address, self.site_bytes[self.site]
+        self.member_slot = np.arange(n)
+        self.notes.append(
+            f"{self.memory.upper()} is too full for sites to keep slots of their own, so every "
+            "tile was packed by its own live range, one buffer each"
+        )
+
+    def spread(self):
+        """Give every tile an address of its own behind all others."""
+        self.slots, self.slot_start = self.tiles, self.site_start
+        size = self.site_bytes[self.site] if self.members.size else np.zeros(0, np.int64)
+        begin = max(
+            (x.address + x.row_bytes for x in
+             (self.program.allocations[self.run.allocation[i]] for i in self.stated)), default=0,
+        )  # fmt: skip
+        self.slot_size = size
+        self.slot_address = begin + np.cumsum(size) - size
+        self.member_slot = np.arange(size.size)
+
+    def sites(self):
+        """Return the Site records."""
+        found = []
+        for s, info in enumerate(self.site_info):
+            a, b = self.slot_start[s], self.slot_start[s + 1]
+            site = info.site
+            line = site[:2] if isinstance(site[0], str) else None
+            found.append(
+                Site(info.name, info.memory, info.shape, info.dtype.name, info.row_bytes,
+                     int(self.tiles[s]), int(self.alive[s]), int(self.buffers[s]),
+                     int(b - a), tuple(int(x) for x in self.slot_address[a:b]), line)
+            )  # fmt: skip
+        return found
+
+    def _too_big(self):
+        total, row, there = self._fullest()
+        allocations, run = self.program.allocations, self.run
+        instruction = self.program.instructions[run.instruction[row]]
+        lines = {}
+        for i in there:
+            info = allocations[run.allocation[i]]
+            key = (info.name, str(info.dtype), info.shape, info.row_bytes)
+            lines[key] = lines.get(key, 0) + 1
+        table = [
+            f"  {n} x {name}: {dtype}{list(shape)} = {n * row_bytes} bytes"
+            for (name, dtype, shape, row_bytes), n in sorted(
+                lines.items(), key=lambda item: -item[1] * item[0][3]
+            )[:12]
+        ]
+        if len(lines) > 12:
+            table.append(f"  and {len(lines) - 12} more")
+        what = self.memory.upper()
+        if total > self.capacity:
+            excess = total - self.capacity
+            moved = 2 * 128 * excess
+            spill_us = moved / float(self.spec.dma.bytes_per_s) * 1e6
+            head = (
+                f"{self.program.name} needs {total} bytes of each {what} partition at once, and a "
+                f"partition has {self.capacity}; spilling the {excess} too many to HBM and back "
+                f"would move {moved} bytes, {spill_us:.1f} us of DMA each time. "
+            )
+        else:
+            head = (
+                f"{self.program.name}: the tiles alive at once are {total} of {what}'s "
+                f"{self.capacity} bytes per partition, and no way to lay them out was found "
+                f"(stated addresses{' and 2 KiB banks' * bool(self.bank)} leave gaps). "
+            )
+        head += "Use smaller tiles, a narrower dtype, or let tiles die earlier."
+        return f"{head}\nAt the fullest moment, {instruction}:\n" + "\n".join(table)
+
+
+def _overlaps(program, run, stated):
+    """Name stated tiles that share bytes while both are needed."""
+    infos = {int(run.allocation[i]) for i in stated}
+    infos = [program.allocations[a] for a in sorted(infos)]
+    notes = []
+    for k, a in enumerate(infos):
+        for b in infos[:k]:
+            if (
+                a.address < b.address + b.row_bytes
+                and b.address < a.address + a.row_bytes
+                and a.start_partition < b.start_partition + b.partitions
+                and b.start_partition < a.start_partition + a.partitions
+            ):
+                notes.append(
+                    f"{b.name} and {a.name} were given overlapping addresses in "
+                    f"{a.memory.upper()}: writing one overwrites the other"
+                )
+    return notes[:20]
