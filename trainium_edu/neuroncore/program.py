@@ -17,6 +17,7 @@ from trainium_edu.specs.record import Record
 __all__ = ["Access", "Instruction", "Loop", "Program", "SourceLine"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+_KERNELS = str(Path(_PACKAGE) / "nki" / "examples")  # kernels that come with the package are code
 
 
 class SourceLine(NamedTuple):
@@ -62,6 +63,7 @@ class Instruction:
     flops: int = 0  #: multiply-adds of a matmul, times two
     operations: int = 0  #: output elements of other instructions
     loops: tuple[int, ...] = ()  #: indices of the loops it stands in, outermost first
+    after: tuple[int, ...] = ()  #: instructions it waits for besides its data (``depends_on``)
 
     def __repr__(self):
         where = f" at {self.line}" if self.line else ""
@@ -133,7 +135,8 @@ def source_line() -> SourceLine | None:
         code = frame.f_code
         inside = _inside.get(code)
         if inside is None:
-            inside = _inside[code] = code.co_filename.startswith(_PACKAGE)
+            name = code.co_filename
+            inside = _inside[code] = name.startswith(_PACKAGE) and not name.startswith(_KERNELS)
         if not inside:
             return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back

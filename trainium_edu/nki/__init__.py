@@ -1,0 +1,36 @@
+"""AWS's kernel language on a laptop: ``import trainium_edu.nki as nki``, or ``nki.activate()``.
+
+Names, argument order, defaults, limits and errors follow the public reference of NKI (the version is
+``specs.SOFTWARE.nki_version``), as far as NeuronCore-v2 can do it; ``nki.coverage()`` lists all names.
+
+Modelled: values (FP32 inside, one rounding at the end), every limit, time with its reasons.
+Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
+Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings).
+
+Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.
+Decisions: an NkiTensor holds a view and is none, because NKI counts in elements and engines in bytes.
+"""
+
+import importlib
+
+from trainium_edu.nki import isa, language
+from trainium_edu.nki.dtypes import DType as dtype
+from trainium_edu.nki.kernel import jit, run, simulate
+
+_LATER = {
+    "activate": "activation", "collectives": None, "coverage": "coverage_table",
+    "deactivate": "activation", "load": "run_result", "Run": "run_result", "typing": None,
+}  # fmt: skip
+
+__all__ = [
+    "Run", "activate", "collectives", "coverage", "deactivate", "dtype", "isa", "jit", "language",
+    "load", "run", "simulate", "typing",
+]  # fmt: skip
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _LATER[name]
+    module = importlib.import_module(f"{__name__}.{home or name}")
+    return getattr(module, name) if home else module

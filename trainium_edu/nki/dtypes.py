@@ -1,0 +1,68 @@
+"""NKI's dtypes by name.  A dtype is a ``str``, so ``nl.float32 == "float32"`` and NumPy takes it."""
+
+__all__ = ["DTYPE_NAMES", "LATER_DTYPES", "DType"]
+
+
+class DType(str):
+    """The name of a dtype."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return str(self)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return _BYTES[self]
+
+    def __repr__(self):
+        return str(self)
+
+
+_BYTES = {
+    "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "float16": 2, "bfloat16": 2, "float32": 4, "tfloat32": 4, "float8_e4m3": 1, "float8_e5m2": 1,
+    "float8_e4m3fn": 1, "float8_e8m0fnu": 1, "float8_e5m2_x4": 4, "float8_e4m3fn_x4": 4,
+    "float4_e2m1fn_x4": 2,
+}  # fmt: skip
+DTYPE_NAMES = {name: DType(name) for name in _BYTES}
+#: What NeuronCore-v2 has no format for, and the first generation that does.
+LATER_DTYPES = {
+    "float8_e4m3fn": "NeuronCore-v3 (Trainium2)", "float8_e8m0fnu": "NeuronCore-v4 (Trainium3)",
+    "float8_e5m2_x4": "NeuronCore-v4 (Trainium3)", "float8_e4m3fn_x4": "NeuronCore-v4 (Trainium3)",
+    "float4_e2m1fn_x4": "NeuronCore-v4 (Trainium3)",
+}  # fmt: skip
+LOW_PRECISION = frozenset({"bfloat16", "float16", "float8_e4m3", "float8_e5m2"})
+_TABLE = {**DTYPE_NAMES, "bool_": DTYPE_NAMES["bool"], "int64": DTYPE_NAMES["int32"],
+          "uint64": DTYPE_NAMES["uint32"], "float64": DTYPE_NAMES["float32"]}  # fmt: skip
+
+
+def nki_dtype(dtype) -> DType:
+    """Return NKI's dtype for a name, a NumPy or ml_dtypes dtype, or a torch dtype.
+
+    Raises
+    ------
+    TypeError
+        For something that is no dtype.
+    NkiValidationError
+        For a dtype that a later chip brought.
+    """
+    found = _TABLE.get(dtype) if isinstance(dtype, str) else None
+    if found is None:
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+        found = _TABLE.get(name.removeprefix("torch."))
+    if found is None:
+        raise TypeError(
+            f"{dtype!r} is no dtype of NKI; take one of nl.{', nl.'.join(sorted(DTYPE_NAMES))}"
+        )
+    if found in LATER_DTYPES:
+        from trainium_edu.specs.errors import NkiValidationError
+
+        raise NkiValidationError(
+            f"{found} came with {LATER_DTYPES[found]}; NeuronCore-v2 has float8_e4m3, float8_e5m2, "
+            "bfloat16, float16, tfloat32, float32 and 8-, 16- and 32-bit integers"
+        )
+    return found

@@ -1,0 +1,294 @@
+"""``nki.jit``, ``nki.simulate`` and ``nki.run``: how a kernel is made, called and timed.
+
+A kernel is a Python function.  Calling it runs it: every ``nisa`` call checks its limits, computes
+its values and is recorded.  ``simulate`` gives the values back, ``run`` the whole story.
+"""
+
+import functools
+import inspect
+
+from trainium_edu import settings
+from trainium_edu.nki.running import is_running
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["Kernel", "jit", "run", "simulate"]
+
+
+class Kernel:
+    """A function that runs on NeuronCores.
+
+    ``k(...)`` runs it on one, ``k[2](...)`` on a grid of two (``nl.program_id`` tells them apart),
+    ``k.with_schedule([("b", "a")])`` lets instruction "b" wait for "a".
+    """
+
+    def __init__(self, function, grid=(), schedule=()):
+        self.function = function
+        self.grid = grid
+        self.schedule = schedule
+        functools.update_wrapper(self, function)
+
+    def __repr__(self):
+        grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
+        return f"<kernel {self.__name__}{grid}>"
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return Kernel(functools.partial(self.function, instance), self.grid, self.schedule)
+
+    def __getitem__(self, grid) -> "Kernel":
+        """Return the kernel on a grid of programs, such as ``k[2]``."""
+        sizes = grid if isinstance(grid, tuple | list) else (grid,)
+        for size in sizes:
+            if isinstance(size, bool) or not hasattr(size, "__index__"):
+                raise TypeError(f"{self.__name__}[{grid!r}]: a grid is whole numbers, such as k[2]")
+            if size.__index__() < 1:
+                raise ValueError(f"{self.__name__}[{grid!r}]: a grid has at least 1 program")
+        sizes = tuple(size.__index__() for size in sizes)
+        total = 1
+        for size in sizes:
+            total *= size
+        if total > 64:
+            raise ValueError(f"{self.__name__}[{grid!r}]: {total} programs; at most 64 run here")
+        return Kernel(self.function, sizes, self.schedule)
+
+    def with_schedule(self, dependencies) -> "Kernel":
+        """Return the kernel with order between named instructions: (waits, for whom) pairs."""
+        pairs = []
+        for pair in dependencies:
+            try:
+                later, earlier = pair
+            except (TypeError, ValueError):
+                raise TypeError(f"with_schedule: {pair!r} is no pair (waits, for whom)") from None
+            earlier = [earlier] if isinstance(earlier, str) else list(earlier)
+            if not isinstance(later, str) or not all(isinstance(name, str) for name in earlier):
+                raise TypeError(f"with_schedule: {pair!r} does not name instructions")
+            pairs.append((later, tuple(earlier)))
+        return Kernel(self.function, self.grid, tuple(pairs))
+
+    def __call__(self, *args, **kwargs):
+        if is_running():  # a kernel called by a kernel is part of it
+            return self.function(*args, **kwargs)
+        if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
+            return args[0].report(self)
+        return simulate(self)(*args, **kwargs)
+
+
+def jit(fn=None, **kwargs):
+    """Make a kernel of a function: ``@nki.jit``, ``@nki.jit()`` or ``nki.jit(f)``.
+
+    Raises
+    ------
+    TypeError
+        For an option that this version of NKI does not have.
+    """
+    if "platform_target" in kwargs:
+        raise TypeError(
+            "nki.jit takes no platform_target any more; set the environment variable "
+            "NEURON_PLATFORM_TARGET_OVERRIDE=trn1, or call nki.run(kernel, ..., spec=TRN1)"
+        )
+    unknown = set(kwargs) - {"mode"}  # `mode` is deprecated and ignored
+    if unknown:
+        raise TypeError(f"nki.jit has no option {', '.join(sorted(unknown))}")
+    if fn is None:
+        return jit
+    if isinstance(fn, Kernel):
+        return fn
+    if not callable(fn):
+        raise TypeError(f"nki.jit takes a function, not {fn!r}")
+    return Kernel(fn)
+
+
+def simulate(kernel):
+    """Return a function that runs `kernel` here: arrays in, arrays out.
+
+    Parameters
+    ----------
+    kernel : Kernel or function
+
+    Returns
+    -------
+    callable
+        Takes NumPy arrays or torch tensors (used in place: what the kernel writes to an argument is
+        seen by the caller) and returns the kernel's outputs in the same form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trainium_edu.nki as nki
+    >>> import trainium_edu.nki.language as nl
+    >>> @nki.jit
+    ... def double(x):
+    ...     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    ...     nl.store(out, nl.add(nl.load(x), nl.load(x)))
+    ...     return out
+    >>> nki.simulate(double)(np.ones((2, 3), np.float32)).tolist()
+    [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
+    """
+    kernel = jit(kernel)
+
+    @functools.wraps(kernel.function)
+    def simulated(*args, **kwargs):
+        return _execute(kernel, args, kwargs)[0]
+
+    return simulated
+
+
+def run(kernel, *args, spec=None, buffers=None, optimise=True, values=True, limit=None, **kwargs):
+    """Run a kernel and keep the whole story: outputs, programs, placement, timeline, warnings.
+
+    Parameters
+    ----------
+    kernel : Kernel or function
+    *args, **kwargs
+        The kernel's own.
+    spec : specs.Record, optional
+        The chip, ``TRN1`` or ``INF2``; default: the environment's
+        ``NEURON_PLATFORM_TARGET_OVERRIDE``, else ``TRN1``.
+    buffers : int or dict, optional
+        Slots over which each allocation in a loop rotates; default: as many as fit, at most 4.
+    optimise : bool or tuple of str
+        The passes that the program goes through before it is timed.
+    values : bool
+        False records without computing: time, but no outputs.
+    limit : int, optional
+        Instructions after which a kernel is stopped (default 1 000 000).
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    NkiValidationError
+        Where a limit of the hardware is passed; also when the tiles do not fit.
+    """
+    from trainium_edu.nki.run_result import Run
+
+    kernel = jit(kernel)
+    outputs, cores = _execute(kernel, args, kwargs, spec=spec, values=values, limit=limit)
+    return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+
+
+def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
+    """Run a kernel's programs and return (outputs, cores)."""
+    from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
+    from trainium_edu.neuroncore.core import NeuronCore
+    from trainium_edu.nki.arguments import Arguments, give_back
+    from trainium_edu.nki.launch import Launch
+    from trainium_edu.nki.running import Running
+
+    if is_running():
+        raise RuntimeError(
+            f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
+            "part of the one that runs"
+        )
+    _check_call(kernel, args, kwargs)
+    spec = _chip(spec)
+    rounding = settings.rounding()
+    precise = settings.precise_fp()
+    arguments = Arguments(args, kwargs, precise=precise)
+    runnings = [
+        Running(
+            NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed,
+                       name=kernel.__name__),
+            program_id=place, grid=kernel.grid, precise=precise, limit=_limit(limit),
+        )
+        for place in _places(kernel.grid)
+    ]  # fmt: skip
+
+    def program(running):
+        found_args, found_kwargs = arguments.for_program(running)
+        result = kernel.function(*found_args, **found_kwargs)
+        _mark_outputs(running.core.program, result)
+        _apply_schedule(kernel, running.core.program)
+        return give_back(result, arguments) if values else None
+
+    results = Launch(runnings).run(program)
+    cores = [running.core for running in runnings]
+    arguments.update(cores)
+    return results[0], cores
+
+
+def _check_call(kernel, args, kwargs):
+    """Raise TypeError for arguments that the kernel's signature does not take."""
+    try:
+        inspect.signature(kernel.function).bind(*args, **kwargs)
+    except TypeError as problem:
+        raise TypeError(f"kernel {kernel.__name__}: {problem}") from None
+    except ValueError:  # a built-in without a signature
+        return
+
+
+def _limit(limit):
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"limit is {limit!r}; it is a whole number of instructions, at least 1")
+    return limit
+
+
+def _places(grid):
+    places = [()]
+    for size in grid:
+        places = [(*place, k) for place in places for k in range(size)]
+    return places
+
+
+_CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2"}
+_LATER = {"trn2": "NeuronCore-v3 (Trainium2)", "gen3": "NeuronCore-v3 (Trainium2)",
+          "trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}  # fmt: skip
+
+
+def _chip(spec):
+    """Return the chip's record: the one given, or the environment's choice."""
+    if spec is not None:
+        return spec
+    from trainium_edu import specs
+
+    target = settings.platform_target()
+    if target in _LATER:
+        raise NkiValidationError(
+            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are not "
+            "in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without later "
+            "features run with nki.run(kernel, ..., spec=TRN1), or a script with "
+            "`python -m trainium_edu run --platform trn1 script.py`"
+        )
+    return getattr(specs, _CHIPS[target or "trn1"])
+
+
+def _mark_outputs(program, value):
+    """Note the allocations of returned tensors: they outlive the program."""
+    from trainium_edu.nki.tensor import NkiTensor
+
+    if isinstance(value, NkiTensor):
+        index = value._view.buffer.info.index
+        if index not in program.outputs:
+            program.outputs.append(index)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _mark_outputs(program, item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _mark_outputs(program, item)
+
+
+def _apply_schedule(kernel, program):
+    """Add the order that ``with_schedule`` asked for."""
+    if not kernel.schedule:
+        return
+    named = {i.label: i for i in program.instructions if i.label}
+    for later, earlier in kernel.schedule:
+        for name in (later, *earlier):
+            if name not in named:
+                raise NkiValidationError(
+                    f"with_schedule names {name!r}, and no instruction has that name; give it "
+                    f"one: nisa.tensor_copy(..., name={name!r})"
+                )
+        for name in earlier:
+            if named[name].index >= named[later].index:
+                raise NkiValidationError(
+                    f"with_schedule: {later!r} waits for {name!r}, which is issued after it; "
+                    "change their order in the kernel"
+                )
+            named[later].after = (*named[later].after, named[name].index)

@@ -1,0 +1,55 @@
+"""``nki.language`` (``nl``): dtypes, memories, tensors, and arithmetic on tiles.
+
+Each function allocates its result and issues one or more instructions of ``nki.isa``; the arithmetic
+functions also name the operators of those instructions (``op=nl.add``).  Read ``elementwise.py``
+first.  What a later chip brought is here by name and raises when used.
+"""
+
+from trainium_edu.nki.dtypes import DTYPE_NAMES as _DTYPES
+from trainium_edu.nki.dtypes import DType
+from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.language import (
+    creation,
+    elementwise,
+    loops,
+    matrix,
+    programs,
+    reductions,
+    transfer,
+)
+from trainium_edu.nki.language import rounding as _rounding
+from trainium_edu.nki.language.creation import *  # noqa: F403
+from trainium_edu.nki.language.elementwise import *  # noqa: F403
+from trainium_edu.nki.language.loops import *  # noqa: F403
+from trainium_edu.nki.language.matrix import *  # noqa: F403
+from trainium_edu.nki.language.operator_names import average, bypass, prelu
+from trainium_edu.nki.language.programs import *  # noqa: F403
+from trainium_edu.nki.language.reductions import *  # noqa: F403
+from trainium_edu.nki.language.rounding import *  # noqa: F403
+from trainium_edu.nki.language.tile_sizes import tile_size
+from trainium_edu.nki.language.transfer import *  # noqa: F403
+from trainium_edu.nki.object import NKIObject
+from trainium_edu.nki.tensor import NkiTensor, ds
+
+bool_ = bool = _DTYPES["bool"]
+int8, int16, int32 = (_DTYPES[n] for n in ("int8", "int16", "int32"))
+uint8, uint16, uint32 = (_DTYPES[n] for n in ("uint8", "uint16", "uint32"))
+float16, bfloat16, float32 = (_DTYPES[n] for n in ("float16", "bfloat16", "float32"))
+tfloat32, float8_e4m3 = (_DTYPES[n] for n in ("tfloat32", "float8_e4m3"))
+float8_e5m2, float8_e4m3fn = (_DTYPES[n] for n in ("float8_e5m2", "float8_e4m3fn"))
+float8_e8m0fnu, float8_e5m2_x4 = (_DTYPES[n] for n in ("float8_e8m0fnu", "float8_e5m2_x4"))
+float8_e4m3fn_x4, float4_e2m1fn_x4 = (_DTYPES[n] for n in ("float8_e4m3fn_x4", "float4_e2m1fn_x4"))
+
+sbuf, psum = MemoryRegion.sbuf, MemoryRegion.psum
+private_hbm = hbm = MemoryRegion.private_hbm
+shared_hbm = MemoryRegion.shared_hbm
+range = range
+
+__all__ = [
+    "DType", "MemoryRegion", "NKIObject", "NkiTensor", "average", "bfloat16", "bool_", "bypass",
+    "ds", "float16", "float32", "float4_e2m1fn_x4", "float8_e4m3", "float8_e4m3fn",
+    "float8_e4m3fn_x4", "float8_e5m2", "float8_e5m2_x4", "float8_e8m0fnu", "hbm", "int16", "int32",
+    "int8", "prelu", "private_hbm", "psum", "sbuf", "shared_hbm", "tfloat32", "tile_size", "uint16",
+    "uint32", "uint8", *creation.__all__, *elementwise.__all__, *loops.__all__, *matrix.__all__,
+    *programs.__all__, *reductions.__all__, *_rounding.__all__, *transfer.__all__,
+]  # fmt: skip

@@ -1,0 +1,184 @@
+"""Tensors that a kernel makes: allocated, filled, constant, random."""
+
+from trainium_edu.nki.dtypes import LOW_PRECISION, nki_dtype
+from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.running import current, issue
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["empty_like", "full", "ndarray", "ones", "rand", "random_seed", "shared_constant",
+           "shared_identity_matrix", "zeros", "zeros_like"]  # fmt: skip
+
+_PSUM_BANK_BYTES = 2048
+
+
+def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> NkiTensor:
+    """Allocate a tensor; nothing is written, so floats read NaN and integers 4.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        On chip the first dimension is the partitions, at most 128.
+    dtype : dtype
+    buffer : MemoryRegion
+        ``nl.sbuf``, ``nl.psum``, ``nl.hbm``, ``nl.private_hbm`` or ``nl.shared_hbm``.
+    name : str
+    address : (int, int), optional
+        First partition, and byte inside each partition (on chip). Tensors that share an address
+        share their bytes.
+
+    Raises
+    ------
+    NkiValidationError
+        Where the memory has no place for it.
+    """
+    running = current()
+    region = _region(buffer, name)
+    wanted = nki_dtype(dtype)
+    stored = "float32" if not running.precise and wanted in LOW_PRECISION else wanted
+    if region is MemoryRegion.private_hbm or region is MemoryRegion.shared_hbm:
+        if address is not None:
+            raise NkiValidationError(f"{name or 'this tensor'}: HBM tensors take no address")
+        view = _hbm(running, shape, stored, name, region)
+    else:
+        if len(shape) == 1 if isinstance(shape, tuple | list) else True:
+            shape = _two_dimensions(shape)
+        start, place = _place(address, region, name)
+        core = running.core
+        allocate = core.sbuf if region is MemoryRegion.sbuf else core.psum
+        view = allocate(shape, stored, address=place, start_partition=start, name=name or None)
+    return NkiTensor._wrap(view, wanted, region)
+
+
+def _hbm(running, shape, dtype, name, region):
+    if region is MemoryRegion.shared_hbm and running.launch is not None:
+        return running.launch.shared_tensor(running, shape, dtype, name)
+    return running.core.hbm(shape, dtype, name=name or None)
+
+
+def _two_dimensions(shape):
+    """Let the one-element shapes [1] and 1 of register tiles be (1, 1)."""
+    sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
+    return (1, 1) if sizes == [1] else shape
+
+
+def _region(buffer, name):
+    if isinstance(buffer, MemoryRegion):
+        return buffer
+    if isinstance(buffer, str):
+        raise TypeError(
+            f"{name or 'this tensor'}: buffer is {buffer!r}; write nl.{buffer} "
+            "(names as strings went out with NKI 0.3.0)"
+        )
+    raise TypeError(f"buffer is {buffer!r}; it is nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm")
+
+
+def _place(address, region, name):
+    if address is None:
+        return 0, None
+    try:
+        start, place = (part.__index__() for part in address)
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(
+            f"{name or 'this tensor'}: address is {address!r}; it is (first partition, byte)"
+        ) from None
+    if region is MemoryRegion.psum and place % _PSUM_BANK_BYTES:
+        raise NkiValidationError(
+            f"{name or 'this tensor'} starts at byte {place} of PSUM; allocations there start at a "
+            f"bank, a multiple of {_PSUM_BANK_BYTES} bytes"
+        )
+    return start, place
+
+
+def full(shape, fill_value, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
+    """Allocate a tensor and fill it with one value."""
+    tensor = ndarray(shape, dtype, buffer, name)
+    if tensor._on_chip:
+        if not tensor._view.dtype.is_float:
+            fill_value = _whole_number(fill_value)
+        issue("memset", dst=tensor, value=fill_value)
+        return tensor
+    rows = tensor.reshape((tensor.shape[0], tensor.size // tensor.shape[0]))
+    count, columns = rows.shape
+    tile = full((min(count, 128), columns), fill_value, dtype)
+    for start in range(0, count, 128):
+        end = min(start + 128, count)
+        issue("dma_copy", dst=rows[start:end], src=tile[0 : end - start])
+    return tensor
+
+
+def _whole_number(value):
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def zeros(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
+    """Allocate a tensor of zeros."""
+    return full(shape, 0, dtype, buffer, name)
+
+
+def ones(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
+    """Allocate a tensor of ones."""
+    return full(shape, 1, dtype, buffer, name)
+
+
+def zeros_like(x, dtype=None, buffer=None, name="") -> NkiTensor:
+    """Allocate zeros of the shape, dtype and memory of `x`."""
+    return full(x.shape, 0, dtype or x.dtype, buffer or x.buffer, name)
+
+
+def empty_like(x, dtype=None, buffer=None, name="") -> NkiTensor:
+    """Allocate a tensor of the shape, dtype and memory of `x`, without writing it."""
+    return ndarray(x.shape, dtype or x.dtype, buffer or x.buffer, name)
+
+
+def shared_constant(constant) -> NkiTensor:
+    """Put constant data (an array, or the path of a ``.npy`` file) into shared HBM."""
+    import numpy as np
+
+    running = current()
+    array = np.load(constant) if isinstance(constant, str) or hasattr(constant, "__fspath__") else (
+        np.asarray(constant)
+    )  # fmt: skip
+    dtype = nki_dtype(array.dtype)
+    view = running.core.hbm(np.array(array), name="shared_constant")
+    return NkiTensor._wrap(view, dtype, MemoryRegion.shared_hbm)
+
+
+def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
+    """Put an n × n identity matrix into SBUF; one of each dtype serves a whole kernel."""
+    import numpy as np
+
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 128:
+        raise NkiValidationError(f"n is {n!r}; an identity matrix in SBUF has 1 to 128 partitions")
+    running = current()
+    dtype = nki_dtype(dst.dtype if dst is not None else dtype)
+    if dst is None and (n, dtype) in running.shared:
+        return running.shared[n, dtype]
+    from trainium_edu.neuroncore.dtypes import get_dtype
+
+    tile = ndarray((n, n), dtype, name=f"identity_{n}") if dst is None else dst
+    data = np.eye(n, dtype=tile._view.dtype.storage)
+    source = running.core.hbm(data, get_dtype(tile._view.dtype.name), name="identity_constant")
+    issue("dma_copy", dst=tile, src=NkiTensor._wrap(source))
+    if dst is None:
+        running.shared[n, dtype] = tile
+    return tile
+
+
+def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
+    """Allocate a tensor of uniform random numbers in [0, 1)."""
+    if buffer is not MemoryRegion.sbuf and buffer is not MemoryRegion.psum:
+        tensor = ndarray(shape, dtype, buffer, name)
+        rows = tensor.reshape((tensor.shape[0], tensor.size // tensor.shape[0]))
+        for start in range(0, rows.shape[0], 128):
+            part = rows[start : min(start + 128, rows.shape[0])]
+            issue("dma_copy", dst=part, src=rand(part.shape, dtype))
+        return tensor
+    tensor = ndarray(shape, dtype, buffer, name)
+    issue("rand2", dst=tensor, min=0.0, max=1.0)
+    return tensor
+
+
+def random_seed(seed) -> None:
+    """Seed the random numbers with a (1, 1) tile."""
+    issue("set_rng_seed", src_seeds=seed)

@@ -1,0 +1,285 @@
+"""Arithmetic on tiles.  Each function is also an operator: ``op=nl.add`` names it to an instruction.
+
+Two tiles go through ``tensor_tensor``, a tile and a number (or one number per partition) through
+``tensor_scalar``; functions of one tile are activations of the Scalar Engine where it has them.
+"""
+
+from trainium_edu.nki.dtypes import DTYPE_NAMES
+from trainium_edu.nki.enums import engine as _engine
+from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.running import issue, later_chip
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs.errors import NkiValidationError
+
+_FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
+_FLOAT32 = DTYPE_NAMES["float32"]
+_BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
+
+__all__ = []
+
+
+def _operator(function):
+    """Give a function the name that instructions know it by, and publish it."""
+    function.op = function.__name__
+    __all__.append(function.__name__)
+    return function
+
+
+# -- two inputs -------------------------------------------------------------------------------
+
+
+def _wider(a, b):
+    """Return the dtype that holds both: floats before integers, then the wider."""
+    if a == b:
+        return a
+    floats = [d for d in (a, b) if d in _FLOATS]
+    if len(floats) == 1:
+        return floats[0]
+    if a.itemsize == b.itemsize:
+        return _FLOAT32 if floats else DTYPE_NAMES["int32"]
+    return max(a, b, key=lambda d: d.itemsize)
+
+
+def _result_dtype(tile, other, dtype):
+    if dtype is not None:
+        return dtype
+    if isinstance(other, NkiTensor):
+        return _wider(tile.dtype, other.dtype)
+    if isinstance(other, float) and tile.dtype not in _FLOATS:
+        return _FLOAT32
+    return tile.dtype
+
+
+def _binary(op, x, y, dtype):
+    reverse = not isinstance(x, NkiTensor)
+    tile, other = (y, x) if reverse else (x, y)
+    if not isinstance(tile, NkiTensor):
+        raise TypeError(f"nl.{op} takes at least one tile, not {x!r} and {y!r}")
+    if not isinstance(other, NkiTensor) and (
+        isinstance(other, str) or not hasattr(other, "__float__")
+    ):
+        raise TypeError(f"nl.{op} takes tiles and numbers, not {other!r}")
+    _on_chip(op, tile)
+    if isinstance(other, NkiTensor):
+        _on_chip(op, other)
+        if tile.shape != other.shape:
+            return _uneven(op, x, y, dtype)
+    elif not isinstance(other, int | float):
+        other = float(other)
+    out = ndarray(tile.shape, _result_dtype(tile, other, dtype))
+    if isinstance(other, NkiTensor):
+        issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
+    else:
+        issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=other, reverse0=reverse)
+    return out
+
+
+def _uneven(op, x, y, dtype):
+    """Combine tiles of two shapes: one number per partition, or free dimensions that repeat."""
+    shape = _common_shape(op, x, y)
+    out = ndarray(shape, _result_dtype(x, y, dtype))
+    for tile, vector, reverse in ((x, y, False), (y, x, True)):
+        if tile.shape == shape and vector.size == shape[0] and op not in _BITWISE:
+            column = vector.reshape((shape[0], 1))
+            if column.dtype != "float32":
+                column = _cast(column, _FLOAT32)
+            issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=column, reverse0=reverse)
+            return out
+    from trainium_edu.nki.language.matrix import broadcast_to
+
+    first, second = (t if t.shape == shape else broadcast_to(t, shape) for t in (x, y))
+    issue("tensor_tensor", dst=out, data1=first, data2=second, op=op)
+    return out
+
+
+def _cast(tile, dtype):
+    out = ndarray(tile.shape, dtype)
+    issue("tensor_copy", dst=out, src=tile)
+    return out
+
+
+def _common_shape(op, x, y):
+    if len(x.shape) == len(y.shape):
+        pairs = list(zip(x.shape, y.shape, strict=True))
+        if all(a == b or 1 in (a, b) for a, b in pairs):
+            return tuple(max_of(a, b) for a, b in pairs)
+    raise NkiValidationError(
+        f"nl.{op}: shapes {list(x.shape)} and {list(y.shape)} do not match; sizes are equal or 1"
+    )
+
+
+def max_of(a, b):
+    """Return the larger of two numbers (`max` is a reduction in this language)."""
+    return a if a > b else b
+
+
+def _on_chip(op, tile):
+    if not tile._on_chip:
+        raise NkiValidationError(
+            f"nl.{op}: {tile!r} is in HBM, which engines do not reach; load it into SBUF first"
+        )
+
+
+def _two(name, says):
+    def function(x, y, dtype=None):
+        return _binary(name, x, y, dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Return {says}, element by element.
+
+    Parameters
+    ----------
+    x, y : NkiTensor or number
+        At least one is a tile on chip; sizes are equal or 1.
+    dtype : dtype, optional
+        Of the result; default: the tiles' own, the wider of two.
+
+    Returns
+    -------
+    NkiTensor in SBUF
+    """
+    function.__module__ = __name__
+    return _operator(function)
+
+
+add = _two("add", "x + y")
+subtract = _two("subtract", "x - y")
+multiply = _two("multiply", "x * y")
+maximum = _two("maximum", "the larger of x and y")
+minimum = _two("minimum", "the smaller of x and y")
+power = _two("power", "x to the power of y")
+equal = _two("equal", "1 where x == y, else 0")
+not_equal = _two("not_equal", "1 where x != y, else 0")
+less = _two("less", "1 where x < y, else 0")
+less_equal = _two("less_equal", "1 where x <= y, else 0")
+greater = _two("greater", "1 where x > y, else 0")
+greater_equal = _two("greater_equal", "1 where x >= y, else 0")
+bitwise_and = _two("bitwise_and", "the bits of x and y")
+bitwise_or = _two("bitwise_or", "the bits of x or y")
+bitwise_xor = _two("bitwise_xor", "the bits of x or y but not both")
+left_shift = _two("left_shift", "the bits of x moved y places up")
+right_shift = _two("right_shift", "the bits of x moved y places down")
+logical_and = _two("logical_and", "1 where x and y are nonzero")
+logical_or = _two("logical_or", "1 where x or y is nonzero")
+logical_xor = _two("logical_xor", "1 where one of x and y is nonzero")
+
+
+@_operator
+def abs_max(x, y, dtype=None):
+    """Return the operand of larger magnitude (NeuronCore-v4 and later)."""
+    raise later_chip("nl.abs_max", "NeuronCore-v4 (Trainium3)")
+
+
+@_operator
+def abs_min(x, y, dtype=None):
+    """Return the operand of smaller magnitude (NeuronCore-v4 and later)."""
+    raise later_chip("nl.abs_min", "NeuronCore-v4 (Trainium3)")
+
+
+@_operator
+def divide(x, y, dtype=None):
+    """Return x / y: the Vector Engine's reciprocal of y, times x (no engine divides)."""
+    if not isinstance(y, NkiTensor):
+        return _binary("multiply", x, 1.0 / y, dtype)
+    inverse = ndarray(y.shape, _FLOAT32)
+    issue("reciprocal", dst=inverse, data=y)
+    return _binary("multiply", x, inverse, dtype or _float_of(x, y))
+
+
+def _float_of(x, y):
+    dtype = _result_dtype(y, x, None)
+    return dtype if dtype in _FLOATS else _FLOAT32
+
+
+# -- one input --------------------------------------------------------------------------------
+
+
+def _activation(name, says):
+    def function(x, dtype=None):
+        _one_tile(name, x)
+        out = ndarray(x.shape, dtype or x.dtype)
+        issue("activation", dst=out, op=name, data=x)
+        return out
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Return {says}, element by element, on the Scalar Engine.
+
+    Parameters
+    ----------
+    x : NkiTensor on chip
+    dtype : dtype, optional
+        Of the result; default: that of `x`.
+    """
+    function.__module__ = __name__
+    return _operator(function)
+
+
+def _one_tile(name, x):
+    if not isinstance(x, NkiTensor):
+        raise TypeError(f"nl.{name} takes a tile, not {x!r}")
+    _on_chip(name, x)
+
+
+abs = _activation("abs", "the absolute value of x")
+square = _activation("square", "x times x")
+exp = _activation("exp", "e to the power of x")
+log = _activation("log", "the natural logarithm of x")
+sqrt = _activation("sqrt", "the square root of x")
+tanh = _activation("tanh", "the hyperbolic tangent of x")
+sigmoid = _activation("sigmoid", "1 / (1 + exp(-x))")
+relu = _activation("relu", "the larger of x and 0")
+gelu = _activation("gelu", "x times the normal distribution function at x")
+gelu_apprx_sigmoid = _activation("gelu_apprx_sigmoid", "x * sigmoid(1.702 x)")
+gelu_apprx_tanh = _activation("gelu_apprx_tanh", "gelu by its tanh formula")
+gelu_dx = _activation("gelu_dx", "the derivative of gelu")
+gelu_apprx_sigmoid_dx = _activation(
+    "gelu_apprx_sigmoid_dx", "the derivative of x * sigmoid(1.702 x)"
+)
+silu = _activation("silu", "x * sigmoid(x)")
+silu_dx = _activation("silu_dx", "the derivative of silu")
+softplus = _activation("softplus", "log(1 + exp(x))")
+mish = _activation("mish", "x * tanh(softplus(x))")
+erf = _activation("erf", "the error function of x")
+erf_dx = _activation("erf_dx", "the derivative of the error function")
+arctan = _activation("arctan", "the inverse tangent of x")
+sign = _activation("sign", "-1, 0 or 1")
+
+
+@_operator
+def reciprocal(x, dtype=None):
+    """Return 1 / x, element by element, on the Vector Engine."""
+    _one_tile("reciprocal", x)
+    out = ndarray(x.shape, dtype or x.dtype)
+    issue("reciprocal", dst=out, data=x)
+    return out
+
+
+@_operator
+def rsqrt(x, dtype=None):
+    """Return 1 / sqrt(x), element by element, on the GpSimd Engine, which does not reach PSUM."""
+    _one_tile("rsqrt", x)
+    out = ndarray(x.shape, dtype or x.dtype)
+    issue("tensor_scalar", engine=_engine.gpsimd, dst=out, data=x, op0="rsqrt", operand0=0.0)
+    return out
+
+
+@_operator
+def negative(x, dtype=None):
+    """Return -x, element by element."""
+    return _binary("multiply", x, -1.0 if x.dtype in _FLOATS else -1, dtype)
+
+
+@_operator
+def invert(x, dtype=None):
+    """Return the bits of an integer tile turned over."""
+    _one_tile("invert", x)
+    out = ndarray(x.shape, dtype or x.dtype)
+    ones = -1 if x.dtype.startswith("int") else 256**x.dtype.itemsize - 1
+    issue("tensor_scalar", dst=out, data=x, op0="bitwise_xor", operand0=ones)
+    return out
+
+
+@_operator
+def logical_not(x, dtype=None):
+    """Return 1 where x is 0, else 0, for tiles of zeros and ones."""
+    return _binary("logical_xor", x, 1, dtype)

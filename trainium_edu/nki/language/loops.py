@@ -1,0 +1,115 @@
+"""Loops: unrolled ones, which are Python's ``range``, and those that run on the chip."""
+
+from trainium_edu.nki.registers import VirtualRegister
+from trainium_edu.nki.running import count_loop, current
+
+__all__ = ["affine_range", "dynamic_range", "fori_loop", "no_reorder", "sequential_range",
+           "static_range", "while_loop"]  # fmt: skip
+
+
+def static_range(start, stop=None, step=1) -> range:
+    """Return Python's range; the loop is unrolled."""
+    return _range("static_range", start, stop, step)
+
+
+def sequential_range(start, stop=None, step=1) -> range:
+    """Return Python's range; the loop is unrolled."""
+    return _range("sequential_range", start, stop, step)
+
+
+def affine_range(start, stop=None, step=1) -> range:
+    """Return Python's range; the loop is unrolled."""
+    return _range("affine_range", start, stop, step)
+
+
+def _range(name, start, stop, step):
+    if isinstance(start, VirtualRegister) or isinstance(stop, VirtualRegister):
+        raise TypeError(f"nl.{name} is unrolled before the kernel runs; use nl.fori_loop")
+    return range(start) if stop is None else range(start, stop, step)
+
+
+def dynamic_range(start, stop=None, step=1):
+    """Yield the values of a loop whose bounds may be registers (superseded by ``fori_loop``)."""
+    if stop is None:
+        start, stop = 0, start
+    for value in _turns("dynamic_range", start, stop, step):
+        yield VirtualRegister(value, frozen=True)
+
+
+def _turns(name, start, stop, step):
+    if (
+        isinstance(step, VirtualRegister)
+        or isinstance(step, bool)
+        or not hasattr(step, "__index__")
+    ):
+        raise AssertionError(
+            f"nl.{name}: step is {step!r}; it is a whole number known before the kernel runs, "
+            "because the loop instruction holds it"
+        )
+    if step.__index__() < 1:
+        raise AssertionError(f"nl.{name}: step is {step}; dynamic loops count up, step >= 1")
+    running = current()
+    running.loops += 1
+    try:
+        for value in range(_bound(name, start), _bound(name, stop), step.__index__()):
+            count_loop("for")
+            yield value
+    finally:
+        running.loops -= 1
+
+
+def _bound(name, value):
+    if isinstance(value, VirtualRegister):
+        value = value.value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"nl.{name}: a bound is {value!r}; it is a whole number or a register")
+    return value.__index__()
+
+
+def fori_loop(lower, upper, body_fun, step=1) -> None:
+    """Call ``body_fun(i)`` for i from `lower` to `upper` - 1; bounds may be registers."""
+    if not callable(body_fun):
+        raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it is a function of i")
+    for value in _turns("fori_loop", lower, upper, step):
+        if body_fun(VirtualRegister(value, frozen=True)) is not None:
+            raise TypeError(
+                "nl.fori_loop: the body returned a value; carry state in SBUF or HBM instead"
+            )
+
+
+def while_loop(init, body_fun) -> None:
+    """Call ``r = body_fun(r)`` while the register r is nonzero, beginning with `init`."""
+    if not isinstance(init, VirtualRegister):
+        raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
+    running = current()
+    condition = VirtualRegister(init.value)
+    running.loops += 1
+    try:
+        while condition:
+            condition = body_fun(condition)
+            if not isinstance(condition, VirtualRegister):
+                raise TypeError(
+                    f"nl.while_loop: the body returned {condition!r}; it returns the register that "
+                    "decides about the next turn"
+                )
+    finally:
+        running.loops -= 1
+
+
+class no_reorder:
+    """Keep the program's order inside this block.
+
+    The scheduler here never reorders the instructions of one engine; a block adds that each
+    instruction waits for the one before it, whatever engine runs it.
+    """
+
+    def __enter__(self):
+        running = current()
+        self.first = len(running.core.program.instructions)
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            instructions = current().core.program.instructions
+            for place in range(self.first + 1, len(instructions)):
+                instructions[place].after = (*instructions[place].after, place - 1)

@@ -1,0 +1,119 @@
+"""What the Tensor Engine does for this language: matmul, transpose, repeating partitions."""
+
+from trainium_edu.nki.dtypes import DTYPE_NAMES
+from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.enums import engine as _engine
+from trainium_edu.nki.language.creation import full, ndarray
+from trainium_edu.nki.running import current, issue
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["broadcast_to", "matmul", "transpose"]
+
+_FLOAT32 = DTYPE_NAMES["float32"]
+_BANK = 512  # FP32 elements of a PSUM bank
+_PSUM = 4096  # FP32 elements of a partition of PSUM
+
+
+def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
+    """Return a tile of `shape` that repeats `x` along its dimensions of size 1.
+
+    Free dimensions are repeated by a copy.  Partitions are repeated by the Tensor Engine: a matmul
+    of a row of ones with `x` leaves the result in PSUM, in FP32.
+    """
+    if not isinstance(x, NkiTensor) or not x._on_chip:
+        raise TypeError(f"nl.broadcast_to takes a tile on chip, not {x!r}")
+    shape = tuple(shape)
+    if len(shape) != x.ndim or any(a not in (b, 1) for a, b in zip(x.shape, shape, strict=True)):
+        raise NkiValidationError(
+            f"nl.broadcast_to: {list(x.shape)} to {list(shape)}: the ranks are equal, and only "
+            "dimensions of size 1 are repeated"
+        )
+    dtype = dtype or x.dtype
+    if x.shape == shape:
+        return x if dtype == x.dtype else _copied(x, dtype)
+    if x.shape[1:] != shape[1:]:
+        view = x
+        for axis in range(1, x.ndim):
+            if x.shape[axis] != shape[axis]:
+                view = view.broadcast(axis, shape[axis])
+        x = _copied(view, dtype)
+    return x if x.shape[0] == shape[0] else _repeat_partition(x, shape, dtype)
+
+
+def _copied(x, dtype):
+    out = ndarray(x.shape, dtype)
+    issue("tensor_copy", dst=out, src=x)
+    return out
+
+
+def _repeat_partition(x, shape, dtype):
+    """Return x[1, …] on `shape[0]` partitions: ones[1, P] transposed times x[1, F]."""
+    if shape[0] > 128:
+        raise NkiValidationError(
+            f"nl.broadcast_to: partition dimension {shape[0]} exceeds maximum 128"
+        )
+    if x.buffer is not MemoryRegion.sbuf or x.dtype not in ("float32", "bfloat16", "float16"):
+        x = _copied(x, _FLOAT32)
+    count = x.size
+    row = x.reshape((1, count))
+    ones = _ones(shape[0], x.dtype)
+    whole = None
+    if count > _PSUM or dtype != _FLOAT32:
+        whole = ndarray((shape[0], count), dtype)
+    step = count if whole is None else _BANK
+    for start in range(0, count, step):
+        end = start + step if start + step < count else count
+        tile = ndarray((shape[0], end - start), _FLOAT32, MemoryRegion.psum)
+        for first in range(start, end, _BANK):
+            last = first + _BANK if first + _BANK < end else end
+            issue("nc_matmul", dst=tile[:, first - start : last - start], stationary=ones,
+                  moving=row[:, first:last])  # fmt: skip
+        if whole is None:
+            return tile.reshape(shape)
+        issue("tensor_copy", dst=whole[:, start:end], src=tile)
+    return whole.reshape(shape)
+
+
+def _ones(partitions, dtype):
+    """Return the kernel's row of ones, [1, P]."""
+    shared = current().shared
+    if ("ones", partitions, dtype) not in shared:
+        shared["ones", partitions, dtype] = full((1, partitions), 1.0, dtype, name="ones")
+    return shared["ones", partitions, dtype]
+
+
+def transpose(x: NkiTensor, dtype=None) -> NkiTensor:
+    """Return a 2-D tile with partitions and free dimension exchanged, in PSUM."""
+    if not isinstance(x, NkiTensor) or not x._on_chip or x.ndim != 2:
+        raise NkiValidationError(f"nl.transpose takes a 2-D tile on chip, not {x!r}")
+    rows, columns = x.shape
+    if columns > 128:
+        raise NkiValidationError(
+            f"nl.transpose: {x!r} would have {columns} partitions; transpose 128 columns at a time"
+        )
+    if x.buffer is MemoryRegion.psum:
+        x = _copied(x, x.dtype)
+    out = ndarray((columns, rows), _transposed_dtype(x), MemoryRegion.psum)
+    issue("nc_transpose", dst=out, data=x, engine=_engine.tensor)
+    return out if dtype is None or dtype == out.dtype else _copied(out, dtype)
+
+
+def _transposed_dtype(x):
+    return x.dtype
+
+
+def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
+    """Return x @ y (or x.T @ y), in PSUM and FP32; `x` is transposed first where needed."""
+    for name, tile in (("x", x), ("y", y)):
+        if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
+            raise NkiValidationError(f"nl.matmul: {name} is a 2-D tile in SBUF, not {tile!r}")
+    stationary = x if transpose_x else _copied(transpose(x), x.dtype)
+    if stationary.shape[0] != y.shape[0]:
+        raise NkiValidationError(
+            f"nl.matmul: x contracts over {stationary.shape[0]} and y over {y.shape[0]}; "
+            "partitions of both are the contracted dimension"
+        )
+    out = ndarray((stationary.shape[1], y.shape[1]), _FLOAT32, MemoryRegion.psum)
+    issue("nc_matmul", dst=out, stationary=stationary, moving=y)
+    return out

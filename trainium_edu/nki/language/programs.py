@@ -1,0 +1,70 @@
+"""Which program of the grid this is, and printing from inside it."""
+
+from trainium_edu.nki.running import current
+from trainium_edu.nki.tensor import NkiTensor
+
+__all__ = ["device_print", "is_hbm", "is_on_chip", "is_psum", "is_sbuf", "num_programs",
+           "program_id", "program_ndim"]  # fmt: skip
+
+
+def program_id(axis=0) -> int:
+    """Return this program's place along an axis of the grid (0 without a grid)."""
+    running = current()
+    return running.program_id[_axis(axis, running)] if running.grid else 0
+
+
+def num_programs(axes=None) -> int:
+    """Return how many programs run along `axes`; all of them by default."""
+    grid = current().grid
+    if not grid:
+        return 1
+    chosen = range(len(grid)) if axes is None else [axes] if isinstance(axes, int) else axes
+    count = 1
+    for axis in chosen:
+        count *= grid[_axis(axis, current())]
+    return count
+
+
+def program_ndim() -> int:
+    """Return the dimensions of the grid; 0 without one."""
+    return len(current().grid)
+
+
+def _axis(axis, running):
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise TypeError(f"axis is {axis!r}; it is a whole number")
+    if not -len(running.grid) <= axis < len(running.grid):
+        raise IndexError(f"the grid {running.grid} has no axis {axis}")
+    return axis
+
+
+def device_print(print_prefix, tensor: NkiTensor) -> None:
+    """Print a tensor's values, now."""
+    if not isinstance(tensor, NkiTensor):
+        raise TypeError(f"nl.device_print takes a prefix and a tensor, not {tensor!r}")
+    values = current().core.value(tensor._view)
+    print(print_prefix, f"{tensor.dtype}{list(tensor.shape)}", values, sep="\n")
+
+
+def _region(buffer):
+    return getattr(buffer, "buffer", buffer)
+
+
+def is_hbm(buffer) -> bool:
+    """Whether a memory region (or a tensor's) is HBM."""
+    return _region(buffer).name.endswith("hbm")
+
+
+def is_sbuf(buffer) -> bool:
+    """Whether a memory region (or a tensor's) is SBUF."""
+    return _region(buffer).name == "sbuf"
+
+
+def is_psum(buffer) -> bool:
+    """Whether a memory region (or a tensor's) is PSUM."""
+    return _region(buffer).name == "psum"
+
+
+def is_on_chip(buffer) -> bool:
+    """Whether a memory region (or a tensor's) has partitions."""
+    return not is_hbm(buffer)

@@ -1,0 +1,181 @@
+"""Reductions over free dimensions, and what is built on them."""
+
+from trainium_edu.nki.dtypes import DTYPE_NAMES
+from trainium_edu.nki.language import elementwise as ew
+from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.running import issue
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["all", "dropout", "max", "mean", "min", "prod", "rms_norm", "softmax", "sum", "var",
+           "where"]  # fmt: skip
+
+_FLOAT32 = DTYPE_NAMES["float32"]
+_UINT8 = DTYPE_NAMES["uint8"]
+
+
+def _axes(name, x, axis):
+    """Return the reduced axes in order: free ones, the last of the tile."""
+    ew._one_tile(name, x)
+    given = [axis] if hasattr(axis, "__index__") else list(axis)
+    axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in given})
+    if 0 in axes:
+        raise NkiValidationError(
+            f"nl.{name}: axis 0 of {x!r} is the partition axis, along which no vector engine adds; "
+            "transpose the tile, or multiply by ones on the Tensor Engine"
+        )
+    if axes != list(range(x.ndim - len(axes), x.ndim)) or not axes:
+        raise NkiValidationError(
+            f"nl.{name}: axis {axis} of {x!r}; reductions go over the last dimensions of a tile: "
+            f"{', '.join(str(list(range(k, x.ndim))) for k in range(x.ndim - 1, 0, -1))}"
+        )
+    return axes
+
+
+def _shape(x, axes, keepdims):
+    if keepdims:
+        return (*x.shape[: axes[0]], *(1,) * len(axes))
+    kept = x.shape[: axes[0]]
+    return kept if len(kept) > 1 else (*kept, 1)
+
+
+def _reduce(name, op, x, axis, dtype, keepdims):
+    axes = _axes(name, x, axis)
+    out = ndarray(_shape(x, axes, keepdims), dtype or x.dtype)
+    flat = x.flatten_dims(axes[0], axes[-1]) if _is_flat(x, axes) else x
+    over = (axes[0],) if flat is not x else tuple(axes)
+    target = out if keepdims or out.ndim == x.ndim - len(axes) else out
+    issue("tensor_reduce", dst=target, op=op, data=flat, axis=over)
+    return out
+
+
+def _is_flat(x, axes):
+    """Whether the reduced axes are one run in memory."""
+    view = x._view
+    step = view.strides[axes[-1]]
+    for axis in reversed(axes):
+        if view.strides[axis] != step:
+            return False
+        step *= view.shape[axis]
+    return len(axes) > 1
+
+
+def sum(x, axis, dtype=None, keepdims=False) -> NkiTensor:
+    """Add up the elements along free axes, in FP32, rounded once at the end."""
+    return _reduce("sum", "add", x, axis, dtype, keepdims)
+
+
+def max(x, axis, dtype=None, keepdims=False) -> NkiTensor:
+    """Return the largest element along free axes."""
+    return _reduce("max", "maximum", x, axis, dtype, keepdims)
+
+
+def min(x, axis, dtype=None, keepdims=False) -> NkiTensor:
+    """Return the smallest element along free axes."""
+    return _reduce("min", "minimum", x, axis, dtype, keepdims)
+
+
+def prod(x, axis, dtype=None, keepdims=False) -> NkiTensor:
+    """Multiply the elements along free axes."""
+    return _reduce("prod", "multiply", x, axis, dtype, keepdims)
+
+
+def all(x, axis, dtype=None) -> NkiTensor:
+    """Return 1 where every element along free axes is nonzero, else 0."""
+    ones = ndarray(x.shape, _FLOAT32)
+    issue("tensor_scalar", dst=ones, data=x, op0="not_equal", operand0=0.0)
+    return _reduce("all", "minimum", ones, axis, dtype or x.dtype, False)
+
+
+def _count(x, axes):
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    return count
+
+
+def mean(x, axis, dtype=None, keepdims=False) -> NkiTensor:
+    """Return the mean along free axes, computed in FP32."""
+    axes = _axes("mean", x, axis)
+    total = _reduce("mean", "add", x, axis, _FLOAT32, keepdims)
+    out = ndarray(total.shape, dtype or x.dtype)
+    issue("tensor_scalar", dst=out, data=total, op0="multiply", operand0=1.0 / _count(x, axes))
+    return out
+
+
+def _spread(small, x, axes):
+    """Return a view of one number per kept position, repeated over the reduced axes."""
+    for axis in axes:
+        small = small.broadcast(axis, x.shape[axis])
+    return small
+
+
+def var(x, axis, dtype=None, keepdims=False) -> NkiTensor:
+    """Return the variance along free axes; the reduced axes stay, with size 1."""
+    axes = _axes("var", x, axis)
+    middle = _spread(mean(x, axis, _FLOAT32, keepdims=True), x, axes)
+    away = ndarray(x.shape, _FLOAT32)
+    issue("tensor_tensor", dst=away, data1=x, data2=middle, op="subtract")
+    squares = ndarray(x.shape, _FLOAT32)
+    issue("tensor_tensor", dst=squares, data1=away, data2=away, op="multiply")
+    return mean(squares, axis, dtype or x.dtype, keepdims=True)
+
+
+def softmax(x, axis=-1, dtype=None) -> NkiTensor:
+    """Return exp(x - max) / sum(exp(x - max)) along free axes."""
+    axes = _axes("softmax", x, axis)
+    top = _reduce("softmax", "maximum", x, axis, _FLOAT32, True)
+    powers = ndarray(x.shape, _FLOAT32)
+    if len(axes) == x.ndim - 1:  # one number per partition: the activation's own bias
+        negative = ndarray((x.shape[0], 1), _FLOAT32)
+        issue("tensor_scalar", dst=negative, data=top.reshape((x.shape[0], 1)), op0="multiply",
+              operand0=-1.0)  # fmt: skip
+        issue("activation", dst=powers, op="exp", data=x, bias=negative)
+    else:
+        issue("tensor_tensor", dst=powers, data1=x, data2=_spread(top, x, axes), op="subtract")
+        issue("activation", dst=powers, op="exp", data=powers)
+    total = _reduce("softmax", "add", powers, axis, _FLOAT32, True)
+    inverse = ndarray(total.shape, _FLOAT32)
+    issue("reciprocal", dst=inverse, data=total)
+    out = ndarray(x.shape, dtype or x.dtype)
+    issue("tensor_tensor", dst=out, data1=powers, data2=_spread(inverse, x, axes), op="multiply")
+    return out
+
+
+def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> NkiTensor:
+    """Return x / sqrt(sum(x * x) / n + epsilon) * w along a free axis."""
+    axes = _axes("rms_norm", x, axis)
+    compute = compute_dtype or _FLOAT32
+    squares = ew.square(x, compute)
+    total = _reduce("rms_norm", "add", squares, axis, _FLOAT32, True)
+    root = ndarray(total.shape, _FLOAT32)
+    issue("tensor_scalar", dst=root, data=total, op0="multiply", operand0=1.0 / n, op1="add",
+          operand1=epsilon)  # fmt: skip
+    issue("activation", dst=root, op="rsqrt", data=root)
+    scaled = ndarray(x.shape, compute)
+    issue("tensor_tensor", dst=scaled, data1=x, data2=_spread(root, x, axes), op="multiply")
+    return ew.multiply(scaled, w, dtype or x.dtype)
+
+
+def where(condition, x, y, dtype=None) -> NkiTensor:
+    """Return x where the condition is nonzero, else y."""
+    ew._one_tile("where", condition)
+    first = x if isinstance(x, NkiTensor) else y
+    wanted = dtype or (first.dtype if isinstance(first, NkiTensor) else condition.dtype)
+    out = ndarray(condition.shape, wanted)
+    if isinstance(y, NkiTensor):
+        issue("tensor_copy", dst=out, src=y)
+    else:
+        issue("memset", dst=out, value=y)
+    mask = ndarray(condition.shape, _UINT8)
+    issue("tensor_scalar", dst=mask, data=condition, op0="not_equal", operand0=0.0)
+    issue("tensor_copy_predicated", dst=out, src=x, predicate=mask)
+    return out
+
+
+def dropout(x, rate, dtype=None) -> NkiTensor:
+    """Return x with each element set to 0 with probability `rate` (a number or one per partition)."""
+    ew._one_tile("dropout", x)
+    out = ndarray(x.shape, dtype or x.dtype)
+    issue("dropout", dst=out, data=x, prob=rate)
+    return out

@@ -1,0 +1,137 @@
+"""Whole numbers from fractions, remainders, and trigonometry, put together from instructions.
+
+No engine of NeuronCore-v2 has these as operators.  A cast from FP32 to INT32 rounds to the nearest
+whole number; a comparison then corrects it.  Numbers of magnitude 2**23 and more are whole already.
+"""
+
+import math
+
+from trainium_edu.nki.dtypes import DTYPE_NAMES
+from trainium_edu.nki.language import elementwise as ew
+from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.running import issue
+from trainium_edu.nki.tensor import NkiTensor
+
+__all__ = ["ceil", "cos", "floor", "fmod", "mod", "sin", "tan", "trunc"]
+
+_FLOAT32, _INT32, _UINT8 = (DTYPE_NAMES[n] for n in ("float32", "int32", "uint8"))
+_WHOLE_FROM = 2.0**23
+_TWO_PI = 2 * math.pi
+#: 2 * pi in three parts whose products with small whole numbers are exact in FP32 (Cody and Waite)
+_TWO_PI_PARTS = (6.28125, 0.0019350051879882812, 3.0199157663e-07)
+
+
+def _scalar(tile, op, number, dtype=_FLOAT32, **more):
+    out = ndarray(tile.shape, dtype)
+    issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=number, **more)
+    return out
+
+
+def _pair(a, op, b, dtype=_FLOAT32):
+    out = ndarray(a.shape, dtype)
+    issue("tensor_tensor", dst=out, data1=a, data2=b, op=op)
+    return out
+
+
+def _nearest(x):
+    """Return the nearest whole number in FP32 (ties to even), for magnitudes under 2**31."""
+    whole = ndarray(x.shape, _INT32)
+    issue("tensor_copy", dst=whole, src=x)
+    return whole
+
+
+def _rounded(name, x, dtype, correct):
+    ew._one_tile(name, x)
+    nearest = _nearest(x)
+    found = correct(nearest)
+    out = ndarray(x.shape, dtype or x.dtype)
+    issue("tensor_copy", dst=out, src=x)
+    magnitude = _scalar(x, "abs", 0.0)
+    small = _scalar(magnitude, "less", _WHOLE_FROM, _UINT8)
+    issue("tensor_copy_predicated", dst=out, src=found, predicate=small)
+    return out
+
+
+def floor(x, dtype=None) -> NkiTensor:
+    """Return the largest whole number not above x."""
+    return _rounded("floor", x, dtype, lambda n: _pair(n, "subtract", _pair(n, "greater", x)))
+
+
+def ceil(x, dtype=None) -> NkiTensor:
+    """Return the smallest whole number not below x."""
+    return _rounded("ceil", x, dtype, lambda n: _pair(n, "add", _pair(n, "less", x)))
+
+
+def trunc(x, dtype=None) -> NkiTensor:
+    """Return x without its fraction."""
+
+    def correct(nearest):
+        size = _scalar(x, "abs", 0.0)
+        whole = _scalar(nearest, "abs", 0.0)
+        whole = _pair(whole, "subtract", _pair(whole, "greater", size))
+        signs = ndarray(x.shape, _FLOAT32)
+        issue("activation", dst=signs, op="sign", data=x)
+        return _pair(whole, "multiply", signs)
+
+    return _rounded("trunc", x, dtype, correct)
+
+
+def mod(x, y, dtype=None) -> NkiTensor:
+    """Return x - y * floor(x / y), with the sign of y."""
+    return _remainder("mod", x, y, dtype, floor)
+
+
+def fmod(x, y, dtype=None) -> NkiTensor:
+    """Return x - y * trunc(x / y), with the sign of x."""
+    return _remainder("fmod", x, y, dtype, trunc)
+
+
+def _remainder(name, x, y, dtype, whole):
+    tile = x if isinstance(x, NkiTensor) else y
+    ew._one_tile(name, tile)
+    dtype = dtype or ew._result_dtype(tile, y if tile is x else x, None)
+    if not isinstance(x, NkiTensor):
+        x = _scalar(_scalar(y, "multiply", 0.0), "add", float(x))
+    if not isinstance(y, NkiTensor):
+        y = _scalar(_scalar(x, "multiply", 0.0), "add", float(y))
+    turns = whole(ew.divide(x, y, _FLOAT32))
+    left = ew.subtract(x, ew.multiply(turns, y, _FLOAT32), _FLOAT32)
+    # The reciprocal is rounded, so the quotient may be one off: bring |left| under |y|.
+    size = ew.abs(y, _FLOAT32)
+    signs = ew.sign(y if name == "mod" else x, _FLOAT32)
+    left = ew.multiply(left, signs)
+    left = ew.subtract(left, ew.multiply(size, ew.greater_equal(left, size)))
+    left = ew.add(left, ew.multiply(size, ew.less(left, 0.0)))
+    return ew.multiply(left, signs, dtype)
+
+
+def sin(x, dtype=None) -> NkiTensor:
+    """Return the sine of x for any x: brought into [-pi, pi] first, where the activation is right."""
+    return _sine(x, 0.0, dtype)
+
+
+def cos(x, dtype=None) -> NkiTensor:
+    """Return the cosine of x, as the sine of x + pi / 2."""
+    return _sine(x, math.pi / 2, dtype)
+
+
+def tan(x, dtype=None) -> NkiTensor:
+    """Return sin(x) / cos(x)."""
+    return ew.multiply(sin(x, _FLOAT32), ew.reciprocal(cos(x, _FLOAT32)), dtype or x.dtype)
+
+
+def _sine(x, shift, dtype):
+    ew._one_tile("sin", x)
+    turns = _nearest(_scalar(x, "multiply", 1 / _TWO_PI, op1="add", operand1=shift / _TWO_PI))
+    angle = x
+    for part in _TWO_PI_PARTS:
+        angle = _pair(angle, "subtract", _scalar(turns, "multiply", part))
+    angle = _scalar(angle, "add", shift, op1="minimum", operand1=math.pi)
+    angle = _scalar(angle, "maximum", -math.pi)
+    out = ndarray(x.shape, dtype or x.dtype)
+    issue("activation", dst=out, op="sin", data=angle)
+    return out
+
+
+for _function in (sin,):
+    _function.op = _function.__name__

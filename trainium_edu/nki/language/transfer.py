@@ -1,0 +1,83 @@
+"""Between HBM and SBUF, and copies on chip."""
+
+from trainium_edu.nki.enums import engine as _engine
+from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.running import issue
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["copy", "expand_dims", "gather_flattened", "load", "load_transpose2d", "store"]
+
+
+def load(src: NkiTensor, dtype=None) -> NkiTensor:
+    """Copy a tensor from HBM into a new SBUF tile by DMA, casting on the way if asked."""
+    _tensor("load", src, on_chip=False)
+    shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
+    if shape[0] > 128:
+        raise NkiValidationError(
+            f"nl.load: {src!r}: partition dimension {shape[0]} exceeds maximum 128; load it in "
+            "tiles of 128 rows"
+        )
+    tile = ndarray(shape, dtype or src.dtype)
+    issue("dma_copy", dst=tile, src=src if src.ndim > 1 else _column(src))
+    return tile
+
+
+def _column(src):
+    return src.expand_dim(1)
+
+
+def store(dst: NkiTensor, value: NkiTensor) -> None:
+    """Copy an SBUF tile into a tensor in HBM by DMA."""
+    _tensor("store", dst, on_chip=False)
+    if not isinstance(value, NkiTensor):
+        raise TypeError(f"nl.store takes a tile, not {value!r}; nl.full makes one of a number")
+    if value._on_chip and value.buffer.name == "psum":
+        value = copy(value)
+    if dst.ndim == 1:
+        dst = dst.expand_dim(1) if value.shape[0] != 1 else dst.expand_dim(0)
+    issue("dma_copy", dst=dst, src=value)
+
+
+def load_transpose2d(src: NkiTensor, dtype=None) -> NkiTensor:
+    """Copy a 2-D tensor from HBM into SBUF with its two dimensions exchanged."""
+    _tensor("load_transpose2d", src, on_chip=False)
+    if src.ndim != 2:
+        raise NkiValidationError(f"nl.load_transpose2d: {src!r} has {src.ndim} dimensions, not 2")
+    rows, columns = src.shape
+    tile = ndarray((columns, rows), dtype or src.dtype)
+    issue("dma_copy", dst=tile, src=src.permute((1, 0)))
+    return tile
+
+
+def copy(x: NkiTensor, dtype=None) -> NkiTensor:
+    """Copy a tile into a new SBUF tile on the Vector Engine."""
+    _tensor("copy", x, on_chip=True)
+    tile = ndarray(x.shape, dtype or x.dtype)
+    issue("tensor_copy", engine=_engine.vector, dst=tile, src=x)
+    return tile
+
+
+def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
+    """Return a view of `x` with a dimension of size 1 at `axis`."""
+    return x.expand_dim(axis)
+
+
+def gather_flattened(data: NkiTensor, indices: NkiTensor, axis=0, dtype=None) -> NkiTensor:
+    """Return ``data[p, indices[p, i]]`` for every partition p, free dimensions flattened."""
+    if axis != 0:
+        raise NkiValidationError(f"nl.gather_flattened: axis is {axis}; only 0 is defined")
+    tile = ndarray(indices.shape, dtype or data.dtype)
+    issue("nc_n_gather", dst=tile, data=data, indices=indices)
+    return tile
+
+
+def _tensor(name, x, *, on_chip):
+    if not isinstance(x, NkiTensor):
+        raise TypeError(f"nl.{name} takes a tensor, not {x!r}")
+    if x._on_chip is not on_chip:
+        where = "on chip (SBUF or PSUM)" if on_chip else "in HBM"
+        raise NkiValidationError(f"nl.{name} takes a tensor {where}, and {x!r} is not there")
+
+
+copy.op = "copy"

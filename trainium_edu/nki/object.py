@@ -1,0 +1,59 @@
+"""``NKIObject``: classes that kernels take as arguments get an initialiser if they have none."""
+
+__all__ = ["NKIObject"]
+
+
+class NKIObject:
+    """Base of classes that kernels use; works with and without ``@dataclass``.
+
+    A subclass without ``__init__`` gets one from its class body, in order: annotated names (None
+    where nothing is assigned) and plain assigned names.  ``__post_init__`` runs after it.
+
+    Examples
+    --------
+    >>> class Tiling(NKIObject):
+    ...     rows: int
+    ...     columns: int = 512
+    >>> Tiling(128).columns
+    512
+    """
+
+    def __init__(self, *args, **kwargs):
+        names = _fields(type(self))
+        if len(args) > len(names):
+            raise TypeError(
+                f"{type(self).__name__} takes {len(names)} arguments ({', '.join(names)}), "
+                f"and {len(args)} were given"
+            )
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                raise TypeError(f"{type(self).__name__} has no field {name!r}: {', '.join(names)}")
+            if name in given:
+                raise TypeError(f"{type(self).__name__}: {name!r} was given twice")
+            given[name] = value
+        for name, default in names.items():
+            setattr(self, name, given.get(name, default))
+        self.__post_init__()
+
+    def __post_init__(self):
+        """Run after the generated initialiser; override it."""
+
+
+def _fields(cls) -> dict:
+    """Return the fields of a class and their defaults, base classes first."""
+    fields = {}
+    for base in reversed(cls.__mro__[:-1]):
+        if base is NKIObject:
+            continue
+        body = vars(base)
+        for name in body.get("__annotations__", {}):
+            fields[name] = body.get(name)
+        for name, value in body.items():
+            if not name.startswith("_") and not _is_method(value):
+                fields[name] = value
+    return fields
+
+
+def _is_method(value):
+    return callable(value) or isinstance(value, property | staticmethod | classmethod)

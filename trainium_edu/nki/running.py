@@ -1,0 +1,208 @@
+"""The kernel now running: its NeuronCore, its place in the grid, and how its calls reach the core.
+
+Every function of ``nki.isa`` is one line: ``issue("tensor_copy", dst=dst, src=src)``.  Here NKI's
+objects become the plain things that ``neuroncore`` knows: tensors become views, functions used as
+operators become their names, choices become strings, registers become numbers.
+"""
+
+import threading
+from enum import Enum
+
+from trainium_edu.nki.enums import engine as engine_enum
+from trainium_edu.nki.object import NKIObject
+from trainium_edu.nki.registers import VirtualRegister
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["NkiInstruction", "Running", "count_loop", "current", "is_running", "issue",
+           "later_chip"]  # fmt: skip
+
+_here = threading.local()
+_ENGINES = {e: None if e.name == "unknown" else e.name for e in engine_enum}
+
+
+class Running:
+    """One program of a launch.
+
+    Attributes
+    ----------
+    core : NeuronCore
+    program_id, grid : tuple of int    where it stands; () without a grid
+    rank, ranks : int                  which participant of a collective it is, of how many
+    precise : bool                     False stores low precision as float32 (``NKI_PRECISE_FP=0``)
+    limit : int                        instructions (and turns of dynamic loops) before it is stopped
+    launch : Launch or None            the meeting point of its programs
+    """
+
+    __slots__ = ("core", "grid", "launch", "limit", "loops", "precise", "program_id", "rank",
+                 "ranks", "shared", "turns")  # fmt: skip
+
+    def __init__(self, core, *, program_id=(), grid=(), rank=0, ranks=1, precise=True, limit=None,
+                 launch=None):  # fmt: skip
+        self.core = core
+        self.program_id = program_id
+        self.grid = grid
+        self.rank = rank
+        self.ranks = ranks
+        self.precise = precise
+        self.limit = limit or 1_000_000
+        self.launch = launch
+        self.turns = 0
+        self.loops = 0  #: dynamic loops now open
+        self.shared = {}
+
+    @property
+    def index(self) -> int:
+        """This program's number among all of the launch, rank after rank."""
+        place = 0
+        for size, at in zip(self.grid, self.program_id, strict=True):
+            place = place * size + at
+        total = 1
+        for size in self.grid:
+            total *= size
+        return self.rank * total + place
+
+    def meet(self, key, value, members=None) -> dict:
+        """Wait until every member called ``meet`` with `key`; return {index: value} of all of them.
+
+        Programs run one at a time and hand over only here, so results do not depend on the
+        machine.  A meeting that can never come about raises in all programs.
+        """
+        if self.launch is None:
+            return {self.index: value}
+        return self.launch.meet(self.index, key, value, members)
+
+    def __enter__(self):
+        self.loops = 0
+        _here.running = self
+        return self
+
+    def __exit__(self, *_):
+        _here.running = None
+
+
+def current() -> Running:
+    """Return the program that runs in this thread.
+
+    Raises
+    ------
+    RuntimeError
+        Outside a kernel.
+    """
+    running = getattr(_here, "running", None)
+    if running is None:
+        raise RuntimeError(
+            "no kernel is running: nl and nisa functions work inside a function that nki.jit, "
+            "nki.simulate or nki.run started"
+        )
+    return running
+
+
+def is_running() -> bool:
+    """Whether a kernel runs in this thread."""
+    return getattr(_here, "running", None) is not None
+
+
+def plain(value):
+    """Return what ``neuroncore`` knows of an operand."""
+    if isinstance(value, NkiTensor):
+        return value._view
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(plain(item) for item in value)
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, VirtualRegister):
+        return value.value
+    op = getattr(value, "op", None)
+    return value if op is None else op
+
+
+def issue(instruction: str, *, engine=None, name=None, **operands):
+    """Issue one instruction of the running kernel and return a handle on it."""
+    running = getattr(_here, "running", None) or current()
+    core = running.core
+    instructions = core.program.instructions
+    if len(instructions) >= running.limit:
+        _stop(running, "instructions")
+    for key, value in operands.items():
+        if type(value) is NkiTensor:
+            operands[key] = value._view
+        elif value is not None and type(value) not in _PLAIN:
+            operands[key] = plain(value)
+    if engine is not None:
+        engine = _engine_name(instruction, engine)
+    core.issue(instruction, engine=engine, name=name or "", **operands)
+    return NkiInstruction(instructions[-1])
+
+
+_PLAIN = frozenset({str, bool, int, float})
+
+
+def _engine_name(instruction, engine):
+    try:
+        return _ENGINES[engine]
+    except (KeyError, TypeError):
+        raise TypeError(
+            f"{instruction}: engine is {engine!r}; it is a member of nki.isa.engine, such as "
+            "nki.isa.engine.vector"
+        ) from None
+
+
+def count_loop(kind: str) -> None:
+    """Count one turn of a dynamic loop, and stop a loop that never ends."""
+    running = getattr(_here, "running", None)
+    if running is not None:
+        running.turns += 1
+        if running.turns > running.limit:
+            _stop(running, f"turns of a dynamic {kind}")
+
+
+def _stop(running, what):
+    raise NkiValidationError(
+        f"the kernel was stopped after {running.limit} {what}: a loop probably never ends (what "
+        "does its condition read, and who writes it?); a kernel that needs more takes "
+        "nki.run(..., limit=...)"
+    )
+
+
+def later_chip(name: str, chip: str) -> NkiValidationError:
+    """Return the error for what NeuronCore-v2 does not have."""
+    return NkiValidationError(
+        f"{name} needs {chip}; this is a NeuronCore-v2 (Trainium, Inferentia2), whose engines do not"
+        " have it"
+    )
+
+
+class NkiInstruction(NKIObject):
+    """A handle on an issued instruction."""
+
+    __slots__ = ("_instruction",)
+
+    def __init__(self, handle):
+        self._instruction = handle
+
+    def __repr__(self):
+        return f"NkiInstruction({self._instruction!r})"
+
+    def depends_on(self, *producers: "NkiInstruction") -> "NkiInstruction":
+        """Let this instruction wait for `producers` besides the data that it reads.
+
+        Raises
+        ------
+        TypeError
+            For something that no ``nisa`` function returned.
+        NkiValidationError
+            For a producer that was issued later: both would wait for ever.
+        """
+        for producer in producers:
+            if not isinstance(producer, NkiInstruction):
+                raise TypeError(f"depends_on takes what nisa functions return, not {producer!r}")
+            if producer._instruction.index >= self._instruction.index:
+                raise NkiValidationError(
+                    f"instruction {self._instruction!r} cannot wait for {producer._instruction!r}, "
+                    "which comes later in the same in-order streams"
+                )
+            self._instruction.after = (*self._instruction.after, producer._instruction.index)
+        return self

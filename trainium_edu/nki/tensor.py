@@ -1,0 +1,425 @@
+"""``NkiTensor``: a strided window on a buffer, with NKI's names for its parts.
+
+It holds a ``neuroncore`` view, which counts in bytes; NKI counts in elements.  No method here copies
+data; only ``t[...] = other`` issues an instruction.
+"""
+
+from trainium_edu.nki.dtypes import DTYPE_NAMES, DType, nki_dtype
+from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.object import NKIObject
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["DynamicSlice", "NkiTensor", "ds"]
+
+_REGIONS = {"sbuf": MemoryRegion.sbuf, "psum": MemoryRegion.psum, "hbm": MemoryRegion.private_hbm}
+_ALL = slice(None)
+
+
+class DynamicSlice:
+    """``ds(start, size)``: elements start … start + size - 1."""
+
+    __slots__ = ("size", "start")
+
+    def __init__(self, start, size):
+        self.start = start
+        self.size = size
+
+    def __repr__(self):
+        return f"nl.ds({self.start}, {self.size})"
+
+
+def ds(start, size) -> DynamicSlice:
+    """Return the slice of `size` elements from `start`.
+
+    Examples
+    --------
+    >>> ds(8, 4)
+    nl.ds(8, 4)
+    """
+    return DynamicSlice(start, size)
+
+
+class NkiTensor(NKIObject):
+    """A tensor in SBUF, PSUM or HBM.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    strides : tuple of int     elements; on chip the first is the elements of one partition
+    offset : int               elements from the start of the storage
+    dtype : DType
+    buffer : MemoryRegion
+    name : str
+    """
+
+    __slots__ = ("_dtype", "_region", "_view")
+
+    def __init__(self, shape, dtype, storage, buffer=MemoryRegion.sbuf, name=""):
+        from trainium_edu.neuroncore.views import View, whole
+
+        if storage is None:
+            raise TypeError(f"{name or 'this tensor'} has no storage; nl.ndarray allocates some")
+        view = storage if isinstance(storage, View) else whole(storage)
+        if tuple(shape) != view.shape:
+            view = view.reshaped(*shape)
+        self._view = view
+        self._dtype = nki_dtype(dtype)
+        self._region = buffer
+
+    @classmethod
+    def _wrap(cls, view, dtype=None, region=None):
+        self = cls.__new__(cls)
+        self._view = view
+        self._dtype = dtype
+        self._region = region
+        return self
+
+    def _like(self, view, dtype=None):
+        """Return a tensor on another view of this storage."""
+        other = NkiTensor.__new__(NkiTensor)
+        if self._view.indirect is not None:
+            view = _keep_index(self, view)
+        other._view = view
+        other._dtype = dtype or self._dtype
+        other._region = self._region
+        return other
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes; on chip the first is the partitions."""
+        return self._view.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype, a string: ``t.dtype == nl.float32``."""
+        return self._dtype or DTYPE_NAMES[self._view.dtype.name]
+
+    @property
+    def buffer(self) -> MemoryRegion:
+        """The memory: ``nl.sbuf``, ``nl.psum``, ``nl.hbm`` or ``nl.shared_hbm``."""
+        return self._region or _REGIONS[self._view.buffer.info.memory]
+
+    @property
+    def name(self) -> str:
+        """The name it was allocated with."""
+        return self._view.buffer.info.name
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return len(self._view.shape)
+
+    @property
+    def size(self) -> int:
+        """Elements in all."""
+        return self._view.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements from one index to the next, in each dimension."""
+        view = self._view
+        itemsize = view.dtype.itemsize
+        steps = [stride // itemsize for stride in view.strides]
+        if self._on_chip:
+            steps[0] = view.buffer.info.row_bytes // itemsize
+        return tuple(steps)
+
+    @property
+    def offset(self) -> int:
+        """Elements from the start of the storage to the first element."""
+        view = self._view
+        if not self._on_chip:
+            return view.offset // view.dtype.itemsize
+        row, byte = divmod(view.offset, view.buffer.pitch)
+        return (row * view.buffer.info.row_bytes + byte) // view.dtype.itemsize
+
+    @property
+    def _on_chip(self):
+        return self._view.buffer.info.memory.is_on_chip
+
+    def __repr__(self):
+        return f"NkiTensor({self.name}: {self.dtype}{list(self.shape)} in {self.buffer})"
+
+    def __len__(self):
+        return self._view.shape[0]
+
+    def __bool__(self):
+        """Whether all elements are nonzero, so that ``assert nl.equal(a, b)`` means what it says."""
+        return bool((self._view.read() != 0).all())
+
+    def __iter__(self):
+        raise TypeError(f"{self!r} is not iterated; index it in a loop over range({len(self)})")
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy as np
+
+        return np.array(self._view.read(), dtype=dtype)
+
+    def is_contiguous(self) -> bool:
+        """Whether the view is dense and row-major (on chip: inside each partition)."""
+        expected = self._view.dtype.itemsize
+        pairs = list(zip(self._view.shape, self._view.strides, strict=True))
+        for size, stride in reversed(pairs[1:] if self._on_chip else pairs):
+            if size != 1 and stride != expected:
+                return False
+            expected *= size
+        return True
+
+    def is_indirect(self) -> bool:
+        """Whether an index that the chip computes decides what is accessed."""
+        return self._view.indirect is not None
+
+    def get_pattern(self) -> list[list[int]]:
+        """Return ``[[stride, count], …]``, as ``ap`` takes it."""
+        return [[a, b] for a, b in zip(self.strides, self.shape, strict=True)]
+
+    # -- indexing -----------------------------------------------------------------------------
+
+    def __getitem__(self, key) -> "NkiTensor":
+        view = self._view
+        if type(key) is not tuple:
+            if key is Ellipsis:
+                return self._like(view)
+            key = (key,)
+        return self._like(_not_empty(view.sliced(*_plain_index(key, len(view.shape), self))))
+
+    def __setitem__(self, key, value):
+        from trainium_edu.nki.assignment import assign
+
+        assign(self[key], value)
+
+    def slice(self, dim: int, start: int, end: int, step: int = 1) -> "NkiTensor":
+        """Return the elements start … end - 1 of one dimension, every `step`-th."""
+        dim = self._axis(dim)
+        for name, value in (("start", start), ("end", end), ("step", step)):
+            _whole(name, value)
+        if not 0 <= start < end <= self.shape[dim] or step < 1:
+            raise NkiValidationError(
+                f"{self!r}: slice {start}:{end}:{step} of dimension {dim}; it takes 0 <= start < "
+                f"end <= {self.shape[dim]} and step >= 1"
+            )
+        return self._like(self._view.sliced(*(_ALL,) * dim, slice(start, end, step)))
+
+    def select(self, dim: int, index) -> "NkiTensor":
+        """Return one element of a dimension, removing it; `index` may be a tensor or a register."""
+        dim = self._axis(dim)
+        if isinstance(index, NkiTensor) or hasattr(index, "frozen"):
+            from trainium_edu.nki.indirection import select
+
+            return select(self, dim, index)
+        _whole("index", index)
+        if not 0 <= index < self.shape[dim]:
+            raise NkiValidationError(
+                f"{self!r}: index {index} of dimension {dim} is out of bounds; 0 … "
+                f"{self.shape[dim] - 1} are there"
+            )
+        return self._like(_not_empty(self._view.sliced(*(_ALL,) * dim, index)))
+
+    def vector_select(self, dim: int, vector_offset: "NkiTensor") -> "NkiTensor":
+        """Gather: output row p is row ``vector_offset[p]`` of this HBM tensor."""
+        from trainium_edu.nki.indirection import vector_select
+
+        return vector_select(self, dim, vector_offset)
+
+    def indirect(self, index: "NkiTensor", num_elem: int | None = None) -> "NkiTensor":
+        """Tensor indirection needs NeuronCore-v4."""
+        from trainium_edu.nki.running import later_chip
+
+        raise later_chip("NkiTensor.indirect (tensor indirection)", "NeuronCore-v4 (Trainium3)")
+
+    # -- other shapes -------------------------------------------------------------------------
+
+    def reshape(self, shape) -> "NkiTensor":
+        """Return the same elements in another shape; one size may be -1."""
+        shape = _sizes(shape, self.size, self)
+        return self._like(self._view.reshaped(*shape))
+
+    def reshape_dim(self, dim: int, shape) -> "NkiTensor":
+        """Split one dimension into several; one size may be -1."""
+        dim = self._axis(dim)
+        parts = _sizes(shape, self.shape[dim], self, "dimension")
+        if dim == 0 and self._on_chip and parts != (self.shape[0],):
+            raise NkiValidationError(f"{self!r}: the partition dimension cannot be split")
+        step = self._view.strides[dim]
+        steps = []
+        for size in reversed(parts):
+            steps.insert(0, step)
+            step *= size
+        return self._remade(dim, dim + 1, parts, steps)
+
+    def flatten_dims(self, start_dim: int, end_dim: int) -> "NkiTensor":
+        """Merge the dimensions start_dim … end_dim, which lie one after another in memory."""
+        start, end = self._axis(start_dim), self._axis(end_dim)
+        if start > end:
+            raise NkiValidationError(f"{self!r}: dimensions {start} … {end} are in no order")
+        if start == 0 and self._on_chip and end > 0:
+            raise NkiValidationError(f"{self!r}: the partition dimension cannot be merged")
+        shape, strides = self._view.shape, self._view.strides
+        count, step = shape[end], strides[end]
+        for axis in range(end - 1, start - 1, -1):
+            if count == 1:
+                step = strides[axis]
+            elif shape[axis] != 1 and strides[axis] != step * count:
+                raise NkiValidationError(
+                    f"{self!r}: dimensions {start} … {end} are not contiguous, so merging them "
+                    "would need a copy"
+                )
+            count *= shape[axis]
+        return self._remade(start, end + 1, (count,), (step,))
+
+    def permute(self, dims) -> "NkiTensor":
+        """Return the dimensions in another order (on chip the partition dimension stays first)."""
+        return self._like(self._view.permuted(*(int(d) for d in dims)))
+
+    def broadcast(self, dim: int, size: int) -> "NkiTensor":
+        """Repeat a dimension of size 1 `size` times, without copying (stride 0)."""
+        dim = self._axis(dim)
+        _whole("size", size)
+        shape = self.shape
+        if shape[dim] != 1 or size < 1 or (dim == 0 and self._on_chip):
+            raise NkiValidationError(
+                f"{self!r}: dimension {dim} has {shape[dim]} elements; a free dimension of size 1 "
+                f"can be repeated ({size} times asked)"
+                + (", and partitions are repeated by nl.broadcast_to" if dim == 0 else "")
+            )
+        return self._remade(dim, dim + 1, (size,), (0 if size > 1 else self._view.strides[dim],))
+
+    def expand_dim(self, dim: int) -> "NkiTensor":
+        """Insert a dimension of size 1 at `dim`."""
+        dim = self._axis(dim, self.ndim + 1)
+        if dim == 0 and self._on_chip:
+            raise NkiValidationError(f"{self!r}: nothing comes before the partition dimension")
+        view = self._view
+        step = view.strides[dim] * view.shape[dim] if dim < len(view.shape) else view.dtype.itemsize
+        return self._remade(dim, dim, (1,), (step,))
+
+    def squeeze_dim(self, dim: int) -> "NkiTensor":
+        """Remove a dimension of size 1."""
+        dim = self._axis(dim)
+        if self.shape[dim] != 1 or (dim == 0 and self._on_chip):
+            raise NkiValidationError(
+                f"{self!r}: dimension {dim} has {self.shape[dim]} elements; only a free dimension "
+                "of size 1 can be removed"
+            )
+        return self._remade(dim, dim + 1, (), ())
+
+    def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None) -> "NkiTensor":
+        """Split, reorder and merge dimensions by name.
+
+        Examples
+        --------
+        ``t.rearrange(("p", ("h", "w")), ("p", "w", "h"), {"h": 4})`` makes [128, 6, 4] of [128, 24].
+        """
+        from trainium_edu.nki.rearrange import rearrange
+
+        return rearrange(self, src_pattern, dst_pattern, fixed_sizes or {})
+
+    def view(self, dtype) -> "NkiTensor":
+        """Read the same bits as another dtype; the last dimension is rescaled."""
+        if self.is_indirect():
+            raise NkiValidationError(f"{self!r} is indirect; reinterpret the tensor before it")
+        dtype = nki_dtype(dtype)
+        return self._like(self._view.as_dtype(dtype), dtype)
+
+    reinterpret_cast = view
+
+    def ap(self, pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0,
+           dtype=None) -> "NkiTensor":  # fmt: skip
+        """Return an access pattern on the storage itself: ``[[stride, count], …]`` in elements.
+
+        The shape, strides and slices of this view play no part (the offset does, where `offset` is
+        None); a given `offset` counts from the start of the storage.
+        """
+        from trainium_edu.nki.access import access_pattern
+
+        return access_pattern(
+            self, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype
+        )
+
+    def _remade(self, start, end, sizes, steps):
+        """Return the view with dimensions [start, end) replaced."""
+        view = self._view
+        shape = (*view.shape[:start], *sizes, *view.shape[end:])
+        strides = (*view.strides[:start], *steps, *view.strides[end:])
+        if not shape or (self._on_chip and len(shape) < 2):
+            shape, strides = (*shape, 1), (*strides, view.dtype.itemsize)
+        return self._like(view._like(shape, strides, view.offset))
+
+    def _axis(self, dim, count=None) -> int:
+        count = self.ndim if count is None else count
+        _whole("dim", dim)
+        if not -count <= dim < count:
+            raise NkiValidationError(
+                f"{self!r} has dimensions 0 … {count - 1}, and {dim} was asked"
+            )
+        return dim % count
+
+
+def _whole(name, value):
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}; it is a whole number")
+
+
+def _sizes(shape, count, tensor, what="tensor"):
+    """Return a shape with its -1 filled in."""
+    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    for size in shape:
+        _whole("a size", size)
+    known = 1
+    for size in shape:
+        known *= size if size != -1 else 1
+    if shape.count(-1) == 1 and known > 0 and count % known == 0:
+        return tuple(count // known if size == -1 else size for size in shape)
+    if known != count or -1 in shape:
+        raise NkiValidationError(
+            f"{tensor!r}: the {what} has {count} elements, and shape {list(shape)} has {known}"
+        )
+    return shape
+
+
+def _keep_index(tensor, view):
+    """Carry the run-time index of `tensor` to a view of its other dimensions."""
+    old = tensor._view
+    indirect = old.indirect
+    if indirect.is_vector and (view.shape[0], view.strides[0]) != (old.shape[0], old.strides[0]):
+        raise NkiValidationError(
+            f"{tensor!r}: its rows are chosen by an index at run time, so dimension 0 stays whole "
+            "and first; slice the index instead"
+        )
+    return type(old)(view.buffer, view.dtype, view.shape, view.strides, view.offset, indirect)
+
+
+def _not_empty(view):
+    return view if view.shape else view._like((1,), (view.dtype.itemsize,), view.offset)
+
+
+def _plain_index(key, ndim, tensor):
+    """Return a key as slices and ints: `...`, ``ds`` and registers resolved."""
+    if Ellipsis in key:
+        at = key.index(Ellipsis)
+        if Ellipsis in key[at + 1 :]:
+            raise IndexError(f"{tensor!r}: an index holds one `...` at most")
+        key = (*key[:at], *(_ALL,) * (ndim - len(key) + 1), *key[at + 1 :])
+    index = []
+    for axis, part in enumerate(key):
+        kind = type(part)
+        if kind is slice or kind is int:
+            index.append(part)
+        elif kind is DynamicSlice:
+            start = part.start.__index__()
+            index.append(slice(start, start + part.size.__index__()))
+        elif kind is NkiTensor:
+            raise NkiValidationError(
+                f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for one, "
+                "or t.vector_select(0, indices) for one per partition"
+            )
+        elif kind is bool or not hasattr(part, "__index__"):
+            raise TypeError(
+                f"{tensor!r}: index {part!r} is not understood; take ints, slices, nl.ds, `...` or "
+                "registers"
+            )
+        else:
+            index.append(part.__index__())
+    return index
