@@ -174,8 +174,9 @@ class NeuronCore:
                 )
         accesses = []
         skip = False
-        for role in (*row.reads, *row.writes):
-            operand = operands.get(role)
+        for role, operand in operands.items():
+            if type(operand) in _DIRECT:
+                continue
             if getattr(operand, "indirect", None) is not None:
                 skip |= self._find_place(call, role, accesses)
             elif isinstance(operand, list | tuple):
@@ -183,7 +184,7 @@ class NeuronCore:
                     self._note_index(getattr(item, "indirect", None), role, accesses)
         row.check(call)
         for role in row.reads:
-            self._note(accesses, operands.get(role), role, False, engine)
+            self._note(accesses, operands.get(role), role, False, engine, role in row.writes)
         for role in row.writes:
             self._note(accesses, operands.get(role), role, True, engine)
         line = source_line()
@@ -194,7 +195,8 @@ class NeuronCore:
         )  # fmt: skip
         self.program.append(record)
         if self.values and not skip:
-            row.execute(call)
+            with np.errstate(all="ignore"):
+                row.execute(call)
 
     def _find_place(self, call, role, accesses):
         """Note the index of an indirect operand; a scalar one becomes a plain view at its place."""
@@ -219,26 +221,26 @@ class NeuronCore:
         if indirect is not None and isinstance(indirect.index, View):
             self._note(accesses, indirect.index, f"{role}.index", False, Engine.DMA)
 
-    def _note(self, accesses, operand, role, is_write, engine):
+    def _note(self, accesses, operand, role, is_write, engine, is_partial=False):
+        """Append what an operand touches; `is_partial`: read only to keep what it skips."""
         if isinstance(operand, View):
-            memory = operand.memory
-            if memory is not Memory.HBM and engine is not Engine.DMA:
-                check_start_partition(operand.start_partition, operand.shape[0], operand)
-            if (
-                not is_write
-                and self.values
-                and operand.indirect is None
-                and (not operand.is_written())
-            ):
-                self.notes.append(("uninitialised", len(self.program), role, operand.buffer.info))
-            accesses.append(
-                Access(
-                    operand.buffer.info.index,
-                    *(operand.footprint() if operand.indirect is None else _all_of(operand)),
-                    is_write, role,
-                    (operand.dtype.name, operand.shape, operand.strides, operand.offset),
-                )
-            )  # fmt: skip
+            buffer = operand.buffer
+            info = buffer.info
+            if operand.indirect is None:
+                row, end, low, high, _ = operand._extent or operand.extent()
+                if (
+                    not (is_write or is_partial or buffer.all_written)
+                    and self.values
+                    and (not operand.is_written())
+                ):
+                    self.notes.append(("uninitialised", len(self.program), role, info))
+            else:
+                row, end, low, high = _all_of(operand)
+            start = operand.offset // buffer.pitch + info.start_partition
+            if start and info.memory is not Memory.HBM and engine is not Engine.DMA:
+                check_start_partition(start, operand.shape[0], operand)
+            geometry = operand.dtype.name, operand.shape, operand.strides, operand.offset
+            accesses.append(Access(info.index, row, end, low, high, is_write, role, geometry))
         elif isinstance(operand, list | tuple):
             for item in operand:
                 self._note(accesses, item, role, is_write, engine)
@@ -275,15 +277,25 @@ def _all_of(view):
 def _options(row, operands):
     """Return (name, value) of every operand that is no tensor, the row's own options first."""
     listed = row.options
-    found = [(o, v) for o in listed if not isinstance(v := operands.get(o), View) and not _views(v)]
+    found = [
+        (name, value)
+        for name in listed
+        if type(value := operands.get(name)) in _PLAIN
+        or not (isinstance(value, View) or _views(value))
+    ]
     for name, value in operands.items():
-        if name in listed or value is None or isinstance(value, View) or _views(value):
+        if value is None or name in listed:
             continue
-        found.append((name, value))
+        if type(value) in _PLAIN or not (isinstance(value, View) or _views(value)):
+            found.append((name, value))
     for name, value in operands.items():
-        if isinstance(value, View) and value.indirect is not None:
+        if type(value) not in _DIRECT and getattr(value, "indirect", None) is not None:
             found.append(("indirect", name))  # its place is decided by data
     return tuple(found)
+
+
+_PLAIN = {int, float, bool, str, type(None)}
+_DIRECT = _PLAIN | {View}
 
 
 def _views(value):

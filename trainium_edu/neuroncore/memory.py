@@ -9,6 +9,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.dtypes import DType, get_dtype
 from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.written import Written
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Allocation", "Buffer", "OnChipMemory", "allowed_starts", "check_start_partition"]
@@ -51,22 +52,16 @@ class Buffer:
     pitch : int          bytes from one partition to the next in `base` (on chip)
     """
 
-    __slots__ = ("accumulating", "all_written", "base", "info", "mask", "pitch", "start")
+    __slots__ = ("accumulating", "all_written", "base", "info", "pitch", "start", "written")
 
-    def __init__(self, info: Allocation, base, start, pitch, mask=None):
+    def __init__(self, info: Allocation, base, start, pitch, written):
         self.info = info
         self.base = base  #: None in a program recorded without values
         self.start = start
         self.pitch = pitch
-        self.mask = mask  #: uint8 per byte of `base`, 1 where written; None: nothing yet
-        self.all_written = False
+        self.written = written  #: which bytes of `base` hold data
+        self.all_written = False  #: short for: all that this allocation owns
         self.accumulating = None  #: PSUM: which locations hold a matmul's sum, or None
-
-    def written_mask(self) -> np.ndarray:
-        """Return the mask over ``base``, made on first use."""
-        if self.mask is None:
-            self.mask = np.zeros(self.base.size, np.uint8)
-        return self.mask
 
 
 class OnChipMemory:
@@ -84,7 +79,7 @@ class OnChipMemory:
         self.partitions = int(record.partitions)
         self.bytes_per_partition = int(record.bytes_per_partition)
         self.bank_bytes = int(record.bank_bytes) if memory is Memory.PSUM else None
-        self._bytes = self._mask = None
+        self._bytes = self._written = None
         self.stated = []  #: Allocations with an address, in order
 
     @property
@@ -92,7 +87,7 @@ class OnChipMemory:
         """The memory itself, uint8[partitions * bytes_per_partition]; made on first use."""
         if self._bytes is None:
             self._bytes = np.zeros(self.partitions * self.bytes_per_partition, np.uint8)
-            self._mask = np.zeros_like(self._bytes)
+            self._written = Written(self.partitions, self.bytes_per_partition)
         return self._bytes
 
     def check(self, shape, dtype: DType, name: str, address, start_partition) -> int:
@@ -130,7 +125,7 @@ class OnChipMemory:
         self.stated.append(info)
         data = self.bytes
         start = info.start_partition * self.bytes_per_partition + info.address
-        return Buffer(info, data, start, self.bytes_per_partition, self._mask)
+        return Buffer(info, data, start, self.bytes_per_partition, self._written)
 
 
 def own_buffer(info: Allocation, *, values: bool) -> Buffer:
@@ -142,7 +137,8 @@ def own_buffer(info: Allocation, *, values: bool) -> Buffer:
         for size in info.shape:
             pitch *= size
     base = np.empty(rows * pitch, np.uint8) if values else None
-    return Buffer(info, base, 0, pitch)
+    row_bytes = info.row_bytes  # in HBM a row is the last axis
+    return Buffer(info, base, 0, pitch, Written(rows * pitch // row_bytes, row_bytes))
 
 
 def allowed_starts(partitions: int) -> tuple[int, ...]:
@@ -156,8 +152,8 @@ def check_start_partition(start: int, partitions: int, what) -> None:
         return
     if start not in allowed_starts(partitions) or start + partitions > 128:
         raise NkiValidationError(
-            f"{what!s} starts on partition {start}; with {partitions} partitions an access starts on "
-            f"{' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because engines "
+            f"{what!s} starts on partition {start}; with {partitions} partitions an access starts "
+            f"on {' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because engines "
             "are wired to quarters of 32 partitions; move it, or copy it there by DMA"
         )
 

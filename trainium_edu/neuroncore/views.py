@@ -35,7 +35,7 @@ class View:
     offset : int              bytes from the buffer's first byte
     """
 
-    __slots__ = ("buffer", "dtype", "offset", "shape", "strides")
+    __slots__ = ("_array", "_extent", "buffer", "dtype", "offset", "shape", "strides")
 
     indirect = None  #: an ``indirect.Indirect`` where data decides the place
 
@@ -45,6 +45,7 @@ class View:
         self.shape = shape
         self.strides = strides
         self.offset = offset
+        self._array = self._extent = None  # found when first asked for
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -93,53 +94,99 @@ class View:
 
         Rows are partitions of the buffer on chip; in HBM they are all axes but the last.
         """
+        return (self._extent or self.extent())[:4]
+
+    def extent(self) -> tuple[int, int, int, int, bool]:
+        """Return the footprint, and whether every byte of that rectangle is touched."""
         info = self.buffer.info
-        pitch = self.buffer.pitch if info.memory is not Memory.HBM else info.row_bytes
+        if info.memory is Memory.HBM:
+            found = self._extent_in_hbm(info.row_bytes)
+        else:
+            shape, strides, step = self.shape, self.strides, self.dtype.itemsize
+            pitch = self.buffer.pitch
+            row, low = divmod(self.offset, pitch)
+            high = low + step
+            is_dense = shape[0] == 1 or strides[0] == pitch
+            for axis in range(len(shape) - 1, 0, -1):
+                size = shape[axis]
+                if size != 1:
+                    stride = strides[axis]
+                    is_dense = is_dense and stride == step
+                    high += (size - 1) * stride
+                    step *= size
+            found = row, row + shape[0], low, high, is_dense
+        self._extent = found
+        return found
+
+    def _extent_in_hbm(self, pitch):
         row, low = divmod(self.offset, pitch)
-        high = low + self.dtype.itemsize
-        if info.memory is not Memory.HBM:
-            for size, stride in zip(self.shape[1:], self.strides[1:], strict=True):
-                high += (size - 1) * stride
-            return row, row + self.shape[0], low, high
-        rows = 0
-        for size, stride in zip(self.shape, self.strides, strict=True):
+        high, rows, run, apart = low + self.dtype.itemsize, 0, self.dtype.itemsize, []
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if size == 1:
+                continue
+            if stride == run and not apart:
+                run *= size  # one after another so far
+            else:
+                apart.append(stride)
             if stride >= pitch:
                 rows += (size - 1) * (stride // pitch)
                 high += (size - 1) * (stride % pitch)
             else:
                 high += (size - 1) * stride
+        fits = low + run <= pitch
         if high > pitch:  # runs over the end of a row: whole rows
-            return row, row + rows + -(-high // pitch), 0, pitch
-        return row, row + rows + 1, low, high
+            end = row + rows + -(-high // pitch)
+            return row, end, 0, pitch, not apart and low == 0 and run == (end - row) * pitch
+        is_dense = fits and (not apart or apart == [pitch])
+        if not apart and not fits:
+            is_dense = low == 0 and run % pitch == 0
+        return row, row + rows + 1, low, high, is_dense
 
     # -- the numbers --------------------------------------------------------------------------
 
     def array(self) -> np.ndarray:
         """Return the live NumPy window on the bytes (storage dtype); writing to it skips masks."""
-        buffer = self.buffer
-        return np.ndarray(
-            self.shape, self.dtype.storage, buffer.base, buffer.start + self.offset, self.strides
-        )
+        found = self._array
+        if found is None:
+            buffer = self.buffer
+            found = self._array = np.ndarray(
+                self.shape, self.dtype.storage, buffer.base, buffer.start + self.offset,
+                self.strides,
+            )  # fmt: skip
+        return found
 
     def read(self) -> np.ndarray:
         """Return the stored numbers; what was never written reads NaN (float) or 4 (integer)."""
-        buffer = self.buffer
         values = self.array()
-        if buffer.all_written:
-            return values
-        written = self._mask()
-        if written.all():
+        if self.buffer.all_written or self.is_written():
             return values
         fresh = np.float32("nan") if self.dtype.is_float else FRESH_INTEGER
-        return np.where(written, values, np.asarray(fresh).astype(self.dtype.storage))
+        return np.where(self.written(), values, np.asarray(fresh).astype(self.dtype.storage))
 
     def is_written(self) -> bool:
         """Whether every byte that it touches was written before."""
-        return self.buffer.all_written or bool(self._mask().all())
+        buffer = self.buffer
+        if buffer.all_written:
+            return True
+        row, end, low, high, is_dense = self._in_base()
+        if buffer.written.covers(row, end, low, high):
+            return True
+        if not bool(self.written().all()):
+            return False
+        if is_dense:
+            buffer.written.add(row, end, low, high)  # the next question is answered at once
+        return True
 
     def written(self) -> np.ndarray:
         """Return which elements were written before, bool[shape]."""
-        return np.ones(self.shape, bool) if self.buffer.all_written else self._mask()
+        buffer = self.buffer
+        if buffer.all_written:
+            return np.ones(self.shape, bool)
+        written = buffer.written
+        if written.mask is None and not written.rectangles:
+            return np.zeros(self.shape, bool)
+        size = self.dtype.itemsize
+        return self._marks() == int.from_bytes(b"\1" * size, "little")
 
     def read_fp32(self) -> np.ndarray:
         """Return the numbers in FP32, as engines compute with them."""
@@ -148,35 +195,56 @@ class View:
     def write_fp32(self, values: np.ndarray, rounding: Rounding) -> None:
         """Round FP32 numbers once into the view's dtype and store them."""
         write_fp32(values, self.dtype, rounding, self.array())
-        self.mark_written()
+        if not self.buffer.all_written:
+            self.mark_written()
 
     def write_bits(self, values: np.ndarray) -> None:
         """Store numbers that have the storage dtype already (copies, integer results)."""
         self.array()[...] = values
-        self.mark_written()
+        if not self.buffer.all_written:
+            self.mark_written()
+
+    def write_where(self, mask: np.ndarray, values: np.ndarray) -> None:
+        """Store numbers where `mask` says so, and leave the other places as they were.
+
+        Parameters
+        ----------
+        mask : bool[shape]
+        values : storage dtype, [shape]
+        """
+        np.copyto(self.array(), values, where=mask)
+        if not self.buffer.all_written:
+            self._marks()[mask] = int.from_bytes(b"\1" * self.dtype.itemsize, "little")
 
     def mark_written(self) -> None:
         """Note that all of the view's bytes hold data now."""
         buffer = self.buffer
         if buffer.all_written:
             return
-        if buffer.start == 0 and self.nbytes == buffer.base.size and 0 not in self.strides:
-            buffer.all_written = True  # the whole of storage of its own
+        row, end, low, high, is_dense = self._in_base()
+        if not is_dense:
+            self._marks()[...] = int.from_bytes(b"\1" * self.dtype.itemsize, "little")
             return
-        mask = self._mask_bytes(buffer.written_mask())
-        mask[...] = 1
+        written = buffer.written
+        written.add(row, end, low, high)
+        if buffer.start == 0 and written.rectangles[-1] == (0, written.rows, 0, written.pitch):
+            buffer.all_written = buffer.info.address is None
 
-    def _mask_bytes(self, mask):
+    def _in_base(self):
+        """Return the extent in rows and bytes of the buffer's base."""
+        extent = self._extent or self.extent()
+        start = self.buffer.start
+        if not start:
+            return extent
+        row, low = divmod(start, self.buffer.written.pitch)
+        return extent[0] + row, extent[1] + row, extent[2] + low, extent[3] + low, extent[4]
+
+    def _marks(self):
+        """Return the mask's bytes of each element as one unsigned number, live."""
         return np.ndarray(
-            (*self.shape, self.dtype.itemsize), np.uint8, mask,
-            self.buffer.start + self.offset, (*self.strides, 1),
+            self.shape, f"u{self.dtype.itemsize}", self.buffer.written.bytes(),
+            self.buffer.start + self.offset, self.strides,
         )  # fmt: skip
-
-    def _mask(self):
-        mask = self.buffer.mask
-        if mask is None:
-            return np.zeros(self.shape, bool)
-        return self._mask_bytes(mask).all(axis=-1)
 
     # -- other views of the same bytes ----------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from trainium_edu.neuroncore.dtypes import write_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.accumulators import (
     check_reduce_cmd,
@@ -60,19 +61,13 @@ def _check_copy_predicated(call):
 
 def _copy_predicated(call):
     dst, src = call.dst, call.src
-    shape = dst.shape[0], dst.free_size
-    mask = _mask(call)
+    mask = _mask(call).reshape(dst.shape)
     if isinstance(src, View):
-        new = src.read().reshape(shape)
+        new = np.array(src.read()).reshape(dst.shape)
     else:
-        new = np.full(shape, src, np.float32 if dst.dtype.is_float else dst.dtype.storage)
-        if dst.dtype.is_float and dst.dtype.name not in ("float32", "tfloat32"):
-            new = new.astype(dst.dtype.storage)
-    chosen = np.where(mask, new, dst.read().reshape(shape))
-    was = None if dst.is_written() else dst.written_elements()
-    dst.write_bits(chosen.reshape(dst.shape))
-    if was is not None:
-        dst.mark_only(was | mask.reshape(dst.shape))
+        new = np.empty((1,) * len(dst.shape), dst.dtype.storage)
+        write_fp32(np.full(new.shape, src, np.float32), dst.dtype, call.core.rounding, new)
+    dst.write_where(mask, new)
 
 
 def _copy_predicated_work(call):

@@ -1,0 +1,64 @@
+"""Which bytes of a memory hold data: rectangles where they suffice, a mask where they do not.
+
+Nearly all writes cover a rectangle of rows and bytes without gaps, and neighbours merge, so the
+answer to "was this written?" is usually one comparison.  Writes with gaps go to a byte mask, which
+is made when it is first needed.
+"""
+
+import numpy as np
+
+__all__ = ["Written"]
+
+_MOST_RECTANGLES = 64
+
+
+class Written:
+    """The written bytes of one storage, `rows` x `pitch` bytes."""
+
+    __slots__ = ("mask", "pitch", "rectangles", "rows")
+
+    def __init__(self, rows: int, pitch: int):
+        self.rows = rows
+        self.pitch = pitch
+        self.rectangles = []  #: (first row, row end, first byte, byte end), all of it written
+        self.mask = None  #: uint8 per byte once somebody needs it: then the whole truth
+
+    def covers(self, row: int, end: int, low: int, high: int) -> bool:
+        """Whether one known rectangle holds this one (False does not mean "not written")."""
+        for r0, r1, b0, b1 in self.rectangles:
+            if r0 <= row and end <= r1 and b0 <= low and high <= b1:
+                return True
+        return False
+
+    def add(self, row: int, end: int, low: int, high: int) -> None:
+        """Note that a rectangle is written, all of it."""
+        if self.mask is not None:
+            self.mask.reshape(self.rows, self.pitch)[row:end, low:high] = 1
+        known = self.rectangles
+        at = 0
+        while at < len(known):
+            r0, r1, b0, b1 = known[at]
+            if r0 <= row and end <= r1 and b0 <= low and high <= b1:
+                return
+            if r0 == row and r1 == end and b0 <= high and low <= b1:
+                low, high = min(b0, low), max(b1, high)
+            elif b0 == low and b1 == high and r0 <= end and row <= r1:
+                row, end = min(r0, row), max(r1, end)
+            elif not (row <= r0 and r1 <= end and low <= b0 and b1 <= high):
+                at += 1
+                continue
+            del known[at]  # merged into this one, which may touch another now
+            at = 0
+        if len(known) >= _MOST_RECTANGLES:
+            self.bytes()
+            del known[: _MOST_RECTANGLES // 2]
+        known.append((row, end, low, high))
+
+    def bytes(self) -> np.ndarray:
+        """Return the mask, uint8[rows * pitch]: 1 where written."""
+        if self.mask is None:
+            self.mask = np.zeros(self.rows * self.pitch, np.uint8)
+            grid = self.mask.reshape(self.rows, self.pitch)
+            for row, end, low, high in self.rectangles:
+                grid[row:end, low:high] = 1
+        return self.mask
