@@ -153,8 +153,8 @@ def check_start_partition(start: int, partitions: int, what) -> None:
     if start not in allowed_starts(partitions) or start + partitions > 128:
         raise NkiValidationError(
             f"{what!s} starts on partition {start}; with {partitions} partitions an access starts "
-            f"on {' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because engines "
-            "are wired to quarters of 32 partitions; move it, or copy it there by DMA"
+            f"on {' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because "
+            "engines are wired to quarters of 32 partitions; move it, or copy it there by DMA"
         )
 
 
