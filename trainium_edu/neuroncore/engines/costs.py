@@ -9,7 +9,7 @@ from functools import lru_cache
 __all__ = ["price", "strided"]
 
 
-def price(chip, name: str, n: float, *, is_strided=False, **more) -> float:
+def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
     """Return the cycles that the formula ``chip.cycles.<name>`` gives for `n` elements.
 
     Parameters
@@ -50,12 +50,12 @@ def strided(call, *roles) -> bool:
     """Whether the innermost stride of an operand is over the 16 bytes of a full-rate access."""
     for role in roles:
         view = call.__dict__.get(role)
-        shape = getattr(view, "shape", None)
-        if shape is None:
+        strides = getattr(view, "strides", None)
+        if strides is None or (strides[-1] <= 16 and view.shape[-1] > 1):
             continue
-        for size, stride in zip(reversed(shape[1:]), reversed(view.strides[1:]), strict=True):
-            if size > 1:
-                if stride > 16:
+        for axis in range(len(strides) - 1, 0, -1):
+            if view.shape[axis] > 1:
+                if strides[axis] > 16:
                     return True
                 break
     return False

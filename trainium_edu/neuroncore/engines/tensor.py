@@ -50,7 +50,7 @@ def _check_matmul(call):
     rows, columns = _tile_size(call, chip)
     if k > rows:
         raise NkiValidationError(
-            f"nc_matmul: K is {k} and the row tile has {rows} rows of the array"
+            f"nc_matmul: K is {k} partitions, and tile_size gives it {rows} rows of the array"
         )
     if m > columns:
         raise NkiValidationError(

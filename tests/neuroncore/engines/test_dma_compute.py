@@ -1,0 +1,144 @@
+"""DMA transposes and additions.  Judges: ``np.transpose`` with the axes of the reference, NumPy
+sums in FP32 in the order of the sources, ml_dtypes for the rounding at the end."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
+from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.dtypes import DTYPES
+from trainium_edu.neuroncore.indirect import IndirectView, OutOfBoundsError
+from trainium_edu.specs import NkiValidationError
+
+AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(16, 128), (3, 5), (4, 3, 5), (6, 2, 3, 4), (1, 1)])
+@pytest.mark.parametrize("memory", ["hbm", "sbuf"])
+def test_transposes_every_rank_and_dtype(dtype, shape, memory):
+    core = NeuronCore()
+    values = np.random.default_rng(0).integers(0, 15, shape).astype(DTYPES[dtype].storage)
+    src = core.hbm(values, dtype)
+    if memory == "sbuf":
+        tile = core.sbuf(shape, dtype)
+        core.dma_copy(dst=tile, src=src)
+        src = tile
+    expected = values.transpose(AXES[len(shape)])
+    dst = core.sbuf(expected.shape, dtype)
+    core.dma_transpose(dst=dst, src=src)
+    core.dma_transpose(dst=dst, src=src, axes=AXES[len(shape)])
+    assert core.value(dst).tobytes() == expected.tobytes()
+    size = DTYPES[dtype].itemsize
+    assert core.program.instructions[-1].work[1:4] == (values.size, size, values.size * size)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "options", "words"),
+    [
+        (("hbm", (4, 8)), ("sbuf", (4, 8)), {}, r"becomes \[8, 4\]"),
+        (("hbm", (4, 8)), ("hbm", (8, 4)), {}, "DMA moves data"),
+        (("hbm", (4, 8)), ("psum", (8, 4)), {}, "PSUM"),
+        (("hbm", (4, 8)), ("sbuf", (8, 4), "bfloat16"), {}, "dtypes are equal"),
+        (("hbm", (4, 8)), ("sbuf", (8, 4)), {"axes": (0, 1)}, "supported order"),
+        (("hbm", (4, 8)), ("sbuf", (8, 4)), {"dge_mode": "hwdge"}, "NeuronCore-v3"),
+        (("hbm", (4, 8)), ("sbuf", (8, 4)), {"dge_mode": "swdge"}, "NeuronCore-v3"),
+        (("hbm", (8,)), ("sbuf", (8, 1)), {}, "it takes 2, 3 or 4"),
+    ],
+)
+def test_transpose_limits(src, dst, options, words):
+    core = NeuronCore(values=False)
+    src, dst = (getattr(core, spec[0])(*spec[1:]) for spec in (src, dst))
+    with pytest.raises(NkiValidationError, match=words):
+        core.dma_transpose(dst=dst, src=src, **options)
+
+
+def test_gathering_transposes_need_a_later_chip():
+    core = NeuronCore(values=False)
+    rows = IndirectView.of(core.hbm((32, 16)), core.sbuf((32, 1), "uint32"), is_vector=True)
+    with pytest.raises(NkiValidationError, match="NeuronCore-v3"):
+        core.dma_transpose(dst=core.sbuf((16, 32)), src=rows)
+
+
+# -- dma_compute ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 16])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_adds_sources_in_fp32_and_rounds_once(count, dtype):
+    core = NeuronCore()
+    draw = np.random.default_rng(5)
+    parts = [draw.standard_normal((4, 8)).astype(DTYPES[dtype].storage) for _ in range(count)]
+    dst = core.sbuf((4, 8), "bfloat16")
+    core.dma_compute(dst=dst, srcs=[core.hbm(p, dtype) for p in parts], reduce_op="add")
+    total = parts[0].astype(np.float32)
+    for part in parts[1:]:
+        total = total + part.astype(np.float32)
+    np.testing.assert_array_equal(core.value(dst), total.astype(ml_dtypes.bfloat16))
+    assert core.program.instructions[-1].work[3] == count * 32 * max(2, DTYPES[dtype].itemsize)
+
+
+def index_tile(core, rows):
+    index = core.sbuf((len(rows), 1), "int32")
+    core.dma_copy(dst=index, src=core.hbm(np.int32(rows).reshape(-1, 1)))
+    return index
+
+
+def test_scatter_reads_adds_and_writes_rows():
+    core = NeuronCore()
+    table, news = np.arange(20.0, dtype=np.float32).reshape(5, 4), np.full((2, 4), 100, np.float32)
+    hbm, tile = core.hbm(table.copy()), core.sbuf((2, 4))
+    core.dma_copy(dst=tile, src=core.hbm(news))
+    rows = IndirectView.of(hbm, index_tile(core, [3, 0]), is_vector=True)
+    core.dma_compute(dst=rows, srcs=[tile, rows], reduce_op="add")
+    expected = table.copy()
+    expected[[3, 0]] += news
+    np.testing.assert_array_equal(core.value(hbm), expected)
+
+
+def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside():
+    core = NeuronCore()
+    table, tile = np.arange(20.0, dtype=np.float32).reshape(5, 4), core.sbuf((3, 4))
+    core.dma_copy(dst=tile, src=core.hbm(np.ones((3, 4), np.float32)))
+    rows = IndirectView.of(core.hbm(table), index_tile(core, [4, 9, 1]), is_vector=True)
+    with pytest.raises(OutOfBoundsError):
+        core.dma_compute(dst=tile, srcs=[rows, tile], reduce_op="add")
+    core.dma_compute(dst=tile, srcs=[rows, tile], reduce_op="add", oob_mode="skip")
+    np.testing.assert_array_equal(core.value(tile), [table[4] + 1, np.ones(4), table[1] + 1])
+    roles = [a.role for a in core.program.instructions[-1].accesses]
+    assert "srcs.index" in roles
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"srcs": []}, "list of 1 to 16"), ({"srcs": "ab"}, "list of 1 to 16"),
+        ({"reduce_op": "multiply"}, "DMA engines only add"),
+        ({"scales": [2.0, 1.0]}, "1.0 for each"), ({"scales": [1.0]}, "1.0 for each"),
+    ],
+)  # fmt: skip
+def test_compute_limits(change, words):
+    core = NeuronCore(values=False)
+    options = {"dst": core.sbuf((4, 8)), "srcs": [core.hbm((4, 8)), core.hbm((4, 8))],
+               "reduce_op": "add", **change}  # fmt: skip
+    with pytest.raises(NkiValidationError, match=words):
+        core.dma_compute(**options)
+
+
+def test_seventeen_sources_and_other_shapes():
+    core = NeuronCore(values=False)
+    with pytest.raises(NkiValidationError, match="list of 1 to 16"):
+        core.dma_compute(dst=core.sbuf((4, 8)), srcs=[core.hbm((4, 8))] * 17, reduce_op="add")
+    with pytest.raises(NkiValidationError, match="different element counts"):
+        core.dma_compute(dst=core.sbuf((4, 8)), srcs=[core.hbm((4, 9))], reduce_op="add")
+
+
+def test_an_index_takes_two_sources_and_unique_rows():
+    core = NeuronCore(values=False)
+    rows = IndirectView.of(core.hbm((5, 4)), core.sbuf((2, 1), "int32"), is_vector=True)
+    tile = core.sbuf((2, 4))
+    with pytest.raises(NkiValidationError, match="exactly 2"):
+        core.dma_compute(dst=rows, srcs=[tile], reduce_op="add")
+    with pytest.raises(NkiValidationError, match="must be unique"):
+        core.dma_compute(dst=rows, srcs=[tile, rows], reduce_op="add", unique_indices=False)

@@ -1,0 +1,333 @@
+"""nc_matmul.  Judges: NumPy (exact on small whole numbers), the cycle-level systolic array with its
+proven bound, ml_dtypes for the operands, the printed limits and cost formulas of ``specs``."""
+
+import numpy as np
+import pytest
+
+import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
+from trainium_edu.neuroncore import systolic_array
+from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.dtypes import get_dtype
+from trainium_edu.neuroncore.instruction_set import cycles_of
+from trainium_edu.specs import TRN1, NkiValidationError
+
+SHORT = {"float32": "fp32", "tfloat32": "tf32", "bfloat16": "bf16", "float16": "fp16",
+         "float8_e4m3": "fp8_e4m3", "float8_e5m2": "fp8_e5m2",
+         "float8_e3m4": "fp8_e3m4"}  # fmt: skip
+DTYPES = tuple(SHORT)
+
+
+def tile(core, values, dtype="float32", **where):
+    """Put numbers into SBUF, rounded to the dtype by ml_dtypes (values must be exact for TF32)."""
+    values = np.asarray(values)
+    view = core.sbuf(values.shape, dtype, **where)
+    core.dma_copy(dst=view, src=core.hbm(values.astype(get_dtype(dtype).storage), dtype))
+    return view
+
+
+def multiply(core, stationary, moving, dtype="float32", **options):
+    w, x = tile(core, stationary, dtype), tile(core, moving, dtype)
+    dst = core.psum((w.free_size, x.free_size))
+    core.nc_matmul(dst=dst, stationary=w, moving=x, **options)
+    return core.value(dst)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (3, 2, 5), (128, 128, 512), (64, 128, 1), (128, 1, 7)]
+)
+def test_contracts_over_partitions_in_every_format(dtype, shape):
+    k, m, n = shape
+    draw = np.random.default_rng(1)
+    w, x = draw.integers(-2, 3, (k, m)).astype(float), draw.integers(-2, 3, (k, n)).astype(float)
+    np.testing.assert_array_equal(multiply(NeuronCore(), w, x, dtype), w.T @ x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_agrees_with_the_cycle_level_array(dtype):
+    """Within the bound of two orders of addition that the array's own tests prove."""
+    draw = np.random.default_rng(2)
+    fmt = SHORT[dtype]
+    w, x = draw.standard_normal((9, 4)), draw.standard_normal((9, 6))
+    w, x = (systolic_array.as_operand(a, fmt)[0] for a in (w, x))
+    array = systolic_array.SystolicArray(5, 4, load_speed=3)
+    expected = systolic_array.run(w, x, fmt=fmt, array=array).result
+    bound = systolic_array.reordering_bound(w, x, fmt=fmt)
+    assert (np.abs(multiply(NeuronCore(), w, x, dtype) - expected) <= bound).all()
+    assert bound.max() < 0.01
+
+
+def test_dtypes_may_differ_except_for_the_wide_ones():
+    core = NeuronCore()
+    w, x = tile(core, [[1.5], [2.0]], "bfloat16"), tile(core, [[4.0], [0.5]], "float8_e4m3")
+    dst = core.psum((1, 1))
+    core.nc_matmul(dst=dst, stationary=w, moving=x)
+    assert core.value(dst)[0, 0] == 7.0
+
+
+def test_several_free_axes_count_as_one():
+    core = NeuronCore()
+    draw = np.random.default_rng(3)
+    w, x = draw.integers(-2, 3, (8, 4)), draw.integers(-2, 3, (8, 3, 5))
+    dst = core.psum((4, 3, 5))
+    core.nc_matmul(dst=dst, stationary=tile(core, w), moving=tile(core, x))
+    np.testing.assert_array_equal(core.value(dst), np.einsum("km,kab->mab", w, x))
+
+
+def test_strided_and_broadcast_operands():
+    core = NeuronCore()
+    draw = np.random.default_rng(4)
+    w, x = draw.integers(-2, 3, (8, 6)), draw.integers(-2, 3, (8, 10))
+    ws, xs = tile(core, w, "bfloat16"), tile(core, x, "bfloat16")
+    dst = core.psum((3, 5))
+    core.nc_matmul(
+        dst=dst, stationary=ws.sliced(slice(None), slice(0, 6, 2)),
+        moving=xs.sliced(slice(None), slice(1, None, 2)),
+    )  # fmt: skip
+    np.testing.assert_array_equal(core.value(dst), w[:, ::2].T @ x[:, 1::2])
+    repeated = xs.sliced(slice(None), slice(0, 1)).broadcast(8, 5)
+    core.nc_matmul(dst=dst, stationary=ws.sliced(slice(None), slice(0, 3)), moving=repeated,
+                   accumulate=False)  # fmt: skip
+    np.testing.assert_array_equal(core.value(dst), np.repeat(w[:, :3].T @ x[:, :1], 5, axis=1))
+
+
+def test_ones_broadcast_a_row_over_partitions():
+    core = NeuronCore()
+    row = np.float32([[1.5, np.inf, -2.0]])
+    np.testing.assert_array_equal(multiply(core, np.ones((1, 128)), row), np.repeat(row, 128, 0))
+
+
+# -- accumulation -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair():
+    core = NeuronCore()
+    return core, tile(core, np.eye(4)), tile(core, np.arange(32.0).reshape(4, 8))
+
+
+def test_first_write_overwrites_and_later_ones_add(pair):
+    core, w, x = pair
+    dst = core.psum((4, 8))
+    for times in (1, 2, 3):
+        core.nc_matmul(dst=dst, stationary=w, moving=x)
+        np.testing.assert_array_equal(core.value(dst), times * core.value(x))
+    core.nc_matmul(dst=dst, stationary=w, moving=x, accumulate=False)
+    np.testing.assert_array_equal(core.value(dst), core.value(x))
+    core.nc_matmul(dst=dst, stationary=w, moving=x, accumulate=True)
+    np.testing.assert_array_equal(core.value(dst), 2 * core.value(x))
+
+
+@pytest.mark.parametrize("address", [None, 2048])
+def test_overlapping_writes_are_told_apart_location_by_location(pair, address):
+    """The convolution pattern: windows that overlap add where they overlap."""
+    core, w, x = pair
+    dst, expected = core.psum((4, 20), address=address), np.zeros((4, 20))
+    for start in (0, 6, 12, 3):
+        window = dst.sliced(slice(None), slice(start, start + 8))
+        core.nc_matmul(dst=window, stationary=w, moving=x)
+        expected[:, start : start + 8] += core.value(x)
+    np.testing.assert_array_equal(core.value(dst), expected)
+
+
+def test_partitions_of_one_tile_are_told_apart(pair):
+    core, w, x = pair
+    dst = core.psum((64, 8))
+    for start in (0, 32, 32):
+        part = dst.sliced(slice(start, start + 4))
+        core.nc_matmul(dst=part, stationary=w, moving=x)
+    got = core.value(dst)
+    np.testing.assert_array_equal(got[32:36], 2 * got[:4])
+    assert np.isnan(got[4:32]).all()
+
+
+def test_a_new_tile_at_an_old_address_starts_over(pair):
+    core, w, x = pair
+    for _ in range(2):
+        dst = core.psum((4, 8), address=0)
+        core.nc_matmul(dst=dst, stationary=w, moving=x)
+        np.testing.assert_array_equal(core.value(dst), core.value(x))
+
+
+def test_adding_to_nothing_is_noted_and_reads_nan(pair):
+    core, w, x = pair
+    dst = core.psum((4, 8))
+    core.nc_matmul(dst=dst, stationary=w, moving=x, accumulate=True)
+    assert np.isnan(core.value(dst)).all()
+    assert [note[0] for note in core.notes] == ["accumulate-unwritten"]
+
+
+@pytest.mark.parametrize("accumulate", [None, True])
+def test_adding_to_a_value_is_noted(pair, accumulate):
+    core, w, x = pair
+    dst = core.psum((4, 8))
+    dst.write_fp32(np.full((4, 8), 5.0, np.float32), core.rounding)
+    core.nc_matmul(dst=dst, stationary=w, moving=x, accumulate=accumulate)
+    np.testing.assert_array_equal(core.value(dst), core.value(x) + 5)
+    assert [note[0] for note in core.notes] == ["accumulate-on-value"]
+
+
+def test_accumulates_in_fp32_and_rounds_operands_only():
+    w, x = np.ones((128, 1)), np.full((128, 1), 2.0**-9)
+    x[0] = 1
+    assert multiply(NeuronCore(), w, x, "bfloat16")[0, 0] == 1 + 127 * 2.0**-9
+
+
+def test_infinities_flow_through_their_own_row_and_column():
+    w, x = np.ones((4, 4)), np.ones((4, 5))
+    w[1, 2], x[2, 3] = np.inf, np.nan
+    got = multiply(NeuronCore(), w, x, "bfloat16")
+    assert np.isnan(got[:, 3]).all()
+    assert np.isposinf(np.delete(got[2], 3)).all()
+    assert (np.delete(np.delete(got, 2, axis=0), 3, axis=1) == 4).all()
+
+
+def test_without_values_it_records_the_same():
+    programs = []
+    for values in (True, False):
+        core = NeuronCore(values=values)
+        w, x = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 512), "bfloat16")
+        core.nc_matmul(dst=core.psum((128, 512)), stationary=w, moving=x)
+        programs.append([(i.name, i.work, i.flops) for i in core.program.instructions])
+    assert programs[0] == programs[1]
+    assert programs[0][0][2] == 2 * 128 * 128 * 512
+
+
+# -- limits, one by one -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ({"stationary": ((128, 129), "bfloat16")}, "free size 129.*128 columns"),
+        ({"moving": ((128, 513), "bfloat16")}, "free size 513.*512 float32"),
+        ({"moving": ((64, 8), "bfloat16")}, "128 partitions and moving has 64"),
+        ({"stationary": ((128, 4), "float32")}, "other is too"),
+        ({"moving": ((128, 8), "tfloat32")}, "other is too"),
+        ({"stationary": ((128, 4), "int32")}, "stationary is int32"),
+        ({"moving": ((128, 8), "uint8")}, "moving is uint8"),
+        ({"dst": ((4, 8), "bfloat16")}, "dst is bfloat16"),
+        ({"dst": ((4, 9), "float32")}, r"give \[4, 8\]"),
+        ({"dst": ((5, 8), "float32")}, r"give \[4, 8\]"),
+    ],
+)
+def test_limits(what, words):
+    core = NeuronCore(values=False)
+    shapes = {"stationary": ((128, 4), "bfloat16"), "moving": ((128, 8), "bfloat16"),
+              "dst": ((4, 8), "float32"), **what}  # fmt: skip
+    tiles = {n: (core.psum if n == "dst" else core.sbuf)(*spec) for n, spec in shapes.items()}
+    with pytest.raises(NkiValidationError, match=words):
+        core.nc_matmul(**tiles)
+
+
+def operands(core):
+    return {
+        "dst": core.psum((4, 8)),
+        "stationary": core.sbuf((64, 4)),
+        "moving": core.sbuf((64, 8)),
+    }
+
+
+@pytest.mark.parametrize("role", ["stationary", "moving"])
+def test_reads_sbuf_only(role):
+    core = NeuronCore(values=False)
+    wrong = core.psum(operands(core)[role].shape)
+    with pytest.raises(NkiValidationError, match="from SBUF"):
+        core.nc_matmul(**{**operands(core), role: wrong})
+
+
+def test_writes_psum_only():
+    core = NeuronCore(values=False)
+    with pytest.raises(NkiValidationError, match="PSUM only"):
+        core.nc_matmul(**{**operands(core), "dst": core.sbuf((4, 8))})
+
+
+@pytest.mark.parametrize(("start", "address"), [(500, None), (0, 2044), (505, 0)])
+def test_stays_inside_one_bank(start, address):
+    core = NeuronCore(values=False)
+    big = core.psum((4, 1024), address=address)
+    dst = big.sliced(slice(None), slice(start, start + 8))
+    if address is None or start:
+        dst = big.sliced(slice(None), slice(508, 516))
+    with pytest.raises(NkiValidationError, match="one PSUM bank of 2048 bytes"):
+        core.nc_matmul(**{**operands(core), "dst": dst})
+    core.nc_matmul(**{**operands(core), "dst": core.psum((4, 1024)).sliced(
+        slice(None), slice(512, 520))})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tile_position": (64, 0)}, "needs both"),
+        ({"tile_position": (0, 0), "tile_size": (32, 128)}, "NeuronCore-v3"),
+        ({"tile_position": (0, 0), "tile_size": (64, 32)}, "NeuronCore-v3"),
+        ({"tile_position": (32, 0), "tile_size": (64, 128)}, "multiples of the size"),
+        ({"tile_position": (128, 0), "tile_size": (64, 128)}, "multiples of the size"),
+        ({"tile_position": (0, 0), "tile_size": (48, 128)}, "sizes are 64 or 128"),
+        ({"perf_mode": "double_row"}, "NeuronCore-v3"),
+    ],
+)
+def test_tiling_limits(options, words):
+    core = NeuronCore(values=False)
+    with pytest.raises(NkiValidationError, match=words):
+        core.nc_matmul(**operands(core), **options)
+
+
+def test_a_row_tile_takes_no_more_rows_than_it_has():
+    core = NeuronCore(values=False)
+    core.nc_matmul(**operands(core), tile_position=(64, 0), tile_size=(64, 128))
+    tiles = {**operands(core), "stationary": core.sbuf((128, 4)), "moving": core.sbuf((128, 8))}
+    with pytest.raises(NkiValidationError, match="gives it 64 rows"):
+        core.nc_matmul(**tiles, tile_position=(64, 0), tile_size=(64, 128))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"accumulate": "yes"}, {"acumulate": True}, {"moving": 3.0}, {"stationary": None}]
+)
+def test_wrong_kinds_of_operand(wrong):
+    core = NeuronCore(values=False)
+    with pytest.raises(TypeError):
+        core.nc_matmul(**{**operands(core), **wrong})
+
+
+def test_needs_all_its_operands():
+    core = NeuronCore(values=False)
+    with pytest.raises(TypeError, match="moving"):
+        core.nc_matmul(dst=core.psum((4, 8)), stationary=core.sbuf((4, 4)))
+
+
+# -- time -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "dtype", "formula"),
+    [
+        (128, 512, "bfloat16", "nc_matmul"), (128, 1, "float8_e4m3", "nc_matmul"),
+        (16, 1, "float16", "nc_matmul"), (128, 512, "tfloat32", "nc_matmul"),
+        (128, 512, "float32", "nc_matmul_fp32"), (1, 100, "float32", "nc_matmul_fp32"),
+    ],
+)  # fmt: skip
+def test_cycles_are_the_printed_formula(m, n, dtype, formula):
+    core = NeuronCore(values=False)
+    core.nc_matmul(
+        dst=core.psum((m, n)), stationary=core.sbuf((128, m), dtype),
+        moving=core.sbuf((128, n), dtype),
+    )  # fmt: skip
+    found = core.program.instructions[-1]
+    names = {"stationary_free": m, "moving_free": n, "max": max, "min": min}
+    expected = eval(getattr(TRN1.cycles, formula).value, {"__builtins__": {}}, names)
+    assert cycles_of("nc_matmul", found.work, found.engine, TRN1) == expected
+
+
+def test_a_onezero_hint_halves_an_fp32_matmul_only():
+    for dtype, factor in (("float32", 2), ("bfloat16", 1)):
+        core = NeuronCore(values=False)
+        for hint in (False, True):
+            core.nc_matmul(
+                dst=core.psum((128, 512)), stationary=core.sbuf((128, 128), dtype),
+                moving=core.sbuf((128, 512), dtype), is_stationary_onezero=hint,
+            )  # fmt: skip
+        plain, hinted = (
+            cycles_of("nc_matmul", i.work, i.engine, TRN1) for i in core.program.instructions
+        )
+        assert plain == factor * hinted

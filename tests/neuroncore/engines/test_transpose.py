@@ -1,0 +1,103 @@
+"""nc_transpose.  Judges: NumPy's ``.T`` on bits; IEEE 754 for NaN through an identity."""
+
+import numpy as np
+import pytest
+
+import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
+from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.dtypes import DTYPES
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.instruction_set import cycles_of
+from trainium_edu.specs import TRN1, NkiValidationError
+
+
+def filled(core, shape, dtype, seed=0):
+    view = core.sbuf(shape, dtype)
+    row = DTYPES[dtype]
+    values = np.random.default_rng(seed).integers(0, 15, shape).astype(row.storage)
+    core.dma_copy(dst=view, src=core.hbm(values, dtype))
+    return view, values
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(128, 128), (1, 128), (128, 1), (7, 100)])
+def test_tensor_engine_turns_every_dtype(dtype, shape):
+    core = NeuronCore()
+    data, values = filled(core, shape, dtype)
+    dst = core.psum(shape[::-1], dtype)
+    core.nc_transpose(dst=dst, data=data, engine=Engine.TENSOR)
+    assert (core.value(dst) == values.T).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(32, 32), (1, 32), (5, 3), (1, 1)])
+@pytest.mark.parametrize("memory", ["sbuf", "psum"])
+def test_vector_engine_turns_bits(dtype, shape, memory):
+    core = NeuronCore()
+    data, values = filled(core, shape, dtype)
+    dst = getattr(core, memory)(shape[::-1], dtype)
+    core.nc_transpose(dst=dst, data=data, engine=Engine.VECTOR)
+    assert (core.value(dst).tobytes()) == np.ascontiguousarray(values.T).tobytes()
+
+
+def test_free_axes_are_flattened():
+    core = NeuronCore()
+    data, values = filled(core, (6, 4, 5), "bfloat16")
+    dst = core.psum((20, 6), "bfloat16")
+    core.nc_transpose(dst=dst, data=data)
+    assert (core.value(dst) == values.reshape(6, 20).T).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "source", "target", "engine"),
+    [
+        ((32, 32), "sbuf", "sbuf", Engine.VECTOR), ((32, 32), "sbuf", "psum", Engine.VECTOR),
+        ((32, 33), "sbuf", "psum", Engine.TENSOR), ((8, 8), "psum", "sbuf", Engine.VECTOR),
+    ],
+)  # fmt: skip
+def test_the_engine_follows_the_shape(shape, source, target, engine):
+    core = NeuronCore(values=False)
+    core.nc_transpose(dst=getattr(core, target)(shape[::-1]), data=getattr(core, source)(shape))
+    assert core.program.instructions[-1].engine is engine
+
+
+def test_nan_spoils_its_row_on_the_tensor_engine_and_not_on_vector():
+    values = np.ones((8, 8), np.float32)
+    values[2, 5] = np.nan
+    for engine in (Engine.TENSOR, Engine.VECTOR):
+        core = NeuronCore()
+        data, dst = core.sbuf((8, 8)), core.psum((8, 8))
+        core.dma_copy(dst=data, src=core.hbm(values))
+        core.nc_transpose(dst=dst, data=data, engine=engine)
+        lost = np.isnan(core.value(dst))
+        assert lost[5].all() if engine is Engine.TENSOR else lost.sum() == 1
+        assert lost.sum() == (8 if engine is Engine.TENSOR else 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "dst", "engine", "words"),
+    [
+        (("sbuf", (33, 32)), ("sbuf", (32, 33)), None, r"up to \[32, 32\]"),
+        (("sbuf", (128, 129)), ("psum", (128, 128)), Engine.TENSOR, r"up to \[128, 128\]"),
+        (("sbuf", (64, 64)), ("sbuf", (64, 64)), Engine.TENSOR, "reads SBUF and writes PSUM"),
+        (("psum", (64, 64)), ("psum", (64, 64)), Engine.TENSOR, "reads SBUF and writes PSUM"),
+        (("sbuf", (4, 8)), ("sbuf", (4, 8)), None, r"becomes \[8, 4\]"),
+        (("sbuf", (4, 8)), ("hbm", (8, 4)), None, "in HBM"),
+        (("sbuf", (4, 8), "bfloat16"), ("sbuf", (8, 4)), None, "the same dtype"),
+        (("sbuf", (4, 8)), ("sbuf", (8, 4)), Engine.SCALAR, "not on the Scalar Engine"),
+    ],
+)
+def test_limits(data, dst, engine, words):
+    core = NeuronCore(values=False)
+    data, dst = (getattr(core, spec[0])(*spec[1:]) for spec in (data, dst))
+    with pytest.raises(NkiValidationError, match=words):
+        core.nc_transpose(dst=dst, data=data, engine=engine)
+
+
+def test_cycles_are_the_printed_formulas():
+    core = NeuronCore(values=False)
+    core.nc_transpose(dst=core.psum((100, 128)), data=core.sbuf((128, 100)))
+    core.nc_transpose(dst=core.psum((100, 20)), data=core.sbuf((20, 100)))
+    core.nc_transpose(dst=core.sbuf((32, 32)), data=core.sbuf((32, 32)))
+    cycles = [cycles_of(i.name, i.work, i.engine, TRN1) for i in core.program.instructions]
+    assert cycles == [128, 64, 64]  # max(P, min(64, F)); max(MIN, N)
