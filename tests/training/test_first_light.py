@@ -21,6 +21,7 @@ def test_any_all_reduce_trains_like_numpys_sum_and_ranks_agree(algorithm):
     np.testing.assert_allclose(run.weights, judge.weights, atol=2e-6)
 
 
+@pytest.mark.compiled  # half a minute as plain Python
 def test_thirty_two_ranks_learn():
     run = first_light(lambda g: [g.sum(axis=0)] * 32)
     assert run.accuracy[0] < 0.3

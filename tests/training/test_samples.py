@@ -6,8 +6,12 @@ import pytest
 from trainium_edu.training import digits
 from trainium_edu.training.samples import SAMPLES, sample
 
+trained = pytest.mark.compiled  # twenty epochs of training: minutes as plain Python
 
-@pytest.mark.parametrize("name", list(SAMPLES))
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in ("digit", "photo") else trained) for n in SAMPLES]
+)
 def test_samples_are_real_read_only_and_finite(name):
     x = sample(name)
     assert x.dtype == np.float32
@@ -17,6 +21,7 @@ def test_samples_are_real_read_only_and_finite(name):
     assert sample(name) is x
 
 
+@trained
 def test_activations_are_what_float64_algebra_gives():
     from trainium_edu.training.samples import _trained
 
@@ -27,6 +32,7 @@ def test_activations_are_what_float64_algebra_gives():
     np.testing.assert_array_equal(sample("weights").ravel(), flat[:4096].astype(np.float32))
 
 
+@trained
 def test_the_gradient_of_an_empty_pixel_is_zero():
     never_inked = (digits().train_images[:256] == 0).all(axis=0)
     assert never_inked.any()
