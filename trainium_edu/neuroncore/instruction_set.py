@@ -5,7 +5,6 @@ Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instructi
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.specs.record import Record
@@ -46,6 +45,7 @@ class InstructionSpec:
     pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
     defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
+    needed: frozenset = frozenset()  #: operands without a default (found by `define`)
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
 
     def complete(self, operands: dict) -> dict:
@@ -53,7 +53,7 @@ class InstructionSpec:
         if self.defaults is None:
             return operands
         merged = self.defaults | operands
-        needed = _needed(self)
+        needed = self.needed
         if len(merged) == len(self.defaults) + len(needed) and needed <= merged.keys():
             return merged
         known = dict.fromkeys((*self.writes, *self.reads, *self.options, *self.defaults))
@@ -64,22 +64,15 @@ class InstructionSpec:
         raise TypeError(f"{self.name} needs the operand {missing!r}")
 
 
-@lru_cache(maxsize=1024)
-def _needed_names(tensors, options, optional):
-    return frozenset((*tensors, *options)) - frozenset(optional)
-
-
-def _needed(row):
-    return _needed_names((*row.writes, *row.reads), row.options, tuple(row.defaults))
-
-
 INSTRUCTIONS: dict[str, InstructionSpec] = {}
 
 
 def define(name: str, engines, *, writes=("dst",), reads=(), **rest) -> InstructionSpec:
     """Add one row to the instruction set."""
     engines = (engines,) if isinstance(engines, Engine) else tuple(engines)
-    row = InstructionSpec(name, engines, tuple(writes), tuple(reads), **rest)
+    needed = frozenset((*writes, *reads, *rest.get("options", ())))
+    needed -= frozenset(rest.get("defaults") or ())
+    row = InstructionSpec(name, engines, tuple(writes), tuple(reads), needed=needed, **rest)
     if name in INSTRUCTIONS:
         raise ValueError(f"instruction {name!r} is defined twice")
     INSTRUCTIONS[name] = row

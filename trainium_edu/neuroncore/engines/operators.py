@@ -167,6 +167,9 @@ def get_operator(op, what: str) -> Operator:
     >>> get_operator("maximum", "op").identity
     -inf
     """
+    row = OPERATORS.get(op) if isinstance(op, str) else None
+    if row is not None and not row.needs:
+        return row
     name = op if isinstance(op, str) else getattr(op, "__name__", None)
     row = OPERATORS.get(_ALSO.get(name, name))
     if row is None:

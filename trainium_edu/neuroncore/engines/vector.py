@@ -154,15 +154,18 @@ define(
 
 
 def _choose_tensor_tensor(operands):
-    tiles = [operands.get(role) for role in ("dst", "data1", "data2")]
-    operator = get_operator(operands.get("op"), "op")
+    operator = get_operator(operands["op"], "op")
     if operator.name == "power":
         return Engine.GPSIMD
-    exact = not operator.is_bitvec and all(
-        isinstance(t, View) and t.dtype.name in _WORDS and t.memory is not Memory.PSUM
-        for t in tiles
-    )
-    return Engine.GPSIMD if exact else Engine.VECTOR
+    if operator.is_bitvec:
+        return Engine.VECTOR
+    for role in ("dst", "data1", "data2"):  # 32-bit integers in SBUF: exact on GpSimd
+        tile = operands[role]
+        if not isinstance(tile, View) or (
+            tile.dtype.name not in _WORDS or tile.memory is Memory.PSUM
+        ):
+            return Engine.VECTOR
+    return Engine.GPSIMD
 
 
 def _check_tensor_tensor(call):
