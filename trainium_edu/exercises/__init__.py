@@ -22,6 +22,7 @@ LESSONS = {
     "01": "01_number_formats",
     "02": "02_stochastic_rounding",
     "03": "03_systolic_array",
+    "04": "04_neuroncore",
     "07": "07_topology",
     "08": "08_collectives",
 }

@@ -1,0 +1,464 @@
+"""Exercises of lesson 04: an order, a plan of SBUF, a race of two tiles, the cause to remove first.
+
+The expected answers come from the emulator itself (placement, schedule) or from a rule that the
+tests hold to it.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject
+
+_STEPS = ("square", "exp", "scale")
+MOST_IDLE = 0.05  #: share of the time that Vector may wait
+_SBUF_BYTES = 192 * 1024
+_DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "uint8": 1}
+
+
+# -- 1: an order that keeps Vector busy -------------------------------------------------------
+
+
+@exercise(
+    "04/keep-vector-busy",
+    title="An order that keeps Vector busy",
+    answer="order",
+    points=3,
+    tests="engines take their instructions in order, so the order of the program decides who waits",
+    hints=(
+        "While the Scalar Engine works on one tile, the Vector Engine needs another tile to work"
+        " on. Which instruction could that be?",
+        "Start with the squares of as many tiles as there is room for; after that, every 'scale'"
+        " gives one place back and the square of a later tile can take it.",
+        "Issue square and exp of tiles 0 to room - 1. Then for every tile k: scale k, and if there"
+        " is a tile k + room, its square and exp.",
+    ),
+    numbers=lambda draw: {
+        "tiles": draw.integer("tiles", 7, 12),
+        "room": draw.integer("room", 2, 3),
+        "columns": draw.choice("columns", [384, 512, 640]),
+    },
+)
+def keep_vector_busy(answer, numbers):
+    """Time the learner's order on the emulator and look how long the Vector Engine waits."""
+    for tiles, room in ((numbers.tiles, numbers.room), (6, 2)):
+        steps = _checked_order(answer(tiles, room), tiles)
+        needed = most_alive(steps)
+        idle = vector_idle_share(steps, numbers.columns)
+        if needed > room:
+            reject(
+                "too many tiles at once",
+                f"This order needs {needed} tiles at once, and there is room for {room}: a tile"
+                " takes its place with its square and gives it back after its scale.",
+            )
+        if idle > MOST_IDLE:
+            _explain_idle(steps, idle)
+
+
+def _checked_order(steps, tiles):
+    if not isinstance(steps, list | tuple) or not steps:
+        reject("no list", "Return a list of pairs such as ('square', 0).")
+    for step in steps:
+        if not isinstance(step, list | tuple) or len(step) != 2 or step[0] not in _STEPS:
+            reject("no pair", f"{step!r} is no pair of 'square', 'exp' or 'scale' and a tile.")
+    steps = [(name, int(k)) for name, k in steps]
+    wanted = {(name, k) for name in _STEPS for k in range(tiles)}
+    if len(steps) != len(set(steps)) or set(steps) != wanted:
+        reject(
+            "not all of them",
+            f"For {tiles} tiles there are {3 * tiles} instructions, each issued once; this order"
+            f" has {len(set(steps) & wanted)} of them in {len(steps)} lines.",
+        )
+    at = {step: number for number, step in enumerate(steps)}
+    for k in range(tiles):
+        if not at["square", k] < at["exp", k] < at["scale", k]:
+            reject(
+                "reads before it is written",
+                f"Tile {k}: exp reads what square wrote, and scale reads what exp wrote, so they"
+                " are issued in this order; otherwise an instruction reads old data.",
+            )
+    return steps
+
+
+def _explain_idle(steps, idle):
+    vector = [step for step in steps if step[0] != "exp"]
+    back_to_back = sum(
+        a == ("square", k) and b == ("scale", k)
+        for a, b in itertools.pairwise(vector)
+        for k in (a[1],)
+    )
+    share = f"The Vector Engine waits {idle:.0%} of the time. "
+    if back_to_back > len(vector) // 4:
+        reject(
+            "one tile after the other",
+            share + "After the square of a tile it has to wait for the Scalar Engine before it can"
+            " scale the same tile: give it something else to do in between.",
+        )
+    reject(
+        "not far enough ahead",
+        share + "It works ahead, but a result also needs time to leave one engine and reach the"
+        " next: use all the room there is.",
+    )
+
+
+def most_alive(steps) -> int:
+    """Return how many tiles an order needs at once."""
+    alive = most = 0
+    for name, _ in steps:
+        alive += name == "square"
+        most = max(most, alive)
+        alive -= name == "scale"
+    return most
+
+
+def vector_idle_share(steps, columns: int) -> float:
+    """Return the share of its time that the Vector Engine waits, from its first to its last."""
+    from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
+    from trainium_edu.neuroncore.core import NeuronCore
+    from trainium_edu.neuroncore.engine import Engine
+    from trainium_edu.neuroncore.placement import place
+    from trainium_edu.neuroncore.scheduler import schedule
+
+    core = NeuronCore(values=False)
+    data = core.sbuf((128, columns), name="data")
+    tiles = {}
+    for name, k in steps:
+        if name == "square":
+            tiles[k] = core.sbuf((128, columns), name=f"tile {k}")
+            core.tensor_tensor(dst=tiles[k], data1=data, data2=data, op="multiply")
+        elif name == "exp":
+            core.activation(dst=tiles[k], data=tiles[k], op="exp")
+        else:
+            core.tensor_scalar(dst=tiles[k], data=tiles[k], op0="multiply", operand0=0.5)
+    # room was counted before; here every tile has bytes of its own
+    timeline = schedule(core.program, place(core.program, endless=True))
+    on_vector = timeline.rows_on(Engine.VECTOR)
+    start, end = timeline.start_ns[on_vector], timeline.release_ns[on_vector]
+    return float(1 - (end - start).sum() / (end[-1] - start[0]))
+
+
+# -- 2: how much SBUF a plan needs ------------------------------------------------------------
+
+
+def _draw_tiles(draw):
+    return [
+        (
+            draw.choice(f"partitions{i}", [128, 128, 64, 32]),
+            draw.integer(f"columns{i}", 3, 24) * 128,
+            draw.choice(f"dtype{i}", list(_DTYPE_BYTES)),
+            draw.integer(f"alive{i}", 1, 3),
+        )
+        for i in range(3)
+    ]
+
+
+@exercise(
+    "04/sbuf-plan",
+    title="How much SBUF a plan needs",
+    answer="sbuf_plan",
+    points=2,
+    tests="SBUF is counted per partition: columns x bytes x tiles alive x buffers",
+    hints=(
+        "How many bytes does one tile take in each partition? Does the number of its partitions"
+        " matter?",
+        "A partition has 192 KiB = 196 608 bytes. Each line of the plan takes columns x bytes of"
+        " its dtype x tiles alive at once x buffers of it.",
+        "one = sum(columns * size[dtype] * alive); then the largest b from 4 down to 1 with"
+        " b * one <= 192 * 1024, and (b, b * one); if there is none, (0, one).",
+    ),
+    numbers=lambda draw: {"tiles": _draw_tiles(draw)},
+)
+def sbuf_plan(answer, numbers):
+    """Check the student's plan, one that does not fit, and some near the edges."""
+    plans = [
+        numbers.tiles,
+        [(128, 512, "float32", 1)],
+        [(128, 24 * 1024, "float32", 1), (1, 24 * 1024, "float32", 1)],
+        [(32, 6 * 1024, "float32", 2), (128, 2048, "bfloat16", 3)],
+        [(128, 24 * 1024, "float32", 1), (128, 24 * 1024 + 4, "float32", 1)],
+        [(64, 12_288, "float32", 1), (64, 12_288, "uint8", 1)],
+    ]
+    for plan in plans:
+        got = answer([tuple(line) for line in plan])
+        if not isinstance(got, list | tuple) or len(got) != 2:
+            reject("no pair", "sbuf_plan(tiles) returns a pair: (buffers, bytes per partition).")
+        if not all(_is_whole(v) for v in got):
+            reject("no whole numbers", "Both are whole numbers: buffers, and bytes per partition.")
+        _judge_plan(plan, (int(got[0]), int(got[1])))
+
+
+def _is_whole(value):
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def needed_bytes(plan, *, alive=True, width=True, partitions=False) -> int:
+    """Return the bytes per partition that a plan takes with one buffer, or a wrong count of it."""
+    return sum(
+        c * (_DTYPE_BYTES[d] if width else 1) * (a if alive else 1) * (p if partitions else 1)
+        for p, c, d, a in plan
+    )
+
+
+def plan_that_fits(one: int, capacity: int = _SBUF_BYTES) -> tuple[int, int]:
+    """Return (buffers, bytes) for a plan that takes `one` byte per buffer."""
+    for buffers in (4, 3, 2, 1):
+        if buffers * one <= capacity:
+            return buffers, buffers * one
+    return 0, one
+
+
+def _judge_plan(plan, got):
+    one = needed_bytes(plan)
+    if got == plan_that_fits(one):
+        return
+    if got == plan_that_fits(one, 192_000):
+        reject("decimal kilobytes", "A partition has 192 KiB, and a KiB is 1024 bytes.")
+    everywhere = needed_bytes(plan, partitions=True)
+    if got[1] in [b * everywhere for b in (1, 2, 3, 4)] or got == (
+        plan_that_fits(everywhere, 128 * _SBUF_BYTES)
+    ):
+        reject(
+            "all partitions together",
+            "That counts the bytes of whole tiles. Each partition has its own 192 KiB, and a tile"
+            " on half of the partitions is no shorter in them: count one partition.",
+        )
+    if got == plan_that_fits(needed_bytes(plan, alive=False)):
+        reject(
+            "one of each",
+            "Some lines need several tiles at once, and each buffer is a whole set of those.",
+        )
+    if got == plan_that_fits(needed_bytes(plan, width=False)):
+        reject("elements as bytes", "A float32 takes 4 bytes, a bfloat16 2, a uint8 1.")
+    if got[0] in (1, 2, 3, 4) and got[1] == one and got[0] == plan_that_fits(one)[0] > 1:
+        reject("bytes of one buffer", "The number of buffers is right; the bytes are all of them.")
+    if plan_that_fits(one)[0] == 0:
+        reject("does not fit", f"One buffer of {plan} already needs more than a partition has.")
+    if got[1] > _SBUF_BYTES:
+        reject("over the edge", f"{got[1]} bytes are more than a partition's {_SBUF_BYTES}.")
+    reject("other", f"For {plan} this should come out differently. Count one partition.")
+
+
+# -- 3: the race ------------------------------------------------------------------------------
+
+
+@exercise(
+    "04/race",
+    title="Find the race of two tiles at one address",
+    answer="find_race",
+    points=3,
+    tests="two tiles race if they share bytes of a partition while one is still to be read",
+    hints=(
+        "Sharing an address is no crime: a tile that nobody reads any more may be overwritten."
+        " When is it one?",
+        "Two tiles share bytes if their ranges of partitions overlap and their ranges of bytes"
+        " overlap. Then look whether the first is read again after the second is written.",
+        "For every step i that writes tile w, and every other tile d that shares bytes with w: was"
+        " d written before i, and is it read at a later step before it is written again? Then"
+        " (d, w) is the race.",
+    ),
+    numbers=lambda draw: {"seed": draw.seed("plan") % 2**32},
+)
+def race(answer, numbers):
+    """Check several random plans with one race each, and near misses of every kind."""
+    for turn in range(6):
+        tiles, steps = racing_plan(numbers.seed + turn)
+        got = answer(dict(tiles), [(w, list(r)) for w, r in steps])
+        pair = tuple(got) if isinstance(got, list | tuple) and len(got) == 2 else None
+        if pair is None or not all(isinstance(v, str) and v in tiles for v in pair):
+            reject("no pair", "find_race returns two names: (the tile destroyed, the destroyer).")
+        (wanted,) = races(tiles, steps)
+        if pair == wanted:
+            continue
+        _judge_race(tiles, steps, pair, wanted)
+
+
+def _judge_race(tiles, steps, pair, wanted):
+    destroyed, destroyer = pair
+    if pair == wanted[::-1]:
+        reject(
+            "the other way round",
+            "The right two tiles. Which of them loses its numbers? Name that one first.",
+        )
+    if not share_bytes(tiles[destroyed], tiles[destroyer]):
+        a, b = tiles[destroyed], tiles[destroyer]
+        if a[0] < b[0] + b[1] and b[0] < a[0] + a[1]:
+            reject(
+                "other partitions",
+                f"{destroyed} and {destroyer} share byte addresses, but on different partitions:"
+                " every partition has bytes of its own.",
+            )
+        reject(
+            "neighbours",
+            f"{destroyed} and {destroyer} share no byte: a range ends before its last byte + 1.",
+        )
+    reject(
+        "nobody reads it any more",
+        f"{destroyer} does lie over {destroyed}, but the numbers of {destroyed} are not needed"
+        " any more at that moment, or were written again in time.",
+    )
+
+
+def share_bytes(a, b) -> bool:
+    """Whether two tiles (address, bytes, first partition, partitions) have a byte in common."""
+    return a[0] < b[0] + b[1] and b[0] < a[0] + a[1] and a[2] < b[2] + b[3] and b[2] < a[2] + a[3]
+
+
+def races(tiles, steps) -> set:
+    """Return all pairs (destroyed, destroyer) of a plan."""
+    found = set()
+    for i, (written, _) in enumerate(steps):
+        for other in tiles:
+            if other == written or not share_bytes(tiles[other], tiles[written]):
+                continue
+            if not any(w == other for w, _ in steps[:i]):
+                continue
+            for later_written, reads in steps[i + 1 :]:
+                if other in reads:
+                    found.add((other, written))
+                if other in reads or later_written == other:
+                    break
+    return found
+
+
+def racing_plan(seed: int):
+    """Return (tiles, steps) with exactly one race, and overlaps that are none.
+
+    ``tiles[name]`` is (address, bytes per partition, first partition, partitions); a step is (tile
+    written, tiles read).
+    """
+    names = ["x", "y", "mean", "scale", "sum", "mask", "bias", "out"]
+    for attempt in range(10_000):
+        rng = np.random.default_rng([seed, attempt])
+        tiles = {
+            name: (
+                int(rng.integers(0, 12)) * 256,
+                int(rng.integers(1, 4)) * 256,
+                *((0, 128), (0, 64), (64, 64))[int(rng.integers(3))],
+            )
+            for name in names
+        }
+        steps = _random_steps(rng, names)
+        found = races(tiles, steps)
+        if len(found) == 1 and found != {p[::-1] for p in found} and _has_decoys(tiles, found):
+            return tiles, steps
+    raise RuntimeError("no plan with one race was found")
+
+
+def _random_steps(rng, names):
+    steps, written = [], []
+    for name in rng.permutation(names):
+        recent = written[-3:]
+        reads = [str(r) for r in rng.permutation(recent)[: int(rng.integers(1, 3))]]
+        steps.append((str(name), reads))
+        written.append(str(name))
+    return steps
+
+
+def _has_decoys(tiles, found):
+    """Whether some tiles share bytes without racing, and some only addresses, not partitions."""
+    ((one, two),) = found
+    pairs = [p for p in itertools.combinations(tiles, 2) if set(p) != {one, two}]
+    overlap = sum(share_bytes(tiles[a], tiles[b]) for a, b in pairs)
+    beside = sum(
+        not share_bytes(tiles[a], tiles[b])
+        and share_bytes((*tiles[a][:2], 0, 1), (*tiles[b][:2], 0, 1))
+        for a, b in pairs
+    )
+    return overlap >= 1 and beside >= 1
+
+
+# -- 4: which cause to remove first -----------------------------------------------------------
+
+_CAUSES = ("dma", "ports", "buffers", "fixed")
+
+
+@exercise(
+    "04/remove-first",
+    title="Which causes to remove first",
+    answer="remove_first",
+    points=2,
+    tests="causes hide behind each other: the best pair need not contain the best single cause",
+    hints=(
+        "The table has the time without each set of causes. You may remove at most `budget` of"
+        " them: which sets come into question?",
+        "Do not add up what single causes save: some save nothing until another is gone. Compare"
+        " the times of the sets themselves.",
+        "Among all sets with at most budget causes, take the smallest time; if several are equal,"
+        " the one with the fewest causes. Return it as a tuple in alphabetical order.",
+    ),
+    numbers=lambda draw: {"seed": draw.seed("times") % 2**32},
+)
+def remove_first(answer, numbers):
+    """Check tables with hidden pairs, with causes that change nothing, and of budget 1 and 2."""
+    for turn in range(8):
+        times = _cause_table(numbers.seed + turn)
+        for budget in (1, 2):
+            got = answer(dict(times), budget)
+            if isinstance(got, str):
+                reject("a name", "Return a tuple of names, also where it has one: ('dma',).")
+            if not isinstance(got, list | tuple | set) or not all(c in _CAUSES for c in got):
+                reject("no causes", f"Return a tuple of names out of {', '.join(_CAUSES)}.")
+            if isinstance(got, set) or tuple(got) not in times:
+                reject("no set of the table", "Return one of the table's keys: a sorted tuple.")
+            _judge_causes(times, budget, tuple(got))
+
+
+def _best(times, budget):
+    return min((c for c in times if len(c) <= budget), key=lambda c: (times[c], len(c), c))
+
+
+def _judge_causes(times, budget, got):
+    best = _best(times, budget)
+    if len(got) > budget:
+        reject("over budget", f"At most {budget} may be removed, and {got} are {len(got)}.")
+    if math.isclose(times[got], times[best]):
+        if len(got) > len(best):
+            reject(
+                "removes what does not matter",
+                f"{got} is as fast as {best or 'removing nothing'}: leave out what saves nothing.",
+            )
+        return
+    singles = sorted(_CAUSES, key=lambda c: times[c,])
+    if budget == 2:
+        if set(got) == set(singles[:2]):
+            reject(
+                "adds up single savings",
+                f"{' and '.join(got)} save most when alone. Together they need not: one may save"
+                " again what the other has saved already. Compare the times of pairs.",
+            )
+        if singles[0] in got:
+            reject(
+                "best single first",
+                f"{singles[0]} is the best single cause, and the best pair is another one: some"
+                " causes save nothing until another is gone.",
+            )
+    if times[got] == max(times[c] for c in times if len(c) <= budget):
+        reject("the slowest", "That is the largest time of the table; look for the smallest.")
+    reject("other", f"With a budget of {budget} there is a faster choice than {got}.")
+
+
+def _cause_table(seed):
+    """Return {set of causes: time in us}: two resources in parallel, behind a serial one."""
+    rng = np.random.default_rng(seed)
+    hidden = seed % 4 != 3
+    a, b, c, d = rng.permutation(_CAUSES)
+    base = float(rng.integers(40, 60))
+    first, second = float(rng.integers(18, 30)), float(rng.integers(3, 9))
+    third = float(rng.integers(1, 3))
+    times = {(): base}
+    for n in (1, 2):
+        for some in itertools.combinations(sorted(_CAUSES), n):
+            saved = 0.0
+            if a in some and b in some and hidden:
+                saved += first  # each alone changes little: the other one still holds
+            elif a in some:
+                saved += 0.0 if hidden else first
+            elif b in some:
+                saved += 1.0 if hidden else 0.0
+            if c in some:
+                saved += second
+            if d in some:
+                saved += third if c not in some else 0.0  # c has saved that already
+            times[some] = round(base - saved, 1)
+    return times
