@@ -24,6 +24,8 @@ Decisions
 """
 
 import importlib
+import sys
+import types
 
 _FROM = {
     "bands": ("Band", "band", "tie"),
@@ -50,9 +52,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(
-    name,
-):  # numbers, tables and compiled loops load with the first name that needs them
+def __getattr__(name):  # tables and compiled loops load with the first name that needs them
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _WHERE:
@@ -65,3 +65,14 @@ def __getattr__(
 
 def __dir__():
     return sorted(__all__)
+
+
+class _Door(types.ModuleType):
+    """The function wins where a file has its name: ``why`` stays ``why.why``."""
+
+    def __setattr__(self, name, value):
+        if not (name in _WHERE and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Door

@@ -12,9 +12,9 @@ numba.config.THREADING_LAYER = "workqueue"
 
 __all__ = ["first_fit", "hazards", "most_alive", "rotate", "simulate", "successors"]
 
-RAW, WAW, WAR = 1, 2, 3  # kinds of edges, the strongest first
-# why an instruction started no earlier (scheduler.Wait has the words)
-W_START, W_ENGINE, W_RAW, W_WAW, W_WAR, W_PORT, W_QUEUE, W_CHAIN = 0, 1, 2, 3, 4, 5, 6, 7
+RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
+# why an instruction started no earlier (waits.Wait has the words)
+W_START, W_ENGINE, W_RAW, W_WAW, W_WAR, W_PORT, W_QUEUE, W_CHAIN, W_STATED = range(9)
 TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA = 0, 1, 2, 3, 4, 5
 SBUF_PORT, PSUM_PORT = 1, 2
 
@@ -100,8 +100,9 @@ def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count,
 
 
 @njit(cache=True)
-def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked, newest_write,
-            newest_read, older, owner, seen, edge_start, edge_pred, edge_kind, progress):  # fmt: skip
+def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked,
+            newest_write, newest_read, older, owner, seen, edge_start, edge_pred, edge_kind,
+            progress):  # fmt: skip
     """Find which earlier rows each row must wait for, by overlap of the bytes they touch.
 
     Per domain (bytes that may overlap) two linked lists hold the reads and writes that still
@@ -361,6 +362,8 @@ def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, por
                 t, why = release[row], W_WAR
             elif succ_kind[k] == WAW:
                 t, why = done[row], W_WAW
+            elif succ_kind[k] == STATED:
+                t, why = done[row], W_STATED
             elif engine[s] == e and e != DMA:
                 t, why = start[row] + chain[row], W_CHAIN
             else:

@@ -130,6 +130,8 @@ class CoreTimeline:
     queue_end_ns: np.ndarray
     queue_predecessor: np.ndarray
     critical_queue: np.ndarray  #: int64[transfers], the queue that finished last
+    ready_predecessor: np.ndarray  #: int64[rows], the last one that its data or place waited for
+    ready_wait: np.ndarray
     transfer: np.ndarray
 
     def __repr__(self):
@@ -138,7 +140,7 @@ class CoreTimeline:
             f"{self.makespan_ns:.1f} ns)"
         )
 
-    # -- rows -----------------------------------------------------------------------------------
+    # -- rows ------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> int:
@@ -171,11 +173,19 @@ class CoreTimeline:
             end[stream[:-1]] = np.minimum(end[stream[:-1]], self.start_ns[stream[1:]])
         return end
 
+    def kind_of(self, row: int) -> int:
+        """Return the row's index into ``pieces``."""
+        return int(self.placement.run.kind[row])
+
+    def transfer_of(self, row: int) -> int:
+        """Return the row's index into ``queue_start_ns``, or -1 if it is no transfer."""
+        return int(self.transfer[row]) if self.engine[row] == _DMA else -1
+
     def rows_on(self, engine) -> np.ndarray:
         """Return the rows of one engine in order."""
         return np.flatnonzero(self.engine == ENGINES.index(Engine(engine)))
 
-    # -- time -----------------------------------------------------------------------------------
+    # -- time ------------------------------------------------------------------------------------
 
     @cached_property
     def makespan_ns(self) -> float:
@@ -234,8 +244,11 @@ class CoreTimeline:
 
     def reason(self, row: int) -> str:
         """Say in a few words what a row waited for last."""
-        wait = Wait(int(self.wait[row]))
-        by = int(self.predecessor[row])
+        return self.reason_of(int(self.wait[row]), int(self.predecessor[row]))
+
+    def reason_of(self, wait: int, by: int) -> str:
+        """Say in a few words what it means to wait in this way for row `by`."""
+        wait = Wait(wait)
         if by < 0:
             return wait.words
         other = self.instruction(by)
@@ -251,7 +264,7 @@ class CoreTimeline:
                 return f"the port that {who} holds"
         return wait.words
 
-    # -- as a general timeline --------------------------------------------------------------------
+    # -- as a general timeline -------------------------------------------------------------------
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -300,7 +313,7 @@ class CoreTimeline:
     def _moved(instruction):
         return instruction.work[3] if instruction.engine is Engine.DMA else 0
 
-    # -- what it did --------------------------------------------------------------------------------
+    # -- what it did -----------------------------------------------------------------------------
 
     @cached_property
     def bytes(self) -> dict[Memory, Traffic]:
@@ -383,10 +396,8 @@ class CoreTimeline:
         if self.flops:
             lines.append(f"  {self.flops:.4g} FLOP, MFU {self.mfu:.1%}, {self.roofline()}")
         lines += [f"  note: {note}" for note in self.placement.notes]
-        low, high = self.spec.measured.start_and_stop_ns.value
-        lines.append(
-            f"  not counted: {low / 1e3:g} to {high / 1e3:g} us to start and stop a kernel (measured)"
-        )
+        low, high = (ns / 1e3 for ns in self.spec.measured.start_and_stop_ns.value)
+        lines.append(f"  not counted: {low:g} to {high:g} us (measured) to start and stop a kernel")
         return "\n".join(lines)
 
 

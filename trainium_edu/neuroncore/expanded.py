@@ -101,7 +101,7 @@ def _expand(program):
 
 
 def _kinds(instructions):
-    """Number the distinct (name, engine, work): what durations are computed for, once each."""
+    """Give each distinct (name, engine, work) a number: durations are computed once for each."""
     numbers, kind_of, engines = {}, [], []
     for i in instructions:
         written = 0
@@ -170,7 +170,7 @@ def _rows(program):
 
 
 def _instances(program, starts, rows, access_allocation, access_row):
-    """Number the instances: one per allocation and turn of the loop that it stands in."""
+    """Make the instances: one per allocation and turn of the loop that it stands in."""
     loop_of = np.full(len(program.allocations), -1)
     for index, loop in enumerate(program.loops):  # inner loops come later and win
         if starts[index].size and loop.end > loop.start:

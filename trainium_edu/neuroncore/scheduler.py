@@ -18,7 +18,7 @@ from trainium_edu.neuroncore.waits import CAUSES
 from trainium_edu.numerics.launch import launch
 from trainium_edu.specs.record import Record
 
-__all__ = ["find_hazards", "schedule"]
+__all__ = ["check_causes", "find_hazards", "schedule"]
 
 _PIECE = 100_000  # rows per call of a loop
 _DMA = ENGINES.index(Engine.DMA)
@@ -29,7 +29,7 @@ def find_hazards(placement: Placement):
     """Return (edge_start[rows + 1], predecessor row, kind) of a placed program.
 
     Kinds: 1 it reads what the predecessor wrote; 2 both write; 3 it writes what the predecessor
-    reads.  Waiting that the order of one engine's stream implies is left out.
+    reads; 4 it was told to wait.  What the order of one engine's stream implies is left out.
     """
     run, program = placement.run, placement.program
     domain, domains = _domains(placement)
@@ -54,12 +54,43 @@ def find_hazards(placement: Placement):
             launch(_loops.hazards, _PIECE, run.row_access, run.engine, domain, r0, r1, b0, b1,
                    run.is_write, tracked, *state, edge_start, pred, kind, progress)  # fmt: skip
         if progress[1] <= capacity:
-            return edge_start, pred[: progress[1]], kind[: progress[1]]
+            break
         capacity = int(progress[1])
+    edges = edge_start, pred[: progress[1]], kind[: progress[1]]
+    return _with_stated(run, *edges) if any(i.after for i in program.instructions) else edges
+
+
+def _with_stated(run, edge_start, pred, kind):
+    """Add what instructions wait for besides their data (``Instruction.after``)."""
+    instructions = run.program.instructions
+    newest = {}
+    rows, preds, kinds = [], [], []
+    for row, index in enumerate(run.instruction.tolist()):
+        have = None
+        for other in instructions[index].after:
+            by = newest.get(other, -1)
+            if by < 0:
+                continue
+            if have is None:
+                have = set(pred[edge_start[row] : edge_start[row + 1]].tolist())
+            if by not in have:
+                have.add(by)
+                rows.append(row)
+                preds.append(by)
+                kinds.append(_loops.STATED)
+        newest[index] = row
+    all_rows = np.concatenate((np.repeat(np.arange(run.rows), np.diff(edge_start)), rows))
+    order = np.argsort(all_rows, kind="stable")
+    start = np.concatenate(([0], np.cumsum(np.bincount(all_rows.astype(int), minlength=run.rows))))
+    return (
+        start,
+        np.concatenate((pred, np.array(preds, np.int32)))[order],
+        np.concatenate((kind, np.array(kinds, np.int8)))[order],
+    )
 
 
 def _domains(placement):
-    """Number sets of instances whose bytes may overlap: (domain of each instance, count)."""
+    """Return sets of instances whose bytes may overlap: (set of each instance, count)."""
     run = placement.run
     n = run.allocation.size
     if placement.endless:
@@ -141,7 +172,7 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     if placement.program is not program:
         raise ValueError("this placement is of another program; place(...) this one first")
     spec = placement.spec if spec is None else spec
-    without = frozenset(_check_causes(without))
+    without = frozenset(check_causes(without))
     run = placement.run
     values = settle(spec, parameters)
     pieces = durations(run, spec, values, without)
@@ -190,11 +221,12 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
         )
     return CoreTimeline(
         program, placement, spec, values, without, pieces, *out, pred, kind, sequence,
-        queue_start, queue_end, queue_pred, critical, transfer,
+        queue_start, queue_end, queue_pred, critical, ready_pred, ready_kind, transfer,
     )  # fmt: skip
 
 
-def _check_causes(without):
+def check_causes(without) -> tuple[str, ...]:
+    """Return the names of causes, or say which there are."""
     causes = (without,) if isinstance(without, str) else tuple(without)
     for cause in causes:
         if cause not in CAUSES:

@@ -79,8 +79,9 @@ def parameters(spec: Record) -> dict[str, Parameter]:
     for engine in ("tensor", "vector", "scalar", "gpsimd"):
         path = f"timing.{engine}_result_cycles"
         cycles = float(spec.find(path))
+        bounds = (share[0] * cycles, share[1] * cycles)
         add(f"{engine}_result_cycles", cycles, "cycles", "result latency",
-            (path, "timing.result_share_range"), (share[0] * cycles, share[1] * cycles))  # fmt: skip
+            (path, "timing.result_share_range"), bounds)  # fmt: skip
     add("load_stationary_speedup", float(spec.tensor_engine.load_stationary_speedup), "",
         "instruction formulas", ("tensor_engine.load_stationary_speedup",), zero=False)  # fmt: skip
     add("dma_start_ns", float(d.start_ns), "ns", "DMA start",
@@ -229,9 +230,10 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
             continue
         result[k] = values[f"{_CLOCK[engine]}_result_cycles"] * ns
         if engine is Engine.TENSOR:
-            if name == "nc_matmul":
-                factor = float(spec.tensor_engine.fp32_factor) if what[3] == "fp32" else 1.0
-                lead[k] = what[1] * factor / values["load_stationary_speedup"] * ns
+            if name == "nc_matmul":  # as many passes as it multiplies in, at up to 4 x the speed
+                floor = float(spec.tensor_engine.min_initiation_cycles)
+                passes = cycles[k] / max(min(floor, what[1]), what[2])
+                lead[k] = what[1] * passes / values["load_stationary_speedup"] * ns
         elif not has_own_fixed_part(name, spec):
             fixed[k] = values["fixed_cycles"] * ns
         first = min(full, max(least, full / max(written, 1)))

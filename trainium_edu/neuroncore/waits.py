@@ -1,4 +1,4 @@
-"""The words for waiting: why an instruction started no earlier, and the causes one can take away."""
+"""The words for waiting: why an instruction started no earlier, and what one can take away."""
 
 from enum import IntEnum
 
@@ -16,6 +16,7 @@ class Wait(IntEnum):
     PORT = 5
     QUEUE = 6
     CHAIN = 7
+    STATED = 8
 
     @property
     def words(self) -> str:
@@ -32,6 +33,7 @@ _WORDS = {
     Wait.PORT: "another engine had the memory's port",
     Wait.QUEUE: "its DMA queue was busy",
     Wait.CHAIN: "the result of the instruction before it was still in the pipeline",
+    Wait.STATED: "it was told to wait for an instruction",
 }
 
 #: What :func:`~trainium_edu.neuroncore.causes.without` can take away, and what that means.

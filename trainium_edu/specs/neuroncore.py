@@ -348,11 +348,11 @@ TIMING = Record(
     dma_row_ns=_own(
         ((0, 138.0), (1024, 163.84)), "(bytes per row, ns per row on one queue)",
         "neuroncore.timing", note="163.84 ns is 1 KiB at 100 GB/s over 16 queues, inferred from"
-        " published runs of large BF16 matmuls; the line to 4 KiB at 17 B/ns, drawn on, gives 138 ns"
-        " for the shortest rows, of which documents say only \"very poor\" below 256 bytes"),
+        " published runs of large BF16 matmuls; the line to 4 KiB at 17 B/ns, drawn on, gives 138"
+        " ns for the shortest rows, of which documents say only \"very poor\" below 256 bytes"),
     dma_start_range_ns=_own(
-        (1200, 2400), "ns", "neuroncore.timing", note="first data came after 1.2 to 1.4 us with rows"
-        " of 4 KiB and after 2.3 to 2.5 us with rows of 8 KiB"),
+        (1200, 2400), "ns", "neuroncore.timing", note="first data came after 1.2 to 1.4 us with"
+        " rows of 4 KiB and after 2.3 to 2.5 us with rows of 8 KiB"),
     dma_short_row_range_ns=_own(
         (60, 280), "ns per row", "neuroncore.timing", note="no figure exists below 1 KiB: a factor"
         " of two either way"),

@@ -1,0 +1,277 @@
+"""Where a time comes from: the critical path in pieces, each with the facts that it rests on.
+
+Walk back from the last result: an instruction's own pieces, then what held it back last, then that
+one's pieces, until time 0.  Pieces touch each other, and their sum is the makespan to the last bit.
+"""
+
+from dataclasses import dataclass
+
+from trainium_edu.neuroncore.core_timeline import CoreTimeline
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
+from trainium_edu.neuroncore.program import Instruction
+from trainium_edu.neuroncore.timing import parameters as _nominal
+from trainium_edu.neuroncore.waits import Wait
+from trainium_edu.specs.fact import Fact, Kind
+
+__all__ = ["Piece", "Why", "certainty", "why"]
+
+_RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
+_CLOCKED = {Engine.TENSOR: "tensor", Engine.VECTOR: "vector", Engine.SCALAR: "scalar",
+            Engine.GPSIMD: "gpsimd", Engine.SYNC: "scalar"}  # fmt: skip
+
+
+def certainty(fact: Fact) -> Kind:
+    """Return how well we know a fact: a derived one no better than its worst input."""
+    return max([fact.kind, *map(certainty, fact.inputs)], key=_RANK.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One stretch of the critical path."""
+
+    start_ns: float
+    end_ns: float
+    row: int
+    instruction: Instruction
+    what: str  #: "work", "fixed overhead", "result latency", "load stationary", "DMA start", ...
+    then: str  #: why the next piece could not begin earlier
+    facts: tuple[tuple[str, Fact], ...]  #: (dotted name in the chip's record, fact)
+    changed: tuple[str, ...] = ()  #: parameters that were given another value than the fact's
+
+    @property
+    def duration_ns(self) -> float:
+        """Length in ns."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def kind(self) -> Kind:
+        """The least certain of its facts."""
+        return max((certainty(f) for _, f in self.facts), key=_RANK.index, default=Kind.ASSUMED)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Keys of ``specs.SOURCES``; of a derived fact those of its inputs."""
+        found = {}
+        for _, fact in self.facts:
+            for source in _sources(fact):
+                found[source] = True
+        return tuple(found)
+
+    @property
+    def cause(self) -> str:
+        """Engine and kind of piece: "Vector Engine: work"."""
+        if self.instruction.engine is Engine.DMA:
+            return self.what
+        return f"{self.instruction.engine.title}: {self.what}"
+
+    def __str__(self):
+        where = f" ({self.instruction.line})" if self.instruction.line else ""
+        return (
+            f"{self.start_ns:12.1f} {self.duration_ns:10.1f} ns  {self.instruction.name}{where}: "
+            f"{self.what}, {self.kind}; {self.then}"
+        )
+
+
+def _sources(fact):
+    if not fact.inputs:
+        return [fact.source]
+    return [s for f in fact.inputs for s in _sources(f)]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The critical path; iterate over it for its pieces, in order of time."""
+
+    name: str
+    makespan_ns: float
+    pieces: tuple[Piece, ...]
+
+    def __iter__(self):
+        return iter(self.pieces)
+
+    def __len__(self):
+        return len(self.pieces)
+
+    def __repr__(self):
+        return f"Why({self.name!r}, {len(self)} pieces, {self.makespan_ns:.1f} ns)"
+
+    @property
+    def total_ns(self) -> float:
+        """The pieces added up: the makespan, exactly."""
+        return sum(p.duration_ns for p in self.pieces)
+
+    def at(self, ns: float) -> Piece:
+        """Return the piece that covers a moment."""
+        if not 0 <= ns <= self.makespan_ns:
+            raise ValueError(f"{ns} ns is outside the run: 0 to {self.makespan_ns:.1f} ns")
+        return next(p for p in self.pieces if ns <= p.end_ns)
+
+    def ns_by(self, key) -> dict:
+        """Add up durations by ``key(piece)``, the longest first."""
+        found = {}
+        for p in self.pieces:
+            found[key(p)] = found.get(key(p), 0.0) + p.duration_ns
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def share_by_kind(self) -> dict[Kind, float]:
+        """Return how much of the time rests on documented, derived, measured, assumed facts."""
+        ns = self.ns_by(lambda p: p.kind)
+        return {kind: ns.get(kind, 0.0) / (self.makespan_ns or 1.0) for kind in _RANK}
+
+    def share_by_cause(self) -> dict[str, float]:
+        """Return how much of the time each engine's work, overhead, ... takes on the path."""
+        ns = self.ns_by(lambda p: p.cause)
+        return {cause: part / (self.makespan_ns or 1.0) for cause, part in ns.items()}
+
+    def __str__(self):
+        lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical path"]
+        lines += [f"  {part:>6.1%}  {cause}" for cause, part in self.share_by_cause().items()]
+        kinds = [f"{part:.1%} {kind}" for kind, part in self.share_by_kind().items()]
+        return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
+
+
+def why(timeline: CoreTimeline) -> Why:
+    """Explain a makespan.
+
+    Parameters
+    ----------
+    timeline : CoreTimeline
+
+    Returns
+    -------
+    Why
+        Its pieces are contiguous from 0 to the makespan.
+
+    Examples
+    --------
+    >>> from trainium_edu.neuroncore import NeuronCore, measure, why
+    >>> core = NeuronCore(values=False)
+    >>> tile = core.sbuf((128, 512))
+    >>> core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    >>> for piece in why(measure(core.program)):
+    ...     print(piece.what, round(piece.duration_ns), piece.kind)
+    fixed overhead 89 documented
+    work 914 documented
+    result latency 121 measured
+    """
+    walk = _Walk(timeline)
+    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces())
+
+
+class _Walk:
+    """The way back from the last result to time 0."""
+
+    def __init__(self, timeline: CoreTimeline):
+        self.t = timeline
+        self.found = []
+        self.facts = {}
+        self.then = "the last result is there"
+        nominal = _nominal(timeline.spec)
+        self.changed = {n for n, v in timeline.parameters.items() if v != nominal[n].nominal}
+
+    def pieces(self):
+        t = self.t
+        if not t.rows:
+            return ()
+        row = int(t.done_ns.argmax())
+        self._result(row)
+        queue = None
+        while True:
+            if t.transfer_of(row) >= 0:
+                row, queue = self._transfer(row, queue)
+            else:
+                row, queue = self._instruction(row), None
+            if row < 0:
+                return tuple(reversed(self.found))
+
+    def _transfer(self, row, queue):
+        t = self.t
+        k = t.transfer_of(row)
+        queue = int(t.critical_queue[k]) if queue is None else queue
+        begin, end = float(t.queue_start_ns[k, queue]), float(t.queue_end_ns[k, queue])
+        self._add(row, begin, end, "DMA transfer")
+        before = int(t.queue_predecessor[k, queue])
+        if before >= 0:
+            self.then = Wait.QUEUE.words
+            return before, queue
+        self._add(row, float(t.start_ns[row]), begin, "DMA start")
+        return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
+
+    def _instruction(self, row):
+        t = self.t
+        start, release = float(t.start_ns[row]), float(t.release_ns[row])
+        fixed = float(t.pieces.fixed[t.kind_of(row)])
+        self._add(row, start + fixed, release, "work")
+        self._add(row, start, start + fixed, "fixed overhead")
+        return self._before_start(row)
+
+    def _before_start(self, row):
+        t = self.t
+        wait, by = int(t.wait[row]), int(t.predecessor[row])
+        if wait not in (Wait.ENGINE, Wait.PORT):
+            start = float(t.start_ns[row])
+            self._add(row, start - float(t.pieces.lead[t.kind_of(row)]), start, "load stationary")
+        return self._before(row, wait, by)
+
+    def _before(self, row, wait, by):
+        """Add what lies between a row and the one that held it back; return the next to visit."""
+        self.then = Wait(wait).words if by < 0 else self.t.reason_of(wait, by)
+        if by < 0:
+            return -1
+        if wait in (Wait.OPERANDS, Wait.OVERWRITES, Wait.STATED):
+            self._result(by)
+        elif wait == Wait.CHAIN:
+            t, k = self.t, self.t.kind_of(by)
+            start = float(t.start_ns[by])
+            fixed, work = float(t.pieces.fixed[k]), float(t.pieces.work[k])
+            end = start + float(t.pieces.chain[k])
+            worked = min(start + fixed + work, end - float(t.pieces.result[k]))
+            self._add(by, worked, end, "result latency")
+            self._add(by, start + fixed, worked, "work")
+            self._add(by, start, start + fixed, "fixed overhead")
+            return self._before_start(by)
+        return by
+
+    def _result(self, row):
+        self._add(row, float(self.t.release_ns[row]), float(self.t.done_ns[row]), "result latency")
+
+    def _add(self, row, start, end, what):
+        if end > start:
+            instruction = self.t.instruction(row)
+            facts, changed = self._facts_of(instruction, what)
+            self.found.append(Piece(start, end, row, instruction, what, self.then, facts, changed))
+            self.then = "it goes on"
+
+    def _facts_of(self, instruction, what):
+        row_bytes = instruction.work[2] if what == "DMA transfer" else 0
+        key = instruction.name, instruction.engine, what, row_bytes
+        if key in self.facts:
+            return self.facts[key]
+        engine = _CLOCKED.get(instruction.engine)
+        clock = f"{engine}_engine.clock_hz"
+        parameters = {f"{engine}_clock_hz"}
+        match what:
+            case "work":
+                row = INSTRUCTIONS.get(instruction.name)
+                paths = (*(row.facts if row else ()), clock)
+                parameters.add("work_factor")
+            case "fixed overhead":
+                paths = ("cycles.fixed_overhead_cycles", clock)
+                parameters.add("fixed_cycles")
+            case "result latency":
+                paths = (f"timing.{engine}_result_cycles", clock)
+                parameters.add(f"{engine}_result_cycles")
+            case "load stationary":
+                paths = ("tensor_engine.load_stationary_speedup", clock)
+                parameters.add("load_stationary_speedup")
+            case "DMA start":
+                paths, parameters = ("dma.start_ns",), {"dma_start_ns"}
+            case _:
+                paths, parameters = ("dma.bytes_per_s",), {"dma_bytes_per_s"}
+                if row_bytes < 4096:
+                    paths = ("timing.dma_row_ns", *paths[: row_bytes > 1024])
+                    parameters |= {"dma_1kib_row_ns", "dma_short_row_ns"}
+        facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
+        found = self.facts[key] = facts, tuple(sorted(parameters & self.changed))
+        return found
