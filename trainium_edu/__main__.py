@@ -19,6 +19,7 @@ COMMANDS = {
     "grade": "cli.instructor",
     "export": "cli.instructor",
     "nccom-test": "cli.nccom_test",
+    "run": "cli.run",
 }
 
 

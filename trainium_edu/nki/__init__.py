@@ -1,14 +1,14 @@
 """AWS's kernel language on a laptop: ``import trainium_edu.nki as nki``, or ``nki.activate()``.
 
-Names, argument order, defaults, limits and errors follow the public reference of NKI (the version is
-``specs.SOFTWARE.nki_version``), as far as NeuronCore-v2 can do it; ``nki.coverage()`` lists all names.
+Names, argument order, defaults, limits and errors follow the public reference of NKI (its version:
+``specs.SOFTWARE.nki_version``) as far as NeuronCore-v2 can do it; ``nki.coverage()`` lists all.
 
 Modelled: values (FP32 inside, one rounding at the end), every limit, time with its reasons.
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
 Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings).
 
 Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.
-Decisions: an NkiTensor holds a view and is none, because NKI counts in elements and engines in bytes.
+Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
 """
 
 import importlib

@@ -86,7 +86,7 @@ def _check_bounds(tensor, found):
     """Raise if a pattern leaves the storage."""
     info = found.buffer.info
     if tensor._on_chip:
-        row, end, low, high = found.footprint()
+        _, end, low, high = found.footprint()
         if low < 0 or high > info.row_bytes or end > info.shape[0]:
             raise NkiValidationError(
                 f"{tensor!r}: the pattern reaches partition {end - 1} and byte {high - 1} of each "

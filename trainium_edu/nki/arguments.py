@@ -18,8 +18,11 @@ from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Arguments", "give_back"]
 
-_TORCH_BITS = {"torch.bfloat16": ("int16", "bfloat16"), "torch.float8_e5m2": ("uint8", "float8_e5m2"),
-               "torch.float8_e4m3fn": ("uint8", "float8_e4m3fn")}  # fmt: skip
+_TORCH_BITS = {
+    "torch.bfloat16": ("int16", "bfloat16"),
+    "torch.float8_e5m2": ("uint8", "float8_e5m2"),
+    "torch.float8_e4m3fn": ("uint8", "float8_e4m3fn"),
+}
 
 
 def is_torch(value) -> bool:
@@ -224,7 +227,7 @@ def _array(tensor, framework):
     if tensor._on_chip:
         raise NkiValidationError(
             f"the kernel returns {tensor!r}, an on-chip tile, whose memory belongs to the next "
-            "kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy or nl.store) and return that"
+            "kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) and return that"
         )
     array = np.array(tensor._view.read())
     wanted = tensor.dtype

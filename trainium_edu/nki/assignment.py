@@ -7,7 +7,7 @@ __all__ = ["assign"]
 
 
 def assign(dst: NkiTensor, value) -> None:
-    """Copy `value` into `dst`: DMA if one side is HBM, an engine's copy on chip, memset for a number."""
+    """Copy `value` into `dst`: by DMA to or from HBM, by an engine on chip; numbers by memset."""
     if isinstance(value, NkiTensor):
         if dst._on_chip and value._on_chip:
             issue("tensor_copy", dst=dst, src=value)

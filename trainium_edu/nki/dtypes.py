@@ -1,4 +1,4 @@
-"""NKI's dtypes by name.  A dtype is a ``str``, so ``nl.float32 == "float32"`` and NumPy takes it."""
+"""NKI's dtypes by name.  A dtype is a ``str``: ``nl.float32 == "float32"``, and NumPy takes it."""
 
 __all__ = ["DTYPE_NAMES", "LATER_DTYPES", "DType"]
 

@@ -1,4 +1,4 @@
-"""Accesses whose place the chip computes: ``select``, ``vector_select`` and ``ap`` with an offset."""
+"""Accesses whose place the chip computes: ``select``, ``vector_select``, ``ap`` with an offset."""
 
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.tensor import NkiTensor
@@ -12,8 +12,8 @@ def select(tensor: NkiTensor, dim: int, index) -> NkiTensor:
     _check_direct(tensor)
     if dim == 0 and tensor._on_chip:
         raise NkiValidationError(
-            f"{tensor!r}: the partition cannot be selected at run time; engines start on partitions "
-            "that the instruction names"
+            f"{tensor!r}: the partition cannot be selected at run time; engines start on "
+            "partitions that the instruction names"
         )
     view = tensor._view
     shape = (*view.shape[:dim], *view.shape[dim + 1 :])
@@ -28,8 +28,8 @@ def vector_select(tensor: NkiTensor, dim: int, vector_offset: NkiTensor) -> NkiT
     _check_direct(tensor)
     if dim != 0 or tensor._on_chip:
         raise NkiValidationError(
-            f"{tensor!r}: vector_select gathers rows (dimension 0) of an HBM tensor; dimension {dim}"
-            f" of {tensor.buffer} was asked"
+            f"{tensor!r}: vector_select gathers rows (dimension 0) of an HBM tensor; dimension "
+            f"{dim} of {tensor.buffer} was asked"
         )
     view = tensor._view
     index = _vector(tensor, vector_offset)
@@ -79,8 +79,8 @@ def _made(tensor, shape, strides, offset, index, dim, is_vector, pattern=None):
 def _check_direct(tensor):
     if tensor.is_indirect():
         raise NkiValidationError(
-            f"{tensor!r} is indirect already; one index known at run time is all that an access can "
-            "carry"
+            f"{tensor!r} is indirect already; one index known at run time is all that an access "
+            "can carry"
         )
 
 
@@ -90,7 +90,7 @@ def _scalar(tensor, index):
     if isinstance(index, NkiTensor):
         if index.size != 1 or not index._on_chip:
             raise NkiValidationError(
-                f"{tensor!r}: the index {index!r} is one number in SBUF, shape (1, 1), or a register"
+                f"{tensor!r}: the index {index!r} is no single number in SBUF; its shape is (1, 1)"
             )
         return index._view
     raise TypeError(

@@ -67,6 +67,7 @@ class Kernel:
         return Kernel(self.function, self.grid, tuple(pairs))
 
     def __call__(self, *args, **kwargs):
+        """Run the kernel: arrays in, arrays out; inside another kernel, as a part of it."""
         if is_running():  # a kernel called by a kernel is part of it
             return self.function(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
@@ -240,17 +241,27 @@ _LATER = {"trn2": "NeuronCore-v3 (Trainium2)", "gen3": "NeuronCore-v3 (Trainium2
           "trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}  # fmt: skip
 
 
+_for_all = None
+
+
+def chip_for_all(target: str | None) -> str | None:
+    """Let every kernel run on one chip whatever the environment says; return the one before."""
+    global _for_all
+    before, _for_all = _for_all, target
+    return before
+
+
 def _chip(spec):
     """Return the chip's record: the one given, or the environment's choice."""
     if spec is not None:
         return spec
     from trainium_edu import specs
 
-    target = settings.platform_target()
+    target = _for_all or settings.platform_target()
     if target in _LATER:
         raise NkiValidationError(
-            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are not "
-            "in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without later "
+            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are "
+            "not in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without later "
             "features run with nki.run(kernel, ..., spec=TRN1), or a script with "
             "`python -m trainium_edu run --platform trn1 script.py`"
         )

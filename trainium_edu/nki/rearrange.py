@@ -6,7 +6,7 @@ __all__ = ["rearrange"]
 
 
 def rearrange(tensor, src_pattern, dst_pattern, fixed_sizes):
-    """Return `tensor` with its dimensions split by `src_pattern` and put together by `dst_pattern`."""
+    """Split the dimensions of `tensor` by `src_pattern`, put them together by `dst_pattern`."""
     source, target = _groups(src_pattern), _groups(dst_pattern)
     names = [name for group in source for name in group]
     if sorted(names) != sorted(name for group in target for name in group):
@@ -36,11 +36,9 @@ def rearrange(tensor, src_pattern, dst_pattern, fixed_sizes):
     order = [names.index(name) for group in target for name in group]
     if order != sorted(order):
         view = view.permute(tuple(order))
-    axis = 0
-    for group in target:
+    for axis, group in enumerate(target):
         if len(group) > 1:
             view = view.flatten_dims(axis, axis + len(group) - 1)
-        axis += 1
     return view
 
 

@@ -29,8 +29,8 @@ class Running:
     core : NeuronCore
     program_id, grid : tuple of int    where it stands; () without a grid
     rank, ranks : int                  which participant of a collective it is, of how many
-    precise : bool                     False stores low precision as float32 (``NKI_PRECISE_FP=0``)
-    limit : int                        instructions (and turns of dynamic loops) before it is stopped
+    precise : bool                     False keeps low precision as float32 (``NKI_PRECISE_FP=0``)
+    limit : int                        instructions, and turns of dynamic loops, until it is stopped
     launch : Launch or None            the meeting point of its programs
     """
 
@@ -53,7 +53,7 @@ class Running:
 
     @property
     def index(self) -> int:
-        """This program's number among all of the launch, rank after rank."""
+        """Its number among all programs of the launch, rank after rank."""
         place = 0
         for size, at in zip(self.grid, self.program_id, strict=True):
             place = place * size + at
@@ -170,8 +170,8 @@ def _stop(running, what):
 def later_chip(name: str, chip: str) -> NkiValidationError:
     """Return the error for what NeuronCore-v2 does not have."""
     return NkiValidationError(
-        f"{name} needs {chip}; this is a NeuronCore-v2 (Trainium, Inferentia2), whose engines do not"
-        " have it"
+        f"{name} needs {chip}; this is a NeuronCore-v2 (Trainium, Inferentia2), whose engines do "
+        "not have it"
     )
 
 

@@ -1,4 +1,4 @@
-"""A tensor in shared HBM, as each program of a launch sees it: one set of bytes, one written-mask."""
+"""A tensor in shared HBM as the programs of a launch see it: the same bytes, the same mask."""
 
 from trainium_edu.neuroncore.memory import Buffer
 

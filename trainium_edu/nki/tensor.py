@@ -1,6 +1,6 @@
 """``NkiTensor``: a strided window on a buffer, with NKI's names for its parts.
 
-It holds a ``neuroncore`` view, which counts in bytes; NKI counts in elements.  No method here copies
+It holds a ``neuroncore`` view, which counts in bytes; NKI counts in elements.  No method copies
 data; only ``t[...] = other`` issues an instruction.
 """
 
@@ -146,7 +146,7 @@ class NkiTensor(NKIObject):
         return self._view.shape[0]
 
     def __bool__(self):
-        """Whether all elements are nonzero, so that ``assert nl.equal(a, b)`` means what it says."""
+        """Whether all elements are nonzero, for ``assert nl.equal(a, b)``."""
         return bool((self._view.read() != 0).all())
 
     def __iter__(self):
@@ -310,7 +310,7 @@ class NkiTensor(NKIObject):
 
         Examples
         --------
-        ``t.rearrange(("p", ("h", "w")), ("p", "w", "h"), {"h": 4})`` makes [128, 6, 4] of [128, 24].
+        ``t.rearrange(("p", ("h", "w")), ("p", "w", "h"), {"h": 4})``: [128, 24] to [128, 6, 4].
         """
         from trainium_edu.nki.rearrange import rearrange
 
@@ -412,8 +412,8 @@ def _plain_index(key, ndim, tensor):
             index.append(slice(start, start + part.size.__index__()))
         elif kind is NkiTensor:
             raise NkiValidationError(
-                f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for one, "
-                "or t.vector_select(0, indices) for one per partition"
+                f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for "
+                "one, or t.vector_select(0, indices) for one per partition"
             )
         elif kind is bool or not hasattr(part, "__index__"):
             raise TypeError(

@@ -1,8 +1,8 @@
 """``nki.language`` (``nl``): dtypes, memories, tensors, and arithmetic on tiles.
 
-Each function allocates its result and issues one or more instructions of ``nki.isa``; the arithmetic
-functions also name the operators of those instructions (``op=nl.add``).  Read ``elementwise.py``
-first.  What a later chip brought is here by name and raises when used.
+Each function allocates its result and issues one or more instructions of ``nki.isa``; those of
+arithmetic also name the operators of instructions (``op=nl.add``).  Read ``elementwise.py`` first.
+What a later chip brought is here by name and raises when used.
 """
 
 from trainium_edu.nki.dtypes import DTYPE_NAMES as _DTYPES

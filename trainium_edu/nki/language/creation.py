@@ -166,7 +166,7 @@ def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
 
 
 def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
-    """Allocate a tensor of uniform random numbers in [0, 1)."""
+    """Allocate a tensor of uniform random numbers in [0, 1), from 24 random bits each."""
     if buffer is not MemoryRegion.sbuf and buffer is not MemoryRegion.psum:
         tensor = ndarray(shape, dtype, buffer, name)
         rows = tensor.reshape((tensor.shape[0], tensor.size // tensor.shape[0]))
@@ -175,7 +175,10 @@ def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
             issue("dma_copy", dst=part, src=rand(part.shape, dtype))
         return tensor
     tensor = ndarray(shape, dtype, buffer, name)
-    issue("rand2", dst=tensor, min=0.0, max=1.0)
+    bits = ndarray(shape, "uint32")
+    issue("rng", dst=bits)
+    issue("tensor_scalar", dst=bits, data=bits, op0="right_shift", operand0=8)
+    issue("tensor_scalar", dst=tensor, data=bits, op0="multiply", operand0=2.0**-24)
     return tensor
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on tiles.  Each function is also an operator: ``op=nl.add`` names it to an instruction.
+"""Arithmetic on tiles.  Each function also names an operator to instructions: ``op=nl.add``.
 
 Two tiles go through ``tensor_tensor``, a tile and a number (or one number per partition) through
 ``tensor_scalar``; functions of one tile are activations of the Scalar Engine where it has them.

@@ -37,11 +37,7 @@ def dynamic_range(start, stop=None, step=1):
 
 
 def _turns(name, start, stop, step):
-    if (
-        isinstance(step, VirtualRegister)
-        or isinstance(step, bool)
-        or not hasattr(step, "__index__")
-    ):
+    if isinstance(step, VirtualRegister | bool) or not hasattr(step, "__index__"):
         raise AssertionError(
             f"nl.{name}: step is {step!r}; it is a whole number known before the kernel runs, "
             "because the loop instruction holds it"

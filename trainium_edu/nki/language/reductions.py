@@ -44,8 +44,7 @@ def _reduce(name, op, x, axis, dtype, keepdims):
     out = ndarray(_shape(x, axes, keepdims), dtype or x.dtype)
     flat = x.flatten_dims(axes[0], axes[-1]) if _is_flat(x, axes) else x
     over = (axes[0],) if flat is not x else tuple(axes)
-    target = out if keepdims or out.ndim == x.ndim - len(axes) else out
-    issue("tensor_reduce", dst=target, op=op, data=flat, axis=over)
+    issue("tensor_reduce", dst=out, op=op, data=flat, axis=over)
     return out
 
 
@@ -174,7 +173,7 @@ def where(condition, x, y, dtype=None) -> NkiTensor:
 
 
 def dropout(x, rate, dtype=None) -> NkiTensor:
-    """Return x with each element set to 0 with probability `rate` (a number or one per partition)."""
+    """Return x, each element 0 with probability `rate` (a number, or one per partition)."""
     ew._one_tile("dropout", x)
     out = ndarray(x.shape, dtype or x.dtype)
     issue("dropout", dst=out, data=x, prob=rate)

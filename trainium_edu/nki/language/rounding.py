@@ -106,7 +106,7 @@ def _remainder(name, x, y, dtype, whole):
 
 
 def sin(x, dtype=None) -> NkiTensor:
-    """Return the sine of x for any x: brought into [-pi, pi] first, where the activation is right."""
+    """Return the sine of any x: brought into [-pi, pi] first, where the activation is right."""
     return _sine(x, 0.0, dtype)
 
 

@@ -1,0 +1,238 @@
+"""``Run``: everything that one call of a kernel left behind."""
+
+import io
+import json
+import zipfile
+from functools import cached_property
+from pathlib import Path
+
+__all__ = ["Run", "load"]
+
+_WHAT = "trainium_edu run"
+_VERSION = 1
+
+
+class Run:
+    """What ``nki.run`` returns.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's.
+    outputs : array, or tuple, list or dict of arrays
+        What the kernel returned (None if recorded with ``values=False``).
+    programs : tuple of neuroncore.Program
+        One per program of the grid, as recorded.
+    notes : tuple of list
+        What was noticed while each program ran.
+    timelines : tuple of neuroncore.CoreTimeline
+        One per program; ``timeline`` is the one that ends last.
+    """
+
+    def __init__(self, name, outputs, programs, notes, *, buffers=None, optimise=True):
+        self.name = name
+        self.outputs = outputs
+        self.programs = tuple(programs)
+        self.notes = tuple(notes)
+        self.buffers = buffers
+        self.optimise = optimise
+        self.timelines = self._timed(buffers)
+
+    @classmethod
+    def of(cls, name, outputs, cores, *, buffers, optimise) -> "Run":
+        """Make the Run of a launch."""
+        return cls(
+            name, outputs, [core.program for core in cores], [_plain_notes(c) for c in cores],
+            buffers=buffers, optimise=optimise,
+        )  # fmt: skip
+
+    def _timed(self, buffers):
+        from trainium_edu.neuroncore.timed import measure
+
+        return tuple(
+            measure(program, buffers=buffers, optimise=self.optimise) for program in self.programs
+        )
+
+    def with_buffers(self, buffers) -> "Run":
+        """Return the same run, placed and timed with another number of buffers."""
+        return Run(self.name, self.outputs, self.programs, self.notes, buffers=buffers,
+                   optimise=self.optimise)  # fmt: skip
+
+    @property
+    def program(self):
+        """The program of the timeline that ends last."""
+        return self.programs[self.timelines.index(self.timeline)]
+
+    @property
+    def timeline(self):
+        """The timeline that ends last: the kernel is as slow as its slowest program."""
+        return max(self.timelines, key=lambda timeline: timeline.makespan_ns)
+
+    @property
+    def placement(self):
+        """Where the tiles are, in the timeline that ends last."""
+        return self.timeline.placement
+
+    @cached_property
+    def warnings(self) -> list:
+        """What costs time or is dangerous, the costliest first; each names line, cost, remedy."""
+        from trainium_edu.nki.warnings import find_warnings
+
+        return [
+            warning
+            for program, timeline, notes in zip(
+                self.programs, self.timelines, self.notes, strict=True
+            )
+            for warning in find_warnings(program, timeline.placement, timeline, notes)
+        ]
+
+    def why(self):
+        """Return where the time went: the critical path in pieces that add up to the makespan."""
+        from trainium_edu.neuroncore.why import why
+
+        return why(self.timeline)
+
+    def __repr__(self):
+        cores = f", {len(self.programs)} programs" if len(self.programs) > 1 else ""
+        return (
+            f"Run({self.name!r}, {len(self.program)} instructions, "
+            f"{self.timeline.makespan_ns / 1e3:.3f} us{cores})"
+        )
+
+    def __str__(self):
+        lines = [str(self.timeline)]
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+    # -- files --------------------------------------------------------------------------------
+
+    def save(self, path) -> None:
+        """Write the run to a file: programs, outputs, notes; ``nki.load`` reads it."""
+        import tempfile
+
+        import numpy as np
+
+        from trainium_edu.neuroncore import program_io
+
+        arrays = []
+        shape = _to_plain(self.outputs, arrays)
+        head = {
+            "what": _WHAT, "version": _VERSION, "name": self.name, "outputs": shape,
+            "dtypes": [array.dtype.name for array in arrays], "buffers": self.buffers,
+            "optimise": list(self.optimise) if isinstance(self.optimise, tuple) else self.optimise,
+            "programs": len(self.programs), "notes": self.notes,
+        }  # fmt: skip
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            _write(file, "run.json", json.dumps(head).encode())
+            for k, array in enumerate(arrays):
+                data = io.BytesIO()
+                np.save(data, np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8))
+                _write(file, f"output_{k}.npy", data.getvalue())
+                _write(file, f"output_{k}.json", json.dumps(array.shape).encode())
+            with tempfile.TemporaryDirectory() as folder:
+                for k, program in enumerate(self.programs):
+                    place = Path(folder) / "program.json.gz"
+                    program_io.save(program, place)
+                    _write(file, f"program_{k}.json.gz", place.read_bytes())
+
+
+def _write(file, name, data):
+    file.writestr(zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0)), data)
+
+
+def _plain_notes(core) -> list:
+    """Return a core's notes as plain data: [kind, instruction, role, allocation's index or -1]."""
+    plain = []
+    for kind, instruction, role, info in core.notes:
+        index = getattr(info, "index", None)
+        plain.append([str(kind), int(instruction), str(role), -1 if index is None else int(index)])
+    return plain
+
+
+def _to_plain(value, arrays):
+    """Return the structure of the outputs, with arrays replaced by their number in `arrays`."""
+    import numpy as np
+
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    if isinstance(value, list | tuple):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_to_plain(item, arrays) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[str(k), _to_plain(item, arrays)] for k, item in value.items()]}
+    from trainium_edu.nki.arguments import _from_torch, is_torch
+
+    arrays.append(_from_torch(value) if is_torch(value) else np.asarray(value))
+    return {"array": len(arrays) - 1}
+
+
+def _from_plain(plain, arrays):
+    ((kind, inner),) = plain.items()
+    match kind:
+        case "value":
+            return inner
+        case "array":
+            return arrays[inner]
+        case "list":
+            return [_from_plain(item, arrays) for item in inner]
+        case "tuple":
+            return tuple(_from_plain(item, arrays) for item in inner)
+        case "dict":
+            return {key: _from_plain(item, arrays) for key, item in inner}
+    raise ValueError(f"unknown kind of output {kind!r}")
+
+
+def load(path) -> Run:
+    """Read a run that ``Run.save`` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        One sentence on what is wrong with it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no saved run {path.name}")
+    try:
+        with zipfile.ZipFile(path) as file:
+            head = json.loads(file.read("run.json"))
+            if head.get("what") != _WHAT or head.get("version") != _VERSION:
+                raise ValueError(f"it is no run of version {_VERSION}")
+            arrays = [_array(file, k, name) for k, name in enumerate(head["dtypes"])]
+            programs = [_program(file, k) for k in range(head["programs"])]
+        outputs = _from_plain(head["outputs"], arrays)
+        optimise = head["optimise"]
+        optimise = tuple(optimise) if isinstance(optimise, list) else optimise
+        notes = [[tuple(note) for note in notes] for notes in head["notes"]]
+        return Run(head["name"], outputs, programs, notes, buffers=head["buffers"],
+                   optimise=optimise)  # fmt: skip
+    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, AttributeError, EOFError, OSError,
+            ValueError) as problem:  # fmt: skip
+        raise ValueError(
+            f"{path.name} cannot be read as a saved run ({type(problem).__name__}: {problem}); "
+            "save it again"
+        ) from None
+
+
+def _array(file, k, dtype):
+    import numpy as np
+
+    from trainium_edu.neuroncore.dtypes import DTYPES
+
+    data = np.load(io.BytesIO(file.read(f"output_{k}.npy")), allow_pickle=False)
+    shape = json.loads(file.read(f"output_{k}.json"))
+    storage = DTYPES[dtype].storage if dtype in DTYPES else np.dtype(dtype)
+    return data.view(storage).reshape(shape)
+
+
+def _program(file, k):
+    import tempfile
+
+    from trainium_edu.neuroncore import program_io
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "program.json.gz"
+        place.write_bytes(file.read(f"program_{k}.json.gz"))
+        return program_io.load(place)
