@@ -52,7 +52,8 @@ class Buffer:
     pitch : int          bytes from one partition to the next in `base` (on chip)
     """
 
-    __slots__ = ("accumulating", "all_written", "base", "info", "pitch", "start", "written")
+    __slots__ = ("accumulating", "all_written", "base", "info", "pitch", "start", "wide",
+                 "written")  # fmt: skip
 
     def __init__(self, info: Allocation, base, start, pitch, written):
         self.info = info
@@ -62,6 +63,7 @@ class Buffer:
         self.written = written  #: which bytes of `base` hold data
         self.all_written = False  #: short for: all that this allocation owns
         self.accumulating = None  #: PSUM: which locations hold a matmul's sum, or None
+        self.wide = None  #: parts of it in FP32, kept for matmuls until the next write
 
 
 class OnChipMemory:

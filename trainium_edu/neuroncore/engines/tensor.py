@@ -7,6 +7,7 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 
 import numpy as np
 
+from trainium_edu.neuroncore.dtypes import to_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
@@ -142,35 +143,53 @@ def _tile_size(call, chip):
 
 
 def _operand(view):
-    """Return a matmul operand [K, free] in FP32."""
-    values = view.read_fp32()
-    if view.dtype.name == "tfloat32":
-        values = cast(values, view.dtype.fmt)
+    """Return a matmul operand [K, free] in FP32; narrow tiles stay widened until they change."""
+    values = view.read()
+    if view.dtype.name != "float32":
+        buffer = view.buffer
+        key = view.dtype.name, view.offset, view.shape, view.strides
+        kept = buffer.wide and buffer.wide.get(key)
+        if kept is not None:
+            return kept
+        values = to_fp32(values, view.dtype)
+        if view.dtype.name == "tfloat32":
+            values = cast(values, view.dtype.fmt)
+        values = values.reshape(values.shape[0], -1)
+        if buffer.info.address is None:  # nobody else writes these bytes
+            if buffer.wide is None:
+                buffer.wide = {}
+            buffer.wide[key] = values
+        return values
     return values if values.ndim == 2 else values.reshape(values.shape[0], -1)
 
 
 def _matmul(call):
     stationary, moving, dst = _operand(call.stationary), _operand(call.moving), call.dst
-    buffer = dst.buffer
-    add = _adds(call)
-    with np.errstate(all="ignore"):
-        out = dst.array()
-        if add is False and out.ndim == 2:
-            np.matmul(stationary.T, moving, out=out)
+    add, out = _adds(call), dst.array()
+    if add is False and out.ndim == 2:
+        np.matmul(stationary.T, moving, out=out)
+    else:
+        m, n = stationary.shape[1], moving.shape[1]
+        product = np.matmul(stationary.T, moving, out=_scratch(call.core, m, n)).reshape(dst.shape)
+        if add is False:
+            out[...] = product
+        elif add is True:
+            np.add(dst.read(), product, out=out)
         else:
-            product = np.matmul(stationary.T, moving).reshape(dst.shape)
-            if add is False:
-                out[...] = product
-            elif add is True:
-                if dst.is_written():
-                    out += product
-                else:
-                    out[...] = dst.read() + product
-            else:
-                out[...] = np.where(add, dst.read() + product, product)
+            out[...] = np.where(add, dst.read() + product, product)
     dst.mark_written()
-    if buffer.accumulating is not True:
+    if dst.buffer.accumulating is not True:
         _mark(dst)
+
+
+def _scratch(core, m, n):
+    """Return space for one product, the same at every call: fresh pages would cost more time."""
+    space = core.state.get("matmul")
+    if space is None:
+        engine = core.spec.tensor_engine
+        most = engine.columns.value * engine.moving_free_max.value
+        space = core.state["matmul"] = np.empty(most, np.float32)
+    return space[: m * n].reshape(m, n)
 
 
 def _adds(call):
