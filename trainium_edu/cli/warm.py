@@ -24,6 +24,7 @@ def warm() -> Iterator[str]:
         ("numerics", _numerics),
         ("training", _training),
         ("systolic array", _systolic_array),
+        ("neuroncore", _neuroncore),
         ("fabric", _fabric),
     ):
         start = time.perf_counter()
@@ -77,6 +78,25 @@ def _systolic_array():
         systolic_array.run(*small, fmt=fmt)
         systolic_array.run(*small, fmt=fmt, record=True)
     systolic_array.run(*large, fmt="bf16")
+
+
+def _neuroncore():
+    import numpy as np
+
+    from trainium_edu.neuroncore import NeuronCore, place, schedule
+
+    core = NeuronCore()
+    data = core.hbm(np.zeros((128, 4), np.float32))
+    for _ in range(2):
+        tile, scanned = core.sbuf((128, 4)), core.sbuf((128, 4))
+        core.dma_copy(dst=tile, src=data)
+        core.tensor_tensor_scan(
+            dst=scanned, data0=tile, data1=tile, initial=0.0, op0="multiply", op1="add"
+        )
+        core.dma_copy(dst=data, src=scanned)
+    placement = place(core.program)
+    timeline = schedule(core.program, placement)
+    schedule(core.program, placement, order=timeline.order)
 
 
 def _fabric():
