@@ -69,7 +69,7 @@ def _systolic_array():
 
     from trainium_edu.neuroncore import systolic_array
 
-    small = np.ones((2, 2), np.float32), np.ones((2, 3), np.float32)
+    small = np.ones((2, 2), np.float32), np.ones((2, 9), np.float32)  # smaller: plain Python
     large = (
         np.ones((128, 128), np.float32),
         np.ones((128, 9000), np.float32),

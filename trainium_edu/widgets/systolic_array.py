@@ -87,7 +87,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         The result whose life the table shows first.
     """
 
-    _esm = load("controls.js", "playback.js", "systolic_array.js")
+    _esm = load("controls.js", "playback.js", "number_grid.js", "systolic_array.js")
     _css = load("playback.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)

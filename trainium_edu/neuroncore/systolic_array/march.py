@@ -34,6 +34,7 @@ _PE_CYCLES_PER_CALL = 2**27  # about a tenth of a second: Ctrl-C works between c
 _PARALLEL_FROM_PE_CYCLES = 2**27
 _STRIPE_COLUMNS = 32  # narrower stripes waste vector registers
 _CACHE_LINE_FLOATS = 16
+_FEW_SUMS = 1024  # in plain Python milliseconds; loading the compiled loop takes half a second
 _SPARE_LIMIT_BYTES = 2**26
 _UNUSED = 3  # references to a spare record: the list, the loop and the question itself
 _spare: list[np.ndarray] = []
@@ -428,11 +429,14 @@ def _march_recorded(timed, table, array, w, x, result) -> np.ndarray:
             f"limit is {_RECORD_LIMIT_BYTES >> 20} MiB. Record fewer columns, or a smaller array"
         )
     kept = _record_space(floats)
+    loop = _loops.march_recorded
+    if floats <= _FEW_SUMS and not getattr(loop, "signatures", True):
+        loop = loop.py_func  # the same loop uncompiled: nothing to load before the first picture
     step = max(array.rows, _PE_CYCLES_PER_CALL // 4 // array.pes)
     for t0 in range(0, timed.cycles, step):
         t1 = min(t0 + step, timed.cycles)
         launch(
-            _loops.march_recorded, t0, t1, _under_way(table, t0, t1, array), array.rows, w.ravel(),
+            loop, t0, t1, _under_way(table, t0, t1, array), array.rows, w.ravel(),
             w.shape[2], x.ravel(), x.shape[2], kept, result.reshape(-1), result.shape[1],
         )  # fmt: skip
     return kept

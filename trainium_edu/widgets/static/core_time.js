@@ -25,7 +25,7 @@ function nsText(ns, digits = 3) {
 }
 /** Write a moment: enough digits for the window that is shown. */
 function momentText(ns, span) {
-  const [scale, unit] = ns >= 999_500 || span >= 2e6 ? [1e6, "ms"] : ns >= 999.5 || span >= 2e3 ? [1e3, "µs"] : [1, "ns"];
+  const [scale, unit] = ns >= 2e6 || span >= 2e6 ? [1e6, "ms"] : ns >= 999.5 || span >= 2e3 ? [1e3, "µs"] : [1, "ns"];
   const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(span / scale / 300))));
   return `${(ns / scale).toFixed(digits)} ${unit}`;
 }
@@ -200,6 +200,9 @@ function drawTimeAxis(c, view, tones, y, gridBottom) {
   c.textAlign = "center";
   c.textBaseline = "alphabetic";
   c.lineWidth = 1;
+  const [scale, unit] = view.hi >= 3e6 ? [1e6, "ms"] : view.hi >= 3e3 ? [1e3, "µs"] : [1, "ns"];
+  const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
+  const tick = (ns) => `${(ns / scale).toFixed(digits)} ${unit}`;
   for (let k = Math.ceil(view.lo / step - 1e-9); k * step <= view.hi * (1 + 1e-12); k++) {
     const x = Math.round(view.x(k * step)) + 0.5;
     c.strokeStyle = tones.line;
@@ -208,7 +211,7 @@ function drawTimeAxis(c, view, tones, y, gridBottom) {
     c.lineTo(x, gridBottom);
     c.stroke();
     c.fillStyle = tones.muted;
-    const text = k === 0 ? "0" : momentText(k * step, step * 200);
+    const text = k === 0 ? "0" : tick(k * step);
     c.textAlign = x > GUTTER + view.width - 24 ? "right" : "center";
     c.fillText(text, Math.min(x, GUTTER + view.width + RIGHT - 2), y - 4);
   }

@@ -27,6 +27,7 @@ function indexFilm(film) {
     if (!film.piecesOf.has(row)) film.piecesOf.set(row, []);
     film.piecesOf.get(row).push(i);
   }
+  film.mostLoad = film.load.reduce((most, n) => Math.max(most, n), 0);
   film.rowsOf = (tracks) => {
     const list = [];
     for (let r = 0; r < rows; r++) if (tracks.has(film.rows_lane[r])) list.push(r);
@@ -217,8 +218,8 @@ function createLanes(s) {
       if (wide < 1) continue;
       const left = Math.max(GUTTER, right - wide);
       c.fillStyle = REASONS[s.film.reasons[s.film.waits_reason[i]].style] ?? REASONS.data;
-      c.globalAlpha = 0.85;
-      c.fillRect(left, lane.y + lane.height - 4, right - left - 0.5, 4);
+      c.globalAlpha = 0.7;
+      c.fillRect(left, lane.y + lane.height - 4, right - left - 0.5, 3);
       c.globalAlpha = 1;
       right = left;
     }
@@ -227,7 +228,7 @@ function createLanes(s) {
     const { view, film } = s;
     ground(c, lane);
     const when = film.load_ns, level = film.load;
-    const unit = lane.height / lane.tracks.length;
+    const unit = lane.height / Math.max(lane.tracks.length, film.mostLoad);
     const base = lane.y + lane.height;
     c.fillStyle = s.colours.dma;
     c.globalAlpha = s.lit ? 0.3 : 1;

@@ -2,7 +2,8 @@
 //
 // Every frame comes from one recorded run (see widgets/systolic_array.py): what each PE holds at the
 // end of each cycle.  A position p shows cycle floor(p), with what is handed on frac(p) of its way to
-// the neighbour.  Nothing is computed here but where to draw.  Joined behind playback.js.
+// the neighbour.  Nothing is computed here but where to draw.  What stands still during a cycle is
+// drawn once in it, on a canvas of its own.  Joined behind number_grid.js and playback.js.
 
 const FILM_TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array };
 const STAYS = 1, ACROSS = 2, DOWN = 4, WORKS = 8, WAITS = 16, LEAVES = 32;
@@ -19,19 +20,14 @@ async function readFilm(view) {
   for (const [name, [type, offset, count]] of Object.entries(film.arrays)) {
     film[name] =
       type === "f16"
-        ? widen(new Uint16Array(buffer, 4 + size + offset, count))
+        ? new HalfCodes(buffer, 4 + size + offset, count)
         : new FILM_TYPES[type](buffer, 4 + size + offset, count);
   }
   return film;
 }
 
-/** Widen half-precision codes: millions of them, so by table. */
-function widen(codes) {
-  const table = Float32Array.from({ length: 65536 }, (_, code) => fromHalf(code));
-  const values = new Float32Array(codes.length);
-  for (let i = 0; i < codes.length; i++) values[i] = table[codes[i]];
-  return values;
-}
+/** Half-precision numbers, kept as their codes: there are millions of them. */
+class HalfCodes extends Uint16Array {}
 
 /** Widen one half-precision code. */
 function fromHalf(code) {
@@ -41,6 +37,11 @@ function fromHalf(code) {
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
   return exponent ? sign * 2 ** (exponent - 25) * (1024 + fraction) : sign * 2 ** -24 * fraction;
 }
+
+const HALVES = Float32Array.from({ length: 65536 }, (_, code) => fromHalf(code));
+
+/** Return number i of an array of numbers or of half-precision codes. */
+const number = (values, i) => (values instanceof HalfCodes ? HALVES[values[i]] : values[i]);
 
 /** Spell a number in at most five characters. */
 function short(value) {
@@ -53,6 +54,11 @@ function short(value) {
   else text = String(Number(size.toFixed(size >= 9.95 ? 1 : 2)));
   return value < 0 ? `−${text}` : text;
 }
+/** Spell a number in ever fewer characters, for a cell to choose from. */
+const shorter = (value) => {
+  if (!Number.isFinite(value) || Math.abs(value) >= 9999.5) return [short(value)];
+  return [short(value), ...[2, 1, 0].map((places) => value.toFixed(places).replace("-", "−"))];
+};
 const four = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))).replace("-", "−") : short(value));
 const long = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(6))).replace("-", "−") : short(value));
 
@@ -102,9 +108,23 @@ function show(film, model, el, still) {
   let cell = 30;
   let box = { left: 0, top: 0, width: 0, height: 0, queue: 3, above: 0.4, below: 2.4 };
   let show = heat ? "sums" : "all";
-  const words = { t: -1, down: new Array(per), shade: new Uint8Array(per) }; // of the cycle shown
   const image = heat ? new ImageData(columns, rows) : null;
+  const pixels = heat ? new Uint32Array(image.data.buffer) : null;
   const small = heat ? new OffscreenCanvas(columns, rows) : null;
+  const shadeOfCode = heat ? Uint8Array.from(HALVES, (value) => shade(value)) : null;
+  const ground = document.createElement("canvas"); // cells, lines, labels: what stands still
+  const groundState = new Uint8Array(per); // what is drawn there, cell by cell
+  const grid = createNumberGrid(rows, columns); // what moves, where cells are small
+  const gridValue = new Float32Array(per);
+  const gridThere = new Uint8Array(per);
+  let drawn = { t: -1, what: "" }; // the cycle that ground and grid show
+  const stripStill = document.createElement("canvas"); // the strips without the line at the present cycle
+  const pastStill = document.createElement("canvas");
+  let pastOf = ""; // whose past that is
+  let wide = { strip: 0, past: 0 }; // so that no frame asks for the layout
+  const leftBy = new Uint32Array(cycles + 1); // sums that have left by each cycle
+  for (let i = 0; i < film.r_cycle.length; i++) leftBy[Math.min(cycles, film.r_cycle[i])]++;
+  for (let t = 1; t <= cycles; t++) leftBy[t] += leftBy[t - 1];
 
   // results by (cycle, column), and by element
   const resultAt = new Map();
@@ -190,10 +210,7 @@ function show(film, model, el, still) {
       soft: tone("--jp-layout-color2", "#eeeeee"), mark: "#D55E00",
       dark: document.body.dataset.jpThemeLight === "false",
     };
-    const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-    probe.fillStyle = tones.paper;
-    probe.fillRect(0, 0, 1, 1);
-    const paper = probe.getImageData(0, 0, 1, 1).data;
+    const paper = rgbOf(tones.paper);
     palette = [];
     for (let i = -SHADES; i <= SHADES; i++) {
       const to = i < 0 ? [0, 114, 178] : [230, 159, 0];
@@ -202,6 +219,13 @@ function show(film, model, el, still) {
     }
     palette.css = palette.map(([r, g, b]) => `rgb(${r},${g},${b})`);
     palette.paper = paper;
+    palette.pixels = Uint32Array.from(palette, (rgb) => packed(...rgb));
+    forget();
+  }
+  /** Draw everything anew next time. */
+  function forget() {
+    drawn = { t: -1, what: "" };
+    pastOf = "";
   }
   function shade(value) {
     if (!Number.isFinite(value)) return value < 0 ? 0 : 2 * SHADES;
@@ -236,8 +260,10 @@ function show(film, model, el, still) {
     }
     fit(stage, box.width, box.height);
     stage.style.width = `${box.width}px`;
-    fit(strip, stripBox.clientWidth, 74);
-    fit(past, side.clientWidth, 74);
+    wide = { strip: stripBox.clientWidth, past: side.clientWidth };
+    for (const canvas of [strip, stripStill]) fit(canvas, wide.strip, 74);
+    for (const canvas of [past, pastStill]) fit(canvas, wide.past, 74);
+    forget();
     drawStrip();
     draw(now);
   }
@@ -246,29 +272,23 @@ function show(film, model, el, still) {
   function draw(position) {
     const moved = Math.floor(position) !== Math.floor(now) || position === now;
     now = position;
-    if (heat) drawHeat();
-    else drawCells();
+    if (moved) markTable(); // first of all: it asks for the layout
+    if (!heat) drawCells();
+    else if (moved) drawHeat();
     if (moved) {
-      tell();
       drawPast();
-      markTable();
       drawCursor();
+      tell();
     }
   }
   function drawHeat() {
-    const t = Math.floor(now);
-    const pixels = image.data;
-    const paper = palette.paper;
-    const start = t * per;
+    const start = Math.floor(now) * per;
+    const paper = packed(...palette.paper), green = packed(0, 158, 115), pink = packed(204, 121, 167);
+    const { state, down } = film;
     for (let i = 0; i < per; i++) {
-      const state = film.state[start + i];
-      let colour = paper;
-      if (show === "works") colour = state & WORKS ? [0, 158, 115] : state & WAITS ? [204, 121, 167] : paper;
-      else if (state & DOWN) colour = palette[shade(film.down[start + i])];
-      pixels[4 * i] = colour[0];
-      pixels[4 * i + 1] = colour[1];
-      pixels[4 * i + 2] = colour[2];
-      pixels[4 * i + 3] = 255;
+      const bits = state[start + i];
+      if (show === "works") pixels[i] = bits & WORKS ? green : bits & WAITS ? pink : paper;
+      else pixels[i] = bits & DOWN ? palette.pixels[shadeOfCode[down[start + i]]] : paper;
     }
     small.getContext("2d").putImageData(image, 0, 0);
     const c = stage.getContext("2d");
@@ -301,36 +321,49 @@ function show(film, model, el, still) {
     const t = Math.floor(now);
     const way = now - t;
     const c = stage.getContext("2d");
-    c.clearRect(0, 0, box.width, box.height);
-    const big = cell >= 52;
     const roomy = cell >= 34;
-    const size = Math.max(8, Math.min(15, Math.floor(cell * (big ? 0.19 : roomy ? 0.26 : 0.38))));
+    const size = Math.max(8, Math.min(15, cell * (cell >= 52 ? 0.19 : roomy ? 0.26 : 0.36)));
+    const what = show === "all" && !roomy ? "sums" : show;
+    drawGround(t);
+    c.clearRect(0, 0, box.width, box.height);
+    c.drawImage(ground, 0, 0, box.width, box.height);
     c.textBaseline = "middle";
-    // cells and what stays
-    c.lineWidth = 1;
-    for (let k = 0; k < rows; k++) {
-      for (let m = 0; m < columns; m++) {
-        const i = at(t, k, m);
-        const x = box.left + m * cell;
-        const y = box.top + k * cell;
-        const state = film.state[i];
-        if (outputs && state & STAYS) {
-          c.fillStyle = palette.css[shade(film.stays[i])];
-          c.fillRect(x + 1, y + 1, cell - 2, cell - 2);
-        } else {
-          c.fillStyle = state & WORKS ? tones.soft : tones.paper;
-          c.fillRect(x + 1, y + 1, cell - 2, cell - 2);
-        }
-        if (state & WAITS) {
-          c.fillStyle = "#CC79A7";
-          c.beginPath();
-          c.moveTo(x + cell - 1, y + 1);
-          c.lineTo(x + cell - 1, y + 1 + cell * 0.22);
-          c.lineTo(x + cell - 1 - cell * 0.22, y + 1);
-          c.fill();
-        }
+    drawQueues(c, t, way, size);
+    c.font = `${size}px sans-serif`;
+    if (roomy || outputs) drawFew(c, t, way, size, what);
+    else drawMany(c, t, way, size, what);
+    drawn = { t, what };
+    drawResults(c, t, way, size);
+    if (element) {
+      const step = steps.find((s) => s.t === t && s.k >= 0);
+      if (step) outline(c, step.k, step.column, "#0072B2", cell - 3);
+    }
+    outline(c, picked.k, picked.m, tones.mark, cell);
+  }
+  /** Draw what stands still in this cycle: the cells that changed. */
+  function drawGround(t) {
+    if (drawn.t === t) return;
+    const fresh = drawn.t < 0;
+    const c = fresh ? fit(ground, box.width, box.height) : ground.getContext("2d");
+    for (let i = 0; i < per; i++) {
+      const bits = film.state[t * per + i] & (STAYS | WORKS | WAITS);
+      if (!fresh && !outputs && bits === groundState[i]) continue;
+      groundState[i] = bits;
+      const x = box.left + (i % columns) * cell;
+      const y = box.top + Math.floor(i / columns) * cell;
+      if (outputs && bits & STAYS) c.fillStyle = palette.css[shade(number(film.stays, t * per + i))];
+      else c.fillStyle = bits & WORKS ? tones.soft : tones.paper;
+      c.fillRect(x + 1, y + 1, cell - 1, cell - 1);
+      if (bits & WAITS) {
+        c.fillStyle = "#CC79A7";
+        c.beginPath();
+        c.moveTo(x + cell - 1, y + 1);
+        c.lineTo(x + cell - 1, y + 1 + cell * 0.22);
+        c.lineTo(x + cell - 1 - cell * 0.22, y + 1);
+        c.fill();
       }
     }
+    if (!fresh) return;
     c.strokeStyle = tones.line;
     c.beginPath();
     for (let k = 0; k <= rows; k++) {
@@ -342,56 +375,64 @@ function show(film, model, el, still) {
       c.lineTo(box.left + m * cell + 0.5, box.top + rows * cell);
     }
     c.stroke();
+    c.textBaseline = "middle";
     labels(c);
-    drawQueues(c, t, way, size);
-    // what is handed on, on its way
-    c.font = `${size}px sans-serif`;
-    const one = show === "all" && !roomy ? "sums" : show;
-    if (words.t !== t) {
-      words.t = t;
+  }
+  /** Draw one number in each small cell: written into pixels once a cycle, then moved as a picture. */
+  function drawMany(c, t, way, size, what) {
+    const [values, bit] = { sums: [film.down, DOWN], stays: [film.stays, STAYS], across: [film.across, ACROSS] }[what];
+    if (drawn.t < 0 || drawn.what !== what) {
+      grid.fit(cell, window.devicePixelRatio || 1, size, rgbOf(tones.ink));
+      gridThere.fill(0);
+    }
+    if (drawn.t !== t || drawn.what !== what) {
       for (let i = 0; i < per; i++) {
-        words.down[i] = film.state[t * per + i] & DOWN ? short(film.down[t * per + i]) : "";
-        words.shade[i] = shade(film.down[t * per + i]);
+        const there = film.state[t * per + i] & bit;
+        const value = number(values, t * per + i);
+        if (there && !(gridThere[i] && Object.is(gridValue[i], value))) {
+          const back = what === "sums" ? palette[shade(value)] : palette.paper;
+          grid.paint(Math.floor(i / columns), i % columns, shorter(value), back, what === "across" ? [0, 158, 115] : null);
+          gridValue[i] = value;
+        } else if (!there && gridThere[i]) grid.erase(Math.floor(i / columns), i % columns);
+        gridThere[i] = there;
       }
+      grid.flush();
     }
-    c.textAlign = "center";
-    for (let k = 0; k < rows; k++) {
-      for (let m = 0; m < columns; m++) {
-        const i = at(t, k, m);
-        const state = film.state[i];
-        const x = box.left + m * cell;
-        const y = box.top + k * cell;
-        if (state & STAYS && ((one === "all" && (big || outputs)) || one === "stays" || (outputs && one === "sums"))) {
-          c.fillStyle = tones.ink;
-          c.textAlign = one === "all" && !outputs ? "left" : "center";
-          if (one === "all" && !outputs) c.fillText(short(film.stays[i]), x + 5, y + size * 0.8);
-          else c.fillText(short(film.stays[i]), x + cell / 2, y + cell / 2);
+    const dx = what === "across" ? way * cell : 0;
+    const dy = what === "sums" ? way * cell : 0;
+    c.drawImage(grid.canvas, box.left + dx, box.top + dy, columns * cell, rows * cell);
+  }
+  /** Draw all that fits into each large cell: what stays, over it sums, over them what is fed. */
+  function drawFew(c, t, way, size, what) {
+    const big = cell >= 52;
+    const roomy = cell >= 34;
+    const all = what === "all";
+    const each = (bit, draw) => {
+      for (let k = 0; k < rows; k++) {
+        for (let m = 0; m < columns; m++) {
+          const i = at(t, k, m);
+          if (film.state[i] & bit) draw(i, box.left + m * cell, box.top + k * cell);
         }
-        if (state & ACROSS && (one === "all" || one === "across")) {
-          token(c, x + cell * (one === "all" ? 0.66 : 0.5) + way * cell, y + cell * (one === "all" ? 0.42 : 0.5), film.across[i], "#009E73", size, roomy || one === "across");
-        }
-        if (state & DOWN && outputs && (one === "all" || one === "across")) {
-          if (one === "all") token(c, x + cell * 0.28, y + cell * 0.8 + way * cell, film.down[i], "#CC79A7", size, big);
-        }
-        if (state & DOWN && !outputs && (one === "all" || one === "sums")) {
-          const j = k * columns + m;
-          const high = one === "all" ? cell * 0.34 : cell - 4;
-          const top = (one === "all" ? y + cell * 0.62 : y + 2) + way * cell;
-          c.fillStyle = palette.css[words.shade[j]];
-          c.fillRect(x + 3, top, cell - 6, high);
-          c.fillStyle = tones.ink;
-          c.textAlign = "center";
-          c.fillText(words.down[j], x + cell / 2, top + high / 2 + 0.5);
-        }
-        if (state & LEAVES) sum(c, x, y + way * cell, film.leaving[i], size, "all");
       }
+    };
+    if ((all && big) || what === "stays" || (outputs && (all || what === "sums"))) {
+      c.fillStyle = tones.ink;
+      c.textAlign = all && !outputs ? "left" : "center";
+      each(STAYS, (i, x, y) => {
+        const text = short(number(film.stays, i));
+        if (all && !outputs) c.fillText(text, x + 5, y + size * 0.8);
+        else c.fillText(text, x + cell / 2, y + cell / 2);
+      });
     }
-    drawResults(c, t, way, size);
-    if (element) {
-      const step = steps.find((s) => s.t === t && s.k >= 0);
-      if (step) outline(c, step.k, step.column, "#0072B2", cell - 3);
+    if (!outputs && (all || what === "sums")) each(DOWN, (i, x, y) => sum(c, x, y + way * cell, number(film.down, i), size, what));
+    each(LEAVES, (i, x, y) => sum(c, x, y + way * cell, number(film.leaving, i), size, "all"));
+    if (outputs && all) {
+      each(DOWN, (i, x, y) => token(c, x + cell * 0.28, y + cell * 0.8 + way * cell, number(film.down, i), "#CC79A7", size, big));
     }
-    outline(c, picked.k, picked.m, tones.mark, cell);
+    if (all || what === "across") {
+      const [right, low] = all ? [0.66, 0.42] : [0.5, 0.5];
+      each(ACROSS, (i, x, y) => token(c, x + cell * (right + way), y + cell * low, number(film.across, i), "#009E73", size, roomy || !all));
+    }
   }
   function sum(c, x, y, value, size, one) {
     const high = one === "all" ? cell * 0.34 : cell - 4;
@@ -491,10 +532,9 @@ function show(film, model, el, still) {
   }
 
   // ---- the strip of utilisation ---------------------------------------------------------------
-  let stripPicture = null;
   function drawStrip() {
-    const width = stripBox.clientWidth;
-    const c = strip.getContext("2d");
+    const width = wide.strip;
+    const c = stripStill.getContext("2d");
     c.clearRect(0, 0, width, 74);
     const left = 30, right = width - 8, base = 58, high = 44;
     const step = (right - left) / cycles;
@@ -522,21 +562,23 @@ function show(film, model, el, still) {
     c.fillStyle = tones.muted;
     for (let t = 0; t < cycles; t += every) c.fillText(String(t), left + (t + 0.5) * step, base + 9);
     strip.setAttribute("aria-label", `Utilisation per cycle: from ${film.busy[0]} to at most ${Math.max(...film.busy)} of ${per} PEs; ${(100 * film.utilisation).toFixed(1)} percent over all ${cycles} cycles`);
-    stripPicture = c.getImageData(0, 0, strip.width, strip.height);
   }
   function drawCursor() {
-    if (!stripPicture) return;
-    const c = strip.getContext("2d");
-    c.putImageData(stripPicture, 0, 0);
-    const left = 30, step = (stripBox.clientWidth - 8 - left) / cycles;
+    mark(strip, stripStill, wide.strip, 30, (wide.strip - 38) / cycles, 60);
+  }
+  /** Copy a picture of all cycles, and draw a line where the present one is. */
+  function mark(canvas, picture, width, left, step, bottom) {
+    if (!width) return;
+    const c = canvas.getContext("2d");
+    c.clearRect(0, 0, width, 74);
+    c.drawImage(picture, 0, 0, width, 74);
     const x = left + (Math.floor(now) + 0.5) * step;
     c.strokeStyle = tones.mark;
     c.lineWidth = 2;
     c.beginPath();
     c.moveTo(x, 12);
-    c.lineTo(x, 60);
+    c.lineTo(x, bottom);
     c.stroke();
-    c.lineWidth = 1;
   }
   function seekStrip(event) {
     const width = stripBox.clientWidth;
@@ -547,11 +589,9 @@ function show(film, model, el, still) {
   // ---- one PE, and its history ------------------------------------------------------------------
   function tell() {
     const t = Math.floor(now);
-    let left = 0;
-    for (let m = 0; m < film.r_cycle.length; m++) left += film.r_cycle[m] <= t;
     let loading = "";
     for (const [start, length] of film.loads) if (t >= start && t < start + length) loading = " Weights are being loaded.";
-    const text = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply, ${left} of ${film.r_cycle.length} sums have left.${loading}`;
+    const text = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply, ${leftBy[t]} of ${film.r_cycle.length} sums have left.${loading}`;
     if (!player.playing || still.matches) story.textContent = text;
     else story.textContent = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply.`;
     story.setAttribute("aria-live", player.playing ? "off" : "polite");
@@ -565,20 +605,20 @@ function show(film, model, el, still) {
     const near = film.exact ? "" : "about ";
     const lines = [];
     if (outputs) {
-      if (state & STAYS) lines.push(`Keeps dst[${m}, ${k}] = ${long(film.stays[i])} so far.`);
-      if (state & WORKS) lines.push(`Just added ${long(film.across[i])} × ${long(film.down[i])}: product ${worked(t, k, m)} of ${film.k}.`);
-      if (state & LEAVES) lines.push(`A finished sum, ${long(film.leaving[i])}, passes on its way down.`);
+      if (state & STAYS) lines.push(`Keeps dst[${m}, ${k}] = ${long(number(film.stays, i))} so far.`);
+      if (state & WORKS) lines.push(`Just added ${long(number(film.across, i))} × ${long(number(film.down, i))}: product ${worked(t, k, m)} of ${film.k}.`);
+      if (state & LEAVES) lines.push(`A finished sum, ${long(number(film.leaving, i))}, passes on its way down.`);
     } else {
       const weight = weightAt(t, k, m);
       if (weight !== null) lines.push(`Holds the ${stayName} ${near}${long(weight)}.`);
       if (state & WAITS) lines.push("A weight for the next tile waits beside it.");
       if (state & DOWN) {
-        const before = k && t ? film.down[at(t - 1, k - 1, m)] : 0;
+        const before = k && t ? number(film.down, at(t - 1, k - 1, m)) : 0;
         const i2 = resultAt.get((t + rows - 1 - k) * columns + m);
         const name = i2 === undefined ? "a result" : `dst[${film.r_m[i2]}, ${film.r_n[i2]}]`;
-        if (state & WORKS && film.across) lines.push(`${near}${long(before)} from above + ${bracket(weight)} × ${bracket(film.across[i])} = ${long(film.down[i])}.`);
-        else if (state & WORKS) lines.push(`From above ${near}${long(before)}, handed down ${near}${long(film.down[i])}.`);
-        else lines.push(`Lets ${near}${long(film.down[i])} pass: no row of this tile lies here.`);
+        if (state & WORKS && film.across) lines.push(`${near}${long(before)} from above + ${bracket(weight)} × ${bracket(number(film.across, i))} = ${long(number(film.down, i))}.`);
+        else if (state & WORKS) lines.push(`From above ${near}${long(before)}, handed down ${near}${long(number(film.down, i))}.`);
+        else lines.push(`Lets ${near}${long(number(film.down, i))} pass: no row of this tile lies here.`);
         lines.push(`That is part of ${name}, row ${k + 1} of ${rows} on its way down.`);
       }
     }
@@ -598,7 +638,7 @@ function show(film, model, el, still) {
   }
   function weightAt(t, k, m) {
     if (!(film.state[at(t, k, m)] & STAYS)) return null;
-    return film.stays.length > per ? film.stays[at(t, k, m)] : film.stays[k * columns + m];
+    return film.stays.length > per ? number(film.stays, at(t, k, m)) : number(film.stays, k * columns + m);
   }
   function worked(t, k, m) {
     let count = 0;
@@ -606,8 +646,14 @@ function show(film, model, el, still) {
     return count;
   }
   function drawPast() {
-    const width = side.clientWidth;
-    const c = past.getContext("2d");
+    const key = `${picked.k} ${picked.m}`;
+    if (pastOf !== key) drawWholePast();
+    pastOf = key;
+    mark(past, pastStill, wide.past, 6, (wide.past - 12) / cycles, 68);
+  }
+  function drawWholePast() {
+    const width = wide.past;
+    const c = pastStill.getContext("2d");
     const { k, m } = picked;
     c.clearRect(0, 0, width, 74);
     const left = 6, right = width - 6, step = (right - left) / cycles;
@@ -616,7 +662,7 @@ function show(film, model, el, still) {
     let most = 1e-30;
     for (let t = 0; t < cycles; t++) {
       const i = at(t, k, m);
-      if (film.state[i] & bit && Number.isFinite(values[i])) most = Math.max(most, Math.abs(values[i]));
+      if (film.state[i] & bit && Number.isFinite(number(values, i))) most = Math.max(most, Math.abs(number(values, i)));
     }
     const y = (v) => 40 - 27 * Math.max(-1, Math.min(1, v / most));
     c.strokeStyle = tones.line;
@@ -631,22 +677,16 @@ function show(film, model, el, still) {
         c.fillRect(left + t * step, 13, Math.max(1, step), 54);
       }
       if (!(film.state[i] & bit)) continue;
-      c.fillStyle = values[i] < 0 ? "#0072B2" : "#E69F00";
-      const top = Math.min(40, y(values[i]));
-      c.fillRect(left + t * step, top, Math.max(1, step - (step > 4 ? 1 : 0)), Math.max(1.5, Math.abs(40 - y(values[i]))));
+      const value = number(values, i);
+      c.fillStyle = value < 0 ? "#0072B2" : "#E69F00";
+      const top = Math.min(40, y(value));
+      c.fillRect(left + t * step, top, Math.max(1, step - (step > 4 ? 1 : 0)), Math.max(1.5, Math.abs(40 - y(value))));
     }
     c.fillStyle = tones.ink;
     c.font = "11px sans-serif";
     c.textBaseline = "middle";
     c.textAlign = "left";
     c.fillText(`Its ${outputs ? "sum" : "sums"} over all cycles (largest ${long(most)})`, left, 6);
-    c.strokeStyle = tones.mark;
-    c.lineWidth = 2;
-    c.beginPath();
-    c.moveTo(left + (Math.floor(now) + 0.5) * step, 12);
-    c.lineTo(left + (Math.floor(now) + 0.5) * step, 68);
-    c.stroke();
-    c.lineWidth = 1;
     past.setAttribute("aria-label", `History of the PE in row ${k}, column ${m}; its largest sum is ${long(most)}`);
   }
   function peAt(event) {
@@ -658,8 +698,6 @@ function show(film, model, el, still) {
     if (!pe || (pe.k === picked.k && pe.m === picked.m)) return;
     picked = pe;
     draw(now);
-    tellPe(Math.floor(now));
-    drawPast();
   }
   function hover(event) {
     if (event.pointerType === "mouse") pick(peAt(event));
@@ -703,9 +741,9 @@ function show(film, model, el, still) {
       if (outputs) {
         for (let t = 0; t <= leaves; t++) {
           const j = at(t, n, column);
-          if (film.state[j] & WORKS) steps.push({ t, k: n, column, stage: "multiply-add", w: film.across[j], x: film.down[j], sum: film.stays[j] });
+          if (film.state[j] & WORKS) steps.push({ t, k: n, column, stage: "multiply-add", w: number(film.across, j), x: number(film.down, j), sum: number(film.stays, j) });
         }
-        for (let k = rows - 1, t = leaves; k >= n; k--, t--) steps.push({ t, k, column, stage: `leaving, row ${k}`, sum: film.leaving[at(t, k, column)] });
+        for (let k = rows - 1, t = leaves; k >= n; k--, t--) steps.push({ t, k, column, stage: `leaving, row ${k}`, sum: number(film.leaving, at(t, k, column)) });
         steps.sort((a, b) => a.t - b.t);
         steps.push({ t: leaves + 1, k: -1, column, stage: "PSUM", sum: film.r_value[i] });
         continue;
@@ -715,8 +753,8 @@ function show(film, model, el, still) {
         const j = at(t, k, column);
         const works = film.state[j] & WORKS;
         steps.push({
-          t, k, column, stage: `row ${k}`, sum: film.down[j],
-          w: works ? weightAt(t, k, column) : null, x: works && film.across ? film.across[j] : null,
+          t, k, column, stage: `row ${k}`, sum: number(film.down, j),
+          w: works ? weightAt(t, k, column) : null, x: works && film.across ? number(film.across, j) : null,
         });
       }
       psum = film.r_adds[i] ? Math.fround(psum + film.r_value[i]) : film.r_value[i];

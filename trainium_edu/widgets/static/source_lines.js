@@ -1,0 +1,90 @@
+// A kernel's source beside its time: each line with its share of the critical path.
+// Joined behind core_time.js.
+
+function createSource(s) {
+  const list = make("div", { class: "te-core-source-list", role: "listbox", ...focusable(`Source lines of the kernel: ${s.label}. Up and down arrows choose a line and mark its instructions`), tabindex: "0" });
+  list.removeAttribute("title");
+  const element = make("div", { class: "te-core-code" }, make("div", { class: "te-core-code-head" }, make("span", {}, "Source"), make("span", {}, "time on the critical path")), list);
+  let options = []; // [{node, line}] of lines that issued something
+  let all = [];
+
+  function layout() {
+    const { book, film } = s;
+    const spent = new Float64Array(book.lines.length);
+    for (let p = 0; p < film.pieces_start.length; p++) {
+      const i = film.rows_instruction[film.pieces_row[p]];
+      if (i >= 0 && book.i_line[i] >= 0) spent[book.i_line[i]] += film.pieces_end[p] - film.pieces_start[p];
+    }
+    const most = Math.max(...spent, 1e-9);
+    options = [];
+    all = [];
+    list.replaceChildren();
+    for (const part of book.sources) {
+      list.append(make("div", { class: "te-core-code-file", role: "presentation" }, `${part.file}, ${part.function}`));
+      part.text.forEach((text, k) => {
+        const line = part.lines[k]; // index into book.lines or -1
+        const issued = line >= 0;
+        const ns = issued ? spent[line] : 0;
+        const number = make("span", { class: "te-core-no" }, String(part.first + k));
+        const code = make("code", { title: text.trim() }, ...coloured(text));
+        const bar = make("span", { class: "te-core-line-bar" }, ...(ns > 0 ? [make("i", { style: `width:${((100 * ns) / most).toFixed(1)}%` })] : []));
+        const time = make("span", { class: "te-core-line-time" }, ns > 0 ? nsText(ns, 2) : "");
+        const node = make("div", issued
+          ? { class: "te-core-line te-core-issued", role: "option", "aria-selected": "false", id: `${s.id}-line-${line}`,
+              "aria-label": `line ${part.first + k}: ${text.trim()}${ns > 0 ? `, ${nsText(ns)} on the critical path` : ""}`,
+              on: { click: () => (list.focus({ preventScroll: true }), choose(s.line === line ? -1 : line)) } }
+          : { class: "te-core-line", role: "presentation" }, number, code, bar, time);
+        if (issued) options.push({ node, line });
+        all.push({ node, line });
+        list.append(node);
+      });
+    }
+    mark();
+  }
+  function choose(line) {
+    s.setLine(line);
+  }
+  function mark() {
+    const picked = s.picked >= 0 && s.film.rows_instruction[s.picked] >= 0 ? s.book.i_line[s.film.rows_instruction[s.picked]] : -1;
+    const hovered = s.hover.row >= 0 ? s.book.i_line[s.film.rows_instruction[s.hover.row]] : -1;
+    let current = null;
+    for (const { node, line } of all) {
+      const chosen = line >= 0 && (line === s.line || line === picked);
+      node.classList.toggle("te-core-on", chosen);
+      node.classList.toggle("te-core-near", line >= 0 && line === hovered && !chosen);
+      if (line >= 0) node.setAttribute("aria-selected", String(chosen));
+      if (chosen || (line >= 0 && line === hovered && !current)) current = node;
+    }
+    if (current && list.scrollHeight > list.clientHeight) {
+      const top = current.offsetTop - list.offsetTop;
+      if (top < list.scrollTop || top > list.scrollTop + list.clientHeight - 24) list.scrollTop = top - list.clientHeight / 3;
+    }
+    if (s.line >= 0) list.setAttribute("aria-activedescendant", `${s.id}-line-${s.line}`);
+    else list.removeAttribute("aria-activedescendant");
+  }
+  list.addEventListener("keydown", (event) => {
+    const way = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") choose(-1);
+    else if (way && options.length && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      const at = options.findIndex((o) => o.line === s.line);
+      choose(options[at < 0 ? (way > 0 ? 0 : options.length - 1) : Math.min(options.length - 1, Math.max(0, at + way))].line);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  /** A line of Python with its comments, strings and words set apart. */
+  function coloured(text) {
+    const parts = [];
+    const pattern = /(#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(def|for|in|if|else|elif|return|with|as|while|import|from|not|and|or|None|True|False|assert|raise)\b|(\b\d[\d_.]*\b)/g;
+    let last = 0;
+    for (const match of text.matchAll(pattern)) {
+      if (match.index > last) parts.push(text.slice(last, match.index));
+      const kind = match[1] ? "comment" : match[2] ? "string" : match[3] ? "keyword" : "number";
+      parts.push(make("span", { class: `te-core-${kind}` }, match[0]));
+      last = match.index + match[0].length;
+    }
+    parts.push(text.slice(last) || (parts.length ? "" : " "));
+    return parts;
+  }
+  return { element, layout, mark };
+}
