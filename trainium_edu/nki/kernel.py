@@ -174,6 +174,7 @@ def run(kernel, *args, spec=None, buffers=None, optimise=True, values=True, limi
 def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
     """Run a kernel's programs and return (outputs, cores)."""
     from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
+    from trainium_edu.neuroncore.blas import one_blas_thread
     from trainium_edu.neuroncore.core import NeuronCore
     from trainium_edu.nki.arguments import Arguments, give_back
     from trainium_edu.nki.launch import Launch
@@ -205,7 +206,8 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
         _apply_schedule(kernel, running.core.program)
         return give_back(result, arguments) if values else None
 
-    results = Launch(runnings).run(program)
+    with one_blas_thread():
+        results = Launch(runnings).run(program)
     cores = [running.core for running in runnings]
     arguments.update(cores)
     return results[0], cores

@@ -1,0 +1,48 @@
+"""Runs side by side: bytes, arithmetic, time with its band, and how much of the peak that is."""
+
+from collections.abc import Mapping
+
+__all__ = ["scoreboard"]
+
+
+def scoreboard(runs: Mapping) -> str:
+    """Return a table with one line per run.
+
+    Parameters
+    ----------
+    runs : dict of str to Run, or to a tuple of Runs that follow one another
+        In the order in which the lines shall stand.  Kernels that follow one another add up.
+
+    Returns
+    -------
+    str
+        Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), MFU, and how many
+        times faster than the first line (with "tie" where the two bands overlap).
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to compare.
+    """
+    if not runs:
+        raise ValueError("a scoreboard needs at least one run: scoreboard({'rows': run})")
+    lines = [
+        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17} {'MFU':>6}  faster"
+    ]
+    first = None
+    for name, found in runs.items():
+        timelines = [r.timeline for r in (found if isinstance(found, tuple) else (found,))]
+        time_ns = sum(t.makespan_ns for t in timelines)
+        low, high = (sum(t.band[end] for t in timelines) for end in (0, 1))
+        instructions = sum(len(t.program.instructions) for t in timelines)
+        moved = sum(sum(t.bytes["hbm"].values()) for t in timelines)
+        mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
+        first = first or (time_ns, low, high)
+        ratio = f"{first[0] / time_ns:.1f} x" if time_ns else ""
+        if first != (time_ns, low, high) and low <= first[2] and first[1] <= high:
+            ratio += "  tie"
+        lines.append(
+            f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
+            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {mfu:>6.1%}  {ratio}"
+        )
+    return "\n".join(lines)
