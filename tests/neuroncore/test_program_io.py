@@ -41,12 +41,17 @@ def test_every_damaged_file_gets_one_sentence(tmp_path):
         with pytest.raises(ValueError, match=r"run\.json\.gz") as caught:
             load(path)
         assert "\n" not in str(caught.value)
+    refused = 0
     for _ in range(60):
         flipped = bytearray(whole)
         flipped[rng.integers(10, len(whole))] ^= 1 << int(rng.integers(8))
         path.write_bytes(flipped)
-        with pytest.raises(ValueError, match=r"run\.json\.gz"):
-            load(path)
+        try:  # a padding bit of the packed stream changes nothing
+            assert load(path).instructions == core.program.instructions
+        except ValueError as error:
+            assert "run.json.gz" in str(error)
+            refused += 1
+    assert refused > 55
     with pytest.raises(FileNotFoundError, match=r"no saved program none\.gz"):
         load(tmp_path / "none.gz")
 

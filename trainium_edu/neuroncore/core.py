@@ -27,7 +27,13 @@ from trainium_edu.neuroncore.memory import (
     own_buffer,
     tensor_shape,
 )
-from trainium_edu.neuroncore.program import Access, Instruction, Program, source_line
+from trainium_edu.neuroncore.program import (
+    Access,
+    Instruction,
+    Program,
+    allocation_site,
+    source_line,
+)
 from trainium_edu.neuroncore.views import View, whole
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
@@ -95,8 +101,7 @@ class NeuronCore:
             self._count_hbm(shape, dtype, name)
         else:
             on_chip.check(shape, dtype, name, address, start_partition)
-        line = source_line()
-        site = (line[0], line[1], shape, dtype.name, memory) if line else (shape, memory)
+        site = (*allocation_site(), shape, dtype.name, memory)
         info = make_allocation(
             len(self.program.allocations),
             name,

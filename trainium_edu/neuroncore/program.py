@@ -28,7 +28,10 @@ class SourceLine(NamedTuple):
     function: str
 
     def __str__(self):
-        return f"{Path(self.file).name}:{self.line}"
+        path = Path(self.file)
+        if path.parent.name.startswith("ipykernel_") or self.file.startswith("<ipython-input"):
+            return f"cell line {self.line}"  # a notebook cell's file has a name that says nothing
+        return f"{path.name}:{self.line}"
 
 
 class Access(NamedTuple):
@@ -132,12 +135,32 @@ def source_line() -> SourceLine | None:
     """Return the innermost line outside this package that is running now."""
     frame = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        inside = _inside.get(code)
-        if inside is None:
-            name = code.co_filename
-            inside = _inside[code] = name.startswith(_PACKAGE) and not name.startswith(_KERNELS)
-        if not inside:
-            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+        if not _is_inside(frame.f_code):
+            return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None
+
+
+def allocation_site() -> tuple:
+    """Return what tells places that allocate apart: (file, line, ...) and the way to here.
+
+    Tiles of one template (``tilings``) share the user's line, so the lines of this package that
+    lead from there to the allocation belong to the site.
+    """
+    frame = sys._getframe(2)
+    way = []
+    while frame is not None:
+        code = frame.f_code
+        if not _is_inside(code):
+            return (code.co_filename, frame.f_lineno, *way)
+        way.append(f"{code.co_name}:{frame.f_lineno}")
+        frame = frame.f_back
+    return ()
+
+
+def _is_inside(code) -> bool:
+    inside = _inside.get(code)
+    if inside is None:
+        name = code.co_filename
+        inside = _inside[code] = name.startswith(_PACKAGE) and not name.startswith(_KERNELS)
+    return inside

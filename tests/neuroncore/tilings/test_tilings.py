@@ -319,3 +319,14 @@ def test_layer_norm_in_every_float_format(dtype):
 )
 def test_without_values_the_same_instructions_are_recorded(run, shapes, out):
     same_program_without_values(run, [make(s, seed=i) for i, s in enumerate(shapes)], out)
+
+
+def test_tiles_of_one_template_have_sites_of_their_own():
+    """Placement rotates tiles by site, so tiles that play different parts must not share one."""
+    core = NeuronCore(values=False)
+    softmax(core, core.hbm((256, 64)), core.hbm((256, 64)))
+    tiles = [a for a in core.program.allocations if a.memory.is_on_chip]
+    halves = len(tiles) // 2
+    sites = [a.site for a in tiles]
+    assert len(set(sites[:halves])) == halves  # every tile of the first turn: its own
+    assert sites[:halves] == sites[halves:]  # and the second turn comes back to them

@@ -37,18 +37,20 @@ def softmax(core, dst: View, src: View, *, scale: float = 1.0) -> None:
         raise ValueError(f"scale is {scale!r}; it is a positive number")
     for down in row_tiles(core, src):
         rows = down.stop - down.start
-        tile = load(core, src.sliced(down))
-        top, total, part = (core.sbuf((rows, 1)) for _ in range(3))
+        tile = load(core, src.sliced(down), name="x")
+        top = core.sbuf((rows, 1), name="minus maximum")
+        total = core.sbuf((rows, 1), name="sum")
+        part = core.sbuf((rows, 1), name="1 / sum")
         core.tensor_reduce(dst=top, op="maximum", data=tile, axis=1, negate=True)
         if scale != 1.0:
             core.tensor_scalar(dst=top, data=top, op0="multiply", operand0=float(scale))
-        raised = core.sbuf(tile.shape)
+        raised = core.sbuf(tile.shape, name="exp")
         core.activation_reduce(
             dst=raised, op="exp", data=tile, scale=float(scale), bias=top, reduce_op="add",
             reduce_res=total,
         )  # fmt: skip
         core.reciprocal(dst=part, data=total)
         piece = dst.sliced(down)
-        result = new_like(core, piece)
+        result = new_like(core, piece, name="result")
         core.tensor_scalar(dst=result, data=raised, op0="multiply", operand0=part)
         store(core, piece, result)
