@@ -175,6 +175,9 @@ _ALL = (
     Source("thakur-2005", "Optimization of Collective Communication Operations in MPICH",
            "International Journal of High Performance Computing Applications 19(1)", "2005",
            "https://doi.org/10.1177/1094342005051521"),
+    Source("trace-event-format", "Trace Event Format", "Google (Chromium)", "2016-10",
+           "https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU/"
+           "preview"),
     Source("jax-scaling-book", "How to Scale Your Model", "Google DeepMind", "2025",
            "https://jax-ml.github.io/scaling-book/"),
     # ourselves

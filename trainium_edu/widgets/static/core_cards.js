@@ -50,7 +50,7 @@ function createCards(s) {
     const length = film.pieces_end[p] - film.pieces_start[p];
     const facts = film.facts[film.pieces_facts[p]] ?? [];
     return [
-      make("div", { class: "te-core-name" }, swatch(s.pieceColour(p)), make("b", {}, nsText(length)), ` ${what.short}${what.text === what.short ? "" : `: ${what.text}`}`),
+      make("div", { class: "te-core-name" }, swatch(s.pieceColour(p)), make("b", {}, nsText(length)), ` ${what.name}${what.text === what.name ? "" : `: ${what.text}`}`),
       row("of", make("b", {}, s.nameOf(film.pieces_row[p])), s.book ? ` ${film.rows_instruction[film.pieces_row[p]]}` : ""),
       row("share", `${percent(length / film.makespan)} of ${nsText(film.makespan)}; all pieces add up to it`),
       row("after it", film.thens[film.pieces_then[p]]),
@@ -83,8 +83,9 @@ function createCards(s) {
 
   function whole() {
     const { film } = s;
+    if (!s.panels.includes("timeline")) return film.sites.map(([name, value]) => row(name, value));
     return [
-      ...film.summary.map(([name, value]) => row(name, value)),
+      ...(film.summary ?? []).map(([name, value]) => row(name, value)),
       ...(film.causes?.length ? [make("div", { class: "te-core-name te-core-gap" }, "Where the time goes, along the critical path"), bars(film.causes)] : []),
     ];
   }
@@ -100,6 +101,7 @@ function createCards(s) {
   }
   function kinds() {
     const { film } = s;
+    if (!s.panels.includes("timeline")) return [];
     return film.shares?.length
       ? [make("div", { class: "te-core-name" }, "What this prediction rests on"),
          make("div", { class: "te-core-shares" }, ...film.shares.map(({ kind, share }) => make("span", {}, badge(kind), ` ${percent(share)}`))),

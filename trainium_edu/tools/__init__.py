@@ -1,0 +1,18 @@
+"""The same data as files that other programs open.
+
+``perfetto`` writes a timeline as Chrome trace JSON: ui.perfetto.dev and chrome://tracing show it.
+Left out so far: look-alikes of ``neuron-ls`` and ``neuron-top``, TensorBoard event files.
+Source: the Trace Event Format (``trace-event-format`` in ``specs.SOURCES``).
+
+Read ``perfetto.py``.  Used by the notebook ``04_neuroncore``.
+"""
+
+__all__ = ["perfetto"]
+
+
+def __getattr__(name):
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,220 @@
+"""Write a timeline as Chrome trace JSON: open it at ui.perfetto.dev or in chrome://tracing.
+
+Tracks become threads, in three processes (engines, DMA queues, shared ports); spans become complete
+events in microseconds; what an instruction waited for becomes an arrow; live bytes of SBUF and PSUM
+become counters.  Nothing leaves the machine: the file is opened in the browser.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.timeline import Timeline
+
+__all__ = ["to_json", "write"]
+
+_ENGINES, _QUEUES, _PORTS = 1, 2, 3  # process numbers
+_PROCESSES = {_ENGINES: "Engines", _QUEUES: "DMA queues", _PORTS: "Shared ports"}
+_ORDER = ("Tensor Engine", "Vector Engine", "Scalar Engine", "GpSimd Engine", "Sync Engine")
+
+
+def to_json(timeline) -> dict:
+    """Return a timeline in the Trace Event Format, as plain data.
+
+    Parameters
+    ----------
+    timeline : Timeline, CoreTimeline or Run
+        Of a CoreTimeline (or what has one as ``.timeline``) the memories are counted too.
+
+    Returns
+    -------
+    dict
+        ``traceEvents``, ``displayTimeUnit``, ``otherData``.
+
+    Raises
+    ------
+    TypeError
+        If there is no timeline in it.
+
+    Examples
+    --------
+    >>> from trainium_edu.timeline import Span
+    >>> trace = to_json(Timeline([Span("Vector Engine", "tensor_copy", 100.0, 700.0)]))
+    >>> [(e["ph"], e["name"]) for e in trace["traceEvents"]]
+    [('M', 'process_name'), ('M', 'process_sort_index'), ('M', 'thread_name'), \
+('M', 'thread_sort_index'), ('X', 'tensor_copy')]
+    >>> trace["traceEvents"][-1]["ts"], trace["traceEvents"][-1]["dur"]
+    (0.1, 0.6)
+
+    References
+    ----------
+    trace-event-format
+    """
+    core, spans = _spans(timeline)
+    threads = _threads(spans)
+    events = list(_names(threads))
+    for span in spans:
+        pid, tid = threads[span.track]
+        events.append({
+            "ph": "X", "name": span.label, "cat": _PROCESSES[pid], "pid": pid, "tid": tid,
+            "ts": _us(span.start_ns), "dur": _us(span.duration_ns),
+            "args": {name: _plain(value) for name, value in span.info.items()},
+        })  # fmt: skip
+    other = {"writer": "trainium_edu", "clock": "emulated nanoseconds, shown in microseconds"}
+    if core is not None:
+        events += _arrows(core, threads)
+        events += _counters(core)
+        other["program"] = core.program.name
+        other["makespan_ns"] = core.makespan_ns
+    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}
+
+
+def write(timeline, path) -> Path:
+    """Write a timeline to a file that Perfetto opens.
+
+    Parameters
+    ----------
+    timeline : Timeline, CoreTimeline or Run
+    path : str or Path
+
+    Returns
+    -------
+    Path
+    """
+    path = Path(path)
+    text = json.dumps(to_json(timeline), allow_nan=False, separators=(",", ":"))
+    try:
+        path.write_text(text, encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"there is no folder {path.parent}; make it first, or name a file in another one"
+        ) from None
+    return path
+
+
+def _spans(source):
+    """Return (core timeline or None, spans)."""
+    for _ in range(3):  # a Run has a CoreTimeline, which has a Timeline
+        if isinstance(source, Timeline):
+            return None, source.spans
+        inner = getattr(source, "timeline", None)
+        if isinstance(inner, Timeline):
+            return source, inner.spans
+        source = inner
+    raise TypeError("perfetto writes a Timeline, or something that has one as .timeline")
+
+
+def _threads(spans) -> dict[str, tuple[int, int]]:
+    """Give every track a process and a thread number, engines in the usual order."""
+
+    def place(track):
+        pid = _QUEUES if track.startswith("DMA") else _PORTS if track.startswith("port") else (
+            _ENGINES)  # fmt: skip
+        number = "".join(c for c in track if c.isdigit()) or "0"
+        known = _ORDER.index(track) if track in _ORDER else len(_ORDER)
+        return pid, known, int(number), track
+
+    tracks = sorted({s.track for s in spans}, key=place)
+    return {track: (place(track)[0], i + 1) for i, track in enumerate(tracks)}
+
+
+def _names(threads):
+    """Yield metadata: what processes and threads are called and in which order they stand."""
+    for pid in dict.fromkeys(pid for pid, _ in threads.values()):
+        yield _metadata("process_name", pid, 0, name=_PROCESSES[pid])
+        yield _metadata("process_sort_index", pid, 0, sort_index=pid)
+    for track, (pid, tid) in threads.items():
+        yield _metadata("thread_name", pid, tid, name=track)
+        yield _metadata("thread_sort_index", pid, tid, sort_index=tid)
+
+
+def _metadata(name, pid, tid, /, **args):
+    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}
+
+
+def _us(ns) -> float:
+    """Return nanoseconds as microseconds, to the femtosecond."""
+    return round(float(ns) / 1000, 9)
+
+
+def _plain(value):
+    """Return something that JSON can hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        return [_plain(v) for v in value]
+    return str(value)
+
+
+def _arrows(core, threads):
+    """Yield an arrow from what an engine waited for to what it then ran: flow events."""
+    run = core.placement.run
+    engines = [t for t in threads if t in _ORDER]
+    titles = {e: engine.title for e, engine in enumerate(ENGINES)}
+    number = 0
+    for row in np.flatnonzero(core.predecessor >= 0).tolist():
+        title = titles[int(run.engine[row])]
+        if title not in engines:
+            continue
+        before = int(core.predecessor[row])
+        if run.engine[before] == run.engine[row]:
+            continue
+        begin = _place(core, threads, titles, before, last=True)
+        end = _place(core, threads, titles, row, last=False)
+        if begin is None or end is None or begin[1] > end[1]:
+            continue
+        number += 1
+        yield _flow("s", number, *begin)
+        yield {**_flow("f", number, *end), "bp": "e"}
+
+
+def _place(core, threads, titles, row, *, last):
+    """Return (process and thread, time) inside the span of a row."""
+    title = titles[int(core.engine[row])]
+    if title in threads:
+        return threads[title], _inside(core.start_ns[row], core.end_ns[row], last)
+    transfer = int(core.transfer[row])
+    queue = int(core.critical_queue[transfer])
+    track = f"DMA queue {queue}"
+    if queue < 0 or track not in threads:
+        return None
+    start, end = core.queue_start_ns[transfer, queue], core.queue_end_ns[transfer, queue]
+    return threads[track], _inside(start, end, last)
+
+
+def _inside(start, end, last) -> float:
+    """Return a moment inside a span, for an arrow to be tied to it."""
+    return float(end - min(1.0, (end - start) / 2) if last else start)
+
+
+def _flow(phase, number, thread, ns):
+    pid, tid = thread
+    return {"ph": phase, "id": number, "name": "waited for", "cat": "wait", "pid": pid, "tid": tid,
+            "ts": _us(ns)}  # fmt: skip
+
+
+def _counters(core):
+    """Yield the bytes of each partition that live tiles take, whenever they change."""
+    run = core.placement.run
+    row_bytes = np.array([a.row_bytes for a in core.program.allocations], np.int64)
+    for memory, name in ((1, "SBUF"), (2, "PSUM")):
+        live = np.flatnonzero((run.memory == memory) & (run.last >= 0))
+        if not live.size:
+            continue
+        size = row_bytes[run.allocation[live]]
+        when = np.concatenate([core.start_ns[run.first[live]], core.done_ns[run.last[live]]])
+        moments, at = np.unique(when, return_inverse=True)
+        change = np.zeros(moments.size, np.int64)
+        np.add.at(change, at, np.concatenate([size, -size]))
+        for ns, level in zip(moments.tolist(), np.cumsum(change).tolist(), strict=True):
+            yield {"ph": "C", "name": f"{name}, bytes of each partition", "pid": _ENGINES, "tid": 0,
+                   "ts": _us(ns), "args": {"bytes": level}}  # fmt: skip

@@ -1,0 +1,249 @@
+"""The roofline: what a NeuronCore could do at most, beside what a program did.
+
+Both axes are logarithmic.  A roof that climbs is a memory (bytes per second), a flat one is an
+engine (operations per second); where two meet is a ridge.  The printed ridge and the ones that
+follow from other printed figures disagree, and the picture shows that.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.specs import TRN1
+from trainium_edu.specs.fact import Fact, derive
+from trainium_edu.viz.style import COLOURS, figure, ink
+
+__all__ = ["Point", "describe_roofline", "plot_roofline", "point_of", "ridges", "roofs"]
+
+_MARKS = "osD^vPX*"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one program did."""
+
+    name: str
+    flop_per_byte: float  #: per byte that crossed HBM
+    flop_per_s: float
+    low_flop_per_s: float | None = None  #: of the prediction's band
+    high_flop_per_s: float | None = None
+
+    def __post_init__(self):
+        for what in ("flop_per_byte", "flop_per_s"):
+            value = getattr(self, what)
+            if isinstance(value, bool) or not np.isfinite(value) or value <= 0:
+                raise ValueError(
+                    f"{self.name}: {what} is {value!r}; a roofline's axes are logarithmic, so a "
+                    "point needs work and traffic above 0"
+                )
+
+
+def roofs(spec=TRN1) -> dict[str, Fact]:
+    """Return the roofs of one NeuronCore, each a fact with its source.
+
+    Returns
+    -------
+    dict of Fact
+        ``"HBM, half of the chip's"`` and ``"DMA, sustained"`` in bytes/s; ``"Tensor Engine,
+        BF16"``, ``"Tensor Engine, FP32"`` and ``"Vector Engine"`` in FLOP/s.
+
+    Examples
+    --------
+    >>> roofs()["Tensor Engine, BF16"].pretty
+    '91.75 TFLOP/s'
+    """
+    tensor, vector = spec.tensor_engine, spec.vector_engine
+    return {
+        "HBM, half of the chip's": derive(
+            "bytes/s", lambda rate, cores: rate / cores, spec.hbm_bytes_per_s, spec.cores,
+            locator="HBM of the chip / NeuronCores"),
+        "DMA, sustained": spec.dma.bytes_per_s,
+        "Tensor Engine, BF16": tensor.peak_flops_from_array,
+        "Tensor Engine, FP32": derive(
+            "FLOP/s", lambda peak, factor: peak / factor, tensor.peak_flops_from_array,
+            tensor.fp32_factor, locator="peak of the array / 4"),
+        "Vector Engine": derive(
+            "FLOP/s", lambda lanes, hz: lanes * hz, vector.lanes, vector.clock_hz,
+            locator="lanes * clock, one operation of each lane and cycle"),
+    }  # fmt: skip
+
+
+def ridges(spec=TRN1) -> dict[str, Fact]:
+    """Return where the roofs of a BF16 matmul meet, by different readings, in FLOP/byte.
+
+    Examples
+    --------
+    >>> {name: round(fact.value) for name, fact in ridges().items()}
+    {'printed': 222, 'array and HBM': 224, 'chip peak and HBM': 232, 'array and DMA': 337}
+    """
+    roof = roofs(spec)
+    peak = roof["Tensor Engine, BF16"]
+
+    def meet(locator, flops, rate):
+        return derive("FLOP/byte", lambda f, b: f / b, flops, rate, locator=locator)
+
+    return {
+        "printed": spec.tensor_engine.ridge_flop_per_byte,
+        "array and HBM": meet("peak of the array / (HBM of the chip / 2)", peak,
+                              roof["HBM, half of the chip's"]),
+        "chip peak and HBM": meet("printed peak of the chip / HBM of the chip", spec.peak_flops,
+                                  spec.hbm_bytes_per_s),
+        "array and DMA": meet("peak of the array / sustained DMA of one core", peak,
+                              roof["DMA, sustained"]),
+    }  # fmt: skip
+
+
+def point_of(timeline, name: str = "") -> Point:
+    """Return the point of a timed program.
+
+    Parameters
+    ----------
+    timeline : CoreTimeline
+    name : str
+        Default the program's name.
+
+    Returns
+    -------
+    Point
+        Of its matmuls' FLOP; without a matmul, of the elements that its instructions write.
+    """
+    name = name or timeline.program.name
+    work, moved = timeline.flops, timeline.hbm_bytes
+    if not work:
+        run = timeline.placement.run
+        each = np.array([_operations(i) for i in timeline.program.instructions], float)
+        work = float(each[run.instruction].sum())
+    if not work or not moved or not timeline.makespan_ns:
+        raise ValueError(
+            f"{name} has {work:.0f} operations and moves {moved:.0f} bytes from and to HBM; it has "
+            "no place on a roofline, which needs both"
+        )
+    per_ns = 1e9 * work
+    band = timeline.band
+    return Point(
+        name,
+        work / moved,
+        per_ns / timeline.makespan_ns,
+        per_ns / band.high_ns,
+        per_ns / band.low_ns,
+    )
+
+
+def _operations(instruction) -> int:
+    """Return the elements that an instruction writes (none of a transfer)."""
+    if instruction.engine is Engine.DMA:
+        return 0
+    return sum(math.prod(a.geometry[1]) for a in instruction.accesses if a.is_write)
+
+
+def plot_roofline(points: Iterable[Point] = (), *, spec=TRN1):
+    """Draw roofs, ridges, and where programs stand below them.
+
+    Parameters
+    ----------
+    points : iterable of Point
+    spec : Record
+
+    Returns
+    -------
+    Figure
+    """
+    points = list(points)
+    roof, ridge = roofs(spec), ridges(spec)
+    hbm, dma = float(roof["HBM, half of the chip's"]), float(roof["DMA, sustained"])
+    tops = {name: float(roof[name]) for name in list(roof)[2:]}
+    peak = tops["Tensor Engine, BF16"]
+    xs = [p.flop_per_byte for p in points]
+    low, high = min([0.05, *(x / 3 for x in xs)]), max([6000, *(3 * x for x in xs)])
+    floor = min([dma * low, *(0.4 * (p.low_flop_per_s or p.flop_per_s) for p in points)])
+    fig = figure(8.4, 4.5, margins=(0.78, 0.2, 0.55, 0.4))
+    ax = fig.subplots()
+    at = np.geomspace(low, high, 200)
+    ax.fill_between(at, np.minimum(peak, hbm * at), floor, color=COLOURS["blue"], alpha=0.06, lw=0)
+    ax.fill_between(at, np.minimum(peak, hbm * at), np.minimum(peak, dma * at),
+                    color=COLOURS["sky"], alpha=0.28, lw=0)  # fmt: skip
+    ax.plot(at, np.minimum(peak, hbm * at), color=COLOURS["blue"], lw=2.2)
+    ax.plot(at, np.minimum(peak, dma * at), color=COLOURS["sky"], lw=2.2)
+    for name, dash in (("Tensor Engine, FP32", "--"), ("Vector Engine", ":")):
+        ax.plot([tops[name] / hbm, high], [tops[name]] * 2, dash, color=ink("muted"), lw=1.4)
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, peak * 4))
+    ax.set(xlabel="arithmetic intensity, FLOP per byte of HBM traffic", ylabel="FLOP/s")
+    _label_roofs(ax, roof, high)
+    for name, style, colour in (("printed", "-", "red"), ("array and DMA", "-.", "sky")):
+        x = float(ridge[name])
+        ax.plot([x, x], [floor, peak], style, color=COLOURS[colour], lw=1)
+        ax.plot(x, peak, "|", color=COLOURS[colour], ms=9, mew=1.6)
+    printed, ours, sustained = (
+        float(ridge[n]) for n in ("printed", "array and HBM", "array and DMA")
+    )
+    ax.text(printed * 0.93, floor * 1.5, f"AWS prints {printed:.0f};\nours {ours:.1f}", ha="right",
+            va="bottom", size=9)  # fmt: skip
+    ax.text(sustained * 1.07, floor * 1.5, f"by what DMA sustains\n{sustained:.0f}", va="bottom",
+            size=9)  # fmt: skip
+    for i, p in enumerate(points):
+        _draw_point(ax, p, i, high)
+    ax.set_title("One NeuronCore-v2: roofs, and what was reached below them")
+    return fig
+
+
+def _label_roofs(ax, roof, high):
+    for name in ("Tensor Engine, BF16", "Tensor Engine, FP32", "Vector Engine"):
+        fact = roof[name]
+        ax.text(high * 0.93, float(fact) * 1.12, f"{name}: {fact.pretty}", ha="right", size=9)
+    box = ax.get_window_extent()
+    (x0, x1), (y0, y1) = np.log10(ax.get_xlim()), np.log10(ax.get_ylim())
+    slope = np.degrees(np.arctan2(box.height / (y1 - y0), box.width / (x1 - x0)))
+    x = 10 ** (x0 + 0.21 * (x1 - x0))
+    for name, above in (("HBM, half of the chip's", True), ("DMA, sustained", False)):
+        rate = float(roof[name])
+        ax.text(x, rate * x * (1.22 if above else 0.8), f"{name}: {roof[name].pretty}", size=9,
+                rotation=slope, rotation_mode="anchor", color=ink(),
+                va="bottom" if above else "top")  # fmt: skip
+
+
+def _draw_point(ax, p, i, high):
+    colour = list(COLOURS.values())[(2 * i + 1) % len(COLOURS)]
+    if p.low_flop_per_s and p.high_flop_per_s:
+        ax.plot([p.flop_per_byte] * 2, [p.low_flop_per_s, p.high_flop_per_s], "-", color=colour,
+                lw=5, alpha=0.45, solid_capstyle="butt")  # fmt: skip
+    ax.plot(p.flop_per_byte, p.flop_per_s, _MARKS[i % len(_MARKS)], color=colour, ms=8,
+            markeredgecolor=ink("paper"))  # fmt: skip
+    right = np.log(p.flop_per_byte) > 0.72 * np.log(high)
+    ax.annotate(p.name, (p.flop_per_byte, p.flop_per_s), (-9 if right else 9, -2),
+                textcoords="offset points", ha="right" if right else "left", va="center",
+                size=9.5, weight="bold",
+                bbox={"facecolor": ink("paper"), "alpha": 0.7, "lw": 0, "pad": 1})  # fmt: skip
+
+
+def describe_roofline(points: Iterable[Point] = (), *, spec=TRN1) -> str:
+    """Say what `plot_roofline` shows, with its numbers.
+
+    Examples
+    --------
+    >>> print(describe_roofline([Point("matmul", 500.0, 4e13)]))
+    matmul: 500 FLOP/byte, 40 TFLOP/s, 43.6 % of its roof (compute)
+    ridge of a BF16 matmul: printed 222, array and HBM 223.8, chip peak and HBM 231.7, array and \
+DMA 337.3 FLOP/byte
+    """
+    roof = roofs(spec)
+    peak, hbm = float(roof["Tensor Engine, BF16"]), float(roof["HBM, half of the chip's"])
+    said = []
+    for p in points:
+        limit = min(peak, hbm * p.flop_per_byte)
+        bound = "compute" if limit == peak else "memory"
+        band = ""
+        if p.low_flop_per_s and p.high_flop_per_s:
+            band = f" (between {_tera(p.low_flop_per_s)} and {_tera(p.high_flop_per_s)})"
+        said.append(
+            f"{p.name}: {p.flop_per_byte:.3g} FLOP/byte, {_tera(p.flop_per_s)} TFLOP/s{band}, "
+            f"{100 * p.flop_per_s / limit:.3g} % of its roof ({bound})"
+        )
+    values = ", ".join(f"{name} {fact.value:.4g}" for name, fact in ridges(spec).items())
+    return "\n".join([*said, f"ridge of a BF16 matmul: {values} FLOP/byte"])
+
+
+def _tera(flop_per_s):
+    return f"{flop_per_s / 1e12:.3g}"

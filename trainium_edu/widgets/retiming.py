@@ -1,0 +1,129 @@
+"""One program, timed again with other buffers, bandwidths and clocks; it is not run again."""
+
+from dataclasses import dataclass
+
+from trainium_edu.neuroncore.core_timeline import CoreTimeline
+from trainium_edu.neuroncore.placement import place
+from trainium_edu.neuroncore.program import Program
+from trainium_edu.neuroncore.scheduler import schedule
+from trainium_edu.neuroncore.timing import parameters
+from trainium_edu.timeline import Timeline
+
+__all__ = ["Retiming", "core_of"]
+
+_CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
+_DMA_TIMES = ("dma_short_row_ns", "dma_1kib_row_ns")
+
+
+def core_of(source, *, buffers=None):
+    """Return the CoreTimeline (or the plain Timeline) in what was given.
+
+    Parameters
+    ----------
+    source : CoreTimeline, Run, Program or Timeline
+        A Run has a CoreTimeline as ``.timeline``; a Program is optimised, placed and timed.
+    buffers : int or dict, optional
+        With a Program.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    """
+    if isinstance(source, Program):
+        from trainium_edu.neuroncore.timed import measure
+
+        return measure(source, buffers=buffers)
+    for found in (source, getattr(source, "timeline", None)):
+        if isinstance(found, CoreTimeline | Timeline):
+            return found
+    raise TypeError(
+        f"there is no timeline in a {type(source).__name__}; give a CoreTimeline, a run of a "
+        "kernel, a recorded Program, or a Timeline"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the sliders say; 1 is as recorded."""
+
+    dma: float = 1.0  #: times the bandwidth of every queue
+    clock: float = 1.0  #: times the clock of every engine
+    buffers: int = 0  #: slots per site; 0: as many as fit, -1: as recorded
+    without: frozenset = frozenset()  #: causes taken away, see ``neuroncore.causes``
+
+
+class Retiming:
+    """Times one program under :class:`Settings`; placements are kept.
+
+    Parameters
+    ----------
+    core : CoreTimeline
+    """
+
+    def __init__(self, core: CoreTimeline):
+        self.core = core
+        self.first = Settings(buffers=self._buffers_of(core), without=frozenset(core.without))
+        self._placements = {self._key(self.first): core.placement}
+
+    @staticmethod
+    def _buffers_of(core):
+        asked = core.placement.buffers
+        if asked is None:
+            return 0
+        return asked if isinstance(asked, int) and 1 <= asked <= 8 else -1
+
+    @staticmethod
+    def _key(settings):
+        return settings.buffers, "buffers" in settings.without
+
+    def time(self, settings: Settings) -> CoreTimeline:
+        """Place and schedule under other settings.
+
+        Raises
+        ------
+        NkiValidationError
+            If the tiles do not fit.
+        """
+        if settings == self.first:
+            return self.core
+        key = self._key(settings)
+        placement = self._placements.get(key)
+        program, spec = self.core.program, self.core.spec
+        if placement is None:
+            asked = {0: None, -1: self.core.placement.buffers}.get(
+                settings.buffers, settings.buffers
+            )
+            placement = place(program, spec, buffers=asked, endless=key[1])
+            self._placements[key] = placement
+        return schedule(
+            program, placement, spec, parameters=self._parameters(settings),
+            without=settings.without,
+        )  # fmt: skip
+
+    @staticmethod
+    def bounds(core: CoreTimeline) -> tuple[float, float]:
+        """Return the makespan with every doubtful parameter at its fast and at its slow end.
+
+        The same two numbers as ``core.band`` has, without the effect of each group.
+        """
+        nominal = core.parameters
+        doubtful = [
+            p for p in parameters(core.spec).values()
+            if p.fast != p.slow and nominal[p.name] == p.nominal
+        ]  # fmt: skip
+        ends = ({p.name: p.fast for p in doubtful}, {p.name: p.slow for p in doubtful})
+        return tuple(
+            schedule(core.program, core.placement, core.spec, parameters={**nominal, **end},
+                     order=core.order, without=core.without).makespan_ns
+            for end in ends
+        )  # fmt: skip
+
+    def _parameters(self, settings):
+        values = dict(self.core.parameters)
+        values["dma_bytes_per_s"] *= settings.dma
+        for name in _DMA_TIMES:
+            values[name] /= settings.dma
+        for name in _CLOCKS:
+            values[name] *= settings.clock
+        return values

@@ -1,0 +1,72 @@
+"""The roofline as a picture, with a table of who says so."""
+
+from html import escape
+
+import ipywidgets
+
+from trainium_edu.specs import SOURCES, TRN1
+from trainium_edu.viz import roofline as picture
+from trainium_edu.widgets.picture import Panel, Picture
+
+__all__ = ["roofline"]
+
+
+def roofline(*timelines, names=None, spec=TRN1) -> Panel:
+    """Show where programs stand below the roofs of a NeuronCore.
+
+    Parameters
+    ----------
+    *timelines : CoreTimeline, Run or viz.roofline.Point
+    names : list of str, optional
+        What each is called in the picture.
+    spec : Record
+
+    Returns
+    -------
+    Panel
+        A picture, and the readings of the ridge with their sources.
+
+    Examples
+    --------
+    >>> roofline()
+    Panel('roofline of 0 programs')
+    """
+    names = [""] * len(timelines) if names is None else list(names)
+    if len(names) != len(timelines):
+        raise ValueError(f"{len(names)} names for {len(timelines)} timelines; give one for each")
+    points = [_point(t, n) for t, n in zip(timelines, names, strict=True)]
+    shown = Picture(
+        lambda: picture.plot_roofline(points, spec=spec),
+        alt=picture.describe_roofline(points, spec=spec),
+    )
+    panel = Panel([shown, ipywidgets.HTML(_table(spec))],
+                  f"roofline of {len(points)} program{'s' * (len(points) != 1)}")  # fmt: skip
+    panel.points = points
+    return panel
+
+
+def _point(source, name):
+    if isinstance(source, picture.Point):
+        return source
+    timeline = source if hasattr(source, "makespan_ns") else source.timeline
+    return picture.point_of(timeline, name)
+
+
+def _table(spec) -> str:
+    """Write the ridges with their reasons; the first is what the sources print."""
+    rows = []
+    for name, fact in picture.ridges(spec).items():
+        source = fact.locator if fact.inputs else f"{SOURCES[fact.source].title}: {fact.locator}"
+        rows.append(
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{fact.value:.4g}</td>"
+            f"<td style='text-align:left'>{fact.kind}</td>"
+            f"<td style='text-align:left'>{escape(source)}</td></tr>"
+        )
+    head = "".join(
+        f"<th style='text-align:left'>{h}</th>"
+        for h in ("ridge of a BF16 matmul", "FLOP/byte", "kind", "where from")
+    )
+    return (
+        "<table style='font-size:13px'><thead><tr>" + head + "</tr></thead><tbody>"
+        + "".join(rows) + "</tbody></table>"
+    )  # fmt: skip

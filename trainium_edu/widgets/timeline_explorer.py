@@ -1,0 +1,284 @@
+"""The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
+
+import time
+from dataclasses import replace
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from trainium_edu.neuroncore.core_timeline import CoreTimeline
+from trainium_edu.neuroncore.why import why
+from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.viz import style
+from trainium_edu.viz.colours import ENGINE
+from trainium_edu.viz.core_book import book_of, book_to_bytes
+from trainium_edu.viz.core_film import film_of_timeline
+from trainium_edu.viz.core_run import film_of_core
+from trainium_edu.viz.core_timeline import plot_core_timeline, time_text
+from trainium_edu.widgets.picture import with_still
+from trainium_edu.widgets.retiming import Retiming, Settings, core_of
+from trainium_edu.widgets.static import load
+
+__all__ = ["TimelineExplorer", "link", "timeline_explorer"]
+
+_PANELS = ("source", "timeline", "memory")
+_MOST_ROWS = 200_000
+_BAND_ROWS = 2500  # more instructions than this: the band stays with the first timing
+_DMA = [(2.0 ** (k / 2), f"{2.0 ** (k / 2):.3g} ×") for k in range(-4, 5)]
+_CLOCK = [(2.0 ** (k / 4), f"{2.0 ** (k / 4):.3g} ×") for k in range(-4, 5)]
+_SWITCHES = {
+    "no_dma": ("dma", "DMA time", "Transfers take no time"),
+    "no_ports": ("ports", "port conflicts", "Engines use the memories' ports together"),
+    "no_buffers": ("buffers", "buffer waits", "Every tile has bytes of its own"),
+    "no_fixed": ("fixed", "fixed costs", "No fixed overhead, no latency of results, no DMA start"),
+}  # fmt: skip
+
+
+class TimelineExplorer(anywidget.AnyWidget):
+    """Zoom into a run, ask an instruction what it waited for, and time it again.
+
+    State is a few traits: ``window`` and ``cursor_ns`` (what is shown and pointed at, in ns),
+    ``picked`` (a row of the run, -1 for none), ``knobs`` (the sliders).  The program goes to the
+    page once (``book``), a timing whenever a slider moves (``film``), both as bytes.
+
+    Parameters
+    ----------
+    source : CoreTimeline, Run, Program or Timeline
+    panels : tuple of str
+        Some of ``"source"``, ``"timeline"``, ``"memory"``.
+    sliders : bool
+        Whether parameters can be moved.
+    window : (low, high), ns, optional
+        What is shown first; default the whole run.
+
+    Raises
+    ------
+    ValueError
+        If there are more instructions than a page can hold.
+    """
+
+    _esm = load("playback.js", "core_time.js", "engine_lanes.js", "memory_map.js", "core_cards.js",
+                "source_lines.js", "timeline_explorer.js")  # fmt: skip
+    _css = load("playback.css", "timeline_explorer.css")
+    book = traitlets.Bytes().tag(sync=True)
+    film = traitlets.Bytes().tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
+    panels = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    colours = traitlets.Dict().tag(sync=True)
+    ports = traitlets.Bool(False).tag(sync=True)
+    sliders = traitlets.List().tag(sync=True)
+    switches = traitlets.List().tag(sync=True)
+    first = traitlets.Dict().tag(sync=True)
+    knobs = traitlets.Dict().tag(sync=True)  #: set by the page, or by :meth:`set`
+    window = traitlets.List([0.0, 0.0]).tag(sync=True)  #: ns; [0, 0] is the whole run
+    cursor_ns = traitlets.Float(-1.0).tag(sync=True)
+    picked = traitlets.Int(-1).tag(sync=True)
+    picked_line = traitlets.Int(0).tag(sync=True)  #: number of a source line, 0 for none
+
+    def __init__(self, source, *, panels=("timeline", "memory"), sliders=True, buffers=None,
+                 ports=False, window=None):  # fmt: skip
+        core = core_of(source, buffers=buffers)
+        self._others = []
+        self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
+        self._core = core if self._retiming else None
+        self._check_size(core)
+        self._answer_s = 0.0
+        if self._retiming:
+            self._book = book_of(core.program)
+            self._shown = self._make_film(core, band=True)
+        else:
+            panels, self._book = ("timeline",), None
+            self._shown = film_of_timeline(core)
+        knobs = self._knobs_of(self._retiming.first) if self._retiming else {}
+        super().__init__(
+            book=book_to_bytes(self._book) if self._book else b"",
+            film=self._shown.to_bytes(baseline=self._shown.makespan_ns),
+            label=f"timeline of {core.program.name}" if self._retiming else "timeline",
+            panels=[p for p in _PANELS if p in panels], colours=ENGINE, ports=ports,
+            sliders=self._sliders() if sliders and self._retiming else [],
+            switches=[{"name": n, "text": text, "help": said}
+                      for n, (_, text, said) in _SWITCHES.items()] if sliders else [],
+            first=knobs, knobs=knobs, window=list(map(float, window or (0, 0))),
+        )  # fmt: skip
+
+    @staticmethod
+    def _check_size(core):
+        rows = core.rows if isinstance(core, CoreTimeline) else len(core)
+        if rows > _MOST_ROWS:
+            raise ValueError(
+                f"this run has {rows} instructions, and a page shows at most {_MOST_ROWS}; time a "
+                "part of it (fewer turns of a loop), which looks the same"
+            )
+
+    # -- settings and timings -------------------------------------------------------------------
+
+    @property
+    def core(self) -> CoreTimeline | None:
+        """The timing that is shown."""
+        return self._core
+
+    @property
+    def makespan_ns(self) -> float:
+        """How long the run takes under the present settings."""
+        return self._shown.makespan_ns
+
+    def set(self, **knobs):
+        """Move sliders from Python: ``dma``, ``clock`` (factors), ``buffers``, ``no_ports`` ...
+
+        Raises
+        ------
+        ValueError
+            If there is no such slider, or it does not take that value.
+        """
+        for name, value in knobs.items():
+            if name not in self.first:
+                raise ValueError(f"no slider {name!r}; there are {', '.join(self.first) or 'none'}")
+            if not self._fits(name, value):
+                raise ValueError(f"{name} does not take {str(value)[:40]}; {self._takes(name)}")
+        self.knobs = {**self.knobs, **knobs}
+
+    def _sliders(self):
+        buffers = [(0, "as fits"), *((b, str(b)) for b in range(1, 9))]
+        if self._retiming.first.buffers == -1:
+            buffers.insert(0, (-1, "as given"))
+        said = {
+            "dma": ("DMA bandwidth", _DMA, "Times the documented rate of every queue"),
+            "clock": ("clocks", _CLOCK, "Times the documented clock of every engine"),
+            "buffers": ("buffers", buffers, "How many tiles of each line take turns"),
+        }
+        return [{"name": n, "text": text, "options": [list(o) for o in options], "help": more}
+                for n, (text, options, more) in said.items()]  # fmt: skip
+
+    @staticmethod
+    def _knobs_of(settings: Settings) -> dict:
+        switches = {n: cause in settings.without for n, (cause, *_) in _SWITCHES.items()}
+        return {
+            "dma": settings.dma,
+            "clock": settings.clock,
+            "buffers": settings.buffers,
+            **switches,
+        }
+
+    def _fits(self, name, value):
+        if name in _SWITCHES:
+            return isinstance(value, bool)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        options = {"dma": _DMA, "clock": _CLOCK}.get(name)
+        if options:
+            return options[0][0] <= value <= options[-1][0]
+        return value in range(1, 9) or value in (0, self._retiming.first.buffers)
+
+    def _takes(self, name):
+        return {
+            "dma": "a factor from 0.25 to 4", "clock": "a factor from 0.5 to 2",
+            "buffers": "it takes 1 to 8, or 0 for as many as fit",
+        }.get(name, "it takes True or False")  # fmt: skip
+
+    @traitlets.observe("knobs")
+    def _retime(self, change):
+        if self._retiming is None or not self.film:
+            return
+        begin = time.perf_counter()
+        knobs = {n: change["new"].get(n, v) for n, v in self.first.items()}
+        knobs = {n: v if self._fits(n, v) else self.first[n] for n, v in knobs.items()}
+        without = frozenset(c for n, (c, *_) in _SWITCHES.items() if knobs[n])
+        settings = Settings(knobs["dma"], knobs["clock"], knobs["buffers"], without)
+        ask = {"ask": change["new"].get("ask", 0)}
+        try:
+            core = self._retiming.time(settings)
+        except NkiValidationError as error:
+            self.film = self._shown.to_bytes(refused=str(error).split("\n")[0], **ask)
+            return
+        self._core = core
+        self._shown = self._make_film(core, band=core.rows <= _BAND_ROWS)
+        self.film = self._shown.to_bytes(**ask)
+        for other in self._others:
+            other._follow(self)
+        self._answer_s = time.perf_counter() - begin
+
+    def _make_film(self, core, *, band):
+        bounds = Retiming.bounds(core) if band else None
+        return replace(film_of_core(core, why=why(core), band=bounds), book=self._book)
+
+    def _follow(self, leader):
+        """Show another explorer's timing of the same program."""
+        self._core, self._shown = leader._core, leader._shown
+        self.film = leader.film
+
+    # -- for readers without a kernel -----------------------------------------------------------
+
+    def still(self) -> bytes:
+        """Return the run as PNG bytes for a light page."""
+        with style.theme(False):
+            return style.to_png(self._figure())
+
+    def _figure(self):
+        window = self.window if self.window[1] > self.window[0] else None
+        return plot_core_timeline(self._shown, window=window, memory="memory" in self.panels)
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        name = self._core.program.name if self._core is not None else "timeline"
+        rows = len(self._shown.rows["start"])
+        return (
+            f"{type(self).__name__}({name!r}, {rows} instructions, {time_text(self.makespan_ns)})"
+        )
+
+
+def timeline_explorer(source, *, memory=True, sliders=True, buffers=None, window=None):
+    """Show when everything ran on a NeuronCore, and let sliders time it again.
+
+    Parameters
+    ----------
+    source : CoreTimeline, Run, Program or Timeline
+        A Program is optimised, placed and timed first.
+    memory : bool
+        SBUF and PSUM below the engines.
+    sliders : bool
+        DMA bandwidth, clocks, buffers, and causes to take away.
+    buffers : int or dict, optional
+        With a Program: see :func:`trainium_edu.neuroncore.place`.
+    window : (low, high), ns, optional
+
+    Returns
+    -------
+    TimelineExplorer
+
+    Examples
+    --------
+    >>> from trainium_edu.timeline import Span, Timeline
+    >>> timeline_explorer(Timeline([Span("Vector Engine", "tensor_copy", 0.0, 600.0)]))
+    TimelineExplorer('timeline', 1 instructions, 600 ns)
+    """
+    panels = ("timeline", "memory") if memory else ("timeline",)
+    return TimelineExplorer(source, panels=panels, sliders=sliders, buffers=buffers, window=window)
+
+
+def link(leader: TimelineExplorer, *followers: TimelineExplorer):
+    """Join pictures of one program: one window of time, one cursor, and the leader's sliders.
+
+    Parameters
+    ----------
+    leader : TimelineExplorer
+    *followers : TimelineExplorer
+        Or memory maps, kernel views: all of the same program.
+
+    Raises
+    ------
+    ValueError
+        If they show different programs, whose times have nothing to do with each other.
+    """
+    for other in followers:
+        if other is leader or leader.core is None or other.core is None or (
+            other.core.program is not leader.core.program
+        ):  # fmt: skip
+            raise ValueError("only pictures of one and the same timed program share a clock")
+    for other in followers:
+        for name in ("window", "cursor_ns"):
+            ipywidgets.jslink((leader, name), (other, name))
+        leader._others.append(other)
+        other._follow(leader)
