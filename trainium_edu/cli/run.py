@@ -1,4 +1,4 @@
-"""``python -m trainium_edu run script.py …``: run a script whose ``import nki`` means this package."""
+"""``python -m trainium_edu run script.py …``: let the script's ``import nki`` mean this package."""
 
 import argparse
 import runpy

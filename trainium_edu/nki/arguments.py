@@ -72,8 +72,9 @@ class Arguments:
         What the results come back as.
     """
 
-    def __init__(self, args, kwargs, *, precise=True):
+    def __init__(self, args, kwargs, *, precise=True, names=None):
         self.framework = "numpy"
+        self._names = names or {}
         self._precise = precise
         self._prepared = {}  #: id of a caller's array -> _Prepared
         self._holds = []  #: keeps the ids valid
@@ -92,7 +93,8 @@ class Arguments:
             self.framework = "jax"
             value = np.asarray(value)
         self._holds.append(source)
-        self._prepared[id(source)] = _Prepared(source, value, self._precise)
+        name = self._names.get(id(source)) or f"argument_{len(self._prepared)}"
+        self._prepared[id(source)] = _Prepared(source, value, self._precise, name)
         return None
 
     def for_program(self, running):
@@ -149,12 +151,13 @@ class Arguments:
 class _Prepared:
     """One array argument: contiguous, writable, in a dtype of the chip."""
 
-    def __init__(self, source, array, precise):
+    def __init__(self, source, array, precise, name):
+        self.name = name
         self.source = source
         self.given = array
         self.dtype = nki_dtype(array.dtype)
         if array.size == 0:
-            raise NkiValidationError(f"an argument has shape {array.shape}: it holds no elements")
+            raise NkiValidationError(f"{name} has shape {array.shape}: it holds no elements")
         stored = self.dtype if precise or self.dtype not in LOW_PRECISION else "float32"
         from trainium_edu.neuroncore.dtypes import get_dtype
 
@@ -169,9 +172,7 @@ class _Prepared:
         self.allocations = []  #: (program's core, allocation index)
 
     def tensor(self, running, region):
-        view = running.core.hbm(
-            self.array, name=f"argument_{len(running.core.program.allocations)}"
-        )
+        view = running.core.hbm(self.array, name=self.name)
         self.allocations.append((running.core, view.buffer.info.index))
         return NkiTensor._wrap(view, self.dtype, region)
 

@@ -185,11 +185,11 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
             f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
             "part of the one that runs"
         )
-    _check_call(kernel, args, kwargs)
+    names = _check_call(kernel, args, kwargs)
     spec = _chip(spec)
     rounding = settings.rounding()
     precise = settings.precise_fp()
-    arguments = Arguments(args, kwargs, precise=precise)
+    arguments = Arguments(args, kwargs, precise=precise, names=names)
     runnings = [
         Running(
             NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed,
@@ -214,13 +214,14 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
 
 
 def _check_call(kernel, args, kwargs):
-    """Raise TypeError for arguments that the kernel's signature does not take."""
+    """Return {id of an argument: its name}; raise TypeError if the signature does not fit."""
     try:
-        inspect.signature(kernel.function).bind(*args, **kwargs)
+        bound = inspect.signature(kernel.function).bind(*args, **kwargs)
     except TypeError as problem:
         raise TypeError(f"kernel {kernel.__name__}: {problem}") from None
     except ValueError:  # a built-in without a signature
-        return
+        return {}
+    return {id(value): name for name, value in bound.arguments.items()}
 
 
 def _limit(limit):
@@ -263,8 +264,8 @@ def _chip(spec):
     if target in _LATER:
         raise NkiValidationError(
             f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are "
-            "not in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without later "
-            "features run with nki.run(kernel, ..., spec=TRN1), or a script with "
+            "not in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without "
+            "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
             "`python -m trainium_edu run --platform trn1 script.py`"
         )
     return getattr(specs, _CHIPS[target or "trn1"])

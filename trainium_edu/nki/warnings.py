@@ -1,0 +1,443 @@
+"""Warnings that teach: what costs a kernel time or is dangerous, where, how much, and what to do.
+
+Each finder reads what a run left behind (program, placement, timeline, notes) and returns
+:class:`Warning_` records.  Costs are time of the engine or queues concerned, with the range that
+the uncertain parameters give; what runs beside something slower may cost less than that.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.neuroncore.waits import Wait
+from trainium_edu.nki.costs import Cost, Costing
+
+__all__ = ["FINDERS", "Warning_", "find_warnings"]
+
+_WORTH_SAYING = 0.01  # of the makespan
+_SHORT_ROW_BYTES = 2048  # the documents: "approaching peak" from 2 KiB on
+
+
+@dataclass(frozen=True, slots=True)
+class Warning_:
+    """One thing to know about a kernel."""
+
+    kind: str
+    line: object  #: SourceLine or None
+    text: str  #: what was found
+    remedy: str
+    cost: Cost | None  #: None where it is not time that is lost
+
+    def __str__(self):
+        where = f"{self.line}: " if self.line else ""
+        cost = f" Costs {self.cost}." if self.cost else ""
+        return f"{where}{self.text}.{cost} {self.remedy}."
+
+
+def find_warnings(program, placement, timeline, notes=()) -> list[Warning_]:
+    """Return everything worth saying about one program, what is wrong first, then by cost.
+
+    Parameters
+    ----------
+    program : neuroncore.Program
+        As recorded; `timeline.program` may be its optimised copy.
+    placement : neuroncore.Placement
+    timeline : neuroncore.CoreTimeline
+    notes : sequence of (kind, instruction index, role, allocation index)
+    """
+    run = _Evidence(program, placement, timeline, notes)
+    found = [warning for finder in FINDERS for warning in finder(run)]
+    return sorted(
+        found, key=lambda w: (w.cost is not None, -(w.cost.nominal_ns if w.cost else 0), w.kind)
+    )
+
+
+class _Evidence:
+    """What the finders read, with how often each instruction ran."""
+
+    def __init__(self, program, placement, timeline, notes):
+        self.recorded = program
+        self.placement = placement
+        self.timeline = timeline
+        self.notes = notes
+        self.program = timeline.program
+        self.costing = Costing(timeline)
+        count = len(self.program.instructions)
+        self.times = np.bincount(timeline.instruction_index, minlength=count).tolist()
+        self.makespan_ns = timeline.makespan_ns
+
+    def by_line(self, pick):
+        """Return {(line, name): [(instruction, times)]} of the instructions that `pick` takes."""
+        groups = defaultdict(list)
+        for instruction, times in zip(self.program.instructions, self.times, strict=True):
+            if pick(instruction):
+                groups[instruction.line, instruction.name].append((instruction, times))
+        return groups
+
+    def cost(self, group, lost) -> Cost | None:
+        """Return the sum of ``lost(instruction, values)``, or None if it is not worth saying."""
+        cost = self.costing.cost(
+            lambda values: sum(lost(instruction, values) * times for instruction, times in group)
+        )
+        return cost if cost.nominal_ns > _WORTH_SAYING * self.makespan_ns else None
+
+    def tile(self, access):
+        """Return the allocation behind an access."""
+        return self.program.allocations[access.allocation]
+
+
+def _count(group):
+    return sum(times for _, times in group)
+
+
+def _n(count, what):
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+# -- transfers --------------------------------------------------------------------------------
+
+
+def small_transfers(run):
+    """Find transfers whose contiguous rows are short."""
+
+    def short(instruction):
+        work = instruction.work
+        return instruction.engine is Engine.DMA and work and work[2] < _SHORT_ROW_BYTES
+
+    for (line, _), group in run.by_line(short).items():
+        cost = run.cost(group, lambda i, values: run.costing.small_rows_ns(i.work, values))
+        if cost is None:
+            continue
+        row = min(i.work[2] for i, _ in group)
+        yield Warning_(
+            "small transfers", line,
+            f"{_n(_count(group), 'transfer')} in rows of {row} bytes, and a queue needs 2 to 4 KiB "
+            "in one piece to reach its rate",
+            "Load wider tiles: more contiguous columns of each row, and fewer transfers", cost,
+        )  # fmt: skip
+
+
+def repeated_loads(run):
+    """Find the same bytes of HBM loaded more than once."""
+    loads = defaultdict(list)
+    written = {
+        a.allocation for i in run.program.instructions for a in i.accesses
+        if a.is_write and run.tile(a).memory is Memory.HBM
+    }  # fmt: skip
+    for instruction, times in zip(run.program.instructions, run.times, strict=True):
+        if instruction.engine is not Engine.DMA:
+            continue
+        for access in instruction.accesses:
+            source = run.tile(access)
+            is_input = source.memory is Memory.HBM and access.allocation not in written
+            if is_input and not access.is_write and not access.role.endswith(".index"):
+                loads[access.allocation, access.geometry].append((instruction, times))
+    again = defaultdict(list)
+    for (allocation, _), group in loads.items():
+        if _count(group) > 1:
+            again[allocation, group[0][0].line].append(group)
+    for (allocation, line), groups in again.items():
+        extra = [(group[0][0], _count(group) - 1) for group in groups]
+        cost = run.cost(extra, lambda i, values: run.costing.transfer_ns(i.work, values))
+        if cost is None:
+            continue
+        size = sum(i.work[3] * times for i, times in extra)
+        most = max(_count(group) for group in groups)
+        yield Warning_(
+            "repeated loads", line,
+            f"the same bytes of {run.program.allocations[allocation].name} come from HBM "
+            f"{most} times: {size / 1e6:.3g} MB more than needed",
+            "Load once before the loop, keep the tile in SBUF, or block the loops so that what is "
+            "loaded is used up", cost,
+        )  # fmt: skip
+
+
+def starved_engine(run):
+    """Find the engine that waits longest for loads, and which tensor it waits for."""
+    timeline = run.timeline
+    worst, lost, by = None, 0.0, {}
+    for engine in (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD):
+        rows = timeline.rows_on(engine)
+        if not rows.size:
+            continue
+        before = np.concatenate(([0.0], timeline.end_ns[rows[:-1]]))
+        gaps = timeline.start_ns[rows] - before
+        tensors = defaultdict(float)
+        for k in np.flatnonzero((gaps > 0) & (timeline.wait[rows] == Wait.OPERANDS)):
+            load = int(timeline.predecessor[rows[k]])
+            if load < 0 or ENGINES[timeline.engine[load]] is not Engine.DMA:
+                continue
+            instruction = timeline.instruction(load)
+            source = next((a for a in instruction.accesses if not a.is_write), None)
+            name = run.tile(source).name if source else "a tensor"
+            tensors[name, instruction.line] += float(gaps[k])
+        total = sum(tensors.values())
+        if total > lost:
+            worst, lost, by = engine, total, tensors
+    if worst is None or lost < 0.05 * run.makespan_ns:
+        return
+    (name, line), most = max(by.items(), key=lambda item: item[1])
+    cost = run.costing.cost(lambda values: _scaled_by_transfers(run, lost, values))
+    yield Warning_(
+        "starved engine", line,
+        f"the {worst.title} stands still for {lost / run.makespan_ns:.0%} of the time because its "
+        f"operands are still on their way, longest for {name} ({most / lost:.0%} of that)",
+        "Let loads run ahead (allocate tiles inside the loop, more buffers), or do more with each "
+        "byte that was loaded", cost,
+    )  # fmt: skip
+
+
+def _scaled_by_transfers(run, lost, values):
+    """Return a waiting time at other parameters: it grows as the transfers do."""
+    moved = [
+        (i, t) for i, t in zip(run.program.instructions, run.times, strict=True)
+        if i.engine is Engine.DMA
+    ]  # fmt: skip
+
+    def total(at):
+        return sum(
+            (run.costing.transfer_ns(i.work, at) + at["dma_start_ns"] / 16) * t for i, t in moved
+        )
+
+    nominal = total(run.costing.values[0])
+    return lost * total(values) / nominal if nominal else lost
+
+
+# -- engines ----------------------------------------------------------------------------------
+
+
+def few_partitions(run):
+    """Find instructions that leave most of the 128 lanes empty."""
+
+    def narrow(instruction):
+        if instruction.engine in (Engine.DMA, Engine.SYNC):
+            return False
+        rows = [a.end_row - a.first_row for a in instruction.accesses]
+        return bool(rows) and max(rows) <= 64
+
+    for (line, name), group in run.by_line(narrow).items():
+        lanes = max(a.end_row - a.first_row for i, _ in group for a in i.accesses)
+
+        def lost(instruction, values, lanes=lanes):
+            return run.costing.work_ns(instruction, values) * (1 - lanes / 128)
+
+        cost = run.cost(group, lost)
+        if cost is not None:
+            yield Warning_(
+                "few partitions", line,
+                f"{_n(_count(group), name)} on {lanes} of 128 partitions: "
+                f"{128 - lanes} lanes do nothing",
+                "Put the longer axis on the partitions, or several rows of work side by side", cost,
+            )  # fmt: skip
+
+
+def long_strides(run):
+    """Find accesses whose innermost stride is over 16 bytes."""
+
+    def strided(instruction):
+        work = instruction.work
+        return (
+            instruction.engine in (Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD)
+            and len(work) > 1 and work[1] is True
+        )  # fmt: skip
+
+    for (line, name), group in run.by_line(strided).items():
+
+        def lost(instruction, values):
+            dense = (instruction.work[0], False, *instruction.work[2:])
+            cost = run.costing.work_ns
+            return cost(instruction, values) - cost(instruction, values, dense)
+
+        cost = run.cost(group, lost)
+        if cost is not None:
+            yield Warning_(
+                "long stride", line,
+                f"{_n(_count(group), name)} walk with more than 16 bytes from one element to the "
+                "next, and such a port runs at half speed",
+                "Lay the tile out so that the last axis is contiguous (write it strided once, or "
+                "rearrange it with the DMA)", cost,
+            )  # fmt: skip
+
+
+def fp32_matmuls(run):
+    """Find matmuls of FP32 operands, which take four passes."""
+
+    def fp32(instruction):
+        return instruction.name == "nc_matmul" and len(instruction.work) > 3 and (
+            instruction.work[3] == "fp32"
+        )  # fmt: skip
+
+    for (line, _), group in run.by_line(fp32).items():
+        passes = float(run.timeline.spec.tensor_engine.fp32_factor)
+
+        def lost(instruction, values, passes=passes):
+            return run.costing.work_ns(instruction, values) * (1 - 1 / passes)
+
+        cost = run.cost(group, lost)
+        if cost is not None:
+            yield Warning_(
+                "FP32 matmul", line,
+                f"{_n(_count(group), 'matmul')} of FP32 operands take {passes:g} passes each",
+                "Load the operands as BF16 (the DMA casts on the way); sums stay FP32 in PSUM",
+                cost,
+            )  # fmt: skip
+
+
+# -- memory -----------------------------------------------------------------------------------
+
+
+def _waits(run, wanted, memory):
+    """Return {(line, tile name): ns} that rows waited for a reason, their result in `memory`."""
+    timeline = run.timeline
+    found = defaultdict(float)
+    for engine in ENGINES[:4]:
+        rows = timeline.rows_on(engine)
+        if not rows.size:
+            continue
+        before = np.concatenate(([0.0], timeline.end_ns[rows[:-1]]))
+        gaps = timeline.start_ns[rows] - before
+        for k in np.flatnonzero((gaps > 0) & np.isin(timeline.wait[rows], wanted)):
+            instruction = timeline.instruction(int(rows[k]))
+            out = next((a for a in instruction.accesses if a.is_write), None)
+            if out is not None and run.tile(out).memory is memory:
+                found[instruction.line, run.tile(out).name] += float(gaps[k])
+    if memory is Memory.SBUF:
+        rows = timeline.rows_on(Engine.DMA)
+        late = np.isin(timeline.wait[rows], wanted)
+        for row in rows[late]:
+            instruction = timeline.instruction(int(row))
+            out = next((a for a in instruction.accesses if a.is_write), None)
+            if out is not None and run.tile(out).memory is memory:
+                found[instruction.line, run.tile(out).name] += 0.0
+    return found
+
+
+def bank_conflicts(run):
+    """Find results that wait for a PSUM bank that another engine still reads or fills."""
+    held = _waits(run, (Wait.PLACE, Wait.OVERWRITES), Memory.PSUM)
+    for (line, name), lost in held.items():
+        if lost > _WORTH_SAYING * run.makespan_ns:
+            yield Warning_(
+                "bank conflict", line,
+                f"a result for {name} waits until the PSUM bank that it goes to has been read",
+                "Let results take turns over several banks: allocate the PSUM tile inside the "
+                "loop, and copy it out soon", _fixed(lost),
+            )  # fmt: skip
+    port = _waits(run, (Wait.PORT,), Memory.SBUF), _waits(run, (Wait.PORT,), Memory.PSUM)
+    for where, memory in zip(port, ("SBUF", "PSUM"), strict=True):
+        for (line, name), lost in where.items():
+            if lost > _WORTH_SAYING * run.makespan_ns:
+                pair = "Vector and GpSimd" if memory == "SBUF" else "Vector and Scalar"
+                yield Warning_(
+                    "port conflict", line,
+                    f"writing {name} waits for the port to {memory}, which {pair} share",
+                    f"Move work from one of the two engines, or to another memory than {memory}",
+                    _fixed(lost),
+                )  # fmt: skip
+
+
+def _fixed(lost):
+    return Cost(lost, lost, lost)
+
+
+def serialising_buffers(run):
+    """Find tiles whose few buffers make the next turn wait for the last one."""
+    held = _waits(run, (Wait.PLACE, Wait.OVERWRITES), Memory.SBUF)
+    if not held or run.placement.endless:
+        return
+    from trainium_edu.neuroncore.placement import place
+    from trainium_edu.neuroncore.scheduler import schedule
+
+    timeline = run.timeline
+    free = place(run.program, timeline.spec, endless=True)
+    spans = []
+    for values in run.costing.values:
+        now = schedule(run.program, run.placement, timeline.spec, parameters=values).makespan_ns
+        best = schedule(run.program, free, timeline.spec, parameters=values).makespan_ns
+        spans.append(now - best)
+    cost = Cost(spans[0], min(spans), max(spans))
+    if cost.nominal_ns < 0.05 * run.makespan_ns:
+        return
+    tight = min(
+        (s for s in run.placement.sites if s.tiles > s.slots and s.memory is Memory.SBUF),
+        key=lambda site: (site.buffers, -site.tiles), default=None,
+    )  # fmt: skip
+    (line, name), _ = max(held.items(), key=lambda item: item[1])
+    buffers = f" ({tight.name} has {_n(tight.buffers, 'buffer')})" if tight else ""
+    yield Warning_(
+        "serialising buffers", line,
+        f"{name} and others wait until the tile before them in the same place is used up{buffers}",
+        "Give the loop more buffers (buffers=2), use smaller tiles so that more fit, or allocate "
+        "inside the loop instead of before it", cost,
+    )  # fmt: skip
+
+
+def high_water(run):
+    """Say when SBUF is nearly full."""
+    used = run.placement.high_water_bytes.get(Memory.SBUF, 0)
+    most = int(run.timeline.spec.sbuf.bytes_per_partition)
+    if used > 0.9 * most:
+        sites = [s for s in run.placement.sites if s.memory is Memory.SBUF]
+        largest = max(sites, key=lambda s: s.slots * s.row_bytes)
+        yield Warning_(
+            "SBUF nearly full", largest.line and _line(largest.line),
+            f"tiles reach byte {used} of {most} in each partition; most is {largest.name}, "
+            f"{largest.slots} slots of {largest.row_bytes} bytes",
+            "That is fine as long as nothing waits for a place; smaller tiles leave room for more "
+            "buffers", None,
+        )  # fmt: skip
+
+
+def _line(place):
+    from trainium_edu.neuroncore.program import SourceLine
+
+    return place if isinstance(place, SourceLine) else SourceLine(place[0], place[1], "")
+
+
+# -- values -----------------------------------------------------------------------------------
+
+_NOTES = {
+    "accumulate-unwritten": (
+        "accumulates into {name}, which nothing was written to: undefined on hardware",
+        "Let the first matmul overwrite (accumulate=None or False)",
+    ),
+    "accumulate-on-value": (
+        "accumulates onto a value that no matmul wrote to {name}: undefined on NeuronCore-v2",
+        "Let the first matmul overwrite, and add the value afterwards on the Vector Engine",
+    ),
+}
+
+
+def unwritten_reads(run):
+    """Find instructions that read what was never written, and other notes on values."""
+    seen = set()
+    for kind, index, role, allocation in run.notes:
+        instructions = run.recorded.instructions
+        instruction = instructions[index] if index < len(instructions) else None
+        line = instruction.line if instruction else None
+        name = run.recorded.allocations[allocation].name if allocation >= 0 else ""
+        if (kind, line, name) in seen:
+            continue
+        seen.add((kind, line, name))
+        what = instruction.name if instruction else "an instruction"
+        if kind == "uninitialised":
+            yield Warning_(
+                "uninitialised", line,
+                f"{what} reads {name} ({role}), part of which was never written: floats read NaN, "
+                "integers 4",
+                "Write all of it first (nisa.memset, nisa.dma_copy), or read less", None,
+            )  # fmt: skip
+        elif kind in _NOTES:
+            text, remedy = _NOTES[kind]
+            yield Warning_(kind, line, f"{what} {text.format(name=name)}", remedy, None)
+        else:
+            yield Warning_(
+                kind, line, f"{what}: {role}", "Bring the numbers into the stated range first", None
+            )
+
+
+FINDERS = (unwritten_reads, small_transfers, repeated_loads, starved_engine, few_partitions,
+           long_strides, fp32_matmuls, bank_conflicts, serialising_buffers, high_water)  # fmt: skip
