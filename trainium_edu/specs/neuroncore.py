@@ -379,6 +379,7 @@ def _format(exponent_bits, mantissa_bits, locator="Trn1 / Inf2 (NeuronCore v2)",
                   note)  # fmt: skip
 
 
+_FP8_PAPER = SOURCES["micikevicius-2022"]
 FORMATS = Record(
     "number formats of NeuronCore-v2",
     fp32=_format(8, 23),
@@ -388,6 +389,9 @@ FORMATS = Record(
     fp8_e5m2=_format(5, 2, note="one setting of cFP8"),
     fp8_e4m3=_format(4, 3, note="one setting of cFP8"),
     fp8_e3m4=_format(3, 4, note="one setting of cFP8"),
+    fp8_for_weights=_FP8_PAPER.says("E4M3", "", "3 FP8 Binary Interchange Format",
+                                    note="and for activations; without infinities, up to 448"),
+    fp8_for_gradients=_FP8_PAPER.says("E5M2", "", "3 FP8 Binary Interchange Format"),
     integers=_types(("uint8", "int32", "uint32"), "", "Trn1 / Inf2 (NeuronCore v2)"),
     engine_integers=_nc2(("int8", "int16"), "", "Scalar and Vector Engine paragraphs",
                          note="engines take these too"),
@@ -400,7 +404,7 @@ FORMATS = Record(
         "Philox4x32-10", "", "numerics.random_bits",
         note="the hardware documents an LFSR; a counter-based generator makes a toss depend only"
         " on (seed, step, element), so that it can be replayed and tested"),
-    random_bits=_own(32, "bits", "numerics.rounding", note="the hardware's number is unpublished;"
+    random_bits=_own(16, "bits", "numerics.rounding", note="the hardware's number is unpublished;"
                      " ours is a parameter"),
 )  # fmt: skip
 

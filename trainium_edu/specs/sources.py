@@ -149,6 +149,8 @@ _ALL = (
            "https://arxiv.org/abs/1810.04805"),
     Source("gupta-2015", "Deep Learning with Limited Numerical Precision", "ICML", "2015",
            "https://arxiv.org/abs/1502.02551"),
+    Source("micikevicius-2022", "FP8 Formats for Deep Learning", "arXiv", "2022",
+           "https://arxiv.org/abs/2209.05433"),
     Source("connolly-2021", "Stochastic Rounding and its Probabilistic Backward Error Analysis",
            "SIAM Journal on Scientific Computing 43(1), A566", "2021",
            "https://doi.org/10.1137/20M1334796"),

@@ -23,6 +23,9 @@ function focusable(name, more = {}) {
   return { "aria-label": name, title: name, "data-lm-suppress-shortcuts": "true", ...more };
 }
 
+/** The signs on play buttons, everywhere the same: plain text, never an emoji. */
+const GLYPHS = { play: "▶", reverse: "◀", pause: "❚❚" };
+
 function createPlayback({ frames, label, onFrame, framesPerSecond = 8, describe = null, speeds = [0.25, 0.5, 1, 2, 4, 8, 16] }) {
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
   let last = Math.max(0, frames - 1);
@@ -36,9 +39,9 @@ function createPlayback({ frames, label, onFrame, framesPerSecond = 8, describe 
   const button = (name, text, action) =>
     make("button", { ...focusable(`${name}: ${label}`), type: "button", class: "te-button", on: { click: action } }, text);
   const first = button("To the first frame", "|◀", () => (pause(), seek(0)));
-  const reverse = button("Play backwards", "◀", () => toggle(-1));
+  const reverse = button("Play backwards", GLYPHS.reverse, () => toggle(-1));
   const back = button("One step back", "−1", () => (pause(), step(-1)));
-  const play = button("Play", "▶", () => toggle(1));
+  const play = button("Play", GLYPHS.play, () => toggle(1));
   const forth = button("One step forward", "+1", () => (pause(), step(1)));
   const scrub = make("input", {
     ...focusable(`Position: ${label}`), type: "range", min: 0, max: last, step: 1, value: 0, class: "te-scrub",
@@ -109,9 +112,9 @@ function createPlayback({ frames, label, onFrame, framesPerSecond = 8, describe 
   function pause() {
     direction = 0;
     cancelAnimationFrame(request);
-    play.textContent = "▶";
+    play.textContent = GLYPHS.play;
     play.setAttribute("aria-label", `Play: ${label}`);
-    reverse.textContent = "◀";
+    reverse.textContent = GLYPHS.reverse;
     element.dataset.playing = "no";
   }
   function toggle(way) {
@@ -120,7 +123,7 @@ function createPlayback({ frames, label, onFrame, framesPerSecond = 8, describe 
     if (way > 0 && position >= last) seek(0);
     if (way < 0 && position <= 0) seek(last);
     direction = way;
-    (way > 0 ? play : reverse).textContent = "❚❚";
+    (way > 0 ? play : reverse).textContent = GLYPHS.pause;
     play.setAttribute("aria-label", `${way > 0 ? "Pause" : "Play"}: ${label}`);
     element.dataset.playing = "yes";
     before = performance.now();

@@ -261,7 +261,7 @@ function render({ model, el }) {
     li.firstChild.append(make("b", {}, rungs[n].name), n < last ? make("small", {}, rungs[n].holds) : make("small", {}, "one beat"));
   });
   const ladder = make("ol", { class: "te-zoom-ladder", "aria-label": "Levels, from the outside in" }, ...steps);
-  const fly = button("Fly through all levels", "▶ fly through", () => (flying ? halt() : takeOff()));
+  const fly = button("Fly through all levels", `${GLYPHS.play} fly through`, () => (flying ? halt() : takeOff()));
   const out = button("One level out", "− out", () => go(Math.ceil(z - 1e-6) - 1));
   const into = button("One level in", "+ in", () => go(Math.floor(z + 1e-6) + 1));
   const slider = make("input", { ...focusable("Zoom"), type: "range", min: 0, max: last, step: 0.01, class: "te-scrub", on: { input: () => (halt(), place(Number(slider.value)), settle()) } });
@@ -390,11 +390,11 @@ function render({ model, el }) {
   function takeOff() {
     const back = z > last - 0.01;
     if (back) place(0);
-    flying = true; fly.textContent = "⏸ pause"; fly.setAttribute("aria-label", "Pause the flight");
+    flying = true; fly.textContent = `${GLYPHS.pause} pause`; fly.setAttribute("aria-label", "Pause the flight");
     go(last, (last - z) * 2.2);
   }
   function halt() {
-    flying = false; fly.textContent = "▶ fly through"; fly.setAttribute("aria-label", "Fly through all levels");
+    flying = false; fly.textContent = `${GLYPHS.play} fly through`; fly.setAttribute("aria-label", "Fly through all levels");
     cancelAnimationFrame(request); request = 0;
   }
   function pulse() {
@@ -405,8 +405,13 @@ function render({ model, el }) {
   }
   function onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target === slider && event.key.startsWith("Arrow")) return;
-    const actions = {
+    const slide = (by) => { halt(); place(Math.round(10 * (z + by)) / 10); settle(); };
+    const actions = event.target === slider ? { // a tenth of a level with the arrows, one with Page
+      ArrowRight: () => slide(0.1), ArrowUp: () => slide(0.1), ArrowLeft: () => slide(-0.1), ArrowDown: () => slide(-0.1),
+      PageUp: () => go(Math.floor(z + 1e-6) + 1), PageDown: () => go(Math.ceil(z - 1e-6) - 1),
+      "+": () => go(Math.floor(z + 1e-6) + 1), "-": () => go(Math.ceil(z - 1e-6) - 1),
+      Home: () => go(0), End: () => go(last),
+    } : {
       ArrowUp: () => go(Math.ceil(z - 1e-6) - 1), ArrowDown: () => go(Math.floor(z + 1e-6) + 1),
       "-": () => go(Math.ceil(z - 1e-6) - 1), "+": () => go(Math.floor(z + 1e-6) + 1), "=": () => go(Math.floor(z + 1e-6) + 1),
       Home: () => go(0), End: () => go(last),
