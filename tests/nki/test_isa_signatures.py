@@ -1,0 +1,193 @@
+"""Every name, parameter, order and default of ``nki.isa``, against the public reference.
+
+The table in ``tests/golden/nki_isa.json`` was made from AWS's own stub (its first line says how).
+"""
+
+import inspect
+import json
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.neuroncore import INSTRUCTIONS
+from trainium_edu.nki import isa_later
+from trainium_edu.specs.errors import NkiValidationError
+
+TABLE = json.loads((Path(__file__).parents[1] / "golden" / "nki_isa.json").read_text())
+FUNCTIONS = TABLE["functions"]
+
+
+def _text(default) -> str:
+    """Write a default as the reference's source does."""
+    if default is Ellipsis:
+        return "..."
+    if isinstance(default, Enum):
+        return f"{type(default).__name__}.{default.name}"
+    return default.__name__ if callable(default) else repr(default)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parameters_their_order_and_defaults(name):
+    found = [
+        [p.name] if p.default is p.empty else [p.name, _text(p.default)]
+        for p in inspect.signature(getattr(nisa, name)).parameters.values()
+    ]
+    assert found == FUNCTIONS[name]
+
+
+@pytest.mark.parametrize("name", TABLE["enums"])
+def test_enums_have_the_members_and_values(name):
+    assert {m.name: m.value for m in getattr(nisa, name)} == TABLE["enums"][name]
+
+
+@pytest.mark.parametrize("name", TABLE["constants"])
+def test_old_engine_names(name):
+    assert getattr(nisa, name) is nisa.engine[name.removesuffix("_engine")]
+
+
+def test_no_public_name_is_missing_and_ours_are_none_beside():
+    known = {*FUNCTIONS, *TABLE["enums"], *TABLE["constants"]}
+    assert set(nisa.__all__) - known == {
+        "NkiInstruction", "NkiValidationError", "VirtualRegister", "constants"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_unknown_keywords_are_type_errors(name):
+    with pytest.raises(TypeError, match="mask"):
+        getattr(nisa, name)(mask=None)
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - set(isa_later.__all__)))
+def test_every_instruction_of_this_chip_has_a_row(name):
+    without = {"get_nc_version", "get_nc_sub_version", "register_alloc", "register_move"}
+    assert name in without or name in INSTRUCTIONS
+
+
+@pytest.mark.parametrize("name", isa_later.__all__)
+def test_later_instructions_name_their_chip(name):
+    needed = [None for p in FUNCTIONS[name] if len(p) == 1]
+    with pytest.raises(NkiValidationError, match=r"nki\.isa\..* needs NeuronCore-v[34] \(Trainium"):
+        getattr(nisa, name)(*needed)
+
+
+def test_generations_are_ordered():
+    assert nisa.get_nc_version() is nisa.nc_version.gen2
+    assert nisa.nc_version.gen2 < nisa.nc_version.gen3 <= nisa.nc_version.gen4
+    assert nisa.get_nc_version() <= nisa.nc_version.gen2
+    assert nisa.get_nc_sub_version() == 0
+
+
+def _run(body, *arrays):
+    """Run `body(tiles...)` in a kernel that loads its arrays and stores what body returns."""
+
+    def kernel(*tensors):
+        tiles = [nl.load(t) for t in tensors]
+        out = body(*tiles)
+        result = nl.ndarray(out.shape, dtype=out.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=result, src=out)
+        return result
+
+    return np.asarray(nki.simulate(kernel)(*arrays))
+
+
+def _new(like, *shape, dtype=nl.float32):
+    return nl.ndarray(shape or like.shape, dtype=dtype, buffer=nl.sbuf)
+
+
+X = np.random.default_rng(3).standard_normal((32, 24)).astype(np.float32)
+
+
+def _softmax(x):
+    top, total, shifted, out = (
+        _new(x, 32, 1), _new(x, 32, 1), _new(x), _new(x)
+    )  # fmt: skip
+    nisa.tensor_reduce(top, nl.maximum, x, axis=1, negate=True)
+    nisa.activation(
+        shifted, nl.exp, x, bias=top, reduce_op=nl.add, reduce_res=total,
+        reduce_cmd=nisa.reduce_cmd.reset_reduce,
+    )  # fmt: skip
+    nisa.reciprocal(total, total)
+    nisa.tensor_scalar(out, shifted, nl.multiply, total)
+    return out
+
+
+def test_a_softmax_of_four_instructions_is_numpys():
+    e = np.exp(X - X.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(_run(_softmax, X), e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def _layer_norm(x):
+    stats, both, out = _new(x, 32, 6), _new(x, 32, 2), _new(x)
+    nisa.bn_stats(stats, x)
+    nisa.bn_aggr(both, stats)
+    nisa.activation(both[:, 1:2], nl.rsqrt, both[:, 1:2])
+    nisa.scalar_tensor_tensor(
+        out, x, nl.subtract, both[:, 0:1], nl.multiply, both[:, 1:2].broadcast(1, 24)
+    )
+    return out
+
+
+def test_a_layer_norm_of_statistics_is_numpys():
+    wanted = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
+    np.testing.assert_allclose(_run(_layer_norm, X), wanted, rtol=2e-4, atol=1e-5)
+
+
+def _largest(x):
+    top, where, both = _new(x, 32, 8), _new(x, 32, 8, dtype=nl.uint32), _new(x, 32, 16)
+    nisa.max8(dst=top, src=x)
+    nisa.nc_find_index8(dst=where, data=x, vals=top)
+    nisa.tensor_copy(dst=both[:, 0:8], src=top)
+    nisa.tensor_copy(dst=both[:, 8:16], src=where)
+    return both
+
+
+def test_the_eight_largest_and_where_they_are():
+    found = _run(_largest, X)
+    order = np.argsort(-X, axis=1)[:, :8]
+    assert np.array_equal(found[:, 8:].astype(int), order)
+    assert np.array_equal(found[:, :8], np.take_along_axis(X, order, axis=1))
+
+
+def _running(x):
+    out = _new(x)
+    nisa.tensor_scalar_cumulative(out, x, nl.multiply, nl.add, 2.0)
+    return out
+
+
+def test_cumulative_sum_by_function_names():
+    np.testing.assert_allclose(_run(_running, X), np.cumsum(2 * X, axis=1), rtol=1e-4, atol=1e-5)
+
+
+def _chosen(x):
+    mask, out = _new(x, dtype=nl.uint8), _new(x)
+    nisa.tensor_scalar(mask, x, nl.greater, 0.0)
+    nisa.select_reduce(out, mask, x, 0.0)
+    return out
+
+
+def test_relu_by_selection():
+    assert np.array_equal(_run(_chosen, X), np.maximum(X, 0))
+
+
+def _shuffled(x):
+    out = _new(x)
+    nisa.nc_stream_shuffle(out, x, list(range(31, -1, -1)))
+    return out
+
+
+def test_partitions_in_reverse():
+    assert np.array_equal(_run(_shuffled, X), X[::-1])
+
+
+def test_engines_are_members_of_the_enum():
+    def body(x):
+        nisa.tensor_copy(dst=_new(x), src=x, engine="vector")
+
+    with pytest.raises(TypeError, match=r"member of nki\.isa\.engine"):
+        _run(body, X)
