@@ -363,10 +363,11 @@ class _Packing:
         member_slot = np.zeros(self.members.size, np.int64)
         launch(_loops.rotate, self.site_start, self.first, self.last, slots, slot_start, until,
                member_slot)  # fmt: skip
-        start = np.zeros(total, np.int64)
-        start[member_slot[::-1]] = self.first[::-1]
+        # from a site's first access to its last: bytes that sites took in turn would order them
+        begin = np.minimum.reduceat(self.first, self.site_start[:-1])
+        end = np.maximum.reduceat(self.last, self.site_start[:-1])
         site = np.repeat(np.arange(slots.size), slots)
-        address = self._fit(start, until, site)
+        address = self._fit(begin[site], end[site], site)
         if address is None:
             return False
         self.buffers, self.slots, self.slot_start = buffers, slots, slot_start
