@@ -8,12 +8,12 @@ __all__ = ["SharedBytes"]
 class SharedBytes:
     """The bytes of a tensor that several programs hold."""
 
-    __slots__ = ("all_written", "base", "mask", "start")
+    __slots__ = ("all_written", "base", "start", "written")
 
     def __init__(self, buffer: Buffer):
         self.base = buffer.base
         self.start = buffer.start
-        self.mask = buffer.mask
+        self.written = buffer.written
         self.all_written = buffer.all_written
 
     def buffer_of(self, buffer: Buffer) -> Buffer:
@@ -26,16 +26,7 @@ class _SharedBuffer(Buffer):
 
     def __init__(self, info, shared, pitch):
         self.shared = shared
-        super().__init__(info, shared.base, shared.start, pitch)
-
-    @property
-    def mask(self):
-        return self.shared.mask
-
-    @mask.setter
-    def mask(self, value):
-        if value is not None:
-            self.shared.mask = value
+        super().__init__(info, shared.base, shared.start, pitch, shared.written)
 
     @property
     def all_written(self):

@@ -1,0 +1,47 @@
+"""The Sync Engine: where a collective between ranks stands in a core's program.
+
+The CC-Cores and DMA move the data; the core's own engines go on.  What a collective computes and
+how long it takes is decided between the cores (``nki.collectives`` asks ``fabric``); here it is one
+instruction that reads its sources, writes its destinations, and holds the Sync Engine that long.
+"""
+
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["COLLECTIVES"]
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+               "all_to_all_v", "collective_permute", "collective_permute_implicit",
+               "collective_permute_implicit_reduce")  # fmt: skip
+
+
+def _check(call):
+    for role in ("srcs", "dsts"):
+        for view in getattr(call, role):
+            if view.memory is Memory.PSUM:
+                raise NkiValidationError(
+                    f"{call.name}: {view!r} in {role}; collectives move data between HBM and SBUF: "
+                    "copy it out of PSUM first"
+                )
+
+
+def _cycles(chip, engine, duration_ns):
+    """Return the stated nanoseconds in cycles of the clock that times the Sync Engine."""
+    return duration_ns * 1e-9 * chip.scalar_engine.clock_hz.value
+
+
+for _name in COLLECTIVES:
+    define(
+        _name,
+        Engine.SYNC,
+        writes=("dsts",),
+        reads=("srcs",),
+        check=_check,
+        execute=lambda call: None,  # the values come from all ranks: see nki.collectives
+        work=lambda call: (float(call.duration_ns),),
+        cycles=_cycles,
+        options=("duration_ns",),
+        pure=False,
+        defaults={"op": None, "ranks": 1, "algorithm": ""},
+    )

@@ -1,0 +1,114 @@
+"""``run_ranks``: one kernel on several ranks that meet in collectives.
+
+AWS starts one process per rank; here the ranks are programs of one launch, each with its own
+NeuronCore, its own arguments and its own ``Run``.
+"""
+
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["run_ranks"]
+
+_RANKS_MAX = 64
+
+
+def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, values=True,
+              limit=None):  # fmt: skip
+    """Run a kernel on as many ranks as there are entries of arguments.
+
+    Parameters
+    ----------
+    kernel : Kernel or function
+        May use ``nki.collectives``; ``kernel[2]`` gives every rank a grid of two programs.
+    arguments : list of tuple
+        The arguments of each rank; arrays are used in place.
+    spec, buffers, optimise, values, limit
+        As for ``nki.run``.
+
+    Returns
+    -------
+    list of Run
+        One per rank: outputs, programs, timeline.  Every rank is timed as if all ranks reached each
+        collective together.
+
+    Raises
+    ------
+    NkiValidationError
+        Where a limit of the hardware is passed, or ranks wait for each other for ever.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trainium_edu.nki as nki
+    >>> import trainium_edu.nki.language as nl
+    >>> from trainium_edu.nki import collectives as ncc
+    >>> from trainium_edu.nki.ranks import run_ranks
+    >>> @nki.jit
+    ... def total(x):
+    ...     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    ...     ncc.all_reduce([x], [out], ncc.ReplicaGroup([[0, 1]]), nl.add)
+    ...     return out
+    >>> one, two = run_ranks(total, [(np.float32([1, 2]),), (np.float32([10, 20]),)])
+    >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
+    ([11.0, 22.0], True)
+    """
+    from trainium_edu import settings
+    from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
+    from trainium_edu.neuroncore.blas import one_blas_thread
+    from trainium_edu.neuroncore.core import NeuronCore
+    from trainium_edu.nki import kernel as kernels
+    from trainium_edu.nki.arguments import Arguments, give_back
+    from trainium_edu.nki.launch import Launch
+    from trainium_edu.nki.run_result import Run
+    from trainium_edu.nki.running import Running, is_running
+
+    kernel = kernels.jit(kernel)
+    if is_running():
+        raise RuntimeError(f"run_ranks({kernel.__name__}) inside a running kernel")
+    arguments = _checked(arguments)
+    for entry in arguments:
+        kernels._check_call(kernel, entry, {})
+    spec, rounding, precise = kernels._chip(spec), settings.rounding(), settings.precise_fp()
+    places = kernels._places(kernel.grid)
+    given = [Arguments(entry, {}, precise=precise) for entry in arguments]
+    runnings = [
+        Running(
+            NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed + rank,
+                       name=f"{kernel.__name__} on rank {rank}"),
+            program_id=place, grid=kernel.grid, rank=rank, ranks=len(arguments), precise=precise,
+            limit=kernels._limit(limit),
+        )
+        for rank in range(len(arguments)) for place in places
+    ]  # fmt: skip
+
+    def program(running):
+        args, kwargs = given[running.rank].for_program(running)
+        result = kernel.function(*args, **kwargs)
+        kernels._mark_outputs(running.core.program, result)
+        kernels._apply_schedule(kernel, running.core.program)
+        return give_back(result, given[running.rank]) if values else None
+
+    with one_blas_thread():
+        results = Launch(runnings).run(program)
+    runs = []
+    for rank, entry in enumerate(given):
+        mine = slice(rank * len(places), (rank + 1) * len(places))
+        cores = [running.core for running in runnings[mine]]
+        entry.update(cores)
+        runs.append(
+            Run.of(kernel.__name__, results[mine][0], cores, buffers=buffers, optimise=optimise)
+        )
+    return runs
+
+
+def _checked(arguments):
+    if not isinstance(arguments, list | tuple) or not arguments:
+        raise TypeError("run_ranks takes a list with a tuple of arguments for each rank")
+    if len(arguments) > _RANKS_MAX:
+        raise NkiValidationError(
+            f"{len(arguments)} ranks with values; at most {_RANKS_MAX} run here: larger machines "
+            "are a matter of trainium_edu.fabric"
+        )
+    for rank, entry in enumerate(arguments):
+        if not isinstance(entry, list | tuple):
+            raise TypeError(f"arguments[{rank}] is {type(entry).__name__}; it is a tuple")
+    return [tuple(entry) for entry in arguments]
