@@ -60,7 +60,7 @@ class Kernel:
                 later, earlier = pair
             except (TypeError, ValueError):
                 raise TypeError(f"with_schedule: {pair!r} is no pair (waits, for whom)") from None
-            earlier = [earlier] if isinstance(earlier, str) else list(earlier)
+            earlier = list(earlier) if isinstance(earlier, list | tuple) else [earlier]
             if not isinstance(later, str) or not all(isinstance(name, str) for name in earlier):
                 raise TypeError(f"with_schedule: {pair!r} does not name instructions")
             pairs.append((later, tuple(earlier)))
