@@ -204,13 +204,14 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
         result = kernel.function(*found_args, **found_kwargs)
         _mark_outputs(running.core.program, result)
         _apply_schedule(kernel, running.core.program)
-        return give_back(result, arguments) if values else None
+        return result
 
     with one_blas_thread():
-        results = Launch(runnings).run(program)
+        result = Launch(runnings).run(program)[0]  # the programs share what they return
+    outputs = give_back(result, arguments) if values else None
     cores = [running.core for running in runnings]
     arguments.update(cores)
-    return results[0], cores
+    return outputs, cores
 
 
 def _check_call(kernel, args, kwargs):
