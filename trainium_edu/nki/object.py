@@ -18,6 +18,20 @@ class NKIObject:
     512
     """
 
+    def __init_subclass__(cls, **kwargs):
+        """Annotate what is only assigned, so that ``@dataclass`` takes it as a field too."""
+        super().__init_subclass__(**kwargs)
+        body = vars(cls)
+        known = body.get("__annotations__", {})
+        found = {name: kind for name, kind in known.items() if name not in body}
+        for name, value in body.items():
+            if name in known:
+                found[name] = known[name]
+            elif not name.startswith("_") and not _is_method(value) and _may_be_default(value):
+                found[name] = type(value) if value is not None else object
+        if found.keys() != known.keys():
+            cls.__annotations__ = found
+
     def __init__(self, *args, **kwargs):
         names = _fields(type(self))
         if len(args) > len(names):
@@ -53,6 +67,10 @@ def _fields(cls) -> dict:
             if not name.startswith("_") and not _is_method(value):
                 fields[name] = value
     return fields
+
+
+def _may_be_default(value):
+    return type(value).__hash__ is not None  # a dataclass refuses lists and dicts
 
 
 def _is_method(value):

@@ -1,0 +1,514 @@
+"""How kernels are made and called.  Judges: AWS's documented call forms and messages, NumPy."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from enum import Enum
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.specs import INF2, TRN1, NkiValidationError
+
+ONES = np.ones((4, 8), np.float32)
+
+
+def plus_one(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.add(nl.load(x), 1.0))
+    return out
+
+
+@pytest.mark.parametrize(
+    "make",
+    [nki.jit, nki.jit(), lambda f: nki.jit(f), lambda f: nki.jit(nki.jit(f)), lambda f: f],
+    ids=["@nki.jit", "@nki.jit()", "nki.jit(f)", "twice", "a plain function"],
+)  # fmt: skip
+def test_every_call_form_runs(make):
+    kernel = make(plus_one)
+    assert np.all(nki.simulate(kernel)(ONES) == 2)
+    if kernel is not plus_one:
+        assert np.all(kernel(ONES) == 2)
+        assert kernel.__name__ == "plus_one"
+
+
+def test_mode_is_ignored_as_in_the_current_version():
+    assert np.all(nki.jit(plus_one, mode="baremetal")(ONES) == 2)
+
+
+def test_platform_target_is_an_error_with_the_way_out():
+    with pytest.raises(TypeError, match="NEURON_PLATFORM_TARGET_OVERRIDE"):
+        nki.jit(plus_one, platform_target="trn2")
+    with pytest.raises(TypeError, match="no option debug"):
+        nki.jit(debug=True)
+    with pytest.raises(TypeError, match="takes a function"):
+        nki.jit(3)
+
+
+@pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((ONES, ONES), {}), ((ONES,), {"y": 1})])
+def test_arguments_that_do_not_fit_are_a_type_error(args, kwargs):
+    with pytest.raises(TypeError, match="plus_one"):
+        nki.jit(plus_one)(*args, **kwargs)
+    with pytest.raises(TypeError):
+        nki.run(plus_one, *args, **kwargs)
+
+
+def test_an_unknown_keyword_of_an_instruction_is_a_type_error():
+    @nki.jit
+    def kernel(x):
+        nisa.tensor_copy(dst=nl.load(x), src=nl.load(x), speed=2)
+
+    with pytest.raises(TypeError, match="speed"):
+        kernel(ONES)
+
+
+def test_a_kernel_called_by_a_kernel_is_a_part_of_it():
+    inner = nki.jit(plus_one)
+
+    @nki.jit
+    def outer(x):
+        return inner(inner(x))
+
+    run = nki.run(outer, ONES)
+    assert np.all(run.outputs == 3)
+    assert len(run.programs) == 1
+
+
+def test_a_run_inside_a_kernel_is_refused():
+    @nki.jit
+    def outer(x):
+        nki.simulate(plus_one)(ONES)
+
+    with pytest.raises(RuntimeError, match="inside a running kernel"):
+        outer(ONES)
+
+
+def test_nl_and_nisa_outside_a_kernel_say_so():
+    with pytest.raises(RuntimeError, match="no kernel is running"):
+        nl.ndarray((1, 1), nl.float32)
+    with pytest.raises(RuntimeError, match="no kernel is running"):
+        nl.program_id(0)
+
+
+def test_a_failed_kernel_leaves_nothing_running():
+    @nki.jit
+    def broken(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        broken(ONES)
+    assert np.all(nki.jit(plus_one)(ONES) == 2)
+
+
+# -- arguments and results --------------------------------------------------------------------
+
+
+def test_arguments_are_updated_in_place():
+    @nki.jit
+    def kernel(x):
+        nl.store(x, nl.multiply(nl.load(x), 2.0))
+
+    for array in (
+        ONES.copy(), np.ones((8, 4), np.float32).T, np.ones((4, 16), np.float32)[:, ::2],
+        np.ones((4, 8), np.float64),
+    ):  # fmt: skip
+        kernel(array)
+        assert np.all(array == 2)
+
+
+def test_a_read_only_argument_is_read():
+    array = ONES.copy()
+    array.flags.writeable = False
+    assert np.all(nki.jit(plus_one)(array) == 2)
+
+
+DTYPES = [
+    np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3,
+    np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_copy_keeps_dtype_and_bits(dtype):
+    @nki.jit
+    def kernel(x):
+        assert x.dtype == np.dtype(dtype).name
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x))
+        return out
+
+    data = np.arange(64, dtype=np.uint8).reshape(4, 16).repeat(np.dtype(dtype).itemsize, axis=1)
+    data = data.view(dtype)
+    found = kernel(data)
+    assert found.dtype == data.dtype
+    assert found.tobytes() == data.tobytes()
+
+
+def test_wide_and_boolean_arguments_become_what_the_chip_has():
+    seen = []
+
+    @nki.jit
+    def kernel(a, b, c):
+        seen.extend([a.dtype, b.dtype, c.dtype])
+        return c
+
+    flags = np.array([[True, False]])
+    assert np.array_equal(kernel(np.ones((1, 2)), np.ones((1, 2), np.int64), flags), flags)
+    assert seen == [nl.float32, nl.int32, nl.bool_]
+
+
+def test_a_64_bit_integer_that_does_not_fit_is_refused():
+    with pytest.raises(NkiValidationError, match="64-bit integers become int32"):
+        nki.jit(plus_one)(np.full((1, 1), 2**40))
+
+
+def test_arguments_that_are_no_data_of_the_chip_are_refused():
+    with pytest.raises(NkiValidationError, match="no elements"):
+        nki.jit(plus_one)(np.ones((0, 3), np.float32))
+    with pytest.raises(TypeError, match="no dtype of NKI"):
+        nki.jit(plus_one)(np.array([["a"]]))
+
+
+@dataclasses.dataclass
+class Plain(nl.NKIObject):
+    data: object
+    factor: float = 2.0
+
+
+class Bare(nl.NKIObject):
+    data: object
+    factor: float = 2.0
+    extra = 5
+
+    def __post_init__(self):
+        self.after = True
+
+
+class Given(nl.NKIObject):
+    def __init__(self, data, factor):
+        self.data = data
+        self.factor = factor
+
+
+class Choice(Enum):
+    double = 2
+
+
+@pytest.mark.parametrize("kind", [Plain, Bare, Given])
+def test_objects_hand_their_arrays_to_the_kernel(kind):
+    @nki.jit
+    def kernel(options, choice, lists, table):
+        assert type(options) is kind
+        assert choice == Choice.double
+        assert isinstance(options.data, nl.NkiTensor)
+        assert isinstance(lists[1][0], nl.NkiTensor)
+        assert isinstance(table["x"], nl.NkiTensor)
+        out = nl.ndarray(options.data.shape, nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(nl.load(options.data), options.factor))
+        return out
+
+    options = kind(ONES, 3.0)
+    assert np.all(kernel(options, Choice.double, [1, (ONES,)], {"x": ONES}) == 3)
+    assert options.data is ONES
+
+
+def test_an_initialiser_is_generated_where_none_is_given():
+    made = Bare(1)
+    assert (made.data, made.factor, made.extra, made.after) == (1, 2.0, 5, True)
+    assert Bare(extra=7, data=0).extra == 7
+    for wrong in (lambda: Bare(1, 2, 3, 4), lambda: Bare(wrong=1), lambda: Bare(1, data=2)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_results_keep_their_structure():
+    @nki.jit
+    def kernel(x):
+        out = plus_one(x)
+        return [out, (out, 5)], {"name": out}, None
+
+    (first, (second, five)), table, nothing = kernel(ONES)
+    assert np.all(first == 2)
+    assert np.all(second == 2)
+    assert np.all(table["name"] == 2)
+    assert (five, nothing) == (5, None)
+
+
+@pytest.mark.parametrize("buffer", [nl.shared_hbm, nl.hbm, nl.private_hbm])
+def test_outputs_come_from_any_hbm(buffer):
+    @nki.jit
+    def kernel():
+        out = nl.ndarray((2, 2), nl.float32, buffer=buffer)
+        nl.store(out, nl.ones((2, 2), nl.float32))
+        return out
+
+    assert np.all(kernel() == 1)
+
+
+def test_returning_an_on_chip_tile_is_refused_with_the_way_out():
+    with pytest.raises(NkiValidationError, match="shared_hbm"):
+        nki.jit(lambda x: nl.load(x))(ONES)
+
+
+def test_torch_tensors_come_back_as_torch_tensors():
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.uint8):
+        given = torch.ones((4, 8), dtype=dtype)
+        found = nki.jit(plus_one)(given)
+        assert isinstance(found, torch.Tensor)
+        assert found.dtype == dtype
+        assert bool((found == 2).all())
+
+    @nki.jit
+    def twice(x):
+        nl.store(x, nl.add(nl.load(x), nl.load(x)))
+
+    for given in (torch.ones(4, 8), torch.ones(8, 4).T, torch.ones(4, 8, dtype=torch.bfloat16)):
+        twice(given)
+        assert bool((given == 2).all())
+
+
+# -- grids ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grid", [1, 2, (2,), [4], (2, 3)])
+def test_programs_of_a_grid_share_their_output(grid):
+    sizes = (grid,) if isinstance(grid, int) else tuple(grid)
+    total = int(np.prod(sizes))
+
+    @nki.jit
+    def kernel(x):
+        assert nl.program_ndim() == len(sizes)
+        assert nl.num_programs() == total
+        assert nl.num_programs(0) == sizes[0]
+        place = nl.program_id(0)
+        if len(sizes) == 2:
+            place = place * nl.num_programs(1) + nl.program_id(1)
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        rows = nl.ds(place * 2, 2)
+        nl.store(out[rows], nl.add(nl.load(x[rows]), float(place)))
+        return out
+
+    data = np.zeros((2 * total, 4), np.float32)
+    run = nki.run(kernel[grid], data)
+    assert np.array_equal(run.outputs, np.arange(total).repeat(2)[:, None] * np.ones((1, 4)))
+    assert len(run.programs) == len(run.timelines) == total
+
+
+def test_without_a_grid_there_is_one_program():
+    @nki.jit
+    def kernel():
+        assert (nl.program_id(0), nl.num_programs(), nl.program_ndim()) == (0, 1, 0)
+
+    kernel()
+
+
+@pytest.mark.parametrize("grid", [0, -1, 2.0, True, "2", (2, 0), 100])
+def test_a_grid_that_is_none_is_refused(grid):
+    with pytest.raises((TypeError, ValueError), match="plus_one"):
+        nki.jit(plus_one)[grid]
+
+
+def test_programs_wait_for_each_other_and_a_deadlock_is_named():
+    from trainium_edu.nki.running import current
+
+    @nki.jit
+    def ring(x):
+        me = nl.program_id(0)
+        found = current().meet("here", me * 10)
+        assert found == {0: 0, 1: 10, 2: 20}
+        assert current().meet("pair", me, members=(0, 2)) if me != 1 else True
+        assert current().meet("here", -me) == {0: 0, 1: -1, 2: -2}
+
+    ring[3](ONES)
+
+    @nki.jit
+    def stuck(x):
+        if nl.program_id(0) == 0:
+            current().meet("barrier", None)
+
+    with pytest.raises(NkiValidationError, match="wait for each other"):
+        stuck[2](ONES)
+
+
+def test_an_error_in_one_program_ends_the_launch():
+    from trainium_edu.nki.running import current
+
+    @nki.jit
+    def kernel(x):
+        if nl.program_id(0) == 1:
+            raise KeyError("second")
+        current().meet("never", None)
+
+    with pytest.raises(KeyError, match="second"):
+        kernel[2](ONES)
+
+
+# -- switches ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "chip"), [("trn1", TRN1), ("gen2", TRN1), ("inf2", INF2)])
+def test_the_platform_is_read_at_call_time(monkeypatch, name, chip):
+    kernel = nki.jit(plus_one)
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", name)
+    assert nki.run(kernel, ONES).programs[0].spec is chip
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"), [("trn2", "v3"), ("gen3", "v3"), ("trn3", "v4"), ("gen4", "v4")]
+)
+def test_a_later_platform_raises_naming_it(monkeypatch, name, chip):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", name)
+    with pytest.raises(NkiValidationError, match=f"{name} asks for NeuronCore-{chip}"):
+        nki.jit(plus_one)(ONES)
+    assert np.all(nki.run(plus_one, ONES, spec=TRN1).outputs == 2)
+
+
+def test_an_unknown_platform_raises(monkeypatch):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn9")
+    with pytest.raises(ValueError, match="trn9"):
+        nki.jit(plus_one)(ONES)
+
+
+def test_the_generation_can_be_asked_and_compared():
+    @nki.jit
+    def kernel():
+        version = nisa.get_nc_version()
+        assert version == nisa.nc_version.gen2
+        assert version <= nisa.nc_version.gen2 < nisa.nc_version.gen3
+        assert not version >= nisa.nc_version.gen3
+        assert nisa.get_nc_sub_version() == 0
+
+    kernel()
+
+
+def test_precise_fp_off_keeps_low_precision_as_float32(monkeypatch):
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        assert tile.dtype == nl.bfloat16
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        small = nl.multiply(tile, 1.0 + 2.0**-10)
+        nl.store(out, nl.multiply(nl.subtract(small, tile), 2.0**10))
+        return out
+
+    data = np.ones((2, 2), ml_dtypes.bfloat16)
+    assert np.all(kernel(data) == 0)  # 1 + 2**-10 rounds to 1 in BF16
+    monkeypatch.setenv("NKI_PRECISE_FP", "0")
+    found = kernel(data)
+    assert found.dtype == ml_dtypes.bfloat16
+    assert np.all(found == 1)
+
+
+def test_stochastic_rounding_is_the_runtimes_switch(monkeypatch):
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, nl.bfloat16, buffer=nl.shared_hbm)
+        nl.store(out, nl.add(nl.load(x), 0.0, dtype=nl.bfloat16))
+        return out
+
+    between = np.full((128, 64), 1 + 2.0**-9, np.float32)  # a quarter of a BF16 step above 1
+    assert np.all(kernel(between) == 1)
+    monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1")
+    assert set(np.unique(kernel(between).astype(np.float32))) == {1.0, 1 + 2.0**-7}
+
+
+# -- order, printing, debugging ---------------------------------------------------------------
+
+
+def scheduled_kernel(x):
+    tile = nl.load(x)
+    a, b = (nl.ndarray(x.shape, x.dtype) for _ in range(2))
+    nisa.activation(dst=a, op=nl.exp, data=tile, name="slow")
+    nisa.tensor_copy(dst=b, src=tile, name="free")
+    out = nl.ndarray((2, *x.shape), x.dtype, buffer=nl.shared_hbm)
+    nl.store(out[0], a)
+    nl.store(out[1], b)
+    return out
+
+
+def _spans(run):
+    return {
+        s.label: s for s in run.timeline.timeline.spans if s.label in ("slow", "free")
+    }  # fmt: skip
+
+
+def test_with_schedule_lets_one_instruction_wait_for_another():
+    kernel = nki.jit(scheduled_kernel)
+    data = np.ones((128, 2048), np.float32)
+    spans = _spans(nki.run(kernel, data))
+    assert spans["free"].start_ns < spans["slow"].end_ns  # they overlap
+    for pairs in ([("free", "slow")], [("free", ["slow"])]):
+        spans = _spans(nki.run(kernel.with_schedule(pairs), data))
+        assert spans["free"].start_ns >= spans["slow"].end_ns
+
+
+def test_no_reorder_and_depends_on_keep_the_order_too():
+    @nki.jit
+    def ordered(x):
+        with nl.no_reorder():
+            return scheduled_kernel(x)
+
+    @nki.jit
+    def linked(x):
+        tile = nl.load(x)
+        a, b = (nl.ndarray(x.shape, x.dtype) for _ in range(2))
+        slow = nisa.activation(dst=a, op=nl.exp, data=tile, name="slow")
+        nisa.tensor_copy(dst=b, src=tile, name="free").depends_on(slow)
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.add(a, b))
+        return out
+
+    for kernel in (ordered, linked):
+        spans = _spans(nki.run(kernel, np.ones((128, 2048), np.float32)))
+        assert spans["free"].start_ns >= spans["slow"].end_ns
+
+
+def test_an_order_that_cannot_be_is_refused():
+    kernel = nki.jit(scheduled_kernel)
+    with pytest.raises(NkiValidationError, match="no instruction has that name"):
+        kernel.with_schedule([("free", "nothing")])(ONES)
+    with pytest.raises(NkiValidationError, match="issued after"):
+        kernel.with_schedule([("slow", "free")])(ONES)
+    for wrong in ([("free",)], ["free"], [(1, 2)]):
+        with pytest.raises(TypeError, match="with_schedule"):
+            kernel.with_schedule(wrong)
+
+
+def test_print_and_device_print_work_inside_a_kernel(capsys):
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        print("shape", tile.shape)
+        nl.device_print("my tile", tile[0:1, 0:2])
+
+    kernel(ONES)
+    assert capsys.readouterr().out == "shape (4, 8)\nmy tile\nfloat32[1, 2]\n[[1. 1.]]\n"
+
+
+def test_breakpoint_stops_inside_a_kernel(monkeypatch):
+    stops = []
+    monkeypatch.setattr(sys, "breakpointhook", lambda *a, **k: stops.append(sys._getframe(1)))
+
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        breakpoint()
+        return plus_one(x) if tile.shape else None
+
+    kernel(ONES)
+    assert stops[0].f_code.co_name == "kernel"
+
+
+def test_importing_nki_is_light_and_compiles_nothing():
+    heavy = "{'numba', 'matplotlib', 'torch', 'IPython'}"
+    code = f"import sys, trainium_edu.nki; print(sorted({heavy} & set(sys.modules)))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,386 @@
+"""Every function of ``nki.language`` on tiles.  Judges: NumPy, closed forms in float64."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.language as nl
+from trainium_edu.specs import NkiValidationError
+
+RNG = np.random.default_rng(7)
+X = (RNG.standard_normal((128, 96)) * 3).astype(np.float32)
+Y = RNG.standard_normal((128, 96)).astype(np.float32)
+I = RNG.integers(0, 1000, (128, 16)).astype(np.int32)  # noqa: E741
+J = RNG.integers(0, 7, (128, 16)).astype(np.int32)
+Z = X.reshape(128, 4, 6, 4)
+
+
+def on_tiles(function, *arrays):
+    """Load the arrays, call the function on the tiles, and return what it leaves."""
+
+    @nki.jit
+    def kernel(*given):
+        result = function(*[nl.load(array) for array in given])
+        if result.buffer == nl.psum:
+            result = nl.copy(result)
+        out = nl.ndarray(result.shape, result.dtype, buffer=nl.shared_hbm)
+        nl.store(out, result)
+        return out
+
+    return kernel(*arrays)
+
+
+def near(found, expected, tolerance=2e-5):
+    expected = np.asarray(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(
+        found.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=tolerance
+    )
+
+
+BINARY = [
+    "add", "subtract", "multiply", "divide", "maximum", "minimum", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_two_tiles_combine_as_in_numpy(name):
+    near(on_tiles(getattr(nl, name), X, Y), getattr(np, name)(X, Y))
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_number_combines_on_either_side(name, side):
+    call = getattr(nl, name)
+    wanted = getattr(np, name)
+    near(
+        on_tiles((lambda t: call(2.5, t)) if side == "left" else (lambda t: call(t, 2.5)), X),
+        wanted(np.float32(2.5), X) if side == "left" else wanted(X, np.float32(2.5)),
+    )
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "maximum"])
+@pytest.mark.parametrize("small", [X[:, :1], X[:1]], ids=["per partition", "one row"])
+def test_sizes_of_one_repeat(name, small):
+    small = np.ascontiguousarray(small)
+    near(on_tiles(getattr(nl, name), Y, small), getattr(np, name)(Y, small), 1e-4)
+    near(on_tiles(getattr(nl, name), small, Y), getattr(np, name)(small, Y), 1e-4)
+
+
+def test_power_is_numpys():
+    near(on_tiles(nl.power, np.abs(X), Y), np.abs(X.astype(np.float64)) ** Y, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["mod", "fmod"])
+def test_remainders_keep_the_sign_that_numpy_keeps(name):
+    whole = RNG.integers(-50, 50, (128, 32)).astype(np.float32)
+    by = RNG.integers(1, 9, (128, 32)).astype(np.float32) * RNG.choice([-1, 1], (128, 32))
+    by = by.astype(np.float32)
+    near(on_tiles(getattr(nl, name), whole, by), getattr(np, name)(whole, by), 0)
+    near(on_tiles(lambda t: getattr(nl, name)(t, 7.0), whole), getattr(np, name)(whole, 7.0), 0)
+    near(on_tiles(getattr(nl, name), X, Y), getattr(np, name)(X, Y), 2e-3)
+
+
+BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"]
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_bits_combine_as_in_numpy(name):
+    assert np.array_equal(on_tiles(getattr(nl, name), I, J), getattr(np, name)(I, J))
+    assert np.array_equal(on_tiles(lambda t: getattr(nl, name)(t, 3), I), getattr(np, name)(I, 3))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int16, np.uint16, np.int8, np.uint8])
+def test_invert_turns_all_bits_of_each_integer(dtype):
+    data = I.astype(dtype)
+    assert np.array_equal(on_tiles(nl.invert, data), ~data)
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_logic_of_zeros_and_ones(name):
+    a, b = (X > 0).astype(np.uint8), (Y > 0).astype(np.uint8)
+    assert np.array_equal(on_tiles(getattr(nl, name), a, b), getattr(np, name)(a, b))
+    assert np.array_equal(on_tiles(nl.logical_not, a), 1 - a)
+
+
+def _erf(x):
+    return np.vectorize(math.erf)(x.astype(np.float64))
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x.astype(np.float64)))
+
+
+def _softplus(x):
+    return np.log1p(np.exp(x.astype(np.float64)))
+
+
+def _slope(f, x, h=1e-4):
+    x = x.astype(np.float64)
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+def _gelu(x):
+    return x * 0.5 * (1 + _erf(x / 2**0.5))
+
+
+def _silu(x):
+    return x * _sigmoid(x)
+
+
+def _gelu_sigmoid(x):
+    return x * _sigmoid(1.702 * x)
+
+
+def _gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
+
+
+UNARY = {
+    "abs": np.abs, "square": np.square, "exp": np.exp, "tanh": np.tanh, "sigmoid": _sigmoid,
+    "relu": lambda x: np.maximum(x, 0), "gelu": _gelu, "silu": _silu, "softplus": _softplus,
+    "gelu_apprx_sigmoid": _gelu_sigmoid, "erf": _erf, "sign": np.sign, "negative": np.negative,
+    "gelu_apprx_tanh": _gelu_tanh,
+    "mish": lambda x: x * np.tanh(_softplus(x)), "gelu_dx": lambda x: _slope(_gelu, x),
+    "silu_dx": lambda x: _slope(_silu, x), "erf_dx": lambda x: _slope(_erf, x),
+    "gelu_apprx_sigmoid_dx": lambda x: _slope(_gelu_sigmoid, x), "copy": lambda x: x,
+    "reciprocal": np.reciprocal, "ceil": np.ceil, "floor": np.floor, "trunc": np.trunc,
+    "sin": np.sin, "cos": np.cos,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_one_tile(name):
+    near(on_tiles(getattr(nl, name), X), UNARY[name](X.astype(np.float64)), 1e-5)
+
+
+@pytest.mark.parametrize("name", ["log", "sqrt", "rsqrt"])
+def test_functions_of_positive_numbers(name):
+    positive = np.abs(X) + 1e-3
+    wanted = {"log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: x**-0.5}[name]
+    near(on_tiles(getattr(nl, name), positive), wanted(positive.astype(np.float64)), 2e-5)
+
+
+def test_sine_is_right_far_from_zero_and_tangent_near_it():
+    far = X * 300
+    near(on_tiles(nl.sin, far), np.sin(far.astype(np.float64)), 2e-4)
+    small = np.clip(Y, -1.4, 1.4)
+    near(on_tiles(nl.tan, small), np.tan(small.astype(np.float64)), 1e-4)
+    near(on_tiles(nl.arctan, small), np.arctan(small.astype(np.float64)), 1e-5)
+
+
+@pytest.mark.parametrize("name", ["ceil", "floor", "trunc"])
+def test_whole_numbers_of_huge_and_half_numbers(name):
+    data = np.float32([[0.5, -0.5, 1.5, -2.5, 2**22 + 0.5, -(2**24), 3e9, -1e30, np.inf, 0.0]])
+    found = on_tiles(getattr(nl, name), data)
+    assert np.array_equal(found, getattr(np, name)(data))
+
+
+REDUCE = {"sum": np.sum, "max": np.max, "min": np.min, "mean": np.mean, "prod": np.prod}
+
+
+@pytest.mark.parametrize("name", REDUCE)
+def test_reductions_over_the_last_axes(name):
+    small = Z * 0.3
+    call, wanted = getattr(nl, name), REDUCE[name]
+    near(on_tiles(lambda t: call(t, axis=1), X[:, :8].copy()),
+         wanted(X[:, :8].astype(np.float64), axis=1, keepdims=True), 1e-4)  # fmt: skip
+    near(on_tiles(lambda t: call(t, axis=[2, 3]), small), wanted(small, axis=(2, 3)), 1e-4)
+    near(on_tiles(lambda t: call(t, axis=-1, keepdims=True), small),
+         wanted(small, axis=3, keepdims=True), 1e-4)  # fmt: skip
+    near(on_tiles(lambda t: call(t, axis=(1, 2, 3)), small),
+         wanted(small, axis=(1, 2, 3)).reshape(128, 1), 1e-4)  # fmt: skip
+
+
+def test_variance_keeps_the_reduced_axes():
+    near(on_tiles(lambda t: nl.var(t, axis=[2, 3]), Z), np.var(Z, axis=(2, 3), keepdims=True), 1e-4)
+    near(on_tiles(lambda t: nl.var(t, axis=1), X), np.var(X, axis=1, keepdims=True), 1e-4)
+
+
+def test_all_says_where_no_zero_is():
+    rounded = np.round(Y[:, :4])
+    expected = np.all(rounded != 0, axis=1, keepdims=True)
+    near(on_tiles(lambda t: nl.all(t, axis=1), rounded), expected, 0)
+
+
+@pytest.mark.parametrize("axis", [1, [2, 3], 3])
+def test_softmax_sums_to_one_and_is_numpys(axis):
+    data = X if axis == 1 else Z
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    powers = np.exp(data.astype(np.float64) - data.max(axis=axes, keepdims=True))
+    found = on_tiles(lambda t: nl.softmax(t, axis=axis), data)
+    near(found, powers / powers.sum(axis=axes, keepdims=True), 1e-5)
+
+
+@pytest.mark.parametrize("weights", [Y, Y[:1].copy()], ids=["a tile", "a row"])
+def test_rms_norm_is_its_formula(weights):
+    mean_square = (X.astype(np.float64) ** 2).mean(axis=1, keepdims=True)
+    found = on_tiles(lambda t, w: nl.rms_norm(t, w, axis=1, n=96), X, weights)
+    near(found, X / np.sqrt(mean_square + 1e-6) * weights, 1e-4)
+
+
+def test_where_chooses_between_tiles_and_numbers():
+    condition = (X > 0).astype(np.float32)
+    near(on_tiles(nl.where, condition, X, Y), np.where(X > 0, X, Y), 0)
+    near(on_tiles(lambda c, t: nl.where(c, t, -1.0), condition, X), np.where(X > 0, X, -1), 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
+def test_matmul_and_transpose(dtype):
+    a, b = X.astype(dtype), RNG.standard_normal((96, 64)).astype(dtype)
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    near(on_tiles(lambda s, t: nl.copy(nl.matmul(s, t)), a, b), wanted, 1e-3)
+    other = a[:, :64].copy()
+    near(on_tiles(lambda s, t: nl.matmul(s, t, transpose_x=True), a, other),
+         a.astype(np.float64).T @ other.astype(np.float64), 1e-3)  # fmt: skip
+    assert np.array_equal(on_tiles(nl.transpose, a), a.T)
+
+
+@pytest.mark.parametrize("columns", [96, 512, 2048, 5000])
+def test_broadcast_repeats_a_row_on_all_partitions(columns):
+    row = RNG.standard_normal((1, columns)).astype(np.float32)
+    found = on_tiles(lambda t: nl.copy(nl.broadcast_to(t, (128, columns))), row)
+    assert np.array_equal(found, np.broadcast_to(row, (128, columns)))
+
+
+def test_a_broadcast_row_stays_in_psum_where_it_fits():
+    places = []
+
+    @nki.jit
+    def kernel(row):
+        tile = nl.load(row)
+        places.append(nl.broadcast_to(tile, (128, 512)).buffer)
+        places.append(nl.broadcast_to(nl.load(row), (64, 512), dtype=nl.bfloat16).buffer)
+
+    run = nki.run(kernel, np.ones((1, 512), np.float32))
+    assert places == [nl.psum, nl.sbuf]
+    assert [i.name for i in run.programs[0].instructions].count("nc_matmul") == 2
+
+
+def test_broadcast_of_a_column_and_of_both():
+    column = X[:, :1].copy()
+    found = on_tiles(lambda t: nl.broadcast_to(t, (128, 8)), column)
+    assert np.array_equal(found, np.broadcast_to(column, (128, 8)))
+    assert np.all(on_tiles(lambda t: nl.broadcast_to(t, (32, 8)), np.float32([[3]])) == 3)
+
+
+def test_load_transpose2d_and_gather():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((96, 128), x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load_transpose2d(x))
+        return out
+
+    assert np.array_equal(kernel(X), X.T)
+    indices = RNG.integers(0, 96, (128, 20)).astype(np.uint32)
+    expected = np.take_along_axis(X, indices.astype(np.int64), axis=1)
+    assert np.array_equal(on_tiles(nl.gather_flattened, X, indices), expected)
+
+
+@pytest.mark.parametrize("place", [nl.sbuf, nl.psum, nl.hbm, nl.shared_hbm])
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16, nl.int32, nl.uint8])
+def test_filled_tensors_hold_their_value_wherever_they_are(place, dtype):
+    @nki.jit
+    def kernel():
+        found = []
+        for tensor in (
+            nl.zeros((64, 8), dtype, place), nl.ones((64, 8), dtype, place),
+            nl.full((64, 8), 3, dtype, place),
+        ):  # fmt: skip
+            if tensor.buffer in (nl.sbuf, nl.psum):
+                out = nl.ndarray(tensor.shape, dtype, buffer=nl.shared_hbm)
+                nl.store(out, tensor)
+                tensor = out
+            found.append(tensor)
+        return tuple(found)
+
+    for value, array in zip((0, 1, 3), kernel(), strict=True):
+        assert array.dtype.name == dtype
+        assert np.all(array.astype(np.float32) == value)
+
+
+def test_tensors_like_another_and_constants():
+    table = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        assert nl.empty_like(tile).shape == tile.shape
+        assert nl.equal(nl.zeros_like(tile), nl.full(tile.shape, 0.0, tile.dtype))
+        assert nl.equal(nl.load(nl.shared_constant(table)), nl.load(x))
+        identity = nl.shared_identity_matrix(n=3, dtype=nl.float32)
+        assert nl.shared_identity_matrix(n=3, dtype=nl.float32) is identity
+        out = nl.ndarray((3, 3), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, identity)
+        return out
+
+    assert np.array_equal(kernel(table), np.eye(3))
+
+
+def test_random_numbers_fill_the_unit_interval_and_follow_their_seed():
+    @nki.jit
+    def kernel():
+        seed = nl.full((1, 1), 42, dtype=nl.int32)
+        outs = []
+        for _ in range(2):
+            nl.random_seed(seed)
+            out = nl.ndarray((128, 512), nl.float32, buffer=nl.shared_hbm)
+            nl.store(out, nl.rand((128, 512), dtype=nl.float32))
+            outs.append(out)
+        return tuple(outs)
+
+    first, second = kernel()
+    assert np.array_equal(first, second)
+    assert first.min() >= 0
+    assert first.max() < 1
+    assert abs(first.mean() - 0.5) < 4 * (1 / 12 / first.size) ** 0.5  # four standard errors
+
+
+def test_dropout_zeroes_its_share():
+    found = on_tiles(lambda t: nl.dropout(t, 0.25), np.ones((128, 512), np.float32))
+    share = (found == 0).mean()
+    assert abs(share - 0.25) < 4 * (0.25 * 0.75 / found.size) ** 0.5
+
+
+def test_results_take_the_dtype_that_is_asked_for():
+    found = on_tiles(lambda t: nl.add(t, t, dtype=nl.bfloat16), X)
+    assert found.dtype == ml_dtypes.bfloat16
+    assert np.array_equal(found, (X + X).astype(ml_dtypes.bfloat16))
+    assert on_tiles(lambda t: nl.multiply(t, 0.5), I).dtype == np.float32  # an integer and a half
+    assert on_tiles(nl.add, X.astype(ml_dtypes.bfloat16), X).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["abs_max", "abs_min"])
+def test_what_a_later_chip_brought_says_so(name):
+    with pytest.raises(NkiValidationError, match="NeuronCore-v4"):
+        on_tiles(getattr(nl, name), X, Y)
+
+
+def test_reductions_over_partitions_are_refused_with_the_way_out():
+    with pytest.raises(NkiValidationError, match="Tensor Engine"):
+        on_tiles(lambda t: nl.sum(t, axis=0), X)
+    with pytest.raises(NkiValidationError, match="last dimensions"):
+        on_tiles(lambda t: nl.sum(t, axis=1), Z)
+
+
+def test_arithmetic_on_hbm_is_refused():
+    @nki.jit
+    def kernel(x):
+        return nl.add(x, x)
+
+    with pytest.raises(NkiValidationError, match="load it into SBUF"):
+        kernel(X)
+
+
+def test_tile_sizes_are_the_chips():
+    sizes = nl.tile_size
+    assert (sizes.pmax, sizes.gemm_stationary_fmax, sizes.gemm_moving_fmax) == (128, 128, 512)
+    assert (sizes.psum_fmax, sizes.psum_bank_fmax, sizes.psum_bank_fmax_bytes) == (512, 512, 2048)
+    assert (sizes.psum_num_banks, sizes.bn_stats_fmax) == (8, 512)
+    assert sizes.sbuf_fmax_bytes == sizes.total_available_sbuf_size == 192 * 1024
+    assert sizes.sbuf_size_bytes == 24 * 2**20
+    assert sizes.sbuf_fmax == 48 * 1024
