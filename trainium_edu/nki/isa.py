@@ -86,6 +86,11 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
 
 def tensor_copy(dst, src, engine=engine.unknown, name=None):
     """Copy a tile on chip, casting on the way."""
+    if getattr(engine, "name", None) == "scalar":
+        raise NkiValidationError(
+            "tensor_copy: the Scalar Engine of NeuronCore-v2 has no tensor_copy; use "
+            "nisa.activation(dst=..., op=nl.copy, data=...), or leave the engine out"
+        )
     return issue("tensor_copy", dst=dst, src=src, engine=engine, name=name)
 
 
