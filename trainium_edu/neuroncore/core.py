@@ -13,6 +13,8 @@
 ['dma_copy', 'tensor_scalar']
 """
 
+from contextvars import copy_context
+
 import numpy as np
 
 from trainium_edu.neuroncore.dtypes import Rounding, get_dtype
@@ -41,6 +43,7 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["NeuronCore"]
 
 HBM_BYTES = 16 * 2**30  # per core: half of the chip's 32 GiB
+_MOST_KNOWN = 4096
 
 
 class NeuronCore:
@@ -71,6 +74,10 @@ class NeuronCore:
         self.notes = []  #: (kind, instruction index, text, data): found while running, for warnings
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
         self.view = view
+        self._known = {None: None}  #: checked before: shapes -> what need not be found again
+        quiet = copy_context()  # in which NumPy says nothing about NaN and infinity
+        quiet.run(np.seterr, all="ignore")
+        self._quietly = quiet.run
 
     def __repr__(self):
         return f"NeuronCore({self.spec.name}, {len(self.program)} instructions recorded)"
@@ -163,6 +170,11 @@ class NeuronCore:
         **operands
             Views, numbers and options by the instruction's own names.
         """
+        key = _shapes(instruction, engine, operands)
+        known = self._known.get(key)
+        if known is not None:
+            self._issue_again(known, instruction, name, operands)
+            return
         row = INSTRUCTIONS.get(instruction)
         if row is None:
             raise NkiValidationError(f"no instruction {instruction!r}; see neuroncore.INSTRUCTIONS")
@@ -199,9 +211,29 @@ class NeuronCore:
             row.flops(call) if row.flops else 0,
         )  # fmt: skip
         self.program.append(record)
+        if key is not None and row.by_shape:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = (row, engine, record.work, record.options, record.flops)
         if self.values and not skip:
-            with np.errstate(all="ignore"):
-                row.execute(call)
+            self._quietly(row.execute, call)
+
+    def _issue_again(self, known, instruction, name, operands):
+        """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
+        row, engine, work, options, flops = known
+        if row.defaults:
+            operands = row.defaults | operands
+        accesses = []
+        for role in row.reads:
+            self._note(accesses, operands[role], role, False, engine, role in row.writes)
+        for role in row.writes:
+            self._note(accesses, operands[role], role, True, engine)
+        record = Instruction(
+            0, instruction, engine, tuple(accesses), work, options, source_line(), name, flops
+        )
+        self.program.append(record)
+        if self.values:
+            self._quietly(row.execute, Call(instruction, engine, self, operands))
 
     def _find_place(self, call, role, accesses):
         """Note the index of an indirect operand; a scalar one becomes a plain view at its place."""
@@ -277,6 +309,20 @@ def _all_of(view):
     for size in info.shape[:-1]:
         rows *= size
     return 0, rows, 0, info.row_bytes
+
+
+def _shapes(instruction, engine, operands):
+    """Return all that a check by shape looks at, or None where there is more to look at."""
+    key = [instruction, engine]
+    for role, value in operands.items():
+        kind = type(value)
+        if kind is View:
+            key += role, value.dtype.name, value.shape, value.strides, value.buffer.info.memory
+        elif kind in _PLAIN:
+            key += role, kind, value or str(value)  # 0.0 and -0.0 differ
+        else:
+            return None
+    return tuple(key)
 
 
 def _options(row, operands):

@@ -45,6 +45,7 @@ class InstructionSpec:
     pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
     defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
+    by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
     needed: frozenset = frozenset()  #: operands without a default (found by `define`)
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
 

@@ -128,7 +128,7 @@ class Program:
         return instruction
 
 
-_inside = {}  # code object -> whether it belongs to this package
+_inside = {}  # file -> whether it belongs to this package
 
 
 def source_line() -> SourceLine | None:
@@ -159,8 +159,8 @@ def allocation_site() -> tuple:
 
 
 def _is_inside(code) -> bool:
-    inside = _inside.get(code)
+    name = code.co_filename
+    inside = _inside.get(name)
     if inside is None:
-        name = code.co_filename
-        inside = _inside[code] = name.startswith(_PACKAGE) and not name.startswith(_KERNELS)
+        inside = _inside[name] = name.startswith(_PACKAGE) and not name.startswith(_KERNELS)
     return inside

@@ -57,7 +57,7 @@ define(
     check=_check_reciprocal, execute=_reciprocal,
     work=lambda call: (call.dst.free_size, strided(call, "dst", "data")),
     cycles=simple_cycles("reciprocal"),
-    facts=("cycles.reciprocal", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.reciprocal", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ define(
     defaults={"reverse0": False, "reverse1": False},
     check=_check_scalar_tensor_tensor, execute=_scalar_tensor_tensor,
     work=_scalar_tensor_tensor_work, cycles=_scalar_tensor_tensor_cycles,
-    facts=("cycles.scalar_tensor_tensor", "cycles.scalar_tensor_tensor_bf16"),
+    by_shape=True, facts=("cycles.scalar_tensor_tensor", "cycles.scalar_tensor_tensor_bf16"),
 )  # fmt: skip
 
 
@@ -165,5 +165,5 @@ define(
     check=_check_tensor_scalar_reduce, execute=_tensor_scalar_reduce,
     work=lambda call: (call.dst.free_size, strided(call, "dst", "data")),
     cycles=simple_cycles("tensor_scalar_reduce"),
-    facts=("cycles.tensor_scalar_reduce", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.tensor_scalar_reduce", "cycles.min_initiation_cycles"),
 )  # fmt: skip

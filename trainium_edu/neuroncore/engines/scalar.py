@@ -72,7 +72,7 @@ def _activation(call):
         _note_range(call, activation, x)
     values = activation.function(x)
     store(call, "dst", values)
-    command = call.reduce_cmd
+    command = getattr(call, "reduce_cmd", "reset_reduce")  # activation_reduce has only this one
     if command != "idle" or call.reduce_res is not None:
         held = registers(call, "scalar", call.data)
         if command in ("reset", "reset_reduce"):
@@ -116,13 +116,18 @@ define(
     defaults={"bias": None, "scale": 1.0, "reduce_op": None, "reduce_res": None,
               "reduce_cmd": "idle"},
     check=_check_activation, execute=_activation, work=_activation_work,
-    cycles=_activation_cycles, facts=_FACTS,
+    cycles=_activation_cycles, by_shape=True, facts=_FACTS,
 )  # fmt: skip
 
 
 def _check_activation_reduce(call):
     call.reduce_cmd = "reset_reduce"
     _check_activation(call)
+
+
+def _activation_reduce(call):
+    call.reduce_cmd = "reset_reduce"
+    _activation(call)
 
 
 def _activation_reduce_work(call):
@@ -137,7 +142,7 @@ define(
     "activation_reduce", Engine.SCALAR, writes=("dst", "reduce_res"),
     reads=("data", "bias", "scale"), options=("op", "scale", "reduce_op"),
     defaults={"bias": None, "scale": 1.0}, pure=False,
-    check=_check_activation_reduce, execute=_activation, work=_activation_reduce_work,
+    check=_check_activation_reduce, execute=_activation_reduce, work=_activation_reduce_work,
     cycles=_activation_reduce_cycles,
-    facts=("cycles.activation_reduce", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.activation_reduce", "cycles.min_initiation_cycles"),
 )  # fmt: skip

@@ -132,7 +132,7 @@ define(
     check=_check_scan, execute=_tensor_tensor_scan,
     work=lambda call: (call.dst.free_size, strided(call, "dst", "data0", "data1")),
     cycles=simple_cycles("tensor_tensor_scan"),
-    facts=("cycles.tensor_tensor_scan", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.tensor_tensor_scan", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
@@ -190,5 +190,5 @@ define(
     cycles=lambda chip, engine, n, is_strided: price(
         chip, "tensor_scalar", n, is_strided=is_strided  # like its plain sibling: not published
     ),
-    facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
 )  # fmt: skip

@@ -86,7 +86,7 @@ define(
     options=("src", "reverse_pred"), defaults={"reverse_pred": False},
     check=_check_copy_predicated, execute=_copy_predicated, work=_copy_predicated_work,
     cycles=_copy_predicated_cycles,
-    facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
+    by_shape=True, facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
            "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -136,7 +136,7 @@ define(
         Memory.PSUM in (call.on_true.memory, call.predicate.memory),
     ),
     cycles=_copy_predicated_cycles,  # two inputs like its sibling; its own is not published
-    facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
+    by_shape=True, facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
            "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -183,7 +183,7 @@ define(
     "max8", Engine.VECTOR, reads=("src",), defaults={},
     check=_check_max8, execute=_max8,
     work=lambda call: (call.src.free_size, strided(call, "src")),
-    cycles=simple_cycles("max8"), facts=("cycles.max8",),
+    cycles=simple_cycles("max8"), by_shape=True, facts=("cycles.max8",),
 )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ define(
     "nc_find_index8", Engine.VECTOR, reads=("data", "vals"), defaults={},
     check=_check_find_index8, execute=_find_index8,
     work=lambda call: (call.data.free_size, strided(call, "data")),
-    cycles=simple_cycles("nc_find_index8"), facts=("cycles.nc_find_index8",),
+    cycles=simple_cycles("nc_find_index8"), by_shape=True, facts=("cycles.nc_find_index8",),
 )  # fmt: skip
 
 
@@ -263,5 +263,5 @@ define(
     options=("imm",), defaults={"dst_idx": None},
     check=_check_match_replace8, execute=_match_replace8,
     work=lambda call: (call.data.free_size, strided(call, "data")),
-    cycles=simple_cycles("nc_match_replace8"), facts=("cycles.nc_match_replace8",),
+    cycles=simple_cycles("nc_match_replace8"), by_shape=True, facts=("cycles.nc_match_replace8",),
 )  # fmt: skip

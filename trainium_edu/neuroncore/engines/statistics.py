@@ -48,7 +48,7 @@ define(
     check=_check_stats, execute=_stats,
     work=lambda call: (call.data.free_size, strided(call, "dst", "data")),
     cycles=simple_cycles("bn_stats"),
-    facts=("cycles.bn_stats", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.bn_stats", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
@@ -80,5 +80,5 @@ define(
     check=_check_aggr, execute=_aggr,
     work=lambda call: (call.data.free_size, strided(call, "dst", "data")),
     cycles=simple_cycles("bn_aggr"),
-    facts=("cycles.bn_aggr", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.bn_aggr", "cycles.min_initiation_cycles"),
 )  # fmt: skip

@@ -7,6 +7,7 @@ exactly.  Arithmetic is FP32 inside, rounded once on the way out.
 
 import numpy as np
 
+from trainium_edu.neuroncore.dtypes import write_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
@@ -93,7 +94,9 @@ def _memset(call):
     dst = call.dst
     if dst.dtype.is_float:
         value = np.float32(call.value)
-        dst.write_fp32(np.full(dst.shape, value), call.core.rounding)
+        one = np.empty((1,) * len(dst.shape), dst.dtype.storage)
+        write_fp32(np.full(one.shape, value), dst.dtype, call.core.rounding, one)
+        dst.write_bits(one)
     else:
         dst.write_bits(dst.dtype.storage.type(call.value))
 
@@ -111,6 +114,7 @@ def _memset_cycles(chip, engine, n, is_strided, zero_dtype):
 define(
     "memset", (Engine.VECTOR, Engine.GPSIMD), options=("value",), defaults={},
     check=_check_memset, execute=_memset, work=_memset_work, cycles=_memset_cycles,
+    by_shape=True,
     facts=("cycles.memset", "cycles.memset_16bit_zero", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -146,7 +150,7 @@ def simple_cycles(name):
 define(
     "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",), defaults={},
     check=_check_copy, execute=_copy, work=_copy_work, cycles=simple_cycles("tensor_copy"),
-    facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
@@ -262,6 +266,7 @@ define(
     defaults={}, choose=_choose_tensor_tensor,
     check=_check_tensor_tensor, execute=_tensor_tensor, work=_tensor_tensor_work,
     cycles=_tensor_tensor_cycles,
+    by_shape=True,
     facts=("cycles.tensor_tensor", "cycles.tensor_tensor_fast", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -382,7 +387,7 @@ define(
     choose=_choose_tensor_scalar,
     check=_check_tensor_scalar, execute=_tensor_scalar, work=_tensor_scalar_work,
     cycles=simple_cycles("tensor_scalar"),
-    facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
@@ -468,5 +473,5 @@ define(
     defaults={"negate": False, "keepdims": False},
     check=_check_reduce, execute=_tensor_reduce, work=_tensor_reduce_work,
     cycles=_tensor_reduce_cycles,
-    facts=("cycles.tensor_reduce", "cycles.tensor_reduce_bf16"),
+    by_shape=True, facts=("cycles.tensor_reduce", "cycles.tensor_reduce_bf16"),
 )  # fmt: skip

@@ -1,0 +1,137 @@
+"""An instruction that was checked before is recorded and computed as if it were new.
+
+Judge: the same calls on a fresh core each, where nothing is known.
+"""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore import INSTRUCTIONS, NeuronCore
+from trainium_edu.specs.errors import NkiValidationError
+
+CALLS = {
+    "memset": lambda t: {"dst": t("out"), "value": 1.5},
+    "tensor_copy": lambda t: {"dst": t("out"), "src": t("x")},
+    "tensor_tensor": lambda t: {"dst": t("out"), "data1": t("x"), "data2": t("y"), "op": "add"},
+    "tensor_scalar": lambda t: {"dst": t("out"), "data": t("x"), "op0": "multiply",
+                                "operand0": t("v"), "op1": "add", "operand1": 2.0},
+    "tensor_reduce": lambda t: {"dst": t("one"), "data": t("x"), "op": "maximum", "axis": 1},
+    "activation": lambda t: {"dst": t("out"), "data": t("x"), "op": "tanh", "scale": 0.5},
+    "activation_reduce": lambda t: {"dst": t("out"), "data": t("x"), "op": "exp",
+                                    "reduce_op": "add", "reduce_res": t("one")},
+    "tensor_tensor_scan": lambda t: {"dst": t("out"), "data0": t("x"), "data1": t("y"),
+                                     "initial": t("v"), "op0": "multiply", "op1": "add"},
+    "tensor_scalar_cumulative": lambda t: {"dst": t("out"), "src": t("x"), "op0": "add",
+                                           "op1": "add", "imm0": 1.0},
+    "reciprocal": lambda t: {"dst": t("out"), "data": t("x")},
+    "scalar_tensor_tensor": lambda t: {"dst": t("out"), "data": t("x"), "op0": "add",
+                                       "operand0": t("v"), "op1": "multiply", "operand1": t("y")},
+    "tensor_scalar_reduce": lambda t: {"dst": t("out"), "data": t("x"), "op0": "add",
+                                       "operand0": 1.0, "reduce_op": "add", "reduce_res": t("one")},
+    "bn_stats": lambda t: {"dst": t("six"), "data": t("x")},
+    "bn_aggr": lambda t: {"dst": t("two"), "data": t("x")},
+    "tensor_copy_predicated": lambda t: {"dst": t("y"), "src": t("x"), "predicate": t("mask")},
+    "select_reduce": lambda t: {"dst": t("out"), "predicate": t("mask"), "on_true": t("x"),
+                                "on_false": -9.0, "reduce_cmd": "reset_reduce",
+                                "reduce_res": t("one")},
+    "max8": lambda t: {"dst": t("eight"), "src": t("x")},
+    "nc_find_index8": lambda t: {"dst": t("index"), "data": t("x"), "vals": t("vals")},
+    "nc_match_replace8": lambda t: {"dst": t("out"), "data": t("x"), "vals": t("vals"),
+                                    "imm": 0.0, "dst_idx": t("index")},
+}  # fmt: skip
+P, N = 8, 24
+
+
+def _core():
+    core = NeuronCore()
+    shapes = {"out": N, "x": N, "y": N, "v": 1, "one": 1, "two": 2, "six": 6, "eight": 8,
+              "index": 8, "vals": 8, "mask": N}  # fmt: skip
+    dtypes = {"mask": "uint8", "index": "uint32"}
+    tiles = {k: core.sbuf((P, n), dtypes.get(k, "float32"), name=k) for k, n in shapes.items()}
+    return core, tiles
+
+
+def _fill(tiles, seed):
+    rng = np.random.default_rng(seed)
+    for name in ("x", "y", "v"):
+        tiles[name].write_bits(rng.standard_normal(tiles[name].shape).astype(np.float32))
+    tiles["mask"].write_bits(rng.integers(0, 2, (P, N)).astype(np.uint8))
+    tiles["vals"].write_bits(np.array(tiles["x"].read()[:, :8]))
+
+
+def test_every_row_that_is_known_by_shape_is_tried_here():
+    assert set(CALLS) == {name for name, row in INSTRUCTIONS.items() if row.by_shape}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_known_and_new_agree_in_record_and_value(name):
+    core, tiles = _core()
+    for seed in range(3):
+        _fill(tiles, seed)
+        core.issue(name, **CALLS[name](tiles.__getitem__))
+        fresh, others = _core()
+        _fill(others, seed)
+        fresh.issue(name, **CALLS[name](others.__getitem__))
+        found, wanted = core.program.instructions[-1], fresh.program.instructions[-1]
+        for part in ("name", "engine", "accesses", "work", "options", "flops", "loops"):
+            assert getattr(found, part) == getattr(wanted, part)
+        for tile in ("out", "y", "one", "six", "two", "eight", "index"):
+            assert np.array_equal(
+                core.value(tiles[tile]), fresh.value(others[tile]), equal_nan=True
+            )
+
+
+def test_a_known_shape_does_not_excuse_another():
+    core, tiles = _core()
+    _fill(tiles, 0)
+    core.tensor_copy(dst=tiles["out"], src=tiles["x"])
+    with pytest.raises(NkiValidationError, match="same number"):
+        core.tensor_copy(dst=tiles["out"], src=tiles["v"])
+    with pytest.raises(NkiValidationError, match="not on the Scalar Engine"):
+        core.tensor_copy(dst=tiles["out"], src=tiles["x"], engine="scalar")
+    core.memset(dst=tiles["mask"], value=1)
+    with pytest.raises(NkiValidationError, match="float has no place"):
+        core.memset(dst=tiles["mask"], value=1.0)
+    with pytest.raises(TypeError, match="one number"):
+        core.memset(dst=tiles["mask"], value=True)
+    with pytest.raises(TypeError, match="no operand 'mask'"):
+        core.tensor_copy(dst=tiles["out"], src=tiles["x"], mask=None)
+
+
+def test_a_known_shape_still_has_to_start_where_it_may():
+    core = NeuronCore()
+    tile, out = core.sbuf((128, 4)), core.sbuf((40, 4))
+    core.memset(dst=tile, value=0.0)
+    core.tensor_copy(dst=out, src=tile.sliced(slice(64, 104)))
+    with pytest.raises(NkiValidationError, match="starts on partition 32"):
+        core.tensor_copy(dst=out, src=tile.sliced(slice(32, 72)))
+
+
+def test_a_known_shape_still_notes_what_was_never_written():
+    core = NeuronCore()
+    a, b = core.sbuf((4, 4)), core.sbuf((4, 4))
+    core.memset(dst=a, value=0.0)
+    core.tensor_copy(dst=core.sbuf((4, 4)), src=a)
+    core.tensor_copy(dst=core.sbuf((4, 4)), src=b)
+    assert [(kind, i) for kind, i, *_ in core.notes] == [("uninitialised", 2)]
+
+
+def test_zeros_of_both_signs_are_two_values():
+    core = NeuronCore()
+    tile = core.sbuf((1, 1))
+    for zero in (0.0, -0.0, 0.0):
+        core.memset(dst=tile, value=zero)
+        assert np.signbit(core.value(tile)[0, 0]) == np.signbit(zero)
+        assert np.signbit(dict(core.program.instructions[-1].options)["value"]) == np.signbit(zero)
+
+
+def test_numpy_stays_quiet_inside_and_as_it_was_outside():
+    core = NeuronCore()
+    tile = core.sbuf((1, 2))
+    core.memset(dst=tile, value=0.0)
+    before = np.geterr()
+    with np.errstate(all="raise"):
+        core.reciprocal(dst=tile, data=tile)
+        core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="subtract")
+    assert np.isnan(core.value(tile)).all()
+    assert np.geterr() == before
