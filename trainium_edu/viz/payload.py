@@ -1,0 +1,66 @@
+"""What a DMA moves per second, against the length of its rows."""
+
+from trainium_edu.specs import TRN1
+from trainium_edu.viz.style import COLOURS, figure, ink
+
+__all__ = ["describe_payload", "plot_payload"]
+
+
+def plot_payload(row_bytes, alone, stream, low, high, *, spec=TRN1):
+    """Plot rates against row length, with what is published.
+
+    Parameters
+    ----------
+    row_bytes : sequence of int
+        Contiguous bytes per partition.
+    alone, stream : sequences of float
+        GB/s of one transfer, and of many in flight.
+    low, high : sequences of float
+        The band of `stream`.
+    spec : Record
+
+    Returns
+    -------
+    Figure
+    """
+    fig = figure(7.2, 3.5, margins=(0.62, 0.2, 0.52, 0.3))
+    ax = fig.add_subplot()
+    ax.fill_between(row_bytes, low, high, color=COLOURS["blue"], alpha=0.18, linewidth=0)
+    ax.plot(row_bytes, stream, color=COLOURS["blue"], marker="o", markersize=3.5)
+    ax.plot(row_bytes, alone, color=COLOURS["orange"], marker="s", markersize=3.5)
+    sustained = float(spec.dma.bytes_per_s) / 1e9
+    ax.axhline(sustained, color=ink("muted"), linewidth=0.8, linestyle=(0, (4, 3)))
+    ax.text(row_bytes[0], sustained + 5, f"documented: {sustained:.0f} GB/s sustained", fontsize=8,
+            color=ink("muted"), va="bottom")  # fmt: skip
+    points = [(1024, spec.dma.rate_1kib_rows), (4096, spec.dma.rate_4kib_rows)]
+    for where, fact in points:
+        ax.plot(where, float(fact) / 1e9, "D", color=COLOURS["green"], markersize=6)
+        ax.annotate(
+            f"{fact.kind}: about {float(fact) / 1e9:.0f}", (where, float(fact) / 1e9), fontsize=8,
+            xytext=(8, -11), textcoords="offset points", color=COLOURS["green"],
+        )  # fmt: skip
+    ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
+    ax.text(248, sustained * 0.55, "documented: under 256 B\n“very poor”, no figure", fontsize=8,
+            color=ink("muted"), ha="right")  # fmt: skip
+    ax.text(row_bytes[-2], stream[-2] - 12, "many in flight", color=COLOURS["blue"], fontsize=9,
+            ha="right", va="top")  # fmt: skip
+    ax.text(row_bytes[-3], alone[-3] - 14, "one alone", color=COLOURS["orange"], fontsize=9,
+            ha="left", va="top")  # fmt: skip
+    ax.set_xscale("log", base=2)
+    ticks = [b for b in row_bytes if b.bit_length() % 2]
+    ax.set_xticks(ticks, [_short(b) for b in ticks])
+    ax.minorticks_off()
+    ax.set_ylim(0, sustained * 1.18)
+    ax.set_xlabel("bytes per row: contiguous in HBM and in one partition")
+    ax.set_ylabel("GB/s")
+    return fig
+
+
+def describe_payload(row_bytes, stream) -> str:
+    """Say the curve in a sentence, for screen readers."""
+    pairs = ", ".join(f"{_short(b)}: {r:.0f}" for b, r in zip(row_bytes, stream, strict=True))
+    return f"GB/s of many transfers in flight by row length: {pairs}"
+
+
+def _short(nbytes) -> str:
+    return f"{nbytes // 1024} KiB" if nbytes >= 1024 else f"{nbytes} B"
