@@ -21,7 +21,7 @@ from trainium_edu.neuroncore.engines.checks import (
     refuse,
 )
 from trainium_edu.neuroncore.engines.costs import price, strided
-from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
+from trainium_edu.neuroncore.engines.vector import compute, operand_of, rows, store
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 
@@ -70,10 +70,12 @@ def _activation(call):
         x = x + operand_of(call, "bias")
     if activation.valid is not None:
         _note_range(call, activation, x)
-    values = activation.function(x)
-    store(call, "dst", values)
-    command = getattr(call, "reduce_cmd", "reset_reduce")  # activation_reduce has only this one
-    if command != "idle" or call.reduce_res is not None:
+    command = call.reduce_cmd
+    if command == "idle" and call.reduce_res is None:
+        compute(call, "dst", activation.function, x)
+    else:
+        values = activation.function(x)
+        store(call, "dst", values)
         held = registers(call, "scalar", call.data)
         if command in ("reset", "reset_reduce"):
             held[:] = 0

@@ -28,7 +28,7 @@ from trainium_edu.neuroncore.engines.operators import (
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 
-__all__ = ["apply", "check_operand", "operand_of", "rows", "store"]
+__all__ = ["apply", "check_operand", "compute", "operand_of", "rows", "store"]
 
 _WORDS = ("int32", "uint32")
 _EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
@@ -47,6 +47,21 @@ def store(call, role: str, values) -> None:
     if values.shape != view.shape:
         values = values.reshape(view.shape)
     view.write_fp32(values, call.core.rounding)
+
+
+def compute(call, role: str, function, *arguments) -> None:
+    """Store ``function(*arguments)``, straight into the tile where that is the same.
+
+    It is for a NumPy ufunc whose result has the shape and the FP32 of the tile.
+    """
+    view = call.__dict__[role]
+    if type(view) is View and isinstance(function, np.ufunc) and view.dtype.name == "float32":
+        out = view.array()
+        if any(np.shape(a) == out.shape for a in arguments):
+            function(*arguments, out=out)
+            view.mark_written()
+            return
+    store(call, role, function(*arguments))
 
 
 def operand_of(call, role: str):
@@ -217,7 +232,7 @@ def _tensor_tensor(call):
     left, right = data1.read_fp32(), data2.read_fp32()
     if right.shape != left.shape:
         right = right.reshape(left.shape)
-    store(call, "dst", operator.function(left, right))
+    compute(call, "dst", operator.function, left, right)
 
 
 def _same_width(one, two):
@@ -347,12 +362,22 @@ def _tensor_scalar(call):
     data = call.data.read_fp32()
     if data.ndim != 2:
         data = data.reshape(call.data.shape[0], -1)
-    left = apply(first, data, None if first.is_unary else operand_of(call, "operand0"),
-                 call.reverse0)  # fmt: skip
-    if second is not None:
-        right = None if second.is_unary else operand_of(call, "operand1")
-        left = apply(second, left, right, call.reverse1)
-    store(call, "dst", left)
+    arguments = _arguments(call, first, data, "operand0", call.reverse0)
+    if second is None:
+        compute(call, "dst", first.function, *arguments)
+        return
+    left = first.function(*arguments)
+    compute(
+        call, "dst", second.function, *_arguments(call, second, left, "operand1", call.reverse1)
+    )
+
+
+def _arguments(call, operator, left, role, reverse):
+    """Return what an operator is called with: its left side, and the operand unless it is unary."""
+    if operator.is_unary:
+        return (left,)
+    right = operand_of(call, role)
+    return (right, left) if reverse else (left, right)
 
 
 def _tensor_scalar_bits(call, first, second):
