@@ -23,6 +23,7 @@ LESSONS = {
     "02": "02_stochastic_rounding",
     "03": "03_systolic_array",
     "04": "04_neuroncore",
+    "05": "05_kernels",
     "07": "07_topology",
     "08": "08_collectives",
 }

@@ -42,7 +42,7 @@ class Request:
             "outputs": list(outputs),
             "makespan_ns": float(found.timeline.makespan_ns),
             "mfu": float(found.timeline.mfu),
-            "hbm_bytes": int(sum(found.timeline.bytes["hbm"].values())),
+            "hbm_bytes": int(found.timeline.hbm_bytes),
             "instructions": dict(Counter(i.name for i in program.instructions)),
             "unwritten_reads": sum(w.kind == "uninitialised" for w in found.warnings),
         }

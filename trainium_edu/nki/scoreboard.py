@@ -27,15 +27,16 @@ def scoreboard(runs: Mapping) -> str:
     if not runs:
         raise ValueError("a scoreboard needs at least one run: scoreboard({'rows': run})")
     lines = [
-        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17} {'MFU':>6}  faster"
+        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17} {'MFU':>6}"
+        "  faster"
     ]
     first = None
     for name, found in runs.items():
         timelines = [r.timeline for r in (found if isinstance(found, tuple) else (found,))]
         time_ns = sum(t.makespan_ns for t in timelines)
-        low, high = (sum(t.band[end] for t in timelines) for end in (0, 1))
+        low, high = (sum(getattr(t.band, end) for t in timelines) for end in ("low_ns", "high_ns"))
         instructions = sum(len(t.program.instructions) for t in timelines)
-        moved = sum(sum(t.bytes["hbm"].values()) for t in timelines)
+        moved = sum(t.hbm_bytes for t in timelines)
         mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
         first = first or (time_ns, low, high)
         ratio = f"{first[0] / time_ns:.1f} x" if time_ns else ""

@@ -1,0 +1,58 @@
+"""Judges: the timelines' own figures, added up by hand."""
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+from trainium_edu.nki.examples.vector_add import add_rows, add_tiles
+from trainium_edu.nki.request import Request
+from trainium_edu.nki.scoreboard import scoreboard
+
+X = np.ones((256, 512), np.float32)
+
+
+def test_each_line_holds_the_runs_own_figures():
+    runs = {"rows": nki.run(add_rows, X, X), "tiles": nki.run(add_tiles, X, X)}
+    head, *lines = scoreboard(runs).splitlines()
+    assert head.split()[:2] == ["kernel", "instr."]
+    for line, (name, run) in zip(lines, runs.items(), strict=True):
+        cells = line.split()
+        assert cells[0] == name
+        assert int(cells[1]) == len(run.timeline.program.instructions)
+        assert float(cells[2]) == pytest.approx(3 * X.nbytes / 1000, abs=0.5)
+        assert float(cells[3]) == pytest.approx(run.timeline.makespan_ns / 1000, abs=0.06)
+    ratio = runs["rows"].timeline.makespan_ns / runs["tiles"].timeline.makespan_ns
+    assert f"{ratio:.1f} x" in lines[1]
+
+
+def test_kernels_that_follow_one_another_add_up():
+    run = nki.run(add_tiles, X, X)
+    line = scoreboard({"once": run, "twice": (run, run)}).splitlines()[2].split()
+    assert float(line[3]) == pytest.approx(2 * run.timeline.makespan_ns / 1000, abs=0.06)
+    assert "0.5 x" in scoreboard({"once": run, "twice": (run, run)})
+
+
+def test_equal_bands_are_a_tie():
+    wide = nki.run(add_tiles, X, X, width=512)
+    near = nki.run(add_tiles, X, X, width=256)
+    text = scoreboard({"wide": wide, "near": near})
+    overlap = wide.timeline.band.high_ns >= near.timeline.band.low_ns
+    assert text.splitlines()[2].endswith("tie") == overlap
+
+
+def test_nothing_to_compare_says_so():
+    with pytest.raises(ValueError, match="at least one run"):
+        scoreboard({})
+
+
+def test_a_request_gets_plain_data_and_the_runs_figures():
+    report = add_tiles(Request((X, X), (("width", 256),), buffers=1))
+    run = nki.run(add_tiles, X, X, width=256, buffers=1)
+    assert report["makespan_ns"] == run.timeline.makespan_ns
+    assert report["instructions"]["dma_copy"] == 12
+    np.testing.assert_array_equal(report["outputs"][0], 2 * X)
+
+    @nki.jit
+    def unfinished(x): ...
+
+    assert unfinished(Request((X,))) is None

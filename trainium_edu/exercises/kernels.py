@@ -1,0 +1,319 @@
+"""Exercises of lesson 05: kernels that are right, that are fast, and one that is neither.
+
+A kernel is asked for a report (:class:`trainium_edu.nki.request.Request`): outputs, time, counts.
+"""
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject
+
+_FORGOT_JIT = (
+    "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
+)
+
+
+def _report(answer, *arrays):
+    """Return the report of a kernel on these arrays, or None where nothing is returned yet."""
+    from trainium_edu.nki.request import Request
+
+    found = answer(Request(arrays))
+    if found is not None and not (isinstance(found, dict) and "makespan_ns" in found):
+        reject("no kernel", _FORGOT_JIT)
+    return found
+
+
+def _output(found, shape):
+    """Return the first output of a report as float32 of the expected shape."""
+    (out, *more) = found["outputs"]
+    if more:
+        reject("several outputs", f"One output is asked for; it returns {len(more) + 1}.")
+    if out.shape != shape:
+        reject("wrong shape", f"The output should have shape {shape}; it has {out.shape}.")
+    return np.asarray(out, np.float32)
+
+
+def _draws(seed):
+    return np.random.default_rng(seed)
+
+
+def _expect_written(out):
+    """Reject outputs in which something was never written."""
+    rows = np.flatnonzero(np.isnan(out).any(axis=1))
+    if rows.size:
+        reject(
+            "unwritten",
+            f"Rows {rows[0]} to {rows[-1]} of the output hold NaN: nobody wrote them. How many"
+            " tiles of 128 rows are there?",
+        )
+
+
+@exercise(
+    "05/tile-add",
+    title="Tile a vector add",
+    answer="add",
+    points=3,
+    tests="tiles over both axes: every partition at work, transfers large enough",
+    hints=(
+        "nl.tile_size.pmax is 128: a tile has up to 128 rows. Loop over x.shape[0] // 128 of them.",
+        "One dma_copy moves a whole tile. What does the payload curve say about short rows?",
+        "Allocate two tiles of (128, x.shape[1]) inside the loop, dma_copy both in, tensor_tensor"
+        " with op=nl.add, dma_copy out.",
+    ),
+    numbers=lambda draw: {
+        "tiles": draw.integer("tiles", 2, 4),
+        "columns": draw.choice("columns", [1024, 1536, 2048]),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def tile_add(answer, numbers):
+    """Check values on two heights, and the time against a tiled kernel's."""
+    shape = (128 * numbers.tiles, numbers.columns)
+    rng = _draws(numbers.seed)
+    x, y = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+    found = _report(answer, x, y)
+    if found is None:
+        return
+    out = _output(found, shape)
+    _expect_written(out)
+    if not np.array_equal(out, x + y):
+        reject("wrong values", "Every partition works, but the sums are not x + y. Same slice of"
+               " both, and of the output?")  # fmt: skip
+    from trainium_edu.nki.examples.vector_add import add_tiles
+    from trainium_edu.nki.request import Request
+
+    ours = Request((x, y), (("width", 512),)).report(add_tiles)
+    assert ours is not None  # our kernel returns its output
+    slower = found["makespan_ns"] / ours["makespan_ns"]
+    adds = found["instructions"].get("tensor_tensor", 0)
+    if slower <= 1.5:
+        return
+    if adds >= shape[0]:
+        reject(
+            "a row at a time",
+            f"Right, and {slower:.0f} times slower than tiles: with one row per instruction 127 of"
+            " 128 partitions do nothing.",
+        )
+    if adds > 4 * numbers.tiles:
+        reject(
+            "narrow tiles",
+            f"Right, and {slower:.1f} times slower than wide tiles: {adds} additions, each waiting"
+            " for its own small transfers. Make the rows of a tile longer.",
+        )
+    reject("slow", f"Right, and {slower:.1f} times slower than plain tiles. Look at its timeline.")
+
+
+@exercise(
+    "05/transpose",
+    title="Turn a matrix",
+    answer="transpose",
+    points=3,
+    tests="moving data between partitions: nc_transpose by blocks of 128, and where blocks go",
+    hints=(
+        "Partitions do not change by renaming axes. nc_transpose turns a tile of up to 128 x 128"
+        " into PSUM, which DMA does not read: copy to SBUF before you store.",
+        "x is [128, n]: n // 128 square blocks. Block j holds columns 128 j to 128 j + 127 of x.",
+        "Columns of block j become rows 128 j ... of the output: store the turned block to"
+        " out[j * 128 : (j + 1) * 128, :].",
+    ),
+    numbers=lambda draw: {
+        "blocks": draw.integer("blocks", 2, 5),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def transpose(answer, numbers):
+    """Check [128, n] -> [n, 128] for n of several blocks."""
+    n = 128 * numbers.blocks
+    x = _draws(numbers.seed).standard_normal((128, n)).astype(np.float32)
+    found = _report(answer, x)
+    if found is None:
+        return
+    out = _output(found, (n, 128))
+    _expect_written(out)
+    if np.array_equal(out, x.T):
+        return
+    if np.array_equal(out, x.reshape(n, 128)):
+        reject("reshaped", "That is x.reshape(n, 128): the same order of numbers in another shape."
+               " In a transpose out[c, r] is x[r, c].")  # fmt: skip
+    blocks = x.reshape(128, numbers.blocks, 128).transpose(1, 0, 2)
+    if np.array_equal(out, blocks.reshape(n, 128)):
+        reject("blocks not turned", "The blocks stand in the right places, but each still lies as"
+               " it lay in x. Turn each of them as well.")  # fmt: skip
+    if np.array_equal(out, blocks[::-1].transpose(0, 2, 1).reshape(n, 128)):
+        reject("blocks in reverse", "Each block is turned, and they stand in reverse order.")
+    reject("wrong values", "out[c, r] should be x[r, c]; here it is not. Try it on np.arange.")
+
+
+@exercise(
+    "05/matmul-mfu",
+    title="A matmul at half of peak",
+    answer="matmul",
+    points=5,
+    tests="reuse of loaded tiles: blocking until the Tensor Engine no longer waits for loads",
+    hints=(
+        "Count the bytes: the tiled kernel loads lhsT once per column of tiles and rhs once per row"
+        " of tiles. How often does each byte travel?",
+        "SBUF has 24 MiB; both operands have 2 MiB and more. Which tiles can stay, and outside"
+        " which loop must they be loaded for that?",
+        "Load all of rhs once, [128, N] a tile; for each row of tiles load lhsT's K // 128 tiles of"
+        " [128, 128] ... or wider ones, since short rows make slow transfers.",
+    ),
+    numbers=lambda draw: {
+        "k": draw.choice("k", [1024, 1536]),
+        "m": draw.choice("m", [1024, 2048]),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def matmul_mfu(answer, numbers):
+    """Check lhsT.T @ rhs in BF16 and its MFU."""
+    import ml_dtypes
+
+    rng, n = _draws(numbers.seed), 2048
+    lhs, rhs = (
+        rng.integers(-2, 3, (numbers.k, size)).astype(ml_dtypes.bfloat16) for size in (numbers.m, n)
+    )
+    found = _report(answer, lhs, rhs)
+    if found is None:
+        return
+    out = _output(found, (numbers.m, n))
+    _expect_written(out)
+    exact = lhs.astype(np.float32).T @ rhs.astype(np.float32)  # whole numbers: exact in any order
+    last = lhs[-128:].astype(np.float32).T @ rhs[-128:].astype(np.float32)
+    if not np.array_equal(out, exact.astype(ml_dtypes.bfloat16).astype(np.float32)):
+        if np.array_equal(out, last.astype(ml_dtypes.bfloat16).astype(np.float32)):
+            reject("last piece only", "Only the last 128 of K were summed: all pieces of K have to"
+                   " add up in one PSUM tile, allocated outside the loop over K.")  # fmt: skip
+        reject("wrong values", "The product is not lhsT.T @ rhs. Try it with small whole numbers.")
+    if found["mfu"] >= TARGET_MFU:
+        return
+    needed = lhs.nbytes + rhs.nbytes + found["outputs"][0].nbytes
+    times = found["hbm_bytes"] / needed
+    if times > 1.5:
+        reject(
+            "loads again and again",
+            f"Right, at {found['mfu']:.0%} of peak ({TARGET_MFU:.0%} asked): its transfers move"
+            f" {times:.1f} times the bytes that operands and result have. Keep what you loaded.",
+        )
+    reject(
+        "too slow",
+        f"Right, at {found['mfu']:.0%} of peak ({TARGET_MFU:.0%} asked), and no byte travels"
+        " needlessly. Are the rows of your loads long enough? Can loads run ahead of the matmuls?",
+    )
+
+
+TARGET_MFU = 0.5
+
+
+@exercise(
+    "05/bias-gelu",
+    title="Fuse bias and GELU",
+    answer="bias_gelu",
+    points=2,
+    tests="what one activation instruction does: function(scale * x + bias)",
+    hints=(
+        "The Scalar Engine computes op(data * scale + bias) in one pass.",
+        "The bias is one number per partition: load it as a tile of (128, 1).",
+        "nisa.activation(dst=tile, op=nl.gelu, data=tile, bias=bias_tile) is all the arithmetic.",
+    ),
+    numbers=lambda draw: {
+        "columns": draw.choice("columns", [512, 768, 1024]),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def bias_gelu(answer, numbers):
+    """Check gelu(x + bias) for x [128, n], bias [128, 1], and the count of instructions."""
+    from math import erf, sqrt
+
+    rng = _draws(numbers.seed)
+    x = rng.standard_normal((128, numbers.columns)).astype(np.float32)
+    bias = rng.standard_normal((128, 1)).astype(np.float32)
+    found = _report(answer, x, bias)
+    if found is None:
+        return
+    out = _output(found, x.shape)
+    _expect_written(out)
+    phi = np.vectorize(lambda v: v * 0.5 * (1 + erf(v / sqrt(2))))
+    wanted = phi(x.astype(np.float64) + bias)
+    if np.abs(out - phi(x.astype(np.float64))).max() < 1e-3:
+        reject("no bias", "That is gelu(x): the bias is missing.")
+    if np.abs(out - (phi(x.astype(np.float64)) + bias)).max() < 1e-3:
+        reject(
+            "bias after", "That is gelu(x) + bias: the bias belongs inside, before the function."
+        )
+    if np.abs(out - wanted).max() > 1e-2:
+        reject("wrong values", "The output is not gelu(x + bias).")
+    passes = sum(count for name, count in found["instructions"].items() if "dma" not in name)
+    if passes > 1:
+        reject(
+            "not fused",
+            f"Right, in {passes} compute instructions. One activation adds the bias on its way,"
+            " at no cost.",
+        )
+
+
+def _suspects(draw):
+    return {"seed": draw.seed("which") % 2**32, "step": draw.choice("step", [4, 8, 16])}
+
+
+def faulty_kernel(numbers) -> str:
+    """Return which of the four kernels has the fault, for these numbers."""
+    from trainium_edu.nki.examples.suspects import NAMES
+
+    return NAMES[numbers.seed % len(NAMES)]
+
+
+def _unwritten_elements(name, step, n=64):
+    return {"shifted": step, "row_parts": n // step // 2, "running_total": step, "padded": step}[
+        name
+    ]
+
+
+def suspects(student: str = "") -> str:
+    """Return the sources of this student's four kernels; one of them reads what nobody wrote."""
+    from trainium_edu.nki.examples.suspects import listing
+
+    return listing(faulty_kernel(unwritten.numbers(student)))
+
+
+@exercise(
+    "05/unwritten",
+    title="Spot the unwritten read",
+    answer="suspect",
+    points=2,
+    tests="which bytes of a tile an instruction writes, and which the next one reads",
+    hints=(
+        "For each tile: which columns are written, and which columns does the last instruction"
+        " read?",
+        "A loop that fills a tile piece by piece: do the pieces cover all of it? A sum that starts:"
+        " from what?",
+        "The answer is ('name', columns): the kernel's name, and how many columns of x-like data"
+        " are read without ever having been written, for x of 64 columns and your step.",
+    ),
+    numbers=_suspects,
+    literal=True,
+)
+def unwritten(answer, numbers):
+    """Check the name of the faulty kernel and the number of unwritten columns."""
+    from trainium_edu.nki.examples.suspects import NAMES
+
+    if not (
+        isinstance(answer, tuple | list)
+        and len(answer) == 2
+        and isinstance(answer[0], str)
+        and isinstance(answer[1], int | np.integer)
+        and not isinstance(answer[1], bool)
+    ):
+        reject("wrong form", "A name and a whole number are asked for: ('padded', 3).")
+    name, columns = answer
+    true = faulty_kernel(numbers)
+    if name not in NAMES:
+        reject("no such kernel", f"The kernels are {', '.join(NAMES)}.")
+    if name != true:
+        reject(
+            "a sound kernel",
+            f"{name} writes every column before it reads it. Follow another one's last read.",
+        )
+    count = _unwritten_elements(true, numbers.step)
+    if columns == 128 * count:
+        reject("elements, not columns", "The kernel is right. Count columns, not elements.")
+    if columns != count:
+        reject("wrong count", f"{name} it is; not {columns} columns, though, for your step.")
