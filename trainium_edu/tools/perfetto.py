@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
+from trainium_edu.neuroncore.lifetimes import lifetimes
 from trainium_edu.timeline import Timeline
 
 __all__ = ["to_json", "write"]
@@ -206,15 +208,16 @@ def _counters(core):
     """Yield the bytes of each partition that live tiles take, whenever they change."""
     run = core.placement.run
     row_bytes = np.array([a.row_bytes for a in core.program.allocations], np.int64)
-    for memory, name in ((1, "SBUF"), (2, "PSUM")):
-        live = np.flatnonzero((run.memory == memory) & (run.last >= 0))
-        if not live.size:
+    which, start, end = lifetimes(core)
+    for memory in (Memory.SBUF, Memory.PSUM):
+        here = run.memory[which] == MEMORIES.index(memory)
+        if not here.any():
             continue
-        size = row_bytes[run.allocation[live]]
-        when = np.concatenate([core.start_ns[run.first[live]], core.done_ns[run.last[live]]])
-        moments, at = np.unique(when, return_inverse=True)
+        size = row_bytes[run.allocation[which[here]]]
+        moments, at = np.unique(np.concatenate([start[here], end[here]]), return_inverse=True)
         change = np.zeros(moments.size, np.int64)
         np.add.at(change, at, np.concatenate([size, -size]))
+        name = f"{memory.upper()}, bytes of each partition"
         for ns, level in zip(moments.tolist(), np.cumsum(change).tolist(), strict=True):
-            yield {"ph": "C", "name": f"{name}, bytes of each partition", "pid": _ENGINES, "tid": 0,
-                   "ts": _us(ns), "args": {"bytes": level}}  # fmt: skip
+            yield {"ph": "C", "name": name, "pid": _ENGINES, "tid": 0, "ts": _us(ns),
+                   "args": {"bytes": level}}  # fmt: skip

@@ -68,6 +68,8 @@ class CoreFilm:
         }
         groups = ("spans", "rows", "waits", "pieces", "tiles")
         arrays = {f"{g}_{n}": a for g in groups for n, a in getattr(self, g).items()}
+        for name in ("spans_start", "spans_end"):  # where to draw; what is said comes from rows
+            arrays[name] = arrays[name].astype(np.float32)
         load_ns, load = self.dma_load()
         return pack(header, {**arrays, "load_ns": load_ns, "load": load})
 

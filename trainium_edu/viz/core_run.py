@@ -3,10 +3,12 @@
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
+from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.neuroncore.lifetimes import lifetimes
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
+from trainium_edu.viz.core_book import book_of
 from trainium_edu.viz.core_film import CoreFilm, Track, no_pieces
 
 __all__ = ["film_of_core"]
@@ -37,7 +39,7 @@ _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
 
-def film_of_core(core, *, why=None, band=None) -> CoreFilm:
+def film_of_core(core, *, why=None, band=None, book=None) -> CoreFilm:
     """Make the film of a timed program.
 
     Parameters
@@ -46,6 +48,8 @@ def film_of_core(core, *, why=None, band=None) -> CoreFilm:
     why : Why, optional
         Its critical path; without it the film has none.
     band : (low, high) in ns, optional
+    book : dict, optional
+        Of the program, if it was made before.
 
     Returns
     -------
@@ -73,6 +77,7 @@ def film_of_core(core, *, why=None, band=None) -> CoreFilm:
     film = CoreFilm(
         f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
         tuple(tracks), _spans(core, number), rows, _waits(core), pieces, _tiles(core), words,
+        book_of(core.program) if book is None else book,
     )  # fmt: skip
     words["busy"] = _busy(core, film)
     return film
@@ -158,8 +163,7 @@ def _waits(core):
 def _tiles(core):
     """Return every on-chip tile that is touched, from its first access to the end of its last."""
     run, placement = core.placement.run, core.placement
-    pick = np.flatnonzero((run.last >= 0) & (run.memory != MEMORIES.index(Memory.HBM)))
-    pick = pick[np.argsort(run.first[pick], kind="stable")]
+    pick, begin, until = lifetimes(core)
     allocation = run.allocation[pick]
     allocations = core.program.allocations
     sites = {}
@@ -168,16 +172,11 @@ def _tiles(core):
     least = np.full(len(sites) + 1, 2**31)
     np.minimum.at(least, site, np.maximum(slot, 0))
     row_bytes = np.array([a.row_bytes for a in allocations], np.uint32)
-    wrote_last = np.zeros(run.allocation.size, bool)  # else the place is free when it was read
-    at_last = run.access_row == run.last[run.access_instance]
-    wrote_last[run.access_instance[at_last & run.is_write]] = True
-    last = run.last[pick]
-    until = np.where(wrote_last[pick], core.done_ns[last], core.release_ns[last])
     return {
         "memory": (run.memory[pick] - 1).astype(np.uint8),
         "address": np.maximum(placement.address[pick], 0).astype(np.uint32),
-        "bytes": row_bytes[allocation], "start": core.start_ns[run.first[pick]],
-        "end": np.maximum(until, core.start_ns[run.first[pick]]),
+        "bytes": row_bytes[allocation], "start": begin,
+        "end": until,
         "allocation": allocation.astype(np.int32),
         "slot": np.maximum(slot - least[site], 0).astype(np.uint16),
         "first_row": run.first[pick].astype(np.int32),

@@ -184,7 +184,8 @@ def plot_roofline(points: Iterable[Point] = (), *, spec=TRN1):
     ax.text(sustained * 1.07, floor * 1.5, f"by what DMA sustains\n{sustained:.0f}", va="bottom",
             size=9)  # fmt: skip
     for i, p in enumerate(points):
-        _draw_point(ax, p, i, high)
+        near = sum(_is_near(p, q) for q in points[:i])
+        _draw_point(ax, p, i, high, near)
     ax.set_title("One NeuronCore-v2: roofs, and what was reached below them")
     return fig
 
@@ -204,7 +205,15 @@ def _label_roofs(ax, roof, high):
                 va="bottom" if above else "top")  # fmt: skip
 
 
-def _draw_point(ax, p, i, high):
+def _is_near(p, q) -> bool:
+    """Whether two points' names would stand on each other."""
+    return (
+        abs(math.log10(p.flop_per_byte / q.flop_per_byte)) < 0.6
+        and abs(math.log10(p.flop_per_s / q.flop_per_s)) < 0.2
+    )
+
+
+def _draw_point(ax, p, i, high, near):
     colour = list(COLOURS.values())[(2 * i + 1) % len(COLOURS)]
     if p.low_flop_per_s and p.high_flop_per_s:
         ax.plot([p.flop_per_byte] * 2, [p.low_flop_per_s, p.high_flop_per_s], "-", color=colour,
@@ -212,7 +221,7 @@ def _draw_point(ax, p, i, high):
     ax.plot(p.flop_per_byte, p.flop_per_s, _MARKS[i % len(_MARKS)], color=colour, ms=8,
             markeredgecolor=ink("paper"))  # fmt: skip
     right = np.log(p.flop_per_byte) > 0.72 * np.log(high)
-    ax.annotate(p.name, (p.flop_per_byte, p.flop_per_s), (-9 if right else 9, -2),
+    ax.annotate(p.name, (p.flop_per_byte, p.flop_per_s), (-9 if right else 9, -2 - 14 * near),
                 textcoords="offset points", ha="right" if right else "left", va="center",
                 size=9.5, weight="bold",
                 bbox={"facecolor": ink("paper"), "alpha": 0.7, "lw": 0, "pad": 1})  # fmt: skip

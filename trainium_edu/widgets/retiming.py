@@ -105,14 +105,19 @@ class Retiming:
     def bounds(core: CoreTimeline) -> tuple[float, float]:
         """Return the makespan with every doubtful parameter at its fast and at its slow end.
 
-        The same two numbers as ``core.band`` has, without the effect of each group.
+        As recorded these are the two numbers of ``core.band``; a parameter that a slider has
+        multiplied keeps its doubt in proportion.
         """
         nominal = core.parameters
         doubtful = [
-            p for p in parameters(core.spec).values()
-            if p.fast != p.slow and nominal[p.name] == p.nominal
-        ]  # fmt: skip
-        ends = ({p.name: p.fast for p in doubtful}, {p.name: p.slow for p in doubtful})
+            (p, nominal[p.name] / p.nominal)
+            for p in parameters(core.spec).values()
+            if p.fast != p.slow and p.nominal
+        ]
+        ends = (
+            {p.name: p.fast * times for p, times in doubtful},
+            {p.name: p.slow * times for p, times in doubtful},
+        )
         return tuple(
             schedule(core.program, core.placement, core.spec, parameters={**nominal, **end},
                      order=core.order, without=core.without).makespan_ns

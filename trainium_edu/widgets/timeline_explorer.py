@@ -1,7 +1,6 @@
 """The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
 
 import time
-from dataclasses import replace
 
 import anywidget
 import ipywidgets
@@ -80,6 +79,7 @@ class TimelineExplorer(anywidget.AnyWidget):
                  ports=False, window=None):  # fmt: skip
         core = core_of(source, buffers=buffers)
         self._others = []
+        self._is_ready = False
         self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
         self._core = core if self._retiming else None
         self._check_size(core)
@@ -101,6 +101,7 @@ class TimelineExplorer(anywidget.AnyWidget):
                       for n, (_, text, said) in _SWITCHES.items()] if sliders else [],
             first=knobs, knobs=knobs, window=list(map(float, window or (0, 0))),
         )  # fmt: skip
+        self._is_ready = True
 
     @staticmethod
     def _check_size(core):
@@ -178,7 +179,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     @traitlets.observe("knobs")
     def _retime(self, change):
-        if self._retiming is None or not self.film:
+        if self._retiming is None or not self._is_ready:
             return
         begin = time.perf_counter()
         knobs = {n: change["new"].get(n, v) for n, v in self.first.items()}
@@ -200,7 +201,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     def _make_film(self, core, *, band):
         bounds = Retiming.bounds(core) if band else None
-        return replace(film_of_core(core, why=why(core), band=bounds), book=self._book)
+        return film_of_core(core, why=why(core), band=bounds, book=self._book)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""

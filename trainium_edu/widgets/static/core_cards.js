@@ -29,7 +29,7 @@ function createCards(s) {
       if (book.i_bytes[i]) parts.push(row("bytes", bytesText(book.i_bytes[i]), key === "dma" && length ? `, ${(book.i_bytes[i] / length).toPrecision(3)} GB/s` : ""));
       if (book.i_flops[i]) parts.push(row("work", `${(book.i_flops[i] / 1e6).toPrecision(3)} MFLOP, ${(book.i_flops[i] / length / 1e3).toPrecision(3)} TFLOPS`));
     }
-    const waits = film.waitsOf.get(r) ?? [];
+    const waits = film.waitsOf.of(r);
     for (const w of waits) {
       const on = film.waits_on[w];
       const reason = film.reasons[film.waits_reason[w]];
@@ -37,7 +37,7 @@ function createCards(s) {
       parts.push(row(ns < 0 ? "held by" : "waited", ...(ns < 0 ? [] : [make("b", {}, nsText(ns)), ": "]), reason.text, on >= 0 ? ` (${s.nameOf(on)}${book ? ` ${film.rows_instruction[on]}` : ""})` : ""));
     }
     if (book && !waits.length && film.knowsWaits) parts.push(row("waited", "for nothing"));
-    const pieces = film.piecesOf.get(r) ?? [];
+    const pieces = film.piecesOf.of(r);
     if (pieces.length && !full) parts.push(row("path", `${nsText(pieces.reduce((sum, p) => sum + film.pieces_end[p] - film.pieces_start[p], 0))} of it on the critical path`));
     else if (film.pieces_start.length && !full) parts.push(row("path", "not on the critical path: faster here would change nothing"));
     return parts;

@@ -200,7 +200,7 @@ function drawTimeAxis(c, view, tones, y, gridBottom) {
   c.textAlign = "center";
   c.textBaseline = "alphabetic";
   c.lineWidth = 1;
-  const [scale, unit] = view.hi >= 3e6 ? [1e6, "ms"] : view.hi >= 3e3 ? [1e3, "µs"] : [1, "ns"];
+  const [scale, unit] = view.hi >= 1e6 ? [1e6, "ms"] : view.hi >= 2e3 ? [1e3, "µs"] : [1, "ns"];
   const digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
   const tick = (ns) => `${(ns / scale).toFixed(digits)} ${unit}`;
   for (let k = Math.ceil(view.lo / step - 1e-9); k * step <= view.hi * (1 + 1e-12); k++) {

@@ -11,30 +11,34 @@ function indexFilm(film) {
   const byTrack = film.tracks.map(() => []);
   for (let i = 0; i < film.spans_track.length; i++) byTrack[film.spans_track[i]].push(i);
   film.byTrack = byTrack.map((list) => {
-    list.sort((a, b) => film.spans_start[a] - film.spans_start[b]);
+    if (list.some((i, k) => k && film.spans_start[i] < film.spans_start[list[k - 1]])) list.sort((a, b) => film.spans_start[a] - film.spans_start[b]);
     return sortedSpans(list, film.spans_start, film.spans_end, (i) => film.spans_row[i]);
   });
   const rows = film.rows_start.length;
-  film.waitsOf = new Map();
-  for (let i = 0; i < film.waits_row.length; i++) {
-    const row = film.waits_row[i];
-    if (!film.waitsOf.has(row)) film.waitsOf.set(row, []);
-    film.waitsOf.get(row).push(i);
-  }
-  film.piecesOf = new Map();
-  for (let i = 0; i < film.pieces_row.length; i++) {
-    const row = film.pieces_row[i];
-    if (!film.piecesOf.has(row)) film.piecesOf.set(row, []);
-    film.piecesOf.get(row).push(i);
-  }
+  film.waitsOf = chains(rows, film.waits_row);
+  film.piecesOf = chains(rows, film.pieces_row);
   film.mostLoad = film.load.reduce((most, n) => Math.max(most, n), 0);
   film.rowsOf = (tracks) => {
     const list = [];
     for (let r = 0; r < rows; r++) if (tracks.has(film.rows_lane[r])) list.push(r);
-    list.sort((a, b) => film.rows_start[a] - film.rows_start[b]);
+    if (list.some((r, k) => k && film.rows_start[r] < film.rows_start[list[k - 1]])) list.sort((a, b) => film.rows_start[a] - film.rows_start[b]);
     return sortedSpans(list, film.rows_start, film.rows_end, (r) => r);
   };
   return film;
+}
+/** Entries by row, as linked lists in typed arrays: `of(row)` is an array, `first[row]` an entry or -1. */
+function chains(rows, rowOf) {
+  const first = new Int32Array(rows).fill(-1), next = new Int32Array(rowOf.length).fill(-1);
+  for (let i = rowOf.length - 1; i >= 0; i--) if (rowOf[i] >= 0) {
+    next[i] = first[rowOf[i]];
+    first[rowOf[i]] = i;
+  }
+  const of = (row) => {
+    const list = [];
+    for (let i = first[row]; i >= 0; i = next[i]) list.push(i);
+    return list;
+  };
+  return { of, first, next };
 }
 function sortedSpans(list, starts, ends, rowOf) {
   const spans = { start: new Float64Array(list.length), end: new Float64Array(list.length), until: new Float64Array(list.length), row: new Int32Array(list.length) };
@@ -56,6 +60,7 @@ function createLanes(s) {
   });
   canvas.removeAttribute("title");
   const merger = createMerger(), dim = createMerger(), dark = createMerger();
+  const pieceMergers = [];
   let lanes = [];
   let height = 0;
   let laneOf = []; // of a track
@@ -180,12 +185,14 @@ function createLanes(s) {
     c.textBaseline = "middle";
     c.textAlign = "left";
     const port = lane.kind === "port";
+    const { lo, scale } = view;
+    const waitFirst = film.waitsOf.first;
     const colour = s.colours[lane.key] ?? s.colours.sync;
     for (let i = upper(until, view.lo); i < start.length && start[i] < view.hi; i++) {
-      const x0 = view.x(start[i]), x1 = view.x(end[i]);
+      const x0 = GUTTER + (start[i] - lo) * scale, x1 = GUTTER + (end[i] - lo) * scale;
       const r = row[i];
       const on = !lit || lit(r);
-      if (bottom) drawWait(c, lane, r, x0);
+      if (bottom && waitFirst[r] >= 0) drawWait(c, lane, r, x0);
       if (s.critical && engine && film.rows_critical[r]) dark.add(x0 - GUTTER, x1 - GUTTER);
       if (x1 - x0 < MERGE_UNDER && !port) {
         (on ? merger : dim).add(x0 - GUTTER, x1 - GUTTER);
@@ -210,10 +217,9 @@ function createLanes(s) {
     dark.paint(c, GUTTER, lane.y + tall, 3, tones.ink);
   }
   function drawWait(c, lane, row, x) {
-    const list = s.film.waitsOf.get(row);
-    if (!list) return;
+    const { first, next } = s.film.waitsOf;
     let right = x;
-    for (const i of list) {
+    for (let i = first[row]; i >= 0; i = next[i]) {
       const wide = s.film.waits_ns[i] * s.view.scale;
       if (wide < 1) continue;
       const left = Math.max(GUTTER, right - wide);
@@ -265,28 +271,31 @@ function createLanes(s) {
     c.font = `11px ${tones.font}`;
     c.textBaseline = "middle";
     c.textAlign = "left";
-    const groups = new Map(); // merged small pieces, by colour
+    const groups = []; // merged small pieces, by what and lane
+    const { lo, scale } = view;
     for (let i = upper(film.pieces_end, view.lo); i < film.pieces_start.length && film.pieces_start[i] < view.hi; i++) {
-      const x0 = view.x(film.pieces_start[i]), x1 = view.x(film.pieces_end[i]);
+      const x0 = GUTTER + (film.pieces_start[i] - lo) * scale, x1 = GUTTER + (film.pieces_end[i] - lo) * scale;
+      if (x1 - x0 < MERGE_UNDER) {
+        const key = film.pieces_what[i] * film.tracks.length + film.rows_lane[film.pieces_row[i]];
+        let group = groups[key];
+        if (!group) {
+          group = groups[key] = pieceMergers[key] ??= createMerger();
+          group.begin(view.width);
+          group.colour = s.pieceColour(i);
+          group.alpha = film.whats[film.pieces_what[i]].style === "work" ? 1 : 0.55;
+        }
+        group.add(x0 - GUTTER, x1 - GUTTER);
+        continue;
+      }
       const what = film.whats[film.pieces_what[i]];
       const colour = s.pieceColour(i);
       const plain = what.style === "work";
-      if (x1 - x0 < MERGE_UNDER) {
-        const key = `${colour} ${plain ? 1 : 0.55}`;
-        if (!groups.has(key)) {
-          const m = createMerger();
-          m.begin(view.width);
-          groups.set(key, m);
-        }
-        groups.get(key).add(x0 - GUTTER, x1 - GUTTER);
-        continue;
-      }
       const left = Math.max(x0, GUTTER - 2), right = Math.min(x1, GUTTER + view.width + 2);
       c.fillStyle = plain ? colour : hatch(c, colour, tones.paper);
       c.globalAlpha = s.litPiece && !s.litPiece(i) ? 0.25 : 1;
       c.fillRect(left, lane.y, Math.max(0.6, right - left - (right - left > 5 ? 0.8 : 0)), lane.height);
-      if (right - left > 44) {
-        const most = Math.floor((right - left - 8) / 6);
+      const most = Math.floor((right - left - 8) / 6);
+      if (most >= what.short.length) {
         const text = what.short;
         if (!plain) {
           c.fillStyle = tones.paper;
@@ -295,11 +304,11 @@ function createLanes(s) {
           c.globalAlpha = 1;
         }
         c.fillStyle = plain ? letterOn(colour) : tones.ink;
-        c.fillText(text.length > most ? `${text.slice(0, most - 1)}…` : text, left + 4, lane.y + lane.height / 2 + 0.5);
+        c.fillText(text, left + 4, lane.y + lane.height / 2 + 0.5);
       }
       c.globalAlpha = 1;
     }
-    for (const [key, m] of groups) m.paint(c, GUTTER, lane.y, lane.height, key.split(" ")[0], Number(key.split(" ")[1]));
+    groups.forEach((m) => m.paint(c, GUTTER, lane.y, lane.height, m.colour, m.alpha));
     c.strokeStyle = tones.strong;
     c.strokeRect(view.x(0), lane.y - 0.5, view.x(film.makespan) - view.x(0), lane.height + 1);
   }

@@ -24,6 +24,7 @@ function createMemory(s) {
     });
     height = y;
     order = [...s.film.tiles_start.keys()].sort((a, b) => s.film.tiles_start[a] - s.film.tiles_start[b]);
+    for (const box of boxes) box.order = order.filter((i) => s.film.tiles_memory[i] === box.index);
   }
   const niceTop = (bytes) => {
     const step = 2 ** Math.max(6, Math.floor(Math.log2(bytes)) - 1);
@@ -87,18 +88,19 @@ function createMemory(s) {
     c.font = `10.5px ${tones.font}`;
     c.textBaseline = "middle";
     c.textAlign = "left";
-    const seen = new Map(); // small tiles merge by place and colour
-    for (const i of order) {
-      if (film.tiles_memory[i] !== box.index || film.tiles_start[i] > view.hi || film.tiles_end[i] < view.lo) continue;
+    const seen = new Map(); // per place, the last column of pixels with a tile too small to see
+    for (const i of box.order) {
+      if (film.tiles_start[i] > view.hi) break;
+      if (film.tiles_end[i] < view.lo) continue;
       const x0 = Math.max(GUTTER - 3, view.x(film.tiles_start[i])), x1 = Math.min(GUTTER + view.width + 3, view.x(film.tiles_end[i]));
       const on = !s.litTile || s.litTile(i);
       const bottom = yOf(box, film.tiles_address[i]);
       const tall = Math.max(1.2, (film.tiles_bytes[i] / box.top) * box.height - 0.6);
       const colour = tileColour(i);
       if (x1 - x0 < 1.2) { // one column of pixels: once is enough
-        const key = `${Math.floor(x0)} ${film.tiles_address[i]}`;
-        if (seen.get(key)) continue;
-        seen.set(key, true);
+        const column = Math.floor(x0);
+        if (seen.get(film.tiles_address[i]) === column) continue;
+        seen.set(film.tiles_address[i], column);
       }
       c.globalAlpha = on ? (film.tiles_slot[i] % 2 ? 0.62 : 0.92) : 0.16;
       c.fillStyle = colour;

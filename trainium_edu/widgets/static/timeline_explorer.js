@@ -243,7 +243,7 @@ function render({ model, el }) {
     if (s.tile >= 0) left = cards.tile(s.tile);
     else if (s.picked >= 0) {
       left = cards.instruction(s.picked, true);
-      const pieces = s.piece >= 0 ? [s.piece] : s.film.piecesOf.get(s.picked) ?? [];
+      const pieces = s.piece >= 0 ? [s.piece] : s.film.piecesOf.of(s.picked);
       right = pieces.length ? pieces.flatMap((p) => cards.piece(p)) : s.film.pieces_start.length ? [make("div", { class: "te-core-name" }, "Not on the critical path"), make("div", {}, "If it were faster, the run would take as long as before.")] : [];
     } else {
       left = cards.whole();
@@ -277,27 +277,19 @@ function render({ model, el }) {
     paint();
   }
   const overviewMerger = createMerger();
+  const wholeRun = document.createElement("canvas"); // the overview without its window, drawn once
+  let wholeFor = "";
   function drawOverview() {
     const { film, view, tones } = s;
     const tracks = film.tracks.map((t, i) => [t, i]).filter(([t]) => t[2] === "engine" || t[2] === "other");
     const tall = Math.max(2, Math.min(5, 40 / (tracks.length + 1))), high = (tracks.length + 1) * (tall + 1) + 6;
+    const key = [root.dataset.films, view.width, view.end, tones.lane, window.devicePixelRatio].join(" ");
+    if (key !== wholeFor) drawWholeRun(tracks, tall, high);
+    wholeFor = key;
     const c = fitCanvas(overview, GUTTER + view.width + RIGHT, high);
     c.clearRect(0, 0, GUTTER + view.width + RIGHT, high);
+    c.drawImage(wholeRun, 0, 0, GUTTER + view.width + RIGHT, high);
     const scale = view.width / view.end;
-    c.fillStyle = tones.lane;
-    c.fillRect(GUTTER, 0, view.width, high);
-    let y = 3;
-    const line = (spans, colour) => {
-      overviewMerger.begin(view.width);
-      for (let i = 0; i < spans.start.length; i++) overviewMerger.add(spans.start[i] * scale, spans.end[i] * scale);
-      overviewMerger.paint(c, GUTTER, y, tall, colour);
-      y += tall + 1;
-    };
-    for (const [[, key], i] of tracks) line(film.byTrack[i], s.colours[key] ?? s.colours.sync);
-    const load = { start: film.load_ns, end: [] };
-    overviewMerger.begin(view.width);
-    for (let i = 0; i + 1 < film.load_ns.length; i++) if (film.load[i]) overviewMerger.add(film.load_ns[i] * scale, film.load_ns[i + 1] * scale);
-    overviewMerger.paint(c, GUTTER, y, tall, s.colours.dma);
     c.fillStyle = tones.paper;
     c.globalAlpha = 0.65;
     const a = GUTTER + view.lo * scale, b = GUTTER + view.hi * scale;
@@ -312,6 +304,25 @@ function render({ model, el }) {
     c.textAlign = "left";
     c.textBaseline = "middle";
     c.fillText(view.isWhole ? "whole run" : `${percent(view.span / view.end)} of the run`, 4, high / 2);
+  }
+  function drawWholeRun(tracks, tall, high) {
+    const { film, view, tones } = s;
+    const c = fitCanvas(wholeRun, GUTTER + view.width + RIGHT, high);
+    c.clearRect(0, 0, GUTTER + view.width + RIGHT, high);
+    const scale = view.width / view.end;
+    c.fillStyle = tones.lane;
+    c.fillRect(GUTTER, 0, view.width, high);
+    let y = 3;
+    const line = (spans, colour) => {
+      overviewMerger.begin(view.width);
+      for (let i = 0; i < spans.start.length; i++) overviewMerger.add(spans.start[i] * scale, spans.end[i] * scale);
+      overviewMerger.paint(c, GUTTER, y, tall, colour);
+      y += tall + 1;
+    };
+    for (const [[, key], i] of tracks) line(film.byTrack[i], s.colours[key] ?? s.colours.sync);
+    overviewMerger.begin(view.width);
+    for (let i = 0; i + 1 < film.load_ns.length; i++) if (film.load[i]) overviewMerger.add(film.load_ns[i] * scale, film.load_ns[i + 1] * scale);
+    overviewMerger.paint(c, GUTTER, y, tall, s.colours.dma);
   }
 
   // ---- mouse -----------------------------------------------------------------------------------------
@@ -476,7 +487,12 @@ function render({ model, el }) {
   };
 
   // ---- beginning and end -------------------------------------------------------------------------------
+  let themed = false;
   function resize() {
+    if (!themed && root.isConnected) {
+      themed = true;
+      retheme();
+    }
     const width = time.clientWidth - GUTTER - RIGHT;
     if (width < 40 || Math.abs(width - s.view.width) < 1) return;
     s.view.width = width;

@@ -1,0 +1,97 @@
+"""Judges: the recorded program, and this file's own lines."""
+
+from pathlib import Path
+
+from tests.viz.programs import gelu_linear
+from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.viz.core_book import book_of, book_to_bytes, operand_texts
+
+HERE = Path(__file__).name
+
+
+def small():
+    core = NeuronCore(values=False)
+    x = core.hbm((128, 64), "float32", name="x")
+    tile = core.sbuf((128, 64), "bfloat16", name="tile")
+    core.dma_copy(dst=tile, src=x)
+    core.tensor_scalar(dst=tile, data=tile, op0="multiply", operand0=2.0, name="double")
+    return core.program
+
+
+def test_an_instruction_is_named_with_its_operands_what_is_written_first():
+    book = book_of(small())
+    names = [book["names"][k] for k in book["arrays"]["i_name"]]
+    assert names == ["dma_copy", "tensor_scalar “double”"]
+    assert operand_texts(book, 0) == [
+        "dst ← tile bf16[128, 64] in SBUF",
+        "src x fp32[128, 64] in HBM",
+    ]
+    option = book["options"][book["arrays"]["i_option"][1]]
+    assert "op0=multiply" in option
+    assert "operand0=2" in option
+    assert "None" not in option
+
+
+def test_every_line_is_the_line_that_recorded_it():
+    program = small()
+    book = book_of(program)
+    text = Path(__file__).read_text().splitlines()
+    for k, instruction in enumerate(program.instructions):
+        line = book["lines"][book["arrays"]["i_line"][k]]
+        assert (line["file"], line["function"]) == (HERE, "small")
+        assert line["line"] == instruction.line.line
+        assert line["text"] == text[line["line"] - 1].strip()
+        assert instruction.name in line["text"]
+
+
+def test_tiles_remember_the_line_that_allocated_them():
+    book = book_of(small())
+    tile = next(a for a in book["allocations"] if a["name"] == "tile")
+    assert "core.sbuf" in book["lines"][tile["line"]]["text"]
+    assert tile["text"] == "bf16[128, 64] in SBUF"
+
+
+def test_tiles_of_one_line_share_a_site_and_other_lines_have_others():
+    book = book_of(gelu_linear(3))
+    sites = {}
+    for a in book["allocations"]:
+        if "HBM" not in a["text"]:
+            sites.setdefault(a["name"], set()).add(a["site"])
+    assert all(len(found) == 1 for found in sites.values())
+    assert len({next(iter(found)) for found in sites.values()}) == len(sites) == 4
+
+
+def test_the_source_is_cut_out_from_the_def_to_the_last_line():
+    book = book_of(gelu_linear(2))
+    (part,) = book["sources"]
+    assert part["text"][0] == "def gelu_linear(turns=6, free=512):"
+    issued = [k for k in part["lines"] if k >= 0]
+    assert len(issued) == len(set(issued)) == len(book["lines"])
+    for text, k in zip(part["text"], part["lines"], strict=True):
+        if k >= 0:
+            assert text.strip() == book["lines"][k]["text"]
+            assert part["first"] + part["text"].index(text) == book["lines"][k]["line"]
+
+
+def test_a_program_without_lines_has_a_book_without_source():
+    program = small()
+    for instruction in program.instructions:
+        instruction.line = None
+    for a in program.allocations:
+        a.site = (a.shape, a.memory)
+    book = book_of(program)
+    assert book["sources"] == []
+    assert set(book["arrays"]["i_line"]) == {-1}
+    assert book_to_bytes(book)
+
+
+def test_paths_of_the_machine_stay_here():
+    assert str(Path(__file__).parent).encode() not in book_to_bytes(book_of(small()))
+
+
+def test_the_tiles_of_an_instruction_are_listed_behind_one_another():
+    program = gelu_linear(2)
+    arrays = book_of(program)["arrays"]
+    for k, instruction in enumerate(program.instructions):
+        part = arrays["a_allocation"][arrays["a_first"][k] : arrays["a_first"][k + 1]]
+        assert part.tolist() == [a.allocation for a in instruction.accesses]
