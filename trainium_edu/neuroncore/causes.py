@@ -86,11 +86,14 @@ class CausesTable:
         return tuple(said)
 
     def __str__(self):
+        def line(ns, words, saved):
+            return f"  {ns / 1e3:>9.2f} us {f'-{saved:.0%}' if saved >= 0.005 else '':>5}  {words}"
+
         lines = [f"{self.makespan_ns / 1e3:.2f} us as it is"]
-        for cause, ns in self.alone_ns.items():
-            lines.append(f"  {ns / 1e3:>9.2f} us  if {CAUSES[cause]}  (-{self.saved(cause):.0%})")
+        for c, ns in self.alone_ns.items():
+            lines.append(line(ns, f"if {CAUSES[c]}", self.saved(c)))
         for (a, b), ns in self.pairs_ns.items():
-            lines.append(f"  {ns / 1e3:>9.2f} us  without {a} and {b}  (-{self.saved(a, b):.0%})")
+            lines.append(line(ns, f"without {a} and {b}", self.saved(a, b)))
         return "\n".join([*lines, *self.sentences])
 
 

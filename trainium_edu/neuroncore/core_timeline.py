@@ -45,7 +45,9 @@ class Roofline:
     @property
     def intensity(self) -> float:
         """FLOP per byte to and from HBM (infinite if nothing moved)."""
-        return self.flops / self.hbm_bytes if self.hbm_bytes else float("inf") * bool(self.flops)
+        if self.hbm_bytes:
+            return self.flops / self.hbm_bytes
+        return float("inf") if self.flops else 0.0
 
     @property
     def ridge(self) -> float:

@@ -1,0 +1,261 @@
+"""How long things take.  Judges: documented formulas by hand, measured figures, published kernels.
+
+Tests called *calibration* hold the model to a figure from which one of its rules was inferred.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.neuroncore import mamba
+from tests.neuroncore.streams import PARTS
+from trainium_edu.neuroncore import NeuronCore, expanded, measure, parameters, place, schedule
+from trainium_edu.neuroncore.timing import TICK_NS, dma_row_ns, durations, quantise, settle
+from trainium_edu.specs import INF2, TRN1
+
+VECTOR_HZ, SCALAR_HZ, TENSOR_HZ = 1.12e9, 1.4e9, 2.8e9
+
+
+def time(core, **options):
+    return schedule(core.program, place(core.program, **options))
+
+
+def single(columns, dtype="float32"):
+    """Return the makespan of one tensor_tensor and nothing else."""
+    core = NeuronCore(values=False)
+    a, b, out = (core.sbuf((128, columns), dtype) for _ in range(3))
+    core.tensor_tensor(dst=out, data1=a, data2=b, op="add")
+    return time(core).makespan_ns
+
+
+# -- against what was measured -----------------------------------------------------------------
+
+
+def test_slope_of_tensor_tensor_is_the_measured_one_within_a_percent_and_a_half():
+    slope = (single(2048) - single(512)) / 1536
+    assert slope == pytest.approx(2 / VECTOR_HZ * 1e9, rel=1e-6)  # the documented 2N
+    assert slope == pytest.approx(TRN1.measured.tensor_tensor_ns_per_element.value, rel=0.015)
+
+
+def test_calibration_fixed_part_of_a_single_tensor_tensor():
+    fixed = single(512) - 512 * (single(2048) - single(512)) / 1536
+    assert fixed == pytest.approx(210, rel=0.01)
+
+
+def test_calibration_dependent_chain_of_small_scalar_instructions():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 1))
+    for _ in range(20):
+        core.activation(dst=tile, op="copy", data=tile)
+    starts = time(core).start_ns
+    assert np.diff(starts) == pytest.approx(189, rel=0.005)
+
+
+def test_a_dependent_instruction_on_a_long_tile_waits_for_nothing_but_its_engine():
+    """Published busy times of dependent chains leave about 100 cycles per instruction."""
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 512))
+    for _ in range(4):
+        core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    assert np.diff(time(core).start_ns) == pytest.approx((1024 + 100) / VECTOR_HZ * 1e9)
+
+
+def test_what_needs_a_whole_reduction_waits_for_all_of_it():
+    core = NeuronCore(values=False)
+    tile, total = core.sbuf((128, 512)), core.sbuf((128, 1))
+    core.tensor_reduce(dst=total, op="add", data=tile, axis=1)
+    core.tensor_scalar(dst=total, data=total, op0="multiply", operand0=2.0)
+    assert np.diff(time(core).start_ns) == pytest.approx((512 + 100 + 135) / VECTOR_HZ * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("version", "length", "published_us"), [(1, 512, 4.21), (2, 512, 3.13), (3, 8192, 3.22)]
+)
+def test_calibration_vector_busy_time_per_step_of_published_mamba_kernels(
+    version, length, published_us
+):
+    tiles = 8 if length == 512 else 1
+    core, _ = mamba.record(version, tiles=tiles, length=length)
+    tl = measure(core.program)
+    steps = tiles * mamba.STATES * length // 512
+    assert tl.busy_ns("vector") / steps / 1e3 == pytest.approx(published_us, rel=0.10)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_without_passes_the_two_first_mamba_kernels_take_the_same_vector_time(version):
+    """The formulas alone cannot tell v2 from v1; value numbering is what the compiler does."""
+    core, _ = mamba.record(version, tiles=2)
+    busy = measure(core.program, optimise=False).busy_ns("vector") / 32 / 1e3
+    assert busy == pytest.approx(4.21, rel=0.10)
+
+
+# -- DMA ---------------------------------------------------------------------------------------
+
+
+def rate(row_bytes):
+    """Bytes/s of a core's 16 queues with rows of that length."""
+    return 16 * row_bytes / dma_row_ns(row_bytes, settle(TRN1)) * 1e9
+
+
+def test_payload_curve_meets_its_figures():
+    assert rate(1024) == pytest.approx(100e9, rel=1e-3)  # inferred from published matmuls
+    assert rate(4096) == pytest.approx(272e9)  # documented
+    assert rate(8192) == pytest.approx(TRN1.dma.rate_4kib_rows.value, rel=0.01)  # measured
+    assert rate(2048) > 0.6 * 272e9  # "approaches peak"
+    assert rate(256) < 0.15 * 272e9  # "a small fraction of peak"
+
+
+@given(st.integers(1, 1 << 20), st.integers(1, 1 << 20))
+def test_payload_curve_never_falls_and_longer_rows_never_take_less_time(a, b):
+    a, b = sorted((a, b))
+    assert rate(a) <= rate(b) * (1 + 1e-12)
+    values = settle(TRN1)
+    assert dma_row_ns(a, values) <= dma_row_ns(b, values)
+
+
+@given(st.floats(1e6, 1e15), st.floats(0, 1e4), st.floats(0, 1e4), st.integers(0, 20_000))
+def test_payload_curve_stays_sane_wherever_sliders_stand(bytes_per_s, short, middle, size):
+    values = settle(TRN1) | {"dma_bytes_per_s": bytes_per_s, "dma_short_row_ns": short,
+                             "dma_1kib_row_ns": middle}  # fmt: skip
+    ns = float(dma_row_ns(size, values))
+    assert math.isfinite(ns)
+    assert ns >= 0
+
+
+def test_a_full_load_of_4_kib_rows_by_hand():
+    core = NeuronCore(values=False)
+    core.dma_copy(dst=core.sbuf((128, 1024)), src=core.hbm((128, 1024)))
+    by_hand = 1300 + 8 * 4096 / 17  # 8 of 128 rows on each of 16 queues at 17 B/ns
+    assert time(core).makespan_ns == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_start_up_lies_in_the_measured_range_of_first_data():
+    low, high = TRN1.dma.first_data_4kib_rows_ns.value
+    assert low <= settle(TRN1)["dma_start_ns"] <= high
+
+
+# -- Tensor Engine -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "columns", "stationary", "cycles"),
+    [("bfloat16", 512, 128, 512), ("bfloat16", 1, 128, 64), ("bfloat16", 1, 16, 16),
+     ("float32", 512, 128, 2048), ("float16", 128, 128, 128)],
+)  # fmt: skip
+def test_matmuls_issue_back_to_back_every_documented_interval(dtype, columns, stationary, cycles):
+    core = NeuronCore(values=False)
+    w, x = core.sbuf((128, 128), dtype), core.sbuf((128, 512), dtype)
+    for _ in range(6):
+        core.nc_matmul(
+            dst=core.psum((stationary, columns)),
+            stationary=w.sliced(PARTS, slice(0, stationary)),
+            moving=x.sliced(PARTS, slice(0, columns)),
+        )
+    gaps = np.diff(time(core).start_ns)
+    assert gaps == pytest.approx(cycles / TENSOR_HZ * 1e9, abs=1e-5)
+
+
+def test_only_a_waiting_matmul_shows_its_load_stationary():
+    core = NeuronCore(values=False)
+    w, x = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 512), "bfloat16")
+    for _ in range(2):
+        core.nc_matmul(dst=core.psum((128, 512)), stationary=w, moving=x)
+    tl = time(core)
+    load = TRN1.tensor_engine.load_stationary_128_cycles.value / TENSOR_HZ * 1e9
+    assert tl.start_ns[0] == pytest.approx(load, abs=1e-5)
+    assert tl.start_ns[1] == tl.release_ns[0]  # the second loaded in the background
+
+
+def test_a_matmuls_result_crosses_the_array_before_others_read_it():
+    core = NeuronCore(values=False)
+    w, out = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 128))
+    bank = core.psum((128, 128))
+    core.nc_matmul(dst=bank, stationary=w, moving=w)
+    core.tensor_copy(dst=out, src=bank)
+    tl = time(core)
+    assert tl.start_ns[1] - tl.release_ns[0] == pytest.approx(256 / TENSOR_HZ * 1e9, abs=1e-5)
+
+
+def test_formulas_with_a_constant_of_their_own_get_no_second_one():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 64), "int32")
+    core.iota(dst=tile, pattern=[[1, 64]], offset=0)
+    tl = time(core)
+    hold = tl.release_ns[0] - tl.start_ns[0]
+    assert hold == pytest.approx((150 + 64) / 1.4e9 * 1e9, abs=1e-5)
+
+
+# -- parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chip", [TRN1, INF2], ids=str)
+def test_every_parameter_names_facts_and_lies_between_its_bounds(chip):
+    for p in parameters(chip).values():
+        for path in p.facts:
+            assert chip.find(path).source
+        assert min(p.fast, p.slow) <= p.nominal <= max(p.fast, p.slow)
+
+
+def test_fast_ends_make_no_piece_longer_and_slow_ends_none_shorter():
+    core, _ = mamba.record(3, tiles=1, length=1024)
+    run = expanded.expand(core.program)
+    known = parameters(TRN1)
+
+    def pieces(end):
+        values = settle(TRN1, {n: getattr(p, end) for n, p in known.items()})
+        d = durations(run, TRN1, values)
+        return np.stack([d.lead, d.fixed, d.work, d.result, d.chain])
+
+    assert (pieces("fast") <= pieces("nominal")).all()
+    assert (pieces("nominal") <= pieces("slow")).all()
+
+
+@given(st.floats(0, 1e9))
+def test_durations_are_whole_ticks_so_that_sums_are_exact(ns):
+    ticks = quantise(ns) / TICK_NS
+    assert ticks == int(ticks)
+    assert abs(quantise(ns) - ns) <= TICK_NS / 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"speed": 1}, "no parameter 'speed'"),
+        ({"dma_start_ns": -1}, ">= 0"),
+        ({"dma_start_ns": math.nan}, "finite"),
+        ({"dma_bytes_per_s": 0}, "> 0"),
+        ({"dma_bytes_per_s": math.inf}, "finite"),
+        ({"tensor_clock_hz": True}, "a number of Hz"),
+        ({"tensor_clock_hz": "fast"}, "a number of Hz"),
+    ],
+)
+def test_strange_parameters_raise(changes, message):
+    with pytest.raises(ValueError, match=message):
+        settle(TRN1, changes)
+
+
+def test_parameters_are_a_dict():
+    with pytest.raises(TypeError, match="a dict such as"):
+        settle(TRN1, [("dma_start_ns", 1)])
+
+
+def test_halving_a_clock_doubles_its_engines_pieces():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 512))
+    core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    placement = place(core.program)
+    whole = schedule(core.program, placement).makespan_ns
+    half = schedule(core.program, placement, parameters={"vector_clock_hz": VECTOR_HZ / 2})
+    assert half.makespan_ns == pytest.approx(2 * whole, rel=1e-6)
+
+
+def test_another_chip_record_is_another_time():
+    spec = TRN1.replace(dma=TRN1.dma.replace(start_ns=TRN1.dma.very_poor_below_bytes))  # 256
+    core = NeuronCore(values=False)
+    core.dma_copy(dst=core.sbuf((128, 1024)), src=core.hbm((128, 1024)))
+    placement = place(core.program)
+    usual = schedule(core.program, placement).makespan_ns
+    assert usual - schedule(core.program, placement, spec).makespan_ns == 1300 - 256
