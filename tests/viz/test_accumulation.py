@@ -1,4 +1,4 @@
-"""Pictures of sums.  Judge: the artists hold the experiments' numbers."""
+"""Pictures of sums.  Judge: the curves on the page lie where the experiments' numbers are."""
 
 import numpy as np
 import pytest
@@ -7,30 +7,58 @@ from trainium_edu.numerics.long_sums import long_sums, many_roundings, quick_tes
 from trainium_edu.viz import accumulation as picture
 
 
+def curves(scene):
+    """Return {what it is: (xs, ys)}; of several of one name the last drawn."""
+    return {
+        shape[-1]: (np.array(shape[1]), np.array(shape[2]))
+        for shape in scene.shapes
+        if shape[0] == "path" and shape[-1]
+    }
+
+
 def test_the_quick_tests_bars_are_shares_beside_the_law():
     test = quick_test(runs=300)
-    fig = picture.plot_quick_test(test, documented=2056)
-    left, right = fig.axes
-    heights = [bar.get_height() for bar in right.patches if bar.get_width() > 1]
-    assert sum(heights) == pytest.approx(100, abs=1)
-    labels = [t.get_text() for t in right.get_legend().get_texts()]
-    assert "AWS's page: 2056" in labels
-    nearest = next(line for line in left.lines if line.get_label() == "nearest-even")
-    assert set(nearest.get_ydata()) == {1024.0}
+    scene = picture.draw_quick_test(test, documented=2056)
+    found = curves(scene)
+    bars = [shape for shape in scene.shapes if shape[0] == "rect"]
+    law = found["exact law"][1]
+    areas = [max(law) - law[1::2], [bar[4] for bar in bars]]  # heights above the axis, in pixels
+    assert sum(areas[1]) == pytest.approx(sum(areas[0]), rel=0.02)  # both are 100 %
+    words = [shape[3] for shape in scene.shapes if shape[0] == "text"]
+    assert "AWS's page: 2056" in words
+    assert len(set(found["nearest-even"][1])) == 1
+    assert found["exact sum"][1][-1] < found["exact sum"][1][0]
+    ends = found["the result that AWS prints"][0]
+    assert ends[0] == ends[1]
 
 
 def test_long_sums_show_both_modes_and_theory():
-    sums = long_sums(n=2000, replicas=4)
-    ax = picture.plot_long_sums(sums).axes[0]
-    assert np.array_equal(ax.lines[0].get_ydata(), sums.nearest)
-    assert np.array_equal(ax.lines[1].get_ydata(), sums.stochastic)
-    assert np.allclose(ax.lines[2].get_ydata(), 0.6745 * sums.spread)
+    sums, growth = long_sums(n=2000, replicas=4), many_roundings(n=2000, replicas=4)
+    found = curves(picture.draw_long_sums(sums, growth))
+    heights = []
+    for words, values in (("stochastic", sums.stochastic), ("theory", 0.6745 * sums.spread)):
+        ys = found[words][1]
+        assert len(ys) == len(values)
+        heights.append(np.polyfit(np.log10(values), ys, 1))
+        assert np.abs(np.polyval(heights[-1], np.log10(values)) - ys).max() < 0.2
+    np.testing.assert_allclose(heights[0], heights[1], rtol=0.01)  # one axis for both
 
 
 def test_many_roundings_are_shown_in_epsilons():
-    growth = many_roundings(n=2000, replicas=4)
-    ax = picture.plot_many_roundings(growth).axes[0]
-    assert np.allclose(ax.lines[0].get_ydata(), growth.nearest * 128)
-    assert [t.get_text() for t in ax.get_legend().get_texts()][2:] == [
-        "theory: n × bias", "theory: √n × spread",
-    ]  # fmt: skip
+    sums, growth = long_sums(n=2000, replicas=4), many_roundings(n=2000, replicas=4)
+    found = curves(picture.draw_long_sums(sums, growth))
+    bias, nearest = found["theory: n × bias"][1], growth.bias_line * 128
+    slope, start = np.polyfit(np.log10(nearest), bias, 1)
+    shown = growth.nearest[growth.nearest > 0] * 128
+    at = slope * np.log10(shown) + start
+    assert found["theory: √n × spread"][1].size == growth.sd_line.size
+    np.testing.assert_allclose(at, found["nearest-even"][1], atol=0.3)
+
+
+def test_narrow_pages_stack_the_two_charts():
+    test = quick_test(runs=50)
+    wide, narrow = (picture.draw_quick_test(test, width=w) for w in (960, 400))
+    assert narrow.height > 1.9 * wide.height
+    for scene in (wide, narrow):
+        xs = np.concatenate([shape[1] for shape in scene.shapes if shape[0] == "path"])
+        assert 0 <= xs.min() <= xs.max() <= scene.width

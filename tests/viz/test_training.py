@@ -56,7 +56,12 @@ def test_every_seed_is_a_dot_and_every_mean_is_written():
 
 def test_the_claim_is_a_line_beside_the_arithmetic():
     tokens = np.array([64.0, 512.0, 4096.0])
-    fig = picture.plot_faster(tokens, np.array([0.7, 0.3, 0.05]), np.array([0.8, 0.5, 0.1]), 0.3)
-    ax = fig.axes[0]
-    assert ax.lines[0].get_ydata().tolist() == [70.0, 30.0, 5.0]
-    assert ax.texts[0].get_text() == "“up to 30 % faster”"
+    scene = picture.draw_faster(tokens, [0.7, 0.3, 0.05], [0.8, 0.5, 0.1], 0.3)
+    curves = {shape[-1]: shape for shape in scene.shapes if shape[0] == "path"}
+    claim = curves["“up to 30 % faster”"][2]
+    gain = curves["the step gets faster by"][2]
+    assert claim[0] == claim[1] == gain[1]  # 30 % of 512 tokens lies on the claim's line
+    assert gain[0] < gain[1] < gain[2]  # y goes down the page
+    assert (gain[2] - gain[0]) / (gain[1] - gain[0]) == pytest.approx(65 / 40, abs=0.01)
+    xs = curves["the step gets faster by"][1]
+    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.11)  # logarithmic

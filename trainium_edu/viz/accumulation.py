@@ -2,14 +2,19 @@
 
 import numpy as np
 
-from trainium_edu.viz import style
+from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps, ten
+from trainium_edu.viz.colours import COLOURS, ROUNDING
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["plot_long_sums", "plot_many_roundings", "plot_quick_test"]
+__all__ = ["draw_long_sums", "draw_quick_test"]
 
 _PATHS = 12  # runs drawn one by one; more would be a band
+_TALL, _ABOVE, _BELOW, _BESIDE = 258.0, 34.0, 58.0, 56.0
+_BLUE, _RED = ROUNDING["stochastic"], ROUNDING["nearest"]
+_TYPICAL = 0.6745  # the median size of a normal error, in standard deviations
 
 
-def plot_quick_test(test, *, documented: float | None = None):
+def draw_quick_test(test, *, documented: float | None = None, width: float = 960.0) -> Scene:
     """Draw runs of the quick test on their way, and where they end beside the exact law.
 
     Parameters
@@ -17,101 +22,129 @@ def plot_quick_test(test, *, documented: float | None = None):
     test : QuickTest
     documented : float, optional
         The result that AWS prints, marked beside the law.
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    fig = style.figure(9, 3.5, margins=(0.65, 0.15, 0.5, 0.4))
-    left, right = fig.subplots(1, 2, gridspec_kw={"wspace": 0.22, "width_ratios": [1.15, 1]})
-    x = np.append(0, test.terms_added)
-    mean = 1024 + 0.5 * x
-    sd = np.append(0, test.sd)
-    blue, red = style.ROUNDING["stochastic"], style.ROUNDING["nearest"]
-    paths = np.vstack([np.full(_PATHS, 1024.0), test.runs[:, :_PATHS]])
-    left.plot(x, paths, color=blue, lw=0.8, alpha=0.8)
-    left.plot([], [], color=blue, label=f"stochastic, {paths.shape[1]} runs")
-    left.fill_between(x, mean - 2 * sd, mean + 2 * sd, color=blue, alpha=0.18, lw=0)
-    left.plot(x, mean, color=style.ink(), ls="--", lw=1.2, label="exact sum")
-    left.plot(x, np.append(1024, test.nearest), color=red, lw=2.4, label="nearest-even")
-    left.set(xlim=(0, 2048), xlabel="additions of 0.5", title="The sum on its way")
-    left.legend(loc="upper left")
+    scene, (first, second) = _two_boxes(width)
+    _draw_runs(scene, first, test)
+    _draw_ends(scene, second, test, documented)
+    return scene
 
+
+def _draw_runs(scene, box, test):
+    """Draw the sums on their way."""
+    x, sd = np.append(0, test.terms_added), np.append(0, test.sd)
+    mean = 1024 + 0.5 * x
+    runs = np.vstack([np.full(_PATHS, 1024.0), test.runs[:, :_PATHS]])
+    low, high = min(runs.min(), 1000.0), max(runs.max(), (mean + 2 * sd).max())
+    chart = Chart(scene, box, (0, 2048), (low, high))
+    chart.axes("The sum on its way", "additions of 0.5", [(n, str(n)) for n in range(0, 2049, 512)],
+               [(v, f"{v:g}") for v in round_steps(low, high)])  # fmt: skip
+    chart.band(x, mean - 2 * sd, mean + 2 * sd, _BLUE, opacity=0.18,
+               words="theory: two standard deviations")  # fmt: skip
+    for run in runs.T:
+        chart.curve(x, run, _BLUE, width=1.0, opacity=0.8, words="a stochastic run")
+    chart.curve(x, mean, "ink", width=1.6, dash="dashed", words="exact sum")
+    nearest = np.append(1024, test.nearest)
+    chart.curve(x, nearest, _RED, width=3.2, words="nearest-even")
+    chart.legend(box[0] + 12, box[1] + 14, (f"stochastic, {_PATHS} runs", _BLUE, 1.4, ""),
+                 ("exact sum", "ink", 1.6, "dashed"), ("nearest-even", _RED, 3.2, ""))  # fmt: skip
+
+
+def _draw_ends(scene, box, test, documented):
+    """Draw where the sums end: shares of the runs as bars, the exact law as steps."""
     low, high = test.law.quantile(0.0005), test.law.quantile(0.9995)
     wide = 2.0 ** np.ceil(np.log2((high - low) / 24))
     edges = np.arange(low // wide * wide, high + wide, wide)
-    middle = edges[:-1] + wide / 2
-    runs = np.histogram(test.final, edges)[0] / test.final.size
-    law = np.histogram(test.law.values, edges, weights=test.law.probabilities)[0]
-    right.bar(middle, 100 * runs, width=0.9 * wide, color=blue, alpha=0.7,
-              label=f"{test.final.size} runs")  # fmt: skip
-    right.step(np.append(edges[0], edges), 100 * np.concatenate([[0], law, [0]]), where="post",
-               color=style.ink(), lw=1.4, label="exact law")  # fmt: skip
+    runs = 100 * np.histogram(test.final, edges)[0] / test.final.size
+    law = 100 * np.histogram(test.law.values, edges, weights=test.law.probabilities)[0]
+    top = 1.45 * max(runs.max(), law.max())
+    chart = Chart(scene, box, (edges[0], edges[-1]), (0, top))
+    chart.axes("Where it ends, % of runs", "final sum",
+               [(v, f"{v:g}") for v in round_steps(edges[0], edges[-1], 6)],
+               [(v, f"{v:g}") for v in round_steps(0, top)])  # fmt: skip
+    for middle, share in zip(edges[:-1] + wide / 2, runs, strict=True):
+        chart.bar(middle, share, 0.9 * wide, _BLUE)
+    chart.curve(np.repeat(edges, 2), np.concatenate([[0], np.repeat(law, 2), [0]]), "ink",
+                width=1.8, words="exact law")  # fmt: skip
+    entries = [(f"{test.final.size} runs", _BLUE, 8, ""), ("exact law", "ink", 1.8, "")]
     if documented is not None:
-        right.axvline(documented, color=style.COLOURS["orange"], lw=2,
-                      label=f"AWS's page: {documented:g}")  # fmt: skip
-    right.set(xlim=(edges[0], edges[-1]), xlabel="final sum", title="Where it ends, % of runs")
-    right.set_ylim(0, 145 * max(runs.max(), law.max()))
-    right.legend(loc="upper left", ncols=1)
-    return fig
+        chart.curve([documented, documented], [0, top], COLOURS["orange"], width=2.6,
+                    words="the result that AWS prints")  # fmt: skip
+        entries.append((f"AWS's page: {documented:g}", COLOURS["orange"], 2.6, ""))
+    chart.legend(box[0] + 12, box[1] + 14, *entries)
 
 
-def plot_long_sums(sums, ax=None):
-    """Draw the relative error of long sums of positive terms against their length.
+def draw_long_sums(sums, growth, *, width: float = 960.0) -> Scene:
+    """Draw how the errors of long sums, and of many roundings of one number, grow.
 
     Parameters
     ----------
     sums : LongSums
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    if ax is None:
-        ax = style.figure(5.4, 3.6, margins=(0.7, 0.15, 0.5, 0.4)).subplots()
-    ax.loglog(sums.n, sums.nearest, color=style.ROUNDING["nearest"], lw=2.4, label="nearest-even")
-    ax.loglog(sums.n, sums.stochastic, color=style.ROUNDING["stochastic"], lw=1.8,
-              label="stochastic")  # fmt: skip
-    typical = 0.6745 * sums.spread  # the median size of a normal error
-    ax.loglog(sums.n, typical, color=style.ink(), ls="--", lw=1.2, label="theory")
-    ax.axhline(0.6745 * sums.saturation, color=style.ink("muted"), ls=":", lw=1.4)
-    ax.text(
-        sums.n[-1], 0.6745 * sums.saturation * 1.25, "settles near 0.67 √(ε/3)",
-        ha="right", va="bottom", color=style.ink("muted"),
-    )  # fmt: skip
-    ax.set(xlabel="terms added", title="Sums of numbers from 0 to 1: relative error")
-    low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5)
-    ax.set_ylim(low / 1.5, 1.6)
-    ax.minorticks_off()
-    ax.legend(loc="lower right")
-    return ax.figure
-
-
-def plot_many_roundings(growth, ax=None):
-    """Draw how the errors of many roundings of one number add up.
-
-    Parameters
-    ----------
     growth : ErrorGrowth
-    ax : matplotlib.axes.Axes, optional
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    if ax is None:
-        ax = style.figure(5.4, 3.6, margins=(0.7, 0.15, 0.5, 0.4)).subplots()
+    scene, (first, second) = _two_boxes(width)
+    _draw_relative_errors(scene, first, sums)
+    _draw_summed_errors(scene, second, growth)
+    return scene
+
+
+def _draw_relative_errors(scene, box, sums):
+    """Draw the relative error of sums of positive terms against their length."""
+    low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5) / 1.5
+    x = (float(sums.n[0]), float(sums.n[-1]))
+    chart = Chart(scene, box, x, (low, 1.6), log="xy")
+    chart.axes("Sums of numbers from 0 to 1: relative error", "terms added",
+               _tens(*x), _tens(low, 1.6))  # fmt: skip
+    settled = _TYPICAL * sums.saturation
+    chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
+                words="where stochastic rounding settles")  # fmt: skip
+    at_x, at_y = chart.place(x[0], settled)
+    scene.text(at_x + 6, at_y - 6, "settles near 0.67 √(ε/3)", colour="muted", size=11)
+    chart.curve(sums.n, sums.nearest, _RED, width=3.2, words="nearest-even")
+    chart.curve(sums.n, sums.stochastic, _BLUE, width=2.4, words="stochastic")
+    chart.curve(sums.n, _TYPICAL * sums.spread, "ink", width=1.6, dash="dashed", words="theory")
+    chart.legend(box[0] + box[2] - 130, box[1] + box[3] - 50, ("nearest-even", _RED, 3.2, ""),
+                 ("stochastic", _BLUE, 2.4, ""), ("theory", "ink", 1.6, "dashed"))  # fmt: skip
+
+
+def _draw_summed_errors(scene, box, growth):
+    """Draw how the errors of many roundings of one number add up."""
     step = growth.fmt.epsilon
-    ax.loglog(growth.n, growth.nearest / step, color=style.ROUNDING["nearest"], lw=2.4,
-              label="nearest-even")  # fmt: skip
-    ax.loglog(growth.n, growth.stochastic / step, color=style.ROUNDING["stochastic"], lw=1.8,
-              label="stochastic (root mean square)")  # fmt: skip
-    ax.loglog(growth.n, growth.bias_line / step, color=style.ink(), ls="--", lw=1.2,
-              label="theory: n × bias")  # fmt: skip
-    ax.loglog(growth.n, growth.sd_line / step, color=style.ink(), ls=":", lw=1.4,
-              label="theory: √n × spread")  # fmt: skip
-    ax.minorticks_off()
-    ax.set(xlabel="roundings", title=f"{growth.value:.4g} rounded n times: summed error, in ε")
-    ax.legend(loc="upper left")
-    return ax.figure
+    curves = [
+        (growth.nearest / step, "nearest-even", _RED, 3.2, ""),
+        (growth.stochastic / step, "stochastic (root mean square)", _BLUE, 2.4, ""),
+        (growth.bias_line / step, "theory: n × bias", "ink", 1.6, "dashed"),
+        (growth.sd_line / step, "theory: √n × spread", "ink", 1.8, "dotted"),
+    ]
+    seen = np.concatenate([ys[ys > 0] for ys, *_ in curves])
+    x, y = (float(growth.n[0]), float(growth.n[-1])), (seen.min() / 1.3, seen.max() * 1.3)
+    chart = Chart(scene, box, x, y, log="xy")
+    chart.axes(f"{growth.value:.4g} rounded n times: summed error, in ε", "roundings",
+               _tens(*x), _tens(*y))  # fmt: skip
+    for ys, words, colour, width, dash in curves:
+        chart.curve(growth.n, ys, colour, width=width, dash=dash, words=words)
+    chart.legend(box[0] + 12, box[1] + 14, *(entry for _, *entry in curves))
+
+
+def _tens(low, high):
+    """Return the powers of ten of an axis as ticks."""
+    return [ten(value) for value in powers_of_ten(low, high)]
+
+
+def _two_boxes(width):
+    """Return a scene and two boxes in it: side by side, or one below the other."""
+    beside = width > 700
+    each = width / 2 - _BESIDE - 22 if beside else width - _BESIDE - 22
+    one = _ABOVE + _TALL + _BELOW
+    scene = Scene(width, one if beside else 2 * one)
+    second = (width / 2 + _BESIDE, _ABOVE) if beside else (_BESIDE, one + _ABOVE)
+    return scene, ((_BESIDE, _ABOVE, each, _TALL), (*second, each, _TALL))

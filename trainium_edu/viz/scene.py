@@ -61,6 +61,17 @@ class Scene:
         """Add vertical lines of one kind at many places."""
         self.shapes.append(["ticks", _px(*xs), *_px(top, bottom), colour, width, opacity])
 
+    def path(self, xs, ys, colour, *, width=1.5, dash="", opacity=1.0, words=""):
+        """Add a line through many points; dash ``""``, ``dashed`` or ``dotted``.
+
+        `words` say what it is, to who points at it.
+        """
+        self.shapes.append(["path", _px(*xs), _px(*ys), colour, width, dash, opacity, words])
+
+    def area(self, xs, ys, colour, *, opacity=0.2, words=""):
+        """Add a filled outline."""
+        self.shapes.append(["area", _px(*xs), _px(*ys), colour, opacity, words])
+
     def text(self, x, y, words, *, anchor="start", colour="ink", size=12, bold=False):
         """Add one line of text; y is its base line, anchor ``start``, ``middle`` or ``end``."""
         self.shapes.append(["text", *_px(x, y), str(words), anchor, colour, size, bold])
@@ -137,6 +148,16 @@ def _draw_ticks(ax, xs, top, bottom, colour, width, opacity):
     return ax.add_collection(LineCollection(segments, **look))
 
 
+def _draw_path(ax, xs, ys, colour, width, dash, opacity, words):
+    style_ = {"": "-", "dashed": "--", "dotted": ":"}[dash]
+    look = {"color": _colour(colour), "lw": width * _PX_TO_POINTS, "alpha": opacity, "ls": style_}
+    return ax.plot(xs, ys, label=words, **look)[0]
+
+
+def _draw_area(ax, xs, ys, colour, opacity, words):
+    return ax.fill(xs, ys, color=_colour(colour), alpha=opacity, lw=0, label=words)[0]
+
+
 def _draw_text(ax, x, y, words, anchor, colour, size, bold):
     side = {"start": "left", "middle": "center", "end": "right"}[anchor]
     look = {"color": _colour(colour), "fontsize": size * _PX_TO_POINTS}
@@ -147,5 +168,7 @@ _DRAW: dict[str, Callable] = {
     "rect": _draw_rect,
     "line": _draw_line,
     "ticks": _draw_ticks,
+    "path": _draw_path,
+    "area": _draw_area,
     "text": _draw_text,
 }

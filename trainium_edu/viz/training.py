@@ -3,8 +3,10 @@
 import numpy as np
 
 from trainium_edu.viz import style
+from trainium_edu.viz.chart import Chart
+from trainium_edu.viz.scene import Scene
 
-__all__ = ["ARM_STYLE", "plot_accuracies", "plot_faster", "plot_first_run", "plot_runs"]
+__all__ = ["ARM_STYLE", "draw_faster", "plot_accuracies", "plot_first_run", "plot_runs"]
 
 #: Arms often lie on top of each other; the widths let all of them be seen.
 ARM_STYLE = {
@@ -109,7 +111,7 @@ def plot_accuracies(groups, labels):
     return fig
 
 
-def plot_faster(tokens, faster_by, update_share, claimed: float):
+def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0) -> Scene:
     """Draw by how much a step gets faster when its weight update shrinks.
 
     Parameters
@@ -120,28 +122,33 @@ def plot_faster(tokens, faster_by, update_share, claimed: float):
         0.3 is 30 %.
     claimed : float
         The gain that the sources name.
+    width : float, CSS pixels
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Scene
     """
-    fig = style.figure(9, 3.3, margins=(0.6, 0.35, 0.5, 0.4))
-    ax = fig.subplots()
-    ax.semilogx(tokens, 100 * faster_by, color=style.COLOURS["blue"], lw=2.4,
-                label="the step gets faster by")  # fmt: skip
-    ax.semilogx(tokens, 100 * update_share, color=style.COLOURS["orange"], lw=2, ls="--",
-                label="share of the step that the update took before")  # fmt: skip
-    ax.axhline(100 * claimed, color=style.ink(), lw=1.2, ls=":")
-    ax.text(tokens[-1], 100 * claimed + 1.5, f"“up to {100 * claimed:.0f} % faster”", ha="right")
-    ticks = [t for t in (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-             if tokens[0] <= t <= tokens[-1]]  # fmt: skip
-    ax.set_xticks(ticks, [str(t) for t in ticks])
-    ax.minorticks_off()
-    ax.set(xlim=(tokens[0], tokens[-1]), ylim=(0, 100), ylabel="%")
-    ax.set(xlabel="tokens that one NeuronCore sees in one step")
-    ax.set_title("Arithmetic and weight update of one step, on paper")
-    ax.legend(loc="upper right")
-    return fig
+    scene = Scene(width, 340)
+    x = (float(tokens[0]), float(tokens[-1]))
+    chart = Chart(scene, (48, 34, width - 84, 248), x, (0, 100), log="x")
+    every = 1 if width > 600 else 2
+    ticks = [(2**k, str(2**k)) for k in range(6, 15, every) if x[0] <= 2**k <= x[1]]
+    chart.axes("Arithmetic and weight update of one step, on paper",
+               "tokens that one NeuronCore sees in one step", ticks,
+               [(v, str(v)) for v in range(0, 101, 20)], unit="%")  # fmt: skip
+    said = f"“up to {100 * claimed:.0f} % faster”"
+    chart.curve(x, [100 * claimed] * 2, "ink", width=1.8, dash="dotted", words=said)
+    end_x, end_y = chart.place(x[1], 100 * claimed)
+    scene.text(end_x, end_y - 6, said, anchor="end")
+    gain, share = style.COLOURS["blue"], style.COLOURS["orange"]
+    before = "share of the step that the update took before"
+    chart.curve(tokens, 100 * np.asarray(update_share), share, width=2.8, dash="dashed",
+                words=before)  # fmt: skip
+    chart.curve(tokens, 100 * np.asarray(faster_by), gain, width=3.2,
+                words="the step gets faster by")  # fmt: skip
+    chart.legend(max(width - 36 - 330, 60), 46, ("the step gets faster by", gain, 3.2, ""),
+                 (before, share, 2.8, "dashed"))  # fmt: skip
+    return scene
 
 
 def _line(name) -> dict:

@@ -2,17 +2,14 @@
 
 import functools
 
-import ipywidgets
-
 from trainium_edu.numerics.long_sums import long_sums, many_roundings, quick_test
 from trainium_edu.specs import SOFTWARE
 from trainium_edu.viz import accumulation as picture
-from trainium_edu.viz import style
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.widgets.sketch import Page, Sketch, choice, slider
 
 __all__ = ["long_sums_explorer", "quick_test_explorer"]
 
-_WIDE = {"description_width": "initial"}
+_LAST_SEED = 99
 
 
 def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
@@ -27,41 +24,33 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
 
     Returns
     -------
-    Panel
+    Sketch
+        Values ``format`` and ``seed``.
     """
-    fmt = ipywidgets.Dropdown(
-        options=[("FP16", "fp16"), ("BF16", "bf16")], description="format", style=_WIDE
+    controls = [
+        choice("format", "Format", {"fp16": "FP16", "bf16": "BF16"}, "fp16"),
+        slider("seed", "Seed of the tosses", 0, max(_LAST_SEED, seed), seed),
+    ]
+
+    def page(values):
+        test = _quick_test(values["format"], runs, int(values["seed"]))
+        documented = SOFTWARE.quick_test_stochastic.value if values["format"] == "fp16" else None
+        scene = picture.draw_quick_test(test, documented=documented, width=values["width"])
+        scene.alt = _quick_test_words(test)
+        return Page(scene, [scene.alt])
+
+    first = _quick_test_words(_quick_test("fp16", runs, seed))
+    return Sketch(controls, page, "The quick test", printed=f"The quick test; {first}")
+
+
+def _quick_test_words(test) -> str:
+    runs = test.final.size
+    return (
+        f"Nearest-even ends at {test.nearest[-1]:g}. {runs} stochastic runs: mean "
+        f"{test.final.mean(dtype=float):.1f}, standard deviation "
+        f"{test.final.std(ddof=1, dtype=float):.1f}; exact law: {test.law.mean:g} and "
+        f"{test.law.sd:.2f}."
     )
-    chosen = ipywidgets.BoundedIntText(seed, 0, 999, description="seed of the tosses", style=_WIDE)
-    words = ipywidgets.HTML()
-
-    def now():
-        return _quick_test(fmt.value, runs, chosen.value)
-
-    def draw():
-        documented = SOFTWARE.quick_test_stochastic.value if fmt.value == "fp16" else None
-        return picture.plot_quick_test(now(), documented=documented)
-
-    def sentence():
-        test = now()
-        return (
-            f"Nearest-even ends at {test.nearest[-1]:g}. {runs} stochastic runs: mean "
-            f"{test.final.mean(dtype=float):.1f}, standard deviation "
-            f"{test.final.std(ddof=1, dtype=float):.1f}; exact law: {test.law.mean:g} and "
-            f"{test.law.sd:.2f}."
-        )
-
-    shown = Picture(draw, alt=sentence)
-
-    def update(_change=None):
-        words.value = f"<span aria-live='polite'>{sentence()}</span>"
-        shown.redraw()
-
-    for control in (fmt, chosen):
-        control.observe(update, "value")
-    words.value = sentence()
-    controls = ipywidgets.HBox([fmt, chosen], layout={"flex_flow": "row wrap"})
-    return Panel([controls, shown, words], f"the quick test; {sentence()}")
 
 
 def long_sums_explorer():
@@ -69,40 +58,33 @@ def long_sums_explorer():
 
     Returns
     -------
-    Panel
+    Sketch
+        Value ``format``.
     """
-    fmt = ipywidgets.Dropdown(
-        options=[("BF16", "bf16"), ("FP16", "fp16"), ("TF32", "tf32")],
-        description="format", style=_WIDE,
+    labels = {"bf16": "BF16", "fp16": "FP16", "tf32": "TF32"}
+
+    def page(values):
+        name = values["format"]
+        sums, growth = _long_sums(name), _many_roundings(name)
+        scene = picture.draw_long_sums(sums, growth, width=values["width"])
+        scene.alt = _long_sums_words(labels[name], sums, growth)
+        return Page(scene, [scene.alt])
+
+    first = _long_sums_words("BF16", _long_sums("bf16"), _many_roundings("bf16"))
+    return Sketch(
+        [choice("format", "Format", labels, "bf16")], page, "Long sums and many roundings",
+        printed=f"Long sums and many roundings; {first}",
     )  # fmt: skip
-    words = ipywidgets.HTML()
 
-    def draw():
-        fig = style.figure(9.6, 3.7, margins=(0.6, 0.1, 0.5, 0.4))
-        left, right = fig.subplots(1, 2, gridspec_kw={"wspace": 0.17})
-        picture.plot_long_sums(_long_sums(fmt.value), left)
-        picture.plot_many_roundings(_many_roundings(fmt.value), right)
-        return fig
 
-    def sentence():
-        sums, growth = _long_sums(fmt.value), _many_roundings(fmt.value)
-        step = growth.fmt.epsilon
-        return (
-            f"{fmt.label}, {sums.n[-1]} terms: relative error {sums.nearest[-1]:.2g} with "
-            f"nearest-even, {sums.stochastic[-1]:.2g} with stochastic. {growth.n[-1]} roundings: "
-            f"summed error {growth.nearest[-1] / step:.0f} ε against "
-            f"{growth.stochastic[-1] / step:.0f} ε, where ε is the gap above 1."
-        )
-
-    shown = Picture(draw, alt=sentence)
-
-    def update(_change=None):
-        words.value = f"<span aria-live='polite'>{sentence()}</span>"
-        shown.redraw()
-
-    fmt.observe(update, "value")
-    words.value = sentence()
-    return Panel([fmt, shown, words], f"long sums and many roundings; {sentence()}")
+def _long_sums_words(label, sums, growth) -> str:
+    step = growth.fmt.epsilon
+    return (
+        f"{label}, {sums.n[-1]} terms: relative error {sums.nearest[-1]:.2g} with "
+        f"nearest-even, {sums.stochastic[-1]:.2g} with stochastic. {growth.n[-1]} roundings: "
+        f"summed error {growth.nearest[-1] / step:.0f} ε against "
+        f"{growth.stochastic[-1] / step:.0f} ε, where ε is the gap above 1."
+    )
 
 
 _quick_test = functools.lru_cache(maxsize=8)(

@@ -59,6 +59,8 @@ class Sketch(anywidget.AnyWidget):
         Its fixed ``repr`` and accessible name.
     press : dict of str to (text, help, callable), optional
         Buttons: the callable takes the values and returns those to change.
+    printed : str, optional
+        The fixed ``repr`` instead of the name: for numbers that a stored notebook should keep.
     """
 
     _esm = load("sketch.js")
@@ -70,8 +72,8 @@ class Sketch(anywidget.AnyWidget):
     page = traitlets.Dict().tag(sync=True)
     pixels = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, controls, draw: Callable, name: str, *, press=None):
-        self._draw, self._name, self._press = draw, name, press or {}
+    def __init__(self, controls, draw: Callable, name: str, *, press=None, printed=""):
+        self._draw, self._name, self._press = draw, printed or name, press or {}
         self._kinds = {control["name"]: control for control in controls}
         self._scene = Scene(_WIDTH[0], 1)
         self._ranges: dict[str, tuple] = {}

@@ -1,16 +1,16 @@
 """Two panels around training: final accuracies, and what "30 % faster" would require."""
 
-import ipywidgets
 import numpy as np
 
 from trainium_edu.specs import CLAIMS
 from trainium_edu.training import ARMS, share_needed, step_share
 from trainium_edu.viz import training as picture
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.widgets.picture import Picture
+from trainium_edu.widgets.sketch import Page, Sketch, choice, slider
 
 __all__ = ["accuracy_picture", "faster_panel"]
 
-_WIDE = {"description_width": "initial"}
+_TOKENS = np.geomspace(64, 16384, 97)
 
 
 def accuracy_picture(rows):
@@ -51,45 +51,42 @@ def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
 
     Returns
     -------
-    Panel
+    Sketch
+        Values ``optimizer`` and ``share`` (percent).
     """
-    claimed = CLAIMS.stochastic_rounding_faster_by.value
-    tokens = np.geomspace(64, 16384, 97)
-    kind = ipywidgets.Dropdown(
-        options=["sgd", "momentum", "adam"], value=optimizer, description="optimizer", style=_WIDE
+    offered = {"sgd": "SGD", "momentum": "SGD with momentum", "adam": "Adam"}
+    first = _faster_words(optimizer, utilisation)
+    controls = [
+        choice("optimizer", "Optimizer", offered, optimizer),
+        slider("share", "Share of the peak reached (assumed)", 10, 100,
+               min(max(round(100 * utilisation), 10), 100)),
+    ]  # fmt: skip
+    return Sketch(controls, _faster_page, "What 30 % faster requires",
+                  printed=f"What 30 % faster requires; {first}")  # fmt: skip
+
+
+def _faster_page(values) -> Page:
+    """Draw the step's two shares for one optimizer and one share of the peak."""
+    optimizer, utilisation = values["optimizer"], values["share"] / 100
+    split = step_share(_TOKENS, optimizer=optimizer, utilisation=utilisation)
+    scene = picture.draw_faster(
+        _TOKENS, split.faster_by, split.update_share, _claimed(), width=values["width"]
     )
-    share = ipywidgets.FloatSlider(
-        utilisation, min=0.1, max=1.0, step=0.05, description="share of peak reached (assumed)",
-        style=_WIDE, layout={"width": "360px"},
-    )  # fmt: skip
-    words = ipywidgets.HTML()
+    scene.alt = _faster_words(optimizer, utilisation)
+    return Page(scene, [scene.alt], {"share": f"{values['share']} %"})
 
-    def now():
-        return step_share(tokens, optimizer=kind.value, utilisation=share.value)
 
-    def sentence():
-        gain = now().faster_by
-        needed = 100 * share_needed(claimed, optimizer=kind.value)
-        most = np.interp(-claimed, -gain, tokens) if gain[0] >= claimed else None
-        reach = f"up to {most:.0f} tokens a step" if most else "at no size shown"
-        return (
-            f"{100 * claimed:.0f} % needs the update to take {needed:.0f} % of the step. With "
-            f"{kind.value} at {100 * share.value:.0f} % of the peak that is so {reach} per "
-            f"NeuronCore; at 4096 tokens the gain is {100 * np.interp(4096, tokens, gain):.1f} %."
-        )
+def _faster_words(optimizer, utilisation) -> str:
+    gain = step_share(_TOKENS, optimizer=optimizer, utilisation=utilisation).faster_by
+    needed = 100 * share_needed(_claimed(), optimizer=optimizer)
+    most = np.interp(-_claimed(), -gain, _TOKENS) if gain[0] >= _claimed() else None
+    reach = f"up to {most:.0f} tokens a step" if most else "at no size shown"
+    return (
+        f"{100 * _claimed():.0f} % needs the update to take {needed:.0f} % of the step. With "
+        f"{optimizer} at {100 * utilisation:.0f} % of the peak that is so {reach} per "
+        f"NeuronCore; at 4096 tokens the gain is {100 * np.interp(4096, _TOKENS, gain):.1f} %."
+    )
 
-    def draw():
-        split = now()
-        return picture.plot_faster(tokens, split.faster_by, split.update_share, claimed)
 
-    shown = Picture(draw, alt=sentence)
-
-    def update(_change=None):
-        words.value = f"<span aria-live='polite'>{sentence()}</span>"
-        shown.redraw()
-
-    for control in (kind, share):
-        control.observe(update, "value")
-    words.value = sentence()
-    controls = ipywidgets.HBox([kind, share], layout={"flex_flow": "row wrap"})
-    return Panel([controls, shown, words], f"what 30 % faster requires; {sentence()}")
+def _claimed() -> float:
+    return CLAIMS.stochastic_rounding_faster_by.value

@@ -22,6 +22,11 @@ function svg(tag, style, attributes) {
   Object.assign(node.style, style);
   return node;
 }
+const outline = (xs, ys) => xs.map((x, i) => `${i ? "L" : "M"}${x},${ys[i]}`).join("");
+function named(node, words) { // what the page shows to a pointer that rests on it
+  if (words) node.append(Object.assign(document.createElementNS(NS, "title"), { textContent: words }));
+  return node;
+}
 const SHAPES = {
   rect: (x, y, width, height, colour, opacity, outline) =>
     svg("rect", outline ? { fill: "none", stroke: tone(colour), strokeWidth: 1.4 } : { fill: tone(colour), opacity }, { x, y, width, height }),
@@ -29,6 +34,9 @@ const SHAPES = {
     svg("line", { stroke: tone(colour), strokeWidth: width, strokeDasharray: dashed ? "4 3" : "none" }, { x1, y1, x2, y2 }),
   ticks: (xs, top, bottom, colour, width, opacity) =>
     svg("path", { stroke: tone(colour), strokeWidth: width, opacity, fill: "none" }, { d: xs.map((x) => `M${x},${top}V${bottom}`).join("") }),
+  path: (xs, ys, colour, width, dash, opacity, words) =>
+    named(svg("path", { stroke: tone(colour), strokeWidth: width, opacity, fill: "none", strokeLinejoin: "round", strokeDasharray: { dashed: "6 4", dotted: "2 3" }[dash] || "none" }, { d: outline(xs, ys) }), words),
+  area: (xs, ys, colour, opacity, words) => named(svg("path", { fill: tone(colour), opacity }, { d: outline(xs, ys) + "Z" }), words),
   text: (x, y, words, anchor, colour, size, bold) => {
     const node = svg("text", { fill: tone(colour), fontSize: `${size}px`, fontWeight: bold ? 700 : 400, fontVariantNumeric: "tabular-nums" }, { x, y, "text-anchor": anchor });
     node.textContent = words;

@@ -1,0 +1,106 @@
+"""Two axes on a scene: curves, areas and bars in the units of the data, drawn by the page."""
+
+from math import ceil, floor, log10
+
+import numpy as np
+
+from trainium_edu.viz.formats import raised
+from trainium_edu.viz.scene import Scene, linear
+
+__all__ = ["Chart", "powers_of_ten", "round_steps", "ten"]
+
+
+def round_steps(low, high, about=5) -> list[float]:
+    """Return about `about` round numbers from `low` to `high`.
+
+    Examples
+    --------
+    >>> round_steps(0, 87)
+    [0.0, 20.0, 40.0, 60.0, 80.0]
+    """
+    rough = (high - low) / about
+    unit = 10.0 ** floor(log10(rough))
+    step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.99)
+    return [step * k for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
+
+
+def powers_of_ten(low, high) -> list[float]:
+    """Return the powers of ten from `low` to `high`.
+
+    Examples
+    --------
+    >>> powers_of_ten(0.02, 150)
+    [0.1, 1.0, 10.0, 100.0]
+    """
+    return [10.0**k for k in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
+
+
+class Chart:
+    """Axes in a box of a scene; everything is added in the order of drawing.
+
+    Parameters
+    ----------
+    scene : Scene
+    box : (left, top, width, height), CSS pixels
+        Where the data go; titles and numbers stand around it.
+    x, y : (low, high)
+    log : str, optional
+        The axes that are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
+    """
+
+    def __init__(self, scene: Scene, box, x, y, *, log=""):
+        self.scene, self.log, self.x, self.y = scene, log, x, y
+        self.left, self.top, self.width, self.height = box
+        right, bottom = self.left + self.width, self.top + self.height
+        self._to_x = linear(*self._scaled("x", x), self.left, right)
+        self._to_y = linear(*self._scaled("y", y), bottom, self.top)
+
+    def _scaled(self, axis, values):
+        return np.log10(values) if axis in self.log else np.asarray(values, float)
+
+    def place(self, xs, ys):
+        """Return pixels of points; what lies beyond the axes is moved to their ends."""
+        xs, ys = np.clip(xs, *self.x), np.clip(ys, *self.y)
+        return self._to_x(self._scaled("x", xs)), self._to_y(self._scaled("y", ys))
+
+    def axes(self, title, label, x_ticks, y_ticks, *, unit=""):
+        """Add grid, numbers and titles; ticks are (value, text)."""
+        right, bottom = self.left + self.width, self.top + self.height
+        for value, words in y_ticks:
+            (_, y) = self.place(self.x[0], value)
+            self.scene.line(self.left, y, right, y, "grid", width=0.7)
+            self.scene.text(self.left - 6, y + 4, words, anchor="end", colour="muted", size=11)
+        self.scene.axis(lambda v: float(self.place(v, self.y[0])[0]), x_ticks, bottom, label=label,
+                        grid_top=self.top)  # fmt: skip
+        self.scene.text(self.left, self.top - 10, title, bold=True, size=13)
+        if unit:
+            self.scene.text(self.left - 6, self.top - 10, unit, anchor="end", colour="muted")
+
+    def curve(self, xs, ys, colour, *, words, **look):
+        """Add a curve; points that a logarithmic axis cannot show are left out."""
+        xs, ys = np.asarray(xs, float), np.asarray(ys, float)
+        shown = np.isfinite(ys) & (ys > 0 if "y" in self.log else True)
+        self.scene.path(*self.place(xs[shown], ys[shown]), colour, words=words, **look)
+
+    def band(self, xs, low, high, colour, *, words, opacity=0.2):
+        """Fill between two curves."""
+        xs = np.concatenate([xs, np.asarray(xs)[::-1]])
+        ys = np.concatenate([low, np.asarray(high)[::-1]])
+        self.scene.area(*self.place(xs, ys), colour, opacity=opacity, words=words)
+
+    def bar(self, middle, height, width, colour, *, opacity=0.7):
+        """Add a bar from zero."""
+        (x0, x1), (y1, y0) = self.place([middle - width / 2, middle + width / 2], [height, 0])
+        self.scene.rect(x0, y1, x1 - x0, y0 - y1, colour, opacity=opacity)
+
+    def legend(self, x, y, *entries):
+        """Say what is what from (x, y) downwards; entries are (words, colour, width, dash)."""
+        for row, (words, colour, width, dash) in enumerate(entries):
+            base = y + 18 * row
+            self.scene.path([x, x + 26], [base, base], colour, width=width, dash=dash)
+            self.scene.text(x + 32, base + 4, words, size=12)
+
+
+def ten(value) -> tuple[float, str]:
+    """Return a power of ten as a tick."""
+    return value, f"10{raised(round(log10(value)))}"
