@@ -6,8 +6,8 @@ from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["check_flag", "check_not_both_in_psum", "check_per_partition", "check_same_dtype",
-           "check_same_size", "check_tiles", "number", "refuse"]  # fmt: skip
+__all__ = ["check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
+           "check_same_dtype", "check_same_size", "check_tiles", "number", "refuse"]  # fmt: skip
 
 
 def refuse(call, text: str):
@@ -33,6 +33,45 @@ def check_tiles(call, *roles) -> None:
                 call,
                 f"{role} is in PSUM, which the GpSimd Engine cannot reach; run it on the Vector "
                 "Engine, or copy the tile to SBUF first",
+            )
+        check_pattern(call, role)
+
+
+def check_pattern(call, role: str) -> None:
+    """Raise unless one access pattern of the hardware can walk the tile's free elements.
+
+    Axes that lie one after another count as one.
+    """
+    view, limits = call.__dict__[role], call.core.spec.limits
+    most = (limits.psum_free_max if view.memory is Memory.PSUM else limits.sbuf_free_max).value
+    if view.free_size > most:
+        refuse(
+            call,
+            f"{role} has {view.free_size} elements per partition, and one instruction walks at "
+            f"most {most} in {view.memory.upper()}; split the free axis",
+        )
+    axes = []  # (size, stride in elements) of what does not merge, innermost first
+    for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
+        if size == 1:
+            continue
+        if axes and stride == axes[-1][0] * axes[-1][1]:
+            axes[-1] = axes[-1][0] * size, axes[-1][1]
+        else:
+            axes.append((size, stride))
+    if len(axes) > limits.free_dimensions_max.value:
+        refuse(
+            call,
+            f"{role} {list(view.shape)} has {len(axes)} free axes with strides of their own, and "
+            f"an access pattern has up to {limits.free_dimensions_max.value}; copy part by part",
+        )
+    top = np.iinfo(limits.stride_type.value).max
+    for size, stride in axes:
+        if stride // view.dtype.itemsize > top:
+            refuse(
+                call,
+                f"{role} steps by {stride // view.dtype.itemsize} elements on an axis of {size}, "
+                f"and strides are {limits.stride_type.value}: at most {top}; use a view of 32-bit "
+                "elements, or one instruction for each step",
             )
 
 

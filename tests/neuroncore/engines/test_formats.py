@@ -1,0 +1,79 @@
+"""Casts are free: every instruction, in and out of every dtype, against its own FP32 result.
+
+Judge of the casts: ml_dtypes and NumPy; of values, the other files of this folder.
+"""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore.dtypes import DTYPES
+
+DTYPE_NAMES = [n for n in DTYPES if n != "tfloat32"]
+P, N = 4, 10
+CALLS = {
+    "tensor_copy": ("src", {}, N),
+    "tensor_tensor": ("data1", {"data2": "same", "op": "multiply"}, N),
+    "tensor_scalar": ("data", {"op0": "multiply", "operand0": 1.25, "op1": "add",
+                               "operand1": 0.5}, N),
+    "tensor_reduce": ("data", {"op": "add", "axis": 1}, 1),
+    "activation": ("data", {"op": "sigmoid", "scale": 0.5}, N),
+    "tensor_tensor_scan": ("data0", {"data1": "same", "initial": 1.0, "op0": "add",
+                                     "op1": "maximum"}, N),
+    "tensor_scalar_cumulative": ("src", {"op0": "multiply", "op1": "add", "imm0": 0.5}, N),
+    "reciprocal": ("data", {}, N),
+    "scalar_tensor_tensor": ("data", {"op0": "add", "operand0": 0.5, "op1": "multiply",
+                                      "operand1": "same"}, N),
+    "tensor_scalar_reduce": ("data", {"op0": "multiply", "operand0": 1.5, "reduce_op": "add"}, N),
+    "bn_stats": ("data", {}, 6),
+    "max8": ("src", {}, 8),
+    "nc_match_replace8": ("data", {"vals": "eight", "imm": 3.0}, N),
+}  # fmt: skip
+VALUES = np.array([[1, 2, 3, 5, 7, 6, 4, 2, 1, 3]] * P) * np.array([[1], [1], [2], [3]])
+
+
+def _issue(bench, name, values, dtype, out):
+    role, more, elements = CALLS[name]
+    tile = bench.tile(values, dtype)
+    given = {"same": tile, "eight": tile.sliced(slice(0, P), slice(0, 8))}
+    operands = {k: given.get(v, v) if isinstance(v, str) else v for k, v in more.items()}
+    return bench.issue(name, dst=bench.empty(P, elements, dtype=out), **{role: tile}, **operands)
+
+
+@pytest.mark.parametrize("out", DTYPE_NAMES)
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_rounded_once_into_every_dtype(bench, name, out):
+    if name == "tensor_scalar_cumulative" and out in ("int32", "uint32"):
+        pytest.skip("a limit of the instruction: no 32-bit integers")
+    wide = _issue(bench, name, VALUES, "float32", "float32")
+    found = _issue(bench, name, VALUES, "float32", out)
+    storage = DTYPES[out].storage
+    wanted = np.rint(wide) if DTYPES[out].fmt.is_integer else wide
+    if DTYPES[out].fmt.is_integer:
+        wanted = np.clip(wanted, int(DTYPES[out].fmt.min), int(DTYPES[out].fmt.max))
+    with np.errstate(over="ignore"):
+        assert np.array_equal(found, wanted.astype(storage), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPE_NAMES)
+@pytest.mark.parametrize("name", CALLS)
+def test_inputs_of_every_dtype_are_widened_exactly(bench, name, dtype):
+    if name == "tensor_scalar_cumulative" and dtype in ("int32", "uint32"):
+        pytest.skip("a limit of the instruction: no 32-bit integers")
+    stored = VALUES.astype(DTYPES[dtype].storage)
+    found = _issue(bench, name, stored, dtype, "float32")
+    wanted = _issue(bench, name, stored.astype(np.float32), "float32", "float32")
+    assert np.array_equal(found, wanted, equal_nan=True)
+
+
+def test_stochastic_rounding_falls_between_the_neighbours_and_means_the_value():
+    from trainium_edu.neuroncore import NeuronCore
+
+    core = NeuronCore(rounding="stochastic", seed=3)
+    x, y = core.sbuf((128, 512)), core.sbuf((128, 512), "bfloat16")
+    core.memset(dst=x, value=1.001953125)  # a quarter of the way from 1 to 1.0078125
+    core.tensor_copy(dst=y, src=x)
+    found = core.value(y).astype(np.float64)
+    assert set(np.unique(found)) == {1.0, 1.0078125}
+    assert found.mean() == pytest.approx(1.001953125, abs=5e-5)
+    core.tensor_copy(dst=y, src=x)
+    assert not np.array_equal(core.value(y).astype(np.float64), found)  # fresh dice
