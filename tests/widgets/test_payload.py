@@ -1,0 +1,42 @@
+"""Judge: rates worked out by hand from given times, and the published points of the curve."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from trainium_edu.neuroncore import NeuronCore, measure
+from trainium_edu.specs import TRN1
+from trainium_edu.widgets.payload import payload_curve
+
+
+def test_rates_are_bytes_over_time():
+    def transfers(row_bytes, count):
+        ns = 128 * count * row_bytes / 10 + 1000  # 10 GB/s and a microsecond
+        return SimpleNamespace(
+            makespan_ns=ns, band=SimpleNamespace(nominal_ns=ns, low_ns=ns / 2, high_ns=2 * ns)
+        )
+
+    curve = payload_curve(transfers, (1000, 100_000), count=10)
+    assert curve.alone == pytest.approx((128_000 / 13_800, 12.8e6 / 1.281e6))
+    assert curve.stream == pytest.approx((1.28e6 / 129e3, 128e6 / 12.801e6))
+    assert curve.low == pytest.approx([r / 2 for r in curve.stream])
+    assert curve.high == pytest.approx([r * 2 for r in curve.stream])
+    assert curve.knee() == 1000
+    assert curve.knee(0.999) == 100_000
+    assert "9.3      9.9   (5.0 and 19.8)" in str(curve)
+
+
+def test_the_model_runs_through_what_is_published():
+    def transfers(row_bytes, count):
+        core = NeuronCore(values=False)
+        for _ in range(count):
+            tile = core.sbuf((128, row_bytes), "uint8")
+            core.dma_copy(dst=tile, src=core.hbm((128, row_bytes), "uint8"))
+        return measure(core.program, buffers=8)
+
+    curve = payload_curve(transfers, (256, 1024, 4096))
+    assert curve.stream[1] == pytest.approx(float(TRN1.dma.rate_1kib_rows) / 1e9, rel=0.05)
+    assert curve.stream[2] == pytest.approx(float(TRN1.dma.rate_4kib_rows) / 1e9, rel=0.05)
+    width = [h / low for h, low in zip(curve.high, curve.low, strict=True)]
+    assert width[0] > width[2]  # widest where no figure exists
+    assert curve.picture().png
