@@ -71,9 +71,11 @@ def _made(tensor, shape, strides, offset, index, dim, is_vector, pattern=None):
 
     source = tensor._view
     indirect = Indirect(index, source.strides[dim], source.shape[dim], is_vector)
-    dtype = (pattern or tensor)._view.dtype
-    view = IndirectView(source.buffer, dtype, tuple(shape), tuple(strides), offset, indirect)
-    return NkiTensor._wrap(view, (pattern or tensor)._dtype, tensor._region)
+    like = tensor if pattern is None else pattern
+    view = IndirectView(
+        source.buffer, like._view.dtype, tuple(shape), tuple(strides), offset, indirect
+    )
+    return NkiTensor._wrap(view, like._dtype, tensor._region)
 
 
 def _check_direct(tensor):

@@ -105,6 +105,9 @@ def is_running() -> bool:
 
 def plain(value):
     """Return what ``neuroncore`` knows of an operand."""
+    op = getattr(value, "op", None)
+    if op is not None:
+        return op
     if isinstance(value, NkiTensor):
         return value._view
     if value is None or isinstance(value, str | bool | int | float):
@@ -115,8 +118,7 @@ def plain(value):
         return value.name
     if isinstance(value, VirtualRegister):
         return value.value
-    op = getattr(value, "op", None)
-    return value if op is None else op
+    return value
 
 
 def issue(instruction: str, *, engine=None, name=None, **operands):
@@ -127,9 +129,10 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
     if len(instructions) >= running.limit:
         _stop(running, "instructions")
     for key, value in operands.items():
-        if type(value) is NkiTensor:
+        kind = type(value)
+        if kind is NkiTensor:
             operands[key] = value._view
-        elif value is not None and type(value) not in _PLAIN:
+        elif kind not in _PLAIN:
             operands[key] = plain(value)
     if engine is not None:
         engine = _engine_name(instruction, engine)
@@ -137,7 +140,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
     return NkiInstruction(instructions[-1])
 
 
-_PLAIN = frozenset({str, bool, int, float})
+_PLAIN = frozenset({str, bool, int, float, type(None)})
 
 
 def _engine_name(instruction, engine):

@@ -1,0 +1,240 @@
+"""Warnings that teach: there with the fault, gone without it; costs against closed forms.
+
+Judges: counts of bytes and cycles by hand, and the time of the repaired kernel.
+"""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.nki.examples import matmul
+from trainium_edu.specs import TRN1
+
+
+def kinds(run):
+    return {warning.kind for warning in run.warnings}
+
+
+def the(run, kind):
+    found = [warning for warning in run.warnings if warning.kind == kind]
+    assert found, f"{kind} is not among {kinds(run)}"
+    return found[0]
+
+
+@nki.jit
+def copy_pieces(x, columns, buffers_outside=False):
+    """Double a [128, n] array in pieces of so many columns."""
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    for start in range(0, x.shape[1], columns):
+        part = nl.ds(start, columns)
+        nl.store(out[:, part], nl.multiply(nl.load(x[:, part]), 2.0))
+    return out
+
+
+WIDE = np.ones((128, 4096), np.float32)
+
+
+def test_small_transfers_are_found_with_their_line_and_gone_when_wide():
+    narrow = nki.run(copy_pieces, WIDE, 64)
+    warning = the(narrow, "small transfers")
+    assert "rows of 256 bytes" in warning.text
+    assert warning.line.function == "copy_pieces"
+    assert warning.cost.low_ns <= warning.cost.nominal_ns <= warning.cost.high_ns
+    assert "small transfers" not in kinds(nki.run(copy_pieces, WIDE, 1024))
+
+
+def test_the_cost_of_small_transfers_is_about_what_wide_ones_save():
+    narrow, wide = (nki.run(copy_pieces, WIDE, n) for n in (128, 1024))
+    saved = narrow.timeline.makespan_ns - wide.timeline.makespan_ns
+    named = sum(w.cost.nominal_ns for w in narrow.warnings if w.kind == "small transfers")
+    assert 0.5 * saved < named < 2 * saved
+
+
+@nki.jit
+def narrow_work(x):
+    """Work on 16 partitions although there are 128."""
+    tile = nl.load(x)
+    for _ in range(20):
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=1.5)
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, tile)
+    return out
+
+
+def test_few_partitions_cost_the_lanes_that_stand_still():
+    run = nki.run(narrow_work, np.ones((16, 2048), np.float32))
+    warning = the(run, "few partitions")
+    assert "16 of 128 partitions" in warning.text
+    clock = float(TRN1.vector_engine.clock_hz)
+    assert warning.cost.nominal_ns == pytest.approx(20 * 2048 / clock * 1e9 * (1 - 16 / 128))
+    assert "few partitions" not in kinds(nki.run(narrow_work, np.ones((128, 256), np.float32)))
+
+
+@nki.jit
+def strided_work(x, step):
+    """Walk over a tile with a stride of `step` elements."""
+    tile = nl.load(x)
+    part = tile[:, 0 : 512 * step : step]
+    for _ in range(10):
+        nisa.tensor_scalar(dst=part, data=part, op0=nl.multiply, operand0=1.5)
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, tile)
+    return out
+
+
+def test_a_long_stride_costs_half_of_the_port():
+    run = nki.run(strided_work, WIDE, 8)
+    clock = float(TRN1.vector_engine.clock_hz)
+    assert the(run, "long stride").cost.nominal_ns == pytest.approx(10 * 512 / clock * 1e9)
+    assert "long stride" not in kinds(nki.run(strided_work, WIDE, 4))  # 16 bytes are still free
+
+
+def _square(n, dtype):
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal((n, n)).astype(dtype) for _ in range(2)]
+
+
+def test_fp32_matmuls_cost_three_of_their_four_passes():
+    given = _square(1024, np.float32)
+    warning = the(nki.run(matmul.blocked, *given), "FP32 matmul")
+    clock = float(TRN1.tensor_engine.clock_hz)
+    passes = 8 * 8 * 2 * 512 * 4 / clock * 1e9  # matmuls of 512 columns, four passes each
+    assert warning.cost.nominal_ns == pytest.approx(passes * 3 / 4)
+    narrow = nki.run(matmul.blocked, *(a.astype(ml_dtypes.bfloat16) for a in given))
+    assert "FP32 matmul" not in kinds(narrow)
+
+
+def test_loading_the_same_bytes_again_is_counted_in_bytes():
+    run = nki.run(matmul.tiled, *_square(1024, ml_dtypes.bfloat16))
+    found = [w for w in run.warnings if w.kind == "repeated loads"]
+    assert len(found) == 2
+    again = {w.text.split(" of ")[1].split(" come")[0]: w.text for w in found}
+    tile_bytes = 1024 * 1024 * 2
+    assert f"2 times: {tile_bytes / 1e6:.3g} MB" in again["lhsT"]  # once for each of 2 columns
+    assert f"8 times: {7 * tile_bytes / 1e6:.3g} MB" in again["rhs"]
+    assert "repeated loads" not in kinds(nki.run(copy_pieces, WIDE, 1024))
+
+
+def test_an_engine_starved_by_loads_names_the_tensor():
+    warning = the(nki.run(matmul.tiled, *_square(1024, ml_dtypes.bfloat16)), "starved engine")
+    assert "Tensor Engine" in warning.text
+    assert "rhs" in warning.text
+
+
+@nki.jit
+def one_tile_for_all(x):
+    """Reuse one tile, allocated before the loop, for every piece."""
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((128, 512), x.dtype)
+    for start in range(0, x.shape[1], 512):
+        part = nl.ds(start, 512)
+        nisa.dma_copy(dst=tile, src=x[:, part])
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
+        nisa.dma_copy(dst=out[:, part], src=tile)
+    return out
+
+
+def test_few_buffers_that_serialise_cost_what_endless_ones_save():
+    run = nki.run(copy_pieces, WIDE, 256, buffers=1)
+    warning = the(run, "serialising buffers")
+    assert warning.cost.nominal_ns == pytest.approx(
+        run.timeline.makespan_ns - _endless(run).makespan_ns
+    )
+    assert "serialising buffers" not in kinds(nki.run(copy_pieces, WIDE, 256, buffers=8))
+
+
+def _endless(run):
+    from trainium_edu.neuroncore.placement import place
+    from trainium_edu.neuroncore.scheduler import schedule
+
+    program = run.timeline.program
+    return schedule(program, place(program, endless=True))
+
+
+@nki.jit
+def one_bank(x, count):
+    """Put every product into the same PSUM tile and read it each time."""
+    operand = nl.load(x)
+    out = nl.ndarray((count, 128, 512), nl.float32, buffer=nl.shared_hbm)
+    sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
+    for k in range(count):
+        nisa.nc_matmul(dst=sums, stationary=operand[:, 0:128], moving=operand, accumulate=False)
+        nl.store(out[k], nl.copy(sums))
+    return out
+
+
+@nki.jit
+def many_banks(x, count):
+    """Put every product into a PSUM tile of its own."""
+    operand = nl.load(x)
+    out = nl.ndarray((count, 128, 512), nl.float32, buffer=nl.shared_hbm)
+    for k in range(count):
+        sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=sums, stationary=operand[:, 0:128], moving=operand)
+        nl.store(out[k], nl.copy(sums))
+    return out
+
+
+def test_a_bank_that_is_still_read_holds_the_next_product_back():
+    data = np.ones((128, 512), ml_dtypes.bfloat16)
+    warning = the(nki.run(one_bank, data, 8), "bank conflict")
+    assert "PSUM bank" in warning.text
+    assert "bank conflict" not in kinds(nki.run(many_banks, data, 8))
+
+
+def test_a_nearly_full_sbuf_is_said_without_a_cost():
+    run = nki.run(copy_pieces, np.ones((128, 2 * 12000), np.float32), 12000)
+    warning = the(run, "SBUF nearly full")
+    assert warning.cost is None
+    assert "SBUF nearly full" not in kinds(nki.run(copy_pieces, WIDE, 256))
+
+
+@nki.jit
+def reads_what_nobody_wrote(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, x.dtype)
+    nisa.dma_copy(dst=tile[:, 0:8], src=x[:, 0:8])
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+def test_an_uninitialised_read_comes_first_and_names_the_line():
+    run = nki.run(reads_what_nobody_wrote, WIDE)
+    warning = run.warnings[0]
+    assert warning.kind == "uninitialised"
+    assert warning.cost is None
+    source = nki.kernel.inspect.getsourcelines(reads_what_nobody_wrote.function)
+    assert warning.line.line == source[1] + source[0].index(
+        "    nisa.dma_copy(dst=out, src=tile)\n"
+    )
+    assert np.isnan(run.outputs[:, 8:]).all()
+
+
+def test_accumulating_onto_nothing_is_warned_of():
+    @nki.jit
+    def kernel(x):
+        operand = nl.load(x)
+        sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(dst=sums, stationary=operand[:, 0:128], moving=operand, accumulate=True)
+
+    run = nki.run(kernel, np.ones((128, 512), ml_dtypes.bfloat16))
+    assert "accumulate-unwritten" in kinds(run)
+
+
+def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
+    run = nki.run(matmul.tiled, *_square(1024, np.float32))
+    costs = [w.cost.nominal_ns for w in run.warnings if w.cost]
+    assert costs == sorted(costs, reverse=True)
+    for warning in run.warnings:
+        assert str(warning).startswith("matmul.py:")
+        assert warning.remedy in str(warning)
+        assert " us (" in str(warning)
+
+
+def test_a_good_kernel_gets_no_warning_about_its_work():
+    given = _square(2048, ml_dtypes.bfloat16)
+    run = nki.run(matmul.fully_blocked, *given, values=False)
+    assert not kinds(run) & {"few partitions", "long stride", "FP32 matmul", "uninitialised"}
