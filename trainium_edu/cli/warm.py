@@ -110,6 +110,6 @@ def _fabric():
         fabric.execute(schedule, np.ones((32, 64), np.float32))
         fabric.account(schedule, torus, 2**20)
         fabric.hbm_touches(schedule)
-    many_moves = fabric.plan(fabric.ultracluster(32), "all_reduce", "ring")  # few stay in Python
+    many_moves = fabric.plan(fabric.ring(200), "all_reduce", "ring")  # few stay in Python
     fabric.hbm_touches(many_moves)
     fabric.ring_all_reduce(np.ones((8, 64), np.float32))

@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 _MOST_SPANS = 50_000
-_FEW_MOVES = 8_000  #: as plain Python some 20 ms; to load the compiled loop takes half a second
+_FEW_MOVES = 20_000  #: as plain Python some 50 ms; loading the compiled loop takes 500
 
 
 class Latency(StrEnum):

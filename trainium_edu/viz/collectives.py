@@ -2,10 +2,12 @@
 
 import numpy as np
 from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from trainium_edu.viz import style
 from trainium_edu.viz.collective_film import size_text
+from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.topology import Layout
 
 __all__ = [
@@ -57,7 +59,7 @@ def _settle(ax, title, *, left=0.5, below=0.55):
     ax.yaxis.set_label_coords(-left / (box.width * width), 0.5)
 
 
-def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="", ax=None):
+def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="", layered=None):
     """Draw time against buffer size, one curve per algorithm, crossovers and published marks.
 
     Parameters
@@ -70,25 +72,47 @@ def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="",
     published : sequence of (bytes, text)
         Boundaries that a document names.
     title : str
-    ax : matplotlib.axes.Axes, optional
+    layered : Layered, optional
+        Keeps axes, legend and published marks while the curves move.
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
-    if ax is None:
-        ax = style.figure(7.4, 3.9, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
-    for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
-        ax.plot(sizes, np.asarray(row) / 1e3, label=name, **_look(name, i))
+    times_us = np.asarray(times_ns) / 1e3
+    low = 10 ** np.floor(np.log10(times_us.min()))
+    high = 10 ** np.ceil(np.log10(times_us.max()))
+    shows = (float(sizes[0]), float(sizes[-1]), low, high, *names, title, tuple(published))
+
+    def over(fig):
+        ax = fig.axes[0]
+        artists = []
+        for i, (name, row) in enumerate(zip(names, times_us, strict=True)):
+            artists += ax.plot(sizes, row, label=name, **_look(name, i))
+        for i, (at, _, above) in enumerate(crossovers):
+            artists.append(
+                ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
+            )
+            artists.append(ax.annotate(
+                f"{at / 1e6:.1f} MB\n→ {above}", (at, low), xytext=(3, 4 + 26 * i),
+                textcoords="offset points", fontsize=8,
+            ))  # fmt: skip
+        return artists
+
+    layered = Layered() if layered is None else layered
+    return layered.figure(
+        shows, lambda: _times_ground(sizes, names, published, low, high, title), over
+    )
+
+
+def _times_ground(sizes, names, published, low, high, title):
+    """Draw what does not depend on the times: axes, legend, published marks."""
+    ax = style.figure(7.4, 3.9, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.minorticks_off()
     ax.set(ylabel="time (µs)", xlabel="buffer on each rank")
     _size_axis(ax, sizes[0], sizes[-1])
-    low, high = ax.get_ylim()
-    for i, (at, _, above) in enumerate(crossovers):
-        ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
-        ax.annotate(f"{at / 1e6:.1f} MB\n→ {above}", (at, low), xytext=(3, 4 + 26 * i),
-                    textcoords="offset points", fontsize=8)  # fmt: skip
     for i, (at, text) in enumerate(published):
         ax.plot([at], [high], marker="v", markersize=8, clip_on=False, linestyle="none",
                 color=style.COLOURS["red"], label="_published")  # fmt: skip
@@ -96,7 +120,8 @@ def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="",
                     ha="right" if i == 0 else "left", textcoords="offset points", fontsize=8,
                     color=style.COLOURS["red"])  # fmt: skip
     ax.set_ylim(low, high)
-    ax.legend(loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=9)
+    looks = [Line2D([], [], **_look(name, i)) for i, name in enumerate(names)]
+    ax.legend(looks, names, loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=9)
     _settle(ax, title or "time of an all-reduce")
     return ax.figure
 

@@ -15,6 +15,7 @@ from trainium_edu.neuroncore.systolic_array import (
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames
 from trainium_edu.specs import TRN1
+from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = [
@@ -108,34 +109,58 @@ def reuse_shares(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -> 
     }
 
 
-def plot_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY):
+_REUSE_LOOKS = {
+    "same weights": (COLOURS["green"], "-", "a stream, same weights"),
+    "new weights": (COLOURS["blue"], "-", "a stream, new weights for each tile"),
+    "documented": (COLOURS["red"], "--", "documented price: max(N, 64)"),
+    "alone": (COLOURS["orange"], "-", "one tile alone"),
+}
+
+
+def plot_reuse(
+    n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, layered: Layered | None = None
+):
     """Draw utilisation against the number of moving vectors, and the TFLOPS of a chip beside it.
+
+    Parameters
+    ----------
+    n, m : int
+    array : SystolicArray
+    layered : Layered, optional
+        Keeps the curves while N moves.
 
     Returns
     -------
     Figure
     """
+
+    def over(fig):
+        ax = fig.axes[0]
+        here = reuse_shares(n, m=m, array=array)
+        return [
+            ax.axvline(n, color=ink("muted"), lw=0.8),
+            *(ax.plot(n, 100 * here[name], "o", color=colour, ms=7)[0]
+              for name, (colour, *_) in _REUSE_LOOKS.items()),
+            ax.text(0, 1.02, f"N = {n}", transform=ax.transAxes, weight="bold", size=11),
+        ]  # fmt: skip
+
+    layered = Layered() if layered is None else layered
+    return layered.figure((m, array), lambda: _reuse_curves(m, array), over)
+
+
+def _reuse_curves(m, array):
+    """Draw what does not depend on N."""
     fig = figure(7.4, 3.5, margins=(0.62, 0.72, 0.52, 0.42))
     ax = fig.subplots()
-    looks = {
-        "same weights": (COLOURS["green"], "-", "a stream, same weights"),
-        "new weights": (COLOURS["blue"], "-", "a stream, new weights for each tile"),
-        "documented": (COLOURS["red"], "--", "documented price: max(N, 64)"),
-        "alone": (COLOURS["orange"], "-", "one tile alone"),
-    }
     curves = [reuse_shares(int(i), m=m, array=array) for i in _N]
-    here = reuse_shares(n, m=m, array=array)
-    for name, (colour, dash, label) in looks.items():
+    for name, (colour, dash, label) in _REUSE_LOOKS.items():
         ax.plot(_N, [100 * c[name] for c in curves], dash, color=colour, label=label, lw=2)
-        ax.plot(n, 100 * here[name], "o", color=colour, ms=7)
-    ax.axvline(n, color=ink("muted"), lw=0.8)
     ax.set_xscale("log", base=2)
     ticks = [1, 4, 16, 64, 128, 512]
     ax.set_xticks(ticks, ticks)
     ax.minorticks_off()
     ax.set(xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile",
            ylabel="utilisation, %")  # fmt: skip
-    ax.set_title(f"N = {n}")
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.96), fontsize=9)
     peak = array.peak_flops * int(TRN1.cores) / 1e12
     right = ax.twinx()

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.collections import PathCollection
+from matplotlib.patches import BoxStyle
 from matplotlib.path import Path
 
 from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product
@@ -218,13 +219,19 @@ def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", wid
     xy = chosen.xy * [1, high]
     steps = {frozenset(p) for p in pairwise(path)}
     groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
+    cables: dict[str, list] = {}
     for k, (a, b) in enumerate(wires):
-        on_path = frozenset((int(a), int(b))) in steps
-        missing = k >= len(there)
-        group = 0 if missing else int(groups[k])
-        ax.add_patch(_cable(xy, chosen.bend[k] * [1, high], a, b, on_path, missing, group))
-    for chip in range(len(xy)):
-        _draw_chip(ax, chip, xy[chip], chosen, chip in path, chip < topology.chips)
+        middle = (xy[a] + xy[b]) / 2 + 2 * chosen.bend[k] * [1, high]
+        if k >= len(there):
+            kind = "down"
+        elif frozenset((int(a), int(b))) in steps:
+            kind = "path"
+        else:
+            kind = _KINDS[int(groups[k])]
+        cables.setdefault(kind, []).append(Path([xy[a], middle, xy[b]], _CURVE))
+    for kind, curves in cables.items():
+        ax.add_collection(_cables(kind, curves), autolim=False)
+    _draw_chips(ax, xy, chosen, set(path), topology.chips)
     pad = chosen.room / 2 + 0.02
     ax.set(xlim=(-pad, 1 + pad), ylim=(high + pad, -pad), aspect="equal")
     ax.axis("off")
@@ -232,50 +239,47 @@ def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", wid
     return fig
 
 
-_GROUPS = {1: "blue", 2: "orange"}
+_CURVE = [Path.MOVETO, Path.CURVE3, Path.CURVE3]
+_KINDS = ("link", "cycle 1", "cycle 2")  # by group
 
 
-def _cable(xy, bend, a, b, on_path, missing, group):
-    """Return one cable as a patch: plain, on the path, missing, or in its group's colour."""
-    middle = (xy[a] + xy[b]) / 2 + 2 * bend
-    curve = Path([xy[a], middle, xy[b]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    look = {"edgecolor": style.ink("grid"), "linewidth": 3.5, "label": "link"}
-    if group:
-        look |= {
-            "edgecolor": style.COLOURS[_GROUPS[group]],
-            "linestyle": "-" if group == 1 else (0, (4, 1)),
-        }
-    if on_path:
-        look |= {"edgecolor": style.COLOURS["red"], "linewidth": 5, "label": "path", "zorder": 1.5}
-    if missing:
-        look |= {
-            "edgecolor": style.COLOURS["red"],
-            "linewidth": 1.6,
-            "linestyle": (0, (1, 3)),
-            "label": "down",
-        }
-    return PathPatch(curve, facecolor="none", capstyle="round", **look)  # fmt: skip
+def _cables(kind, curves):
+    """Return the cables of one kind: plain, on the path, missing, or of a cycle."""
+    look = {
+        "link": {"edgecolor": style.ink("grid"), "linewidth": 3.5},
+        "cycle 1": {"edgecolor": style.COLOURS["blue"], "linewidth": 3.5},
+        "cycle 2": {
+            "edgecolor": style.COLOURS["orange"], "linewidth": 3.5, "linestyle": (0, (4, 1))
+        },
+        "path": {"edgecolor": style.COLOURS["red"], "linewidth": 5, "zorder": 1.5},
+        "down": {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3))},
+    }[kind]  # fmt: skip
+    return PathCollection(curves, facecolor="none", capstyle="round", label=kind, **look)
 
 
-def _draw_chip(ax, chip, at, layout, marked, is_chip):
-    """Draw one chip as a box with its number and its note."""
+def _draw_chips(ax, xy, layout, marked, chips):
+    """Draw each chip as a box with its number and its note, and the network as a box."""
     half = layout.room * 0.42
-    ax.add_patch(FancyBboxPatch(
-        at - half, 2 * half, 2 * half, boxstyle="round,pad=0,rounding_size=0.012", zorder=2,
-        facecolor=style.COLOURS["red"] if marked else style.ink("paper"),
-        edgecolor=style.ink("muted"), linewidth=1, label="chip" if is_chip else "switch",
-    ))  # fmt: skip
-    note = layout.notes[chip] if layout.notes else ""
-    if not is_chip:
-        ax.text(*at, note, ha="center", va="center", fontsize=8, zorder=3)
-        return
-    ink = "white" if marked else style.ink()
-    lift = half * 0.32 if note else 0
-    ax.text(at[0], at[1] - lift, str(chip), ha="center", va="center", color=ink, zorder=3,
-            fontsize=11 if half > 0.04 else 9, fontweight="bold")  # fmt: skip
-    if note:
-        ax.text(at[0], at[1] + half * 0.5, note, ha="center", va="center", fontsize=7, zorder=3,
-                color=ink if marked else style.ink("muted"))  # fmt: skip
+    red, paper = style.COLOURS["red"], style.ink("paper")
+    box = BoxStyle("round", pad=0, rounding_size=0.012)
+    ax.add_collection(PathCollection(
+        [box(x - half, y - half, 2 * half, 2 * half, 1) for x, y in xy], zorder=2, linewidth=1,
+        facecolor=[red if chip in marked else paper for chip in range(len(xy))],
+        edgecolor=style.ink("muted"), label="chip",
+    ), autolim=False)  # fmt: skip
+    for chip, (x, y) in enumerate(xy):
+        note = layout.notes[chip] if layout.notes else ""
+        look = {"ha": "center", "va": "center", "zorder": 3}
+        if chip >= chips:
+            ax.text(x, y, note, fontsize=8, **look)
+            continue
+        ink = "white" if chip in marked else style.ink()
+        lift = half * 0.32 if note else 0
+        size = 11 if half > 0.04 else 9
+        ax.text(x, y - lift, str(chip), color=ink, fontsize=size, fontweight="bold", **look)
+        if note:
+            muted = ink if chip in marked else style.ink("muted")
+            ax.text(x, y + half * 0.5, note, fontsize=7, color=muted, **look)
 
 
 def plot_ladder(names, bytes_per_s, *, title=""):

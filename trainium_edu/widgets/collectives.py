@@ -8,6 +8,7 @@ import numpy as np
 
 from trainium_edu import fabric
 from trainium_edu.viz.collectives import plot_bus_bandwidth, plot_times
+from trainium_edu.viz.layered import Layered
 from trainium_edu.widgets.picture import Panel, Picture
 
 __all__ = ["PUBLISHED", "crossover_text", "selection_explorer", "selection_picture"]
@@ -38,11 +39,11 @@ def selection_picture(selection, *, title=""):
     return Picture(lambda: _draw(selection, title), alt=told)
 
 
-def _draw(selection, title):
+def _draw(selection, title, layered=None):
     names = [line.name for line in selection.lines]
     return plot_times(
         selection.sizes, selection.times_ns, names, crossovers=selection.crossovers,
-        published=PUBLISHED, title=title,
+        published=PUBLISHED, title=title, layered=layered,
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def selection_explorer(machine="trn1.32xlarge"):
         description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
     )
     told = ipywidgets.HTML()
-    state = {}
+    state, layered = {}, Layered()
 
     def update(_change=None):
         topology, base = _at_one_hop(where.value, counts.value, memory.value)
@@ -85,7 +86,7 @@ def selection_explorer(machine="trn1.32xlarge"):
     def draw():
         topology, found = state["topology"], state["found"]
         if shown.value == "time":
-            return _draw(found, f"all-reduce on {topology.name}")
+            return _draw(found, f"all-reduce on {topology.name}", layered)
         names = [line.name for line in found.lines]
         factor = 2 * (topology.ranks - 1) / topology.ranks
         limit = topology.links / topology.chips * topology.bandwidth_bytes_per_s[0] / 1e9

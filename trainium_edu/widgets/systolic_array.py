@@ -20,6 +20,7 @@ from trainium_edu.neuroncore.systolic_array import (
 from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
+from trainium_edu.viz.layered import Layered
 from trainium_edu.widgets.picture import Panel, Picture, with_still
 from trainium_edu.widgets.static import load
 
@@ -234,8 +235,9 @@ def reuse_explorer(
         value=n, min=1, max=512, description="N, moving vectors per tile",
         style={"description_width": "initial"}, layout={"width": "460px"},
     )  # fmt: skip
+    layered = Layered()
     shown = Picture(
-        lambda: picture.plot_reuse(slider.value, m=m, array=array),
+        lambda: picture.plot_reuse(slider.value, m=m, array=array, layered=layered),
         alt=lambda: picture.describe_reuse(slider.value, m=m, array=array),
     )
     slider.observe(shown.redraw, "value")
