@@ -137,7 +137,7 @@ def test_a_run_has_its_timeline_inside():
 
 
 def test_bad_input_is_one_sentence(tmp_path):
-    with pytest.raises(TypeError, match="has one as .timeline"):
+    with pytest.raises(TypeError, match="a Timeline, or something that has one"):
         perfetto.to_json(3)
     with pytest.raises(FileNotFoundError, match="make it first"):
         perfetto.write(Timeline(), tmp_path / "no" / "t.json")

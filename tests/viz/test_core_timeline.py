@@ -26,9 +26,10 @@ def boxes(ax, colour):
 
     found = []
     for artist in ax.collections:
-        if isinstance(artist, PolyCollection) and len(artist.get_facecolor()):
-            if np.allclose(artist.get_facecolor()[0][:3], to_rgba(colour)[:3]):
-                found += [(p.vertices[0, 0], p.vertices[1, 0]) for p in artist.get_paths()]
+        if not isinstance(artist, PolyCollection) or not len(artist.get_facecolor()):
+            continue
+        if np.allclose(artist.get_facecolor()[0][:3], to_rgba(colour)[:3]):
+            found += [(p.vertices[0, 0], p.vertices[1, 0]) for p in artist.get_paths()]
     return found
 
 

@@ -8,11 +8,11 @@ function createCards(s) {
   const badge = (kind) => make("span", { class: `te-core-kind te-core-${kind}` }, `${KINDS[kind] ?? ""} ${kind}`);
   const swatch = (colour) => make("i", { style: `background:${colour}` });
 
-  function instruction(r, full) {
+  function instruction(r, full, idle = false) {
     const { film, book } = s;
     const i = film.rows_instruction[r];
     const [engine, key] = film.tracks[film.rows_lane[r]];
-    const parts = [make("div", { class: "te-core-name" }, swatch(s.colours[key] ?? s.colours.sync), make("b", {}, s.nameOf(r)), ` on ${key === "dma" ? "DMA" : engine}${book && i >= 0 ? `, number ${i}` : ""}`)];
+    const parts = [...(idle ? [make("div", { class: "te-core-where" }, `The ${engine} stands still; next comes`)] : []), make("div", { class: "te-core-name" }, swatch(s.colours[key] ?? s.colours.sync), make("b", {}, s.nameOf(r)), ` on ${key === "dma" ? "DMA" : engine}${book && i >= 0 ? `, number ${i}` : ""}`)];
     const line = book && i >= 0 ? book.lines[book.i_line[i]] : null;
     if (line) {
       parts.push(make("div", { class: "te-core-where" }, `${line.file}:${line.line} in ${line.function}`));

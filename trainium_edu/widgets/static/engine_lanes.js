@@ -397,7 +397,11 @@ function createLanes(s) {
         if (!away) break;
       }
     }
-    return best < 0 ? nothing : { row: row[best], piece: -1, lane };
+    if (best < 0 && i + 1 < start.length && lane.kind === "engine") { // idle: whoever comes next waits
+      const { first, next } = s.film.waitsOf;
+      for (let w = first[row[i + 1]]; w >= 0; w = next[w]) if (s.film.waits_ns[w] >= start[i + 1] - t) best = i + 1;
+    }
+    return best < 0 ? nothing : { row: row[best], piece: -1, lane, idle: t < start[best] - slack };
   }
   /** The next row in the same lane (`way` ±1), or the nearest in the next lane with any. */
   function neighbour(row, sideways, down) {

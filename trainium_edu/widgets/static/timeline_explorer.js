@@ -222,6 +222,7 @@ function render({ model, el }) {
   /** Something was picked: mark it everywhere and say it. */
   function chosen() {
     light();
+    root.dataset.lit = String(s.film.rows_start.length && s.lit ? s.film.rows_start.reduce((n, _, r) => n + s.lit(r), 0) : s.film.rows_start.length);
     tell();
     source?.mark();
     paint();
@@ -266,6 +267,7 @@ function render({ model, el }) {
       if (withTime) drawOverview();
       root.dataset.draw = (performance.now() - start).toFixed(2);
       root.dataset.window = `${s.view.lo.toFixed(3)} ${s.view.hi.toFixed(3)}`;
+      root.dataset.cursor = s.cursor.toFixed(3);
     });
   }
   function relayout() {
@@ -333,7 +335,7 @@ function render({ model, el }) {
     const changed = found.row !== s.hover.row || found.piece !== s.hover.piece || found.tile !== s.hover.tile;
     s.hover = found;
     if (changed) {
-      const shown = found.tile >= 0 ? cards.tile(found.tile) : found.piece >= 0 ? cards.piece(found.piece) : found.row >= 0 ? cards.instruction(found.row, false) : [];
+      const shown = found.tile >= 0 ? cards.tile(found.tile) : found.piece >= 0 ? cards.piece(found.piece) : found.row >= 0 ? cards.instruction(found.row, false, found.idle) : [];
       tip.replaceChildren(...shown);
       tip.classList.toggle("te-core-shown", shown.length > 0);
       source?.mark();

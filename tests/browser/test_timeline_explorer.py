@@ -1,0 +1,254 @@
+"""The timeline explorer in real JupyterLab: zoom, hover, keys, sliders, linked pictures.
+
+Judge: the browser, and the makespans that neuroncore gives for the same settings.
+"""
+
+import statistics
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tests.browser.lesson_page import LessonPage
+from tests.viz.programs import gelu_linear, timed
+from trainium_edu.neuroncore import measure, place, schedule
+
+pytestmark = pytest.mark.browser
+NAME = "timeline_explorer_test.ipynb"
+CELLS = [
+    "import sys\nsys.path.insert(0, ROOT)\n"
+    "from tests.viz.programs import timed\n"
+    "from trainium_edu.widgets.timeline_explorer import link, timeline_explorer\n"
+    "from trainium_edu.widgets.memory_map import memory_map\n"
+    "from trainium_edu.widgets.kernel_view import kernel_view\n"
+    "run = timed(8)\nexplorer = timeline_explorer(run)\nexplorer",
+    "below = memory_map(run)\nlink(explorer, below)\nbelow",
+    "kernel_view(run)",
+    "many = timeline_explorer(timed(4000), memory=False, sliders=False)\nmany",
+]
+
+
+@pytest.fixture(scope="module")
+def page(browser, lab):
+    from tests.browser.conftest import ROOT
+
+    _, work, _ = lab
+    cells = [new_code_cell(source.replace("ROOT", repr(str(ROOT)))) for source in CELLS]
+    book = new_notebook(cells=cells)
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
+    nbformat.write(book, work / NAME)
+    lesson = LessonPage(browser, lab, NAME)
+    lesson.run_all()
+    lesson.settle()
+    yield lesson
+    lesson.close()
+
+
+@pytest.fixture
+def explorer(page):
+    """The first explorer, as it was, in view."""
+    box = page.page.locator(".te-core").nth(0)
+    box.scroll_into_view_if_needed()
+    lanes = box.locator(".te-core-lanes")
+    lanes.focus()
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("Home")
+    page.page.wait_for_timeout(250)
+    return box
+
+
+def window(box):
+    return tuple(map(float, box.get_attribute("data-window").split()))
+
+
+def makespan(box):
+    return float(box.get_attribute("data-makespan"))
+
+
+def test_nothing_failed_and_everything_that_takes_focus_is_named_and_safe(page):
+    assert page.trouble() == []
+    assert page.broken_widgets() == []
+    found = page.focusable()
+    assert len(found) > 20
+    assert [f["what"] for f in found if not f["name"] or not f["safe"]] == []
+    assert page.page.evaluate("() => look.tooWide()") == []
+
+
+def test_zoom_by_keys_buttons_and_wheel_and_move_by_dragging(page, explorer):
+    lanes = explorer.locator(".te-core-lanes")
+    lo, hi = window(explorer)
+    assert lo == 0
+    for action in (
+        lambda: page.page.keyboard.press("+"),
+        lambda: explorer.get_by_text("+", exact=True).click(),
+    ):
+        action()
+        page.page.wait_for_timeout(150)
+        assert window(explorer)[1] - window(explorer)[0] == pytest.approx((hi - lo) / 1.6, rel=1e-3)
+        lo, hi = window(explorer)
+    lanes.focus()
+    box = lanes.bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    page.page.mouse.wheel(0, -300)
+    page.page.wait_for_timeout(250)
+    near = window(explorer)
+    assert near[1] - near[0] < 0.8 * (hi - lo)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + box["width"] / 2 - 120, box["y"] + 60, steps=4)
+    page.page.mouse.up()
+    page.page.wait_for_timeout(250)
+    assert window(explorer)[0] > near[0]
+    assert window(explorer)[1] - window(explorer)[0] == pytest.approx(near[1] - near[0], rel=1e-3)
+
+
+def test_the_page_scrolls_over_a_picture_that_was_not_clicked(page, explorer):
+    before = window(explorer)
+    lanes = explorer.locator(".te-core-lanes")
+    page.page.evaluate("() => document.activeElement.blur()")
+    box = lanes.bounding_box()
+    page.page.mouse.move(box["x"] + 300, box["y"] + 60)
+    page.page.mouse.wheel(0, 60)
+    page.page.wait_for_timeout(250)
+    assert window(explorer) == before
+
+
+def test_hovering_an_instruction_says_line_operands_and_waits(page, explorer):
+    core = timed(8)
+    row = next(r for r in range(core.rows) if core.instruction(r).name == "tensor_tensor")
+    lanes = explorer.locator(".te-core-lanes")
+    box = lanes.bounding_box()
+    lo, hi = window(explorer)
+    middle = (core.start_ns[row] + core.end_ns[row]) / 2
+    x = box["x"] + 122 + (middle - lo) / (hi - lo) * (box["width"] - 136)
+    for dx in (-2, 0):
+        page.page.mouse.move(x + dx, box["y"] + 24 + 29 + 30 + 10)
+    page.page.wait_for_timeout(250)
+    card = explorer.locator(".te-core-tip.te-core-shown").inner_text()
+    assert "tensor_tensor on Vector Engine" in card
+    assert f"programs.py:{core.instruction(row).line.line}" in card
+    for words in ("bf16[128, 512] in SBUF", "data1", "data2", "op=add", "waited", "activation"):
+        assert words in card
+    page.page.mouse.move(box["x"] + 60, box["y"] - 30)
+    page.page.wait_for_timeout(250)
+    assert explorer.locator(".te-core-tip.te-core-shown").count() == 0
+
+
+def test_the_keyboard_alone_goes_from_instruction_to_instruction(page, explorer):
+    cells = page.cells()
+    keys = page.page.keyboard
+    keys.press("ArrowDown")
+    name = explorer.locator(".te-core-details .te-core-name").first
+    first = name.inner_text()
+    keys.press("ArrowRight")
+    page.page.wait_for_timeout(150)
+    assert name.inner_text() != first
+    assert "nc_matmul on Tensor Engine" in name.inner_text()
+    keys.press("ArrowDown")
+    page.page.wait_for_timeout(150)
+    assert "tensor_tensor on Vector Engine" in name.inner_text()
+    whole = window(explorer)
+    keys.press("Enter")
+    page.page.wait_for_timeout(250)
+    assert window(explorer)[1] - window(explorer)[0] < 0.6 * (whole[1] - whole[0])
+    keys.press("c")
+    page.page.wait_for_timeout(150)
+    facts = explorer.locator(".te-core-source")
+    assert facts.count() >= 1
+    assert any(
+        kind in facts.first.inner_text()
+        for kind in ("documented", "derived", "measured", "assumed")
+    )
+    for key in "bdda":
+        keys.press(key)
+    page.page.wait_for_timeout(300)
+    assert page.cells() == cells
+    keys.press("Escape")
+    page.page.wait_for_timeout(150)
+    assert "Where the time goes" in explorer.locator(".te-core-details").inner_text()
+
+
+def test_a_click_on_the_critical_path_says_why(page, explorer):
+    lanes = explorer.locator(".te-core-lanes")
+    lanes.click(position={"x": 132, "y": 34})
+    page.page.wait_for_timeout(250)
+    said = explorer.locator(".te-core-details").inner_text()
+    assert "DMA start" in said
+    assert "1 300 ns" in said
+    assert "documented" in said
+    link = explorer.locator(".te-core-details a").first
+    assert link.get_attribute("href").startswith("https://github.com/aws-neuron/")
+
+
+def test_sliders_time_again_without_running(page, explorer):
+    program = gelu_linear(8)
+    core = measure(program, buffers=2)
+    one = schedule(core.program, place(core.program, buffers=1)).makespan_ns
+    films = int(explorer.get_attribute("data-films"))
+    assert makespan(explorer) == pytest.approx(core.makespan_ns, abs=0.01)
+    buffers = explorer.get_by_label("buffers", exact=True)
+    buffers.focus()
+    page.page.keyboard.press("ArrowLeft")
+    page.page.wait_for_function(
+        "n => Number(document.querySelector('.te-core').dataset.films) > n", arg=films
+    )
+    assert makespan(explorer) == pytest.approx(one, abs=0.01)
+    assert "slower than before" in explorer.locator(".te-core-result").inner_text()
+    answered = float(explorer.get_attribute("data-answered"))
+    assert answered < 1000  # about 40 ms on a quiet machine
+    below = page.page.locator(".te-core").nth(1)
+    page.page.wait_for_timeout(500)
+    assert makespan(below) == pytest.approx(one, abs=0.01)
+    explorer.get_by_text("reset").click()
+    page.page.wait_for_timeout(1000)
+    assert makespan(explorer) == pytest.approx(core.makespan_ns, abs=0.01)
+
+
+def test_linked_pictures_share_window_and_cursor(page, explorer):
+    below = page.page.locator(".te-core").nth(1)
+    page.page.keyboard.press("+")
+    page.page.keyboard.press("+")
+    page.page.wait_for_timeout(800)
+    assert window(below) == pytest.approx(window(explorer), abs=0.01)
+    lanes = explorer.locator(".te-core-lanes")
+    box = lanes.bounding_box()
+    page.page.mouse.move(box["x"] + 400, box["y"] + 60)
+    page.page.mouse.move(box["x"] + 402, box["y"] + 60)
+    page.page.wait_for_timeout(600)
+    ours, theirs = (float(e.get_attribute("data-cursor") or -1) for e in (explorer, below))
+    assert ours > 0
+    assert theirs == pytest.approx(ours)
+
+
+def test_a_line_of_the_kernel_lights_its_instructions_and_back(page):
+    view = page.page.locator(".te-core").nth(2)
+    view.scroll_into_view_if_needed()
+    line = view.locator(".te-core-issued", has_text="core.nc_matmul")
+    line.click()
+    page.page.wait_for_timeout(200)
+    assert line.get_attribute("aria-selected") == "true"
+    assert int(view.get_attribute("data-lit")) == 8
+    view.locator(".te-core-lanes").focus()
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("ArrowDown")
+    page.page.wait_for_timeout(200)
+    chosen = view.locator(".te-core-line.te-core-on").inner_text()
+    assert "core.tensor_tensor" in chosen
+    assert int(view.get_attribute("data-lit")) == timed(8).rows  # nothing is dimmed
+
+
+def test_twenty_thousand_instructions_are_drawn_in_a_frame(page):
+    box = page.page.locator(".te-core").nth(3)
+    box.scroll_into_view_if_needed()
+    box.locator(".te-core-lanes").focus()
+    spent = []
+    for key in ["Home", "+", "+", "+", "+", "+", "+", "d", "a", "d", "-", "-"]:
+        page.page.keyboard.press(key)
+        page.page.wait_for_timeout(120)
+        spent.append(float(box.get_attribute("data-draw")))
+    assert "20001 instructions" in box.inner_text()
+    assert statistics.median(spent) < 50  # 16 on a quiet machine
+
+
+def test_no_errors_on_the_console(page):
+    assert [e for e in page.console_errors if "te-core" in e or "TypeError" in e] == []
