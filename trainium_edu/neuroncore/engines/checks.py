@@ -143,6 +143,8 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
 def number(call, role: str) -> float:
     """Return an operand that is one real number as a float, or say that it is none."""
     value = call.__dict__[role]
+    if type(value) is float:
+        return value
     if isinstance(value, float | int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, np.generic) and value.dtype.kind in "fiuV":

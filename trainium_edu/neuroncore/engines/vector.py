@@ -57,10 +57,12 @@ def compute(call, role: str, function, *arguments) -> None:
     view = call.__dict__[role]
     if type(view) is View and isinstance(function, np.ufunc) and view.dtype.name == "float32":
         out = view.array()
-        if any(np.shape(a) == out.shape for a in arguments):
-            function(*arguments, out=out)
-            view.mark_written()
-            return
+        for argument in arguments:
+            if getattr(argument, "shape", None) == out.shape:
+                function(*arguments, out=out)
+                if not view.buffer.all_written:
+                    view.mark_written()
+                return
     store(call, role, function(*arguments))
 
 
@@ -472,13 +474,16 @@ def _check_reduce(call):
 def _tensor_reduce(call):
     operator = get_operator(call.op, "op")
     data, dst = call.data, call.dst
-    kept = data.shape[: _axes(call)[0]]
+    axis = call.axis
+    reduced = len(set(axis)) if isinstance(axis, list | tuple) else 1
+    values = bits(data) if operator.is_bitvec else data.read_fp32()
+    if reduced > 1:
+        values = values.reshape(*data.shape[:-reduced], -1)
+    result = operator.reduce(values)
     if operator.is_bitvec:
-        result = operator.reduce(bits(data).reshape(*kept, -1))
         dst.write_bits(from_bits(result, data.dtype, dst.dtype).reshape(dst.shape))
-        return
-    result = operator.reduce(data.read_fp32().reshape(*kept, -1))
-    store(call, "dst", -result if call.negate else result)
+    else:
+        store(call, "dst", -result if call.negate else result)
 
 
 def _tensor_reduce_work(call):
