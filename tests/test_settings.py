@@ -40,3 +40,31 @@ def test_lessons_wait_for_predictions_unless_a_machine_reads_along(monkeypatch):
 def test_progress_is_kept_where_the_variable_says(monkeypatch, tmp_path):
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
     assert settings.data_folder() == tmp_path
+
+
+@pytest.mark.parametrize("name", ["trn1", "INF2", " gen2 ", "trn2", "gen3", "trn3", "gen4"])
+def test_the_platform_is_one_of_aws_names(monkeypatch, name):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", name)
+    assert settings.platform_target() == name.strip().lower()
+
+
+def test_the_platform_may_be_unset_and_is_checked(monkeypatch):
+    monkeypatch.delenv("NEURON_PLATFORM_TARGET_OVERRIDE", raising=False)
+    assert settings.platform_target() is None
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "h100")
+    with pytest.raises(ValueError, match="it takes trn1"):
+        settings.platform_target()
+
+
+def test_nkis_switches_have_the_documented_defaults(monkeypatch):
+    for name in ("NKI_PRECISE_FP", "NKI_SIMULATOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert settings.precise_fp()
+    assert not settings.nki_simulator()
+    monkeypatch.setenv("NKI_PRECISE_FP", "0")
+    monkeypatch.setenv("NKI_SIMULATOR", "1")
+    assert not settings.precise_fp()
+    assert settings.nki_simulator()
+    monkeypatch.setenv("NKI_PRECISE_FP", "maybe")
+    with pytest.raises(ValueError, match="NKI_PRECISE_FP"):
+        settings.precise_fp()

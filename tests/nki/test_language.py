@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu.specs import NkiValidationError
 
@@ -384,3 +385,16 @@ def test_tile_sizes_are_the_chips():
     assert sizes.sbuf_fmax_bytes == sizes.total_available_sbuf_size == 192 * 1024
     assert sizes.sbuf_size_bytes == 24 * 2**20
     assert sizes.sbuf_fmax == 48 * 1024
+
+
+def test_bypass_leaves_a_stage_out():
+    def kernel(x):
+        tile = nl.load(x)
+        nisa.tensor_scalar(
+            dst=tile, data=tile, op0=nl.bypass, operand0=7.0, op1=nl.add, operand1=1.0
+        )
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, tile)
+        return out
+
+    assert np.array_equal(nki.simulate(kernel)(X), X + 1)

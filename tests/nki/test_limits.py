@@ -134,7 +134,7 @@ LIMITS = {
             dst=tile((8, 8)), data1=tile((8, 8)), data2=tile((8, 8)), op=nl.bitwise_and
         ), "integer|float32",
     ),
-    "float8_e4m3fn": (lambda: nl.ndarray((8, 8), nl.float8_e4m3fn), "NeuronCore-v3"),
+    "float8_e4m3fn": (lambda: nl.ndarray((8, 8), nl.float8_e4m3fn), "NeuronCore-v4"),
     "float8_e8m0fnu": (lambda: nl.ndarray((8, 8), nl.float8_e8m0fnu), "NeuronCore-v4"),
     "packed MX data": (lambda: nl.ndarray((8, 8), nl.float4_e2m1fn_x4), "NeuronCore-v4"),
     "bn_stats over 512": (

@@ -284,7 +284,7 @@ WRONG = {
                                  "out of bounds"),
     "a partition selected at run time": (lambda t: t.select(0, nisa.register_alloc(1)), "run time"),
     "rows gathered on chip": (lambda t: t.vector_select(0, t[:, 0, 0]), "HBM"),
-    "a view of a later dtype": (lambda t: t.view(nl.float8_e4m3fn), "NeuronCore-v3"),
+    "a view of a later dtype": (lambda t: t.view(nl.float8_e4m3fn), "NeuronCore-v4"),
     "tensor indirection": (lambda t: t.indirect(t), "NeuronCore-v4"),
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ _BYTES = {
 DTYPE_NAMES = {name: DType(name) for name in _BYTES}
 #: What NeuronCore-v2 has no format for, and the first generation that does.
 LATER_DTYPES = {
-    "float8_e4m3fn": "NeuronCore-v3 (Trainium2)", "float8_e8m0fnu": "NeuronCore-v4 (Trainium3)",
+    "float8_e4m3fn": "NeuronCore-v4 (Trainium3)", "float8_e8m0fnu": "NeuronCore-v4 (Trainium3)",
     "float8_e5m2_x4": "NeuronCore-v4 (Trainium3)", "float8_e4m3fn_x4": "NeuronCore-v4 (Trainium3)",
     "float4_e2m1fn_x4": "NeuronCore-v4 (Trainium3)",
 }  # fmt: skip

@@ -1,0 +1,136 @@
+"""Every name of the public reference is accounted for.  Judge: its names, read from it."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.nki.coverage_table import entries
+from trainium_edu.specs import NkiValidationError
+
+TESTS = Path(__file__).parents[1]
+REFERENCE = json.loads((TESTS / "golden" / "nki_names.json").read_text())
+ENTRIES = entries()
+HOMES = {
+    "nki": nki, "nki.language": nl, "NkiTensor": nl.NkiTensor, "tile_size": nl.tile_size,
+    "nki.isa": nisa, "nki.collectives": importlib.import_module("trainium_edu.nki.collectives"),
+}  # fmt: skip
+
+
+def test_the_table_has_the_references_names_and_no_others():
+    for section in HOMES:
+        ours = sorted(e.name for e in ENTRIES if e.section == section)
+        assert ours == sorted(set(REFERENCE[section])), section
+
+
+def test_only_what_nothing_takes_is_missing():
+    assert [e.name for e in ENTRIES if e.state == "missing"] == ["average"]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.section}.{e.name}")
+def test_a_name_is_there_and_its_test_names_it(entry):
+    home = nl.tile_size if entry.name == "_TileSize" else HOMES[entry.section]
+    found = type(home) if entry.name == "_TileSize" else getattr(home, entry.name)
+    assert found is not None
+    if entry.state == "missing":
+        assert "no instruction" in entry.where
+        return
+    if entry.state != "done":
+        assert re.search(r"NeuronCore-v[34]", entry.where)
+        return
+    text = (TESTS / entry.where).read_text(encoding="utf-8")
+    if "nki_isa.json" in text or "nki_isa" in text:
+        text += (TESTS / "golden" / "nki_isa.json").read_text(encoding="utf-8")
+    head = text.split('"""')[1].lower()
+    assert "judge" in head or "against" in head
+    assert re.search(rf"\b{entry.name}\b", text) or _by_feature(entry.name, text)
+
+
+def _by_feature(name, text):
+    """Whether a test uses what has no name in code: indexing, assignment, dtypes of arrays."""
+    features = {
+        "__getitem__": r"t\[0:32\]", "__setitem__": r"tile\[\.\.\.\] =", "_TileSize": "tile_size",
+        "bool_": r"nl\.bool_", "DType": r"\.dtype ==", "int8": r"np\.int8",
+    }  # fmt: skip
+    return name in features and re.search(features[name], text)
+
+
+LATER_OPERATIONS = [e for e in ENTRIES if e.state == "later chip" and e.section == "nki.isa"]
+
+
+@pytest.mark.parametrize("entry", LATER_OPERATIONS, ids=lambda e: e.name)
+def test_what_a_later_chip_brought_raises_naming_it(entry):
+    import inspect
+
+    function = getattr(nisa, entry.name)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    with pytest.raises(NkiValidationError, match=re.escape(entry.where)):
+        function(*[None] * len(required))
+
+
+@pytest.mark.parametrize(
+    "dtype", [e.name for e in ENTRIES if e.state == "later chip" and "float" in e.name]
+)
+def test_a_dtype_of_a_later_chip_raises_when_used(dtype):
+    with pytest.raises(NkiValidationError, match="NeuronCore-v4"):
+        nki.simulate(lambda: nl.ndarray((1, 4), getattr(nl, dtype)))()
+
+
+def test_the_table_is_printed(capsys):
+    nki.coverage()
+    lines = capsys.readouterr().out.splitlines()
+    done = sum(e.state == "done" for e in ENTRIES)
+    later = sum(e.state == "later chip" for e in ENTRIES)
+    assert lines[0] == (
+        f"NKI {REFERENCE['reference'].split()[1]}: {len(ENTRIES)} names; {done} done, "
+        f"{later} for later chips, 1 missing"
+    )
+    assert max(map(len, lines)) <= 120
+
+
+def test_memory_regions_have_the_references_members():
+    assert [m.name for m in nl.MemoryRegion] == ["sbuf", "psum", "private_hbm", "shared_hbm"]
+    assert nl.hbm is nl.private_hbm
+    for region, answers in {
+        nl.sbuf: (False, True, False, True), nl.psum: (False, True, True, False),
+        nl.hbm: (True, False, False, False), nl.shared_hbm: (True, False, False, False),
+    }.items():  # fmt: skip
+        asked = (nl.is_hbm, nl.is_on_chip, nl.is_psum, nl.is_sbuf)
+        assert tuple(ask(region) for ask in asked) == answers
+
+
+def test_alignments_are_small_powers_of_two():
+    assert (nl.tile_size.psum_min_align, nl.tile_size.sbuf_min_align) == (4, 1)
+
+
+def test_the_error_is_what_aws_documents_and_pythons_too():
+    assert nisa.NkiValidationError is NkiValidationError
+    assert issubclass(NkiValidationError, ValueError)
+    assert issubclass(NkiValidationError, AssertionError)  # as the simulator's guide shows it
+
+
+def test_an_instruction_hands_back_a_handle_that_orders():
+    def kernel():
+        tile = nl.ndarray((8, 8), nl.float32)
+        first = nisa.memset(dst=tile, value=0.0)
+        second = nisa.memset(dst=tile, value=1.0)
+        assert isinstance(first, nisa.NkiInstruction)
+        assert second.depends_on(first).depends_on(first) is second
+        with pytest.raises(NkiValidationError, match="comes later"):
+            first.depends_on(second)
+        with pytest.raises(TypeError):
+            second.depends_on(3)
+
+    nki.simulate(kernel)()
+
+
+def test_average_is_an_operator_of_reductions_only():
+    with pytest.raises(TypeError, match="operator"):
+        nl.average(np.ones(3))
+    assert nl.average.op == "average"
