@@ -10,6 +10,10 @@ from trainium_edu.neuroncore import INSTRUCTIONS, NeuronCore
 from trainium_edu.specs.errors import NkiValidationError
 
 CALLS = {
+    "dma_copy": lambda t: {"dst": t("out"), "src": t("x")},
+    "nc_matmul": lambda t: {"dst": t("sum"), "stationary": t("x"), "moving": t("y"),
+                            "accumulate": False},
+    "nc_transpose": lambda t: {"dst": t("turned"), "data": t("x")},
     "memset": lambda t: {"dst": t("out"), "value": 1.5},
     "tensor_copy": lambda t: {"dst": t("out"), "src": t("x")},
     "tensor_tensor": lambda t: {"dst": t("out"), "data1": t("x"), "data2": t("y"), "op": "add"},
@@ -48,6 +52,7 @@ def _core():
               "index": 8, "vals": 8, "mask": N}  # fmt: skip
     dtypes = {"mask": "uint8", "index": "uint32"}
     tiles = {k: core.sbuf((P, n), dtypes.get(k, "float32"), name=k) for k, n in shapes.items()}
+    tiles["sum"], tiles["turned"] = core.psum((N, N)), core.psum((N, P))
     return core, tiles
 
 
@@ -75,7 +80,7 @@ def test_known_and_new_agree_in_record_and_value(name):
         found, wanted = core.program.instructions[-1], fresh.program.instructions[-1]
         for part in ("name", "engine", "accesses", "work", "options", "flops", "loops"):
             assert getattr(found, part) == getattr(wanted, part)
-        for tile in ("out", "y", "one", "six", "two", "eight", "index"):
+        for tile in ("out", "y", "one", "six", "two", "eight", "index", "sum", "turned"):
             assert np.array_equal(
                 core.value(tiles[tile]), fresh.value(others[tile]), equal_nan=True
             )
@@ -105,6 +110,20 @@ def test_a_known_shape_still_has_to_start_where_it_may():
     core.tensor_copy(dst=out, src=tile.sliced(slice(64, 104)))
     with pytest.raises(NkiValidationError, match="starts on partition 32"):
         core.tensor_copy(dst=out, src=tile.sliced(slice(32, 72)))
+
+
+def test_a_known_shape_still_has_to_lie_in_one_bank():
+    core = NeuronCore()
+    x = core.sbuf((128, 128))
+    core.memset(dst=x, value=1.0)
+    wide = core.psum((128, 1024))
+    for start in (0, 128, 512):
+        part = wide.sliced(slice(0, 128), slice(start, start + 128))
+        core.nc_matmul(dst=part, stationary=x, moving=x)
+        assert core.value(part).max() == 128
+    part = wide.sliced(slice(0, 128), slice(448, 576))
+    with pytest.raises(NkiValidationError, match="one PSUM bank"):
+        core.nc_matmul(dst=part, stationary=x, moving=x)
 
 
 def test_a_known_shape_still_notes_what_was_never_written():

@@ -74,7 +74,7 @@ class NeuronCore:
         self.notes = []  #: (kind, instruction index, text, data): found while running, for warnings
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
         self.view = view
-        self._known = {None: None}  #: checked before: shapes -> what need not be found again
+        self._known = {}  #: checked before: shapes -> what need not be found again
         quiet = copy_context()  # in which NumPy says nothing about NaN and infinity
         quiet.run(np.seterr, all="ignore")
         self._quietly = quiet.run
@@ -170,14 +170,15 @@ class NeuronCore:
         **operands
             Views, numbers and options by the instruction's own names.
         """
-        key = _shapes(instruction, engine, operands)
-        known = self._known.get(key)
-        if known is not None:
-            self._issue_again(known, instruction, name, operands)
-            return
         row = INSTRUCTIONS.get(instruction)
         if row is None:
             raise NkiValidationError(f"no instruction {instruction!r}; see neuroncore.INSTRUCTIONS")
+        key = _shapes(row, engine, operands) if row.by_shape else None
+        if key is not None:
+            known = self._known.get(key)
+            if known is not None:
+                self._issue_again(known, instruction, name, operands)
+                return
         operands = row.complete(operands)
         call = Call(instruction, engine, self, operands)
         if engine is None:
@@ -211,7 +212,7 @@ class NeuronCore:
             row.flops(call) if row.flops else 0,
         )  # fmt: skip
         self.program.append(record)
-        if key is not None and row.by_shape:
+        if key is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[key] = (row, engine, record.work, record.options, record.flops)
@@ -311,15 +312,21 @@ def _all_of(view):
     return 0, rows, 0, info.row_bytes
 
 
-def _shapes(instruction, engine, operands):
+def _shapes(row, engine, operands):
     """Return all that a check by shape looks at, or None where there is more to look at."""
-    key = [instruction, engine]
+    key = [row.name, engine]
     for role, value in operands.items():
         kind = type(value)
         if kind is View:
-            key += role, value.dtype.name, value.shape, value.strides, value.buffer.info.memory
+            buffer = value.buffer
+            info = buffer.info
+            key += role, value.dtype.name, value.shape, value.strides, info.memory
+            if row.by_place:
+                key += value.offset, buffer.pitch, info.address, info.start_partition
         elif kind in _PLAIN:
             key += role, kind, value or str(value)  # 0.0 and -0.0 differ
+        elif kind is tuple and all(type(item) is int for item in value):
+            key += role, value
         else:
             return None
     return tuple(key)

@@ -46,6 +46,7 @@ class InstructionSpec:
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
     defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
     by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
+    by_place: bool = False  #: ... and where each tile stands in its memory
     needed: frozenset = frozenset()  #: operands without a default (found by `define`)
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
 

@@ -200,6 +200,7 @@ define(
     work=lambda call: transfer(call.src, call.dst),
     cycles=lambda chip, engine, *work: 0.0,
     options=("oob_mode",),
+    by_shape=True,
     defaults=MODES,
     facts=("dma.start_ns", "dma.bytes_per_s"),
 )

@@ -276,6 +276,8 @@ define(
         2 * call.stationary.shape[0] * call.stationary.free_size * call.moving.free_size
     ),
     options=("accumulate",),
+    by_shape=True,
+    by_place=True,  # inside one bank
     defaults={
         "is_stationary_onezero": False,
         "is_moving_onezero": False,

@@ -98,5 +98,7 @@ define(
     cycles=_cycles,
     choose=_choose,
     defaults={},
+    by_shape=True,
+    by_place=True,
     facts=("cycles.nc_transpose_tensor", "cycles.nc_transpose_vector"),
 )
