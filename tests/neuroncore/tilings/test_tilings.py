@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore, measure, place
 from trainium_edu.neuroncore.dtypes import DTYPES, get_dtype
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.tilings import (
@@ -99,14 +98,37 @@ def test_matmul_on_chip_issues_no_dma():
     assert np.all(core.value(dst) == 100.0)
 
 
-def test_matmul_loads_each_block_once_per_group():
-    """4096 rows of K stay resident for a group: stationary once, moving once per 512 columns."""
+def hbm_bytes(core, direction):
+    return sum(i.work[3] for i in core.program.instructions if i.work[-1] == direction)
+
+
+def test_matmul_loads_every_number_once_while_its_blocks_fit():
     core = NeuronCore(values=False)
     matmul(core, core.hbm((512, 1024)), core.hbm((1024, 512)), core.hbm((1024, 1024)))
     names = [i.name for i in core.program.instructions]
     assert names.count("nc_matmul") == (1024 // 128) * (512 // 128) * (1024 // 512)
-    loads = [i for i in core.program.instructions if i.work[-1] == "hbm_to_sbuf"]
-    assert sum(i.work[3] for i in loads) == 4 * (1024 * 512 + 1024 * 1024)
+    assert hbm_bytes(core, "hbm_to_sbuf") == 4 * (1024 * 512 + 1024 * 1024)
+    assert hbm_bytes(core, "sbuf_to_hbm") == 4 * 512 * 1024
+
+
+def test_a_large_matmul_comes_near_the_peak():
+    """The judge is the roofline: loads with long rows hide behind 2048 cubed products."""
+    core = NeuronCore(values=False)
+    a, b, c = (core.hbm((2048, 2048), "bfloat16") for _ in range(3))
+    matmul(core, c, a, b)
+    rows = [i.work[2] for i in core.program.instructions if i.work[-1] == "hbm_to_sbuf"]
+    assert min(rows) >= 1024
+    assert measure(core.program).mfu > 0.7
+
+
+@pytest.mark.parametrize("k", [7000, 9001])
+def test_matmul_with_a_long_k_keeps_its_sums_open(k):
+    a, b = make((k, 140)), make((k, 530), seed=1)
+    core = NeuronCore()
+    dst = core.hbm((140, 530))
+    matmul(core, dst, core.hbm(a), core.hbm(b))
+    close(core.value(dst), wide(a).T @ wide(b), slack=2e-6 * k**0.5)
+    place(core.program)  # fits
 
 
 def test_matmul_counts_its_flops():

@@ -9,8 +9,10 @@ from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["matmul"]
 
-RESIDENT_BYTES = 64 * 1024  #: per partition, for the stationary blocks that stay in SBUF
-BANKS = 4  #: results under way at once; half of PSUM, so that the next ones can start
+STATIONARY_BYTES = 64 * 1024  #: per partition, for stationary blocks that stay in SBUF
+MOVING_BYTES = 48 * 1024  #: likewise for moving ones; twice that fits beside the stationary
+ROW_BYTES = 4096  #: rows this long move at the full rate
+BANKS = 4  #: results under way at once where blocks do not stay; half of PSUM
 
 
 def matmul(core, dst: View, stationary: View, moving: View, *, stationary_layout: str = "KM",
@@ -51,31 +53,63 @@ def matmul(core, dst: View, stationary: View, moving: View, *, stationary_layout
 
     Notes
     -----
-    M in groups of up to 4 x 128 (a PSUM bank each), whose stationary blocks stay in SBUF for all of
-    N while they fit; every moving block is loaded once per group and used for all of it.
+    All of K of some columns of both operands stays in SBUF, in rows of up to 4 KiB, for which DMA
+    is fast; every stationary block is then loaded once, every moving block once per group of M.
+    Where K is too long for that, K is the outer loop: blocks pass through, and the sums of up to
+    four PSUM banks stay open.
     """
     dst = as_rows(dst, "dst")
     left = _Operand(core, as_rows(stationary, "stationary"), stationary_layout, "KM", dtype)
     right = _Operand(core, as_rows(moving, "moving"), moving_layout, "KN", dtype or left.dtype)
-    k, m, n = left.k, left.free, right.free
-    if right.k != k or dst.shape != (m, n):
+    if right.k != left.k or dst.shape != (left.free, right.free):
         raise NkiValidationError(
-            f"matmul: stationary [K={k}, M={m}] and moving [K={right.k}, N={n}] for a dst of "
-            f"{list(dst.shape)}; both share K, and dst is [M, N]"
+            f"matmul: stationary [K={left.k}, M={left.free}] and moving [K={right.k}, "
+            f"N={right.free}] for a dst of {list(dst.shape)}; both share K, and dst is [M, N]"
         )
     rows = int(core.spec.tensor_engine.rows.value)
     wide = int(core.spec.tensor_engine.moving_free_max.value)
-    blocks = list(pieces(k, rows))
-    resident = max(1, RESIDENT_BYTES // (len(blocks) * rows * left.dtype.itemsize))
-    for group in pieces(m, rows * min(BANKS, resident)):
-        columns = list(pieces(group.stop - group.start, rows))
-        stays = len(blocks) * rows * left.dtype.itemsize <= RESIDENT_BYTES
-        kept = [left.block(block, group) for block in blocks] if stays else None
-        for across in pieces(n, wide):
+    blocks = list(pieces(left.k, rows))
+    held = _columns_that_stay(left, len(blocks), STATIONARY_BYTES, rows)
+    streamed = _columns_that_stay(right, len(blocks), MOVING_BYTES, wide)
+    if held and streamed:
+        _with_blocks_that_stay(core, dst, left, right, blocks, held, streamed)
+    else:
+        _with_sums_that_stay(core, dst, left, right, blocks)
+
+
+def _columns_that_stay(operand, blocks, budget, step) -> int:
+    """Return how many columns of all K fit the budget, a multiple of `step`; 0 if not one step."""
+    fit = budget // (blocks * operand.dtype.itemsize)
+    return min(fit, max(ROW_BYTES // operand.dtype.itemsize, step)) // step * step
+
+
+def _with_blocks_that_stay(core, dst, left, right, blocks, held, streamed):
+    for group in pieces(left.free, held):
+        stationary = [left.block(block, group) for block in blocks]
+        for span in pieces(right.free, streamed):
+            moving = [right.block(block, span) for block in blocks]
+            for column in pieces(group.stop - group.start, 128):
+                down = slice(group.start + column.start, group.start + column.stop)
+                piece = dst.sliced(down, span)
+                result = new_like(core, piece)
+                for across in pieces(span.stop - span.start, 512):
+                    total = core.psum((down.stop - down.start, across.stop - across.start))
+                    for one, other in zip(stationary, moving, strict=True):
+                        core.nc_matmul(
+                            dst=total, stationary=one.sliced(slice(None), column),
+                            moving=other.sliced(slice(None), across),
+                        )  # fmt: skip
+                    core.tensor_copy(dst=result.sliced(slice(None), across), src=total)
+                store(core, piece, result)
+
+
+def _with_sums_that_stay(core, dst, left, right, blocks):
+    for group in pieces(left.free, 128 * BANKS):
+        columns = list(pieces(group.stop - group.start, 128))
+        for across in pieces(right.free, 512):
             sums = [core.psum((c.stop - c.start, across.stop - across.start)) for c in columns]
-            for number, block in enumerate(blocks):
-                held = kept[number] if kept else left.block(block, group)
-                streamed = right.block(block, across)
+            for block in blocks:
+                held, streamed = left.block(block, group), right.block(block, across)
                 for column, total in zip(columns, sums, strict=True):
                     core.nc_matmul(
                         dst=total, stationary=held.sliced(slice(None), column), moving=streamed
