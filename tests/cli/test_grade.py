@@ -346,7 +346,6 @@ def test_the_command_writes_a_table_and_goes_on_where_it_stopped(tmp_path, capsy
     submission(folder / "dan.ipynb", student="ann")
     with (tmp_path / "grades.csv.jsonl").open("a") as kept:
         kept.write('{"submission": "torn')
-        kept.write("\n")
     assert command(folder, "--csv", out) == 0
     assert "4 rows in" in (said := capsys.readouterr().out)
     assert "(1 new)" in said
@@ -362,8 +361,20 @@ def test_a_full_disk_keeps_what_was_written(tmp_path, capsys, monkeypatch):
     out = tmp_path / "grades.csv"
     (tmp_path / "grades.csv.jsonl").symlink_to("/dev/full")
     assert command(tmp_path / "a.ipynb", "--csv", out) == 1
-    assert "No space left on device after 1 new rows" in capsys.readouterr().err
+    assert "No space left on device after 0 new rows" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_line_that_a_full_disk_tore_costs_no_other_row(tmp_path, capsys):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    submission(folder / "a.ipynb")
+    out = tmp_path / "grades.csv"
+    kept = tmp_path / "grades.csv.jsonl"
+    kept.write_text('{"submission": "torn", "rea')
+    assert command(folder, "--csv", out) == 0
+    assert command(folder, "--csv", out) == 0
+    assert "(0 new)" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -266,6 +266,15 @@ def read_kept(path: Path) -> dict:
     return kept
 
 
+def end_torn_line(path: Path):
+    """End a last line that a full disk cut short, so that the next row begins its own."""
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb+") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+
+
 def write_csv(rows: list[Row], out: Path):
     """Write one line per submission, whole or not at all."""
     keys = sorted({key for row in rows for key in row.exercises})

@@ -66,14 +66,16 @@ def _grade(options):
 
     def done(row):
         nonlocal count
-        count += 1
         if kept:
             with kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(_as_dict(row)) + "\n")
             print(f"{row.submission}: {_summary(row)}", flush=True)
+        count += 1
 
     known = grade.read_kept(kept) if kept else {}
     try:
+        if kept:
+            grade.end_torn_line(kept)
         rows = grade.grade_all(
             paths,
             roster=roster,
