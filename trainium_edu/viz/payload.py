@@ -33,19 +33,26 @@ def plot_payload(row_bytes, alone, stream, low, high, *, spec=TRN1):
     ax.text(row_bytes[0], sustained + 5, f"documented: {sustained:.0f} GB/s sustained", fontsize=8,
             color=ink("muted"), va="bottom")  # fmt: skip
     points = [(1024, spec.dma.rate_1kib_rows), (4096, spec.dma.rate_4kib_rows)]
-    for where, fact in points:
+    for (where, fact), (x, y, side) in zip(
+        points, ((-9, 4, "right"), (10, -17, "left")), strict=True
+    ):
         ax.plot(where, float(fact) / 1e9, "D", color=COLOURS["green"], markersize=6)
         ax.annotate(
             f"{fact.kind}: about {float(fact) / 1e9:.0f}", (where, float(fact) / 1e9), fontsize=8,
-            xytext=(8, -11), textcoords="offset points", color=COLOURS["green"],
+            xytext=(x, y), textcoords="offset points", color=COLOURS["green"], ha=side,
         )  # fmt: skip
     ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
-    ax.text(248, sustained * 0.55, "documented: under 256 B\n“very poor”, no figure", fontsize=8,
+    ax.text(248, sustained * 0.7, "documented: under 256 B\n“very poor”, no figure", fontsize=8,
             color=ink("muted"), ha="right")  # fmt: skip
-    ax.text(row_bytes[-2], stream[-2] - 12, "many in flight", color=COLOURS["blue"], fontsize=9,
-            ha="right", va="top")  # fmt: skip
-    ax.text(row_bytes[-3], alone[-3] - 14, "one alone", color=COLOURS["orange"], fontsize=9,
-            ha="left", va="top")  # fmt: skip
+    for name, rates, colour, side, x in (
+        ("many in flight", stream, "blue", "right", -10),
+        ("one alone", alone, "orange", "left", 10),
+    ):  # beside the steepest part
+        k = max(range(1, len(rates)), key=lambda i: rates[i] - rates[i - 1])
+        ax.annotate(
+            name, (row_bytes[k - 1], rates[k - 1]), xytext=(x, 0), textcoords="offset points",
+            color=COLOURS[colour], fontsize=9, ha=side, va="center",
+        )  # fmt: skip
     ax.set_xscale("log", base=2)
     ticks = [b for b in row_bytes if b.bit_length() % 2]
     ax.set_xticks(ticks, [_short(b) for b in ticks])
