@@ -19,7 +19,7 @@ class NKIObject:
     """
 
     def __init_subclass__(cls, **kwargs):
-        """Annotate what is only assigned, so that ``@dataclass`` takes it as a field too."""
+        """Let ``@dataclass`` find what NKI finds: fields without annotation, None without value."""
         super().__init_subclass__(**kwargs)
         body = vars(cls)
         known = body.get("__annotations__", {})
@@ -31,6 +31,9 @@ class NKIObject:
                 found[name] = type(value) if value is not None else object
         if found.keys() != known.keys():
             cls.__annotations__ = found
+        for name, kind in known.items():
+            if name not in body and "ClassVar" not in str(kind):
+                setattr(cls, name, None)
 
     def __init__(self, *args, **kwargs):
         names = _fields(type(self))

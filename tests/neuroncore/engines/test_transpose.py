@@ -29,6 +29,15 @@ def test_tensor_engine_turns_every_dtype(dtype, shape):
     assert (core.value(dst) == values.T).all()
 
 
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if DTYPES[d].is_float])
+def test_tensor_engine_may_write_its_own_float32(dtype):
+    core = NeuronCore()
+    data, values = filled(core, (40, 50), dtype)
+    dst = core.psum((50, 40))
+    core.nc_transpose(dst=dst, data=data)
+    np.testing.assert_array_equal(core.value(dst), values.T.astype(np.float32))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(32, 32), (1, 32), (5, 3), (1, 1)])
 @pytest.mark.parametrize("memory", ["sbuf", "psum"])
@@ -84,6 +93,8 @@ def test_nan_spoils_its_row_on_the_tensor_engine_and_not_on_vector():
         (("sbuf", (4, 8)), ("sbuf", (4, 8)), None, r"becomes \[8, 4\]"),
         (("sbuf", (4, 8)), ("hbm", (8, 4)), None, "in HBM"),
         (("sbuf", (4, 8), "bfloat16"), ("sbuf", (8, 4)), None, "the same dtype"),
+        (("sbuf", (40, 8), "int32"), ("psum", (8, 40)), None, "the same dtype"),
+        (("sbuf", (40, 8)), ("psum", (8, 40), "bfloat16"), None, "the same dtype"),
         (("sbuf", (4, 8)), ("sbuf", (8, 4)), Engine.SCALAR, "not on the Scalar Engine"),
     ],
 )

@@ -2,11 +2,13 @@
 
 The Tensor Engine multiplies by an identity, so it reads SBUF, writes PSUM, and a NaN or an infinity
 meets the zeros of the identity: on this generation the whole row it lands in turns into NaN.  The
-Vector Engine moves bits, 32 x 32 at a time.
+Vector Engine moves bits, 32 x 32 at a time.  The reference asks for equal dtypes; published kernels
+for this generation let the Tensor Engine write float32, as its sums are, so both are taken.
 """
 
 import numpy as np
 
+from trainium_edu.neuroncore.dtypes import to_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import price, strided
@@ -58,9 +60,11 @@ def _check(call):
             f"data {list(data.shape)} becomes [{data.free_size}, {data.shape[0]}], and dst is "
             f"{list(dst.shape)}",
         )
-    check_same_dtype(call, "data", "dst")
     if call.engine is Engine.TENSOR:
         check_bank(call, dst, chip)
+        if data.dtype.is_float and dst.dtype.name == "float32":
+            return
+    check_same_dtype(call, "data", "dst")
 
 
 def _execute(call):
@@ -75,6 +79,8 @@ def _execute(call):
                 product = wide.T @ np.eye(len(wide), dtype=np.float32)
             dst.write_fp32(product.reshape(dst.shape), call.core.rounding)
             return
+    if dst.dtype is not data.dtype:
+        turned = to_fp32(turned, data.dtype)
     dst.write_bits(turned.reshape(dst.shape))
 
 
