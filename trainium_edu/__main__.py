@@ -6,6 +6,7 @@ which adds its arguments and the function to call.
 
 import argparse
 import importlib
+import os
 import sys
 
 __all__ = ["main"]
@@ -63,6 +64,9 @@ def main(arguments=None) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # who read along has seen enough (`... | head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
