@@ -81,16 +81,17 @@ class OnChipMemory:
         self.partitions = int(record.partitions)
         self.bytes_per_partition = int(record.bytes_per_partition)
         self.bank_bytes = int(record.bank_bytes) if memory is Memory.PSUM else None
-        self._bytes = self._written = None
+        self._bytes: np.ndarray | None = None
+        self._written = Written(self.partitions, self.bytes_per_partition)
         self.stated = []  #: Allocations with an address, in order
 
     @property
     def bytes(self) -> np.ndarray:
         """The memory itself, uint8[partitions * bytes_per_partition]; made on first use."""
-        if self._bytes is None:
-            self._bytes = np.zeros(self.partitions * self.bytes_per_partition, np.uint8)
-            self._written = Written(self.partitions, self.bytes_per_partition)
-        return self._bytes
+        data = self._bytes
+        if data is None:
+            data = self._bytes = np.zeros(self.partitions * self.bytes_per_partition, np.uint8)
+        return data
 
     def check(self, shape, dtype: DType, name: str, address, start_partition) -> int:
         """Check the limits of one tile and return its bytes per partition."""

@@ -45,7 +45,8 @@ class View:
         self.shape = shape
         self.strides = strides
         self.offset = offset
-        self._array = self._extent = None  # found when first asked for
+        self._array: np.ndarray | None = None  # found when first asked for
+        self._extent: tuple[int, int, int, int, bool] | None = None
 
     # -- what it is ---------------------------------------------------------------------------
 

@@ -20,8 +20,9 @@ class Written:
     def __init__(self, rows: int, pitch: int):
         self.rows = rows
         self.pitch = pitch
-        self.rectangles = []  #: (first row, row end, first byte, byte end), all of it written
-        self.mask = None  #: uint8 per byte once somebody needs it: then the whole truth
+        #: (first row, row end, first byte, byte end), all of it written
+        self.rectangles: list[tuple[int, int, int, int]] = []
+        self.mask: np.ndarray | None = None  #: uint8 per byte, once somebody needs it
 
     def covers(self, row: int, end: int, low: int, high: int) -> bool:
         """Whether one known rectangle holds this one (False does not mean "not written")."""
@@ -56,9 +57,10 @@ class Written:
 
     def bytes(self) -> np.ndarray:
         """Return the mask, uint8[rows * pitch]: 1 where written."""
-        if self.mask is None:
-            self.mask = np.zeros(self.rows * self.pitch, np.uint8)
-            grid = self.mask.reshape(self.rows, self.pitch)
+        mask = self.mask
+        if mask is None:
+            mask = self.mask = np.zeros(self.rows * self.pitch, np.uint8)
+            grid = mask.reshape(self.rows, self.pitch)
             for row, end, low, high in self.rectangles:
                 grid[row:end, low:high] = 1
-        return self.mask
+        return mask

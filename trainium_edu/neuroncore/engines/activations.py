@@ -165,7 +165,7 @@ def get_activation(op, what: str = "op") -> Activation:
     >>> get_activation("relu").function(np.float32([-1, 2])).tolist()
     [0.0, 2.0]
     """
-    name = op if isinstance(op, str) else getattr(op, "__name__", None)
+    name = op if isinstance(op, str) else str(getattr(op, "__name__", ""))
     row = ACTIVATIONS.get(_ALSO.get(name, name))
     if row is None:
         raise NkiValidationError(

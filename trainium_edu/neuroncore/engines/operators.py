@@ -170,7 +170,7 @@ def get_operator(op, what: str) -> Operator:
     row = OPERATORS.get(op) if isinstance(op, str) else None
     if row is not None and not row.needs:
         return row
-    name = op if isinstance(op, str) else getattr(op, "__name__", None)
+    name = op if isinstance(op, str) else str(getattr(op, "__name__", ""))
     row = OPERATORS.get(_ALSO.get(name, name))
     if row is None:
         raise NkiValidationError(
