@@ -146,10 +146,13 @@ def _round_toward_zero(significand, drop):
 
 @njit(cache=True, inline="always")
 def _round_by_toss(significand, drop, toss, toss_bits):
-    """Drop bits, up if the upper ``toss_bits`` of them plus the toss carry over."""
+    """Drop bits, up if the upper ``toss_bits`` of them plus the toss carry over.
+
+    The toss begins at the highest bit; as many of its bits are used as are weighed, 0 to 31.
+    """
     weighed = min(drop, toss_bits)
     unseen = min(U32(drop - weighed), U32(31))
-    toss = U32(toss >> U32(U32(toss_bits - weighed) & U32(31)))
+    toss = U32(U32(toss >> U32(1)) >> U32(U32(U32(31) - weighed) & U32(31)))
     rounded = U32(U32(significand >> U32(unseen & U32(31))) + toss)
     return U32(rounded >> U32(weighed & U32(31)))
 
@@ -164,7 +167,8 @@ def _finish(code, below, magnitude, sign, layout):
     code = overflow_code if code > max_code else code
     code = infinity_code if magnitude == U32(0x7F800000) else code
     nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
-    code = nan if magnitude > U32(0x7F800000) else code
+    is_nan = U32(U32(0) - U32(magnitude > U32(0x7F800000)))  # all ones or zero; an `if` here would
+    code = U32(U32(code & U32(~is_nan)) | U32(nan & is_nan))  # load tosses for some numbers only
     return U32(code | U32(U32(sign >> U32(sign_drop & U32(31))) & mask))
 
 
@@ -230,15 +234,15 @@ def toward_zero_any(words, layout, out):
 
 
 @njit(cache=True)
-def stochastic_any(words, tosses, toss_drop, toss_bits, layout, out):
-    """Round FP32 words up or down, each by the upper bits of its toss."""
+def stochastic_any(words, tosses, lift, toss_bits, layout, out):
+    """Round FP32 words up or down, each by its toss, moved up by `lift` bits."""
     use_wide_registers()
     layout = _numbers_of(layout)
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
         significand, drop, below = _align(magnitude, layout[0], layout[1])
-        toss = U32(U32(tosses[i]) >> U32(toss_drop & U32(31)))
+        toss = U32(U32(tosses[i]) << U32(lift & U32(31)))
         rounded = _round_by_toss(significand, drop, toss, toss_bits)
         out[i] = _finish(rounded, below, magnitude, sign, layout)
 
@@ -247,7 +251,7 @@ def stochastic_any(words, tosses, toss_drop, toss_bits, layout, out):
 
 
 @njit(cache=True)
-def round_to_integer(words, mode, tosses, toss_drop, toss_bits, lowest, highest, out):
+def round_to_integer(words, mode, tosses, lift, toss_bits, lowest, highest, out):
     """Round FP32 words to whole numbers; mode 0 nearest, 1 toward zero, 2 by toss; saturate."""
     for i in range(words.size):
         word = U32(words[i])
@@ -266,7 +270,7 @@ def round_to_integer(words, mode, tosses, toss_drop, toss_bits, lowest, highest,
             rounded = (significand + max(half, np.int64(1)) - 1 + odd) >> drop
         elif mode == 2:
             weighed = min(drop, np.int64(toss_bits))
-            toss = (np.int64(tosses[i]) >> np.int64(toss_drop)) >> (toss_bits - weighed)
+            toss = (np.int64(tosses[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
             rounded = ((significand >> (drop - weighed)) + toss) >> weighed
         signed = -rounded if negative else rounded
         out[i] = min(max(signed, np.int64(lowest)), np.int64(highest))
@@ -300,7 +304,7 @@ def running_sum(
     """
     layout = _numbers_of(layout)
     shared = terms.shape[1] == 1
-    toss_drop = U32(U32(4096) // U32(per_draw) - toss_bits)
+    lift = U32(U32(32) - U32(4096) // U32(per_draw))
     for i in range(terms.shape[0]):
         for r in range(state.size):
             if mode == 2 and r % per_draw == 0:
@@ -315,7 +319,7 @@ def running_sum(
             elif mode == 1:
                 rounded = _round_toward_zero(significand, drop)
             else:
-                toss = U32(U32(tosses[r % per_draw]) >> U32(toss_drop & U32(31)))
+                toss = U32(U32(tosses[r % per_draw]) << U32(lift & U32(31)))
                 rounded = _round_by_toss(significand, drop, toss, toss_bits)
             code = _finish(rounded, below, magnitude, sign, layout)
             size = U32(code & U32(~layout[9]))

@@ -278,23 +278,22 @@ def _round_by_toss(words, out, rule, first_element, tosses):
     layout = None if integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
     for start in range(0, words.size, _TOSSES):
         part = slice(start, start + _TOSSES)
-        drop = 0
         if tosses is None:
             n = min(_TOSSES, words.size - start)
             some = raw_tosses(n, rule.seed, rule.step, first_element + start, rule.toss_bits)
-            drop = some.itemsize * 8 - rule.toss_bits
+            lift = 32 - some.itemsize * 8
         else:
-            some = tosses[part]
+            some, lift = tosses[part], 32 - rule.toss_bits
         if integer:
-            _round_to_integer(words[part], out[part], rule, 2, some, drop)
+            _round_to_integer(words[part], out[part], rule, 2, some, lift)
         else:
-            launch(_loops.stochastic_any, words[part], some, np.uint32(drop),
+            launch(_loops.stochastic_any, words[part], some, np.uint32(lift),
                    np.uint32(rule.toss_bits), layout, out[part])  # fmt: skip
 
 
-def _round_to_integer(words, out, rule, mode, tosses, toss_drop):
+def _round_to_integer(words, out, rule, mode, tosses, lift):
     """Round one chunk to whole numbers."""
-    launch(_loops.round_to_integer, words, mode, tosses, toss_drop, rule.toss_bits,
+    launch(_loops.round_to_integer, words, mode, tosses, lift, rule.toss_bits,
            int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
 
 
