@@ -185,6 +185,16 @@ def test_partitions_in_reverse():
     assert np.array_equal(_run(_shuffled, X), X[::-1])
 
 
+def _partition_mean(x):
+    out = _new(x, 1, 24)
+    nisa.tensor_partition_reduce(out, nl.average, x)
+    return out
+
+
+def test_average_over_partitions():
+    np.testing.assert_allclose(_run(_partition_mean, X)[0], X.mean(axis=0), rtol=1e-4, atol=1e-6)
+
+
 def test_engines_are_members_of_the_enum():
     def body(x):
         nisa.tensor_copy(dst=_new(x), src=x, engine="vector")
