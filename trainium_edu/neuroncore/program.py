@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 from trainium_edu.neuroncore.engine import Engine
@@ -133,7 +134,7 @@ _inside = {}  # file -> whether it belongs to this package
 
 def source_line() -> SourceLine | None:
     """Return the innermost line outside this package that is running now."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not _is_inside(frame.f_code):
             return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
@@ -147,7 +148,7 @@ def allocation_site() -> tuple:
     Tiles of one template (``tilings``) share the user's line, so the lines of this package that
     lead from there to the allocation belong to the site.
     """
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     way = []
     while frame is not None:
         code = frame.f_code
