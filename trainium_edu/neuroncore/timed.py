@@ -1,9 +1,12 @@
 """From a recorded program to its time in one call."""
 
+from dataclasses import replace
+
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.scheduler import schedule
+from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
 
 __all__ = ["measure"]
@@ -28,11 +31,30 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None, optim
     Returns
     -------
     CoreTimeline
-        Its ``program`` is the optimised copy.
+        Its ``program`` is the optimised copy; or, where keeping results for later would not fit
+        into memory, the program as recorded, with a note in ``placement.notes``.
     """
     if optimise:
         from trainium_edu.neuroncore.optimise import optimise as run_passes
 
         done = run_passes(program) if optimise is True else run_passes(program, optimise)
-        program = done.program
-    return schedule(program, place(program, spec, buffers=buffers), spec, parameters=parameters)
+        placement = _place_or_none(done.program, spec, buffers)
+        if placement is None:  # says what does not fit if the recorded program does not either
+            placement = place(program, spec, buffers=buffers)
+            placement = replace(placement, notes=(*placement.notes, _NOT_OPTIMISED))
+        program = placement.program
+    else:
+        placement = place(program, spec, buffers=buffers)
+    return schedule(program, placement, spec, parameters=parameters)
+
+
+_NOT_OPTIMISED = (
+    "timed as recorded: results kept instead of computed again would live longer than fits"
+)
+
+
+def _place_or_none(program, spec, buffers):
+    try:
+        return place(program, spec, buffers=buffers)
+    except NkiValidationError:
+        return None

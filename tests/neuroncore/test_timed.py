@@ -1,0 +1,54 @@
+"""Judge: ``place`` and ``schedule`` by hand."""
+
+import pytest
+
+from tests.neuroncore import mamba
+from trainium_edu.neuroncore import NeuronCore, measure, optimise, place, schedule
+from trainium_edu.specs.errors import NkiValidationError
+
+
+def test_measure_is_optimise_place_schedule():
+    core, _ = mamba.record(2, tiles=1)
+    done = optimise(core.program).program
+    by_hand = schedule(done, place(done, buffers=2))
+    assert measure(core.program, buffers=2).makespan_ns == by_hand.makespan_ns
+    plain = schedule(core.program, place(core.program, buffers=2))
+    assert measure(core.program, buffers=2, optimise=False).makespan_ns == plain.makespan_ns
+    assert measure(core.program, buffers=2, optimise=()).makespan_ns == plain.makespan_ns
+    assert by_hand.makespan_ns < plain.makespan_ns
+
+
+def zeros_around(kib):
+    """Fill a large tile with zeros twice, with something else large in between."""
+    core = NeuronCore(values=False)
+    small = core.sbuf((128, 8), name="small")
+    for _ in range(2):
+        zeros = core.sbuf((128, 96 * 256), name="zeros")
+        core.memset(dst=zeros, value=0.0)
+        core.tensor_copy(dst=small, src=zeros.sliced(slice(None), slice(0, 8)))
+        other = core.sbuf((128, kib * 256), name="other")
+        core.dma_copy(dst=other, src=core.hbm((128, kib * 256)))
+        core.tensor_copy(dst=small, src=other.sliced(slice(None), slice(0, 8)))
+    return core.program
+
+
+def test_where_kept_results_do_not_fit_the_program_is_timed_as_recorded():
+    fits = measure(zeros_around(64), buffers=1)
+    assert fits.rows == 7  # the second memset is gone
+    program = zeros_around(128)
+    with pytest.raises(NkiValidationError):
+        place(optimise(program).program)
+    timeline = measure(program, buffers=1)
+    assert timeline.rows == 8
+    assert "timed as recorded" in timeline.placement.notes[-1]
+    assert "note: timed as recorded" in str(timeline)
+
+
+def test_what_does_not_fit_either_way_says_so():
+    core = NeuronCore(values=False)
+    tiles = [core.sbuf((128, 100 * 256), name="half") for _ in range(2)]
+    for tile in tiles:
+        core.memset(dst=tile, value=0.0)
+    core.tensor_tensor(dst=tiles[0], data1=tiles[0], data2=tiles[1], op="add")
+    with pytest.raises(NkiValidationError, match="204800 bytes of each SBUF partition"):
+        measure(core.program)
