@@ -6,7 +6,9 @@ The limit is a compiled float32 -> uint16 copy that keeps the upper half of each
 allocated likewise.  Stochastic rounding includes drawing the random bits, on every side: Philox
 here, each peer by the generator it comes with (gfloat takes bits: NumPy's, or torch's).
 
-Peers that are not installed say so: ``pip install torch==2.13.0 pychop qtorch gfloat``.
+Peers that are not installed say so: ``pip install torch==2.13.0 pychop qtorch gfloat``.  What a
+processor without AVX-512 would give is seen with ``NUMBA_CPU_NAME=haswell`` and
+``NUMBA_CPU_FEATURES=+avx2,+avx,+fma,+bmi,+bmi2,+sse4.2,+f16c,+popcnt,+lzcnt``.
 """
 
 import gc
