@@ -391,7 +391,7 @@ def test_bypass_leaves_a_stage_out():
     def kernel(x):
         tile = nl.load(x)
         nisa.tensor_scalar(
-            dst=tile, data=tile, op0=nl.bypass, operand0=7.0, op1=nl.add, operand1=1.0
+            dst=tile, data=tile, op0=nl.bypass, operand0=0.0, op1=nl.add, operand1=1.0
         )
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
         nl.store(out, tile)

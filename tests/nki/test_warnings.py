@@ -213,6 +213,15 @@ def test_an_uninitialised_read_comes_first_and_names_the_line():
     assert np.isnan(run.outputs[:, 8:]).all()
 
 
+def test_an_output_that_the_loops_do_not_fill_is_named():
+    run = nki.run(copy_pieces, WIDE, 1024)
+    assert "unwritten output" not in kinds(run)
+    given = _square(512, ml_dtypes.bfloat16)  # narrower than one block of the blocked kernel
+    found = nki.run(matmul.blocked, *given)
+    assert "never written" in the(found, "unwritten output").text
+    assert np.isnan(found.outputs.astype(np.float32)).all()
+
+
 def test_accumulating_onto_nothing_is_warned_of():
     @nki.jit
     def kernel(x):

@@ -208,6 +208,8 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
 
     with one_blas_thread():
         result = Launch(runnings).run(program)[0]  # the programs share what they return
+    if values:
+        _note_unwritten(runnings[0].core, result)
     outputs = give_back(result, arguments) if values else None
     cores = [running.core for running in runnings]
     arguments.update(cores)
@@ -272,20 +274,34 @@ def _chip(spec):
     return getattr(specs, _CHIPS[target or "trn1"])
 
 
-def _mark_outputs(program, value):
-    """Note the allocations of returned tensors: they outlive the program."""
+def _returned(value):
+    """Yield the tensors in what a kernel returns."""
     from trainium_edu.nki.tensor import NkiTensor
 
     if isinstance(value, NkiTensor):
-        index = value._view.buffer.info.index
-        if index not in program.outputs:
-            program.outputs.append(index)
+        yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            _mark_outputs(program, item)
+            yield from _returned(item)
     elif isinstance(value, dict):
         for item in value.values():
-            _mark_outputs(program, item)
+            yield from _returned(item)
+
+
+def _mark_outputs(program, value):
+    """Note the allocations of returned tensors: they outlive the program."""
+    for tensor in _returned(value):
+        index = tensor._view.buffer.info.index
+        if index not in program.outputs:
+            program.outputs.append(index)
+
+
+def _note_unwritten(core, value):
+    """Note returned tensors of which a part was never written."""
+    for tensor in _returned(value):
+        if not tensor._on_chip and not tensor._view.is_written():
+            info = tensor._view.buffer.info
+            core.notes.append(("unwritten output", len(core.program), "returned", info))
 
 
 def _apply_schedule(kernel, program):

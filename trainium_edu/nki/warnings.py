@@ -430,6 +430,13 @@ def unwritten_reads(run):
                 "integers 4",
                 "Write all of it first (nisa.memset, nisa.dma_copy), or read less", None,
             )  # fmt: skip
+        elif kind == "unwritten output":
+            yield Warning_(
+                kind, None,
+                f"the kernel returns {name}, part of which was never written",
+                "Check that the loops reach the last rows and columns: do the sizes divide by the "
+                "tiles?", None,
+            )  # fmt: skip
         elif kind in _NOTES:
             text, remedy = _NOTES[kind]
             yield Warning_(kind, line, f"{what} {text.format(name=name)}", remedy, None)

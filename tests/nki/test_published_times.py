@@ -1,0 +1,52 @@
+"""Device times that AWS published for this generation.  Judge: the table of the Mamba tutorial.
+
+Rows from which a rule of the model was inferred are labelled calibration; the others validate it.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+from trainium_edu.nki.examples import selective_scan
+from trainium_edu.nki.published import ROWS, predict
+from trainium_edu.specs import TRN1, NkiValidationError
+
+
+def test_the_twelve_rows_that_do_not_spill_are_there_and_labelled():
+    assert len(ROWS) == 12
+    assert [row.length for row in ROWS if row.version == "v3"] == [
+        512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192,
+    ]  # fmt: skip
+    assert 0 < sum(row.calibration for row in ROWS) <= 3
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.length <= 1024], ids=str)
+def test_a_short_row_is_predicted_within_a_fifth(row):
+    predicted = predict(row).makespan_ns
+    assert predicted == pytest.approx(row.published_ns, rel=0.20)
+
+
+@pytest.mark.slow
+def test_all_rows_are_within_a_fifth_and_nine_within_a_tenth():
+    off = {str(row): predict(row).makespan_ns / row.published_ns - 1 for row in ROWS}
+    assert max(map(abs, off.values())) <= 0.20, off
+    assert sum(abs(share) <= 0.10 for share in off.values()) >= 9, off
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.vector_busy and r.length <= 1024], ids=str)
+def test_the_vector_engine_is_about_as_busy_as_published(row):
+    found = predict(row)
+    assert abs(found.busy_ns("vector") / found.makespan_ns - row.vector_busy) <= 0.15
+
+
+def test_longer_sequences_of_the_second_kernel_do_not_fit_and_the_run_says_so():
+    states = 16
+    wide, deep = (1, 128, 8192), (1, states, 8192)
+    arrays = [np.zeros(s, np.float32) for s in (wide, wide, (128, states), deep, deep)]
+    with pytest.raises(NkiValidationError) as caught:
+        nki.run(selective_scan.hoisted, *arrays, values=False, buffers=1)
+    text = str(caught.value)
+    assert str(int(TRN1.sbuf.bytes_per_partition)) in text
+    assert re.search(r"spilling the \d+ too many .* would move \d+ bytes, [\d.]+ us of DMA", text)
