@@ -14,7 +14,7 @@ from tests.neuroncore import mamba
 from tests.neuroncore.streams import PARTS
 from trainium_edu.neuroncore import NeuronCore, expanded, measure, parameters, place, schedule
 from trainium_edu.neuroncore.timing import TICK_NS, dma_row_ns, durations, quantise, settle
-from trainium_edu.specs import INF2, TRN1
+from trainium_edu.specs import INF2, TRN1, Record
 
 VECTOR_HZ, SCALAR_HZ, TENSOR_HZ = 1.12e9, 1.4e9, 2.8e9
 
@@ -240,6 +240,15 @@ def test_strange_parameters_raise(changes, message):
 def test_parameters_are_a_dict():
     with pytest.raises(TypeError, match="a dict such as"):
         settle(TRN1, [("dma_start_ns", 1)])
+
+
+def test_a_chip_without_these_facts_raises():
+    other = Record("some other chip", sbuf=TRN1.sbuf)
+    core = NeuronCore(values=False)
+    with pytest.raises(ValueError, match="not in yet"):
+        place(core.program, other)
+    with pytest.raises(ValueError, match="not in yet"):
+        schedule(core.program, place(core.program), other)
 
 
 def test_halving_a_clock_doubles_its_engines_pieces():

@@ -150,6 +150,11 @@ class CoreTimeline:
         return self.start_ns.size
 
     @property
+    def dma(self) -> int:
+        """The number in ``engine`` that stands for a transfer."""
+        return _DMA
+
+    @property
     def engine(self) -> np.ndarray:
         """int8[rows]: index into ``expanded.ENGINES``."""
         return self.placement.run.engine
@@ -220,7 +225,9 @@ class CoreTimeline:
         engine = Engine(engine)
         if engine is Engine.DMA:
             idle, queue = self.idle_ns(engine), self.queue_waiting_ns
-            return {"no transfer to make": idle} | ({"transfers queued up": queue} if queue else {})
+            return {"nothing to move, or transfers still starting": idle} | (
+                {"transfers queued up": queue} if queue else {}
+            )
         rows = self.rows_on(engine)
         if not rows.size:
             return {"nothing to do": self.makespan_ns} if self.makespan_ns else {}
@@ -228,7 +235,7 @@ class CoreTimeline:
         gaps = self.start_ns[rows] - before
         found = {}
         for i in np.flatnonzero(gaps > 0):
-            reason = self.reason(rows[i])
+            reason = self.reasons[rows[i]]
             found[reason] = found.get(reason, 0.0) + float(gaps[i])
         tail = self.makespan_ns - float(self.end_ns[rows[-1]])
         if tail > 0:
@@ -248,14 +255,23 @@ class CoreTimeline:
         """Say in a few words what a row waited for last."""
         return self.reason_of(int(self.wait[row]), int(self.predecessor[row]))
 
+    @cached_property
+    def reasons(self) -> list[str]:
+        """What every row waited for last, in a few words."""
+        by = self.predecessor
+        other = np.where(by < 0, -1, self.engine[by]) if self.rows else by
+        codes = self.wait.astype(np.int64) * 8 + other + 1
+        _, first, words = np.unique(codes, return_index=True, return_inverse=True)
+        found = [self.reason(int(row)) for row in first]
+        return [found[i] for i in words.tolist()]
+
     def reason_of(self, wait: int, by: int) -> str:
         """Say in a few words what it means to wait in this way for row `by`."""
-        wait = Wait(wait)
         if by < 0:
-            return wait.words
+            return Wait(wait).words
         other = self.instruction(by)
         who = "a transfer" if other.engine is Engine.DMA else f"the {other.engine.title}"
-        match wait:
+        match Wait(wait):
             case Wait.OPERANDS:
                 return f"operands from {who}"
             case Wait.OVERWRITES:
@@ -264,7 +280,7 @@ class CoreTimeline:
                 return f"a place that {who} still reads"
             case Wait.PORT:
                 return f"the port that {who} holds"
-        return wait.words
+        return Wait(wait).words
 
     # -- as a general timeline -------------------------------------------------------------------
 
@@ -275,16 +291,15 @@ class CoreTimeline:
         run = self.placement.run
         instructions = self.program.instructions
         start, end = self.start_ns.tolist(), self.end_ns.tolist()
-        waits = {}
-        for row in range(self.rows):
-            i = instructions[run.instruction[row]]
-            key = (self.wait[row], self._engine_of(self.predecessor[row]))
-            words = waits.get(key)
-            if words is None:
-                words = waits[key] = self.reason(row)
+        queue_start, queue_end = self.queue_start_ns.tolist(), self.queue_end_ns.tolist()
+        tracks = [f"DMA queue {q}" for q in range(self.queue_start_ns.shape[1])]
+        lines = [str(i.line) if i.line else "" for i in instructions]
+        reasons = self.reasons
+        for row, index in enumerate(run.instruction.tolist()):
+            i = instructions[index]
             info = {
-                "instruction": i.index, "row": row, "line": str(i.line) if i.line else "",
-                "bytes": self._moved(i), "waits": words,
+                "instruction": index, "row": row, "line": lines[index],
+                "bytes": self._moved(i), "waits": reasons[row],
             }  # fmt: skip
             label = i.label or i.name
             if i.engine is not Engine.DMA:
@@ -292,11 +307,11 @@ class CoreTimeline:
                 continue
             info["issued_ns"] = start[row]
             k = self.transfer[row]
-            for q in np.flatnonzero(self.queue_start_ns[k] >= 0):
-                spans.append(
-                    Span(f"DMA queue {q}", label, float(self.queue_start_ns[k, q]),
-                         float(self.queue_end_ns[k, q]), info)
-                )  # fmt: skip
+            spans += [
+                Span(track, label, begin, stop, info)
+                for track, begin, stop in zip(tracks, queue_start[k], queue_end[k], strict=True)
+                if begin >= 0
+            ]
         for track, engines, bit in _PORTS:
             users = [np.flatnonzero((run.engine == e) & ((run.ports & bit) > 0)) for e in engines]
             if all(u.size for u in users) and "ports" not in self.without:
@@ -307,9 +322,6 @@ class CoreTimeline:
                         for r in rows
                     ]  # fmt: skip
         return Timeline(spans)
-
-    def _engine_of(self, row):
-        return int(self.engine[row]) if row >= 0 else -1
 
     @staticmethod
     def _moved(instruction):

@@ -17,6 +17,7 @@ from trainium_edu.neuroncore import _loops
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.expanded import MEMORIES, Expanded, expand
 from trainium_edu.neuroncore.program import Program
+from trainium_edu.neuroncore.timing import check_chip
 from trainium_edu.numerics.launch import launch
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
@@ -160,8 +161,8 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         The chip; default the program's own.
     buffers : int, or dict of tile name (or site) to int, optional
         How many tiles of each site, beyond those alive at once, may wait their turn: 1 makes
-        every load wait, 2 is double buffering.  Default: as many as fit, at most 4 (an assumption:
-        the compiler's choice is not published).  What does not fit is reduced, with a note.
+        every load wait, 2 is double buffering.  Default: as many as fit, at most 4 (assumed:
+        ``spec.timing.default_buffers``).  What does not fit is reduced, with a note.
     endless : bool
         Give every tile bytes of its own, as if memory had no end (a what-if).
 
@@ -175,7 +176,8 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         If the tiles do not fit even one at a time; the message lists the fullest moment.
     """
     spec = program.spec if spec is None else spec
-    wanted = _check_buffers(buffers)
+    check_chip(spec)
+    wanted = _check_buffers(buffers, int(spec.timing.default_buffers))
     run = expand(program)
     address = np.full(run.allocation.size, -1, np.int64)
     slot = np.full(run.allocation.size, -1, np.int32)
@@ -209,10 +211,10 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
                      alive, tuple(notes))  # fmt: skip
 
 
-def _check_buffers(buffers):
+def _check_buffers(buffers, default):
     """Return (default, {name: count})."""
     if buffers is None:
-        return 4, {}
+        return default, {}
 
     def whole(value, what):
         if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
@@ -222,7 +224,7 @@ def _check_buffers(buffers):
         return value.__index__()
 
     if isinstance(buffers, Mapping):
-        return 4, {name: whole(b, f"buffers[{name!r}]") for name, b in buffers.items()}
+        return default, {name: whole(b, f"buffers[{name!r}]") for name, b in buffers.items()}
     return whole(buffers, "buffers"), {}
 
 

@@ -184,7 +184,7 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     kind = np.zeros(n, np.int8)
     ready_kind = np.zeros(n, np.int8)
     missing = missing.copy()
-    out = [np.zeros(n) for _ in range(3)]
+    start, release, done = np.zeros(n), np.zeros(n), np.zeros(n)
     pred, sequence = np.full(n, -1, np.int64), np.zeros(n, np.int64)
     queue_start, queue_end = np.full((dmas, queues), -1.0), np.full((dmas, queues), -1.0)
     queue_pred = np.full((dmas, queues), -1, np.int64)
@@ -202,8 +202,8 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
         pieces.chain[of], ports, pieces.descriptors[of], transfer, next_row, start_of, row_of,
         kind_of, missing, np.zeros(n), ready_pred, ready_kind, heads.copy(), np.zeros(_DMA),
         np.full(_DMA, -1, np.int64), np.zeros(4), np.full(4, -1, np.int64), np.zeros(queues),
-        np.full(queues, -1, np.int64), heap_time, heap_row, *out, pred, kind, sequence,
-        queue_start, queue_end, queue_pred, critical, progress,
+        np.full(queues, -1, np.int64), heap_time, heap_row, start, release, done, pred, kind,
+        sequence, queue_start, queue_end, queue_pred, critical, progress,
     )  # fmt: skip
     while progress[0] < n:
         launch(_loops.simulate, _PIECE, *arguments)
@@ -214,14 +214,14 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
                 "start before something that it waits for; take the order of a timeline of the "
                 "same program with no more buffers"
             )
-    if n and out[2].max() > LONGEST_NS:
+    if n and done.max() > LONGEST_NS:
         raise ValueError(
-            f"{program.name} would run for {out[2].max() / 1e9:.3g} s, and times are exact up to "
+            f"{program.name} would run for {done.max() / 1e9:.3g} s, and times are exact up to "
             f"{LONGEST_NS / 1e9:.1f} s; time a part of it"
         )
     return CoreTimeline(
-        program, placement, spec, values, without, pieces, *out, pred, kind, sequence,
-        queue_start, queue_end, queue_pred, critical, ready_pred, ready_kind, transfer,
+        program, placement, spec, values, without, pieces, start, release, done, pred, kind,
+        sequence, queue_start, queue_end, queue_pred, critical, ready_pred, ready_kind, transfer,
     )  # fmt: skip
 
 

@@ -48,6 +48,15 @@ class Parameter:
         return f"{self.name} = {self.nominal:g} {self.unit}{doubt} ({self.group})"
 
 
+def check_chip(spec: Record) -> None:
+    """Raise ValueError for a chip whose facts of time are not in."""
+    if getattr(spec, "timing", None) is None:
+        raise ValueError(
+            f"{spec!r} cannot be timed: the emulator has the facts of NeuronCore-v2 (TRN1, INF2), "
+            "and those of other generations are not in yet"
+        )
+
+
 def parameters(spec: Record) -> dict[str, Parameter]:
     """Return every parameter of time by name, as the chip's facts have them.
 
@@ -106,6 +115,7 @@ def settle(spec: Record, changes=None) -> dict[str, float]:
     ValueError
         For an unknown name, a number that is not finite, negative, or zero where it divides.
     """
+    check_chip(spec)
     known = parameters(spec)
     values = {name: p.nominal for name, p in known.items()}
     if changes is None:

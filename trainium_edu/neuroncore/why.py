@@ -10,7 +10,7 @@ from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.program import Instruction
-from trainium_edu.neuroncore.timing import parameters as _nominal
+from trainium_edu.neuroncore.timing import parameters
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.specs.fact import Fact, Kind
 
@@ -163,27 +163,32 @@ class _Walk:
     """The way back from the last result to time 0."""
 
     def __init__(self, timeline: CoreTimeline):
-        self.t = timeline
+        t = self.t = timeline
         self.found = []
         self.facts = {}
         self.then = "the last result is there"
-        nominal = _nominal(timeline.spec)
+        self.start, self.release = t.start_ns.tolist(), t.release_ns.tolist()
+        self.done = t.done_ns.tolist()
+        self.by, self.wait = t.predecessor.tolist(), t.wait.tolist()
+        self.kind = t.placement.run.kind.tolist()
+        p = t.pieces
+        self.fixed, self.work, self.lead = p.fixed.tolist(), p.work.tolist(), p.lead.tolist()
+        self.is_transfer = (t.engine == t.dma).tolist()
+        nominal = parameters(timeline.spec)
         self.changed = {n for n, v in timeline.parameters.items() if v != nominal[n].nominal}
 
     def pieces(self):
-        t = self.t
-        if not t.rows:
+        if not self.start:
             return ()
-        row = int(t.done_ns.argmax())
+        row = int(self.t.done_ns.argmax())
         self._result(row)
         queue = None
-        while True:
-            if t.transfer_of(row) >= 0:
+        while row >= 0:
+            if self.is_transfer[row]:
                 row, queue = self._transfer(row, queue)
             else:
                 row, queue = self._instruction(row), None
-            if row < 0:
-                return tuple(reversed(self.found))
+        return tuple(reversed(self.found))
 
     def _transfer(self, row, queue):
         t = self.t
@@ -195,46 +200,43 @@ class _Walk:
         if before >= 0:
             self.then = Wait.QUEUE.words
             return before, queue
-        self._add(row, float(t.start_ns[row]), begin, "DMA start")
+        self._add(row, self.start[row], begin, "DMA start")
         return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
 
     def _instruction(self, row):
-        t = self.t
-        start, release = float(t.start_ns[row]), float(t.release_ns[row])
-        fixed = float(t.pieces.fixed[t.kind_of(row)])
-        self._add(row, start + fixed, release, "work")
+        start = self.start[row]
+        fixed = self.fixed[self.kind[row]]
+        self._add(row, start + fixed, self.release[row], "work")
         self._add(row, start, start + fixed, "fixed overhead")
         return self._before_start(row)
 
     def _before_start(self, row):
-        t = self.t
-        wait, by = int(t.wait[row]), int(t.predecessor[row])
+        wait = self.wait[row]
         if wait not in (Wait.ENGINE, Wait.PORT):
-            start = float(t.start_ns[row])
-            self._add(row, start - float(t.pieces.lead[t.kind_of(row)]), start, "load stationary")
-        return self._before(row, wait, by)
+            start = self.start[row]
+            self._add(row, start - self.lead[self.kind[row]], start, "load stationary")
+        return self._before(row, wait, self.by[row])
 
     def _before(self, row, wait, by):
         """Add what lies between a row and the one that held it back; return the next to visit."""
-        self.then = Wait(wait).words if by < 0 else self.t.reason_of(wait, by)
+        self.then = self.t.reason_of(wait, by)
         if by < 0:
             return -1
         if wait in (Wait.OPERANDS, Wait.OVERWRITES, Wait.STATED):
             self._result(by)
         elif wait == Wait.CHAIN:
-            t, k = self.t, self.t.kind_of(by)
-            start = float(t.start_ns[by])
-            fixed, work = float(t.pieces.fixed[k]), float(t.pieces.work[k])
-            end = start + float(t.pieces.chain[k])
-            worked = min(start + fixed + work, end - float(t.pieces.result[k]))
+            k, start = self.kind[by], self.start[by]
+            end = start + float(self.t.pieces.chain[k])
+            begun = start + self.fixed[k]
+            worked = min(begun + self.work[k], end - float(self.t.pieces.result[k]))
             self._add(by, worked, end, "result latency")
-            self._add(by, start + fixed, worked, "work")
-            self._add(by, start, start + fixed, "fixed overhead")
+            self._add(by, begun, worked, "work")
+            self._add(by, start, begun, "fixed overhead")
             return self._before_start(by)
         return by
 
     def _result(self, row):
-        self._add(row, float(self.t.release_ns[row]), float(self.t.done_ns[row]), "result latency")
+        self._add(row, self.release[row], self.done[row], "result latency")
 
     def _add(self, row, start, end, what):
         if end > start:
@@ -250,28 +252,28 @@ class _Walk:
             return self.facts[key]
         engine = _CLOCKED.get(instruction.engine)
         clock = f"{engine}_engine.clock_hz"
-        parameters = {f"{engine}_clock_hz"}
+        asked = {f"{engine}_clock_hz"}
         match what:
             case "work":
                 row = INSTRUCTIONS.get(instruction.name)
                 paths = (*(row.facts if row else ()), clock)
-                parameters.add("work_factor")
+                asked.add("work_factor")
             case "fixed overhead":
                 paths = ("cycles.fixed_overhead_cycles", clock)
-                parameters.add("fixed_cycles")
+                asked.add("fixed_cycles")
             case "result latency":
                 paths = (f"timing.{engine}_result_cycles", clock)
-                parameters.add(f"{engine}_result_cycles")
+                asked.add(f"{engine}_result_cycles")
             case "load stationary":
                 paths = ("tensor_engine.load_stationary_speedup", clock)
-                parameters.add("load_stationary_speedup")
+                asked.add("load_stationary_speedup")
             case "DMA start":
-                paths, parameters = ("dma.start_ns",), {"dma_start_ns"}
+                paths, asked = ("dma.start_ns",), {"dma_start_ns"}
             case _:
-                paths, parameters = ("dma.bytes_per_s",), {"dma_bytes_per_s"}
+                paths, asked = ("dma.bytes_per_s",), {"dma_bytes_per_s"}
                 if row_bytes < 4096:
                     paths = ("timing.dma_row_ns", *paths[: row_bytes > 1024])
-                    parameters |= {"dma_1kib_row_ns", "dma_short_row_ns"}
+                    asked |= {"dma_1kib_row_ns", "dma_short_row_ns"}
         facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
-        found = self.facts[key] = facts, tuple(sorted(parameters & self.changed))
+        found = self.facts[key] = facts, tuple(sorted(asked & self.changed))
         return found

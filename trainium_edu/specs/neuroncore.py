@@ -327,6 +327,9 @@ MEASURED = MEASURED.replace(
 _min, _fixed = CYCLES.min_initiation_cycles, CYCLES.fixed_overhead_cycles
 TIMING = Record(
     "what a time is made of where formulas end, with the ranges of what is uncertain",
+    default_buffers=_own(
+        4, "buffers per allocation site", "neuroncore.placement", note="at most, as many as fit;"
+        " the compiler's choice is not published"),
     scalar_result_cycles=derive(
         "Scalar Engine cycles", lambda ns, hz, least, fixed: round(ns * hz / 1e9) - least - fixed,
         SCALAR_ENGINE.dependent_chain_ns, SCALAR_ENGINE.clock_hz, _min, _fixed,

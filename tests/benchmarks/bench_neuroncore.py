@@ -1,0 +1,135 @@
+"""How fast a core is recorded, placed, scheduled, re-timed and explained; `make bench`."""
+
+import time
+
+import numpy as np
+
+from trainium_edu.neuroncore import (
+    NeuronCore,
+    _loops,
+    causes_table,
+    place,
+    schedule,
+    why,
+)
+
+PARTS = slice(0, 128)
+
+
+def best_of(times, call):
+    """Return the shortest of several runs in seconds."""
+    shortest = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest
+
+
+def stream(instructions):
+    """Record loads, seven-instruction chains on two engines, and stores."""
+    core = NeuronCore(values=False)
+    x, y = core.hbm((128, 512 * 64), name="x"), core.hbm((128, 512 * 64), name="y")
+    for i in range(instructions // 9):
+        part = slice(i % 64 * 512, i % 64 * 512 + 512)
+        loaded, result = core.sbuf((128, 512), name="loaded"), core.sbuf((128, 512), name="result")
+        core.dma_copy(dst=loaded, src=x.sliced(PARTS, part))
+        core.tensor_tensor(dst=result, data1=loaded, data2=loaded, op="add")
+        for _ in range(3):
+            core.activation(dst=result, op="exp", data=result)
+            core.tensor_scalar(dst=result, data=result, op0="multiply", operand0=2.0)
+        core.dma_copy(dst=y.sliced(PARTS, part), src=result)
+    return core.program
+
+
+def recording(count=1000):
+    """Return seconds per instruction of checking and recording it, values aside."""
+    core = NeuronCore(values=False)
+    a, b = core.sbuf((128, 512)), core.sbuf((128, 512))
+
+    def record():
+        core.program.instructions.clear()
+        for _ in range(count):
+            core.tensor_tensor(dst=b, data1=a, data2=a, op="add")
+
+    return best_of(7, record) / count
+
+
+def adding(count=300):
+    """Return seconds of the same addition in NumPy."""
+    data = np.ones((128, 512), np.float32)
+    out = np.empty_like(data)
+    return best_of(7, lambda: [np.add(data, data, out=out) for _ in range(count)]) / count
+
+
+def in_plain_python(program):
+    """Return seconds of placing and scheduling with the loops not compiled."""
+    compiled = {name: getattr(_loops, name) for name in _loops.__all__}
+    for name, loop in compiled.items():
+        setattr(_loops, name, getattr(loop, "py_func", loop))
+    try:
+        return best_of(1, lambda: fresh(program))
+    finally:
+        for name, loop in compiled.items():
+            setattr(_loops, name, loop)
+
+
+def fresh(program, **options):
+    """Place and schedule as if the program were new."""
+    program.__dict__.pop("_expanded", None)
+    return schedule(program, place(program, **options))
+
+
+def main():
+    """Print the table."""
+    rows = []
+
+    def row(what, seconds, limit_seconds, beside=""):
+        rows.append(
+            f"| {what} | {seconds * 1e3:,.2f} ms | {limit_seconds * 1e3:,.2f} ms |"
+            f" {limit_seconds / seconds:.1f} x | {beside} |"
+        )
+
+    large, small = stream(10_000), stream(2_000)
+    timeline = fresh(small)  # compiled before the clock starts
+    seconds = recording()
+    row("checking and recording one instruction", seconds, 30e-6,
+        f"{seconds / adding():.1f} x adding 128 x 512 numbers in NumPy")  # fmt: skip
+    seconds = best_of(5, lambda: fresh(large))
+    slow = in_plain_python(large)
+    row(f"{len(large):,} instructions placed and scheduled", seconds, 0.2,
+        f"{slow / seconds:.0f} x the same loops in plain Python")  # fmt: skip
+    turns = iter(range(1, 100))
+    seconds = best_of(
+        9,
+        lambda: schedule(
+            small, place(small, buffers=next(turns) % 4 + 1),
+            parameters={"dma_bytes_per_s": 1e11 + next(turns)},
+        ),
+    )  # fmt: skip
+    row(f"{len(small):,} instructions re-timed, other buffers", seconds, 0.06)
+    placement = place(small)
+    schedule(small, placement)
+    seconds = best_of(9, lambda: schedule(small, placement))
+    row("the same, buffers as they were", seconds, 0.06)
+    row("its critical path", best_of(5, lambda: why(timeline)), 0.1)
+
+    def banded():
+        timeline.__dict__.pop("band", None)
+        return timeline.band
+
+    row("its band", best_of(5, banded), 0.1, "12 schedules")
+    row("its causes, alone and in pairs", best_of(5, lambda: causes_table(timeline)), 0.1,
+        "16 placements and schedules")  # fmt: skip
+
+    def drawn():
+        timeline.__dict__.pop("timeline", None)
+        return timeline.timeline
+
+    row("its spans", best_of(5, drawn), 0.1, f"{len(timeline.timeline):,} spans")
+    print("| neuroncore | best | limit | margin | beside |\n|---|---|---|---|---|")
+    print("\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()
