@@ -222,8 +222,7 @@ class NeuronCore:
     def _issue_again(self, known, instruction, name, operands):
         """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
         row, engine, work, options, flops = known
-        if row.defaults:
-            operands = row.defaults | operands
+        operands = row.defaults | operands
         accesses = []
         for role in row.reads:
             self._note(accesses, operands[role], role, False, engine, role in row.writes)
@@ -278,7 +277,8 @@ class NeuronCore:
             if start and info.memory is not Memory.HBM and engine is not Engine.DMA:
                 check_start_partition(start, operand.shape[0], operand)
             geometry = operand.dtype.name, operand.shape, operand.strides, operand.offset
-            accesses.append(Access(info.index, row, end, low, high, is_write, role, geometry))
+            accesses.append(_access(Access, (info.index, row, end, low, high, is_write, role,
+                                             geometry)))  # fmt: skip
         elif isinstance(operand, list | tuple):
             for item in operand:
                 self._note(accesses, item, role, is_write, engine)
@@ -299,6 +299,9 @@ class NeuronCore:
 
     def __dir__(self):
         return sorted({*super().__dir__(), *INSTRUCTIONS})
+
+
+_access = tuple.__new__  # what Access(...) does, without its Python function
 
 
 def _all_of(view):

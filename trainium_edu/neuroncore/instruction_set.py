@@ -75,6 +75,8 @@ def define(name: str, engines, *, writes=("dst",), reads=(), **rest) -> Instruct
     needed = frozenset((*writes, *reads, *rest.get("options", ())))
     needed -= frozenset(rest.get("defaults") or ())
     row = InstructionSpec(name, engines, tuple(writes), tuple(reads), needed=needed, **rest)
+    if row.by_shape and row.defaults is None:
+        raise ValueError(f"instruction {name!r} is known by shape, so it states its defaults")
     if name in INSTRUCTIONS:
         raise ValueError(f"instruction {name!r} is defined twice")
     INSTRUCTIONS[name] = row

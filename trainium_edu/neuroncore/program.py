@@ -136,8 +136,9 @@ def source_line() -> SourceLine | None:
     """Return the innermost line outside this package that is running now."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not _is_inside(frame.f_code):
-            return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+        code = frame.f_code
+        if not _inside.get(code.co_filename) and not _is_inside(code):
+            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
 

@@ -33,6 +33,24 @@ def test_copy_predicated_leaves_unwritten_places_unwritten(bench):
     assert bench.core.value(dst).tolist() == [[1, 2, 1, 2]]
 
 
+def test_ranks_may_differ_where_the_elements_match(bench, rng):
+    # the release notes of NKI 0.6: a 2D source with a 4D destination and predicate
+    x = rng.standard_normal((4, 24)).astype(np.float32)
+    held = rng.integers(0, 2, (4, 2, 3, 4))
+    mask = bench.tile(held, "uint8")
+    found = bench.issue(
+        "tensor_copy_predicated", dst=bench.tile(np.zeros((4, 2, 3, 4))), src=bench.tile(x),
+        predicate=mask,
+    )  # fmt: skip
+    wanted = np.where(held, x.reshape(4, 2, 3, 4), 0).astype(np.float32)
+    assert np.array_equal(found, wanted)
+    found = bench.issue(
+        "select_reduce", dst=bench.empty(4, 6, 4), predicate=mask, on_true=bench.tile(x),
+        on_false=0.0,
+    )  # fmt: skip
+    assert np.array_equal(found, wanted.reshape(4, 6, 4))
+
+
 def test_copy_predicated_refuses(bench):
     x, held = bench.tile(np.ones((1, 4))), bench.tile([[1, 0, 1, 0]], "uint8")
     for wrong, error, match in (
