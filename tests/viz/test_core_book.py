@@ -95,3 +95,36 @@ def test_the_tiles_of_an_instruction_are_listed_behind_one_another():
     for k, instruction in enumerate(program.instructions):
         part = arrays["a_allocation"][arrays["a_first"][k] : arrays["a_first"][k + 1]]
         assert part.tolist() == [a.allocation for a in instruction.accesses]
+
+
+def outer(core, tile):
+    inner(core, tile)
+    core.tensor_scalar(dst=tile, data=tile, op0="add", operand0=1.0)
+
+
+def inner(core, tile):
+    core.memset(dst=tile, value=0.0)
+
+
+def test_each_function_is_a_part_of_its_own_in_the_order_of_the_file():
+    core = NeuronCore(values=False)
+    outer(core, core.sbuf((128, 8), name="tile"))
+    parts = book_of(core.program)["sources"]
+    assert [p["function"] for p in parts] == [
+        "outer", "inner", "test_each_function_is_a_part_of_its_own_in_the_order_of_the_file",
+    ]  # fmt: skip
+    assert [p["text"][0].split("(")[0] for p in parts[:2]] == ["def outer", "def inner"]
+    assert all(len([k for k in p["lines"] if k >= 0]) == 1 for p in parts)
+    assert len(parts[0]["text"]) == 3
+
+
+def test_statements_outside_a_function_are_cut_where_nothing_was_recorded(tmp_path):
+    script = tmp_path / "cell.py"
+    lines = ["core.memset(dst=tile, value=0.0)", *["# nothing"] * 30]
+    script.write_text("\n".join([*lines, "core.memset(dst=tile, value=1.0)"]))
+    core = NeuronCore(values=False)
+    scope = {"core": core, "tile": core.sbuf((128, 8))}
+    exec(compile(script.read_text(), str(script), "exec"), scope)
+    parts = [p for p in book_of(core.program)["sources"] if p["file"] == "cell.py"]
+    assert sorted(p["first"] for p in parts) == [1, 31]
+    assert all(len(p["text"]) <= 3 for p in parts)

@@ -11,6 +11,7 @@ from trainium_edu.viz.core_film import pack
 __all__ = ["book_of", "book_to_bytes", "operand_texts"]
 
 _AROUND = 1  # source lines shown before the first and after the last that issued something
+_LONGEST = 200  # lines of a function that are looked through for its ``def``
 _GAP = 12  # more silent lines than this in between begin another part
 _NOTHING, _EMPTY = (None, False), ("none", "unknown", (), [])  # options that say nothing
 _DTYPE = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32"}
@@ -60,7 +61,7 @@ def book_of(program) -> dict:
     sites = {}
     tiles = []
     for a in allocations:
-        line = a.site[:2] if len(a.site) >= 5 else None
+        line = a.site[:2] if len(a.site) >= 5 and a.memory is not Memory.HBM else None
         tiles.append({
             "name": a.name, "text": f"{_short(a.dtype)}[{_sizes(a.shape)}] in {a.memory.upper()}",
             "site": sites.setdefault(a.site, len(sites)) if a.memory is not Memory.HBM else 0,
@@ -134,8 +135,8 @@ def _tile_line(lines, place):
     for known, number in lines.items():
         if known[:2] == place:
             return number
-    same = [known[2] for known in lines if known[0] == place[0]]
-    return lines.setdefault((*place, same[0] if same else ""), len(lines))
+    function = _function_at(linecache.getlines(place[0]), place[1])
+    return lines.setdefault((*place, function), len(lines))
 
 
 def _line(line):
@@ -151,41 +152,52 @@ def _file(name):
 
 
 def _sources(lines):
-    """Cut the source around the lines that recorded something, file by file."""
-    by_file = {}
-    for k, (file, number, function) in enumerate(lines):
-        by_file.setdefault(file, []).append((number, k, function))
-    parts = []
-    for file, found in by_file.items():
+    """Cut out the functions (or the parts of a cell) whose lines recorded something."""
+    by_part = {}
+    for k, line in enumerate(sorted(lines, key=lambda line: line[:2])):
+        file, number, _ = line
         text = linecache.getlines(file)
-        if not text:
-            continue
-        found.sort()
-        at = 0
-        while at < len(found):
-            until = at
-            while until + 1 < len(found) and found[until + 1][0] - found[until][0] <= _GAP:
-                until += 1
-            numbers = {n: k for n, k, _ in found[at : until + 1]}
-            low = _start(text, found[at][0])
-            high = min(len(text), found[until][0] + _AROUND)
-            body = [text[n - 1].rstrip("\n").expandtabs(4) for n in range(low, high + 1)]
-            while len(body) > 1 and not body[-1].strip() and high not in numbers:
-                body.pop()
-                high -= 1
-            indent = min((len(b) - len(b.lstrip()) for b in body if b.strip()), default=0)
-            parts.append({
-                "file": _file(file), "function": found[at][2], "first": low,
-                "text": [b[indent:] for b in body],
-                "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
-            })  # fmt: skip
-            at = until + 1
-    return parts
+        if 1 <= number <= len(text):
+            key = file, _def_above(text, number)
+            part = by_part.setdefault(key, [])
+            if key[1] is None and part and number - part[-1][0] > _GAP:  # a cell: cut at gaps
+                by_part[file, -k] = by_part.pop(key)
+                part = by_part.setdefault(key, [])
+            part.append((number, lines[line]))
+    return [_part(file, found) for (file, _), found in by_part.items()]
 
 
-def _start(text, number):
-    """Return the line of the ``def`` above, if it is near; else the line before."""
-    for n in range(number, max(0, number - 40), -1):
-        if text[n - 1].lstrip().startswith("def "):
+def _part(file, found):
+    """Return one stretch of source, with the number of each line that recorded something."""
+    text = linecache.getlines(file)
+    numbers = dict(found)
+    low = _def_above(text, found[0][0]) or max(1, found[0][0] - _AROUND)
+    high = min(len(text), found[-1][0] + _AROUND)
+    body = [text[n - 1].rstrip("\n").expandtabs(4) for n in range(low, high + 1)]
+    while len(body) > 1 and not body[-1].strip() and high not in numbers:
+        body.pop()
+        high -= 1
+    indent = min((len(b) - len(b.lstrip()) for b in body if b.strip()), default=0)
+    return {
+        "file": _file(file), "function": _function_at(text, found[0][0]), "first": low,
+        "text": [b[indent:] for b in body],
+        "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
+    }  # fmt: skip
+
+
+def _def_above(text, number):
+    """Return the line of the nearest ``def`` above that is indented less, or None."""
+    if not 1 <= number <= len(text):
+        return None
+    depth = len(text[number - 1]) - len(text[number - 1].lstrip())
+    for n in range(number, max(0, number - _LONGEST), -1):
+        bare = text[n - 1].lstrip()
+        if bare.startswith("def ") and (n == number or len(text[n - 1]) - len(bare) < depth):
             return n
-    return max(1, number - _AROUND)
+    return None
+
+
+def _function_at(text, number) -> str:
+    """Return the name of the function that a line stands in."""
+    at = _def_above(text, number)
+    return text[at - 1].split("def ", 1)[1].split("(")[0].strip() if at else ""

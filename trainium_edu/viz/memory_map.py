@@ -88,9 +88,10 @@ def _scale(ax, memory):
     ax.set_ylabel(f"{memory['name']},\nper partition", size=9)
     if high:
         ax.axhline(high, color=ink(), lw=1.2, ls="--")
+        below = high > 0.93 * top
         ax.annotate(f"high water {_bytes(high)} of {_bytes(capacity)}", (1, high),
-                    xycoords=("axes fraction", "data"), xytext=(-3, 2), size=8.5,
-                    textcoords="offset points", ha="right", va="bottom",
+                    xycoords=("axes fraction", "data"), xytext=(-3, -3 if below else 2), size=8.5,
+                    textcoords="offset points", ha="right", va="top" if below else "bottom",
                     bbox={"facecolor": ink("paper"), "alpha": 0.75, "lw": 0, "pad": 1})  # fmt: skip
     if whole:
         ax.axhline(capacity, color=COLOURS["red"], lw=1.6)

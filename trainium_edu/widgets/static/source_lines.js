@@ -20,7 +20,7 @@ function createSource(s) {
     all = [];
     list.replaceChildren();
     for (const part of book.sources) {
-      list.append(make("div", { class: "te-core-code-file", role: "presentation" }, `${part.file}, ${part.function}`));
+      list.append(make("div", { class: "te-core-code-file", role: "presentation" }, part.function ? `${part.file}, ${part.function}` : part.file));
       part.text.forEach((text, k) => {
         const line = part.lines[k]; // index into book.lines or -1
         const issued = line >= 0;
