@@ -120,7 +120,7 @@ def coverage() -> None:
     --------
     >>> from trainium_edu.nki.coverage_table import coverage
     >>> coverage()  # doctest: +ELLIPSIS
-    NKI 0.6.0: ... names; ... done, ... for later chips, 1 missing
+    NKI 0.6.0: ... names; ... done, ... for later chips, 0 missing
     ...
     """
     from trainium_edu.specs.software import SOFTWARE

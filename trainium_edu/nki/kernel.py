@@ -21,6 +21,8 @@ class Kernel:
     ``k.with_schedule([("b", "a")])`` lets instruction "b" wait for "a".
     """
 
+    __name__: str
+
     def __init__(self, function, grid=(), schedule=()):
         self.function = function
         self.grid = grid

@@ -80,4 +80,4 @@ def _tensor(name, x, *, on_chip):
         raise NkiValidationError(f"nl.{name} takes a tensor {where}, and {x!r} is not there")
 
 
-copy.op = "copy"
+copy.op = "copy"  # type: ignore[attr-defined]  # activations know it by this name
