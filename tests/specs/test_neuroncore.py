@@ -70,6 +70,8 @@ COSTS = [
     ("tensor_copy_dynamic", {"N": 512}, 600), ("topk", {"n": 100, "K": 8}, 408),
     ("nc_n_gather", {"N": 513}, 813), ("tensor_partition_reduce", {"N": 50}, 200),
     ("sequence_bounds", {"N": 50}, 200), ("rng", {"N": 20}, 64),
+    ("tensor_scalar_rsqrt", {"N": 512}, 2048), ("tensor_scalar_cumulative", {"N": 512}, 512),
+    ("select_reduce", {"N": 512}, 1024), ("select_reduce_psum", {"N": 512}, 512),
 ]  # fmt: skip
 
 

@@ -47,8 +47,13 @@ class InstructionSpec:
     defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
     by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
     by_place: bool = False  #: ... and where each tile stands in its memory
+    more_facts: dict | None = None  #: engine -> further facts, where only that one needs them
     needed: frozenset = frozenset()  #: operands without a default (found by `define`)
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
+
+    def facts_on(self, engine: Engine) -> tuple[str, ...]:
+        """Return the facts that ``cycles`` rests on when that engine runs it."""
+        return (*self.facts, *(self.more_facts or {}).get(engine, ()))
 
     def complete(self, operands: dict) -> dict:
         """Return the operands with defaults filled in; unknown or missing ones raise TypeError."""

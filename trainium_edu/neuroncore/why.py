@@ -256,7 +256,7 @@ class _Walk:
         match what:
             case "work":
                 row = INSTRUCTIONS.get(instruction.name)
-                paths = (*(row.facts if row else ()), clock)
+                paths = (*(row.facts_on(instruction.engine) if row else ()), clock)
                 asked.add("work_factor")
             case "fixed overhead":
                 paths = ("cycles.fixed_overhead_cycles", clock)

@@ -115,6 +115,9 @@ GPSIMD_ENGINE = _lanes(
                                       "GpSimd Engine, Memory Hierarchy"),
     partitions_per_processor=_arch(16, "partitions", "GpSimd Engine, Memory Hierarchy",
                                    note="processor i sees partitions 16i to 16i + 15"),
+    elementwise_cycles=_own(
+        "the Vector Engine's formulas", "GpSimd Engine cycles", "neuroncore",
+        note="for the instructions that both engines run; no figure of its own is published"),
     port_bits_per_cycle=_arch(512, "bits per cycle each way", "GpSimd Engine, Memory Hierarchy"),
 )  # fmt: skip
 
@@ -237,6 +240,16 @@ CYCLES = Record(
     activation_reduce=_cost("max(MIN, N) + MIN", "Scalar Engine", "activation_reduce"),
     tensor_copy=_cost(_N, "engine", "tensor_copy"),
     tensor_scalar=_cost(_N, "Vector or Scalar Engine", "tensor_scalar"),
+    tensor_scalar_rsqrt=SOURCES["nki-isa"].says(
+        "max(MIN, 4 * N)", "GpSimd Engine cycles",
+        "NKI Engine Selection for Operators Supported on Multiple Engines",
+        note="a quarter of the Scalar Engine's throughput, at higher precision"),
+    tensor_scalar_cumulative=_own(_N, "Vector Engine cycles", "neuroncore",
+                                  note="like tensor_scalar; no figure is published"),
+    select_reduce=_own("max(MIN, 2 * N)", "Vector Engine cycles", "neuroncore",
+                       note="like tensor_copy_predicated; no figure is published"),
+    select_reduce_psum=_own(_N, "Vector Engine cycles", "neuroncore",
+                            note="one operand in PSUM, like tensor_copy_predicated"),
     tensor_scalar_reduce=_cost("max(MIN, N) + MIN", "Vector Engine", "tensor_scalar_reduce"),
     nc_stream_shuffle=_cost(_N, "Vector Engine", "nc_stream_shuffle"),
     bn_stats=_cost(_N, "Vector Engine", "bn_stats"),

@@ -11,6 +11,7 @@ from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.costs import price
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.fact import Kind
 
 SIZES = [1, 2, 63, 64, 65, 128, 510, 512, 2048]
 N8 = [n for n in SIZES if n >= 8]
@@ -127,6 +128,35 @@ def test_statistics_and_shuffle(bench, n):
     ) == at_least(n)
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_rsqrt_on_gpsimd_runs_at_a_quarter_of_the_scalar_engines_rate(bench, n):
+    # the reference's common fields: "NKI Engine Selection", a throughput 4x lower than Scalar
+    x, y = bench.tile(np.ones((2, n))), bench.empty(2, n)
+    found = _cycles(bench, "tensor_scalar", dst=y, data=x, op0="rsqrt", operand0=0.0)
+    assert found == max(64, 4 * n)
+    assert _cycles(bench, "activation", dst=y, data=x, op="rsqrt") == at_least(n)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_unpublished_costs_are_their_siblings_and_called_assumed(bench, n):
+    x, y = bench.tile(np.ones((2, n))), bench.empty(2, n)
+    mask = bench.tile(np.ones((2, n)), "uint8")
+    found = _cycles(bench, "tensor_scalar_cumulative", dst=y, src=x, op0="add", op1="add", imm0=0.0)
+    assert found == at_least(n)
+    found = _cycles(bench, "select_reduce", dst=y, predicate=mask, on_true=x, on_false=0.0)
+    assert found == max(64, 2 * n)
+    for fact in ("tensor_scalar_cumulative", "select_reduce", "select_reduce_psum"):
+        assert getattr(TRN1.cycles, fact).kind is Kind.ASSUMED
+
+
+def test_what_gpsimd_borrows_from_vector_is_called_assumed():
+    for name in ("memset", "tensor_copy", "tensor_tensor"):
+        row = INSTRUCTIONS[name]
+        kinds = {TRN1.find(f).kind for f in row.facts_on(Engine.GPSIMD)}
+        assert kinds == {Kind.DOCUMENTED, Kind.ASSUMED}
+        assert {TRN1.find(f).kind for f in row.facts_on(Engine.VECTOR)} == {Kind.DOCUMENTED}
+
+
 PRINTED = {
     "range_select": (max, 512, 512), "dropout": (max, 30, 64), "iota": (None, 100, 250),
     "affine_select": (None, 512, 662), "tensor_copy_dynamic": (None, 512, 600),
@@ -149,7 +179,7 @@ def test_a_stride_over_16_bytes_halves_the_rate(bench):
 
 def test_every_row_names_facts_that_exist_and_costs_a_positive_number():
     for name, row in INSTRUCTIONS.items():
-        for fact in row.facts:
+        for fact in (f for engine in row.engines for f in row.facts_on(engine)):
             assert TRN1.find(fact).source, (name, fact)
 
 

@@ -188,7 +188,7 @@ define(
     check=_check_cumulative, execute=_cumulative,
     work=lambda call: (call.dst.free_size, strided(call, "dst", "src")),
     cycles=lambda chip, engine, n, is_strided: price(
-        chip, "tensor_scalar", n, is_strided=is_strided  # like its plain sibling: not published
+        chip, "tensor_scalar_cumulative", n, is_strided=is_strided
     ),
-    by_shape=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.tensor_scalar_cumulative", "cycles.min_initiation_cycles"),
 )  # fmt: skip

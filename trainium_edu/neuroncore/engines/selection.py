@@ -124,6 +124,11 @@ def _select_reduce(call):
         store(call, "reduce_res", held.reshape(-1, 1))
 
 
+def _select_reduce_cycles(chip, engine, n, is_strided, in_psum):
+    name = "select_reduce_psum" if in_psum else "select_reduce"
+    return price(chip, name, n, is_strided=is_strided)
+
+
 define(
     "select_reduce", Engine.VECTOR, writes=("dst", "reduce_res"),
     reads=("predicate", "on_true", "on_false"),
@@ -135,9 +140,9 @@ define(
         call.dst.free_size, strided(call, "dst", "on_true", "predicate"),
         Memory.PSUM in (call.on_true.memory, call.predicate.memory),
     ),
-    cycles=_copy_predicated_cycles,  # two inputs like its sibling; its own is not published
-    by_shape=True, facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
-           "cycles.min_initiation_cycles"),
+    cycles=_select_reduce_cycles,
+    by_shape=True, facts=("cycles.select_reduce", "cycles.select_reduce_psum",
+                          "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 

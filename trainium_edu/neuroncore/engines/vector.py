@@ -31,6 +31,7 @@ from trainium_edu.neuroncore.views import View
 __all__ = ["apply", "check_operand", "compute", "operand_of", "rows", "store"]
 
 _WORDS = ("int32", "uint32")
+_ON_GPSIMD = {Engine.GPSIMD: ("gpsimd_engine.elementwise_cycles",)}
 _EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
           "less_equal", "greater", "greater_equal", "copy", "bypass")  # fmt: skip
 
@@ -131,7 +132,7 @@ def _memset_cycles(chip, engine, n, is_strided, zero_dtype):
 define(
     "memset", (Engine.VECTOR, Engine.GPSIMD), options=("value",), defaults={},
     check=_check_memset, execute=_memset, work=_memset_work, cycles=_memset_cycles,
-    by_shape=True,
+    more_facts=_ON_GPSIMD, by_shape=True,
     facts=("cycles.memset", "cycles.memset_16bit_zero", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -167,7 +168,8 @@ def simple_cycles(name):
 define(
     "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",), defaults={},
     check=_check_copy, execute=_copy, work=_copy_work, cycles=simple_cycles("tensor_copy"),
-    by_shape=True, facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
+    more_facts=_ON_GPSIMD, by_shape=True,
+    facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
@@ -283,7 +285,7 @@ define(
     defaults={}, choose=_choose_tensor_tensor,
     check=_check_tensor_tensor, execute=_tensor_tensor, work=_tensor_tensor_work,
     cycles=_tensor_tensor_cycles,
-    by_shape=True,
+    more_facts=_ON_GPSIMD, by_shape=True,
     facts=("cycles.tensor_tensor", "cycles.tensor_tensor_fast", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -408,6 +410,11 @@ def _tensor_scalar_work(call):
     return call.dst.free_size, strided(call, "dst", "data")
 
 
+def _tensor_scalar_cycles(chip, engine, n, is_strided):
+    name = "tensor_scalar_rsqrt" if engine == Engine.GPSIMD else "tensor_scalar"
+    return price(chip, name, n, is_strided=is_strided)
+
+
 define(
     "tensor_scalar", (Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD),
     reads=("data", "operand0", "operand1"),
@@ -415,7 +422,7 @@ define(
     defaults={"reverse0": False, "op1": None, "operand1": None, "reverse1": False},
     choose=_choose_tensor_scalar,
     check=_check_tensor_scalar, execute=_tensor_scalar, work=_tensor_scalar_work,
-    cycles=simple_cycles("tensor_scalar"),
+    cycles=_tensor_scalar_cycles, more_facts={Engine.GPSIMD: ("cycles.tensor_scalar_rsqrt",)},
     by_shape=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
