@@ -82,3 +82,14 @@ def test_what_has_a_timeline_is_found():
     assert core_of(plain) is plain
     with pytest.raises(TypeError, match="no timeline in a int"):
         core_of(3)
+
+
+def test_few_placements_are_kept_and_the_recorded_one_among_them(core):
+    retiming = Retiming(core)
+    expected = {b: schedule(core.program, place(core.program, buffers=b)).makespan_ns
+                for b in range(1, 9)}  # fmt: skip
+    for _ in range(2):
+        for buffers, makespan in expected.items():
+            assert retiming.time(Settings(buffers=buffers)).makespan_ns == makespan
+    assert len(retiming._placements) <= 6
+    assert core.placement in retiming._placements.values()

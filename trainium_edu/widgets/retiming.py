@@ -12,6 +12,7 @@ from trainium_edu.timeline import Timeline
 __all__ = ["Retiming", "core_of"]
 
 _CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
+_MOST_KEPT = 6  # placements
 _DMA_TIMES = ("dma_short_row_ns", "dma_1kib_row_ns")
 
 
@@ -54,7 +55,7 @@ class Settings:
 
 
 class Retiming:
-    """Times one program under :class:`Settings`; placements are kept.
+    """Times one program under :class:`Settings`; the latest placements are kept.
 
     Parameters
     ----------
@@ -96,6 +97,8 @@ class Retiming:
             )
             placement = place(program, spec, buffers=asked, endless=key[1])
             self._placements[key] = placement
+            if len(self._placements) > _MOST_KEPT:  # the oldest goes; the recorded one stays
+                del self._placements[list(self._placements)[1]]
         return schedule(
             program, placement, spec, parameters=self._parameters(settings),
             without=settings.without,
