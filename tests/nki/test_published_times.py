@@ -4,6 +4,7 @@ Rows from which a rule of the model was inferred are labelled calibration; the o
 """
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,32 @@ def test_the_twelve_rows_that_do_not_spill_are_there_and_labelled():
 def test_a_short_row_is_predicted_within_a_fifth(row):
     predicted = predict(row).makespan_ns
     assert predicted == pytest.approx(row.published_ns, rel=0.20)
+
+
+def _printed():
+    """Return {row: (published, predicted, label)} as the README's table has them."""
+    lines = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 8 and cells[0] in ("v1", "v2", "v3"):
+            name = f"{cells[0]}, {cells[1].replace('×', 'x')}"
+            found[name] = float(cells[2]), float(cells[3].split()[0]), cells[7]
+    return found
+
+
+def test_the_readmes_table_is_of_these_rows_with_their_labels():
+    printed = _printed()
+    assert list(printed) == [str(row) for row in ROWS]
+    for row in ROWS:
+        published, _, label = printed[str(row)]
+        assert published == pytest.approx(row.published_ns / 1e3, abs=0.5)
+        assert label == ("calibration" if row.calibration else "validation")
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.length == 512], ids=str)
+def test_the_readme_prints_what_the_model_says(row):
+    assert predict(row).makespan_ns / 1e3 == pytest.approx(_printed()[str(row)][1], rel=0.005)
 
 
 @pytest.mark.slow

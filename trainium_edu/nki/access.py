@@ -32,7 +32,7 @@ def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indire
         found.dtype = get_dtype(target)
     result = tensor._like(found, target)
     if scalar_offset is None and vector_offset is None:
-        _check_bounds(tensor, found)
+        _check_start(tensor, found)
         return result
     from trainium_edu.nki.indirection import with_offset
 
@@ -82,26 +82,12 @@ def _on_chip(tensor, pairs, strides, first, itemsize):
     return first
 
 
-def _check_bounds(tensor, found):
-    """Raise if a pattern leaves the storage."""
-    info = found.buffer.info
-    if tensor._on_chip:
-        _, end, low, high = found.footprint()
-        if low < 0 or high > info.row_bytes or end > info.shape[0]:
-            raise NkiValidationError(
-                f"{tensor!r}: the pattern reaches partition {end - 1} and byte {high - 1} of each "
-                f"partition; the storage has {info.shape[0]} partitions of {info.row_bytes} bytes"
-            )
-        return
-    total = info.dtype.itemsize
-    for size in info.shape:
-        total *= size
-    last = found.offset + found.dtype.itemsize
-    low = found.offset
+def _check_start(tensor, found):
+    """Raise if a pattern with backward steps begins before its storage; its end is checked in use."""
+    first = found.offset
     for size, stride in zip(found.shape, found.strides, strict=True):
-        last += (size - 1) * max(stride, 0)
-        low += (size - 1) * min(stride, 0)
-    if low < 0 or last > total:
+        first += (size - 1) * min(stride, 0)
+    if first < 0:
         raise NkiValidationError(
-            f"{tensor!r}: the pattern reaches byte {last - 1}, and the storage has {total} bytes"
+            f"{tensor!r}: the pattern reaches {-first} bytes before the start of the storage"
         )
