@@ -123,6 +123,10 @@ def test_single_sites_get_more_buffers_where_not_all_can():
 def test_a_dict_names_the_sites():
     placement = place(stream(10), buffers={"loaded": 2})
     assert [s.slots for s in placement.sites] == [2, 4]
+    site = placement.program.allocations[placement.run.allocation[2]].site
+    assert [s.slots for s in place(placement.program, buffers={site: 3}).sites] == [3, 4]
+    with pytest.raises(ValueError, match="there are loaded, result"):
+        place(placement.program, buffers={"laoded": 2})
 
 
 def test_what_fits_only_by_live_ranges_is_packed_tile_by_tile():
@@ -197,6 +201,15 @@ def test_overlapping_stated_addresses_are_kept_and_noted():
     assert placement.notes == (
         "a and b were given overlapping addresses in SBUF: writing one overwrites the other",
     )
+
+
+def test_many_overlaps_are_not_all_told():
+    core = NeuronCore(values=False)
+    for k in range(2000):
+        core.memset(dst=core.sbuf((128, 64), address=k, name=f"t{k}"), value=0.0)
+    placement = place(core.program)
+    assert len(placement.notes) == 21
+    assert placement.notes[-1] == "more stated tiles overlap"
 
 
 def test_other_partitions_are_other_bytes():

@@ -137,6 +137,12 @@ def test_nobody_waits_without_a_reason(program, b):
 
 
 @given(programs, buffers)
+def test_who_can_start_first_goes_first(program, b):
+    tl = schedule(program, place(program, buffers=b))
+    assert (np.diff(tl.start_ns[tl.order]) >= 0).all()
+
+
+@given(programs, buffers)
 def test_same_program_same_timeline(program, b):
     one = schedule(program, place(program, buffers=b))
     program.__dict__.pop("_expanded")
@@ -261,6 +267,7 @@ def test_vector_and_gpsimd_take_turns_on_sbuf_and_scalar_does_not():
     assert tl.reason(1) == "the port that the Vector Engine holds"
     free = schedule(core.program, place(core.program), without=["ports"])
     assert free.start_ns.tolist() == [0, 0, 0]
+    assert free.order.tolist() == [0, 1, 2]  # a tie goes in program order
 
 
 def test_vector_and_scalar_take_turns_on_psum():

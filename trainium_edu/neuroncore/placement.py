@@ -26,6 +26,7 @@ __all__ = ["Placement", "Site", "place"]
 
 _SBUF, _PSUM = MEMORIES.index(Memory.SBUF), MEMORIES.index(Memory.PSUM)
 _MOST_TRIALS = 32  # of one more buffer for one site
+_MOST_NOTES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     spec = program.spec if spec is None else spec
     check_chip(spec)
     wanted = _check_buffers(buffers, int(spec.timing.default_buffers))
+    _check_names(program, wanted[1])
     run = expand(program)
     address = np.full(run.allocation.size, -1, np.int64)
     slot = np.full(run.allocation.size, -1, np.int32)
@@ -226,6 +228,18 @@ def _check_buffers(buffers, default):
     if isinstance(buffers, Mapping):
         return default, {name: whole(b, f"buffers[{name!r}]") for name, b in buffers.items()}
     return whole(buffers, "buffers"), {}
+
+
+def _check_names(program, named):
+    """Raise for buffers of a tile or site that the program does not have."""
+    known = {x for a in program.allocations for x in (a.name, a.site)} if named else ()
+    for name in named:
+        if name not in known:
+            names = dict.fromkeys(a.name for a in program.allocations if a.memory.is_on_chip)
+            raise ValueError(
+                f"buffers names {name!r}, and no tile of this program is called that; there are "
+                + ", ".join(list(names)[:12])
+            )
 
 
 def _capacity(spec, memory):
@@ -498,20 +512,21 @@ class _Packing:
 
 
 def _overlaps(program, run, stated):
-    """Name stated tiles that share bytes while both are needed."""
-    infos = {int(run.allocation[i]) for i in stated}
-    infos = [program.allocations[a] for a in sorted(infos)]
-    notes = []
-    for k, a in enumerate(infos):
-        for b in infos[:k]:
+    """Name stated tiles that share bytes (the first twenty pairs)."""
+    infos = [program.allocations[a] for a in sorted({int(run.allocation[i]) for i in stated})]
+    notes, reaching = [], []
+    for b in sorted(infos, key=lambda info: info.address):
+        reaching = [a for a in reaching if b.address < a.address + a.row_bytes]
+        for a in reaching:
             if (
-                a.address < b.address + b.row_bytes
-                and b.address < a.address + a.row_bytes
-                and a.start_partition < b.start_partition + b.partitions
+                a.start_partition < b.start_partition + b.partitions
                 and b.start_partition < a.start_partition + a.partitions
             ):
                 notes.append(
-                    f"{b.name} and {a.name} were given overlapping addresses in "
+                    f"{a.name} and {b.name} were given overlapping addresses in "
                     f"{a.memory.upper()}: writing one overwrites the other"
                 )
-    return notes[:20]
+        if len(notes) >= _MOST_NOTES:
+            return [*notes[:_MOST_NOTES], "more stated tiles overlap"]
+        reaching.append(b)
+    return notes
