@@ -25,6 +25,9 @@ CELLS = [
     "below = memory_map(run)\nlink(explorer, below)\nbelow",
     "kernel_view(run)",
     "many = timeline_explorer(timed(4000), memory=False, sliders=False)\nmany",
+    "from trainium_edu.timeline import Span, Timeline\n"
+    "timeline_explorer(Timeline([Span('link 0→1', 'chunk 0', 0.0, 500.0),"
+    " Span('link 1→0', 'chunk 1', 250.0, 1000.0)]))",
 ]
 
 
@@ -248,6 +251,17 @@ def test_twenty_thousand_instructions_are_drawn_in_a_frame(page):
         spent.append(float(box.get_attribute("data-draw")))
     assert "20001 instructions" in box.inner_text()
     assert statistics.median(spent) < 50  # 16 on a quiet machine
+
+
+def test_a_plain_timeline_is_shown_too(page):
+    box = page.page.locator(".te-core").nth(4)
+    box.scroll_into_view_if_needed()
+    assert makespan(box) == 1000
+    box.locator(".te-core-lanes").focus()
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("ArrowDown")
+    page.page.wait_for_timeout(200)
+    assert "chunk 1 on link 1→0" in box.locator(".te-core-details").inner_text()
 
 
 def test_no_errors_on_the_console(page):

@@ -4,7 +4,7 @@
 Left out so far: look-alikes of ``neuron-ls`` and ``neuron-top``, TensorBoard event files.
 Source: the Trace Event Format (``trace-event-format`` in ``specs.SOURCES``).
 
-Read ``perfetto.py``.  Used by the notebook ``04_neuroncore``.
+Read ``perfetto.py``.  No notebook needs it; in any of them, ``perfetto.write(run, "run.json")``.
 """
 
 __all__ = ["perfetto"]

@@ -146,12 +146,14 @@ def film_of_timeline(timeline, title: str = "timeline") -> CoreFilm:
         "start": start, "end": end, "instruction": np.arange(count, dtype=np.int32),
         "lane": track, "critical": np.zeros(count, np.uint8),
     }  # fmt: skip
-    return CoreFilm(
+    film = CoreFilm(
         title, timeline.makespan_ns, tuple(track_of(name) for name in names),
         {"start": start, "end": end, "track": track, "row": np.arange(count, dtype=np.int32)},
         rows, no_waits(), no_pieces(), no_tiles(),
         {"labels": [s.label for s in timeline.spans]},
     )  # fmt: skip
+    film.words["busy"] = [film.busy_ns(t) for t in range(len(names))]
+    return film
 
 
 def track_of(name: str) -> Track:

@@ -241,39 +241,37 @@ def _size(count) -> str:
     return f"{count} B"
 
 
+class _Numbers(dict):
+    """Numbers things in the order in which they are first asked for."""
+
+    def __missing__(self, thing):
+        self[thing] = len(self)
+        return self[thing]
+
+
 def _pieces(core, why):
     """Return the critical path as arrays, and the texts and facts that they point at."""
-    whats, facts, thens, found = {}, {}, {}, {}
-    columns = ([], [], [], [], [], [])
+    whats, thens, facts, examples = _Numbers(), _Numbers(), _Numbers(), {}
+    table = []
     for piece in why.pieces:
-        key = (piece.what, piece.instruction.engine, piece.facts, piece.changed)
-        known = found.get(id(piece.facts))
-        if known is None or known[0] != key:
-            known = found[id(piece.facts)] = (
-                key, whats.setdefault(piece.what, len(whats)),
-                facts.setdefault((piece.facts, piece.changed), len(facts)),
-                KINDS.index(str(piece.kind)),
-            )  # fmt: skip
-        for column, value in zip(
-            columns,
-            (piece.start_ns, piece.end_ns, piece.row, *known[1:],),
-            strict=True,
-        ):  # fmt: skip
-            column.append(value)
-        thens.setdefault(piece.then, len(thens))
-    start, end, row, what, fact, kind = columns
-    then = [thens[piece.then] for piece in why.pieces]
+        number = facts[id(piece.facts), piece.changed]  # pieces of one kind share the tuple
+        if number not in examples:
+            examples[number] = (piece, KINDS.index(str(piece.kind)))
+        table.append(
+            (piece.start_ns, piece.end_ns, piece.row, whats[piece.what], number,
+             examples[number][1], thens[piece.then])
+        )  # fmt: skip
+    kinds = {"start": float, "end": float, "row": np.int32, "what": np.uint16,
+             "facts": np.uint16, "kind": np.uint8, "then": np.uint16}  # fmt: skip
+    columns = zip(*table, strict=True) if table else [()] * len(kinds)
     arrays = {
-        "start": np.array(start, float), "end": np.array(end, float),
-        "row": np.array(row, np.int32), "what": np.array(what, np.uint16),
-        "facts": np.array(fact, np.uint16), "kind": np.array(kind, np.uint8),
-        "then": np.array(then, np.uint16),
-    }  # fmt: skip
+        name: np.array(column, kind)
+        for (name, kind), column in zip(kinds.items(), columns, strict=True)
+    }
     shares = why.share_by_kind()
     words = {
-        "whats": [_what(w) for w in whats], "thens": list(thens),
-        "facts": [_facts(core, *both) for both in facts],
-        "causes": _causes(why),
+        "whats": [_what(w) for w in whats], "thens": list(thens), "causes": _causes(why),
+        "facts": [_facts(core, piece.facts, piece.changed) for piece, _ in examples.values()],
         "shares": [{"kind": str(kind), "share": share} for kind, share in shares.items() if share],
     }  # fmt: skip
     return arrays, words
