@@ -209,10 +209,16 @@ def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflo
     rule = _Rule(fmt, rounding, overflow, seed, step, toss_bits)
     for start in range(0, words.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        _round(words[part], out[part], rule, offset + start, None if given is None else given[part])
+        tosses = None if given is None else _writable(given[part])
+        _round(_writable(words[part]), out[part], rule, offset + start, tosses)
     if fmt is TF32 and as_words:
         out <<= 13
     return out, x.shape
+
+
+def _writable(chunk):
+    """Return a chunk that may be written to; for a read-only one Numba compiles a loop anew."""
+    return chunk if chunk.flags.writeable else chunk.copy()
 
 
 @dataclass(frozen=True, slots=True)
