@@ -1,8 +1,11 @@
 """Programs for the tests of time: recorded without values, by the real instruction set."""
 
+import dataclasses
+
 from hypothesis import strategies as st
 
-from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.neuroncore import NeuronCore, place
+from trainium_edu.specs import TRN1, NkiValidationError
 
 PARTS = slice(0, 128)
 
@@ -92,6 +95,19 @@ def random_program(drawn, stated=False):
                         op0="multiply", operand0=2.0, engine=engine,
                     )  # fmt: skip
     return core.program
+
+
+def place_tightly(program, buffers=None):
+    """Place into the least SBUF that will do, so that tiles of different sites share bytes."""
+    found = None
+    for kib in (64, 32, 24, 16, 12, 8, 6, 4, 2):
+        bytes_per_partition = dataclasses.replace(TRN1.sbuf.bytes_per_partition, value=kib * 1024)
+        spec = TRN1.replace(sbuf=TRN1.sbuf.replace(bytes_per_partition=bytes_per_partition))
+        try:
+            found = place(program, spec, buffers=buffers), kib * 1024
+        except NkiValidationError:
+            break
+    return found
 
 
 programs = st.builds(random_program, steps, st.booleans())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.neuroncore.streams import PARTS, programs, stream
+from tests.neuroncore.streams import PARTS, place_tightly, programs, random_program, steps, stream
 from trainium_edu.neuroncore import Memory, NeuronCore, expanded, place
 from trainium_edu.specs import TRN1, NkiValidationError
 
@@ -27,9 +27,9 @@ def alive_together(a, b):
     return a.first_row <= b.last_row and b.first_row <= a.last_row
 
 
-def check_layout(program, placement):
+def check_layout(program, placement, sbuf_bytes=192 * 1024):
     tiles = placement.tiles()
-    capacity = {Memory.SBUF: 192 * 1024, Memory.PSUM: 16 * 1024}
+    capacity = {Memory.SBUF: sbuf_bytes, Memory.PSUM: 16 * 1024}
     for k, a in enumerate(tiles):
         stated = program.allocations[a.allocation].address
         assert 0 <= a.address <= capacity[a.memory] - a.row_bytes
@@ -50,6 +50,12 @@ def check_layout(program, placement):
 @given(programs, st.one_of(st.none(), st.integers(1, 5)))
 def test_no_two_living_tiles_share_a_byte(program, buffers):
     check_layout(program, place(program, buffers=buffers))
+
+
+@given(st.builds(random_program, steps), st.one_of(st.none(), st.integers(1, 3)))
+def test_no_two_living_tiles_share_a_byte_where_room_is_tight(program, buffers):
+    placement, sbuf_bytes = place_tightly(program, buffers)
+    check_layout(program, placement, sbuf_bytes)
 
 
 @given(programs)

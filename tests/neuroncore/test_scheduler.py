@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.neuroncore.streams import PARTS, programs, random_program, steps, stream
+from tests.neuroncore.streams import PARTS, place_tightly, programs, random_program, steps, stream
 from trainium_edu.neuroncore import Engine, NeuronCore, _loops, place, schedule
 from trainium_edu.neuroncore.expanded import ENGINES
 from trainium_edu.neuroncore.waits import Wait
@@ -87,6 +87,13 @@ def check_laws(tl):
 @given(programs, buffers)
 def test_no_engine_does_two_things_and_nothing_starts_early(program, b):
     check_laws(schedule(program, place(program, buffers=b)))
+
+
+@settings(max_examples=100)
+@given(st.builds(random_program, steps), st.sampled_from([None, 1, 2]))
+def test_nothing_starts_over_a_living_tile_where_room_is_tight(program, b):
+    placement, _ = place_tightly(program, b)
+    check_laws(schedule(program, placement))
 
 
 @given(programs)
