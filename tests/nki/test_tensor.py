@@ -259,7 +259,13 @@ def test_a_scalar_offset_moves_along_a_free_axis_on_chip():
 
 WRONG = {
     "a pattern that skips partitions": (lambda t: t.ap([[48, 8], [1, 24]]), "walks the partitions"),
-    "a pattern beyond the tile": (lambda t: t.ap([[24, 64], [1, 30]]), "reaches"),
+    "a pattern beyond the tile": (
+        lambda t: nisa.tensor_copy(
+            dst=nl.ndarray((64, 30), nl.float32), src=t.ap([[24, 64], [1, 30]])
+        ),
+        "reaches",
+    ),
+    "a pattern that begins before": (lambda t: t.ap([[24, 8], [-1, 4]]), "before the start"),
     "too many dimensions": (lambda t: t.ap([[24, 64]] + [[1, 1]] * 5), "1 to 5 dimensions"),
     "a count of 0": (lambda t: t.ap([[24, 64], [1, 0]]), "count below 1"),
     "two offsets": (

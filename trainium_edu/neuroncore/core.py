@@ -266,6 +266,12 @@ class NeuronCore:
             if operand.indirect is None:
                 row, end, low, high, _ = operand._extent or operand.extent()
                 if (
+                    end * info.row_bytes > buffer.pitch
+                    if info.memory is Memory.HBM
+                    else high > info.row_bytes or end > info.partitions
+                ):
+                    _refuse_outside(operand, end, high)
+                if (
                     not (is_write or is_partial or buffer.all_written)
                     and self.values
                     and (not operand.is_written())
@@ -302,6 +308,20 @@ class NeuronCore:
 
 
 _access = tuple.__new__  # what Access(...) does, without its Python function
+
+
+def _refuse_outside(view, end, high):
+    """Raise for a pattern that leaves its storage (made freely, refused where it is used)."""
+    info = view.buffer.info
+    if info.memory is Memory.HBM:
+        raise NkiValidationError(
+            f"{view!r}: the pattern reaches byte {(end - 1) * info.row_bytes + high - 1}, and "
+            f"{info!r} has {view.buffer.pitch} bytes"
+        )
+    raise NkiValidationError(
+        f"{view!r}: the pattern reaches partition {end - 1} and byte {high - 1} of each partition; "
+        f"the storage {info!r} has {info.partitions} partitions of {info.row_bytes} bytes"
+    )
 
 
 def _all_of(view):
