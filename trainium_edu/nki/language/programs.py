@@ -13,12 +13,19 @@ def program_id(axis=0) -> int:
     return running.program_id[_axis(axis, running)] if running.grid else 0
 
 
-def num_programs(axes=None) -> int:
+class _Every(int):
+    """The default of ``num_programs``: printed as axis 0, and said to mean the whole grid."""
+
+
+_EVERY = _Every(0)
+
+
+def num_programs(axes=_EVERY) -> int:
     """Return how many programs run along `axes`; all of them by default."""
     grid = current().grid
     if not grid:
         return 1
-    chosen = range(len(grid)) if axes is None else [axes] if isinstance(axes, int) else axes
+    chosen = range(len(grid)) if axes is _EVERY else [axes] if isinstance(axes, int) else axes
     count = 1
     for axis in chosen:
         count *= grid[_axis(axis, current())]
