@@ -290,8 +290,9 @@ OPS = ("copy", "double", "triple", "add", "gelu", "load", "store", "fill", "part
 
 @st.composite
 def programs(draw, most=7):
-    return draw(st.lists(st.tuples(st.sampled_from(OPS), st.integers(0, most), st.integers(0, most)),
-                         min_size=4, max_size=40))  # fmt: skip
+    number = st.integers(0, most)
+    step = st.tuples(st.sampled_from(OPS), number, number)
+    return draw(st.lists(step, min_size=4, max_size=40))
 
 
 @settings(max_examples=150, deadline=None)
