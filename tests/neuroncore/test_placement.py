@@ -196,6 +196,17 @@ def test_a_long_lived_tile_does_not_stop_the_others_from_rotating():
     check_layout(core.program, placement)
 
 
+def test_what_one_instruction_reads_and_what_it_writes_never_share_a_slot():
+    core = NeuronCore(values=False)
+    old, short, new = (core.sbuf((128, 64), name="t") for _ in range(3))
+    core.memset(dst=old, value=0.0)
+    core.memset(dst=short, value=0.0)
+    core.tensor_copy(dst=new, src=old)  # the turn would be old's slot, and old is read here
+    placement = place(core.program, buffers=1)
+    assert placement.sites[0].alive == 2
+    assert [placement.where(t)[2] for t in (old, short, new)] == [0, 1, 1]
+
+
 def test_overlapping_stated_addresses_are_kept_and_noted():
     core = NeuronCore(values=False)
     a = core.sbuf((128, 64), address=0, name="a")
