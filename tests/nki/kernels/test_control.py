@@ -205,3 +205,22 @@ def test_cache_update():
     np.testing.assert_array_equal(update_cache(cache, new, np.int32([[13]])), expected)
     with pytest.raises(NkiValidationError, match="out of bounds"):
         update_cache(cache, new, np.int32([[20]]))
+
+
+@nki.jit
+def looks_beyond(x_hbm, is_used):
+    """Make a pattern that leaves its tile; only using it is an error."""
+    out = nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(x_hbm), nl.ndarray(x_hbm.shape, x_hbm.dtype, buffer=nl.sbuf)
+    rows, width = x_hbm.shape
+    beyond = x.ap(pattern=[[width, rows], [1, width]], offset=1)
+    nisa.tensor_copy(dst=y, src=beyond if is_used else x)
+    nl.store(out, y)
+    return out
+
+
+def test_a_pattern_that_leaves_its_tile():
+    x = np.ones((4, 8), np.float32)
+    np.testing.assert_array_equal(looks_beyond(x, False), x)
+    with pytest.raises(NkiValidationError, match="reaches partition 3 and byte 35"):
+        looks_beyond(x, True)
