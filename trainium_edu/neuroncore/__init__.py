@@ -6,9 +6,10 @@ recorded program, named compiler passes on it, the place of every tile, and the 
 with its reasons (``why``), its band (``band``) and what it would be without a cause (``without``).
 The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
-Left out: instruction fetch, the semaphores' own cost, collectives (``fabric``), HBM conflicts with
-the other core, start-up and tear-down of a kernel (reported apart).  Where no figure is published
-the fact is marked *assumed* and has a range.
+Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine,
+collectives (``fabric``), HBM conflicts with the other core, start-up and tear-down of a kernel
+(reported apart).  Strided accesses wait for each other as the rectangles around them.  Where no
+figure is published the fact is marked *assumed* and has a range.
 
 Sources: the NKI architecture and performance guides, the ISA reference of SDK 2.26 (the last with
 instruction costs) and of NKI 0.6, the DMA guides, published kernel times; all in ``specs``.
