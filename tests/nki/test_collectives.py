@@ -10,7 +10,6 @@ import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu import fabric
 from trainium_edu.nki import collectives as ncc
-from trainium_edu.nki.ranks import run_ranks
 from trainium_edu.specs import NkiValidationError
 
 EVERYONE = ncc.ReplicaGroup([[0, 1, 2, 3]])
@@ -22,7 +21,7 @@ def inputs(ranks, shape, dtype=np.float32):
 
 
 def outputs(kernel, arrays, *rest):
-    return [run.outputs for run in run_ranks(kernel, [(a, *rest) for a in arrays])]
+    return [run.outputs for run in nki.run_ranks(kernel, [(a, *rest) for a in arrays])]
 
 
 def in_hbm(collective):
@@ -154,7 +153,7 @@ def test_variable_lengths_land_in_equal_slots_and_report_their_counts():
     x = [np.arange(8, dtype=np.float32), 10 + np.arange(8, dtype=np.float32)]
     tables = [np.uint32([[2, 3], [0, 4], [0, 0]]), np.uint32([[6, 0], [1, 0], [0, 0]])]
     groups = ncc.ReplicaGroup([[0, 1]])
-    runs = run_ranks(exchange, [(x[r], tables[r], groups) for r in range(2)])
+    runs = nki.run_ranks(exchange, [(x[r], tables[r], groups) for r in range(2)])
     np.testing.assert_array_equal(runs[0].outputs[0], [0, 1, 0, 0, 0, 0])
     np.testing.assert_array_equal(runs[0].outputs[1], x[1][1:7])
     np.testing.assert_array_equal(runs[1].outputs[0], [4, 5, 6, 0, 0, 0])
@@ -175,7 +174,9 @@ def test_rank_id_and_a_group_of_one():
 
 def test_time_is_the_bill_of_fabric():
     x = inputs(4, (128, 2048))
-    run = run_ranks(in_hbm(ncc.all_reduce), [(a, (128, 2048), EVERYONE, {"op": nl.add}) for a in x])
+    run = nki.run_ranks(
+        in_hbm(ncc.all_reduce), [(a, (128, 2048), EVERYONE, {"op": nl.add}) for a in x]
+    )
     topology = fabric.group(4)
     best = fabric.choose(topology, "all_reduce", x[0].nbytes)
     bill = fabric.account(fabric.plan(topology, "all_reduce", best), topology, x[0].nbytes)
@@ -220,4 +221,20 @@ def test_ranks_that_wait_for_each_other_are_told():
 
     x = np.ones((2, 2), np.float32)
     with pytest.raises(NkiValidationError, match="wait for each other for ever"):
-        run_ranks(lonely, [(x, True), (x, False)])
+        nki.run_ranks(lonely, [(x, True), (x, False)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ([], TypeError, "a tuple of arguments for each rank"),
+        (3, TypeError, "a tuple of arguments for each rank"),
+        ([np.ones(2)], TypeError, "it is a tuple"),
+        ([()], TypeError, "missing a required argument"),
+        ([(1, 2)], TypeError, "too many positional"),
+        ([(0,)] * 65, NkiValidationError, "at most 64"),
+    ],
+)
+def test_ranks_take_a_tuple_each(arguments, error, words):
+    with pytest.raises(error, match=words):
+        nki.run_ranks(lambda x: None, arguments)

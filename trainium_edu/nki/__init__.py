@@ -19,12 +19,13 @@ from trainium_edu.nki.kernel import jit, run, simulate
 
 _LATER = {
     "activate": "activation", "collectives": None, "coverage": "coverage_table",
-    "deactivate": "activation", "load": "run_result", "Run": "run_result", "typing": None,
+    "deactivate": "activation", "load": "run_result", "Run": "run_result", "run_ranks": "ranks",
+    "typing": None,
 }  # fmt: skip
 
 __all__ = [
     "Run", "activate", "collectives", "coverage", "deactivate", "dtype", "isa", "jit", "language",
-    "load", "run", "simulate", "typing",
+    "load", "run", "run_ranks", "simulate", "typing",
 ]  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _on_chip(tensor, pairs, strides, first, itemsize):
 
 
 def _check_start(tensor, found):
-    """Raise if a pattern with backward steps begins before its storage; its end is checked in use."""
+    """Raise if backward steps begin before the storage; the end is checked where it is used."""
     first = found.offset
     for size, stride in zip(found.shape, found.strides, strict=True):
         first += (size - 1) * min(stride, 0)

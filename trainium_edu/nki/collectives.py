@@ -1,7 +1,7 @@
 """``nki.collectives``: what ranks do together, its values exact and its time from ``fabric``.
 
-Ranks are started with ``nki.ranks.run_ranks``; a kernel started alone is a group of one, where
-every collective is a copy.  Sums are added in the order of the algorithm that ``fabric`` would choose for
+Ranks are started with ``nki.run_ranks``; a kernel started alone is a group of one, where every
+collective is a copy.  Sums are added in the order of the algorithm that ``fabric`` would choose for
 that size and group, so all ranks agree bit for bit.  Every rank is timed as if all arrived at once.
 """
 
@@ -63,7 +63,7 @@ class ReplicaGroup(NKIObject):
                 if outside:
                     raise NkiValidationError(
                         f"{self!r} has rank {outside[0]}, and {running.ranks} ranks run here; "
-                        "start more with nki.ranks.run_ranks, one entry of arguments for each"
+                        "start more with nki.run_ranks, one entry of arguments for each"
                     )
                 return group
         raise NkiValidationError(f"rank {running.rank} belongs to no group of {self!r}")

@@ -41,13 +41,12 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     >>> import trainium_edu.nki as nki
     >>> import trainium_edu.nki.language as nl
     >>> from trainium_edu.nki import collectives as ncc
-    >>> from trainium_edu.nki.ranks import run_ranks
     >>> @nki.jit
     ... def total(x):
     ...     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
     ...     ncc.all_reduce([x], [out], ncc.ReplicaGroup([[0, 1]]), nl.add)
     ...     return out
-    >>> one, two = run_ranks(total, [(np.float32([1, 2]),), (np.float32([10, 20]),)])
+    >>> one, two = nki.run_ranks(total, [(np.float32([1, 2]),), (np.float32([10, 20]),)])
     >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
     ([11.0, 22.0], True)
     """
