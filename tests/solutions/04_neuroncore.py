@@ -143,7 +143,9 @@ def find_race(tiles, steps):
         for victim in tiles:
             if victim == writer or not share(tiles[victim], tiles[writer]):
                 continue
-            if any(w == victim for w, _ in steps[:i]) and any(victim in r for _, r in steps[i + 1 :]):
+            if any(w == victim for w, _ in steps[:i]) and any(
+                victim in r for _, r in steps[i + 1 :]
+            ):
                 return victim, writer
 
 
@@ -157,7 +159,9 @@ def find_race(tiles, steps):
         for victim in tiles:
             if victim == writer or not share(tiles[victim], tiles[writer]):
                 continue
-            if any(w == victim for w, _ in steps[:i]) and any(victim in r for _, r in steps[i + 1 :]):
+            if any(w == victim for w, _ in steps[:i]) and any(
+                victim in r for _, r in steps[i + 1 :]
+            ):
                 return writer, victim
 
 
