@@ -84,7 +84,7 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
         result = kernel.function(*args, **kwargs)
         kernels._mark_outputs(running.core.program, result)
         kernels._apply_schedule(kernel, running.core.program)
-        return give_back(result, given[running.rank]) if values else None
+        return result  # what one program returns, the others may still write
 
     with one_blas_thread():
         results = Launch(runnings).run(program)
@@ -92,10 +92,9 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     for rank, entry in enumerate(given):
         mine = slice(rank * len(places), (rank + 1) * len(places))
         cores = [running.core for running in runnings[mine]]
+        outputs = give_back(results[mine][0], entry) if values else None
         entry.update(cores)
-        runs.append(
-            Run.of(kernel.__name__, results[mine][0], cores, buffers=buffers, optimise=optimise)
-        )
+        runs.append(Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise))
     return runs
 
 
