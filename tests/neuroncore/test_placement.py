@@ -182,6 +182,17 @@ def test_psum_too_big_raises():
         place(core.program)
 
 
+def test_no_tile_of_up_to_2_kib_crosses_a_bank_and_longer_ones_begin_with_one():
+    core = NeuronCore(values=False)
+    tiles = [core.psum((128, columns)) for columns in (512, 384, 384, 1024)]
+    for _ in range(2):
+        for tile in tiles:
+            core.memset(dst=tile, value=0.0)
+    placement = place(core.program)
+    by_size = sorted((t.row_bytes, t.address) for t in placement.tiles())
+    assert by_size == [(1536, 6144), (1536, 8192), (2048, 4096), (4096, 0)]
+
+
 def test_a_long_lived_tile_does_not_stop_the_others_from_rotating():
     core = NeuronCore(values=False)
     x = core.hbm((128, 64))

@@ -277,6 +277,29 @@ def test_vector_and_gpsimd_take_turns_on_sbuf_and_scalar_does_not():
     assert free.order.tolist() == [0, 1, 2]  # a tie goes in program order
 
 
+def test_who_waits_for_a_port_lets_others_go_first():
+    core = NeuronCore(values=False)
+    tiles = [core.sbuf((128, 512)) for _ in range(3)]
+    core.tensor_copy(dst=tiles[0], src=tiles[0], engine="gpsimd")
+    core.tensor_copy(dst=tiles[1], src=tiles[1])
+    core.activation(dst=tiles[2], op="exp", data=tiles[2])
+    assert schedule(core.program, place(core.program)).order.tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("transfer_first", [True, False])
+def test_a_transfer_and_an_instruction_at_the_same_moment_go_in_program_order(transfer_first):
+    core = NeuronCore(values=False)
+    x, tile, other = core.hbm((128, 64)), core.sbuf((128, 64)), core.sbuf((128, 64))
+    for is_transfer in (transfer_first, not transfer_first):
+        if is_transfer:
+            core.dma_copy(dst=tile, src=x)
+        else:
+            core.memset(dst=other, value=0.0)
+    tl = schedule(core.program, place(core.program))
+    assert tl.start_ns.tolist() == [0, 0]
+    assert tl.order.tolist() == [0, 1]
+
+
 def test_vector_and_scalar_take_turns_on_psum():
     core = NeuronCore(values=False)
     banks = [core.psum((128, 512)) for _ in range(2)]
