@@ -375,6 +375,29 @@ def test_an_unknown_platform_raises(monkeypatch):
         nki.jit(plus_one)(ONES)
 
 
+@pytest.mark.parametrize(("value", "fits"), [("0", True), ("1", True), ("yes", False)])
+def test_the_simulator_switch_changes_nothing_and_is_checked(monkeypatch, value, fits):
+    monkeypatch.setenv("NKI_SIMULATOR", value)
+    kernel = nki.jit(plus_one)
+    if fits:
+        assert np.all(kernel(ONES) == 2)
+        return
+    with pytest.raises(ValueError, match="NKI_SIMULATOR"):
+        kernel(ONES)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"values": "no"}, "values"), ({"spec": "trn1"}, "trn1"), ({"optimise": "fast"}, "fast"),
+        ({"buffers": 0}, "buffers"), ({"buffers": True}, "buffers"), ({"limit": "many"}, "limit"),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_refused(wrong, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        nki.run(plus_one, ONES, **wrong)
+
+
 def test_the_generation_can_be_asked_and_compared():
     @nki.jit
     def kernel():

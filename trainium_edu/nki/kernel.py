@@ -74,6 +74,7 @@ class Kernel:
             return self.function(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
             return args[0].report(self)
+        settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
         return simulate(self)(*args, **kwargs)
 
 
@@ -169,6 +170,8 @@ def run(kernel, *args, spec=None, buffers=None, optimise=True, values=True, limi
     from trainium_edu.nki.run_result import Run
 
     kernel = jit(kernel)
+    if not isinstance(values, bool):
+        raise TypeError(f"values is {values!r}; it is True or False")
     outputs, cores = _execute(kernel, args, kwargs, spec=spec, values=values, limit=limit)
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
