@@ -71,10 +71,13 @@ def page_and_path(tmp_path, browser):
             except OSError:
                 time.sleep(0.1)
         page = browser.new_page(viewport={"width": 1200, "height": 1000})
+        page.add_init_script(path=Path(__file__).with_name("look.js"))
         page.goto(
             f"http://127.0.0.1:{port}/doc/tree/predict.ipynb?token=see&reset", timeout=120_000
         )
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
+        page.wait_for_function("() => look.kernelIsReady()", timeout=60_000)
+        page.click(".jp-Notebook")
         yield page, folder / "predict.ipynb"
         page.close()
     finally:
@@ -101,8 +104,12 @@ def wait_idle(page):
 
 def run_all(page):
     wait_idle(page)
+    first = page.locator(".jp-InputPrompt").first
+    before = first.inner_text()
     command(page, "notebook:run-all-cells")
-    page.wait_for_timeout(1000)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and first.inner_text() in (before, "[*]:"):
+        page.wait_for_timeout(100)  # the first cell has run, anew
     wait_idle(page)
 
 
