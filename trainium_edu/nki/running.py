@@ -8,6 +8,7 @@ operators become their names, choices become strings, registers become numbers.
 import threading
 from enum import Enum
 
+from trainium_edu.nki import enums
 from trainium_edu.nki.enums import engine as engine_enum
 from trainium_edu.nki.object import NKIObject
 from trainium_edu.nki.registers import VirtualRegister
@@ -132,6 +133,8 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
         kind = type(value)
         if kind is NkiTensor:
             operands[key] = value._view
+        elif kind in _ENUMS:
+            operands[key] = value._name_
         elif kind not in _PLAIN:
             operands[key] = plain(value)
     if engine is not None:
@@ -141,6 +144,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
 
 
 _PLAIN = frozenset({str, bool, int, float, type(None)})
+_ENUMS = frozenset({enums.reduce_cmd, enums.dge_mode, enums.oob_mode, enums.matmul_perf_mode})
 
 
 def _engine_name(instruction, engine):
