@@ -352,13 +352,31 @@ def test_an_instruction_waits_for_those_that_it_was_told_to():
     assert Wait(int(tl.wait[1])) is Wait.STATED
 
 
-def test_dropping_what_a_write_covers_loses_no_hazard():
-    """A half-covered tile keeps its older half: the reader waits for both writers."""
+HALVES = [
+    (PARTS, slice(0, 256)), (PARTS, slice(256, 512)),
+    (slice(0, 64), slice(0, 512)), (slice(64, 128), slice(0, 512)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("half", HALVES, ids=["left", "right", "upper", "lower"])
+def test_dropping_what_a_write_covers_loses_no_hazard(half):
+    """A half-covered tile keeps its older half: who reads all waits for both writers."""
     core = NeuronCore(values=False)
     x, tile, out = core.hbm((128, 512)), core.sbuf((128, 512)), core.sbuf((128, 512))
     core.dma_copy(dst=tile, src=x)
-    core.memset(dst=tile.sliced(PARTS, slice(0, 256)), value=0.0, engine="gpsimd")
+    core.memset(dst=tile.sliced(*half), value=0.0, engine="gpsimd")
     core.activation(dst=out, op="exp", data=tile)
+    edge_start, pred, _ = place(core.program).hazards
+    assert sorted(pred[edge_start[2] : edge_start[3]].tolist()) == [0, 1]
+
+
+@pytest.mark.parametrize("half", HALVES, ids=["left", "right", "upper", "lower"])
+def test_a_half_covered_read_is_still_waited_for(half):
+    core = NeuronCore(values=False)
+    x, tile, out = core.hbm((128, 512)), core.sbuf((128, 512)), core.sbuf((128, 512))
+    core.activation(dst=out, op="exp", data=tile)
+    core.memset(dst=tile.sliced(*half), value=0.0, engine="gpsimd")
+    core.dma_copy(dst=tile, src=x)
     edge_start, pred, _ = place(core.program).hazards
     assert sorted(pred[edge_start[2] : edge_start[3]].tolist()) == [0, 1]
 
