@@ -16,7 +16,7 @@ class Engine(StrEnum):
     DMA = "dma"
 
     @property
-    def title(self) -> str:
+    def title(self) -> str:  # type: ignore[override]  # no engine is a headline
         """The name that people read, and the name of its track in a timeline."""
         return _TITLES[self]
 

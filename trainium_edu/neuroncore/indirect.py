@@ -7,6 +7,7 @@ each row of its first axis a place of its own, in place of the stride of that ax
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +95,8 @@ def indices_of(indirect: Indirect) -> np.ndarray:
                 f"the index {index!r} is {index.dtype}; indices are whole numbers: use int32"
             )
         return index.read().reshape(-1).astype(np.int64)
-    return np.array([int(getattr(index, "value", index))], np.int64)
+    number: Any = getattr(index, "value", index)  # a register, or the number itself
+    return np.array([int(number)], np.int64)
 
 
 def resolve_scalar(view: View, *, values: bool) -> View | None:
@@ -103,6 +105,7 @@ def resolve_scalar(view: View, *, values: bool) -> View | None:
     Without values the index is unknown and counts as 0.
     """
     indirect = view.indirect
+    assert indirect is not None  # the caller has looked
     index = indirect.index
     if isinstance(index, View) and index.size != 1:
         raise NkiValidationError(
