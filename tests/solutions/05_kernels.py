@@ -217,9 +217,13 @@ def matmul(lhsT, rhs):
         left.append(nl.ndarray((128, m), dtype=lhsT.dtype, buffer=nl.sbuf))
         right.append(nl.ndarray((128, n), dtype=rhs.dtype, buffer=nl.sbuf))
         for c in range(m // 64):
-            nisa.dma_copy(dst=left[p][:, c * 64 : c * 64 + 64], src=lhsT[rows, c * 64 : c * 64 + 64])
+            nisa.dma_copy(
+                dst=left[p][:, c * 64 : c * 64 + 64], src=lhsT[rows, c * 64 : c * 64 + 64]
+            )
         for c in range(n // 64):
-            nisa.dma_copy(dst=right[p][:, c * 64 : c * 64 + 64], src=rhs[rows, c * 64 : c * 64 + 64])
+            nisa.dma_copy(
+                dst=right[p][:, c * 64 : c * 64 + 64], src=rhs[rows, c * 64 : c * 64 + 64]
+            )
     for i in range(m // 128):
         for j in range(n // 512):
             sums = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
