@@ -157,8 +157,15 @@ def plot_roofline(points: Iterable[Point] = (), *, spec=TRN1):
     tops = {name: float(roof[name]) for name in list(roof)[2:]}
     peak = tops["Tensor Engine, BF16"]
     xs = [p.flop_per_byte for p in points]
-    low, high = min([0.05, *(x / 3 for x in xs)]), max([6000, *(3 * x for x in xs)])
-    floor = min([dma * low, *(0.4 * (p.low_flop_per_s or p.flop_per_s) for p in points)])
+    low = max(0.05, min(xs) / 60) if xs and min(xs) > 0.15 else min([0.05, *(x / 3 for x in xs)])
+    high = max([6000, *(3 * x for x in xs)])
+    floor = min(
+        [
+            dma * low,
+            tops["Vector Engine"] / 4,
+            *(0.4 * (p.low_flop_per_s or p.flop_per_s) for p in points),
+        ]
+    )
     fig = figure(8.4, 4.5, margins=(0.78, 0.2, 0.55, 0.4))
     ax = fig.subplots()
     at = np.geomspace(low, high, 200)
@@ -184,8 +191,8 @@ def plot_roofline(points: Iterable[Point] = (), *, spec=TRN1):
     ax.text(sustained * 1.07, floor * 1.5, f"by what DMA sustains\n{sustained:.0f}", va="bottom",
             size=9)  # fmt: skip
     for i, p in enumerate(points):
-        near = sum(_is_near(p, q) for q in points[:i])
-        _draw_point(ax, p, i, high, near)
+        _draw_point(ax, p, i)
+    _name_points(ax, points, [(high, float(roof[n])) for n in list(roof)[2:]])
     ax.set_title("One NeuronCore-v2: roofs, and what was reached below them")
     return fig
 
@@ -205,26 +212,48 @@ def _label_roofs(ax, roof, high):
                 va="bottom" if above else "top")  # fmt: skip
 
 
-def _is_near(p, q) -> bool:
-    """Whether two points' names would stand on each other."""
-    return (
-        abs(math.log10(p.flop_per_byte / q.flop_per_byte)) < 0.6
-        and abs(math.log10(p.flop_per_s / q.flop_per_s)) < 0.2
-    )
-
-
-def _draw_point(ax, p, i, high, near):
+def _draw_point(ax, p, i):
     colour = list(COLOURS.values())[(2 * i + 1) % len(COLOURS)]
     if p.low_flop_per_s and p.high_flop_per_s:
         ax.plot([p.flop_per_byte] * 2, [p.low_flop_per_s, p.high_flop_per_s], "-", color=colour,
-                lw=5, alpha=0.45, solid_capstyle="butt")  # fmt: skip
+                lw=5, alpha=0.45, solid_capstyle="butt", zorder=4)  # fmt: skip
     ax.plot(p.flop_per_byte, p.flop_per_s, _MARKS[i % len(_MARKS)], color=colour, ms=8,
-            markeredgecolor=ink("paper"))  # fmt: skip
-    right = np.log(p.flop_per_byte) > 0.72 * np.log(high)
-    ax.annotate(p.name, (p.flop_per_byte, p.flop_per_s), (-9 if right else 9, -2 - 14 * near),
-                textcoords="offset points", ha="right" if right else "left", va="center",
-                size=9.5, weight="bold",
-                bbox={"facecolor": ink("paper"), "alpha": 0.7, "lw": 0, "pad": 1})  # fmt: skip
+            markeredgecolor=ink("paper"), zorder=6)  # fmt: skip
+
+
+_PLACES = ((1, 0), (-1, 0), (1, -14), (-1, -14), (1, 14), (-1, 14), (1, -28), (-1, -28))
+
+
+def _name_points(ax, points, roof_labels):
+    """Write each name beside its point, where it stands on no other name, point or roof's label."""
+    scale = 72 / ax.figure.dpi  # pixels to points
+
+    def at(x, y):
+        return ax.transData.transform((x, y)) * scale
+
+    right_edge, _ = at(ax.get_xlim()[1], points[0].flop_per_s) if points else (0, 0)
+    taken = [(right_edge - 180, at(x, y)[1] - 1, right_edge, at(x, y)[1] + 15)
+             for x, y in roof_labels]  # fmt: skip
+    marks = [at(p.flop_per_byte, p.flop_per_s) for p in points]
+    taken += [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
+    for p, (x, y) in zip(points, marks, strict=True):
+        width = 6.4 * len(p.name)
+        for side, up in _PLACES:
+            left = x + 9 if side > 0 else x - 9 - width
+            box = (left, y + up - 6, left + width, y + up + 6)
+            if box[2] < right_edge and not any(_overlap(box, other) for other in taken):
+                break
+        else:
+            side, up, box = 1, 0, (x + 9, y - 6, x + 9 + width, y + 6)
+        taken.append(box)
+        ax.annotate(p.name, (p.flop_per_byte, p.flop_per_s), (9 * side, up),
+                    textcoords="offset points", ha="left" if side > 0 else "right", va="center",
+                    size=9.5, weight="bold", zorder=5,
+                    bbox={"facecolor": ink("paper"), "alpha": 0.7, "lw": 0, "pad": 1})  # fmt: skip
+
+
+def _overlap(a, b) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def describe_roofline(points: Iterable[Point] = (), *, spec=TRN1) -> str:
