@@ -115,6 +115,9 @@ def open_lab(work: Path | None = None, options=()) -> int:
         )
     # A kernel of the same name in the user's home must not win over this environment's.
     environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    if _is_root() and "--allow-root" not in options:  # containers; the server listens here only
+        print("You are root, as in a container: JupyterLab is told to allow it")
+        options = ("--allow-root", *options)
     command = [sys.executable, "-m", "jupyterlab", FIRST, f"--ServerApp.root_dir={work}", *options]
     server = subprocess.Popen(command, cwd=work, env=environment)
     while True:
@@ -122,3 +125,8 @@ def open_lab(work: Path | None = None, options=()) -> int:
             return server.wait()
         except KeyboardInterrupt:
             continue  # JupyterLab got it too, and asks whether to shut down
+
+
+def _is_root() -> bool:
+    """Whether a Unix superuser runs this; JupyterLab refuses to start for one unless told."""
+    return getattr(os, "geteuid", lambda: 1)() == 0
