@@ -22,7 +22,6 @@ from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.indirect import OutOfBoundsError, indices_of, resolve_scalar
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, Call
 from trainium_edu.neuroncore.memory import (
-    Buffer,
     OnChipMemory,
     check_start_partition,
     make_allocation,
@@ -390,8 +389,3 @@ def _check_spec(spec):
             "(INF2), and the facts of other generations are not in yet"
         )
     return spec
-
-
-def buffer_of(view: View) -> Buffer:
-    """Return the buffer behind a view."""
-    return view.buffer

@@ -73,7 +73,6 @@ DTYPES = {
 _BY_STORAGE = {d.storage: d for d in DTYPES.values() if d.name != "tfloat32"}
 _ALSO = {"bool": "uint8", "bool_": "uint8", "int64": "int32", "uint64": "uint32",
          "float64": "float32"}  # fmt: skip
-_WORDS = {np.dtype(np.uint16)}
 _TABLES = {}
 
 

@@ -20,7 +20,7 @@ FRESH_INTEGER = 4  # what AWS's simulator reads from fresh integer memory (specs
 class Allocation:
     """What the program remembers of one buffer: everything but its values."""
 
-    __slots__ = ("address", "dtype", "index", "memory", "name", "partitions", "pitch", "row_bytes",
+    __slots__ = ("address", "dtype", "index", "memory", "name", "partitions", "row_bytes",
                  "shape", "site", "start_partition")  # fmt: skip
 
     def __init__(self, index, name, memory, shape, dtype, row_bytes, site, address=None,
