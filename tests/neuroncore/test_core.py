@@ -53,6 +53,22 @@ def test_the_program_keeps_no_values():
     assert len({a.site for a in core.program.allocations}) == 1  # one allocation site
 
 
+def test_a_function_that_allocates_is_a_site_for_each_line_that_calls_it():
+    """Judge: the same tiles written out, which is what inlining gives."""
+    core = NeuronCore(values=False)
+
+    def tile():
+        return core.sbuf((128, 4))
+
+    for _ in range(3):
+        tile()
+        tile()
+        [tile() for _ in range(2)]
+    sites = [a.site for a in core.program.allocations]
+    assert len(set(sites)) == 3
+    assert sites[:4] == sites[4:8] == sites[8:]
+
+
 def test_without_values_only_shapes_are_recorded():
     core = NeuronCore(values=False)
     tile = core.sbuf((128, 4))

@@ -129,6 +129,7 @@ class Program:
         return instruction
 
 
+_LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
 
 
@@ -146,18 +147,26 @@ def source_line() -> SourceLine | None:
 def allocation_site() -> tuple:
     """Return what tells places that allocate apart: (file, line, ...) and the way to here.
 
-    Tiles of one template (``tilings``) share the user's line, so the lines of this package that
-    lead from there to the allocation belong to the site.
+    The way is the calls that lead here from the kernel (a compiler inlines them: a function that
+    loads, called on two lines, is two sites) and the lines of this package on it, since tiles of
+    one template (``tilings``) share the user's line.
     """
     frame: FrameType | None = sys._getframe(2)
-    way = []
-    while frame is not None:
+    place: tuple = ()
+    way: list[str] = []
+    while frame is not None and len(way) < _LONGEST_WAY:
         code = frame.f_code
-        if not _is_inside(code):
-            return (code.co_filename, frame.f_lineno, *way)
-        way.append(f"{code.co_name}:{frame.f_lineno}")
+        inside = _is_inside(code)
+        if inside and place:  # the kernel's caller
+            break
+        if not inside and not place:
+            place = code.co_filename, frame.f_lineno
+        else:
+            way.append(f"{code.co_name}:{frame.f_lineno}")
+        if code.co_name == "<module>":
+            break
         frame = frame.f_back
-    return ()
+    return (*place, *way) if place else ()
 
 
 def _is_inside(code) -> bool:
