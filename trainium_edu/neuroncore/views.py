@@ -370,9 +370,21 @@ class View:
         if old == new:
             return self._like(self.shape, self.strides, self.offset, dtype)
         last = self.shape[-1] * old
-        if self.strides[-1] != old or last % new or any(s % new for s in self.strides[1:-1]):
+        is_dense = self.shape[-1] == 1 or self.strides[-1] == old
+        if not is_dense or last % new:
             raise NkiValidationError(
-                f"{self!r}: {last} contiguous bytes of the last axis do not divide into {dtype}"
+                f"{self!r}: the last axis has {last} bytes"
+                + ("" if is_dense else ", not contiguous,")
+                + f" and {dtype} takes {new} at a time; reinterpret before slicing, or copy"
+            )
+        on_chip = self.memory is not Memory.HBM  # there each partition is a memory of its own
+        start = self.offset % self.buffer.pitch if on_chip else self.offset
+        rows = list(zip(self.shape, self.strides, strict=True))[on_chip:-1]
+        apart = [stride for size, stride in rows if size > 1]
+        if any(place % new for place in (start, *apart)):
+            raise NkiValidationError(
+                f"{self!r} starts at byte {start}, and its rows lie {apart} bytes apart; as "
+                f"{dtype} everything lies at whole elements, multiples of {new} bytes"
             )
         return self._like(
             (*self.shape[:-1], last // new), (*self.strides[:-1], new), self.offset, dtype
