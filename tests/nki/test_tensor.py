@@ -290,6 +290,18 @@ WRONG = {
                                  "out of bounds"),
     "a partition selected at run time": (lambda t: t.select(0, nisa.register_alloc(1)), "run time"),
     "rows gathered on chip": (lambda t: t.vector_select(0, t[:, 0, 0]), "HBM"),
+    "sizes below one": (lambda t: t.reshape((-2, -32, 24)), "sizes are 1 or more"),
+    "no sizes": (lambda t: t[0:1, 0, 0:1].reshape(()), "at least one"),
+    "bytes at no whole element": (lambda t: t.view(nl.uint8)[:, :, 1:5].view(nl.float32),
+                                  "starts at byte 1"),
+    "rows at no whole element": (
+        lambda t: t.view(nl.uint8).reshape((64, 16, 6))[:, :, 0:4].view(nl.int32), r"\[6\] bytes"
+    ),
+    "an indirect access moved again": (
+        lambda t: t.select(1, nisa.register_alloc(1)).ap(
+            [[24, 64]], scalar_offset=nisa.register_alloc(1), indirect_dim=1), "indirect already"
+    ),
+    "a step back": (lambda t: t[:, ::-1], "steps are >= 1"),
     "a view of a later dtype": (lambda t: t.view(nl.float8_e4m3fn), "NeuronCore-v4"),
     "tensor indirection": (lambda t: t.indirect(t), "NeuronCore-v4"),
 }  # fmt: skip
@@ -308,12 +320,54 @@ def test_what_no_access_can_do_is_refused(name):
         lambda t: t[1.5], lambda t: t[True], lambda t: t["a"], lambda t: t[:, None],
         lambda t: t.slice(1.0, 0, 2), lambda t: t.reshape((64, 2.5)), lambda t: t.ap("pattern"),
         lambda t: t.select(1, 1.0), lambda t: t.ap([[24, 64]], offset=-1),
-        lambda t: t.view("float99"), lambda t: list(t),
+        lambda t: t.view("float99"), lambda t: list(t), lambda t: t[:, np.array([0, 1])],
+        lambda t: t[:, 0:2.0], lambda t: t[:, "a":2], lambda t: t[:, False:True],
+        lambda t: t[:, nl.ds(0, 2.0)], lambda t: t[:, nl.ds("a", 2)], lambda t: t[:, [0, 1]],
+        lambda t: t[:, nisa.register_alloc(1) : nisa.register_alloc(3) : 1.0],
+        lambda t: t.permute((0.0, 1.0, 2.0)), lambda t: t.permute(("0", "1", "2")),
+        lambda t: t.reshape(None), lambda t: t.reshape("ab"),
+        lambda t: t.rearrange("p a b", "p b a"),
+        lambda t: t.rearrange((1, 2, 3), (1, 3, 2)),
     ],
 )  # fmt: skip
 def test_what_is_no_index_is_a_type_error(change):
     with pytest.raises(TypeError):
         seen(change)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda t: t + t, lambda t: 2.0 * t, lambda t: np.float32(2) * t, lambda t: t @ t,
+        lambda t: t / 2, lambda t: t < 1, lambda t: t >= 1, lambda t: t << 1, lambda t: np.exp(t),
+        lambda t: np.add(np.ones((64, 4, 6)), t),
+    ],
+)  # fmt: skip
+def test_python_does_not_compute_with_tiles_and_says_what_does(compute):
+    with pytest.raises(TypeError, match=r"nl\.add|nl has the chip's"):
+        seen(compute)
+
+
+def test_a_tile_stays_two_dimensional():
+    assert seen(lambda t: t[:, 0, 0:1].reshape((64,))).shape == (64, 1)
+    assert seen(lambda t: t[:, 0, 0:1].reshape(64)).shape == (64, 1)
+
+
+def test_an_access_pattern_overrides_the_index_of_its_view():
+    def pattern(t):
+        view = t.select(1, nisa.register_alloc(2)).ap([[24, 64], [1, 6]], offset=6)
+        assert not view.is_indirect()
+        return view
+
+    assert np.array_equal(seen(pattern), DATA[:, 1])
+
+
+def test_a_placeholder_has_a_layout_and_no_numbers():
+    for place, strides in ((nl.sbuf, (24, 6, 1)), (nl.psum, (24, 6, 1)), (nl.hbm, (24, 6, 1))):
+        made = nl.NkiTensor((64, 4, 6), nl.bfloat16, None, place, "x")
+        assert (made.shape, made.dtype, made.buffer) == ((64, 4, 6), nl.bfloat16, place)
+        assert (made.name, made.ndim, made.size, made.strides) == ("x", 3, 64 * 24, strides)
+        assert made[:, 0].shape == (64, 6)
 
 
 def test_an_indirect_view_carries_one_index_and_keeps_its_rows():

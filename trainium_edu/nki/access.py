@@ -12,7 +12,8 @@ def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indire
     Notes
     -----
     One docstring says that `offset` counts from the view's own offset, the guides say from the
-    start of the storage; the guides are followed here, and None keeps the view's offset.
+    start of the storage; the guides are followed here, and None keeps the view's offset. A run-time
+    index that the view carries is overridden like its shape.
     """
     pairs = _checked(tensor, pattern)
     view = tensor._view
@@ -30,7 +31,7 @@ def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indire
         from trainium_edu.neuroncore.dtypes import get_dtype
 
         found.dtype = get_dtype(target)
-    result = tensor._like(found, target)
+    result = type(tensor)._wrap(found, target or tensor._dtype, tensor._region)
     if scalar_offset is None and vector_offset is None:
         _check_start(tensor, found)
         return result

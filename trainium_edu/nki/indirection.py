@@ -43,6 +43,7 @@ def with_offset(tensor, pattern, scalar_offset, vector_offset, dim) -> NkiTensor
         raise NkiValidationError(
             f"{tensor!r}: an access takes scalar_offset or vector_offset, not both"
         )
+    _check_direct(tensor)
     dim = tensor._axis(dim)
     view = pattern._view
     if scalar_offset is not None:
@@ -106,6 +107,6 @@ def _vector(tensor, index):
     if not index._on_chip or index.size != index.shape[0]:
         raise NkiValidationError(
             f"{tensor!r}: vector_offset {index!r} is an SBUF tensor with one number per partition, "
-            "shape (rows, 1)"
+            "shape (rows, 1); more columns are for transposes that gather, on NeuronCore-v3"
         )
     return index._view

@@ -17,7 +17,7 @@ def rearrange(tensor, src_pattern, dst_pattern, fixed_sizes):
         raise NkiValidationError(f"{tensor!r}: {src_pattern} names a dimension twice")
     if len(source) != tensor.ndim:
         raise NkiValidationError(
-            f"{tensor!r} has {tensor.ndim} dimensions, and {src_pattern} names {len(source)}"
+            f"{tensor!r} has {tensor.ndim} dimensions, and {src_pattern} has {len(source)}"
         )
     unknown = set(fixed_sizes) - set(names)
     if unknown:
@@ -43,4 +43,13 @@ def rearrange(tensor, src_pattern, dst_pattern, fixed_sizes):
 
 
 def _groups(pattern):
-    return [(part,) if isinstance(part, str) else tuple(part) for part in pattern]
+    if isinstance(pattern, tuple | list):
+        groups = [(part,) if isinstance(part, str) else part for part in pattern]
+        if all(isinstance(group, tuple | list) for group in groups) and all(
+            isinstance(name, str) for group in groups for name in group
+        ):
+            return groups
+    raise TypeError(
+        f"rearrange: the pattern {pattern!r} is a tuple of names, and of tuples of names where a "
+        'dimension is split or merged: ("p", ("h", "w"))'
+    )

@@ -5,6 +5,8 @@ condition of a ``while`` and an offset of an access.  Its truth is counted, so t
 stops.
 """
 
+from operator import index
+
 from trainium_edu.nki.object import NKIObject
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -58,7 +60,7 @@ class VirtualRegister(NKIObject):
         return int(self.value)
 
     def __index__(self):
-        return self.value.__index__()
+        return index(self.value)
 
     def __float__(self):
         return float(self.value)

@@ -4,6 +4,8 @@ It holds a ``neuroncore`` view, which counts in bytes; NKI counts in elements.  
 data; only ``t[...] = other`` issues an instruction.
 """
 
+from operator import index
+
 from trainium_edu.nki.dtypes import DTYPE_NAMES, DType, nki_dtype
 from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.object import NKIObject
@@ -50,6 +52,11 @@ class NkiTensor(NKIObject):
     dtype : DType
     buffer : MemoryRegion
     name : str
+
+    Notes
+    -----
+    ``nl.ndarray`` makes tensors. The constructor binds storage that is there already; with ``None``
+    it is the placeholder of a signature: shape, dtype and layout without numbers.
     """
 
     __slots__ = ("_dtype", "_region", "_view")
@@ -58,7 +65,7 @@ class NkiTensor(NKIObject):
         from trainium_edu.neuroncore.views import View, whole
 
         if storage is None:
-            raise TypeError(f"{name or 'this tensor'} has no storage; nl.ndarray allocates some")
+            storage = _placeholder(shape, nki_dtype(dtype), buffer, name)
         view = storage if isinstance(storage, View) else whole(storage)
         if tuple(shape) != view.shape:
             view = view.reshaped(*shape)
@@ -157,6 +164,12 @@ class NkiTensor(NKIObject):
 
         return np.array(self._view.read(), dtype=dtype)
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+        raise TypeError(
+            f"np.{ufunc.__name__} would compute with {self!r} here, not on the chip: nl has the "
+            "chip's functions, and np.array(tile) copies the numbers out to look at them"
+        )
+
     def is_contiguous(self) -> bool:
         """Whether the view is dense and row-major (on chip: inside each partition)."""
         expected = self._view.dtype.itemsize
@@ -234,6 +247,8 @@ class NkiTensor(NKIObject):
     def reshape(self, shape) -> "NkiTensor":
         """Return the same elements in another shape; one size may be -1."""
         shape = _sizes(shape, self.size, self)
+        if len(shape) == 1 and self._on_chip:
+            shape = (*shape, 1)  # a tile has partitions and a free side
         return self._like(self._view.reshaped(*shape))
 
     def reshape_dim(self, dim: int, shape) -> "NkiTensor":
@@ -271,7 +286,9 @@ class NkiTensor(NKIObject):
 
     def permute(self, dims) -> "NkiTensor":
         """Return the dimensions in another order (on chip the partition dimension stays first)."""
-        return self._like(self._view.permuted(*(int(d) for d in dims)))
+        for dim in dims:
+            _whole("a dimension", dim)
+        return self._like(self._view.permuted(*dims))
 
     def broadcast(self, dim: int, size: int) -> "NkiTensor":
         """Repeat a dimension of size 1 `size` times, without copying (stride 0)."""
@@ -364,9 +381,16 @@ def _whole(name, value):
 
 def _sizes(shape, count, tensor, what="tensor"):
     """Return a shape with its -1 filled in."""
+    if not (hasattr(shape, "__index__") or isinstance(shape, tuple | list)):
+        raise TypeError(f"the shape is {shape!r}; it is a tuple of sizes")
     shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     for size in shape:
         _whole("a size", size)
+    if any(size < 1 and size != -1 for size in shape) or (not shape and what == "tensor"):
+        raise NkiValidationError(
+            f"{tensor!r}: shape {list(shape)}; sizes are 1 or more, one of them may be -1, and "
+            "there is at least one"
+        )
     known = 1
     for size in shape:
         known *= size if size != -1 else 1
@@ -397,29 +421,82 @@ def _not_empty(view):
 
 def _plain_index(key, ndim, tensor):
     """Return a key as slices and ints: `...`, ``ds`` and registers resolved."""
-    if Ellipsis in key:
-        at = key.index(Ellipsis)
-        if Ellipsis in key[at + 1 :]:
+    dots = [axis for axis, part in enumerate(key) if part is Ellipsis]
+    if dots:
+        at = dots[0]
+        if len(dots) > 1:
             raise IndexError(f"{tensor!r}: an index holds one `...` at most")
         key = (*key[:at], *(_ALL,) * (ndim - len(key) + 1), *key[at + 1 :])
-    index = []
+    found = []
     for axis, part in enumerate(key):
         kind = type(part)
-        if kind is slice or kind is int:
-            index.append(part)
+        if kind is int:
+            found.append(part)
+        elif kind is slice:
+            if part.step is not None or not (
+                type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS
+            ):
+                part = slice(*(_bound(tensor, b) for b in (part.start, part.stop, part.step)))
+            found.append(part)
         elif kind is DynamicSlice:
-            start = part.start.__index__()
-            index.append(slice(start, start + part.size.__index__()))
+            start = _bound(tensor, part.start)
+            found.append(slice(start, start + _bound(tensor, part.size)))
         elif kind is NkiTensor:
             raise NkiValidationError(
                 f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for "
                 "one, or t.vector_select(0, indices) for one per partition"
             )
-        elif kind is bool or not hasattr(part, "__index__"):
-            raise TypeError(
-                f"{tensor!r}: index {part!r} is not understood; take ints, slices, nl.ds, `...` or "
-                "registers"
-            )
         else:
-            index.append(part.__index__())
-    return index
+            found.append(_bound(tensor, part, may_be_none=False))
+    return found
+
+
+_BOUNDS = {int, type(None)}
+
+
+def _bound(tensor, part, *, may_be_none=True):
+    """Return an index, or a bound of a slice, as an int."""
+    if part is None and may_be_none:
+        return None
+    try:
+        if not isinstance(part, bool):
+            return index(part)
+    except TypeError:
+        pass
+    raise TypeError(
+        f"{tensor!r}: index {part!r} is not understood; take whole numbers, slices of them, "
+        "nl.ds, `...` or registers (a new dimension comes from expand_dim)"
+    )
+
+
+def _placeholder(shape, dtype, region, name):
+    """Return storage without numbers, for a tensor that stands in a signature only."""
+    from trainium_edu.neuroncore.dtypes import get_dtype
+    from trainium_edu.neuroncore.engine import Memory
+    from trainium_edu.neuroncore.memory import make_allocation, own_buffer, tensor_shape
+
+    memory = Memory.HBM if region.name.endswith("hbm") else Memory(region.name)
+    shape = tensor_shape(tuple(shape), name or "this tensor")
+    info = make_allocation(0, name, memory, shape, get_dtype(dtype), (), None, 0)
+    return own_buffer(info, values=False)
+
+
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@",
+              "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "mod": "%",
+              "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
+
+
+def _refusal(sign):
+    def refuse(self, *_):
+        raise TypeError(
+            f"{self!r}: tiles have no `{sign}`; a function issues the instruction that computes: "
+            "nl.add(a, b), nl.multiply(a, 2.0), nl.matmul(a, b), nl.less(a, b), …"
+        )
+
+    return refuse
+
+
+for _name, _sign in _OPERATORS.items():
+    setattr(NkiTensor, f"__{_name}__", _refusal(_sign))
+    if _sign[0] not in "<>" or len(_name) > 2:
+        setattr(NkiTensor, f"__r{_name}__", _refusal(_sign))
