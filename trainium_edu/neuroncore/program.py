@@ -27,12 +27,23 @@ class SourceLine(NamedTuple):
     file: str
     line: int
     function: str
+    callers: tuple = ()  #: (file, line, function) of the calls that lead here, the nearest first
 
     def __str__(self):
-        path = Path(self.file)
-        if path.parent.name.startswith("ipykernel_") or self.file.startswith("<ipython-input"):
-            return f"cell line {self.line}"  # a notebook cell's file has a name that says nothing
-        return f"{path.name}:{self.line}"
+        way = "".join(
+            f", called from {'' if file == self.file else _place(file)}line {line}"
+            for file, line, _ in self.callers[:1]
+        )
+        return f"{_place(self.file)}{'line ' if _is_cell(self.file) else ''}{self.line}{way}"
+
+
+def _is_cell(file: str) -> bool:
+    """Return whether a file is a notebook cell's: its name says nothing."""
+    return Path(file).parent.name.startswith("ipykernel_") or file.startswith("<ipython-input")
+
+
+def _place(file: str) -> str:
+    return "cell " if _is_cell(file) else f"{Path(file).name}:"
 
 
 class Access(NamedTuple):
@@ -129,19 +140,40 @@ class Program:
         return instruction
 
 
+_MOST_CALLERS = 6
 _LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
 
 
 def source_line() -> SourceLine | None:
-    """Return the innermost line outside this package that is running now."""
+    """Return the innermost line outside this package that is running now, and who called it."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if not _inside.get(code.co_filename) and not _is_inside(code):
-            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+            return SourceLine(code.co_filename, frame.f_lineno, code.co_name, _callers(frame))
         frame = frame.f_back
     return None
+
+
+def _callers(frame) -> tuple:
+    """Return (file, line, function) of the calls between a line and the kernel that it serves."""
+    if frame.f_code.co_name == "<module>":
+        return ()
+    found: list[tuple] = []
+    line = frame.f_lineno
+    frame = frame.f_back
+    while frame is not None and len(found) < _MOST_CALLERS:
+        code = frame.f_code
+        if _inside.get(code.co_filename) or _is_inside(code):  # the kernel's caller
+            return tuple(found)
+        if code.co_name == "<module>":  # no kernel: a script that issues instructions itself
+            return tuple(found)
+        if frame.f_lineno != line:  # a comprehension is a function of its own before Python 3.12
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        line = frame.f_lineno
+        frame = frame.f_back
+    return ()
 
 
 def allocation_site() -> tuple:

@@ -194,10 +194,15 @@ def _from_plain(plain: dict) -> Program:
     ]
     program.loops = [Loop(*map(_count, row)) for row in plain["loops"]]
     program.outputs = [_within(i, program.allocations) for i in plain["outputs"]]
-    tables["lines"] = [SourceLine(str(f), _count(n), str(w)) for f, n, w in tables["lines"]]
+    tables["lines"] = [_source_line(*row) for row in tables["lines"]]
     for index, row in enumerate(plain["instructions"]):
         program.instructions.append(_instruction(index, row, tables, program))
     return program
+
+
+def _source_line(file, line, function, callers=()) -> SourceLine:
+    callers = tuple((str(f), _count(n), str(w)) for f, n, w in callers)
+    return SourceLine(str(file), _count(line), str(function), callers)
 
 
 def _allocation(index, row, sites) -> Allocation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-__all__ = ["scoreboard"]
+__all__ = ["advice", "scoreboard"]
 
 
 def scoreboard(runs: Mapping) -> str:
@@ -16,8 +16,9 @@ def scoreboard(runs: Mapping) -> str:
     Returns
     -------
     str
-        Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), MFU, and how many
-        times faster than the first line (with "tie" where the two bands overlap).
+        Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), the Tensor Engine's
+        TFLOP/s and MFU, and how many times faster than the first line (with "tie" where the two
+        bands overlap).
 
     Raises
     ------
@@ -27,8 +28,8 @@ def scoreboard(runs: Mapping) -> str:
     if not runs:
         raise ValueError("a scoreboard needs at least one run: scoreboard({'rows': run})")
     lines = [
-        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17} {'MFU':>6}"
-        "  faster"
+        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17}"
+        f" {'TFLOP/s':>8} {'MFU':>6}  faster"
     ]
     first = None
     for name, found in runs.items():
@@ -37,6 +38,7 @@ def scoreboard(runs: Mapping) -> str:
         low, high = (sum(getattr(t.band, end) for t in timelines) for end in ("low_ns", "high_ns"))
         instructions = sum(len(t.program.instructions) for t in timelines)
         moved = sum(t.hbm_bytes for t in timelines)
+        rate = sum(t.flops for t in timelines) / time_ns / 1e3 if time_ns else 0.0
         mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
         first = first or (time_ns, low, high)
         ratio = f"{first[0] / time_ns:.1f} x" if time_ns else ""
@@ -44,6 +46,26 @@ def scoreboard(runs: Mapping) -> str:
             ratio += "  tie"
         lines.append(
             f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
-            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {mfu:>6.1%}  {ratio}"
+            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}"
         )
     return "\n".join(lines)
+
+
+def advice(runs: Mapping) -> str:
+    """Return what each run says of itself that costs most, with its remedy: the next step.
+
+    Parameters
+    ----------
+    runs : dict of str to Run
+
+    Returns
+    -------
+    str
+        One paragraph per run.
+    """
+    said = []
+    for name, run in runs.items():
+        costly = [w for w in run.warnings if w.cost is not None]
+        first = costly[0] if costly else "no warning that costs time"
+        said.append(f"{name}: {first}")
+    return "\n".join(said)

@@ -290,9 +290,9 @@ def fp32_matmuls(run):
 
 
 def _waits(run, wanted, memory):
-    """Return {(line, tile name): ns} that rows waited for a reason, their result in `memory`."""
+    """Return {line: {allocation: ns}} that rows waited for a reason, their result in `memory`."""
     timeline = run.timeline
-    found = defaultdict(float)
+    found = defaultdict(lambda: defaultdict(float))
     for engine in ENGINES[:4]:
         rows = timeline.rows_on(engine)
         if not rows.size:
@@ -303,7 +303,7 @@ def _waits(run, wanted, memory):
             instruction = timeline.instruction(int(rows[k]))
             out = next((a for a in instruction.accesses if a.is_write), None)
             if out is not None and run.tile(out).memory is memory:
-                found[instruction.line, run.tile(out).name] += float(gaps[k])
+                found[instruction.line][out.allocation] += float(gaps[k])
     if memory is Memory.SBUF:
         rows = timeline.rows_on(Engine.DMA)
         late = np.isin(timeline.wait[rows], wanted)
@@ -311,32 +311,51 @@ def _waits(run, wanted, memory):
             instruction = timeline.instruction(int(row))
             out = next((a for a in instruction.accesses if a.is_write), None)
             if out is not None and run.tile(out).memory is memory:
-                found[instruction.line, run.tile(out).name] += 0.0
+                found[instruction.line][out.allocation] += 0.0
     return found
 
 
 def bank_conflicts(run):
     """Find results that wait for a PSUM bank that another engine still reads or fills."""
     held = _waits(run, (Wait.PLACE, Wait.OVERWRITES), Memory.PSUM)
-    for (line, name), lost in held.items():
+    for line, by_tile in held.items():
+        lost = sum(by_tile.values())
         if lost > _WORTH_SAYING * run.makespan_ns:
             yield Warning_(
                 "bank conflict", line,
-                f"a result for {name} waits until the PSUM bank that it goes to has been read",
+                f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
+                "has been read",
                 "Let results take turns over several banks: allocate the PSUM tile inside the "
                 "loop, and copy it out soon", _fixed(lost),
             )  # fmt: skip
-    port = _waits(run, (Wait.PORT,), Memory.SBUF), _waits(run, (Wait.PORT,), Memory.PSUM)
-    for where, memory in zip(port, ("SBUF", "PSUM"), strict=True):
-        for (line, name), lost in where.items():
+    for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
+        for line, by_tile in _waits(run, (Wait.PORT,), memory).items():
+            lost = sum(by_tile.values())
             if lost > _WORTH_SAYING * run.makespan_ns:
-                pair = "Vector and GpSimd" if memory == "SBUF" else "Vector and Scalar"
+                where = memory.upper()
                 yield Warning_(
                     "port conflict", line,
-                    f"writing {name} waits for the port to {memory}, which {pair} share",
-                    f"Move work from one of the two engines, or to another memory than {memory}",
+                    f"writing {_longest(run, by_tile)} waits for the port to {where}, which {pair} "
+                    "share",
+                    f"Move work from one of the two engines, or to another memory than {where}",
                     _fixed(lost),
                 )  # fmt: skip
+
+
+def _longest(run, by_tile):
+    """Name the tile that waited longest, and say how many waited beside it."""
+    allocation = max(by_tile, key=by_tile.get)
+    others = len(by_tile) - 1
+    return _called(run.program.allocations[allocation]) + (
+        f" (and {_n(others, 'other tile')})" if others else ""
+    )
+
+
+def _called(info):
+    """Return a tile's name, or where it was allocated if nobody gave it one."""
+    if info.name != f"{info.memory}_{info.index}" or len(info.site) < 5:
+        return info.name
+    return f"the {info.memory.upper()} tile of line {info.site[1]}"
 
 
 def _fixed(lost):
@@ -365,14 +384,21 @@ def serialising_buffers(run):
         (s for s in run.placement.sites if s.tiles > s.slots and s.memory is Memory.SBUF),
         key=lambda site: (site.buffers, -site.tiles), default=None,
     )  # fmt: skip
-    (line, name), _ = max(held.items(), key=lambda item: item[1])
-    buffers = f" ({tight.name} has {_n(tight.buffers, 'buffer')})" if tight else ""
+    line, by_tile = max(held.items(), key=lambda item: sum(item[1].values()))
+    buffers = f" ({_named(run, tight)} has {_n(tight.buffers, 'buffer')})" if tight else ""
     yield Warning_(
         "serialising buffers", line,
-        f"{name} and others wait until the tile before them in the same place is used up{buffers}",
+        f"{_longest(run, by_tile)} waits until the tile before it in the same place is used up"
+        f"{buffers}",
         "Give the loop more buffers (buffers=2), use smaller tiles so that more fit, or allocate "
         "inside the loop instead of before it", cost,
     )  # fmt: skip
+
+
+def _named(run, site):
+    """Name a site by its first tile."""
+    first = next((a for a in run.program.allocations if a.name == site.name), None)
+    return _called(first) if first else site.name
 
 
 def high_water(run):
@@ -384,7 +410,7 @@ def high_water(run):
         largest = max(sites, key=lambda s: s.slots * s.row_bytes)
         yield Warning_(
             "SBUF nearly full", largest.line and _line(largest.line),
-            f"tiles reach byte {used} of {most} in each partition; most is {largest.name}, "
+            f"tiles reach byte {used} of {most} in each partition; most is {_named(run, largest)}, "
             f"{largest.slots} slots of {largest.row_bytes} bytes",
             "That is fine as long as nothing waits for a place; smaller tiles leave room for more "
             "buffers", None,

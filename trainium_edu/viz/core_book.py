@@ -125,7 +125,7 @@ def _is_number(value):
 
 
 def _number(lines, line):
-    return -1 if line is None else lines.setdefault(tuple(line), len(lines))
+    return -1 if line is None else lines.setdefault(tuple(line[:3]), len(lines))
 
 
 def _tile_line(lines, place):
