@@ -104,6 +104,7 @@ def test_vector_registers_are_shared_between_instructions(bench):
         ({"reduce_init": 1.0}, NkiValidationError, "goes with load_reduce"),
         ({"op0": "invert"}, NkiValidationError, "works on bits"),
         ({"reduce_res_negate": 0}, TypeError, "True or False"),
+        ({"op0": "subtract", "reverse0": True}, NkiValidationError, "reverse0 is not supported"),
     ],
 )
 def test_tensor_scalar_reduce_refuses(bench, wrong, error, match):

@@ -279,9 +279,31 @@ def test_partition_reduce(op, dtype, judge, partitions):
     assert cycles(core) == printed("tensor_partition_reduce", N=32)
 
 
+@pytest.mark.parametrize("op", [np.add, np.max, np.mean])
+def test_partition_reduce_takes_operators_as_functions(op):
+    core = NeuronCore()
+    values, dst = np.float32([[1, 8], [3, 4]]), core.sbuf((1, 2))
+    core.tensor_partition_reduce(dst=dst, op=op, data=tile(core, values, "float32"))
+    expected = np.sum(values, axis=0) if op is np.add else op(values, axis=0)
+    np.testing.assert_array_equal(core.value(dst), [expected])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+@pytest.mark.parametrize(("op", "judge"), [("add", np.sum), ("max", np.max)])
+def test_partition_reduce_is_exact_on_32_bit_integers(dtype, op, judge):
+    """GpSimd computes on them natively; sums wrap as NumPy's do."""
+    ends = np.iinfo(dtype)
+    values = np.random.default_rng(3).integers(ends.min, ends.max, (100, 6)).astype(dtype)
+    core = NeuronCore()
+    dst = core.sbuf((1, 6), dtype)
+    core.tensor_partition_reduce(dst=dst, op=op, data=tile(core, values, dtype))
+    np.testing.assert_array_equal(core.value(dst)[0], judge(values, axis=0).astype(dtype))
+
+
 @pytest.mark.parametrize(
     ("op", "data", "dst", "words"),
     [
+        (["add"], ((8, 4), "float32"), ((1, 4), "float32"), "add, average, max"),
         ("multiply", ((8, 4), "float32"), ((1, 4), "float32"), "add, average, max"),
         ("add", ((8, 4), "float32"), ((2, 4), "float32"), "one partition of 4"),
         ("add", ((8, 4), "float32"), ((1, 5), "float32"), "one partition of 4"),
@@ -315,16 +337,19 @@ def test_topk_of_the_snake_in_ascending_order():
         ({"n": 7}, "from 8 to 65535"), ({"n": 65536}, "from 8"), ({"n": 49}, "hold 48"),
         ({"n": True}, "from 8"), ({"k": 43}, "at most n"), ({"src": "float32"}, "it is bfloat16"),
         ({"idx": "int32"}, "it is uint32"), ({"partitions": 24}, "multiple of 16"),
+        ({"val": "float32"}, "val_dst is float32"), ({"columns": 9}, "share the partitions"),
+        ({"src_free": 2048, "n": 32768, "k": 32768}, "1 to 32767"),
     ],
 )  # fmt: skip
 def test_topk_limits(change, words):
     core = NeuronCore(values=False)
-    o = {"n": 42, "k": 8, "src": "bfloat16", "idx": "uint32", "partitions": 32, **change}
+    o = {"n": 42, "k": 8, "src": "bfloat16", "idx": "uint32", "partitions": 32, "src_free": 3,
+         "val": "bfloat16", **change}  # fmt: skip
     with pytest.raises(NkiValidationError, match=words):
         core.topk(
-            val_dst=core.sbuf((o["partitions"], o["k"]), "bfloat16"),
-            idx_dst=core.sbuf((o["partitions"], o["k"]), o["idx"]),
-            src=core.sbuf((o["partitions"], 3), o["src"]), n=o["n"],
+            val_dst=core.sbuf((o["partitions"], o["k"]), o["val"]),
+            idx_dst=core.sbuf((o["partitions"], o.get("columns", o["k"])), o["idx"]),
+            src=core.sbuf((o["partitions"], o["src_free"]), o["src"]), n=o["n"],
         )  # fmt: skip
 
 
@@ -366,3 +391,12 @@ def test_sequence_bounds_limits(ids, dst, words):
     core = NeuronCore(values=False)
     with pytest.raises(NkiValidationError, match=words):
         core.sequence_bounds(dst=core.sbuf(*dst), segment_ids=core.sbuf(*ids))
+
+
+@pytest.mark.parametrize(
+    ("ids", "dtype"), [([1, -1], "int32"), ([1, 0.5], "float32"), ([np.nan, 1], "float32")]
+)
+def test_segment_ids_are_whole_and_not_negative(ids, dtype):
+    core = NeuronCore()
+    with pytest.raises(NkiValidationError, match="an id is a whole number"):
+        core.sequence_bounds(dst=core.sbuf((1, 2, 2)), segment_ids=tile(core, [ids], dtype))

@@ -123,7 +123,7 @@ def test_scan_refuses_two_inputs_in_psum(bench):
         ({"op0": "bitwise_or"}, NkiValidationError, "works on bits"),
         ({"reduce_cmd": "idle"}, NkiValidationError, "reduce_cmd"),
         ({"reduce_cmd": "load_reduce"}, TypeError, "imm1"),
-        ({"imm1": 1.0}, NkiValidationError, "load_reduce only"),
+        ({"imm1": "x"}, TypeError, "imm1"),
     ],
 )
 def test_cumulative_refuses(bench, wrong, error, match):
@@ -131,6 +131,18 @@ def test_cumulative_refuses(bench, wrong, error, match):
                 "op1": "add", "imm0": 0.0} | wrong  # fmt: skip
     with pytest.raises(error, match=match):
         bench.issue("tensor_scalar_cumulative", **operands)
+
+
+def test_cumulative_may_be_given_imm1_without_loading_it(bench):
+    """As in the reference's example of a chain: load_reduce, then reduce with the same imm1."""
+    x, found = bench.tile(np.ones((2, 64))), []
+    for command in ("load_reduce", "reduce", "reset_reduce"):
+        found.append(bench.issue(
+            "tensor_scalar_cumulative", dst=bench.empty(2, 64), src=x, op0="add", op1="add",
+            imm0=0.0, imm1=1.0, reduce_cmd=command,
+        ))  # fmt: skip
+    steps = np.add.accumulate(np.ones((2, 64)), axis=1)
+    np.testing.assert_array_equal(found, [steps + 1, steps + 65, steps])
 
 
 def test_cumulative_takes_no_32_bit_integers(bench):

@@ -327,8 +327,12 @@ def test_scalar_engine_takes_three_pairs(bench, pair):
         ({"op0": "bitwise_and", "operand0": 1}, NkiValidationError, "integer dtypes"),
         ({"op0": "bitwise_and", "operand0": 1.5}, TypeError, "whole number"),
         ({"op0": "subtract", "engine": "scalar"}, NkiValidationError, "Scalar Engine takes"),
-        ({"engine": "gpsimd"}, NkiValidationError, "nothing else"),
-        ({"op0": "rsqrt", "operand0": 0, "engine": "vector"}, NkiValidationError, "GpSimd"),
+        ({"engine": "gpsimd"}, NkiValidationError, "takes rsqrt only"),
+        (
+            {"op0": "rsqrt", "operand0": 0, "engine": "vector"},
+            NkiValidationError,
+            "runs on the GpSimd",
+        ),
         ({"reverse0": 1}, TypeError, "True or False"),
     ],
 )

@@ -125,6 +125,12 @@ def _check_tensor_scalar_reduce(call):
     check_same_size(call, "dst", "data")
     check_operand(call, "operand0", first, "data")
     check_flag(call, "reverse0", "reduce_res_negate")
+    if call.reverse0:
+        refuse(
+            call,
+            "reverse0 is not supported yet, by the reference: use tensor_scalar, which has it, "
+            "then tensor_reduce",
+        )
     reduction = get_operator(call.reduce_op, "reduce_op")
     if reduction.name not in _REDUCTIONS:
         refuse(call, f"reduce_op is {reduction.name}; it is one of {', '.join(_REDUCTIONS)}")
@@ -140,10 +146,7 @@ def _check_tensor_scalar_reduce(call):
 
 def _tensor_scalar_reduce(call):
     first, reduction = _arithmetic(call, "op0"), get_operator(call.reduce_op, "reduce_op")
-    values = apply(
-        first, rows(call.data), None if first.is_unary else operand_of(call, "operand0"),
-        call.reverse0,
-    )  # fmt: skip
+    values = apply(first, rows(call.data), None if first.is_unary else operand_of(call, "operand0"))
     held = registers(call, "vector", call.data)
     if call.reduce_cmd == "reset_reduce":
         held[:] = reduction.identity

@@ -5,7 +5,8 @@ import numpy as np
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import price
-from trainium_edu.neuroncore.engines.operators import bits
+from trainium_edu.neuroncore.engines.operators import bits, operator_name
+from trainium_edu.neuroncore.engines.vector import WORDS
 from trainium_edu.neuroncore.instruction_set import define
 
 __all__ = []
@@ -14,18 +15,20 @@ __all__ = []
 # -- tensor_partition_reduce ------------------------------------------------------------------
 
 _REDUCTIONS = {
-    "add": np.add, "sum": np.add, "average": np.add, "mean": np.add, "max": np.maximum,
-    "maximum": np.maximum, "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and,
+    "add": np.add, "average": np.add, "mean": np.add, "maximum": np.maximum,
+    "bitwise_or": np.bitwise_or, "bitwise_and": np.bitwise_and,
 }  # fmt: skip
 
 
 def _check_partition_reduce(call):
     check_tiles(call, "data", "dst")
-    if call.op not in _REDUCTIONS:
+    name = operator_name(call.op)
+    if name not in _REDUCTIONS:
         refuse(
             call,
-            f"op is {call.op!r}; across partitions the GpSimd Engine knows add, average, max, "
-            "bitwise_or and bitwise_and: for others transpose first, then tensor_reduce",
+            f"op is {name or repr(call.op)}; across partitions the GpSimd Engine knows add, "
+            "average, max, bitwise_or and bitwise_and: for others transpose first, then "
+            "tensor_reduce",
         )
     data, dst = call.data, call.dst
     if dst.shape[0] != 1 or dst.free_size != data.free_size:
@@ -34,23 +37,28 @@ def _check_partition_reduce(call):
             f"data {list(data.shape)} becomes one partition of {data.free_size} elements, and dst "
             f"is {list(dst.shape)}",
         )
-    if call.op.startswith("bitwise"):
+    if name.startswith("bitwise"):
         check_same_dtype(call, "data", "dst")
         if data.dtype.is_float:
-            refuse(call, f"{call.op} works on bits of integers, and data is {data.dtype}")
+            refuse(call, f"{name} works on bits of integers, and data is {data.dtype}")
 
 
 def _partition_reduce(call):
-    data, dst = call.data, call.dst
-    reduce = _REDUCTIONS[call.op].reduce
-    if call.op.startswith("bitwise"):
-        dst.write_bits(reduce(bits(data), axis=0).view(dst.dtype.storage).reshape(dst.shape))
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
+    """Reduce bits as bits, 32-bit integers exactly (as GpSimd can), all else in FP32."""
+    data, dst, name = call.data, call.dst, operator_name(call.op)
+    reduce = _REDUCTIONS[name].reduce
+    is_average = name in ("average", "mean")
+    if name.startswith("bitwise"):
+        total = reduce(bits(data), axis=0).view(dst.dtype.storage)
+    elif not is_average and data.dtype.name in WORDS and dst.dtype.name in WORDS:
+        total = reduce(data.read().astype(np.int64), axis=0).astype(dst.dtype.storage)
+    else:
         total = reduce(data.read_fp32(), axis=0)
-        if call.op in ("average", "mean"):
+        if is_average:
             total = total / np.float32(data.shape[0])
-    dst.write_fp32(total.reshape(dst.shape), call.core.rounding)
+        dst.write_fp32(total.reshape(dst.shape), call.core.rounding)
+        return
+    dst.write_bits(total.reshape(dst.shape))
 
 
 define(
@@ -79,7 +87,7 @@ def _check_topk(call):
     ):  # fmt: skip
         if view.dtype.name != name:
             refuse(call, f"{role} is {view.dtype}; it is {name}")
-    if isinstance(n, bool) or not isinstance(n, int) or not 8 <= n < 65536:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 8 <= n < 65536:
         refuse(call, f"n is {n!r}; it is a whole number from 8 to 65535")
     k = values.free_size
     if not 1 <= k <= min(n, 32767):
@@ -154,6 +162,12 @@ def _check_bounds(call):
 
 def _bounds(call):
     ids = call.segment_ids.read().reshape(-1)
+    wrong = ids[~((ids >= 0) & (ids == np.trunc(ids)))]
+    if wrong.size:
+        refuse(
+            call,
+            f"segment_ids holds {wrong[0]}; an id is a whole number, 0 for padding, or more",
+        )
     n = ids.size
     starts_here = np.ones(n, bool)
     starts_here[1:] = ids[1:] != ids[:-1]

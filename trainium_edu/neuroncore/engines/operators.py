@@ -11,7 +11,8 @@ import numpy as np
 
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["OPERATORS", "Operator", "bits", "bits_operand", "from_bits", "get_operator"]
+__all__ = ["OPERATORS", "Operator", "bits", "bits_operand", "from_bits", "get_operator",
+           "operator_name"]  # fmt: skip
 
 _F = np.float32
 
@@ -154,6 +155,16 @@ _ALSO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum
          "bitwise_invert": "invert", "all": "logical_and"}  # fmt: skip
 
 
+def operator_name(op) -> str:
+    """Return the name of an operator given as name or as function; "" for what is neither.
+
+    >>> operator_name("max"), operator_name(np.add), operator_name(3)
+    ('maximum', 'add', '')
+    """
+    name = op if isinstance(op, str) else str(getattr(op, "__name__", ""))
+    return _ALSO.get(name, name)
+
+
 def get_operator(op, what: str) -> Operator:
     """Return the row of an operator by the name of its ``nki.language`` function.
 
@@ -170,11 +181,12 @@ def get_operator(op, what: str) -> Operator:
     row = OPERATORS.get(op) if isinstance(op, str) else None
     if row is not None and not row.needs:
         return row
-    name = op if isinstance(op, str) else str(getattr(op, "__name__", ""))
-    row = OPERATORS.get(_ALSO.get(name, name))
+    name = operator_name(op)
+    row = OPERATORS.get(name)
     if row is None:
+        known = ", ".join(row.name for row in _TABLE if not row.needs)
         raise NkiValidationError(
-            f"{what} is {op!r}, which is no operator of the ALUs; there are {', '.join(OPERATORS)}"
+            f"{what} is {name or repr(op)}, which is no operator of the ALUs; there are {known}"
         )
     if row.needs:
         raise NkiValidationError(

@@ -159,12 +159,10 @@ def _check_cumulative(call):
     if second.name not in _STARTS:
         refuse(call, f"op1 is {second.name}; it is one of {', '.join(_STARTS)}")
     check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
-    if call.reduce_cmd == "load_reduce":
-        if call.imm1 is None:
-            raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, and it is None")
+    if call.reduce_cmd == "load_reduce" and call.imm1 is None:
+        raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, and it is None")
+    if call.imm1 is not None:  # looked at by load_reduce alone
         check_per_partition(call, "imm1", "src")
-    elif call.imm1 is not None:
-        refuse(call, f"imm1 is loaded by load_reduce only, and reduce_cmd is {call.reduce_cmd}")
 
 
 def _cumulative(call):

@@ -28,9 +28,9 @@ from trainium_edu.neuroncore.engines.operators import (
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 
-__all__ = ["apply", "check_operand", "compute", "operand_of", "rows", "store"]
+__all__ = ["WORDS", "apply", "check_operand", "compute", "operand_of", "rows", "store"]
 
-_WORDS = ("int32", "uint32")
+WORDS = ("int32", "uint32")
 _ON_GPSIMD = {Engine.GPSIMD: ("gpsimd_engine.elementwise_cycles",)}
 _EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
           "less_equal", "greater", "greater_equal", "copy", "bypass")  # fmt: skip
@@ -185,7 +185,7 @@ def _choose_tensor_tensor(operands):
     for role in ("dst", "data1", "data2"):  # 32-bit integers in SBUF: exact on GpSimd
         tile = operands[role]
         if not isinstance(tile, View) or (
-            tile.dtype.name not in _WORDS or tile.memory is Memory.PSUM
+            tile.dtype.name not in WORDS or tile.memory is Memory.PSUM
         ):
             return Engine.VECTOR
     return Engine.GPSIMD
@@ -227,7 +227,7 @@ def _tensor_tensor(call):
     if (
         call.engine is Engine.GPSIMD
         and operator.name in _EXACT
-        and all(t.dtype.name in _WORDS for t in (dst, data1, data2))
+        and all(t.dtype.name in WORDS for t in (dst, data1, data2))
     ):
         with_room = data1.read().astype(np.int64), data2.read().astype(np.int64)
         exact = operator.function(with_room[0], with_room[1].reshape(data1.shape))
@@ -354,10 +354,16 @@ def _check_tensor_scalar(call):
         refuse(
             call,
             f"the Scalar Engine takes multiply, add, or multiply then add, not {first.name}"
-            f"{'' if second is None else f' then {second.name}'}; the Vector Engine takes them all",
+            f"{'' if second is None else f' then {second.name}'}; leave the engine out",
         )
-    elif ("rsqrt" in names) != (call.engine is Engine.GPSIMD):
-        refuse(call, "rsqrt, and nothing else, runs on the GpSimd Engine here; else leave it out")
+    elif "rsqrt" in names and call.engine is not Engine.GPSIMD:
+        refuse(
+            call,
+            "rsqrt runs on the GpSimd Engine; leave the engine out, or let the Scalar Engine "
+            "compute it with activation(op=nl.rsqrt)",
+        )
+    elif "rsqrt" not in names and call.engine is Engine.GPSIMD:
+        refuse(call, "the GpSimd Engine takes rsqrt only; leave the engine out")
 
 
 def _tensor_scalar(call):
