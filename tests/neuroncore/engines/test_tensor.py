@@ -8,6 +8,7 @@ import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
 from trainium_edu.neuroncore import systolic_array
 from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.dtypes import get_dtype
+from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.instruction_set import cycles_of
 from trainium_edu.specs import TRN1, NkiValidationError
 
@@ -264,6 +265,7 @@ def test_stays_inside_one_bank(start, address):
         ({"tile_position": (32, 0), "tile_size": (64, 128)}, "multiples of the size"),
         ({"tile_position": (128, 0), "tile_size": (64, 128)}, "multiples of the size"),
         ({"tile_position": (0, 0), "tile_size": (48, 128)}, "sizes are 64 or 128"),
+        ({"tile_position": (0, 0, 0), "tile_size": (64, 128, 1)}, "needs both"),
         ({"perf_mode": "double_row"}, "NeuronCore-v3"),
     ],
 )
@@ -279,11 +281,20 @@ def test_a_row_tile_takes_no_more_rows_than_it_has():
     tiles = {**operands(core), "stationary": core.sbuf((128, 4)), "moving": core.sbuf((128, 8))}
     with pytest.raises(NkiValidationError, match="gives it 64 rows"):
         core.nc_matmul(**tiles, tile_position=(64, 0), tile_size=(64, 128))
+    wide = {"dst": core.psum((65, 8)), "stationary": core.sbuf((64, 65))}
+    core.nc_matmul(**{**operands(core), **wide})
+    with pytest.raises(NkiValidationError, match=r"size 65.* 64 columns"):
+        core.nc_matmul(**{**operands(core), **wide}, tile_position=(0, 64), tile_size=(128, 64))
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"accumulate": "yes"}, {"acumulate": True}, {"moving": 3.0}, {"stationary": None}]
-)
+    "wrong",
+    [
+        {"accumulate": "yes"}, {"acumulate": True}, {"moving": 3.0}, {"stationary": None},
+        {"is_transpose": "no"}, {"is_moving_onezero": 1}, {"is_stationary_onezero": 0},
+        {"tile_position": 64, "tile_size": 64}, {"tile_position": (0, 0), "tile_size": (64.0, 128)},
+    ],
+)  # fmt: skip
 def test_wrong_kinds_of_operand(wrong):
     core = NeuronCore(values=False)
     with pytest.raises(TypeError):
@@ -331,3 +342,15 @@ def test_a_onezero_hint_halves_an_fp32_matmul_only():
             cycles_of("nc_matmul", i.work, i.engine, TRN1) for i in core.program.instructions
         )
         assert plain == factor * hinted
+
+
+def test_a_onezero_hint_is_for_the_float32_operand():
+    core = NeuronCore()
+    for hint in ("is_stationary_onezero", "is_moving_onezero"):
+        core.nc_matmul(
+            dst=core.psum((128, 512)), stationary=core.sbuf((128, 128), "tfloat32"),
+            moving=core.sbuf((128, 512)), **{hint: True},
+        )  # fmt: skip
+    without, hinted = (i.work for i in core.program.instructions)
+    assert cycles_of("nc_matmul", without, Engine.TENSOR, TRN1) == 4 * 512
+    assert cycles_of("nc_matmul", hinted, Engine.TENSOR, TRN1) == 2 * 512

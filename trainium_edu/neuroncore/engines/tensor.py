@@ -9,6 +9,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.dtypes import to_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import check_flag
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.numerics.rounding import cast
@@ -55,7 +56,8 @@ def _check_matmul(call):
         )
     if m > columns:
         raise NkiValidationError(
-            f"nc_matmul: stationary has free size {m}, and the array has {columns} columns; split M"
+            f"nc_matmul: stationary has free size {m}, and the array (or its tile_size) has "
+            f"{columns} columns; split M"
         )
     limit = chip.tensor_engine.moving_free_max.value
     if n > limit:
@@ -70,6 +72,7 @@ def _check_matmul(call):
         )
     _check_matmul_dtypes(call)
     check_bank(call, dst, chip)
+    check_flag(call, "is_stationary_onezero", "is_moving_onezero", "is_transpose")
     if call.accumulate not in (None, True, False):
         raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
     if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
@@ -115,9 +118,12 @@ def check_bank(call, dst, chip):
 def _tile_size(call, chip):
     """Return (rows, columns) of the part of the array that is used."""
     rows, columns = chip.tensor_engine.rows.value, chip.tensor_engine.columns.value
-    position, size = tuple(call.tile_position or ()), tuple(call.tile_size or ())
+    position, size = call.tile_position or (), call.tile_size or ()
     if not position and not size:
         return rows, columns
+    for role, pair in (("tile_position", position), ("tile_size", size)):
+        if not isinstance(pair, tuple | list) or not all(hasattr(n, "__index__") for n in pair):
+            raise TypeError(f"nc_matmul: {role} is {pair!r}; it is (row, column), whole numbers")
     if len(position) != 2 or len(size) != 2:
         raise NkiValidationError(
             f"nc_matmul: tile_position={position} and tile_size={size}; tiling needs both, each "
@@ -247,11 +253,10 @@ def _note(call, kind):
 
 def _matmul_work(call):
     stationary, moving = call.stationary, call.moving
-    kind = "bf16"
-    if "float32" in (stationary.dtype.name, moving.dtype.name):
-        kind = "fp32"
-        if call.is_stationary_onezero or call.is_moving_onezero:
-            kind = "fp32-onezero"
+    wide = stationary.dtype.name == "float32", moving.dtype.name == "float32"
+    kind = "fp32" if any(wide) else "bf16"
+    if (wide[0] and call.is_stationary_onezero) or (wide[1] and call.is_moving_onezero):
+        kind = "fp32-onezero"
     return (
         stationary.shape[0], stationary.free_size, moving.free_size, kind, bool(call.is_transpose)
     )  # fmt: skip
