@@ -1,9 +1,11 @@
 """How kernels are made and called.  Judges: AWS's documented call forms and messages, NumPy."""
 
 import dataclasses
+import functools
 import os
 import subprocess
 import sys
+import typing
 from enum import Enum
 
 import ml_dtypes
@@ -35,6 +37,63 @@ def test_every_call_form_runs(make):
     if kernel is not plus_one:
         assert np.all(kernel(ONES) == 2)
         assert kernel.__name__ == "plus_one"
+
+
+class Scale:
+    factor = 3.0
+
+    @nki.jit
+    def by_method(self, x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(nl.load(x), self.factor))
+        return out
+
+    def __call__(self, x):
+        return Scale.by_method.function(self, x)
+
+
+def test_methods_partial_functions_and_callable_objects_are_kernels():
+    kernels = [
+        Scale().by_method, nki.jit(Scale()), nki.jit(functools.partial(Scale.by_method, Scale())),
+        nki.jit(functools.partial(lambda x, shift: plus_one(x), shift=1)),
+    ]  # fmt: skip
+    for kernel, factor in zip(kernels, (3, 3, 3, 2), strict=True):
+        assert np.all(kernel(ONES) == factor)
+        assert np.all(nki.simulate(kernel)(ONES) == factor)
+        assert str(nki.run(kernel, ONES)).startswith(kernel.__name__)
+    assert [k.__name__ for k in kernels[:2]] == ["by_method", "Scale"]
+
+
+def test_what_does_not_run_when_it_is_called_is_no_kernel():
+    def generator(x):
+        yield x
+
+    async def coroutine(x):
+        return x
+
+    for wrong in (generator, coroutine):
+        with pytest.raises(TypeError, match="plain function"):
+            nki.jit(wrong)
+    for start in (nki.simulate, nki.run):
+        with pytest.raises(TypeError, match="None was given"):
+            start(None)
+
+
+def test_a_tile_of_another_kernel_is_refused():
+    kept = []
+
+    @nki.jit
+    def first(x):
+        kept.append(nl.load(x))
+
+    @nki.jit
+    def second(x):
+        nisa.tensor_copy(dst=nl.load(x), src=kept[0])
+
+    first(ONES)
+    with pytest.raises(NkiValidationError, match="another program"):
+        second(ONES)
+    assert np.array_equal(np.array(kept[0]), ONES)  # looking at it is fine
 
 
 def test_mode_is_ignored_as_in_the_current_version():
@@ -127,6 +186,58 @@ def test_a_read_only_argument_is_read():
     assert np.all(nki.jit(plus_one)(array) == 2)
 
 
+def test_a_read_only_argument_is_not_written():
+    @nki.jit
+    def kernel(x):
+        nl.store(x, nl.ones((4, 8), nl.float32))
+
+    array = ONES.copy()
+    array.flags.writeable = False
+    for fixed in (array, np.broadcast_to(np.ones(8, np.float32), (4, 8))):
+        with pytest.raises(NkiValidationError, match=r"read-only.* pass x\.copy\(\)"):
+            kernel(fixed)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.zeros((4, 8), np.float32), np.zeros((4, 8)), np.zeros((4, 16), np.float32)[:, ::2],
+        np.zeros((8, 4), np.float32).T,
+    ],
+    ids=["in place", "float64", "every other", "columns first"],
+)  # fmt: skip
+def test_two_names_of_one_array_are_one_tensor(given):
+    @nki.jit
+    def kernel(a, b):
+        nl.store(a, nl.ones((4, 8), nl.float32))
+        return plus_one(b)
+
+    for first, second in ((given, given), (given[:], given[:])):
+        given[...] = 0
+        assert np.all(kernel(first, second) == 2)
+        assert np.all(given == 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.arange(32, dtype=np.float32).reshape(4, 8)[::-1, ::-2],
+        np.arange(32, dtype=">i2").reshape(4, 8), np.array(5.0, np.float32),
+        np.arange(7, dtype=np.uint8), np.frombuffer(b"\0" * 33, np.uint8)[1:].view(np.float32),
+        np.ma.masked_array(np.ones((2, 2), np.float32)), np.zeros((1, 2, 1, 2, 1, 2), np.int8),
+    ],
+    ids=["backwards", "big endian", "0-d", "1-d", "unaligned", "masked", "6-d"],
+)  # fmt: skip
+def test_arrays_of_any_layout_are_copied_as_they_read(given):
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x)
+        return out
+
+    assert np.array_equal(kernel(given).reshape(given.shape), given)
+
+
 DTYPES = [
     np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3,
     np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32,
@@ -170,8 +281,16 @@ def test_a_64_bit_integer_that_does_not_fit_is_refused():
 def test_arguments_that_are_no_data_of_the_chip_are_refused():
     with pytest.raises(NkiValidationError, match="no elements"):
         nki.jit(plus_one)(np.ones((0, 3), np.float32))
-    with pytest.raises(TypeError, match="no dtype of NKI"):
-        nki.jit(plus_one)(np.array([["a"]]))
+    for strange in (
+        np.array([["a"]]), np.array([[1, None]]), np.zeros((2, 2), [("a", "f4")]),
+        np.ones((2, 2), np.complex64), np.ones((2, 2), np.longdouble), np.zeros((2, 2), "M8[s]"),
+        np.ones((2, 2), ml_dtypes.int4),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match="no dtype of NKI"):
+            nki.jit(plus_one)(strange)
+    hidden = type("Plain", (), {"data": ONES})()  # a class of Python's own: not looked into
+    with pytest.raises(TypeError, match="NKIObject"):
+        nki.jit(lambda x: plus_one(x.data))(hidden)
 
 
 @dataclasses.dataclass
@@ -195,11 +314,27 @@ class Given(nl.NKIObject):
         self.factor = factor
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen(nl.NKIObject):
+    data: object
+    factor: float = 2.0
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted(nl.NKIObject):
+    data: object
+    factor: float = 2.0
+
+
+class Inherited(Bare):
+    more: int = 1
+
+
 class Choice(Enum):
     double = 2
 
 
-@pytest.mark.parametrize("kind", [Plain, Bare, Given])
+@pytest.mark.parametrize("kind", [Plain, Bare, Given, Frozen, Slotted, Inherited])
 def test_objects_hand_their_arrays_to_the_kernel(kind):
     @nki.jit
     def kernel(options, choice, lists, table):
@@ -226,13 +361,46 @@ def test_an_initialiser_is_generated_where_none_is_given():
             wrong()
 
 
+def test_fields_are_found_as_the_guide_generates_them():
+    class Base(nl.NKIObject):
+        a: object
+        b: float = 2.0
+
+    @dataclasses.dataclass
+    class Both(Base):
+        c: float = 3.0
+
+    class Made(nl.NKIObject):
+        size: typing.ClassVar[int] = 3
+        items: list = dataclasses.field(default_factory=list)
+        x: int = 1
+
+        @property
+        def twice(self):
+            return 2 * self.x
+
+        @staticmethod
+        def four():
+            return 4
+
+    both = Both(1)
+    assert (both.a, both.b, both.c) == (1, 2.0, 3.0)
+    assert (Both(1, 2, 5).c, Both().a) == (5, None)
+    assert Made().items == []
+    assert Made().items is not Made().items
+    assert (Made([1], 4).twice, Made.size, Made.four()) == (8, 3, 4)
+    with pytest.raises(TypeError):
+        Made([1], 4, 5)
+
+
 def test_results_keep_their_structure():
     @nki.jit
     def kernel(x):
         out = plus_one(x)
-        return [out, (out, 5)], {"name": out}, None
+        return [out, (out, 5)], {"name": out}, None, Bare(out)
 
-    (first, (second, five)), table, nothing = kernel(ONES)
+    (first, (second, five)), table, nothing, made = kernel(ONES)
+    assert np.all(made.data == 2)
     assert np.all(first == 2)
     assert np.all(second == 2)
     assert np.all(table["name"] == 2)

@@ -262,6 +262,12 @@ class NeuronCore:
         if isinstance(operand, View):
             buffer = operand.buffer
             info = buffer.info
+            known = self.program.allocations
+            if info.index >= len(known) or known[info.index] is not info:
+                raise NkiValidationError(
+                    f"{operand!r} belongs to another program, one that ended or runs on another "
+                    "core; its memory is not this one's: pass data through HBM arguments"
+                )
             if operand.indirect is None:
                 row, end, low, high, _ = operand._extent or operand.extent()
                 if (

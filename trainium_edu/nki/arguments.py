@@ -37,6 +37,42 @@ def is_jax(value) -> bool:
     return jax is not None and isinstance(value, jax.Array)
 
 
+def is_array(value) -> bool:
+    """Whether a value becomes a tensor in a kernel."""
+    return isinstance(value, np.ndarray) or is_torch(value) or is_jax(value)
+
+
+def walk(value, is_leaf, change):
+    """Return `value` with ``change(leaf)`` for its leaves, in containers and objects too."""
+    if is_leaf(value):
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(walk(item, is_leaf, change) for item in value))
+    if isinstance(value, list | tuple):
+        return type(value)(walk(item, is_leaf, change) for item in value)
+    if isinstance(value, dict):
+        return {key: walk(item, is_leaf, change) for key, item in value.items()}
+    if isinstance(value, NkiTensor | type):
+        return value
+    if isinstance(value, NKIObject) or dataclasses.is_dataclass(value):
+        return _walk_object(value, is_leaf, change)
+    return value
+
+
+def _walk_object(value, is_leaf, change):
+    """Return a copy of an object whose fields were walked, as AWS's compiler copies it."""
+    fields = dict(getattr(value, "__dict__", {}))
+    if dataclasses.is_dataclass(value):  # may have slots
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)} | fields
+    walked = {name: walk(item, is_leaf, change) for name, item in fields.items()}
+    if all(walked[name] is fields[name] for name in fields):
+        return value
+    copy = object.__new__(type(value))
+    for name, item in walked.items():
+        object.__setattr__(copy, name, item)
+    return copy
+
+
 def _from_torch(value) -> np.ndarray:
     """Return the numbers of a torch tensor, sharing memory where torch allows it."""
     value = value.detach().cpu()
@@ -77,25 +113,28 @@ class Arguments:
         self._names = names or {}
         self._precise = precise
         self._prepared = {}  #: id of a caller's array -> _Prepared
+        self._places = {}  #: where an array lies -> the same: two names for one stay one
         self._holds = []  #: keeps the ids valid
-        self._walk(args, self._prepare)
-        self._walk(list(kwargs.values()), self._prepare)
+        walk([args, kwargs], is_array, self._prepare)
         self._args, self._kwargs = args, kwargs
 
     def _prepare(self, value):
         if id(value) in self._prepared:
-            return None
-        source = value
+            return value
+        array = value
         if is_torch(value):
             self.framework = "torch"
-            value = _from_torch(value)
+            array = _from_torch(value)
         elif is_jax(value):
             self.framework = "jax"
-            value = np.asarray(value)
-        self._holds.append(source)
-        name = self._names.get(id(source)) or f"argument_{len(self._prepared)}"
-        self._prepared[id(source)] = _Prepared(source, value, self._precise, name)
-        return None
+            array = np.asarray(value)
+        self._holds.append(value)
+        place = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+        if place not in self._places:
+            name = self._names.get(id(value)) or f"argument_{len(self._places)}"
+            self._places[place] = _Prepared(value, array, self._precise, name)
+        self._prepared[id(value)] = self._places[place]
+        return value
 
     def for_program(self, running):
         """Return (args, kwargs) with tensors of the program's own core in place of arrays."""
@@ -108,43 +147,11 @@ class Arguments:
                 tensors[key] = self._prepared[key].tensor(running, region)
             return tensors[key]
 
-        args = tuple(self._walk(value, tensor) for value in self._args)
-        return args, {name: self._walk(v, tensor) for name, v in self._kwargs.items()}
-
-    def _walk(self, value, found):
-        """Return `value` with arrays replaced, inside lists, tuples, dicts and objects too."""
-        if isinstance(value, np.ndarray) or is_torch(value) or is_jax(value):
-            return found(value)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(self._walk(item, found) for item in value))
-        if isinstance(value, list | tuple):
-            return type(value)(self._walk(item, found) for item in value)
-        if isinstance(value, dict):
-            return {key: self._walk(item, found) for key, item in value.items()}
-        if isinstance(value, NKIObject) or (
-            dataclasses.is_dataclass(value) and not isinstance(value, type)
-        ):
-            return self._walk_object(value, found)
-        return value
-
-    def _walk_object(self, value, found):
-        """Return a copy of an object whose fields were walked, as AWS's compiler copies it."""
-        if isinstance(value, NkiTensor):
-            return value
-        fields = getattr(value, "__dict__", None)
-        if fields is None:
-            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        walked = {name: self._walk(item, found) for name, item in fields.items()}
-        if all(walked[name] is fields[name] for name in fields):
-            return value
-        copy = object.__new__(type(value))
-        for name, item in walked.items():
-            object.__setattr__(copy, name, item)
-        return copy
+        return walk(self._args, is_array, tensor), walk(self._kwargs, is_array, tensor)
 
     def update(self, programs) -> None:
         """Write what the kernel changed back to arrays that could not be used in place."""
-        for prepared in self._prepared.values():
+        for prepared in self._places.values():
             prepared.update(programs)
 
 
@@ -187,7 +194,12 @@ class _Prepared:
             ):
                 self.source.data.copy_(_to_torch(self.array.astype(self.given.dtype)).reshape(
                     self.source.shape))  # fmt: skip
-        elif isinstance(self.source, np.ndarray) and self.source.flags.writeable:
+        elif isinstance(self.source, np.ndarray):
+            if not self.source.flags.writeable:
+                raise NkiValidationError(
+                    f"the kernel writes to its argument {self.name}, and that array is read-only, "
+                    f"so the numbers would be lost; pass {self.name}.copy()"
+                )
             self.source[...] = self.array.reshape(self.source.shape).astype(self.source.dtype)
 
 
@@ -213,15 +225,11 @@ def _writes(program, index) -> bool:
 
 def give_back(value, arguments: Arguments):
     """Return what a kernel returned, its HBM tensors as arrays of the caller's framework."""
-    if isinstance(value, NkiTensor):
-        return _array(value, arguments.framework)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(give_back(item, arguments) for item in value))
-    if isinstance(value, list | tuple):
-        return type(value)(give_back(item, arguments) for item in value)
-    if isinstance(value, dict):
-        return {key: give_back(item, arguments) for key, item in value.items()}
-    return value
+    return walk(
+        value,
+        lambda item: isinstance(item, NkiTensor),
+        lambda tensor: _array(tensor, arguments.framework),
+    )
 
 
 def _array(tensor, framework):

@@ -6,6 +6,7 @@ its values and is recorded.  ``simulate`` gives the values back, ``run`` the who
 
 import functools
 import inspect
+import types
 
 from trainium_edu import settings
 from trainium_edu.nki.running import is_running
@@ -28,6 +29,8 @@ class Kernel:
         self.grid = grid
         self.schedule = schedule
         functools.update_wrapper(self, function)
+        if not hasattr(function, "__name__"):  # a partial function, or an object that is called
+            self.__name__ = getattr(function, "func", type(function)).__name__
 
     def __repr__(self):
         grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
@@ -36,7 +39,7 @@ class Kernel:
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
-        return Kernel(functools.partial(self.function, instance), self.grid, self.schedule)
+        return Kernel(types.MethodType(self.function, instance), self.grid, self.schedule)
 
     def __getitem__(self, grid) -> "Kernel":
         """Return the kernel on a grid of programs, such as ``k[2]``."""
@@ -100,7 +103,18 @@ def jit(fn=None, **kwargs):
         return fn
     if not callable(fn):
         raise TypeError(f"nki.jit takes a function, not {fn!r}")
+    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
+        raise TypeError(
+            f"{fn.__name__} is a generator or a coroutine, which runs later than it is called; a "
+            "kernel is a plain function that returns its outputs"
+        )
     return Kernel(fn)
+
+
+def _kernel(given) -> Kernel:
+    if given is None:
+        raise TypeError("a kernel is a function, and None was given; does its maker return it?")
+    return jit(given)
 
 
 def simulate(kernel):
@@ -129,7 +143,7 @@ def simulate(kernel):
     >>> nki.simulate(double)(np.ones((2, 3), np.float32)).tolist()
     [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
     """
-    kernel = jit(kernel)
+    kernel = _kernel(kernel)
 
     @functools.wraps(kernel.function)
     def simulated(*args, **kwargs):
@@ -169,7 +183,7 @@ def run(kernel, *args, spec=None, buffers=None, optimise=True, values=True, limi
     """
     from trainium_edu.nki.run_result import Run
 
-    kernel = jit(kernel)
+    kernel = _kernel(kernel)
     if not isinstance(values, bool):
         raise TypeError(f"values is {values!r}; it is True or False")
     outputs, cores = _execute(kernel, args, kwargs, spec=spec, values=values, limit=limit)
@@ -280,17 +294,13 @@ def _chip(spec):
 
 
 def _returned(value):
-    """Yield the tensors in what a kernel returns."""
+    """Return the tensors in what a kernel returns."""
+    from trainium_edu.nki.arguments import walk
     from trainium_edu.nki.tensor import NkiTensor
 
-    if isinstance(value, NkiTensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _returned(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _returned(item)
+    found = []
+    walk(value, lambda item: isinstance(item, NkiTensor), lambda item: found.append(item) or item)
+    return found
 
 
 def _mark_outputs(program, value):

@@ -1,5 +1,8 @@
 """``NKIObject``: classes that kernels take as arguments get an initialiser if they have none."""
 
+import dataclasses
+import inspect
+
 __all__ = ["NKIObject"]
 
 
@@ -22,8 +25,12 @@ class NKIObject:
         """Let ``@dataclass`` find what NKI finds: fields without annotation, None without value."""
         super().__init_subclass__(**kwargs)
         body = vars(cls)
-        known = body.get("__annotations__", {})
-        found = {name: kind for name, kind in known.items() if name not in body}
+        known = inspect.get_annotations(cls)
+        found = {}
+        for base in reversed(cls.__mro__[1:-2]):  # @dataclass looks into dataclasses only
+            if "__dataclass_fields__" not in vars(base):
+                found |= inspect.get_annotations(base)
+        found |= {name: kind for name, kind in known.items() if name not in body}
         for name, value in body.items():
             if name in known:
                 found[name] = known[name]
@@ -32,7 +39,7 @@ class NKIObject:
         if found.keys() != known.keys():
             cls.__annotations__ = found
         for name, kind in known.items():
-            if name not in body and "ClassVar" not in str(kind):
+            if name not in body and not _is_of_class(kind):
                 setattr(cls, name, None)
 
     def __init__(self, *args, **kwargs):
@@ -50,6 +57,9 @@ class NKIObject:
                 raise TypeError(f"{type(self).__name__}: {name!r} was given twice")
             given[name] = value
         for name, default in names.items():
+            if name not in given and isinstance(default, dataclasses.Field):
+                factory = default.default_factory
+                default = default.default if factory is dataclasses.MISSING else factory()
             setattr(self, name, given.get(name, default))
         self.__post_init__()
 
@@ -64,12 +74,18 @@ def _fields(cls) -> dict:
         if base is NKIObject:
             continue
         body = vars(base)
-        for name in body.get("__annotations__", {}):
-            fields[name] = body.get(name)
+        kinds = inspect.get_annotations(base)
+        for name, kind in kinds.items():
+            if not _is_of_class(kind) and (name in body or name not in fields):
+                fields[name] = body.get(name)
         for name, value in body.items():
-            if not name.startswith("_") and not _is_method(value):
+            if not (name.startswith("_") or _is_method(value) or _is_of_class(kinds.get(name))):
                 fields[name] = value
     return fields
+
+
+def _is_of_class(kind):
+    return "ClassVar" in str(kind)
 
 
 def _may_be_default(value):

@@ -74,7 +74,11 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis=0, dtype=None) ->
 
 def _tensor(name, x, *, on_chip):
     if not isinstance(x, NkiTensor):
-        raise TypeError(f"nl.{name} takes a tensor, not {x!r}")
+        what = repr(x)
+        if hasattr(x, "shape"):
+            what = f"an array of the host, {x.dtype}{list(x.shape)}: hand it to the kernel as an "
+            what += "argument, by itself or in a list, a dict or an NKIObject"
+        raise TypeError(f"nl.{name} takes a tensor, not {what}")
     if x._on_chip is not on_chip:
         where = "on chip (SBUF or PSUM)" if on_chip else "in HBM"
         raise NkiValidationError(f"nl.{name} takes a tensor {where}, and {x!r} is not there")
