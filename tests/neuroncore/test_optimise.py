@@ -167,6 +167,16 @@ def test_dice_are_thrown_again():
     assert not optimise(stochastic.program).effects[0].removed
 
 
+def test_registers_are_read_again():
+    """The second reading comes after a sum; the reference's pseudocode gives it another value."""
+    core = NeuronCore(values=False)
+    x = filled(core)
+    for command in ("idle", "reset_reduce", "idle"):
+        core.activation(dst=core.sbuf(x.shape), op="copy", data=x, reduce_op="add",
+                        reduce_res=core.sbuf((128, 1)), reduce_cmd=command)  # fmt: skip
+    assert not optimise(core.program).effects[0].removed
+
+
 def test_every_row_with_a_state_says_so():
     """Rows that keep registers or dice between calls; a new one belongs here."""
     stateful = {n for n in INSTRUCTIONS if n.startswith(("rng", "rand", "set_rng", "register"))}

@@ -195,10 +195,13 @@ class NeuronCore:
             if type(operand) in _DIRECT:
                 continue
             if getattr(operand, "indirect", None) is not None:
+                call.is_indirect = True
                 skip |= self._find_place(call, role, accesses)
             elif isinstance(operand, list | tuple):
                 for item in operand:
-                    self._note_index(getattr(item, "indirect", None), role, accesses)
+                    if getattr(item, "indirect", None) is not None:
+                        call.is_indirect = True
+                        self._note_index(item.indirect, role, accesses)
         row.check(call)
         for role in row.reads:
             self._note(accesses, operands.get(role), role, False, engine, role in row.writes)
@@ -247,8 +250,8 @@ class NeuronCore:
                 return True
             raise OutOfBoundsError(
                 f"{call.name}: the index {int(indices_of(indirect)[0])} of {view!r} is out of "
-                f"bounds; it goes from 0 to {indirect.limit - 1}, and oob_mode skip leaves such "
-                "accesses out"
+                f"bounds; it goes from 0 to {indirect.limit - 1}, all of the pattern lies inside "
+                "the tensor, and oob_mode skip leaves such accesses out"
             )
         setattr(call, role, found)
         return False

@@ -23,6 +23,7 @@ class Call:
         self.name = name
         self.engine = engine
         self.core = core  #: the NeuronCore: its spec, rounding, random state, registers
+        self.is_indirect = False  #: whether an index known at run time moves one of its operands
 
     def __repr__(self):
         return f"{self.name} on {self.engine.title}"

@@ -189,6 +189,8 @@ def _is_pure(instruction: Instruction) -> bool:
     row = INSTRUCTIONS.get(instruction.name)
     if row is None or not row.pure:
         return False
+    if any(access[6] == "reduce_res" for access in instruction.accesses):
+        return False  # it reads the engine's registers
     for name, value in instruction.options:
         if name == "reduce_cmd" and value not in _SETTLED:
             return False  # the engine's registers remember it

@@ -77,9 +77,14 @@ def get_nc_sub_version() -> int:
 # fmt: off
 def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode.unknown,
              engine=engine.unknown, name=None):
-    """Copy by DMA, casting through FP32 where dtypes differ; `engine` would start the transfer."""
-    if not isinstance(engine, enums.engine):
-        raise TypeError(f"dma_copy: engine is {engine!r}; it is a member of nki.isa.engine")
+    """Copy by DMA, casting through FP32 where dtypes differ; `engine` belongs to hwdge alone."""
+    if engine is not enums.engine.unknown and dge_mode is not enums.dge_mode.hwdge:
+        if not isinstance(engine, enums.engine):
+            raise TypeError(f"dma_copy: engine is {engine!r}; it is a member of nki.isa.engine")
+        raise NkiValidationError(
+            f"dma_copy: engine={engine.name}; it names the engine that asks the hardware for "
+            "descriptors, with dge_mode=hwdge of NeuronCore-v3 (Trainium2); leave it out here"
+        )
     return issue("dma_copy", dst=dst, src=src, priority=priority, oob_mode=oob_mode,
                  dge_mode=dge_mode, name=name)
 
@@ -96,6 +101,8 @@ def tensor_copy(dst, src, engine=engine.unknown, name=None):
 
 def memset(dst, value, engine=engine.unknown, name=None):
     """Fill a tile with one value."""
+    if type(value) is bool and getattr(dst, "dtype", None) == "bool":
+        value = int(value)
     return issue("memset", dst=dst, value=value, engine=engine, name=name)
 
 

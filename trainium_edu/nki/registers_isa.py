@@ -1,5 +1,6 @@
 """The four register instructions of ``nki.isa``, run by an engine's sequencer."""
 
+from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.running import current
 from trainium_edu.nki.tensor import NkiTensor
@@ -49,6 +50,11 @@ def _one(name, tensor):
     if tensor.size != 1:
         raise NkiValidationError(
             f"{name}: {tensor!r} has {tensor.size} elements; a register holds one number"
+        )
+    if tensor._view.memory is Memory.PSUM:
+        raise NkiValidationError(
+            f"{name}: {tensor!r}; registers load from HBM or SBUF and store there: tensor_copy "
+            "from or to PSUM"
         )
     return tensor._view
 

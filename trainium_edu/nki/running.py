@@ -49,7 +49,7 @@ class Running:
         self.limit = limit or 1_000_000
         self.launch = launch
         self.turns = 0
-        self.loops = 0  #: dynamic loops now open
+        self.loops = ()  #: a mark of each dynamic loop now open
         self.shared = {}
 
     @property
@@ -74,7 +74,7 @@ class Running:
         return self.launch.meet(self.index, key, value, members)
 
     def __enter__(self):
-        self.loops = 0
+        self.loops = ()
         _here.running = self
         return self
 
@@ -135,15 +135,21 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
             operands[key] = value._view
         elif kind in _ENUMS:
             operands[key] = value._name_
+        elif key in _CHOICES:
+            raise TypeError(
+                f"{instruction}: {key} is {value!r}; it is a member of nki.isa.{_CHOICES[key]}"
+            )
         elif kind not in _PLAIN:
             operands[key] = plain(value)
     if engine is not None:
         engine = _engine_name(instruction, engine)
     core.issue(instruction, engine=engine, name=name or "", **operands)
-    return NkiInstruction(instructions[-1])
+    return NkiInstruction(instructions[-1], running.loops)
 
 
 _PLAIN = frozenset({str, bool, int, float, type(None)})
+_CHOICES = {"reduce_cmd": "reduce_cmd", "dge_mode": "dge_mode", "oob_mode": "oob_mode",
+            "perf_mode": "matmul_perf_mode"}  # fmt: skip
 _ENUMS = frozenset({enums.reduce_cmd, enums.dge_mode, enums.oob_mode, enums.matmul_perf_mode})
 
 
@@ -185,10 +191,11 @@ def later_chip(name: str, chip: str) -> NkiValidationError:
 class NkiInstruction(NKIObject):
     """A handle on an issued instruction."""
 
-    __slots__ = ("_instruction",)
+    __slots__ = ("_instruction", "_loops")
 
-    def __init__(self, handle):
+    def __init__(self, handle, loops=()):
         self._instruction = handle
+        self._loops = loops
 
     def __repr__(self):
         return f"NkiInstruction({self._instruction!r})"
@@ -201,7 +208,8 @@ class NkiInstruction(NKIObject):
         TypeError
             For something that no ``nisa`` function returned.
         NkiValidationError
-            For a producer that was issued later: both would wait for ever.
+            For a producer that was issued later (both would wait for ever), or inside a dynamic
+            loop that this instruction is not in.
         """
         for producer in producers:
             if not isinstance(producer, NkiInstruction):
@@ -210,6 +218,12 @@ class NkiInstruction(NKIObject):
                 raise NkiValidationError(
                     f"instruction {self._instruction!r} cannot wait for {producer._instruction!r}, "
                     "which comes later in the same in-order streams"
+                )
+            if self._loops[: len(producer._loops)] != producer._loops:
+                raise NkiValidationError(
+                    f"instruction {self._instruction!r} cannot wait for {producer._instruction!r}, "
+                    "which is in a dynamic loop that it is not in: a loop that runs no turn, or "
+                    "many, would signal never, or too often; both go into the same loop"
                 )
             self._instruction.after = (*self._instruction.after, producer._instruction.index)
         return self

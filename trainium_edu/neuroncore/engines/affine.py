@@ -10,6 +10,7 @@ from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number, refuse
 from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.instruction_set import define
 
 __all__ = []
@@ -88,18 +89,22 @@ define(
 )
 
 
+def _compare(call):
+    return get_operator(call.cmp_op, "affine_select: cmp_op").name
+
+
 def _check_select(call):
     check_tiles(call, "dst", "on_true_tile")
     check_same_size(call, "dst", "on_true_tile")
     _check_pattern(call)
     number(call, "on_false_value")
-    if call.cmp_op not in _COMPARE:
+    if _compare(call) not in _COMPARE:
         refuse(call, f"cmp_op is {call.cmp_op!r}; it compares with {', '.join(_COMPARE)}")
 
 
 def _select(call):
     dst, tile = call.dst, call.on_true_tile
-    predicate = _COMPARE[call.cmp_op](_affine(call), 0).reshape(dst.shape)
+    predicate = _COMPARE[_compare(call)](_affine(call), 0).reshape(dst.shape)
     other = np.asarray(number(call, "on_false_value"), np.float32)
     values = tile.read().reshape(dst.shape)
     if tile.dtype is not dst.dtype:

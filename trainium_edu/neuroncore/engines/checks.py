@@ -3,6 +3,7 @@
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -29,10 +30,12 @@ def check_tiles(call, *roles) -> None:
                 "bring it on chip with dma_copy first",
             )
         if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
+            can = Engine.VECTOR in INSTRUCTIONS[call.name].engines
             refuse(
                 call,
-                f"{role} is in PSUM, which the GpSimd Engine cannot reach; run it on the Vector "
-                "Engine, or copy the tile to SBUF first",
+                f"{role} is in PSUM, which the GpSimd Engine cannot reach; "
+                + ("run it on the Vector Engine, or " if can else "")
+                + "use a tile in SBUF, and tensor_copy from or to PSUM",
             )
         check_pattern(call, role)
 
@@ -122,7 +125,7 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
     """Raise unless the operand is a number, or a tile with one element per partition."""
     operand = call.__dict__[role]
     if not isinstance(operand, View):
-        number(call, role)
+        number(call, role, "a number or a tile")
         return
     check_tiles(call, role)
     partitions = call.__dict__[like].shape[0]
@@ -140,8 +143,8 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
         )
 
 
-def number(call, role: str) -> float:
-    """Return an operand that is one real number as a float, or say that it is none."""
+def number(call, role: str, kind="one number") -> float:
+    """Return an operand that is one real number as a float, or say that it is no `kind`."""
     value = call.__dict__[role]
     if type(value) is float:
         return value
@@ -149,7 +152,7 @@ def number(call, role: str) -> float:
         return float(value)
     if isinstance(value, np.generic) and value.dtype.kind in "fiuV":
         return float(value)
-    raise TypeError(f"{call.name}: {role} is {_short(value)}; it is a number or a tile")
+    raise TypeError(f"{call.name}: {role} is {_short(value)}; it is {kind}")
 
 
 def check_flag(call, *roles: str) -> None:

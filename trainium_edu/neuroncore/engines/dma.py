@@ -16,9 +16,13 @@ from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["MODES", "check_modes", "check_reach", "load", "store", "transfer"]
+__all__ = [
+    "MODES", "check_modes", "check_oob_mode", "check_reach", "load", "store", "transfer",
+]  # fmt: skip
 
 MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
+_OOB = ("error", "skip")
+_DGE = ("unknown", "swdge", "hwdge", "none")
 
 
 # -- how many descriptors ---------------------------------------------------------------------
@@ -85,11 +89,27 @@ def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
             )
 
 
+def check_oob_mode(call, *roles):
+    """Raise unless ``oob_mode`` is one that there is, and skip is said of an index in `roles`."""
+    if call.oob_mode not in _OOB:
+        raise TypeError(f"{call.name}: oob_mode is {call.oob_mode!r}; it is {' or '.join(_OOB)}")
+    if call.oob_mode == "skip" and roles and not call.is_indirect:
+        raise NkiValidationError(
+            f"{call.name}: oob_mode skip, and no index in {' or '.join(roles)}; addresses that are "
+            "known beforehand cannot be out of bounds, so leave oob_mode out"
+        )
+
+
 def check_modes(call):
     """Raise where a later chip's option is asked for."""
     if call.priority is not None:
         raise NkiValidationError(
             f"{call.name}: priority={call.priority!r}; priorities need NeuronCore-v4 (Trainium3)"
+        )
+    check_oob_mode(call)
+    if call.dge_mode not in _DGE:
+        raise TypeError(
+            f"{call.name}: dge_mode is {call.dge_mode!r}; it is one of {', '.join(_DGE)}"
         )
     if str(call.dge_mode) == "hwdge":
         raise NkiValidationError(

@@ -8,16 +8,20 @@ adds and writes rows of HBM that only the data name.
 import numpy as np
 
 from trainium_edu.neuroncore.dtypes import DTYPES, to_fp32
-from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import check_flag
 from trainium_edu.neuroncore.engines.dma import (
     MODES,
     check_modes,
+    check_oob_mode,
     check_reach,
     load,
     store,
     transfer,
 )
+from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = []
@@ -34,7 +38,7 @@ def _check_transpose(call):
     check_reach(call, call.dst, "dst")  # one docstring says SBUF only, the migration guide HBM too
     check_modes(call)
     src, dst = call.src, call.dst
-    if src.indirect is not None or dst.indirect is not None:
+    if any(view.indirect is not None and view.indirect.is_vector for view in (src, dst)):
         raise NkiValidationError(
             "dma_transpose: gathering while transposing needs NeuronCore-v3 (Trainium2); gather "
             "rows with dma_copy first, then transpose"
@@ -44,6 +48,7 @@ def _check_transpose(call):
             "dma_transpose: dge_mode swdge is for gathering transposes, which need NeuronCore-v3 "
             "(Trainium2); leave dge_mode out"
         )
+    check_oob_mode(call, "src")
     if src.dtype is not dst.dtype:
         raise NkiValidationError(
             f"dma_transpose: src is {src.dtype} and dst is {dst.dtype}; the transpose moves bits, "
@@ -54,10 +59,11 @@ def _check_transpose(call):
         raise NkiValidationError(
             f"dma_transpose: src {list(src.shape)} has {len(src.shape)} axes; it takes 2, 3 or 4"
         )
-    if call.axes is not None and tuple(call.axes) != axes:
+    asked = tuple(call.axes) if isinstance(call.axes, list) else call.axes
+    if asked is not None and asked != axes:
         raise NkiValidationError(
-            f"dma_transpose: axes {tuple(call.axes)} of a tensor with {len(axes)} axes; the "
-            f"supported order is {axes}"
+            f"dma_transpose: axes {asked!r} of a tensor with {len(axes)} axes; the supported "
+            f"order is {axes}"
         )
     shape = tuple(src.shape[a] for a in axes)
     if dst.shape != shape:
@@ -96,9 +102,12 @@ define(
 def _check_compute(call):
     srcs = call.srcs
     if not isinstance(srcs, list | tuple) or not srcs or len(srcs) > _SOURCES_MAX:
+        found = f"has {len(srcs)} tensors" if isinstance(srcs, list | tuple) else f"is {srcs!r}"
         raise NkiValidationError(
-            f"dma_compute: srcs is {srcs!r}; it is a list of 1 to {_SOURCES_MAX} tensors"
+            f"dma_compute: srcs {found}; it is a list of 1 to {_SOURCES_MAX} tensors"
         )
+    check_reach(call, call.dst, "dst")
+    check_oob_mode(call, "dst", "srcs")
     for number, src in enumerate(srcs):
         check_reach(call, src, f"srcs[{number}]")
         if src.size != call.dst.size:
@@ -106,28 +115,59 @@ def _check_compute(call):
                 f"dma_compute: srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
                 "have different element counts; they match element by element"
             )
-    check_reach(call, call.dst, "dst")
-    if call.reduce_op != "add":
+    if get_operator(call.reduce_op, "dma_compute: reduce_op").name != "add":
         raise NkiValidationError(
             f"dma_compute: reduce_op {call.reduce_op!r}; DMA engines only add: use nl.add, or "
             "tensor_tensor on an engine"
         )
-    if call.scales is not None and list(call.scales) != [1.0] * len(srcs):
+    scales = call.scales
+    if scales is not None and (
+        not isinstance(scales, list | tuple) or list(scales) != [1.0] * len(srcs)
+    ):
         raise NkiValidationError(
-            f"dma_compute: scales {list(call.scales)}; one 1.0 for each source is all that is "
-            "supported: scale with tensor_scalar first"
+            f"dma_compute: scales {scales!r}; one 1.0 for each source is all that is supported: "
+            "scale with tensor_scalar first"
         )
+    check_flag(call, "unique_indices")
     if any(view.indirect is not None for view in (*srcs, call.dst)):
-        if len(srcs) != 2:
-            raise NkiValidationError(
-                f"dma_compute: {len(srcs)} sources with an index; reading, adding and writing rows "
-                "by index takes exactly 2"
-            )
-        if call.unique_indices is not True:
-            raise NkiValidationError(
-                "dma_compute: unique_indices=False; rows that appear twice would be added in an "
-                "unknown order, so indices must be unique: add up duplicates before"
-            )
+        _check_rows(call)
+
+
+def _check_rows(call):
+    """Raise unless rows named by an index are read, added to, and written: one of the two ways."""
+    srcs, dst = call.srcs, call.dst
+    if len(srcs) != 2:
+        raise NkiValidationError(
+            f"dma_compute: {len(srcs)} sources with an index; reading, adding and writing rows "
+            "by index takes exactly 2"
+        )
+    if not call.unique_indices:
+        raise NkiValidationError(
+            "dma_compute: unique_indices=False; rows that appear twice would be added in an "
+            "unknown order, so indices must be unique: add up duplicates before"
+        )
+    same = [_is_same(src, dst) for src in srcs]
+    other = srcs[same.index(False)] if sum(same) == 1 else None
+    if dst.indirect is not None:  # scatter: dst[rows] += data
+        fits = other is not None and other.indirect is None and other.memory is Memory.SBUF
+    else:  # gather: dst += data[rows]
+        fits = other is not None and other.indirect is not None and other.indirect.is_vector
+        fits = fits and dst.memory is Memory.SBUF
+    if not fits:
+        raise NkiValidationError(
+            f"dma_compute: dst is {dst!r} and srcs are {list(srcs)!r}; with an index it adds a "
+            "tile in SBUF to rows of HBM (dst[rows] = dst[rows] + tile), or rows of HBM to a tile "
+            "in SBUF (tile = tile + src[rows]): one source is dst itself, by the same vector_offset"
+        )
+
+
+def _is_same(one, two):
+    """Whether two operands are the same elements at the same index."""
+    if not (isinstance(one, View) and isinstance(two, View)):
+        return one is two
+    place = [(id(v.buffer), v.offset, v.shape, v.strides, v.dtype.name) for v in (one, two)]
+    index = [getattr(v.indirect, "index", None) for v in (one, two)]
+    return place[0] == place[1] and _is_same(*index)
 
 
 def _compute(call):

@@ -81,6 +81,10 @@ def _counts(call):
     return group, every if call.num_valid_indices is None else call.num_valid_indices
 
 
+def _is_whole(value):
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def _check_local_gather(call):
     check_tiles(call, "src_buffer", "index", "dst")
     check_same_dtype(call, "src_buffer", "dst")
@@ -95,10 +99,10 @@ def _check_local_gather(call):
             f"partitions; the three are equal and a multiple of {group}, the partitions that one "
             "processor of the GpSimd Engine sees",
         )
-    if isinstance(each, bool) or each not in _PER_INDEX:
+    if not _is_whole(each) or each not in _PER_INDEX:
         refuse(call, f"num_elem_per_idx is {each!r}; it is one of {_PER_INDEX}")
     every = group * index.free_size
-    if isinstance(valid, bool) or not isinstance(valid, int) or not 1 <= valid <= every:
+    if not _is_whole(valid) or not 1 <= valid <= every:
         refuse(call, f"num_valid_indices is {valid!r}; {group} partitions hold {every} indices")
     if valid > _INDICES_MAX:
         refuse(call, f"{valid} indices for each processor; it takes {_INDICES_MAX}: split them")

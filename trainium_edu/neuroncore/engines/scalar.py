@@ -21,6 +21,7 @@ from trainium_edu.neuroncore.engines.checks import (
     refuse,
 )
 from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import compute, operand_of, rows, store
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
@@ -38,8 +39,9 @@ def _check_activation(call):
     _check_bias(call, activation)
     reduces = call.reduce_cmd in ("reduce", "reset_reduce")
     check_reduce_cmd(call, _COMMANDS)
-    if call.reduce_op not in (None, "add") or (reduces and call.reduce_op is None):
-        refuse(call, f"reduce_op is {call.reduce_op!r}; the Scalar Engine's registers only add")
+    op = call.reduce_op
+    if reduces if op is None else get_operator(op, f"{call.name}: reduce_op").name != "add":
+        refuse(call, f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
     check_reduce_res(call, "data")
 
 
@@ -48,7 +50,7 @@ def _check_bias(call, activation):
     if bias is None:
         return
     if not isinstance(bias, View):
-        if number(call, "bias") != 0:
+        if number(call, "bias", "a number or a tile") != 0:
             refuse(
                 call,
                 f"bias is the number {bias!r}; on NeuronCore-v2 it is a tile of one number per "

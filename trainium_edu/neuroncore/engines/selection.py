@@ -56,7 +56,7 @@ def _check_copy_predicated(call):
         check_same_dtype(call, "dst", "src")
         check_not_both_in_psum(call, "src", "predicate")
     else:
-        number(call, "src")
+        number(call, "src", "a number or a tile")
 
 
 def _copy_predicated(call):
@@ -149,17 +149,21 @@ define(
 # -- max8, nc_find_index8, nc_match_replace8 --------------------------------------------------
 
 
-def _check_searched(call, role):
-    """Raise unless a tile that is looked through has 8 to 16384 elements, in up to three axes."""
+def _check_searched(call, role, least=EIGHT):
+    """Raise unless a tile that is looked through has `least` to 16384 elements per partition."""
     view = call.__dict__[role]
-    if not EIGHT <= view.free_size <= MOST:
+    if not least <= view.free_size <= MOST:
         refuse(
             call,
             f"{role} has {view.free_size} elements per partition; this instruction looks through "
-            f"{EIGHT} to {MOST}",
+            f"{least} to {MOST}",
         )
-    if len(view.shape) > 3:
-        refuse(call, f"{role} has {len(view.shape)} axes; it takes up to 3")
+
+
+def _check_axes(call, role, most):
+    shape = call.__dict__[role].shape
+    if len(shape) > most:
+        refuse(call, f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}")
 
 
 def _check_eight(call, role, like):
@@ -175,7 +179,9 @@ def _check_eight(call, role, like):
 def _check_max8(call):
     check_tiles(call, "dst", "src")
     _check_searched(call, "src")
+    _check_axes(call, "src", 3)
     _check_eight(call, "dst", "src")
+    _check_axes(call, "dst", 2)
 
 
 def _max8(call):
@@ -195,8 +201,11 @@ define(
 def _check_find_index8(call):
     check_tiles(call, "dst", "data", "vals")
     _check_searched(call, "data")
+    _check_axes(call, "data", 3)
     _check_eight(call, "vals", "data")
+    _check_axes(call, "vals", 3)
     _check_eight(call, "dst", "data")
+    _check_axes(call, "dst", 2)
     _check_index_dtype(call, "dst")
 
 
@@ -243,7 +252,7 @@ define(
 
 def _check_match_replace8(call):
     check_tiles(call, "dst", "data", "vals")
-    _check_searched(call, "data")
+    _check_searched(call, "data", least=1)
     check_same_size(call, "dst", "data")
     _check_eight(call, "vals", "data")
     number(call, "imm")

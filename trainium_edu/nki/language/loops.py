@@ -45,13 +45,14 @@ def _turns(name, start, stop, step):
     if step.__index__() < 1:
         raise AssertionError(f"nl.{name}: step is {step}; dynamic loops count up, step >= 1")
     running = current()
-    running.loops += 1
+    outer = running.loops
+    running.loops = (*outer, object())
     try:
         for value in range(_bound(name, start), _bound(name, stop), step.__index__()):
             count_loop("for")
             yield value
     finally:
-        running.loops -= 1
+        running.loops = outer
 
 
 def _bound(name, value):
@@ -79,7 +80,8 @@ def while_loop(init, body_fun) -> None:
         raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
     running = current()
     condition = VirtualRegister(init.value)
-    running.loops += 1
+    outer = running.loops
+    running.loops = (*outer, object())
     try:
         while condition:
             condition = body_fun(condition)
@@ -89,7 +91,7 @@ def while_loop(init, body_fun) -> None:
                     "decides about the next turn"
                 )
     finally:
-        running.loops -= 1
+        running.loops = outer
 
 
 class no_reorder:
