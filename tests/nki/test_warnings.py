@@ -191,9 +191,19 @@ def test_tiles_of_one_line_are_one_warning():
     found = nki.run(matmul.blocked, lhsT, rhs, buffers=1).warnings
     places = [(w.kind, w.line) for w in found]
     assert len(set(places)) == len(places)
-    bank = next(w for w in found if w.kind == "bank conflict")
-    assert "the PSUM tile of line" in bank.text
-    assert "other tile" in bank.text
+
+
+def test_results_that_wait_for_stores_are_told_from_bank_conflicts():
+    """Judge: the same kernel with longer rows to store, and the waits of its timeline."""
+    lhsT, rhs = (np.ones((1024, 2048), ml_dtypes.bfloat16) for _ in range(2))
+    narrow = nki.run(matmul.blocked, lhsT, rhs)
+    warning = the(narrow, "slow stores")
+    assert warning.line.callers[0][2] == "blocked"
+    assert "bank conflict" not in kinds(narrow)
+    waited = narrow.timeline.waiting("tensor")
+    behind = sum(ns for why, ns in waited.items() if why.startswith("a place"))
+    assert warning.cost.nominal_ns == pytest.approx(behind, rel=0.01)
+    assert "slow stores" not in kinds(nki.run(matmul.fully_blocked, lhsT, rhs))
 
 
 def test_a_helper_is_named_with_the_line_that_calls_it():

@@ -1,5 +1,6 @@
 """Runs side by side: bytes, arithmetic, time with its band, and how much of the peak that is."""
 
+import textwrap
 from collections.abc import Mapping
 
 __all__ = ["advice", "scoreboard"]
@@ -51,21 +52,23 @@ def scoreboard(runs: Mapping) -> str:
     return "\n".join(lines)
 
 
-def advice(runs: Mapping) -> str:
+def advice(runs: Mapping, *, count: int = 1) -> str:
     """Return what each run says of itself that costs most, with its remedy: the next step.
 
     Parameters
     ----------
     runs : dict of str to Run
+    count : int
+        How many warnings of each.
 
     Returns
     -------
     str
-        One paragraph per run.
+        One paragraph per warning.
     """
     said = []
     for name, run in runs.items():
-        costly = [w for w in run.warnings if w.cost is not None]
-        first = costly[0] if costly else "no warning that costs time"
-        said.append(f"{name}: {first}")
+        costly = [w for w in run.warnings if w.cost is not None][:count]
+        for warning in costly or ["no warning that costs time"]:
+            said.append(textwrap.fill(f"{name}: {warning}", 110, subsequent_indent="  "))
     return "\n".join(said)

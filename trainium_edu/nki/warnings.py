@@ -289,8 +289,11 @@ def fp32_matmuls(run):
 # -- memory -----------------------------------------------------------------------------------
 
 
-def _waits(run, wanted, memory):
-    """Return {line: {allocation: ns}} that rows waited for a reason, their result in `memory`."""
+def _waits(run, wanted, memory, pick=None):
+    """Return {line: {allocation: ns}} that rows waited for a reason, their result in `memory`.
+
+    `pick` says of a row of an engine whether it counts.
+    """
     timeline = run.timeline
     found = defaultdict(lambda: defaultdict(float))
     for engine in ENGINES[:4]:
@@ -300,6 +303,8 @@ def _waits(run, wanted, memory):
         before = np.concatenate(([0.0], timeline.end_ns[rows[:-1]]))
         gaps = timeline.start_ns[rows] - before
         for k in np.flatnonzero((gaps > 0) & np.isin(timeline.wait[rows], wanted)):
+            if pick and not pick(int(rows[k])):
+                continue
             instruction = timeline.instruction(int(rows[k]))
             out = next((a for a in instruction.accesses if a.is_write), None)
             if out is not None and run.tile(out).memory is memory:
@@ -317,7 +322,8 @@ def _waits(run, wanted, memory):
 
 def bank_conflicts(run):
     """Find results that wait for a PSUM bank that another engine still reads or fills."""
-    held = _waits(run, (Wait.PLACE, Wait.OVERWRITES), Memory.PSUM)
+    wanted = Wait.PLACE, Wait.OVERWRITES
+    held = _waits(run, wanted, Memory.PSUM, lambda row: _store_behind(run.timeline, row) is None)
     for line, by_tile in held.items():
         lost = sum(by_tile.values())
         if lost > _WORTH_SAYING * run.makespan_ns:
@@ -340,6 +346,48 @@ def bank_conflicts(run):
                     f"Move work from one of the two engines, or to another memory than {where}",
                     _fixed(lost),
                 )  # fmt: skip
+
+
+def _store_behind(timeline, row):
+    """Return the store for which whoever empties a PSUM bank waits, or None if it waits for none.
+
+    The copy out of the bank needs the place of an earlier copy, which is still being stored.
+    """
+    for _ in range(4):
+        if timeline.wait[row] != Wait.PLACE:
+            return None
+        row = int(timeline.predecessor[row])
+        if row < 0:
+            return None
+        if ENGINES[timeline.engine[row]] is Engine.DMA:
+            return row
+    return None
+
+
+def slow_stores(run):
+    """Find results that wait in PSUM because the copies out of it wait for stores."""
+    timeline = run.timeline
+    held = _waits(
+        run, (Wait.PLACE,), Memory.PSUM, lambda row: _store_behind(timeline, row) is not None
+    )
+    lost = sum(sum(by_tile.values()) for by_tile in held.values())
+    if lost <= _WORTH_SAYING * run.makespan_ns:
+        return
+    stores = defaultdict(int)
+    for row in timeline.rows_on("tensor"):
+        behind = _store_behind(timeline, int(row))
+        if behind is not None:
+            stores[timeline.instruction(behind).line] += 1
+    line = max(stores, key=stores.get)
+    yield Warning_(
+        "slow stores", line,
+        "results wait in PSUM: the copies that empty it need the places of earlier copies, which "
+        "are still being stored",
+        "Store fewer, longer rows (collect several results in one wide tile), and let less be "
+        "loaded at the same time", run.costing.cost(
+            lambda values: _scaled_by_transfers(run, lost, values)
+        ),
+    )  # fmt: skip
 
 
 def _longest(run, by_tile):
@@ -473,4 +521,5 @@ def unwritten_reads(run):
 
 
 FINDERS = (unwritten_reads, small_transfers, repeated_loads, starved_engine, few_partitions,
-           long_strides, fp32_matmuls, bank_conflicts, serialising_buffers, high_water)  # fmt: skip
+           long_strides, fp32_matmuls, bank_conflicts, slow_stores, serialising_buffers,
+           high_water)  # fmt: skip
