@@ -185,21 +185,176 @@ def test_time_is_the_bill_of_fabric():
     assert (instruction.name, dict(instruction.options)["algorithm"]) == ("all_reduce", best)
 
 
+PAIR = ncc.ReplicaGroup([[0, 1]])
+DIM, SUM = {"collective_dim": 0}, {"op": nl.add}
+
+
 @pytest.mark.parametrize(
     ("collective", "shape", "options", "words"),
     [
-        (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "nl.add, nl.minimum or nl.maximum"),
-        (ncc.all_reduce, (4, 5), {"op": nl.add}, "gets 16 elements"),
-        (ncc.all_reduce, (4, 4), {"op": nl.add, "priority": 1}, "NeuronCore-v4"),
+        (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "multiply; it is nl.add, nl.minimum or"),
+        (ncc.all_reduce, (4, 4), {"op": None}, "nl.add, nl.minimum or nl.maximum"),
+        (ncc.all_reduce, (4, 5), SUM, "gets 16 elements"),
+        (ncc.all_reduce, (4, 4), SUM | {"priority": 1}, "NeuronCore-v4"),
+        (ncc.all_gather, (8, 4), DIM | {"priority": 0}, "NeuronCore-v4"),
         (ncc.all_gather, (4, 8), {"collective_dim": 1}, "in HBM it is 0"),
-        (ncc.reduce_scatter, (4, 4), {"op": nl.add, "collective_dim": 1}, "in HBM it is 0"),
+        (ncc.all_gather, (9, 4), DIM, "gets 32 elements"),
+        (ncc.reduce_scatter, (4, 4), SUM | {"collective_dim": 1}, "in HBM it is 0"),
+        (ncc.reduce_scatter, (4, 4), SUM | DIM, "gets 8 elements"),
+        (ncc.reduce_scatter, (2, 4), {"op": nl.bitwise_or} | DIM, "op is bitwise_or"),
+        (ncc.all_to_all, (4, 4), {"collective_dim": 1}, "in HBM it is 0"),
+        (ncc.all_to_all, (4, 5), DIM, "gets 16 elements"),
         (ncc.all_gather_v, (4, 4), {"metadata_tensor": None}, "NeuronCore-v3"),
     ],
 )
 def test_limits(collective, shape, options, words):
-    groups = ncc.ReplicaGroup([[0, 1]])
     with pytest.raises(NkiValidationError, match=words):
-        outputs(in_hbm(collective), inputs(2, (4, 4)), shape, groups, options)
+        outputs(in_hbm(collective), inputs(2, (4, 4)), shape, PAIR, options)
+
+
+def with_two(call, place=nl.hbm, shape=None, given=(4, 4)):
+    """Run `call(x, y)` on two ranks, x given to each and y beside it in the same memory."""
+
+    def kernel(x):
+        if place is nl.sbuf:
+            x = nl.load(x)
+        call(x, nl.ndarray(shape or x.shape, x.dtype, buffer=place))
+
+    return nki.run_ranks(kernel, [(x,) for x in inputs(2, given)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "call", "words"),
+    [
+        (None, (4, 2, 2), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), "single free dim"),
+        ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 0), r"\[8, 4\], and dst"),
+        ((2, 8), (4, 4), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), r"\[4, 4\], and d"),
+        ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 2), "it is 0 or 1"),
+        ((4, 2), (4, 4), lambda x, y: ncc.reduce_scatter([x], [y], PAIR, 1, nl.add), "it is 0"),
+        (None, (4, 4), lambda x, y: ncc.all_reduce([x, x], [y, y], PAIR, nl.add), "2 tensors at"),
+        (None, (4, 4), lambda x, y: ncc.all_to_all([x], [y], PAIR, 0), "works on HBM"),
+        (None, (4, 4), lambda x, y: ncc.collective_permute([x], [y], [(0, 1)]), "works on HBM"),
+        (None, (4, 4), lambda x, y: ncc.all_reduce(
+            [x], [nl.ndarray(x.shape, x.dtype, buffer=nl.hbm)], PAIR, nl.add), "one kind"),
+        (None, (4, 4), lambda x, y: ncc.all_reduce(
+            [x], [nl.ndarray(x.shape, x.dtype, buffer=nl.psum)], PAIR, nl.add), "PSUM"),
+    ],
+)  # fmt: skip
+def test_limits_of_tiles_in_sbuf(shape, given, call, words):
+    with pytest.raises(NkiValidationError, match=words):
+        with_two(call, nl.sbuf, shape, given)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, y: ncc.all_reduce([x, x], [y], PAIR, nl.add), "2 srcs and 1 dsts"),
+        (lambda x, y: ncc.all_reduce(
+            [x], [nl.ndarray(x.shape, nl.bfloat16, buffer=nl.hbm)], PAIR, nl.add), "its dtype"),
+        (lambda x, y: ncc.all_to_all([x[0:3]], [y], PAIR, 0), "does not divide"),
+        (lambda x, y: ncc.collective_permute([x, x], [y, y], [(0, 1)]), "2 tensors at once"),
+        (lambda x, y: ncc.collective_permute([x], [y], [(0, 1), (0, 0)]), "at most once"),
+        (lambda x, y: ncc.collective_permute([x], [y], [(0, 2)]), "at most once"),
+        (lambda x, y: ncc.collective_permute([x[0:2]], [y], [(0, 1)]), "gets 8 elements"),
+        (lambda x, y: ncc.collective_permute_implicit([[x]] * 3, [[y]] * 3, PAIR, [0, 1, 2]),
+         "up to 2 of them"),
+        (lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, [1]), "are 0, 1"),
+        (lambda x, y: ncc.collective_permute_implicit([[x, x]], [[y, y]], PAIR), "one tensor each"),
+        (lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, priority=0),
+         "NeuronCore-v4"),
+        (lambda x, y: ncc.collective_permute_implicit_reduce([[x]], [[x]], [[y]], PAIR, nl.abs),
+         "op is abs"),
+        (lambda x, y: ncc.collective_permute_implicit_reduce(
+            [[x]], [[x[0:2]]], [[y]], PAIR, nl.add), "gets 8 elements"),
+        (lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id(-1, PAIR), "-1"),
+        (lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id(0, PAIR, 2),
+         "channels 0 to 1"),
+    ],
+)  # fmt: skip
+def test_limits_of_lists_pairs_and_channels(call, words):
+    with pytest.raises(NkiValidationError, match=words):
+        with_two(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: ncc.all_reduce(x, y, PAIR, nl.add),
+        lambda x, y: ncc.all_reduce([np.ones(2)], [y], PAIR, nl.add),
+        lambda x, y: ncc.all_reduce([x], [y], [[0, 1]], nl.add),
+        lambda x, y: ncc.collective_permute([x], [y], [(0.5, 1)]),
+        lambda x, y: ncc.collective_permute([x], [y], [0, 1]),
+        lambda x, y: ncc.collective_permute_implicit([x], [y], PAIR),
+        lambda x, y: ncc.collective_permute_implicit([[x]], [[y]], PAIR, 0),
+        lambda x, y: ncc.collective_permute_implicit_current_processing_rank_id("1", PAIR),
+        lambda x, y: ncc.all_to_all_v([x], [y], PAIR, None),
+        lambda x, y: ncc.all_to_all_v([x], [y], PAIR, x, recv_counts_known=1),
+        lambda x, y: ncc.ReplicaGroup([[True, 0]]),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_a_type_error(call):
+    with pytest.raises(TypeError, match=r" is | holds | are |lists of ranks"):
+        with_two(call)
+
+
+def test_a_group_on_all_devices_of_a_node_has_four_channels():
+    @nki.jit
+    def shift(x, group, channels):
+        out = [nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm) for _ in range(channels)]
+        ncc.collective_permute_implicit(
+            [[x]] * channels, [[o] for o in out], group, list(range(channels))
+        )
+        return out[-1]
+
+    devices = ncc.ReplicaGroup([list(range(0, 32, 2)), list(range(1, 32, 2))])
+    arrays = inputs(32, (1, 2))
+    got = outputs(shift, arrays, devices, 4)
+    np.testing.assert_array_equal(got, np.roll(arrays, 2, axis=0))
+    with pytest.raises(NkiValidationError, match="up to 4 of them"):
+        outputs(shift, arrays, devices, 5)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "words"),
+    [
+        (np.uint32([[9, 0], [0, 0], [0, 0]]), {}, "leave src"),
+        (np.uint32([[7, 0], [0, 0], [0, 0]]), {}, "a slot of dst has 6"),
+        (np.int32([[2, 2], [0, 2], [0, 0]]), {}, "it is uint32"),
+        (np.uint32([2, 2, 0, 2, 0, 0]), {}, "3 rows of 2"),
+        (np.zeros((4, 2), np.uint32), {}, "3 rows of 2"),
+        (np.zeros((4, 2), np.uint32), {"has_rdispls": True}, "NeuronCore-v4"),
+        (np.zeros((3, 2), np.uint32), {"priority": 2}, "NeuronCore-v4"),
+        (np.zeros((3, 2), np.uint32), {"size": 7}, "equal slots"),
+    ],
+)
+def test_limits_of_variable_lengths(table, options, words):
+    size = options.pop("size", 12)
+
+    def kernel(x, metadata):
+        out = nl.ndarray((1, size), x.dtype, buffer=nl.hbm)
+        ncc.all_to_all_v([x], [out], PAIR, metadata, **options)
+
+    x = np.arange(8, dtype=np.float32)
+    with pytest.raises(NkiValidationError, match=words):
+        nki.run_ranks(kernel, [(x, table), (x, table.copy())])
+
+
+def test_ranks_bring_the_same_shapes():
+    def kernel(x, rows):
+        ncc.all_reduce([x[0:rows]], [nl.ndarray((rows, 4), x.dtype, buffer=nl.hbm)], PAIR, nl.add)
+
+    x = np.ones((4, 4), np.float32)
+    with pytest.raises(NkiValidationError, match="all ranks bring the same"):
+        nki.run_ranks(kernel, [(x, 2), (x, 3)])
+
+
+def test_integers_are_reduced_exactly():
+    """Beyond 2**24, where FP32 would round."""
+    x = np.full((2, 2), 2**24 + 1, np.int32)
+    for run in nki.run_ranks(permute_reduced, [(x, PAIR), (x, PAIR)]):
+        np.testing.assert_array_equal(run.outputs, 2 * x)
+    for each in outputs(in_hbm(ncc.all_reduce), [x, x], (2, 2), PAIR, SUM):
+        np.testing.assert_array_equal(each, 2 * x)
 
 
 def test_groups_name_ranks_that_run():

@@ -6,12 +6,16 @@ that size and group, so all ranks agree bit for bit.  Every rank is timed as if 
 """
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
+from trainium_edu.neuroncore.engines.operators import operator_name
 from trainium_edu.nki.object import NKIObject
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.running import current, issue, later_chip
+from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
@@ -40,13 +44,18 @@ class ReplicaGroup(NKIObject):
 
     def __init__(self, replica_groups):
         try:
-            groups = [[rank.__index__() for rank in group] for group in replica_groups]
-        except (TypeError, AttributeError):
+            groups = [[_whole(rank) for rank in group] for group in replica_groups]
+        except TypeError:
             raise TypeError(
                 f"ReplicaGroup({replica_groups!r}): it takes lists of ranks, such as [[0, 1]]"
             ) from None
         everyone = [rank for group in groups for rank in group]
-        if not everyone or min(everyone) < 0 or len(set(everyone)) < len(everyone):
+        if (
+            not groups
+            or not all(groups)
+            or min(everyone) < 0
+            or (len(set(everyone)) < len(everyone))
+        ):
             raise NkiValidationError(
                 f"ReplicaGroup({replica_groups!r}): groups name each rank once, from 0 on"
             )
@@ -72,12 +81,34 @@ class ReplicaGroup(NKIObject):
 # -- who takes part, and what each brings -----------------------------------------------------
 
 
+def _whole(value) -> int:
+    """Return a whole number as an int; anything else, truth too, raises TypeError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{value!r} is no whole number")
+    return value.__index__()
+
+
+def _group(name, replica_group) -> list[int]:
+    """Return the group of the running rank."""
+    if not isinstance(replica_group, ReplicaGroup):
+        raise TypeError(
+            f"{name}: replica_group is {replica_group!r:.60}; it is a ReplicaGroup, such as "
+            "ReplicaGroup([[0, 1]])"
+        )
+    return replica_group.of(current())
+
+
 def _check_lists(name, srcs, dsts, priority, *, on_chip=True, single=False):
     if priority is not None:
         raise later_chip(f"{name} with priority", "NeuronCore-v4 (Trainium3)")
     for role, tensors in (("srcs", srcs), ("dsts", dsts)):
         if not isinstance(tensors, list | tuple) or not tensors:
             raise TypeError(f"{name}: {role} is {tensors!r}; it is a list of tensors")
+        for tensor in tensors:
+            if not isinstance(tensor, NkiTensor):
+                raise TypeError(
+                    f"{name}: {role} holds a {type(tensor).__name__}; it is a list of tensors"
+                )
     if len(srcs) != len(dsts):
         raise NkiValidationError(f"{name}: {len(srcs)} srcs and {len(dsts)} dsts; each has its own")
     places = {tensor._on_chip for tensor in (*srcs, *dsts)}
@@ -95,11 +126,28 @@ def _check_lists(name, srcs, dsts, priority, *, on_chip=True, single=False):
             raise NkiValidationError(
                 f"{name}: src is {src.dtype} and dst {dst.dtype}; data keeps its dtype on the way"
             )
+        for tensor in (src, dst) if src._on_chip else ():
+            if len(tensor.shape) != 2:
+                raise NkiValidationError(
+                    f"{name}: {list(tensor.shape)} is in SBUF, where collectives take 2-D tensors "
+                    "with a single free dimension; reshape it"
+                )
+
+
+def _check_results(name, srcs, dsts, shape_of):
+    """Raise unless each dst holds what its src becomes, and a tile has its very shape."""
+    for src, dst in zip(srcs, dsts, strict=True):
+        shape = shape_of(list(src.shape))
+        if dst._view.size != prod(shape) or (dst._on_chip and list(dst.shape) != shape):
+            raise NkiValidationError(
+                f"{name}: each rank gets {prod(shape)} elements, {shape}, and dst "
+                f"{list(dst.shape)} holds {dst._view.size}"
+            )
 
 
 def _check_dim(name, collective_dim, tensors, allowed_on_chip):
     allowed = allowed_on_chip if tensors[0]._on_chip else (0,)
-    if collective_dim not in allowed or isinstance(collective_dim, bool):
+    if isinstance(collective_dim, bool) or collective_dim not in allowed:
         where = "SBUF" if tensors[0]._on_chip else "HBM"
         raise NkiValidationError(
             f"{name}: collective_dim={collective_dim!r}; for tensors in {where} it is "
@@ -108,10 +156,11 @@ def _check_dim(name, collective_dim, tensors, allowed_on_chip):
 
 
 def _op(name, op):
-    found = getattr(op, "op", None) or (op if isinstance(op, str) else None)
-    found = {"max": "maximum", "min": "minimum"}.get(found, found)
+    found = operator_name(op)
     if found not in _REDUCE:
-        raise NkiValidationError(f"{name}: op is {op!r}; it is nl.add, nl.minimum or nl.maximum")
+        raise NkiValidationError(
+            f"{name}: op is {found or repr(op)}; it is nl.add, nl.minimum or nl.maximum"
+        )
     return found
 
 
@@ -147,6 +196,13 @@ def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None,
     brought, shared = _meet(name, running, group, mine)
     if not running.core.values:
         return handle
+    for rank, theirs in zip(group, brought, strict=True):
+        for own, other in zip(mine, theirs, strict=False):
+            if len(mine) != len(theirs) or (own.shape, own.dtype) != (other.shape, other.dtype):
+                raise NkiValidationError(
+                    f"{name}: rank {running.rank} brings {own.dtype}{list(own.shape)} and rank "
+                    f"{rank} {other.dtype}{list(other.shape)}; all ranks bring the same"
+                )
     if "results" not in shared:
         shared["results"] = [
             compute([each[k] for each in brought], algorithm) for k in range(len(srcs))
@@ -155,11 +211,6 @@ def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None,
     for dst, results in zip(dsts, shared["results"], strict=True):
         if results[at] is None:  # a rank that receives nothing keeps what it has
             continue
-        if results[at].size != dst._view.size:
-            raise NkiValidationError(
-                f"{name}: each rank gets {results[at].size} elements, and dst {list(dst.shape)} "
-                f"holds {dst._view.size}"
-            )
         dst._view.write_bits(results[at].reshape(dst._view.shape))
     return handle
 
@@ -212,7 +263,8 @@ def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
     """Reduce over the ranks of a group and give every rank the result."""
     _check_lists("all_reduce", srcs, dsts, priority)
     op = _op("all_reduce", op)
-    group = replica_group.of(current())
+    group = _group("all_reduce", replica_group)
+    _check_results("all_reduce", srcs, dsts, list)
     return _collect(
         "all_reduce", srcs, dsts, group,
         lambda inputs, algorithm: _combine(op, inputs, "all_reduce", algorithm),
@@ -225,8 +277,9 @@ def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None,
     _check_lists("reduce_scatter", srcs, dsts, priority)
     _check_dim("reduce_scatter", collective_dim, srcs, (0,))
     op = _op("reduce_scatter", op)
-    group = replica_group.of(current())
+    group = _group("reduce_scatter", replica_group)
     _check_split("reduce_scatter", srcs, len(group))
+    _check_results("reduce_scatter", srcs, dsts, lambda s: [s[0] // len(group), *s[1:]])
     return _collect(
         "reduce_scatter", srcs, dsts, group,
         lambda inputs, algorithm: _combine(op, inputs, "reduce_scatter", algorithm),
@@ -238,7 +291,10 @@ def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=No
     """Give every rank what all ranks of a group have, one after another along `collective_dim`."""
     _check_lists("all_gather", srcs, dsts, priority)
     _check_dim("all_gather", collective_dim, srcs, (0, 1))
-    group = replica_group.of(current())
+    group = _group("all_gather", replica_group)
+    _check_results("all_gather", srcs, dsts, lambda s: [
+        size * len(group) if axis == collective_dim else size for axis, size in enumerate(s)
+    ])  # fmt: skip
 
     def compute(inputs, _algorithm):
         whole = np.concatenate(inputs, axis=collective_dim)
@@ -252,8 +308,9 @@ def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=No
     """Send part k of each rank's tensor to rank k of the group."""
     _check_lists("all_to_all", srcs, dsts, priority, on_chip=False)
     _check_dim("all_to_all", collective_dim, srcs, (0,))
-    group = replica_group.of(current())
+    group = _group("all_to_all", replica_group)
     _check_split("all_to_all", srcs, len(group))
+    _check_results("all_to_all", srcs, dsts, list)
 
     def compute(inputs, _algorithm):
         parts = [np.split(values, len(inputs), axis=0) for values in inputs]
@@ -275,8 +332,15 @@ def _check_split(name, srcs, ranks):
 def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None):
     """Send a tensor from rank to rank, as (source, target) pairs say; others keep theirs."""
     _check_lists("collective_permute", srcs, dsts, priority, on_chip=False, single=True)
+    _check_results("collective_permute", srcs, dsts, list)
     running = current()
-    pairs = [(int(source), int(target)) for source, target in source_target_pairs]
+    try:
+        pairs = [(_whole(source), _whole(target)) for source, target in source_target_pairs]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"collective_permute: source_target_pairs is {source_target_pairs!r:.60}; it is a list "
+            "of (source, target) ranks, such as [(0, 1), (1, 0)]"
+        ) from None
     for side, ranks in (("source", [s for s, _ in pairs]), ("target", [t for _, t in pairs])):
         if len(set(ranks)) < len(ranks) or not all(0 <= r < running.ranks for r in ranks):
             raise NkiValidationError(
@@ -302,12 +366,28 @@ def _permute(kind, srcs, dsts, group, pairs, label, *, combine=None):
                     targets=tuple(targets), label=label)  # fmt: skip
 
 
-def _channels(name, channel_ids, *lists):
-    if list(channel_ids) != list(range(len(channel_ids))) or not 1 <= len(channel_ids) <= 4:
+def _most_channels(group) -> int:
+    """Return 4 for a group with ranks on all devices of a trn1.32xlarge, else 2."""
+    devices = {rank // FABRIC.ranks_per_chip.value for rank in group}
+    return 4 if len(devices) >= INSTANCES["trn1.32xlarge"].chips.value else 2
+
+
+def _channels(name, channel_ids, group, *lists):
+    if not isinstance(channel_ids, list | tuple):
+        raise TypeError(f"{name}: channel_ids is {channel_ids!r}; it is a list such as [0, 1]")
+    most = _most_channels(group)
+    if list(channel_ids) != list(range(len(channel_ids))) or not 1 <= len(channel_ids) <= most:
         raise NkiValidationError(
-            f"{name}: channel_ids is {list(channel_ids)}; channels are 0, 1, ... up to 4 of them"
+            f"{name}: channel_ids is {list(channel_ids)}; channels are 0, 1, ... up to {most} of "
+            "them (4 if the group has all devices of a node, else 2)"
         )
     for tensors in lists:
+        if not isinstance(tensors, list | tuple) or not all(
+            isinstance(inner, list | tuple) for inner in tensors
+        ):
+            raise TypeError(
+                f"{name}: {tensors!r:.60} is no list of a list for each channel, such as [[x]]"
+            )
         if len(tensors) != len(channel_ids) or any(len(inner) != 1 for inner in tensors):
             raise NkiValidationError(
                 f"{name}: {len(channel_ids)} channels take as many lists of one tensor each"
@@ -322,10 +402,11 @@ def collective_permute_implicit(srcs_by_channel, dsts_by_channel, replica_group,
                                 priority=None, name=None):  # fmt: skip
     """Send to the successor in the group's ring and receive from the predecessor."""
     kind = "collective_permute_implicit"
-    _channels(kind, channel_ids, srcs_by_channel, dsts_by_channel)
-    group = replica_group.of(current())
+    group = _group(kind, replica_group)
+    _channels(kind, channel_ids, group, srcs_by_channel, dsts_by_channel)
     for srcs, dsts in zip(srcs_by_channel, dsts_by_channel, strict=True):
         _check_lists(kind, srcs, dsts, priority, on_chip=True, single=True)
+        _check_results(kind, srcs, dsts, list)
         _permute(kind, srcs, dsts, group, _ring_pairs(group), name)
 
 
@@ -334,12 +415,13 @@ def collective_permute_implicit_reduce(srcs0_by_channel, srcs1_by_channel, dsts_
                                        name=None):  # fmt: skip
     """Reduce two local tensors, send the result to the successor, receive the predecessor's."""
     kind = "collective_permute_implicit_reduce"
-    _channels(kind, channel_ids, srcs0_by_channel, srcs1_by_channel, dsts_by_channel)
+    group = _group(kind, replica_group)
+    _channels(kind, channel_ids, group, srcs0_by_channel, srcs1_by_channel, dsts_by_channel)
     op = _op(kind, op)
-    group = replica_group.of(current())
     for one, two, dsts in zip(srcs0_by_channel, srcs1_by_channel, dsts_by_channel, strict=True):
-        _check_lists(kind, one, dsts, priority, single=True)
-        _check_lists(kind, two, dsts, priority, single=True)
+        for srcs in (one, two):
+            _check_lists(kind, srcs, dsts, priority, single=True)
+            _check_results(kind, srcs, dsts, list)
         _permute_reduced(kind, one[0], two[0], dsts[0], group, op, name)
 
 
@@ -353,8 +435,9 @@ def _permute_reduced(kind, one, two, dst, group, op, label):
                    ranks=len(group), algorithm=algorithm)  # fmt: skip
     mine = None
     if running.core.values:
-        a, b = one._view.read(), two._view.read()
-        mine = _REDUCE[op](a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        a, b = one._view.read(), two._view.read().reshape(one._view.shape)
+        wide = a.dtype if a.dtype.kind in "iu" else np.float32  # integers exactly
+        mine = _REDUCE[op](a.astype(wide), b.astype(wide)).astype(a.dtype)
     brought, _ = _meet(kind, running, group, mine)
     if running.core.values:
         before = brought[group.index(running.rank) - 1]
@@ -365,9 +448,20 @@ def _permute_reduced(kind, one, two, dst, group, op, label):
 def collective_permute_implicit_current_processing_rank_id(iteration_id, replica_group,
                                                            channel_id=0, name=None):  # fmt: skip
     """Return the rank whose data is being processed in this turn of the ring, in a register."""
-    group = replica_group.of(current())
+    kind = "collective_permute_implicit_current_processing_rank_id"
+    group = _group(kind, replica_group)
+    most = _most_channels(group)
+    try:
+        turn, channel = _whole(iteration_id), _whole(channel_id)
+    except TypeError as error:
+        raise TypeError(f"{kind}: iteration_id and channel_id are numbers; {error}") from None
+    if turn < 0 or not 0 <= channel < most:
+        raise NkiValidationError(
+            f"{kind}: iteration_id is {turn} and channel_id {channel}; turns count from 0, and "
+            f"this group has channels 0 to {most - 1}"
+        )
     at = group.index(current().rank)
-    return VirtualRegister(group[(at - int(iteration_id)) % len(group)])
+    return VirtualRegister(group[(at - turn) % len(group)])
 
 
 def rank_id(name=None):
@@ -381,14 +475,26 @@ def rank_id(name=None):
 def _variable(kind, srcs, dsts, replica_group, metadata, known, has_displacements, priority, label):
     """Exchange chunks whose sizes stand in a metadata tensor: [send, from, received] x ranks."""
     _check_lists(kind, srcs, dsts, priority, on_chip=False, single=True)
+    for flag, value in (("recv_counts_known", known), ("has_rdispls", has_displacements)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{kind}: {flag} is {value!r}; it is True or False")
     if has_displacements:
-        raise NkiValidationError(f"{kind}: has_rdispls=True is not supported by the reference yet")
+        raise later_chip(f"{kind} with has_rdispls", "instances of NeuronCore-v4 (Trainium3)")
     running = current()
-    group = replica_group.of(running)
+    group = _group(kind, replica_group)
     ranks = len(group)
-    if metadata.dtype != "uint32" or metadata._view.size != 3 * ranks:
+    if not isinstance(metadata, NkiTensor):
+        raise TypeError(f"{kind}: metadata_tensor is a {type(metadata).__name__}; it is a tensor")
+    shape = (1, 3, ranks) if metadata._on_chip else (3, ranks)
+    if metadata.dtype != "uint32" or tuple(metadata.shape) != shape:
         raise NkiValidationError(
-            f"{kind}: metadata is {metadata!r}; it is uint32 with 3 rows of {ranks} numbers"
+            f"{kind}: metadata_tensor is {metadata!r}; it is uint32, 3 rows of {ranks} numbers: "
+            f"{shape}"
+        )
+    if dsts[0]._view.size % ranks:
+        raise NkiValidationError(
+            f"{kind}: dst has {dsts[0]._view.size} elements, which do not divide into {ranks} "
+            "equal slots, one for each rank"
         )
     written = [dsts[0]] if known else [dsts[0], metadata]
     nbytes = dsts[0]._view.nbytes
@@ -428,7 +534,11 @@ def _variable(kind, srcs, dsts, replica_group, metadata, known, has_displacement
 
 def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
                  has_rdispls=False, priority=None, name=None):  # fmt: skip
-    """Send each rank of the group a chunk of its own length (see `metadata_tensor`)."""
+    """Send each rank of the group a chunk of its own length (see `metadata_tensor`).
+
+    On Trainium the reference supports groups of same-indexed ranks of different instances only; a
+    group here may stand for one, and is timed as if it stood in one instance.
+    """
     return _variable("all_to_all_v", srcs, dsts, replica_group, metadata_tensor,
                      recv_counts_known, has_rdispls, priority, name)  # fmt: skip
 
