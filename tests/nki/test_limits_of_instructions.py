@@ -330,6 +330,7 @@ WRONG = {
     "True into int32": (fill(dst=t(4, 8, dtype=nl.int32), value=True), "it is one number"),
     "unique_indices of 3": (add(unique_indices=3), "True or False"),
     "dst of dma_compute missing": (add(dst=None), "a tensor"),
+    "a name that is a number": (fill(name=3), "name is 3"),
     "a step of 1.5": (count(pattern=[[1.5, 8]]), "whole number"),
 }  # fmt: skip
 

@@ -143,6 +143,8 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
             operands[key] = plain(value)
     if engine is not None:
         engine = _engine_name(instruction, engine)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"{instruction}: name is {name!r}; it is a text of your own")
     core.issue(instruction, engine=engine, name=name or "", **operands)
     return NkiInstruction(instructions[-1], running.loops)
 

@@ -134,19 +134,17 @@ def _activation_reduce(call):
     _activation(call)
 
 
-def _activation_reduce_work(call):
-    return call.dst.free_size, strided(call, "dst", "data")
-
-
-def _activation_reduce_cycles(chip, engine, n, is_strided):
-    return price(chip, "activation_reduce", n, is_strided=is_strided)
+def _activation_reduce_cycles(chip, engine, n, is_strided, reads_registers):
+    name = "activation_reduce" if reads_registers else "activation"
+    return price(chip, name, n, is_strided=is_strided)
 
 
 define(
     "activation_reduce", Engine.SCALAR, writes=("dst", "reduce_res"),
     reads=("data", "bias", "scale"), options=("op", "scale", "reduce_op"),
     defaults={"bias": None, "scale": 1.0}, pure=False,
-    check=_check_activation_reduce, execute=_activation_reduce, work=_activation_reduce_work,
+    check=_check_activation_reduce, execute=_activation_reduce, work=_activation_work,
     cycles=_activation_reduce_cycles,
-    by_shape=True, facts=("cycles.activation_reduce", "cycles.min_initiation_cycles"),
+    by_shape=True, facts=("cycles.activation_reduce", "cycles.activation",
+                          "cycles.min_initiation_cycles"),
 )  # fmt: skip
