@@ -104,6 +104,18 @@ def is_running() -> bool:
     return getattr(_here, "running", None) is not None
 
 
+def just_computed(tensor) -> bool:
+    """Whether the running kernel's last instruction computed `tensor` from others."""
+    from trainium_edu.neuroncore.engine import Engine
+
+    running = getattr(_here, "running", None)
+    last = running and running.core.program.instructions[-1:]
+    if not last or last[0].engine is Engine.DMA:
+        return False
+    writes = {a.allocation for a in last[0].accesses if a.is_write}
+    return tensor._view.buffer.info.index in writes and len(last[0].accesses) > len(writes)
+
+
 def plain(value):
     """Return what ``neuroncore`` knows of an operand."""
     op = getattr(value, "op", None)
@@ -119,6 +131,10 @@ def plain(value):
         return value.name
     if isinstance(value, VirtualRegister):
         return value.value
+    if callable(value):  # nl.max, np.add: an operator, by the name that it has in neuroncore
+        from trainium_edu.neuroncore.engines.operators import operator_name
+
+        return operator_name(value) or value
     return value
 
 

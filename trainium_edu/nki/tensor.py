@@ -153,8 +153,15 @@ class NkiTensor(NKIObject):
         return self._view.shape[0]
 
     def __bool__(self):
-        """Whether all elements are nonzero, for ``assert nl.equal(a, b)``."""
-        return bool((self._view.read() != 0).all())
+        """Whether it is there, as ``if bias:`` asks; of a result just computed, whether it holds.
+
+        A kernel does not branch on data, so a tensor that is given is true whatever it holds; only
+        right after the instruction that made it, as in ``assert nl.equal(a, b)``, all its elements
+        have to be nonzero.
+        """
+        from trainium_edu.nki.running import just_computed
+
+        return not just_computed(self) or bool((self._view.read() != 0).all())
 
     def __iter__(self):
         raise TypeError(f"{self!r} is not iterated; index it in a loop over range({len(self)})")

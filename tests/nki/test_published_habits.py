@@ -1,0 +1,48 @@
+"""Habits of published kernels, each in a small kernel of our own.  Judges: NumPy, the reference."""
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.language as nl
+
+
+def draws(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def scale_and_shift(x, scale=None, shift=None):
+    """``if scale:`` asks whether the argument is there, whatever it holds."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    scale_sb = nl.load(scale) if scale else None
+    flag = nl.zeros((1, 1), dtype=nl.int32)
+    if scale_sb and flag:
+        tile = nl.multiply(tile, scale_sb)
+    shift_sb = nl.load(shift) if shift else None
+    if shift_sb:
+        tile = nl.add(tile, shift_sb)
+    nl.store(out, tile)
+    return out
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_a_given_tensor_is_true_whatever_it_holds(zeros):
+    x, scale, shift = draws(4, 8), np.zeros((4, 8), np.float32), draws(4, 8, seed=1)
+    if not zeros:
+        scale += 2
+    np.testing.assert_array_equal(nki.jit(scale_and_shift)(x, scale, shift), x * scale + shift)
+    np.testing.assert_array_equal(nki.jit(scale_and_shift)(x, None, scale), x + scale)
+
+
+def test_a_comparison_just_made_is_true_where_it_holds():
+    found = []
+
+    def kernel(x):
+        tile = nl.load(x)
+        found.append(bool(nl.equal(tile, tile)))
+        found.append(bool(nl.less(tile, 0.5)))
+        return x
+
+    nki.jit(kernel)(np.array([[0.0, 1.0]], np.float32))
+    assert found == [True, False]
