@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu.neuroncore.timed import measure
 from trainium_edu.nki.examples import selective_scan
@@ -104,6 +105,26 @@ def test_a_run_without_values_and_with_options_is_saved_too(tmp_path):
     loaded = nki.load(tmp_path / "a.run")
     assert (loaded.outputs, loaded.buffers, loaded.optimise) == (None, 2, False)
     assert loaded.timeline.makespan_ns == run.timeline.makespan_ns
+
+
+def test_operators_and_numbers_of_numpy_are_recorded_as_plain_ones(tmp_path):
+    def kernel(x, add, top, two):
+        tile, most = nl.load(x), nl.ndarray((x.shape[0], 1), nl.float32)
+        nisa.tensor_scalar(tile, tile, add, two)
+        nisa.tensor_reduce(most, top, tile, axis=1)
+        out = nl.ndarray(most.shape, most.dtype, buffer=nl.shared_hbm)
+        nl.store(out, most)
+        return out
+
+    plain = nki.run(kernel, X[:64], nl.add, nl.maximum, 2.0)
+    for add, top, two in ((np.add, nl.max, np.float32(2)), (np.add, np.max, np.int64(2))):
+        run = nki.run(kernel, X[:64], add, top, two)
+        np.testing.assert_array_equal(run.outputs, plain.outputs)
+        assert [i.work for i in run.program.instructions] == [
+            i.work for i in plain.program.instructions
+        ]
+        run.save(tmp_path / "a.run")
+        assert repr(nki.load(tmp_path / "a.run")) == repr(run)
 
 
 @pytest.mark.parametrize(

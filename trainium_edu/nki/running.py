@@ -8,6 +8,8 @@ operators become their names, choices become strings, registers become numbers.
 import threading
 from enum import Enum
 
+import numpy as np
+
 from trainium_edu.nki import enums
 from trainium_edu.nki.enums import engine as engine_enum
 from trainium_edu.nki.object import NKIObject
@@ -131,6 +133,8 @@ def plain(value):
         return value.name
     if isinstance(value, VirtualRegister):
         return value.value
+    if isinstance(value, np.generic):
+        return value.item()
     if callable(value):  # nl.max, np.add: an operator, by the name that it has in neuroncore
         from trainium_edu.neuroncore.engines.operators import operator_name
 
