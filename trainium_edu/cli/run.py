@@ -86,8 +86,14 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
 
 
 def _print_from_script(problem, path):
-    """Print a traceback that begins in the script."""
+    """Print a traceback that begins in the script, or one sentence for the first interface."""
     frames = problem.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
         frames = frames.tb_next
+    if isinstance(problem, ModuleNotFoundError) and str(problem.name).split(".")[0] == "neuronxcc":
+        from trainium_edu.nki.earlier import NEURONXCC
+
+        where = f"{path.name}:{frames.tb_lineno}" if frames else path.name
+        print(f"{where}: {NEURONXCC}", file=sys.stderr)
+        return
     traceback.print_exception(type(problem), problem, frames or problem.__traceback__)

@@ -31,7 +31,7 @@ __all__ = [
 
 def __getattr__(name):
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise importlib.import_module(f"{__name__}.earlier").no_attribute("nki", name)
     home = _LATER[name]
     module = importlib.import_module(f"{__name__}.{home or name}")
     return getattr(module, name) if home else module

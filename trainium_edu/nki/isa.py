@@ -303,3 +303,10 @@ def nc_match_replace8(dst, data, vals, imm, dst_idx=None, name=None):
 def topk(val_dst, idx_dst, src, n, name=None):
     """Find the largest elements of rows that snake over 16 partitions, with their indices."""
     return issue("topk", val_dst=val_dst, idx_dst=idx_dst, src=src, n=n, name=name)
+
+
+# fmt: on
+def __getattr__(name):
+    from trainium_edu.nki.earlier import no_attribute
+
+    raise no_attribute("nki.isa", name)

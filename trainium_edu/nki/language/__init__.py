@@ -53,3 +53,9 @@ __all__ = [
     "uint32", "uint8", *creation.__all__, *elementwise.__all__, *loops.__all__, *matrix.__all__,
     *programs.__all__, *reductions.__all__, *_rounding.__all__, *transfer.__all__,
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    from trainium_edu.nki.earlier import no_attribute
+
+    raise no_attribute("nki.language", name)

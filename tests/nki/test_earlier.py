@@ -1,0 +1,43 @@
+"""Kernels of the first interface are told apart.  Judge: AWS's migration guide names what went."""
+
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.cli.run import run_script
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        (nki, "benchmark", "nki.run"),
+        (nki, "simulate_kernel", r"nki\.simulate\(kernel\)"),
+        (nl, "arange", "nl.ds"),
+        (nl, "mgrid", "t.ap"),
+        (nl, "par_dim", "first dimension"),
+        (nisa, "tensor_copy_dynamic_src", "scalar_offset"),
+    ],
+)
+def test_a_name_that_went_says_what_to_write(module, name, instead):
+    assert not hasattr(module, name)
+    with pytest.raises(AttributeError, match=f"{name} was part of an earlier NKI; .*{instead}"):
+        getattr(module, name)
+
+
+@pytest.mark.parametrize("module", [nki, nl, nisa])
+def test_a_name_that_never_was_is_an_ordinary_error(module):
+    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+        module.nope  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "line", ["import neuronxcc.nki as nki", "from neuronxcc.nki import benchmark"]
+)
+def test_a_script_of_the_first_interface_gets_one_sentence(line, tmp_path, capsys):
+    script = tmp_path / "old.py"
+    script.write_text(f"import numpy as np\n{line}\n")
+    assert run_script(script) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("old.py:2: neuronxcc.nki is the first NKI interface")

@@ -1,0 +1,42 @@
+"""Names of earlier NKI interfaces, and what to write instead.
+
+Kernels of the first interface (``neuronxcc.nki``) do not run here: its functions return their
+results, and those of the current one take where to put them, ``dst``, first.
+"""
+
+__all__ = ["NEURONXCC", "no_attribute"]
+
+NEURONXCC = (
+    "neuronxcc.nki is the first NKI interface, and kernels written for it do not run here: change "
+    "to `import nki`, give every nisa function its `dst` first, and slice tiles instead of "
+    "nl.arange, nl.mgrid and mask= (AWS's NKI migration guide goes through it)"
+)
+
+_RUN = "nki.run(kernel, ...) returns outputs and device time: nki.run(...).timeline.makespan_ns"
+_SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or say t.ap(pattern=...)"
+_DYNAMIC = "nisa.tensor_copy with t.ap(..., scalar_offset=...) copies from or to a place known late"
+_INSTEAD = {
+    "nki": {
+        "baremetal": _RUN, "benchmark": _RUN, "profile": _RUN, "trace": "use nki.jit",
+        "simulate_kernel": "call nki.simulate(kernel)(...)",
+    },
+    "nki.language": {
+        "arange": _SLICES, "mgrid": _SLICES,
+        "cast": "the dtype of dst decides: nisa.tensor_copy(dst, src) casts",
+        "load_transpose2d": "use nisa.dma_transpose, or load and nisa.nc_transpose",
+        "nc": "a grid is whole numbers, kernel[2](...)",
+        "par_dim": "the first dimension of an on-chip tensor is the partition dimension",
+        "spmd_dim": "a grid is whole numbers, kernel[2](...)",
+    },
+    "nki.isa": {
+        "tensor_copy_dynamic_dst": _DYNAMIC, "tensor_copy_dynamic_src": _DYNAMIC,
+    },
+}  # fmt: skip
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """Return the error for a name that `module`, such as "nki.language", does not have."""
+    instead = _INSTEAD.get(module, {}).get(name)
+    if instead is None:
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    return AttributeError(f"{module}.{name} was part of an earlier NKI; {instead}")
