@@ -21,6 +21,18 @@ def test_copy_predicated_is_where(bench, rng, dtype, reverse, scalar):
     assert np.array_equal(found, np.where(mask, -1.5 if scalar else new, old).astype(np.float32))
 
 
+def test_copy_predicated_copies_whole_numbers_exactly_and_saturates(bench):
+    """Beyond 2**24 FP32 would round."""
+    for dtype, number, stored in (
+        ("int32", 2**24 + 1, 2**24 + 1), ("uint32", 2**32 - 1, 2**32 - 1), ("int8", 300, 127),
+    ):  # fmt: skip
+        found = bench.issue(
+            "tensor_copy_predicated", dst=bench.tile([[5, 5]], dtype), src=number,
+            predicate=bench.tile([[1, 0]], "uint8"),
+        )  # fmt: skip
+        assert found.tolist() == [[stored, 5]]
+
+
 def test_copy_predicated_leaves_unwritten_places_unwritten(bench):
     dst, mask = bench.empty(1, 4), bench.tile([[1, 0, 1, 0]], "uint8")
     found = bench.issue("tensor_copy_predicated", dst=dst, src=bench.tile(np.ones((1, 4))),

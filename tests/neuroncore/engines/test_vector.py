@@ -322,6 +322,7 @@ def test_scalar_engine_takes_three_pairs(bench, pair):
         ({"operand0": None}, TypeError, "operand0 is None"),
         ({"operand0": "2"}, TypeError, "number or a tile"),
         ({"operand0": True}, TypeError, "number or a tile"),
+        ({"operand0": 10**400}, NkiValidationError, "401 digits"),
         ({"op0": "abs"}, NkiValidationError, "None or 0"),
         ({"op0": "square", "operand0": None}, NkiValidationError, "NeuronCore-v4"),
         ({"op0": "bitwise_and", "operand0": 1}, NkiValidationError, "integer dtypes"),

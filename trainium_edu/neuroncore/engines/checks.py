@@ -149,7 +149,10 @@ def number(call, role: str, kind="one number") -> float:
     if type(value) is float:
         return value
     if isinstance(value, float | int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            refuse(call, f"{role} has {len(str(value))} digits, and FP32 ends at 3.4e38")
     if isinstance(value, np.generic) and value.dtype.kind in "fiuV":
         return float(value)
     raise TypeError(f"{call.name}: {role} is {_short(value)}; it is {kind}")

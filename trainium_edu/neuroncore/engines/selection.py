@@ -66,7 +66,10 @@ def _copy_predicated(call):
         new = np.array(src.read()).reshape(dst.shape)
     else:
         new = np.empty((1,) * len(dst.shape), dst.dtype.storage)
-        write_fp32(np.full(new.shape, src, np.float32), dst.dtype, call.core.rounding, new)
+        if not dst.dtype.is_float and hasattr(src, "__index__"):  # whole numbers need no cast
+            new[...] = min(max(src, int(dst.dtype.fmt.min)), int(dst.dtype.fmt.max))
+        else:
+            write_fp32(np.full(new.shape, src, np.float32), dst.dtype, call.core.rounding, new)
     dst.write_where(mask, new)
 
 
