@@ -5,30 +5,18 @@ allows right at the limit stands in ``ALLOWED``.  In the order of the reference'
 ``activation`` to ``nc_match_replace8``; limits that many instructions share are in test_limits.py.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from tests.nki.cases import U16, U32, Later, P, h, hbm, of, psum, t, tile
 from trainium_edu.specs import NkiValidationError
 
 ADD, INF = nl.add, float("inf")
-
-
-def tile(*shape, dtype=nl.float32, buffer=nl.sbuf, value=0):
-    """Return a tile of one value (4 rows of 8 unless said)."""
-    made = nl.ndarray(shape or (4, 8), dtype, buffer=buffer)
-    nisa.memset(dst=made, value=value)
-    return made
-
-
-def hbm(*shape, dtype=nl.float32):
-    return nl.ndarray(shape or (4, 8), dtype, buffer=nl.hbm)
-
-
-def psum(*shape):
-    return tile(*shape, buffer=nl.psum)
 
 
 def rows(table, index=None, many=4):
@@ -38,43 +26,6 @@ def rows(table, index=None, many=4):
         nisa.iota(dst=index, pattern=[[0, 1]], channel_multiplier=1)
     return table.ap(pattern=[[8, many], [1, 8]], vector_offset=index, indirect_dim=0)
 
-
-def of(function, **usual):
-    """Return a maker of kernels: `function` with its usual operands, and the changes of a case."""
-
-    def case(**change):
-        def kernel():
-            made = {
-                name: value() if value in (tile, hbm, psum) or isinstance(value, Later) else value
-                for name, value in (usual | change).items()
-            }
-            function(**made)
-
-        return kernel
-
-    return case
-
-
-class Later:
-    """An operand that is made inside the kernel."""
-
-    def __init__(self, function, *args, **kwargs):
-        self.make = lambda: function(*args, **kwargs)
-
-    def __call__(self):
-        return self.make()
-
-
-def t(*shape, **more):
-    return Later(tile, *shape, **more)
-
-
-def h(*shape, **more):
-    return Later(hbm, *shape, **more)
-
-
-P = Later(psum)
-U32, U16 = {"dtype": nl.uint32}, {"dtype": nl.uint16}
 
 act = of(nisa.activation, dst=tile, op=nl.copy, data=tile)
 act_reduce = of(nisa.activation_reduce, dst=tile, op=nl.copy, data=tile, reduce_op=ADD,
@@ -134,6 +85,19 @@ def waits(inside_first, inside_second):
     return kernel
 
 
+def in_order(outside, inside, loop=nl.dynamic_range):
+    """Return a kernel with a loop in a no_reorder block, or with one in its body."""
+
+    def kernel():
+        made = tile()
+        with nl.no_reorder() if outside else nullcontext():
+            for _ in loop(2):
+                with nl.no_reorder() if inside else nullcontext():
+                    nisa.memset(dst=made, value=1.0)
+
+    return kernel
+
+
 LIMITS = {
     # activation, activation_reduce
     "reduce_op is no sum": (act(reduce_op=nl.maximum), "only add"),
@@ -184,6 +148,9 @@ LIMITS = {
     "a priority": (copy(priority=0), "NeuronCore-v4"),
     "descriptors by hardware": (copy(dge_mode=nisa.dge_mode.hwdge), "NeuronCore-v3"),
     "an engine without hwdge": (copy(engine=nisa.engine.sync), "dge_mode=hwdge"),
+    "rows of an index without descriptors": (
+        copy(src=Later(lambda: rows(hbm(16, 8))), dge_mode=nisa.dge_mode.none), "use swdge"
+    ),
     "an index of an SBUF tensor": (copy(src=Later(lambda: rows(tile(16, 8)))), "HBM"),
     "an index of two columns": (
         copy(src=Later(lambda: rows(hbm(16, 8), tile(4, 2, dtype=nl.int32)))), r"\(rows, 1\)"
@@ -262,6 +229,7 @@ LIMITS = {
     ),
     "a wait out of a loop": (waits("a loop", None), "dynamic loop"),
     "a wait between two loops": (waits("a loop", "another"), "dynamic loop"),
+    "a dynamic loop held in order": (in_order(True, False), "inside the loop's body"),
 }  # fmt: skip
 
 
@@ -306,6 +274,9 @@ ALLOWED = {
     "replacing in 4 dimensions": replace(dst=t(4, 2, 2, 4), data=t(4, 2, 2, 4)),
     "a wait for what is in the same loop": waits("the same", "the same"),
     "a wait for what is outside": waits(None, "a loop"),
+    "a block of order in a dynamic loop": in_order(False, True),
+    "a static loop held in order": in_order(True, True, nl.affine_range),
+    "a transpose without descriptors": turn(dge_mode=nisa.dge_mode.none),
 }  # fmt: skip
 
 

@@ -37,8 +37,8 @@ class Running:
     launch : Launch or None            the meeting point of its programs
     """
 
-    __slots__ = ("core", "grid", "launch", "limit", "loops", "precise", "program_id", "rank",
-                 "ranks", "shared", "turns")  # fmt: skip
+    __slots__ = ("core", "grid", "launch", "limit", "loops", "ordered", "precise", "program_id",
+                 "rank", "ranks", "shared", "turns")  # fmt: skip
 
     def __init__(self, core, *, program_id=(), grid=(), rank=0, ranks=1, precise=True, limit=None,
                  launch=None):  # fmt: skip
@@ -52,6 +52,7 @@ class Running:
         self.launch = launch
         self.turns = 0
         self.loops = ()  #: a mark of each dynamic loop now open
+        self.ordered = 0  #: blocks of no_reorder now open
         self.shared = {}
 
     @property
@@ -76,7 +77,7 @@ class Running:
         return self.launch.meet(self.index, key, value, members)
 
     def __enter__(self):
-        self.loops = ()
+        self.loops, self.ordered = (), 0
         _here.running = self
         return self
 

@@ -111,7 +111,7 @@ def check_modes(call):
         raise TypeError(
             f"{call.name}: dge_mode is {call.dge_mode!r}; it is one of {', '.join(_DGE)}"
         )
-    if str(call.dge_mode) == "hwdge":
+    if call.dge_mode == "hwdge":
         raise NkiValidationError(
             f"{call.name}: dge_mode hwdge; descriptors made by hardware need NeuronCore-v3 "
             "(Trainium2); leave dge_mode out, or use swdge"
@@ -122,6 +122,13 @@ def _check_copy(call):
     check_reach(call, call.src, "src")
     check_reach(call, call.dst, "dst")
     check_modes(call)
+    if call.dge_mode == "none" and any(
+        view.indirect is not None and view.indirect.is_vector for view in (call.src, call.dst)
+    ):
+        raise NkiValidationError(
+            "dma_copy: dge_mode none with an index for each row; descriptors that are written "
+            "before the kernel starts do not know the rows, so use swdge, or leave dge_mode out"
+        )
     if call.src.size != call.dst.size:
         raise NkiValidationError(
             f"dma_copy: src {list(call.src.shape)} has {call.src.size} elements and dst "

@@ -43,7 +43,7 @@ def _check_transpose(call):
             "dma_transpose: gathering while transposing needs NeuronCore-v3 (Trainium2); gather "
             "rows with dma_copy first, then transpose"
         )
-    if str(call.dge_mode) == "swdge":
+    if call.dge_mode == "swdge" and not call.is_indirect:
         raise NkiValidationError(
             "dma_transpose: dge_mode swdge is for gathering transposes, which need NeuronCore-v3 "
             "(Trainium2); leave dge_mode out"

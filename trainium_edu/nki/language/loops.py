@@ -1,7 +1,10 @@
 """Loops: unrolled ones, which are Python's ``range``, and those that run on the chip."""
 
+from contextlib import contextmanager
+
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.running import count_loop, current
+from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["affine_range", "dynamic_range", "fori_loop", "no_reorder", "sequential_range",
            "static_range", "while_loop"]  # fmt: skip
@@ -44,13 +47,25 @@ def _turns(name, start, stop, step):
         )
     if step.__index__() < 1:
         raise AssertionError(f"nl.{name}: step is {step}; dynamic loops count up, step >= 1")
-    running = current()
-    outer = running.loops
-    running.loops = (*outer, object())
-    try:
+    with _dynamic(name):
         for value in range(_bound(name, start), _bound(name, stop), step.__index__()):
             count_loop("for")
             yield value
+
+
+@contextmanager
+def _dynamic(name):
+    """Mark what is issued inside as belonging to one dynamic loop."""
+    running = current()
+    if running.ordered:
+        raise NkiValidationError(
+            f"nl.{name} in an nl.no_reorder block: a loop that runs on the chip cannot be held in "
+            "order from outside; put the block inside the loop's body, or unroll with range"
+        )
+    outer = running.loops
+    running.loops = (*outer, object())
+    try:
+        yield
     finally:
         running.loops = outer
 
@@ -78,11 +93,8 @@ def while_loop(init, body_fun) -> None:
     """Call ``r = body_fun(r)`` while the register r is nonzero, beginning with `init`."""
     if not isinstance(init, VirtualRegister):
         raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
-    running = current()
     condition = VirtualRegister(init.value)
-    outer = running.loops
-    running.loops = (*outer, object())
-    try:
+    with _dynamic("while_loop"):
         while condition:
             condition = body_fun(condition)
             if not isinstance(condition, VirtualRegister):
@@ -90,8 +102,6 @@ def while_loop(init, body_fun) -> None:
                     f"nl.while_loop: the body returned {condition!r}; it returns the register that "
                     "decides about the next turn"
                 )
-    finally:
-        running.loops = outer
 
 
 class no_reorder:
@@ -103,11 +113,14 @@ class no_reorder:
 
     def __enter__(self):
         running = current()
+        running.ordered += 1
         self.first = len(running.core.program.instructions)
         return self
 
     def __exit__(self, kind, *_):
+        running = current()
+        running.ordered -= 1
         if kind is None:
-            instructions = current().core.program.instructions
+            instructions = running.core.program.instructions
             for place in range(self.first + 1, len(instructions)):
                 instructions[place].after = (*instructions[place].after, place - 1)
