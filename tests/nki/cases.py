@@ -1,0 +1,61 @@
+"""Kernels of one instruction, in a line: ``of(nisa.reciprocal, dst=tile, data=tile)(data=h())``.
+
+``tile``, ``hbm`` and ``psum`` make a tensor of 4 rows of 8 (or the given shape) inside the kernel;
+``t`` and ``h`` put that off until the kernel runs.
+"""
+
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+
+
+def tile(*shape, dtype=nl.float32, buffer=nl.sbuf, value=0):
+    """Return a tile of one value (4 rows of 8 unless said)."""
+    made = nl.ndarray(shape or (4, 8), dtype, buffer=buffer)
+    nisa.memset(dst=made, value=value)
+    return made
+
+
+def hbm(*shape, dtype=nl.float32):
+    return nl.ndarray(shape or (4, 8), dtype, buffer=nl.hbm)
+
+
+def psum(*shape):
+    return tile(*shape, buffer=nl.psum)
+
+
+def of(function, **usual):
+    """Return a maker of kernels: `function` with its usual operands, and the changes of a case."""
+
+    def case(**change):
+        def kernel():
+            made = {
+                name: value() if value in (tile, hbm, psum) or isinstance(value, Later) else value
+                for name, value in (usual | change).items()
+            }
+            function(**made)
+
+        return kernel
+
+    return case
+
+
+class Later:
+    """An operand that is made inside the kernel."""
+
+    def __init__(self, function, *args, **kwargs):
+        self.make = lambda: function(*args, **kwargs)
+
+    def __call__(self):
+        return self.make()
+
+
+def t(*shape, **more):
+    return Later(tile, *shape, **more)
+
+
+def h(*shape, **more):
+    return Later(hbm, *shape, **more)
+
+
+P = Later(psum)
+U32, U16 = {"dtype": nl.uint32}, {"dtype": nl.uint16}
