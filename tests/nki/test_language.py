@@ -230,6 +230,98 @@ def test_where_chooses_between_tiles_and_numbers():
     near(on_tiles(lambda c, t: nl.where(c, t, -1.0), condition, X), np.where(X > 0, X, -1), 0)
 
 
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc"])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.int32, np.uint8])
+def test_whole_numbers_in_every_dtype(name, dtype):
+    numbers = np.abs(X).astype(dtype) if dtype == np.uint8 else X.astype(dtype)
+    if dtype == np.int32:
+        numbers = numbers + 2**30 + 1  # FP32 does not hold these
+    found = on_tiles(getattr(nl, name), numbers)
+    assert found.dtype == numbers.dtype
+    wanted = getattr(np, name)(numbers.astype(np.float64))
+    assert np.array_equal(found.astype(np.float64), wanted)
+    half = on_tiles(lambda t: getattr(nl, name)(t, dtype=nl.int32), X)
+    assert np.array_equal(half, getattr(np, name)(X))
+
+
+def test_where_repeats_sizes_of_one_and_casts():
+    condition = (X > 0).astype(np.uint8)
+    column, row = Y[:, :1].copy(), Y[:1].copy()
+    near(on_tiles(nl.where, condition, X, column), np.where(X > 0, X, column), 0)
+    near(on_tiles(nl.where, condition, row, X), np.where(X > 0, row, X), 0)
+    near(on_tiles(nl.where, condition[:, :1].copy(), X, Y), np.where(X[:, :1] > 0, X, Y), 0)
+    half = X.astype(ml_dtypes.bfloat16)
+    found = on_tiles(lambda c, a, b: nl.where(c, a, b, dtype=nl.float32), condition, half, Y)
+    near(found, np.where(X > 0, half.astype(np.float32), Y), 0)
+    found = on_tiles(lambda c, a: nl.where(c, a, 7.0), condition[:, :16].copy(), I)
+    assert np.array_equal(found, np.where(X[:, :16] > 0, I, 7))
+
+
+def test_dividing_by_the_number_zero_is_what_numpy_says():
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for zero in (0, 0.0, -0.0):
+            found = on_tiles(lambda t, z=zero: nl.divide(t, z), X)
+            assert np.array_equal(found, X / np.float32(zero), equal_nan=True)
+
+
+@pytest.mark.parametrize("number", [np.float32(2.5), np.int64(3), True, np.array(2.0)])
+def test_numbers_of_every_kind_combine(number):
+    near(on_tiles(lambda t: nl.subtract(t, number), X), X - np.float32(number), 1e-6)
+    near(on_tiles(lambda t: nl.subtract(number, t), X), np.float32(number) - X, 1e-6)
+    if not isinstance(number, np.floating | np.ndarray):  # whole ones keep an integer tile
+        assert np.array_equal(on_tiles(lambda t: nl.add(t, number), I), I + int(number))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_a_broadcast_keeps_every_bit_of_an_integer(dtype):
+    row = np.array([[2**31 - 1, 16777217, 5, 0]], np.int64)
+    row = np.concatenate([row, ~row if dtype == np.int32 else row + 2**31], axis=1).astype(dtype)
+    found = on_tiles(lambda t: nl.broadcast_to(t, (128, 8)), row)
+    assert found.dtype == dtype
+    assert np.array_equal(found, np.broadcast_to(row, (128, 8)))
+
+
+@pytest.mark.parametrize("shape", [(128, 60000), (300, 20000), (70000,), (3, 5, 7)])
+def test_a_tensor_of_any_size_is_filled_in_hbm(shape):
+    @nki.jit
+    def kernel():
+        return (nl.full(shape, 7, nl.int16, buffer=nl.shared_hbm),
+                nl.rand(shape, nl.float32, buffer=nl.hbm))  # fmt: skip
+
+    sevens, random = kernel()
+    assert sevens.shape == random.shape == shape
+    assert np.all(sevens == 7)
+    assert random.min() >= 0
+    assert random.max() < 1
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int16, np.uint8, np.uint16])
+def test_gathers_take_indices_of_every_integer_dtype(dtype):
+    indices = RNG.integers(0, 96, (128, 20))
+    found = on_tiles(
+        lambda d, i: nl.gather_flattened(d, i, dtype=nl.bfloat16), X, indices.astype(dtype)
+    )
+    expected = np.take_along_axis(X, indices, axis=1).astype(ml_dtypes.bfloat16)
+    assert np.array_equal(found, expected)
+
+
+def test_dropout_keeps_the_numbers_in_the_dtype_that_is_asked_for():
+    found = on_tiles(lambda t: nl.dropout(t, 0.0, dtype=nl.bfloat16), X)
+    assert np.array_equal(found, X.astype(ml_dtypes.bfloat16))
+
+
+def test_memories_are_told_apart_by_region_name_and_tensor():
+    assert [nl.is_hbm(b) for b in (nl.hbm, nl.shared_hbm, nl.sbuf, "hbm", "psum")] == [
+        True, True, False, True, False
+    ]  # fmt: skip
+    assert nl.is_on_chip(nl.psum)
+    assert nl.is_psum("psum")
+    assert nl.is_sbuf(nl.sbuf)
+    for wrong in (None, 3, "dram"):
+        with pytest.raises(TypeError, match="memory region"):
+            nl.is_sbuf(wrong)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
 def test_matmul_and_transpose(dtype):
     a, b = X.astype(dtype), RNG.standard_normal((96, 64)).astype(dtype)

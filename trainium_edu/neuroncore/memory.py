@@ -5,6 +5,8 @@ overwrite each other.  A tile without one has storage of its own while the kerne
 comes later, from ``placement``.  HBM is accounted and allocated tensor by tensor.
 """
 
+from operator import index
+
 import numpy as np
 
 from trainium_edu.neuroncore.dtypes import DType, get_dtype
@@ -166,10 +168,12 @@ def tensor_shape(shape, name: str) -> tuple[int, ...]:
     if isinstance(shape, int):
         shape = (shape,)
     try:
-        sizes = tuple(size.__index__() for size in shape)
-    except (TypeError, AttributeError):
+        sizes = tuple(index(size) for size in shape)
+        if any(isinstance(size, bool) for size in shape):
+            raise TypeError
+    except TypeError:
         raise TypeError(f"{name}: shape is {shape!r}; it is a tuple of whole numbers") from None
-    if any(isinstance(size, bool) for size in shape) or any(size < 1 for size in sizes):
+    if any(size < 1 for size in sizes):
         raise NkiValidationError(f"{name}: shape {list(shape)} has a size below 1; sizes are >= 1")
     return sizes
 

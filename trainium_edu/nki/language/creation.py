@@ -1,5 +1,7 @@
 """Tensors that a kernel makes: allocated, filled, constant, random."""
 
+from operator import index
+
 from trainium_edu.nki.dtypes import LOW_PRECISION, nki_dtype
 from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.running import current, issue
@@ -10,6 +12,7 @@ __all__ = ["empty_like", "full", "ndarray", "ones", "rand", "random_seed", "shar
            "shared_identity_matrix", "zeros", "zeros_like"]  # fmt: skip
 
 _PSUM_BANK_BYTES = 2048
+_TILE = 16384  # elements of a partition, where HBM is filled from SBUF
 
 
 def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> NkiTensor:
@@ -33,6 +36,8 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
         Where the memory has no place for it.
     """
     running = current()
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"a tensor's name is text, not {name!r}")
     region = _region(buffer, name)
     wanted = nki_dtype(dtype)
     stored = "float32" if not running.precise and wanted in LOW_PRECISION else wanted
@@ -59,7 +64,7 @@ def _hbm(running, shape, dtype, name, region):
 def _two_dimensions(shape):
     """Let the one-element shapes [1] and 1 of register tiles be (1, 1)."""
     sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
-    return (1, 1) if sizes == [1] else shape
+    return (1, 1) if len(sizes) == 1 and type(sizes[0]) is int and sizes[0] == 1 else shape
 
 
 def _region(buffer, name):
@@ -77,8 +82,10 @@ def _place(address, region, name):
     if address is None:
         return 0, None
     try:
-        start, place = (part.__index__() for part in address)
-    except (TypeError, ValueError, AttributeError):
+        start, place = (index(part) for part in address)
+        if any(isinstance(part, bool) for part in address):
+            raise TypeError
+    except (TypeError, ValueError):
         raise TypeError(
             f"{name or 'this tensor'}: address is {address!r}; it is (first partition, byte)"
         ) from None
@@ -98,17 +105,29 @@ def full(shape, fill_value, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTens
             fill_value = _whole_number(fill_value)
         issue("memset", dst=tensor, value=fill_value)
         return tensor
-    rows = tensor.reshape((tensor.shape[0], tensor.size // tensor.shape[0]))
-    count, columns = rows.shape
-    tile = full((min(count, 128), columns), fill_value, dtype)
-    for start in range(0, count, 128):
-        end = min(start + 128, count)
-        issue("dma_copy", dst=rows[start:end], src=tile[0 : end - start])
+    tile = None
+    for part in _in_tiles(tensor):
+        if tile is None:  # the first is the largest
+            tile = full(part.shape, fill_value, dtype)
+        issue("dma_copy", dst=part, src=tile[0 : part.shape[0], 0 : part.shape[1]])
     return tensor
 
 
+def _in_tiles(tensor):
+    """Yield 2-D parts of an HBM tensor that fit into SBUF, the largest first."""
+    rows = tensor.shape[0]
+    if tensor.ndim == 1:
+        rows = next(n for n in range(128, 0, -1) if tensor.size % n == 0)
+    table = tensor.reshape((rows, tensor.size // rows))
+    for start in range(0, rows, 128):
+        for first in range(0, table.shape[1], _TILE):
+            yield table[start : min(start + 128, rows), first : min(first + _TILE, table.shape[1])]
+
+
 def _whole_number(value):
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Return 2.0 as 2, and a truth value as 0 or 1, for integer tiles."""
+    is_whole = getattr(value, "is_integer", None)
+    return int(value) if isinstance(value, bool) or (is_whole and is_whole()) else value
 
 
 def zeros(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
@@ -121,13 +140,20 @@ def ones(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
     return full(shape, 1, dtype, buffer, name)
 
 
+def _tensor(name, x):
+    if not isinstance(x, NkiTensor):
+        raise TypeError(f"nl.{name} takes a tensor, not {x!r}")
+
+
 def zeros_like(x, dtype=None, buffer=None, name="") -> NkiTensor:
     """Allocate zeros of the shape, dtype and memory of `x`."""
+    _tensor("zeros_like", x)
     return full(x.shape, 0, dtype or x.dtype, buffer or x.buffer, name)
 
 
 def empty_like(x, dtype=None, buffer=None, name="") -> NkiTensor:
     """Allocate a tensor of the shape, dtype and memory of `x`, without writing it."""
+    _tensor("empty_like", x)
     return ndarray(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
 
@@ -139,7 +165,11 @@ def shared_constant(constant) -> NkiTensor:
     array = np.load(constant) if isinstance(constant, str) or hasattr(constant, "__fspath__") else (
         np.asarray(constant)
     )  # fmt: skip
+    from trainium_edu.neuroncore.dtypes import get_dtype
+    from trainium_edu.nki.arguments import _cast
+
     dtype = nki_dtype(array.dtype)
+    array = _cast(array, get_dtype(dtype).storage) if array.size else array
     view = running.core.hbm(np.array(array), name="shared_constant")
     return NkiTensor._wrap(view, dtype, MemoryRegion.shared_hbm)
 
@@ -148,7 +178,8 @@ def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
     """Put an n × n identity matrix into SBUF; one of each dtype serves a whole kernel."""
     import numpy as np
 
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 128:
+    n = index(n) if hasattr(n, "__index__") and not isinstance(n, bool) else n
+    if type(n) is not int or not 1 <= n <= 128:
         raise NkiValidationError(f"n is {n!r}; an identity matrix in SBUF has 1 to 128 partitions")
     running = current()
     dtype = nki_dtype(dst.dtype if dst is not None else dtype)
@@ -169,9 +200,7 @@ def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
     """Allocate a tensor of uniform random numbers in [0, 1), from 24 random bits each."""
     if buffer is not MemoryRegion.sbuf and buffer is not MemoryRegion.psum:
         tensor = ndarray(shape, dtype, buffer, name)
-        rows = tensor.reshape((tensor.shape[0], tensor.size // tensor.shape[0]))
-        for start in range(0, rows.shape[0], 128):
-            part = rows[start : min(start + 128, rows.shape[0])]
+        for part in _in_tiles(tensor):
             issue("dma_copy", dst=part, src=rand(part.shape, dtype))
         return tensor
     tensor = ndarray(shape, dtype, buffer, name)
@@ -184,4 +213,8 @@ def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
 
 def random_seed(seed) -> None:
     """Seed the random numbers with a (1, 1) tile."""
+    if not isinstance(seed, NkiTensor):
+        raise TypeError(
+            f"nl.random_seed takes a tile, not {seed!r}: nl.full((1, 1), 42, nl.int32) makes one"
+        )
     issue("set_rng_seed", src_seeds=seed)

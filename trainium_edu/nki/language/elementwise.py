@@ -4,6 +4,8 @@ Two tiles go through ``tensor_tensor``, a tile and a number (or one number per p
 ``tensor_scalar``; functions of one tile are activations of the Scalar Engine where it has them.
 """
 
+import math
+
 from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
@@ -55,17 +57,13 @@ def _binary(op, x, y, dtype):
     tile, other = (y, x) if reverse else (x, y)
     if not isinstance(tile, NkiTensor):
         raise TypeError(f"nl.{op} takes at least one tile, not {x!r} and {y!r}")
-    if not isinstance(other, NkiTensor) and (
-        isinstance(other, str) or not hasattr(other, "__float__")
-    ):
-        raise TypeError(f"nl.{op} takes tiles and numbers, not {other!r}")
+    if not isinstance(other, NkiTensor):
+        other = _number(op, other)
     _on_chip(op, tile)
     if isinstance(other, NkiTensor):
         _on_chip(op, other)
         if tile.shape != other.shape:
             return _uneven(op, x, y, dtype)
-    elif not isinstance(other, int | float):
-        other = float(other)
     out = ndarray(tile.shape, _result_dtype(tile, other, dtype))
     if isinstance(other, NkiTensor):
         issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
@@ -74,9 +72,23 @@ def _binary(op, x, y, dtype):
     return out
 
 
+def _number(op, value):
+    """Return an operand that is no tile as an int or a float."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return value
+    if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
+        whole = isinstance(value, int) or hasattr(value, "__index__")
+        return int(value) if whole else float(value)
+    what = repr(value)
+    if hasattr(value, "shape"):
+        what = f"an array of the host, {list(value.shape)} (kernels take arrays as arguments)"
+    raise TypeError(f"nl.{op} takes tiles and numbers, not {what}")
+
+
 def _uneven(op, x, y, dtype):
     """Combine tiles of two shapes: one number per partition, or free dimensions that repeat."""
-    shape = _common_shape(op, x, y)
+    shape = _common_shape(op, x.shape, y.shape)
     out = ndarray(shape, _result_dtype(x, y, dtype))
     for tile, vector, reverse in ((x, y, False), (y, x, True)):
         if tile.shape == shape and vector.size == shape[0] and op not in _BITWISE:
@@ -99,12 +111,11 @@ def _cast(tile, dtype):
 
 
 def _common_shape(op, x, y):
-    if len(x.shape) == len(y.shape):
-        pairs = list(zip(x.shape, y.shape, strict=True))
-        if all(a == b or 1 in (a, b) for a, b in pairs):
-            return tuple(max_of(a, b) for a, b in pairs)
+    if len(x) == len(y) and all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)):
+        return tuple(max_of(a, b) for a, b in zip(x, y, strict=True))
     raise NkiValidationError(
-        f"nl.{op}: shapes {list(x.shape)} and {list(y.shape)} do not match; sizes are equal or 1"
+        f"nl.{op}: shapes {list(x)} and {list(y)} do not match; they have as many dimensions, and "
+        "sizes are equal or 1"
     )
 
 
@@ -180,7 +191,8 @@ def abs_min(x, y, dtype=None):
 def divide(x, y, dtype=None):
     """Return x / y: the Vector Engine's reciprocal of y, times x (no engine divides)."""
     if not isinstance(y, NkiTensor):
-        return _binary("multiply", x, 1.0 / y, dtype)
+        y = _number("divide", y)
+        return _binary("multiply", x, 1.0 / y if y else math.copysign(math.inf, y), dtype)
     inverse = ndarray(y.shape, _FLOAT32)
     issue("reciprocal", dst=inverse, data=y)
     return _binary("multiply", x, inverse, dtype or _float_of(x, y))
@@ -266,6 +278,7 @@ def rsqrt(x, dtype=None):
 @_operator
 def negative(x, dtype=None):
     """Return -x, element by element."""
+    _one_tile("negative", x)
     return _binary("multiply", x, -1.0 if x.dtype in _FLOATS else -1, dtype)
 
 
@@ -282,4 +295,5 @@ def invert(x, dtype=None):
 @_operator
 def logical_not(x, dtype=None):
     """Return 1 where x is 0, else 0, for tiles of zeros and ones."""
+    _one_tile("logical_not", x)
     return _binary("logical_xor", x, 1, dtype)

@@ -23,6 +23,8 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
     """
     if not isinstance(x, NkiTensor) or not x._on_chip:
         raise TypeError(f"nl.broadcast_to takes a tile on chip, not {x!r}")
+    if not isinstance(shape, tuple | list):
+        raise TypeError(f"nl.broadcast_to: the shape is {shape!r}; it is a tuple of sizes")
     shape = tuple(shape)
     if len(shape) != x.ndim or any(a not in (b, 1) for a, b in zip(x.shape, shape, strict=True)):
         raise NkiValidationError(
@@ -53,6 +55,8 @@ def _repeat_partition(x, shape, dtype):
         raise NkiValidationError(
             f"nl.broadcast_to: partition dimension {shape[0]} exceeds maximum 128"
         )
+    if x.dtype in ("int32", "uint32"):
+        return _repeat_wide(x, shape, dtype)
     if x.buffer is not MemoryRegion.sbuf or x.dtype not in ("float32", "bfloat16", "float16"):
         x = _copied(x, _FLOAT32)
     count = x.size
@@ -73,6 +77,20 @@ def _repeat_partition(x, shape, dtype):
             return tile.reshape(shape)
         issue("tensor_copy", dst=whole[:, start:end], src=tile)
     return whole.reshape(shape)
+
+
+def _repeat_wide(x, shape, dtype):
+    """Repeat 32-bit integers, which FP32 does not hold, as two halves of 16 bits."""
+    parts = []
+    for op, number in (("right_shift", 16), ("bitwise_and", 0xFFFF)):
+        half = ndarray(x.shape, x.dtype)
+        issue("tensor_scalar", dst=half, data=x, op0=op, operand0=number)
+        parts.append(_repeat_partition(_copied(half, _FLOAT32), shape, x.dtype))
+    high, low = parts
+    issue("tensor_scalar", dst=high, data=high, op0="left_shift", operand0=16)
+    out = ndarray(shape, x.dtype)
+    issue("tensor_tensor", dst=out, data1=high, data2=low, op="bitwise_or")
+    return out if dtype == x.dtype else _copied(out, dtype)
 
 
 def _ones(partitions, dtype):
@@ -105,6 +123,8 @@ def _transposed_dtype(x):
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     """Return x @ y (or x.T @ y), in PSUM and FP32; `x` is transposed first where needed."""
+    if not isinstance(transpose_x, bool):
+        raise TypeError(f"nl.matmul: transpose_x is {transpose_x!r}; it is True or False")
     for name, tile in (("x", x), ("y", y)):
         if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
             raise NkiValidationError(f"nl.matmul: {name} is a 2-D tile in SBUF, not {tile!r}")

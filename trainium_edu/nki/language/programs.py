@@ -1,5 +1,6 @@
 """Which program of the grid this is, and printing from inside it."""
 
+from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.running import current
 from trainium_edu.nki.tensor import NkiTensor
 
@@ -10,7 +11,8 @@ __all__ = ["device_print", "is_hbm", "is_on_chip", "is_psum", "is_sbuf", "num_pr
 def program_id(axis=0) -> int:
     """Return this program's place along an axis of the grid (0 without a grid)."""
     running = current()
-    return running.program_id[_axis(axis, running)] if running.grid else 0
+    axis = _axis(axis, running)
+    return running.program_id[axis] if running.grid else 0
 
 
 class _Every(int):
@@ -22,13 +24,13 @@ _EVERY = _Every(0)
 
 def num_programs(axes=_EVERY) -> int:
     """Return how many programs run along `axes`; all of them by default."""
-    grid = current().grid
-    if not grid:
-        return 1
-    chosen = range(len(grid)) if axes is _EVERY else [axes] if isinstance(axes, int) else axes
+    running = current()
+    grid = running.grid
+    chosen = range(len(grid)) if axes is _EVERY else axes
     count = 1
-    for axis in chosen:
-        count *= grid[_axis(axis, current())]
+    for axis in chosen if isinstance(chosen, tuple | list | range) else [chosen]:
+        axis = _axis(axis, running)
+        count *= grid[axis] if grid else 1
     return count
 
 
@@ -40,36 +42,43 @@ def program_ndim() -> int:
 def _axis(axis, running):
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise TypeError(f"axis is {axis!r}; it is a whole number")
-    if not -len(running.grid) <= axis < len(running.grid):
+    if running.grid and not -len(running.grid) <= axis < len(running.grid):
         raise IndexError(f"the grid {running.grid} has no axis {axis}")
     return axis
 
 
 def device_print(print_prefix, tensor: NkiTensor) -> None:
     """Print a tensor's values, now."""
-    if not isinstance(tensor, NkiTensor):
-        raise TypeError(f"nl.device_print takes a prefix and a tensor, not {tensor!r}")
+    if not isinstance(print_prefix, str) or not isinstance(tensor, NkiTensor):
+        raise TypeError(
+            f"nl.device_print takes a text and a tensor, not {print_prefix!r} and {tensor!r}"
+        )
     values = current().core.value(tensor._view)
     print(print_prefix, f"{tensor.dtype}{list(tensor.shape)}", values, sep="\n")
 
 
 def _region(buffer):
-    return getattr(buffer, "buffer", buffer)
+    """Return the name of a memory region, given by itself, by its name, or by a tensor there."""
+    region = getattr(buffer, "buffer", buffer)
+    name = getattr(region, "name", region)
+    if name not in ("hbm", *MemoryRegion.__members__):
+        raise TypeError(f"{buffer!r} is no memory region; take nl.sbuf, nl.psum or nl.hbm")
+    return name
 
 
 def is_hbm(buffer) -> bool:
     """Whether a memory region (or a tensor's) is HBM."""
-    return _region(buffer).name.endswith("hbm")
+    return _region(buffer).endswith("hbm")
 
 
 def is_sbuf(buffer) -> bool:
     """Whether a memory region (or a tensor's) is SBUF."""
-    return _region(buffer).name == "sbuf"
+    return _region(buffer) == "sbuf"
 
 
 def is_psum(buffer) -> bool:
     """Whether a memory region (or a tensor's) is PSUM."""
-    return _region(buffer).name == "psum"
+    return _region(buffer) == "psum"
 
 
 def is_on_chip(buffer) -> bool:

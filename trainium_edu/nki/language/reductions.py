@@ -2,7 +2,7 @@
 
 from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.language import elementwise as ew
-from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.language.creation import _whole_number, ndarray
 from trainium_edu.nki.running import issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -17,7 +17,11 @@ _UINT8 = DTYPE_NAMES["uint8"]
 def _axes(name, x, axis):
     """Return the reduced axes in order: free ones, the last of the tile."""
     ew._one_tile(name, x)
-    given = [axis] if hasattr(axis, "__index__") else list(axis)
+    given = [axis] if hasattr(axis, "__index__") else axis
+    if not isinstance(given, tuple | list) or any(
+        isinstance(a, bool) or not hasattr(a, "__index__") for a in given
+    ):
+        raise TypeError(f"nl.{name}: axis is {axis!r}; it is a whole number, or a tuple of them")
     axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in given})
     if 0 in axes:
         raise NkiValidationError(
@@ -145,6 +149,8 @@ def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> Nk
     """Return x / sqrt(sum(x * x) / n + epsilon) * w along a free axis."""
     axes = _axes("rms_norm", x, axis)
     compute = compute_dtype or _FLOAT32
+    if not ew._number("rms_norm", n) > 0:
+        raise NkiValidationError(f"nl.rms_norm: n is {n}; it counts the values of one mean, >= 1")
     squares = ew.square(x, compute)
     total = _reduce("rms_norm", "add", squares, axis, _FLOAT32, True)
     root = ndarray(total.shape, _FLOAT32)
@@ -159,22 +165,28 @@ def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> Nk
 def where(condition, x, y, dtype=None) -> NkiTensor:
     """Return x where the condition is nonzero, else y."""
     ew._one_tile("where", condition)
-    first = x if isinstance(x, NkiTensor) else y
-    wanted = dtype or (first.dtype if isinstance(first, NkiTensor) else condition.dtype)
-    out = ndarray(condition.shape, wanted)
+    from trainium_edu.nki.language.matrix import broadcast_to
+
+    tiles = [t for t in (x, y) if isinstance(t, NkiTensor)]
+    shape = condition.shape
+    for tile in tiles:
+        shape = ew._common_shape("where", shape, tile.shape)
+    out = ndarray(shape, dtype or (tiles[0].dtype if tiles else condition.dtype))
     if isinstance(y, NkiTensor):
-        issue("tensor_copy", dst=out, src=y)
+        issue("tensor_copy", dst=out, src=broadcast_to(y, shape))
     else:
-        issue("memset", dst=out, value=y)
+        issue("memset", dst=out, value=_whole_number(y) if not out._view.dtype.is_float else y)
     mask = ndarray(condition.shape, _UINT8)
     issue("tensor_scalar", dst=mask, data=condition, op0="not_equal", operand0=0.0)
-    issue("tensor_copy_predicated", dst=out, src=x, predicate=mask)
+    if isinstance(x, NkiTensor):
+        x = broadcast_to(x, shape, out.dtype)  # the instruction moves bits: one dtype
+    issue("tensor_copy_predicated", dst=out, src=x, predicate=broadcast_to(mask, shape))
     return out
 
 
 def dropout(x, rate, dtype=None) -> NkiTensor:
     """Return x, each element 0 with probability `rate` (a number, or one per partition)."""
     ew._one_tile("dropout", x)
-    out = ndarray(x.shape, dtype or x.dtype)
+    out = ndarray(x.shape, x.dtype)
     issue("dropout", dst=out, data=x, prob=rate)
-    return out
+    return out if dtype is None or dtype == x.dtype else ew._cast(out, dtype)

@@ -42,14 +42,15 @@ def _nearest(x):
 
 def _rounded(name, x, dtype, correct):
     ew._one_tile(name, x)
-    nearest = _nearest(x)
-    found = correct(nearest)
-    out = ndarray(x.shape, dtype or x.dtype)
-    issue("tensor_copy", dst=out, src=x)
+    if not x._view.dtype.is_float:
+        return ew._cast(x, dtype or x.dtype)  # whole already
+    found = correct(_nearest(x))
+    out = ew._cast(x, _FLOAT32)
     magnitude = _scalar(x, "abs", 0.0)
     small = _scalar(magnitude, "less", _WHOLE_FROM, _UINT8)
     issue("tensor_copy_predicated", dst=out, src=found, predicate=small)
-    return out
+    dtype = dtype or x.dtype
+    return out if dtype == _FLOAT32 else ew._cast(out, dtype)
 
 
 def floor(x, dtype=None) -> NkiTensor:

@@ -60,6 +60,7 @@ def copy(x: NkiTensor, dtype=None) -> NkiTensor:
 
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
     """Return a view of `x` with a dimension of size 1 at `axis`."""
+    _tensor("expand_dims", x, on_chip=None)
     return x.expand_dim(axis)
 
 
@@ -67,9 +68,15 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis=0, dtype=None) ->
     """Return ``data[p, indices[p, i]]`` for every partition p, free dimensions flattened."""
     if axis != 0:
         raise NkiValidationError(f"nl.gather_flattened: axis is {axis}; only 0 is defined")
-    tile = ndarray(indices.shape, dtype or data.dtype)
+    _tensor("gather_flattened", data, on_chip=True)
+    _tensor("gather_flattened", indices, on_chip=True)
+    if indices.dtype == "int32":
+        indices = indices.view("uint32")
+    elif indices.dtype in ("uint16", "uint8", "int16", "int8"):
+        indices = copy(indices, "uint32")
+    tile = ndarray(indices.shape, data.dtype)
     issue("nc_n_gather", dst=tile, data=data, indices=indices)
-    return tile
+    return tile if dtype is None or dtype == data.dtype else copy(tile, dtype)
 
 
 def _tensor(name, x, *, on_chip):
@@ -79,7 +86,7 @@ def _tensor(name, x, *, on_chip):
             what = f"an array of the host, {x.dtype}{list(x.shape)}: hand it to the kernel as an "
             what += "argument, by itself or in a list, a dict or an NKIObject"
         raise TypeError(f"nl.{name} takes a tensor, not {what}")
-    if x._on_chip is not on_chip:
+    if on_chip is not None and x._on_chip is not on_chip:
         where = "on chip (SBUF or PSUM)" if on_chip else "in HBM"
         raise NkiValidationError(f"nl.{name} takes a tensor {where}, and {x!r} is not there")
 
