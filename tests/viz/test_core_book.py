@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
+
+import trainium_edu.nki as nki
 from tests.viz.programs import gelu_linear
 from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.nki.examples import matmul
 from trainium_edu.viz.core_book import book_of, book_to_bytes, operand_texts
 
 HERE = Path(__file__).name
@@ -42,6 +46,22 @@ def test_every_line_is_the_line_that_recorded_it():
         assert line["line"] == instruction.line.line
         assert line["text"] == text[line["line"] - 1].strip()
         assert instruction.name in line["text"]
+
+
+def test_an_instruction_in_a_helper_belongs_to_the_line_that_calls_it_too():
+    """Judge: the text of the kernel's lines."""
+    data = np.ones((256, 512), np.float32)
+    book = book_of(nki.run(matmul.hoisted, data, data).programs[0])
+    arrays, lines = book["arrays"], book["lines"]
+    loads = [k for k, i in enumerate(arrays["i_call"]) if i >= 0]
+    assert loads
+    for k in loads:
+        called = lines[arrays["i_call"][k]]
+        assert called["function"] == "hoisted"
+        assert lines[arrays["i_line"][k]]["function"] in called["text"]  # _load or _store
+    linked = {number for part in book["sources"] for number in part["lines"]}
+    assert set(arrays["i_call"].tolist()) <= linked
+    assert set(book_of(small())["arrays"]["i_call"]) == {-1}
 
 
 def test_tiles_remember_the_line_that_allocated_them():

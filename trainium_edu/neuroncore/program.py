@@ -140,6 +140,7 @@ class Program:
         return instruction
 
 
+_COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _MOST_CALLERS = 6
 _LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
@@ -151,9 +152,16 @@ def source_line() -> SourceLine | None:
     while frame is not None:
         code = frame.f_code
         if not _inside.get(code.co_filename) and not _is_inside(code):
-            return SourceLine(code.co_filename, frame.f_lineno, code.co_name, _callers(frame))
+            return SourceLine(code.co_filename, frame.f_lineno, _name(frame), _callers(frame))
         frame = frame.f_back
     return None
+
+
+def _name(frame) -> str:
+    """Return the function that a line stands in; before Python 3.12 a comprehension is another."""
+    while frame.f_code.co_name in _COMPREHENSIONS and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_name
 
 
 def _callers(frame) -> tuple:
@@ -169,8 +177,8 @@ def _callers(frame) -> tuple:
             return tuple(found)
         if code.co_name == "<module>":  # no kernel: a script that issues instructions itself
             return tuple(found)
-        if frame.f_lineno != line:  # a comprehension is a function of its own before Python 3.12
-            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        if frame.f_lineno != line:
+            found.append((code.co_filename, frame.f_lineno, _name(frame)))
         line = frame.f_lineno
         frame = frame.f_back
     return ()

@@ -28,13 +28,15 @@ def book_of(program) -> dict:
     -------
     dict
         ``names``, ``operands`` (lists of [role, tile, text, writes]), ``options``, ``lines``,
-        ``allocations``, ``sources``, and arrays ``i_name i_text i_option i_line i_bytes i_flops``
+        ``allocations``, ``sources``, and arrays ``i_name i_text i_option i_line i_call i_bytes i_flops``
         (one entry per recorded instruction) and ``a_first a_allocation`` (its tiles).
     """
     names, texts, options, lines = {}, {}, {"": 0}, {}
     allocations = program.allocations
     count = len(program.instructions)
-    columns = {n: np.zeros(count, np.int32) for n in ("i_name", "i_text", "i_option", "i_line")}
+    columns = {
+        n: np.zeros(count, np.int32) for n in ("i_name", "i_text", "i_option", "i_line", "i_call")
+    }
     moved, flops = np.zeros(count), np.zeros(count)
     first, touched = np.zeros(count + 1, np.int32), []
     known = {}
@@ -57,6 +59,8 @@ def book_of(program) -> dict:
         columns["i_text"][k] = texts.setdefault(tuple(said), len(texts))
         columns["i_option"][k] = options.setdefault(_options(instruction), len(options))
         columns["i_line"][k] = _number(lines, instruction.line)
+        callers = instruction.line.callers if instruction.line else ()
+        columns["i_call"][k] = _number(lines, callers[-1] if callers else None)
         moved[k], flops[k] = total, instruction.flops
     sites = {}
     tiles = []

@@ -11,9 +11,12 @@ function createSource(s) {
   function layout() {
     const { book, film } = s;
     const spent = new Float64Array(book.lines.length);
+    const through = new Float64Array(book.lines.length); // in functions that the kernel's line calls
     for (let p = 0; p < film.pieces_start.length; p++) {
       const i = film.rows_instruction[film.pieces_row[p]];
-      if (i >= 0 && book.i_line[i] >= 0) spent[book.i_line[i]] += film.pieces_end[p] - film.pieces_start[p];
+      const ns = film.pieces_end[p] - film.pieces_start[p];
+      if (i >= 0 && book.i_line[i] >= 0) spent[book.i_line[i]] += ns;
+      if (i >= 0 && book.i_call[i] >= 0) through[book.i_call[i]] += ns;
     }
     const most = Math.max(...spent, 1e-9);
     options = [];
@@ -25,13 +28,15 @@ function createSource(s) {
         const line = part.lines[k]; // index into book.lines or -1
         const issued = line >= 0;
         const ns = issued ? spent[line] : 0;
+        const calls = issued ? through[line] : 0;
+        const said = ns > 0 ? nsText(ns, 2) : calls > 0 ? `calls ${nsText(calls, 2)}` : "";
         const number = make("span", { class: "te-core-no" }, String(part.first + k));
         const code = make("code", { title: text.trim() }, ...coloured(text));
         const bar = make("span", { class: "te-core-line-bar" }, ...(ns > 0 ? [make("i", { style: `width:${((100 * ns) / most).toFixed(1)}%` })] : []));
-        const time = make("span", { class: "te-core-line-time" }, ns > 0 ? nsText(ns, 2) : "");
+        const time = make("span", { class: "te-core-line-time" }, said);
         const node = make("div", issued
           ? { class: "te-core-line te-core-issued", role: "option", "aria-selected": "false", id: `${s.id}-line-${line}`,
-              "aria-label": `line ${part.first + k}: ${text.trim()}${ns > 0 ? `, ${nsText(ns)} on the critical path` : ""}`,
+              "aria-label": `line ${part.first + k}: ${text.trim()}${said ? `, ${said} on the critical path` : ""}`,
               on: { click: () => (list.focus({ preventScroll: true }), choose(s.line === line ? -1 : line)) } }
           : { class: "te-core-line", role: "presentation" }, number, code, bar, time);
         if (issued) options.push({ node, line });
@@ -45,15 +50,17 @@ function createSource(s) {
     s.setLine(line);
   }
   function mark() {
-    const picked = s.picked >= 0 && s.film.rows_instruction[s.picked] >= 0 ? s.book.i_line[s.film.rows_instruction[s.picked]] : -1;
-    const hovered = s.hover.row >= 0 ? s.book.i_line[s.film.rows_instruction[s.hover.row]] : -1;
+    const pickedAt = s.picked >= 0 ? s.film.rows_instruction[s.picked] : -1;
+    const hoveredAt = s.hover.row >= 0 ? s.film.rows_instruction[s.hover.row] : -1;
+    const belongs = (at, line) => at >= 0 && line >= 0 && (s.book.i_line[at] === line || s.book.i_call[at] === line);
     let current = null;
     for (const { node, line } of all) {
-      const chosen = line >= 0 && (line === s.line || line === picked);
+      const chosen = line >= 0 && (line === s.line || belongs(pickedAt, line));
+      const near = belongs(hoveredAt, line);
       node.classList.toggle("te-core-on", chosen);
-      node.classList.toggle("te-core-near", line >= 0 && line === hovered && !chosen);
+      node.classList.toggle("te-core-near", near && !chosen);
       if (line >= 0) node.setAttribute("aria-selected", String(chosen));
-      if (chosen || (line >= 0 && line === hovered && !current)) current = node;
+      if (chosen || (near && !current)) current = node;
     }
     if (current && list.scrollHeight > list.clientHeight) {
       const top = current.offsetTop - list.offsetTop;

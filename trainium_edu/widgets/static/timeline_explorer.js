@@ -199,7 +199,7 @@ function render({ model, el }) {
       const made = new Set(book.allocations.map((a, k) => [a, k]).filter(([a]) => a.line === s.line).map(([, k]) => k));
       const wanted = new Uint8Array(book.i_line.length);
       for (let i = 0; i < wanted.length; i++) {
-        if (book.i_line[i] === s.line) wanted[i] = 1;
+        if (book.i_line[i] === s.line || book.i_call[i] === s.line) wanted[i] = 1;
         else if (made.size) for (let k = book.a_first[i]; k < book.a_first[i + 1]; k++) if (made.has(book.a_allocation[k])) wanted[i] = 1;
       }
       s.lit = (r) => film.rows_instruction[r] >= 0 && wanted[film.rows_instruction[r]] === 1;
