@@ -48,7 +48,7 @@ notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store
 warm: $(VENV)/.warm  ## compile all loops into the on-disk cache
 
 clean:  ## remove the virtual environment and caches; learners' work stays
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-nbgrader .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
 	find trainium_edu tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -66,6 +66,12 @@ $(VENV)/.test: $(VENV)/.lab
 
 $(VENV)/.browser: $(VENV)/.test
 	$(PIP) --editable '.[test,browser]'
+	@touch $@
+
+.venv-nbgrader/.ready: pyproject.toml .ci/constraints.txt | $(BIN)/python  # it pins Jupyter
+	$(BIN)/python -m venv .venv-nbgrader
+	.venv-nbgrader/bin/python -m pip install --disable-pip-version-check --quiet \
+		--constraint .ci/constraints.txt --editable '.[nbgrader]'
 	@touch $@
 
 $(VENV)/.warm: $(LOOPS) | $(VENV)/.lab

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+LESSONS = sorted(p.name for p in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 _LOOK = Path(__file__).with_name("look.js")
 
 
@@ -89,10 +90,7 @@ class LessonPage:
 
     def settle(self):
         """Bring every cell into view once, so that all of it is rendered."""
-        cells = self.page.locator(".jp-Cell")
-        for i in range(cells.count()):
-            cells.nth(i).scroll_into_view_if_needed()
-            self.page.wait_for_timeout(40)
+        self.page.evaluate("() => look.everyCell()")
         self.page.wait_for_timeout(300)
 
     def trouble(self):

@@ -16,6 +16,14 @@ window.look = {
     });
   },
 
+  /** Bring each cell into view, for as long as it takes to be drawn. */
+  async everyCell() {
+    for (const cell of document.querySelectorAll(".jp-Notebook .jp-Cell")) {
+      cell.scrollIntoView({ block: "nearest" });
+      for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    }
+  },
+
   /** List what takes focus in outputs: its accessible name, and whether JupyterLab lets its keys be. */
   focusable() {
     const name = (e) =>

@@ -6,14 +6,12 @@ keyboard; the first control soon there, the kernel's memory within a laptop's me
 """
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.browser.lesson_page import LessonPage
+from tests.browser.lesson_page import LESSONS, LessonPage
 
-pytestmark = pytest.mark.browser
-LESSONS = sorted(p.name for p in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+pytestmark = [pytest.mark.browser, pytest.mark.clock]
 FIRST_CONTROL_S = 2.0
 LESSON_S = 60.0
 KERNEL_PEAK_BYTES = 1.5 * 2**30
@@ -126,17 +124,3 @@ def _value(slider):
         "e => e.tagName === 'INPUT' ? e.value"
         " : e.getAttribute('aria-valuetext') || e.getAttribute('aria-valuenow')"
     )
-
-
-@pytest.mark.parametrize("name", LESSONS)
-def test_fits_a_narrow_dark_page(browser, lab, name):
-    """At 900 pixels in the dark theme nothing fails, and no output is wider than the page."""
-    page = LessonPage(browser, lab, name, width=900, dark=True)
-    try:
-        page.run_all()
-        page.settle()
-        assert page.trouble() == []
-        assert page.broken_widgets() == []
-        assert page.page.evaluate("() => look.tooWide()") == []
-    finally:
-        page.close()

@@ -13,7 +13,7 @@ from tests.browser.lesson_page import LessonPage
 from tests.viz.programs import gelu_linear, timed
 from trainium_edu.neuroncore import measure, place, schedule
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.clock]
 NAME = "timeline_explorer_test.ipynb"
 CELLS = [
     "import sys\nsys.path.insert(0, ROOT)\n"
@@ -28,6 +28,9 @@ CELLS = [
     "from trainium_edu.timeline import Span, Timeline\n"
     "timeline_explorer(Timeline([Span('link 0→1', 'chunk 0', 0.0, 500.0),"
     " Span('link 1→0', 'chunk 1', 250.0, 1000.0)]))",
+    "import numpy as np\nimport trainium_edu.nki as nki\n"
+    "from trainium_edu.nki.examples.matmul import hoisted\n"
+    "side = np.ones((256, 512), np.float32)\nkernel_view(nki.run(hoisted, side[:, :256], side))",
 ]
 
 
@@ -238,6 +241,20 @@ def test_a_line_of_the_kernel_lights_its_instructions_and_back(page):
     chosen = view.locator(".te-core-line.te-core-on").inner_text()
     assert "core.tensor_tensor" in chosen
     assert int(view.get_attribute("data-lit")) == timed(8).rows  # nothing is dimmed
+
+
+def test_a_line_that_calls_a_helper_lights_what_the_helper_issued(page):
+    """Judge: two rows of two stationary tiles are loaded through the line."""
+    view = page.page.locator(".te-core").nth(5)
+    view.scroll_into_view_if_needed()
+    line = view.locator(".te-core-issued", has_text="kept = [")
+    assert "calls" in line.inner_text()
+    line.click()
+    page.page.wait_for_timeout(200)
+    assert int(view.get_attribute("data-lit")) == 4
+    view.locator(".te-core-issued", has_text="nisa.dma_copy(dst=tile").click()
+    page.page.wait_for_timeout(200)
+    assert int(view.get_attribute("data-lit")) == 8  # and the moving tiles, two for each row
 
 
 def test_twenty_thousand_instructions_are_drawn_in_a_frame(page):

@@ -96,6 +96,7 @@ def write_class(folder: Path, students: int = STUDENTS) -> dict:
     return made
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize(
     "students",
     [

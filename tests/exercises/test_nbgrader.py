@@ -1,7 +1,7 @@
 """The exercises as nbgrader assignments: generate, autograde, feedback, export, for real.
 
-Judge: nbgrader itself, in a virtual environment of its own (it pins Jupyter).  With ``--judges``
-the environment is made where it is missing; without, the test is skipped there.
+Judge: nbgrader itself, in a virtual environment of its own (it pins Jupyter), which
+``make .venv-nbgrader/.ready`` makes; the test is skipped where it is missing.
 """
 
 import csv
@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,19 +31,11 @@ c.ClearSolutions.code_stub = {"python": "# your answer goes above"}
 
 
 @pytest.fixture(scope="module")
-def nbgrader(request, tmp_path_factory):
+def nbgrader(tmp_path_factory):
     """Run an nbgrader command in a course folder."""
     program = VENV / "bin" / "nbgrader"
     if not program.exists():
-        if not request.config.getoption("--judges"):
-            pytest.skip("no environment with nbgrader; --judges makes one")
-        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-        subprocess.run(
-            [str(VENV / "bin/python"), "-m", "pip", "install", "--quiet",
-             "--disable-pip-version-check", "--constraint", str(ROOT / ".ci/constraints.txt"),
-             "--editable", f"{ROOT}[nbgrader]"],
-            check=True,
-        )  # fmt: skip
+        pytest.skip(f"no {program}: `make .venv-nbgrader/.ready` makes it")
     course = tmp_path_factory.mktemp("course")
     (course / "nbgrader_config.py").write_text(CONFIG)
     environment = {

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from trainium_edu.training import SETTINGS, run_sweep, stored_sweep
+from trainium_edu.training import ARMS, SETTINGS, run_sweep, stored_sweep
 from trainium_edu.training.sweep import COMMAND, _file
 
 
@@ -21,6 +21,7 @@ def test_the_first_field_is_the_command_that_made_the_file():
 
 def test_the_table_has_every_arm_at_every_setting_over_ten_seeds():
     assert [(r.learning_rate, r.epochs) for r in stored_sweep()[::4]] == list(SETTINGS)
+    assert [r.arm for r in stored_sweep()] == list(ARMS) * len(SETTINGS)
     assert all(len(r.accuracies) == 10 for r in stored_sweep())
 
 
@@ -33,8 +34,9 @@ def test_two_of_the_seeds_come_back_exactly(arm):
 
 @pytest.mark.compiled
 @pytest.mark.slow
-def test_the_whole_table_comes_back_exactly():
-    assert tuple(run_sweep()) == stored_sweep()
+@pytest.mark.parametrize("stored", stored_sweep(), ids=lambda r: f"{r.arm}-{r.learning_rate:g}")
+def test_every_row_of_the_table_comes_back_exactly(stored):
+    assert run_sweep([(stored.learning_rate, stored.epochs)], arms=[stored.arm]) == [stored]
 
 
 def test_the_effect_is_there_at_small_rates_and_not_at_a_large_one():
