@@ -114,7 +114,7 @@ LIMITS = {
     "prelu": (act(op=nl.prelu), "NeuronCore-v4"),
     "reciprocal with a bias": (act(op=nl.reciprocal, bias=t(4, 1)), "no bias"),
     "reduce_res of two columns": (act(reduce_op=ADD, reduce_res=t(4, 2)), r"\[4, 1\]"),
-    "activation_reduce of a maximum": (act_reduce(reduce_op=nl.maximum), "only add"),
+    "activation_reduce of a maximum": (act_reduce(reduce_op=nl.max), "'maximum'; .* only add"),
     # affine_select, bn_aggr, bn_stats
     "affine_select into PSUM": (affine(dst=P), "PSUM"),
     "affine_select from PSUM": (affine(on_true_tile=P), "PSUM"),
@@ -168,6 +168,7 @@ LIMITS = {
     # dma_transpose
     "other axes": (turn(axes=(0, 1)), r"\(1, 0\)"),
     "axes that are a number": (turn(axes=10), r"\(1, 0\)"),
+    "axes that are an array": (turn(axes=Later(np.zeros, (4, 8))), r"\(1, 0\)"),
     "five axes": (turn(src=h(1, 1, 1, 1, 2), dst=h(2, 1, 1, 1, 1)), "2, 3 or 4"),
     "a transpose that casts": (turn(dst=t(8, 4, dtype=nl.bfloat16)), "dtypes are equal"),
     "dst of the shape of src": (turn(dst=tile), r"becomes \[8, 4\]"),
@@ -302,6 +303,9 @@ WRONG = {
     "unique_indices of 3": (add(unique_indices=3), "True or False"),
     "dst of dma_compute missing": (add(dst=None), "a tensor"),
     "a name that is a number": (fill(name=3), "name is 3"),
+    "an offset that is an array": (count(offset=Later(np.zeros, 8, int)), "whole number"),
+    "a register of an array": (lambda: nisa.register_alloc(np.zeros(2, int)), "whole number"),
+    "a register of a type": (lambda: nisa.register_alloc(int), "whole number"),
     "a step of 1.5": (count(pattern=[[1.5, 8]]), "whole number"),
 }  # fmt: skip
 

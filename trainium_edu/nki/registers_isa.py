@@ -1,5 +1,7 @@
 """The four register instructions of ``nki.isa``, run by an engine's sequencer."""
 
+from operator import index
+
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.running import current
@@ -25,9 +27,10 @@ def register_alloc(x=None) -> VirtualRegister:
 def _immediate(name, value):
     if isinstance(value, VirtualRegister):
         return value.value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: {value!r} is no whole number and no register")
-    value = value.__index__()
+    try:
+        value = index(None if isinstance(value, bool) else value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is no whole number and no register") from None
     if not -(2**31) <= value < 2**32:
         raise NkiValidationError(f"{name}: {value} does not fit into a register of 32 bits")
     return value

@@ -4,6 +4,8 @@ The value at (partition, w, z, y, x) is ``offset + partition * channel_multiplie
 z * step_z + y * step_y + x * step_x``, in 32-bit integers.
 """
 
+from operator import index
+
 import numpy as np
 
 from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
@@ -25,8 +27,8 @@ _AXES_MAX = 4
 def _whole(call, value, what):
     """Return a 32-bit whole number, or say that it is none."""
     try:
-        found = value.__index__()
-    except AttributeError:
+        found = index(value)
+    except TypeError:
         raise TypeError(f"{call.name}: {what} is {value!r}; it is a whole number") from None
     if isinstance(value, bool) or not -(2**31) <= found < 2**31:
         refuse(call, f"{what} is {value!r}; it is a whole number that fits 32 bits")
@@ -99,7 +101,7 @@ def _check_select(call):
     _check_pattern(call)
     number(call, "on_false_value")
     if _compare(call) not in _COMPARE:
-        refuse(call, f"cmp_op is {call.cmp_op!r}; it compares with {', '.join(_COMPARE)}")
+        refuse(call, f"cmp_op is {_compare(call)!r}; it compares with {', '.join(_COMPARE)}")
 
 
 def _select(call):

@@ -59,8 +59,8 @@ def _check_transpose(call):
         raise NkiValidationError(
             f"dma_transpose: src {list(src.shape)} has {len(src.shape)} axes; it takes 2, 3 or 4"
         )
-    asked = tuple(call.axes) if isinstance(call.axes, list) else call.axes
-    if asked is not None and asked != axes:
+    asked = call.axes
+    if asked is not None and (not isinstance(asked, list | tuple) or tuple(asked) != axes):
         raise NkiValidationError(
             f"dma_transpose: axes {asked!r} of a tensor with {len(axes)} axes; the supported "
             f"order is {axes}"
@@ -115,9 +115,10 @@ def _check_compute(call):
                 f"dma_compute: srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
                 "have different element counts; they match element by element"
             )
-    if get_operator(call.reduce_op, "dma_compute: reduce_op").name != "add":
+    operator = get_operator(call.reduce_op, "dma_compute: reduce_op").name
+    if operator != "add":
         raise NkiValidationError(
-            f"dma_compute: reduce_op {call.reduce_op!r}; DMA engines only add: use nl.add, or "
+            f"dma_compute: reduce_op {operator!r}; DMA engines only add: use nl.add, or "
             "tensor_tensor on an engine"
         )
     scales = call.scales

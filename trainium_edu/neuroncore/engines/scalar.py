@@ -40,7 +40,8 @@ def _check_activation(call):
     reduces = call.reduce_cmd in ("reduce", "reset_reduce")
     check_reduce_cmd(call, _COMMANDS)
     op = call.reduce_op
-    if reduces if op is None else get_operator(op, f"{call.name}: reduce_op").name != "add":
+    op = op if op is None else get_operator(op, f"{call.name}: reduce_op").name
+    if op != "add" and (reduces or op is not None):
         refuse(call, f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
     check_reduce_res(call, "data")
 
