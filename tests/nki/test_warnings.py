@@ -267,6 +267,29 @@ def test_accumulating_onto_nothing_is_warned_of():
     assert "accumulate-unwritten" in kinds(run)
 
 
+def sums_on_top_of_memset(x, banks):
+    for _ in range(banks):
+        sums = nl.ndarray((64, 64), nl.float32, buffer=nl.psum)
+        nisa.memset(sums, 0.0)
+        nisa.nc_matmul(dst=sums, stationary=x, moving=x)
+        yield nl.copy(sums)
+
+
+def test_what_is_wrong_in_many_tiles_of_a_line_is_said_once():
+    @nki.jit
+    def kernel(x_hbm, banks):
+        out = nl.ndarray((banks, 64, 64), nl.float32, buffer=nl.shared_hbm)
+        for k, product in enumerate(sums_on_top_of_memset(nl.load(x_hbm), banks)):
+            nl.store(out[k], product)
+        return out
+
+    x = np.eye(64, dtype=np.float32)
+    run = nki.run(kernel, x, 9)
+    [warning] = [w for w in run.warnings if w.kind == "accumulate-on-value"]
+    assert "and 8 more tiles of this line" in str(warning)
+    assert "more tile" not in str(the(nki.run(kernel, x, 1), "accumulate-on-value"))
+
+
 def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
     run = nki.run(matmul.tiled, *_square(1024, np.float32))
     costs = [w.cost.nominal_ns for w in run.warnings if w.cost]

@@ -487,16 +487,19 @@ _NOTES = {
 
 def unwritten_reads(run):
     """Find instructions that read what was never written, and other notes on values."""
-    seen = set()
+    groups = {}  #: (kind, line, instruction, role, an output's name) -> the tiles' names
     for kind, index, role, allocation in run.notes:
         instructions = run.recorded.instructions
         instruction = instructions[index] if index < len(instructions) else None
         line = instruction.line if instruction else None
-        name = run.recorded.allocations[allocation].name if allocation >= 0 else ""
-        if (kind, line, name) in seen:
-            continue
-        seen.add((kind, line, name))
         what = instruction.name if instruction else "an instruction"
+        name = run.recorded.allocations[allocation].name if allocation >= 0 else ""
+        key = kind, line, what, role, name if kind == "unwritten output" else ""
+        groups.setdefault(key, {})[name] = None
+    for (kind, line, what, role, _), names in groups.items():
+        name, *others = names
+        if others:
+            name = f"{name} and {_n(len(others), 'more tile')} of this line"
         if kind == "uninitialised":
             yield Warning_(
                 "uninitialised", line,
