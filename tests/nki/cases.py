@@ -26,13 +26,12 @@ def psum(*shape):
 def of(function, **usual):
     """Return a maker of kernels: `function` with its usual operands, and the changes of a case."""
 
+    def make(value):
+        return value() if value is tile or value is hbm or isinstance(value, Later) else value
+
     def case(**change):
         def kernel():
-            made = {
-                name: value() if value in (tile, hbm, psum) or isinstance(value, Later) else value
-                for name, value in (usual | change).items()
-            }
-            function(**made)
+            function(**{name: make(value) for name, value in (usual | change).items()})
 
         return kernel
 
