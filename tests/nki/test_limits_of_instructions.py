@@ -155,6 +155,14 @@ LIMITS = {
     "an index of two columns": (
         copy(src=Later(lambda: rows(hbm(16, 8), tile(4, 2, dtype=nl.int32)))), r"\(rows, 1\)"
     ),
+    "an index in PSUM": (copy(src=Later(lambda: rows(hbm(16, 8), psum(4, 1)))), "SBUF tensor"),
+    "one index in PSUM": (
+        copy(src=Later(lambda: hbm(16, 8).ap([[8, 4], [1, 8]], scalar_offset=psum(1, 1)))),
+        "number in SBUF",
+    ),
+    "an index of floats": (
+        copy(src=Later(lambda: rows(hbm(16, 8), tile(4, 1)))), "whole numbers"
+    ),
     "an index of fewer rows": (
         copy(src=Later(lambda: rows(hbm(16, 8), tile(3, 1, dtype=nl.int32)))), "each row"
     ),

@@ -1,5 +1,6 @@
 """Accesses whose place the chip computes: ``select``, ``vector_select``, ``ap`` with an offset."""
 
+from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -87,11 +88,15 @@ def _check_direct(tensor):
         )
 
 
+def _in_sbuf(tensor):
+    return tensor.buffer is MemoryRegion.sbuf
+
+
 def _scalar(tensor, index):
     if isinstance(index, VirtualRegister):
         return index
     if isinstance(index, NkiTensor):
-        if index.size != 1 or not index._on_chip:
+        if index.size != 1 or not _in_sbuf(index):
             raise NkiValidationError(
                 f"{tensor!r}: the index {index!r} is no single number in SBUF; its shape is (1, 1)"
             )
@@ -104,7 +109,7 @@ def _scalar(tensor, index):
 def _vector(tensor, index):
     if not isinstance(index, NkiTensor):
         raise TypeError(f"{tensor!r}: vector_offset is {index!r}; it is an SBUF tensor (rows, 1)")
-    if not index._on_chip or index.size != index.shape[0]:
+    if not _in_sbuf(index) or index.size != index.shape[0]:
         raise NkiValidationError(
             f"{tensor!r}: vector_offset {index!r} is an SBUF tensor with one number per partition, "
             "shape (rows, 1); more columns are for transposes that gather, on NeuronCore-v3"
