@@ -46,3 +46,26 @@ def test_a_comparison_just_made_is_true_where_it_holds():
 
     nki.jit(kernel)(np.array([[0.0, 1.0]], np.float32))
     assert found == [True, False]
+
+
+def test_a_shape_equals_the_list_that_guides_compare_it_with():
+    def kernel(x):
+        assert x.shape == [4, 8]
+        assert x.shape == (4, 8)
+        assert x.shape != [4, 9]
+        assert {x.shape: 1}[4, 8] == 1
+        assert str(x.shape) == "(4, 8)"
+        return x
+
+    nki.jit(kernel)(draws(4, 8))
+
+
+def test_a_tile_says_where_it_was_placed():
+    def kernel(x):
+        at_top = nl.tile_size.total_available_sbuf_size - 512
+        tile = nl.ndarray((32, 256), dtype=nl.bfloat16, buffer=nl.sbuf, address=(64, at_top))
+        assert tile.address == (64, at_top)
+        assert nl.ndarray((32, 256), dtype=nl.bfloat16).address is None
+        return x
+
+    nki.jit(kernel)(draws(4, 8))

@@ -11,7 +11,7 @@ from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.object import NKIObject
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["DynamicSlice", "NkiTensor", "ds"]
+__all__ = ["DynamicSlice", "NkiTensor", "Shape", "ds"]
 
 _REGIONS = {"sbuf": MemoryRegion.sbuf, "psum": MemoryRegion.psum, "hbm": MemoryRegion.private_hbm}
 _ALL = slice(None)
@@ -39,6 +39,20 @@ def ds(start, size) -> DynamicSlice:
     nl.ds(8, 4)
     """
     return DynamicSlice(start, size)
+
+
+class Shape(tuple):
+    """Sizes: a tuple that equals a list of them too, as AWS's guides compare."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return tuple.__eq__(self, tuple(other) if type(other) is list else other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = tuple.__hash__
 
 
 class NkiTensor(NKIObject):
@@ -94,9 +108,9 @@ class NkiTensor(NKIObject):
     # -- what it is ---------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> "Shape":
         """Sizes; on chip the first is the partitions."""
-        return self._view.shape
+        return Shape(self._view.shape)
 
     @property
     def dtype(self) -> DType:
@@ -112,6 +126,12 @@ class NkiTensor(NKIObject):
     def name(self) -> str:
         """The name it was allocated with."""
         return self._view.buffer.info.name
+
+    @property
+    def address(self) -> tuple[int, int] | None:
+        """First partition, and byte inside each, where the tile was allocated by address."""
+        info = self._view.buffer.info
+        return None if info.address is None else (info.start_partition, info.address)
 
     @property
     def ndim(self) -> int:
