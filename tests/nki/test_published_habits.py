@@ -1,10 +1,13 @@
 """Habits of published kernels, each in a small kernel of our own.  Judges: NumPy, the reference."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from trainium_edu.specs.errors import NkiValidationError
 
 
 def draws(*shape, seed=0):
@@ -69,3 +72,15 @@ def test_a_tile_says_where_it_was_placed():
         return x
 
     nki.jit(kernel)(draws(4, 8))
+
+
+def test_double_row_is_refused_by_its_name_whatever_the_shapes():
+    def kernel(x):
+        tile = nl.load(x)
+        bank = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(bank, tile, tile, perf_mode=nisa.matmul_perf_mode.double_row)
+        return x
+
+    pair = draws(128, 2, 128).astype(ml_dtypes.float8_e4m3)
+    with pytest.raises(NkiValidationError, match="perf_mode 'double_row' needs NeuronCore-v3"):
+        nki.jit(kernel)(pair)

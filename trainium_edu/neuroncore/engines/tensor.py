@@ -42,6 +42,11 @@ def _check_matmul(call):
     _check_operand(call, "stationary", Memory.SBUF, _READS_SBUF)
     _check_operand(call, "moving", Memory.SBUF, _READS_SBUF)
     _check_operand(call, "dst", Memory.PSUM, _WRITES_PSUM)
+    if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
+        raise NkiValidationError(
+            f"nc_matmul: perf_mode {call.perf_mode!r} needs NeuronCore-v3 (Trainium2); "
+            "NeuronCore-v2 has no double FP8 mode"
+        )
     stationary, moving, dst = call.stationary, call.moving, call.dst
     k, m, n = stationary.shape[0], stationary.free_size, moving.free_size
     if moving.shape[0] != k:
@@ -75,11 +80,6 @@ def _check_matmul(call):
     check_flag(call, "is_stationary_onezero", "is_moving_onezero", "is_transpose")
     if call.accumulate not in (None, True, False):
         raise TypeError(f"nc_matmul: accumulate is {call.accumulate!r}; use None, True or False")
-    if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
-        raise NkiValidationError(
-            f"nc_matmul: perf_mode {call.perf_mode!r} needs NeuronCore-v3 (Trainium2); "
-            "NeuronCore-v2 has no double FP8 mode"
-        )
 
 
 def _check_matmul_dtypes(call):
