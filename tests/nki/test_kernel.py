@@ -100,6 +100,23 @@ def test_mode_is_ignored_as_in_the_current_version():
     assert np.all(nki.jit(plus_one, mode="baremetal")(ONES) == 2)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"mode": "auto"}, {"debug_kernel": True, "show_compiler_tb": True}, {"enable_cache": True}],
+)
+def test_options_of_the_compiler_change_nothing(options):
+    x = np.ones((2, 2), np.float32)
+    np.testing.assert_array_equal(nki.jit(**options)(plus_one)(x), x + 1)
+    np.testing.assert_array_equal(nki.jit(plus_one, **options)(x), x + 1)
+
+
+def test_a_grid_as_an_option_is_a_grid_in_brackets():
+    assert nki.jit(grid=[2])(plus_one).grid == nki.jit(plus_one)[2].grid == (2,)
+    assert nki.jit(plus_one, grid=(2, 3)).grid == (2, 3)
+    with pytest.raises(TypeError, match="whole numbers"):
+        nki.jit(plus_one, grid="two")
+
+
 def test_platform_target_is_an_error_with_the_way_out():
     with pytest.raises(TypeError, match="NEURON_PLATFORM_TARGET_OVERRIDE"):
         nki.jit(plus_one, platform_target="trn2")

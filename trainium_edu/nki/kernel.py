@@ -81,8 +81,15 @@ class Kernel:
         return simulate(self)(*args, **kwargs)
 
 
+_COMPILER_OPTIONS = frozenset({"additional_compile_opt", "debug_kernel", "enable_cache",
+                               "experimental_flags", "mode", "show_compiler_tb"})  # fmt: skip
+
+
 def jit(fn=None, **kwargs):
     """Make a kernel of a function: ``@nki.jit``, ``@nki.jit()`` or ``nki.jit(f)``.
+
+    Options of AWS's compiler (``debug_kernel=``, ``enable_cache=``, ...) change nothing here;
+    ``grid=[2]`` is ``kernel[2]``.
 
     Raises
     ------
@@ -94,11 +101,14 @@ def jit(fn=None, **kwargs):
             "nki.jit takes no platform_target any more; set the environment variable "
             "NEURON_PLATFORM_TARGET_OVERRIDE=trn1, or call nki.run(kernel, ..., spec=TRN1)"
         )
-    unknown = set(kwargs) - {"mode"}  # `mode` is deprecated and ignored
+    grid = kwargs.pop("grid", ())
+    unknown = set(kwargs) - _COMPILER_OPTIONS
     if unknown:
         raise TypeError(f"nki.jit has no option {', '.join(sorted(unknown))}")
     if fn is None:
-        return jit
+        return functools.partial(jit, grid=grid) if grid else jit
+    if grid:
+        return jit(fn)[grid]
     if isinstance(fn, Kernel):
         return fn
     if not callable(fn):
