@@ -126,6 +126,20 @@ def test_the_variable_of_a_loop_is_frozen():
         nki.simulate(kernel)()
 
 
+def test_the_variable_of_fori_loop_is_passed_by_value():
+    def kernel():
+        turns = []
+
+        def body(i):
+            turns.append(int(i))
+            nisa.register_move(i, 100)
+
+        nl.fori_loop(0, 3, body)
+        return turns
+
+    assert nki.simulate(kernel)() == [0, 1, 2]  # as nl.fori_loop's reference says of writing to i
+
+
 def test_registers_move_store_and_load():
     def kernel(x):
         first = nisa.register_alloc(-5)

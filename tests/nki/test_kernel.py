@@ -3,8 +3,11 @@
 import dataclasses
 import functools
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 import typing
 from enum import Enum
 
@@ -542,6 +545,31 @@ def test_the_platform_is_read_at_call_time(monkeypatch, name, chip):
     kernel = nki.jit(plus_one)
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", name)
     assert nki.run(kernel, ONES).programs[0].spec is chip
+
+
+@pytest.mark.parametrize("grid", [(), (2,)])
+def test_ctrl_c_stops_every_program_and_leaves_the_session_usable(grid):
+    @nki.jit
+    def endless(x):
+        while True:
+            nl.load(x)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            endless[grid](ONES)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    deadline = time.monotonic() + 20
+    while any(t.name.startswith("program ") for t in threading.enumerate()):
+        assert time.monotonic() < deadline, "a program still runs"
+        time.sleep(0.01)
+    assert np.all(nki.jit(plus_one)[2](ONES) == 2)
 
 
 @pytest.mark.parametrize(

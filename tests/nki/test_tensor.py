@@ -175,6 +175,24 @@ def test_an_assignment_copies_by_the_way_that_is_there():
     assert np.array_equal(in_kernel(kernel, data), expected)
 
 
+def test_an_assignment_takes_numbers_of_every_kind_and_nothing_else():
+    def kernel(x):
+        tile = nl.load(x)
+        for column, number in enumerate((3, 2.5, np.float32(1.5), np.int64(4), np.array(5.0))):
+            tile[:, column : column + 1] = number
+        for wrong in (np.ones((8, 8)), [1], "a", None, nisa.register_alloc(3)):
+            with pytest.raises(TypeError, match="cannot take"):
+                tile[...] = wrong
+        with pytest.raises(TypeError, match="cannot take"):
+            x[...] = 3
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        out[...] = tile
+        return out
+
+    found = in_kernel(kernel, np.zeros((8, 8), np.float32))
+    assert found[0].tolist() == [3, 2.5, 1.5, 4, 5, 0, 0, 0]
+
+
 def test_lists_of_tiles_keep_their_own_numbers():
     def kernel(x):
         tiles = []

@@ -1,5 +1,6 @@
 """``t[...] = value``: the copy that an assignment to a view stands for."""
 
+from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.running import issue
 from trainium_edu.nki.tensor import NkiTensor
 
@@ -13,10 +14,19 @@ def assign(dst: NkiTensor, value) -> None:
             issue("tensor_copy", dst=dst, src=value)
         else:
             issue("dma_copy", dst=dst, src=value)
-    elif isinstance(value, int | float) and dst._on_chip:
+    elif dst._on_chip and _is_number(value):
+        value = int(value) if hasattr(value, "__index__") else float(value)
         issue("memset", dst=dst, value=value)
     else:
+        if hasattr(value, "shape"):
+            value = f"an array of the host, {list(value.shape)}"
         raise TypeError(
-            f"{dst!r} cannot take {value!r}: an assignment copies a tensor, or fills an on-chip "
+            f"{dst!r} cannot take {value}: an assignment copies a tensor, or fills an on-chip "
             "tile with a number"
         )
+
+
+def _is_number(value):
+    if isinstance(value, VirtualRegister):  # known on the chip only
+        return False
+    return hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0

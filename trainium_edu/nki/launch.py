@@ -82,6 +82,8 @@ class Launch:
         with self._baton:
             if self._failure is None:
                 self._failure = problem
+            for running in self.runnings:
+                running.limit = -1  # who still computes stops at the next instruction or turn
             self._baton.notify_all()
 
     def check(self) -> None:

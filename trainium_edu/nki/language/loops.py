@@ -83,7 +83,7 @@ def fori_loop(lower, upper, body_fun, step=1) -> None:
     if not callable(body_fun):
         raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it is a function of i")
     for value in _turns("fori_loop", lower, upper, step):
-        if body_fun(VirtualRegister(value, frozen=True)) is not None:
+        if body_fun(VirtualRegister(value)) is not None:  # by value: writing it changes nothing
             raise TypeError(
                 "nl.fori_loop: the body returned a value; carry state in SBUF or HBM instead"
             )
