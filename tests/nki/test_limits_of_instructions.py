@@ -206,7 +206,7 @@ LIMITS = {
     "local_gather into BF16": (gather(dst=t(16, 16, dtype=nl.bfloat16)), "same dtype"),
     "local_gather by uint32": (gather(index=t(16, 1, **U32)), "uint16"),
     "local_gather of 3 at once": (gather(num_elem_per_idx=3), "one of"),
-    "17 valid of 16 indices": (gather(num_valid_indices=17), "hold 16"),
+    "17 valid of 16 indices": (gather(num_valid_indices=17), "hold 1 to 16"),
     "4097 indices": (gather(index=t(16, 257, **U16), num_valid_indices=4097), "4096"),
     # max8, memset, nc_find_index8, nc_match_replace8
     "max8 of 7": (eight(src=t(4, 7)), "8 to 16384"),

@@ -57,7 +57,8 @@ def with_offset(tensor, pattern, scalar_offset, vector_offset, dim) -> NkiTensor
         return _made(tensor, view.shape, view.strides, view.offset, index, dim, False, pattern)
     if dim != 0 or tensor._on_chip:
         raise NkiValidationError(
-            f"{tensor!r}: vector_offset works on dimension 0 of HBM tensors (indirect_dim=0)"
+            f"{tensor!r}: vector_offset works on dimension 0 of HBM tensors (indirect_dim=0); "
+            "nc_n_gather gathers inside SBUF"
         )
     index = _vector(tensor, vector_offset)
     if index.shape[0] != view.shape[0]:

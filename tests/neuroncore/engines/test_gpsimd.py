@@ -228,8 +228,8 @@ def test_local_gather_shares_indices_among_sixteen_partitions(
     ("change", "words"),
     [
         ({"partitions": 24}, "multiple of 16"), ({"num_elem_per_idx": 3}, "one of"),
-        ({"num_elem_per_idx": True}, "one of"), ({"num_valid_indices": 33}, "hold 32 indices"),
-        ({"num_valid_indices": 0}, "hold 32 indices"), ({"index": "uint32"}, "uint16"),
+        ({"num_elem_per_idx": True}, "one of"), ({"num_valid_indices": 33}, "hold 1 to 32"),
+        ({"num_valid_indices": 0}, "hold 1 to 32"), ({"index": "uint32"}, "uint16"),
         ({"columns": 257}, "takes 4096"), ({"free": 31}, "make 32 per partition"),
     ],
 )  # fmt: skip

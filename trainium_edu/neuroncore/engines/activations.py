@@ -125,7 +125,11 @@ ACTIVATIONS = _rows(
     Activation("square", np.square),
     Activation("sigmoid", sigmoid),
     Activation("relu", lambda x: np.maximum(x, _F(0))),
-    Activation("prelu", np.positive, needs="activate2 of NeuronCore-v4 (Trainium3)"),
+    Activation(
+        "prelu",
+        np.positive,
+        needs="activate2 of NeuronCore-v4 (Trainium3); here it is relu(x) - slope * relu(-x)",
+    ),
     Activation("gelu", gelu),
     Activation("gelu_dx", gelu_dx),
     Activation("gelu_apprx_tanh", gelu_apprx_tanh),

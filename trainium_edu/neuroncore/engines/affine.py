@@ -39,7 +39,12 @@ def _check_pattern(call):
     pattern = call.pattern
     is_list = isinstance(pattern, list | tuple) and 1 <= len(pattern) <= _AXES_MAX
     if not is_list or any(not isinstance(p, list | tuple) or len(p) != 2 for p in pattern):
-        refuse(call, f"pattern is {pattern!r}; it is a list of 1 to {_AXES_MAX} [step, num] pairs")
+        refuse(
+            call,
+            f"pattern is {pattern!r}; it is a list of 1 to {_AXES_MAX} [step, num] pairs, because "
+            f"the hardware counts in {_AXES_MAX} nested loops: merge axes that lie one after "
+            "another, or issue it in parts",
+        )
     count = 1
     for step, num in pattern:
         _whole(call, step, "a step of the pattern")

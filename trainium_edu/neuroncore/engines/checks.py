@@ -138,8 +138,8 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
     if dtypes and operand.dtype.name not in dtypes:
         refuse(
             call,
-            f"{role} is {operand.dtype}; a scalar per partition is {' or '.join(dtypes)}, "
-            "because it is used without a cast",
+            f"{role} is {operand.dtype}; with this {like} it is {', '.join(dtypes)}: tensor_copy "
+            "into such a tile first",
         )
 
 

@@ -114,7 +114,7 @@ def check_modes(call):
     if call.dge_mode == "hwdge":
         raise NkiValidationError(
             f"{call.name}: dge_mode hwdge; descriptors made by hardware need NeuronCore-v3 "
-            "(Trainium2); leave dge_mode out, or use swdge"
+            "(Trainium2); leave dge_mode out"
         )
 
 

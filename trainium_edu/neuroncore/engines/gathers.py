@@ -103,7 +103,7 @@ def _check_local_gather(call):
         refuse(call, f"num_elem_per_idx is {each!r}; it is one of {_PER_INDEX}")
     every = group * index.free_size
     if not _is_whole(valid) or not 1 <= valid <= every:
-        refuse(call, f"num_valid_indices is {valid!r}; {group} partitions hold {every} indices")
+        refuse(call, f"num_valid_indices is {valid!r}; {group} partitions hold 1 to {every}")
     if valid > _INDICES_MAX:
         refuse(call, f"{valid} indices for each processor; it takes {_INDICES_MAX}: split them")
     if dst.free_size != valid * each:

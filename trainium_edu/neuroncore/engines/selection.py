@@ -159,14 +159,15 @@ def _check_searched(call, role, least=EIGHT):
         refuse(
             call,
             f"{role} has {view.free_size} elements per partition; this instruction looks through "
-            f"{least} to {MOST}",
+            f"{least} to {MOST}: fill up a short row with what is never found, search a long one "
+            "in pieces",
         )
 
 
 def _check_axes(call, role, most):
     shape = call.__dict__[role].shape
     if len(shape) > most:
-        refuse(call, f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}")
+        refuse(call, f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}: reshape")
 
 
 def _check_eight(call, role, like):
@@ -174,7 +175,7 @@ def _check_eight(call, role, like):
     if view.shape[0] != other.shape[0] or view.free_size != EIGHT:
         refuse(
             call,
-            f"{role} is {list(view.shape)}; it has 8 elements in each of {like}'s "
+            f"{role} is {list(view.shape)}; it needs 8 elements in each of {like}'s "
             f"{other.shape[0]} partitions",
         )
 

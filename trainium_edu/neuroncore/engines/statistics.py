@@ -24,7 +24,11 @@ def _check_stats(call):
 def _check_shape(call, elements):
     dst, data = call.dst, call.data
     if dst.shape[0] != data.shape[0] or dst.free_size != elements:
-        refuse(call, f"dst is {list(dst.shape)}; the result is [{data.shape[0]}, {elements}]")
+        refuse(
+            call,
+            f"dst is {list(dst.shape)}; the result is [{data.shape[0]}, {elements}]: "
+            + ("count, mean, variance * count, twice" if elements > 2 else "mean and variance"),
+        )
 
 
 def _stats(call):
