@@ -89,16 +89,17 @@ def test_psum_and_bf16_shortcuts(bench, n):
     p = bench.tile(np.ones((2, n)), memory="psum")
     mask = bench.tile(np.ones((2, n)), "uint8")
     y = bench.empty(2, n)
-    one = bench.empty(2, 1)
+    one, narrow = bench.empty(2, 1), bench.empty(2, 1, dtype="bfloat16")
     for op in ("add", "multiply", "subtract"):
         assert _cycles(bench, "tensor_tensor", dst=c, data1=b, data2=b, op=op) == at_least(n)
     assert _cycles(bench, "tensor_tensor", dst=c, data1=b, data2=b, op="maximum") == max(64, 2 * n)
     assert _cycles(bench, "tensor_tensor", dst=y, data1=b, data2=b, op="add") == max(64, 2 * n)
     assert _cycles(bench, "tensor_tensor", dst=y, data1=x, data2=p, op="divide") == at_least(n)
     assert _cycles(bench, "tensor_copy_predicated", dst=y, src=p, predicate=mask) == at_least(n)
-    assert _cycles(bench, "tensor_reduce", dst=one, data=b, op="add", axis=1) == n / 2
-    assert _cycles(bench, "tensor_reduce", dst=one, data=b, op="maximum", axis=1) == n / 2
-    assert _cycles(bench, "tensor_reduce", dst=one, data=b, op="minimum", axis=1) == n
+    for op in ("add", "maximum"):  # input and output in BF16
+        assert _cycles(bench, "tensor_reduce", dst=narrow, data=b, op=op, axis=1) == n / 2
+        assert _cycles(bench, "tensor_reduce", dst=one, data=b, op=op, axis=1) == n
+    assert _cycles(bench, "tensor_reduce", dst=narrow, data=b, op="minimum", axis=1) == n
     zero = _cycles(bench, "memset", dst=c, value=0.0)
     assert zero == max(64, n / 2)
     assert _cycles(bench, "memset", dst=c, value=1.0) == at_least(n)
@@ -106,6 +107,7 @@ def test_psum_and_bf16_shortcuts(bench, n):
     both = {"op0": "subtract", "operand0": 1.0, "op1": "multiply", "operand1": b}
     fast = _cycles(bench, "scalar_tensor_tensor", dst=c, data=b, **both)
     assert fast == (n if n % 2 == 0 else 2 * n)
+    assert _cycles(bench, "scalar_tensor_tensor", dst=y, data=b, **both) == fast  # any dst
 
 
 @pytest.mark.parametrize("n", N8)

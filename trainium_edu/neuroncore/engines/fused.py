@@ -95,7 +95,7 @@ def _scalar_tensor_tensor(call):
 def _scalar_tensor_tensor_work(call):
     n = call.dst.free_size
     fast = n % 2 == 0 and (call.op0, call.op1) == ("subtract", "multiply")
-    fast = fast and all(t.dtype.name == "bfloat16" for t in (call.dst, call.data, call.operand1))
+    fast = fast and call.data.dtype.name == call.operand1.dtype.name == "bfloat16"
     return n, strided(call, "dst", "data", "operand1"), fast
 
 

@@ -268,9 +268,9 @@ def _tensor_tensor_work(call):
     fast = one.memory is Memory.PSUM or two.memory is Memory.PSUM
     if not fast and one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16":
         fast = (
-            dst.memory is Memory.SBUF
-            and get_operator(call.op, "op").name in ("add", "multiply", "subtract")
-            and all(map(_is_packed, (one, two, dst)))
+            get_operator(call.op, "op").name in ("add", "multiply", "subtract")
+            and _is_packed(one)
+            and _is_packed(two)
         )
     return dst.free_size, strided(call, "dst", "data1", "data2"), fast
 
@@ -502,7 +502,7 @@ def _tensor_reduce(call):
 
 
 def _tensor_reduce_work(call):
-    fast = call.data.dtype.name == "bfloat16" and (
+    fast = call.data.dtype.name == call.dst.dtype.name == "bfloat16" and (
         get_operator(call.op, "op").name in ("add", "maximum")
     )
     return call.data.free_size, strided(call, "dst", "data"), fast
