@@ -97,6 +97,20 @@ def test_scatter_reads_adds_and_writes_rows():
     np.testing.assert_array_equal(core.value(hbm), expected)
 
 
+def test_rows_of_a_scatter_come_once_each_and_those_of_a_gather_as_often_as_they_like():
+    core = NeuronCore()
+    hbm, tile = core.hbm(np.arange(8, dtype=np.float32).reshape(4, 2)), core.sbuf((3, 2))
+    core.memset(dst=tile, value=1.0)
+    rows = IndirectView.of(hbm, index_tile(core, [2, 0, 2]), is_vector=True)
+    with pytest.raises(NkiValidationError, match="row 2 more than once"):
+        core.dma_compute(dst=rows, srcs=[tile, rows], reduce_op="add")
+    core.dma_compute(dst=tile, srcs=[tile, rows], reduce_op="add")
+    np.testing.assert_array_equal(core.value(tile), [[5, 6], [1, 2], [5, 6]])
+    skipped = IndirectView.of(hbm, index_tile(core, [9, 0, 9]), is_vector=True)
+    core.dma_compute(dst=skipped, srcs=[tile, skipped], reduce_op="add", oob_mode="skip")
+    np.testing.assert_array_equal(core.value(hbm)[:2], [[1, 3], [2, 3]])
+
+
 def test_gather_adds_rows_to_a_tile_and_leaves_out_what_is_outside():
     core = NeuronCore()
     table, tile = np.arange(20.0, dtype=np.float32).reshape(5, 4), core.sbuf((3, 4))

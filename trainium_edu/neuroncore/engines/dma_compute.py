@@ -20,6 +20,7 @@ from trainium_edu.neuroncore.engines.dma import (
     transfer,
 )
 from trainium_edu.neuroncore.engines.operators import get_operator
+from trainium_edu.neuroncore.indirect import indices_of
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
@@ -178,7 +179,22 @@ def _compute(call):
         values = to_fp32(values, src.dtype).reshape(call.dst.shape)
         inside = found if inside is None else inside if found is None else inside & found
         total = values if total is None else np.add(total, values)
+    if call.dst.indirect is not None:
+        _check_unique(call, inside)
     store(call, call.dst, "dst", total, DTYPES["float32"], inside)
+
+
+def _check_unique(call, inside):
+    """Raise where two rows of a scatter are one: both would add to what was there before."""
+    index = indices_of(call.dst.indirect)
+    index = np.sort(index if inside is None else index[inside])
+    twice = index[1:][index[1:] == index[:-1]]
+    if twice.size:
+        raise NkiValidationError(
+            f"dma_compute: the index names row {twice[0]} more than once, and one of the sums "
+            "would be lost; unique_indices=True promises that no row comes twice: add up "
+            "duplicates before, or scatter in several instructions"
+        )
 
 
 def _compute_work(call):
