@@ -248,7 +248,7 @@ def test_a_line_that_calls_a_helper_lights_what_the_helper_issued(page):
     view = page.page.locator(".te-core").nth(5)
     view.scroll_into_view_if_needed()
     line = view.locator(".te-core-issued", has_text="kept = [")
-    assert "calls" in line.inner_text()
+    assert "in what it calls" in line.get_attribute("aria-label")
     line.click()
     page.page.wait_for_timeout(200)
     assert int(view.get_attribute("data-lit")) == 4

@@ -29,14 +29,14 @@ function createSource(s) {
         const issued = line >= 0;
         const ns = issued ? spent[line] : 0;
         const calls = issued ? through[line] : 0;
-        const said = ns > 0 ? nsText(ns, 2) : calls > 0 ? `calls ${nsText(calls, 2)}` : "";
+        const said = ns > 0 ? nsText(ns, 2) : calls > 0 ? `(${nsText(calls, 2)})` : ""; // in brackets: in what it calls
         const number = make("span", { class: "te-core-no" }, String(part.first + k));
         const code = make("code", { title: text.trim() }, ...coloured(text));
         const bar = make("span", { class: "te-core-line-bar" }, ...(ns > 0 ? [make("i", { style: `width:${((100 * ns) / most).toFixed(1)}%` })] : []));
-        const time = make("span", { class: "te-core-line-time" }, said);
+        const time = make("span", { class: "te-core-line-time", ...(calls > 0 && !(ns > 0) ? { title: "in the functions that this line calls" } : {}) }, said);
         const node = make("div", issued
           ? { class: "te-core-line te-core-issued", role: "option", "aria-selected": "false", id: `${s.id}-line-${line}`,
-              "aria-label": `line ${part.first + k}: ${text.trim()}${said ? `, ${said} on the critical path` : ""}`,
+              "aria-label": `line ${part.first + k}: ${text.trim()}${ns > 0 ? `, ${nsText(ns)} on the critical path` : calls > 0 ? `, ${nsText(calls)} on the critical path in what it calls` : ""}`,
               on: { click: () => (list.focus({ preventScroll: true }), choose(s.line === line ? -1 : line)) } }
           : { class: "te-core-line", role: "presentation" }, number, code, bar, time);
         if (issued) options.push({ node, line });
@@ -52,11 +52,12 @@ function createSource(s) {
   function mark() {
     const pickedAt = s.picked >= 0 ? s.film.rows_instruction[s.picked] : -1;
     const hoveredAt = s.hover.row >= 0 ? s.film.rows_instruction[s.hover.row] : -1;
-    const belongs = (at, line) => at >= 0 && line >= 0 && (s.book.i_line[at] === line || s.book.i_call[at] === line);
+    const issued = (at, line) => at >= 0 && line >= 0 && s.book.i_line[at] === line;
+    const calls = (at, line) => at >= 0 && line >= 0 && s.book.i_call[at] === line;
     let current = null;
     for (const { node, line } of all) {
-      const chosen = line >= 0 && (line === s.line || belongs(pickedAt, line));
-      const near = belongs(hoveredAt, line);
+      const chosen = line >= 0 && (line === s.line || issued(pickedAt, line));
+      const near = issued(hoveredAt, line) || calls(hoveredAt, line) || calls(pickedAt, line);
       node.classList.toggle("te-core-on", chosen);
       node.classList.toggle("te-core-near", near && !chosen);
       if (line >= 0) node.setAttribute("aria-selected", String(chosen));
