@@ -285,7 +285,7 @@ CYCLES = Record(
         note="one operand in PSUM, or all BF16, contiguous, in SBUF: add, multiply, subtract"),
     tensor_tensor_scan=_cost("max(MIN, 2 * N)", "Vector Engine", "tensor_tensor_scan"),
     tensor_reduce=_cost("N", "Vector Engine", "tensor_reduce"),
-    tensor_reduce_bf16=_cost("N / 2", "Vector Engine", "tensor_reduce", note="BF16 add or max"),
+    tensor_reduce_bf16=_cost("N / 2", "Vector Engine", "tensor_reduce", note="BF16 in and out, add or max"),
     tensor_copy_predicated=_cost("max(MIN, 2 * N)", "Vector Engine", "tensor_copy_predicated"),
     tensor_copy_predicated_psum=_cost(_N, "Vector Engine", "tensor_copy_predicated",
                                       note="one operand in PSUM"),
