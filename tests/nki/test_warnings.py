@@ -290,6 +290,32 @@ def test_what_is_wrong_in_many_tiles_of_a_line_is_said_once():
     assert "more tile" not in str(the(nki.run(kernel, x, 1), "accumulate-on-value"))
 
 
+@pytest.mark.parametrize("engine", [nisa.engine.tensor, nisa.engine.vector])
+def test_an_infinity_in_a_transpose_by_matmul_is_told(engine):
+    """The reference: the Tensor Engine's transpose is not bit-accurate for Inf; Vector's is."""
+
+    @nki.jit
+    def kernel(x_hbm):
+        x = nl.load(x_hbm)
+        turned = nl.ndarray((32, 32), nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(dst=turned, data=x, engine=engine)
+        out = nl.ndarray((32, 32), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, nl.copy(turned))
+        return out
+
+    x = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    x[3, 5] = -np.inf
+    run = nki.run(kernel, x)
+    if engine is nisa.engine.vector:
+        np.testing.assert_array_equal(run.outputs, x.T)
+        assert "transposed-infinity" not in kinds(run)
+        return
+    spoilt = np.isnan(run.outputs)
+    assert spoilt[5].sum() == 31
+    np.testing.assert_array_equal(run.outputs[~spoilt], x.T[~spoilt])
+    assert "-inf" in str(the(run, "transposed-infinity"))
+
+
 def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
     run = nki.run(matmul.tiled, *_square(1024, np.float32))
     costs = [w.cost.nominal_ns for w in run.warnings if w.cost]

@@ -455,11 +455,15 @@ def high_water(run):
     most = int(run.timeline.spec.sbuf.bytes_per_partition)
     if used > 0.9 * most:
         sites = [s for s in run.placement.sites if s.memory is Memory.SBUF]
-        largest = max(sites, key=lambda s: s.slots * s.row_bytes)
+        line, what = None, "all of them placed by address"
+        if sites:
+            largest = max(sites, key=lambda s: s.slots * s.row_bytes)
+            line = largest.line and _line(largest.line)
+            what = f"most is {_named(run, largest)}, {largest.slots} slots of "
+            what += f"{largest.row_bytes} bytes"
         yield Warning_(
-            "SBUF nearly full", largest.line and _line(largest.line),
-            f"tiles reach byte {used} of {most} in each partition; most is {_named(run, largest)}, "
-            f"{largest.slots} slots of {largest.row_bytes} bytes",
+            "SBUF nearly full", line,
+            f"tiles reach byte {used} of {most} in each partition; {what}",
             "That is fine as long as nothing waits for a place; smaller tiles leave room for more "
             "buffers", None,
         )  # fmt: skip
@@ -481,6 +485,12 @@ _NOTES = {
     "accumulate-on-value": (
         "accumulates onto a value that no matmul wrote to {name}: undefined on NeuronCore-v2",
         "Let the first matmul overwrite, and add the value afterwards on the Vector Engine",
+    ),
+    "transposed-infinity": (
+        "turns {name} by a matmul with the identity; it holds infinities or NaN, and on "
+        "NeuronCore-v2 these times zero make whole rows NaN",
+        "Write finite numbers instead (the lowest float32, not -inf), or turn tiles of up to "
+        "32 x 32 on the Vector Engine, which moves bits",
     ),
 }
 
