@@ -84,3 +84,28 @@ def test_double_row_is_refused_by_its_name_whatever_the_shapes():
     pair = draws(128, 2, 128).astype(ml_dtypes.float8_e4m3)
     with pytest.raises(NkiValidationError, match="perf_mode 'double_row' needs NeuronCore-v3"):
         nki.jit(kernel)(pair)
+
+
+def test_a_keyword_that_the_kernel_takes_too_is_the_kernels():
+    def kernel(x, spec, limit=0.0):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.add(nl.multiply(nl.load(x), spec), limit))
+        return out
+
+    x = draws(4, 8)
+    np.testing.assert_array_equal(nki.run(kernel, x, spec=2.0, limit=0.5).outputs, x * 2 + 0.5)
+    np.testing.assert_array_equal(nki.run(kernel, x, 3.0).outputs, x * 3)
+    assert nki.run(kernel, x, spec=2.0, values=False).outputs is None
+
+
+def test_sbuf_filled_by_address_alone_is_said():
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        size = nl.tile_size.total_available_sbuf_size
+        tile = nl.ndarray(x.shape, x.dtype, nl.sbuf, address=(0, size - 4 * x.shape[1]))
+        nisa.dma_copy(tile, x)
+        nisa.dma_copy(out, tile)
+        return out
+
+    run = nki.run(kernel, draws(4, 8))
+    assert "all of them placed by address" in str(run)

@@ -162,14 +162,16 @@ def simulate(kernel):
     return simulated
 
 
-def run(kernel, *args, spec=None, buffers=None, optimise=True, values=True, limit=None, **kwargs):
+def run(
+    kernel, /, *args, spec=None, buffers=None, optimise=True, values=True, limit=None, **kwargs
+):
     """Run a kernel and keep the whole story: outputs, programs, placement, timeline, warnings.
 
     Parameters
     ----------
     kernel : Kernel or function
     *args, **kwargs
-        The kernel's own.
+        The kernel's own; a keyword below that the kernel takes too is the kernel's.
     spec : specs.Record, optional
         The chip, ``TRN1`` or ``INF2``; default: the environment's
         ``NEURON_PLATFORM_TARGET_OVERRIDE``, else ``TRN1``.
@@ -194,10 +196,30 @@ def run(kernel, *args, spec=None, buffers=None, optimise=True, values=True, limi
     from trainium_edu.nki.run_result import Run
 
     kernel = _kernel(kernel)
+    given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
+             "limit": limit}  # fmt: skip
+    spec, buffers, optimise, values, limit = _ours(kernel, given, kwargs)
     if not isinstance(values, bool):
         raise TypeError(f"values is {values!r}; it is True or False")
     outputs, cores = _execute(kernel, args, kwargs, spec=spec, values=values, limit=limit)
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+
+
+def _ours(kernel, given, kwargs) -> list:
+    """Return the options of ``run``; those that the kernel has by that name go to `kwargs`."""
+    defaults = run.__kwdefaults__
+    for name in _parameters(kernel) & given.keys():
+        if given[name] is not defaults[name]:
+            kwargs[name] = given[name]
+        given[name] = defaults[name]
+    return list(given.values())
+
+
+def _parameters(kernel) -> set:
+    try:
+        return set(inspect.signature(kernel.function).parameters)
+    except ValueError:  # a built-in without a signature
+        return set()
 
 
 def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
