@@ -207,7 +207,7 @@ def run(
 
 def _ours(kernel, given, kwargs) -> list:
     """Return the options of ``run``; those that the kernel has by that name go to `kwargs`."""
-    defaults = run.__kwdefaults__
+    defaults = run.__kwdefaults__ or {}
     for name in _parameters(kernel) & given.keys():
         if given[name] is not defaults[name]:
             kwargs[name] = given[name]
