@@ -316,6 +316,28 @@ def test_an_infinity_in_a_transpose_by_matmul_is_told(engine):
     assert "-inf" in str(the(run, "transposed-infinity"))
 
 
+def test_programs_of_a_grid_warn_once_where_it_costs_most():
+    """Two programs run the same lines, the second twice the rows: its cost is the one named."""
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        for k in range(1) if nl.program_id(0) == 0 else range(1, 3):
+            tile = nl.ndarray((128, 16), x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=x[nl.ds(128 * k, 128)])
+            nisa.dma_copy(dst=out[nl.ds(128 * k, 128)], src=tile)
+        return out
+
+    run = nki.run(kernel[2], np.ones((384, 16), np.float32))
+    found = [w for w in run.warnings if w.kind == "small transfers"]
+    assert len(found) == len({w.line for w in found}) == 2
+    assert all("2 transfers" in w.text for w in found)
+    alone = nki.run(kernel[1], np.ones((128, 16), np.float32))
+    assert found[0].cost.nominal_ns == pytest.approx(
+        2 * the(alone, "small transfers").cost.nominal_ns
+    )
+
+
 def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
     run = nki.run(matmul.tiled, *_square(1024, np.float32))
     costs = [w.cost.nominal_ns for w in run.warnings if w.cost]

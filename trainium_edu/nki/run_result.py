@@ -76,15 +76,14 @@ class Run:
     @cached_property
     def warnings(self) -> list:
         """What costs time or is dangerous, the costliest first; each names line, cost, remedy."""
-        from trainium_edu.nki.warnings import find_warnings
+        from trainium_edu.nki.warnings import find_warnings, once
 
-        return [
-            warning
+        return once(
+            find_warnings(program, timeline.placement, timeline, notes)
             for program, timeline, notes in zip(
                 self.programs, self.timelines, self.notes, strict=True
             )
-            for warning in find_warnings(program, timeline.placement, timeline, notes)
-        ]
+        )
 
     def why(self):
         """Return where the time went: the critical path in pieces that add up to the makespan."""

@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.expanded import ENGINES
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.nki.costs import Cost, Costing
 
-__all__ = ["FINDERS", "Warning_", "find_warnings"]
+__all__ = ["FINDERS", "Warning_", "find_warnings", "once"]
 
 _WORTH_SAYING = 0.01  # of the makespan
 _SHORT_ROW_BYTES = 2048  # the documents: "approaching peak" from 2 KiB on
@@ -50,9 +50,31 @@ def find_warnings(program, placement, timeline, notes=()) -> list[Warning_]:
     """
     run = _Evidence(program, placement, timeline, notes)
     found = [warning for finder in FINDERS for warning in finder(run)]
-    return sorted(
-        found, key=lambda w: (w.cost is not None, -(w.cost.nominal_ns if w.cost else 0), w.kind)
-    )
+    return sorted(found, key=_weight)
+
+
+def _weight(warning):
+    """Sort what is wrong before what costs time, and the costliest of that first."""
+    cost = warning.cost
+    return cost is not None, -(cost.nominal_ns if cost else 0), warning.kind
+
+
+def once(programs) -> list[Warning_]:
+    """Return the warnings of programs that run side by side, each line's from where it costs most.
+
+    Parameters
+    ----------
+    programs : iterable of list of Warning_
+    """
+    kept = {}
+    for found in programs:
+        met = defaultdict(int)
+        for warning in found:
+            place = warning.kind, warning.line
+            key = *place, met[place]
+            met[place] += 1
+            kept[key] = min(kept.get(key, warning), warning, key=_weight)
+    return sorted(kept.values(), key=_weight)
 
 
 class _Evidence:
