@@ -641,6 +641,45 @@ def test_precise_fp_off_keeps_low_precision_as_float32(monkeypatch):
     assert np.all(found == 1)
 
 
+def test_precise_fp_off_changes_no_limit_and_no_place(monkeypatch):
+    @nki.jit
+    def kernel(x):
+        tiles = [
+            nl.ndarray((4, 8), nl.bfloat16, address=(32, 0)),
+            nl.ndarray((4, 8), nl.bfloat16, address=(32, 16)),  # right behind it
+        ]
+        for value, tile in enumerate(tiles):
+            nisa.memset(tile, float(value))
+        assert nl.ndarray((128, 98304), nl.bfloat16).strides == (98304, 1)  # a whole partition
+        assert nl.ndarray((8, 8192), nl.bfloat16, nl.psum).size == 65536
+        with pytest.raises(NkiValidationError, match="196608"):
+            nl.ndarray((128, 98305), nl.bfloat16)
+        outs = []
+        for tile in tiles:
+            outs.append(nl.ndarray(tile.shape, nl.float32, buffer=nl.shared_hbm))
+            nl.store(outs[-1], tile)
+        return outs
+
+    for precise in "10":
+        monkeypatch.setenv("NKI_PRECISE_FP", precise)
+        zeros, ones = kernel(ONES)
+        assert np.all(zeros == 0)
+        assert np.all(ones == 1)
+
+
+def test_precise_fp_off_has_no_bits_to_look_at(monkeypatch):
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        assert tile.view(nl.bfloat16).shape == tile.ap([[8, 4], [1, 8]], dtype=nl.bfloat16).shape
+        for look in (lambda: x.view(nl.uint16), lambda: tile.ap([[8, 4], [1, 8]], dtype=nl.int16)):
+            with pytest.raises(NkiValidationError, match="NKI_PRECISE_FP=1"):
+                look()
+
+    monkeypatch.setenv("NKI_PRECISE_FP", "0")
+    kernel(ONES.astype(ml_dtypes.bfloat16))
+
+
 def test_stochastic_rounding_is_the_runtimes_switch(monkeypatch):
     @nki.jit
     def kernel(x):

@@ -97,8 +97,9 @@ class NeuronCore:
             return self._adopt(data_or_shape, dtype, name)
         return self.allocate(Memory.HBM, data_or_shape, dtype or "float32", name)
 
-    def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0) -> View:
-        """Allocate a buffer and return the view of all of it."""
+    def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0,
+                 limits=None) -> View:  # fmt: skip
+        """Allocate a buffer and return the view of all of it; `limits`: dtype that has to fit."""
         dtype = get_dtype(dtype)
         name = name or f"{memory}_{len(self.program.allocations)}"
         shape = tensor_shape(shape, name)
@@ -106,7 +107,8 @@ class NeuronCore:
         if memory is Memory.HBM:
             self._count_hbm(shape, dtype, name)
         else:
-            on_chip.check(shape, dtype, name, address, start_partition)
+            on_chip.check(shape, limits or dtype, name, address, start_partition)
+            address = address if limits is None else None  # a stand-in of another size has no place
         site = (*allocation_site(), shape, dtype.name, memory)
         info = make_allocation(
             len(self.program.allocations),

@@ -17,7 +17,9 @@ def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indire
     """
     pairs = _checked(tensor, pattern)
     view = tensor._view
-    target = None if dtype is None else nki_dtype(dtype)
+    target = None if dtype is None or dtype == tensor.dtype else nki_dtype(dtype)
+    if target is not None:
+        tensor._has_bits_of(target)
     itemsize = view.dtype.itemsize if target is None else target.itemsize
     first = _first_byte(tensor, offset, itemsize)
     shape = tuple(count for _, count in pairs)

@@ -365,9 +365,19 @@ class NkiTensor(NKIObject):
         if self.is_indirect():
             raise NkiValidationError(f"{self!r} is indirect; reinterpret the tensor before it")
         dtype = nki_dtype(dtype)
+        if dtype == self.dtype:
+            return self._like(self._view)
+        self._has_bits_of(dtype)
         return self._like(self._view.as_dtype(dtype), dtype)
 
     reinterpret_cast = view
+
+    def _has_bits_of(self, dtype):
+        if self._view.dtype.itemsize != self.dtype.itemsize:
+            raise NkiValidationError(
+                f"{self!r} cannot be read as {dtype}: NKI_PRECISE_FP=0 keeps it as float32, so the "
+                f"bits of {self.dtype} are not there; run with NKI_PRECISE_FP=1"
+            )
 
     def ap(self, pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0,
            dtype=None) -> "NkiTensor":  # fmt: skip

@@ -50,8 +50,16 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
             shape = _two_dimensions(shape)
         start, place = _place(address, region, name)
         core = running.core
-        allocate = core.sbuf if region is MemoryRegion.sbuf else core.psum
-        view = allocate(shape, stored, address=place, start_partition=start, name=name or None)
+        if stored is wanted:
+            allocate = core.sbuf if region is MemoryRegion.sbuf else core.psum
+            view = allocate(shape, stored, address=place, start_partition=start, name=name or None)
+        else:  # kept as float32: what has to fit is what the chip would hold
+            from trainium_edu.neuroncore.dtypes import get_dtype
+            from trainium_edu.neuroncore.engine import Memory
+
+            view = core.allocate(
+                Memory(region.name), shape, stored, name or None, place, start, get_dtype(wanted)
+            )
     return NkiTensor._wrap(view, wanted, region)
 
 
