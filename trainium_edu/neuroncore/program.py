@@ -31,10 +31,10 @@ class SourceLine(NamedTuple):
 
     def __str__(self):
         way = "".join(
-            f", called from {'' if file == self.file else _place(file)}line {line}"
+            f", called from {f'line {line}' if file == self.file else _place(file, line)}"
             for file, line, _ in self.callers[:1]
         )
-        return f"{_place(self.file)}{'line ' if _is_cell(self.file) else ''}{self.line}{way}"
+        return _place(self.file, self.line) + way
 
 
 def _is_cell(file: str) -> bool:
@@ -42,8 +42,8 @@ def _is_cell(file: str) -> bool:
     return Path(file).parent.name.startswith("ipykernel_") or file.startswith("<ipython-input")
 
 
-def _place(file: str) -> str:
-    return "cell " if _is_cell(file) else f"{Path(file).name}:"
+def _place(file: str, line: int) -> str:
+    return f"cell line {line}" if _is_cell(file) else f"{Path(file).name}:{line}"
 
 
 class Access(NamedTuple):
