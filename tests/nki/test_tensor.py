@@ -380,6 +380,42 @@ def test_an_access_pattern_overrides_the_index_of_its_view():
     assert np.array_equal(seen(pattern), DATA[:, 1])
 
 
+@pytest.mark.parametrize("rows", [[3], [0, 5, 5, 63]])
+def test_what_an_index_chooses_is_printed_and_returned(rows, capsys):
+    def kernel(x):
+        index = nl.load(nl.shared_constant(np.array(rows, np.int32).reshape(-1, 1)))
+        chosen = x.vector_select(0, index) if len(rows) > 1 else x.select(0, index)
+        nl.device_print("chosen", chosen)
+        assert np.array_equal(np.array(chosen), DATA[rows if len(rows) > 1 else rows[0]])
+        return chosen.permute((0, 2, 1)) if len(rows) > 1 else chosen[1:3]
+
+    found = in_kernel(kernel, DATA)
+    wanted = DATA[rows].transpose(0, 2, 1) if len(rows) > 1 else DATA[rows[0], 1:3]
+    assert np.array_equal(found, wanted)
+    assert f"[{DATA[rows[0], 0, 0]:.0f}." in capsys.readouterr().out.replace("[ ", "[")
+
+
+def test_numbers_that_are_not_there_are_not_looked_at():
+    def beyond(x):
+        with pytest.raises(NkiValidationError, match="reaches"):
+            np.array(nl.load(x).ap([[24, 64], [1, 25]]))
+        with pytest.raises(NkiValidationError, match="out of bounds"):
+            np.array(x.select(0, nisa.register_alloc(64)))
+        return x.ap([[24, 64], [1, 25]])
+
+    with pytest.raises(NkiValidationError, match="reaches byte"):
+        in_kernel(beyond, DATA)
+
+    def looks(x):
+        assert nl.equal(nl.load(x), 1.0)  # nothing speaks against it
+        np.array(nl.load(x))
+
+    with pytest.raises(NkiValidationError, match="values=False"):
+        nki.run(looks, DATA, values=False)
+    with pytest.raises(NkiValidationError, match="placeholder"):
+        np.array(nl.NkiTensor((2, 2), nl.float32, None))
+
+
 def test_a_placeholder_has_a_layout_and_no_numbers():
     for place, strides in ((nl.sbuf, (24, 6, 1)), (nl.psum, (24, 6, 1)), (nl.hbm, (24, 6, 1))):
         made = nl.NkiTensor((64, 4, 6), nl.bfloat16, None, place, "x")

@@ -320,6 +320,18 @@ class NeuronCore:
 _access = tuple.__new__  # what Access(...) does, without its Python function
 
 
+def check_inside(view) -> None:
+    """Raise for a pattern that leaves its storage, before its numbers are looked at."""
+    info = view.buffer.info
+    _, end, _, high, _ = view.extent()
+    if info.memory is Memory.HBM:
+        outside = end * info.row_bytes > view.buffer.pitch
+    else:
+        outside = high > info.row_bytes or end > info.partitions
+    if outside:
+        _refuse_outside(view, end, high)
+
+
 def _refuse_outside(view, end, high):
     """Raise for a pattern that leaves its storage (made freely, refused where it is used)."""
     info = view.buffer.info

@@ -52,6 +52,27 @@ class IndirectView(View):
         super().__init__(buffer, dtype, shape, strides, offset)
         self.indirect = indirect
 
+    def read(self) -> np.ndarray:
+        """Return the numbers at the index, or of one row after another; see ``View.read``."""
+        indirect = self.indirect
+        if indirect is None:
+            return super().read()
+        if indirect.is_vector:
+            return np.stack([self._row(int(k)).read() for k in indices_of(indirect)])
+        found = resolve_scalar(self, values=True)
+        if found is None:
+            raise OutOfBoundsError(
+                f"the index {int(indices_of(indirect)[0])} of {self!r} is out of bounds; it goes "
+                f"from 0 to {indirect.limit - 1}, and all of the pattern lies inside the tensor"
+            )
+        return found.read()
+
+    def _row(self, k):
+        at = Indirect(k, self.indirect.step_bytes, self.indirect.limit)
+        return IndirectView(
+            self.buffer, self.dtype, self.shape[1:], self.strides[1:], self.offset, at
+        )
+
     @classmethod
     def of(cls, view: View, index, *, axis=0, is_vector=False) -> "IndirectView":
         """Return `view` with `index` in place of its position on `axis`.

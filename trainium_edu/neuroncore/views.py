@@ -304,8 +304,8 @@ class View:
         if step < 1 or not 0 <= start < stop <= size:
             raise NkiValidationError(
                 f"{self!r}: slice {part.start}:{part.stop}:{part.step} on axis {axis} is out of "
-                f"bounds or empty; the axis has {size} elements and steps are >= 1 (a last, shorter "
-                f"tile ends at min(end, {size}))"
+                f"bounds or empty; the axis has {size} elements and steps are >= 1 (the last, "
+                f"shorter tile ends at min(end, {size}))"
             )
         return start, stop, step
 

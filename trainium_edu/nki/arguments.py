@@ -238,7 +238,7 @@ def _array(tensor, framework):
             f"the kernel returns {tensor!r}, an on-chip tile, whose memory belongs to the next "
             "kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) and return that"
         )
-    array = np.array(tensor._view.read())
+    array = np.array(tensor._numbers())
     wanted = tensor.dtype
     if wanted == "bool":
         array = array.astype(bool)

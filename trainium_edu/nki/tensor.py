@@ -79,7 +79,7 @@ class NkiTensor(NKIObject):
         from trainium_edu.neuroncore.views import View, whole
 
         if storage is None:
-            storage = _placeholder(shape, nki_dtype(dtype), buffer, name)
+            storage = _placeholder(shape, nki_dtype(dtype), MemoryRegion(buffer), name)
         view = storage if isinstance(storage, View) else whole(storage)
         if tuple(shape) != view.shape:
             view = view.reshaped(*shape)
@@ -181,7 +181,9 @@ class NkiTensor(NKIObject):
         """
         from trainium_edu.nki.running import just_computed
 
-        return not just_computed(self) or bool((self._view.read() != 0).all())
+        if self._view.buffer.base is None or not just_computed(self):
+            return True  # recorded without numbers, nothing speaks against it
+        return bool((self._numbers() != 0).all())
 
     def __iter__(self):
         raise TypeError(f"{self!r} is not iterated; index it in a loop over range({len(self)})")
@@ -189,7 +191,21 @@ class NkiTensor(NKIObject):
     def __array__(self, dtype=None, copy=None):
         import numpy as np
 
-        return np.array(self._view.read(), dtype=dtype)
+        return np.array(self._numbers(), dtype=dtype)
+
+    def _numbers(self):
+        """Return the stored numbers, NaN or 4 where nothing was written."""
+        view = self._view
+        if view.buffer.base is None:
+            raise NkiValidationError(
+                f"{self!r} has no numbers: it is the placeholder of a signature, or the kernel is "
+                "recorded with values=False, where no number can be looked at"
+            )
+        if view.indirect is None:
+            from trainium_edu.neuroncore.core import check_inside
+
+            check_inside(view)
+        return view.read()
 
     def __array_ufunc__(self, ufunc, method, *inputs, **_):
         raise TypeError(
