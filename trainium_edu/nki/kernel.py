@@ -198,28 +198,28 @@ def run(
     kernel = _kernel(kernel)
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
              "limit": limit}  # fmt: skip
-    spec, buffers, optimise, values, limit = _ours(kernel, given, kwargs)
+    spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
     if not isinstance(values, bool):
         raise TypeError(f"values is {values!r}; it is True or False")
     outputs, cores = _execute(kernel, args, kwargs, spec=spec, values=values, limit=limit)
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
 
-def _ours(kernel, given, kwargs) -> list:
-    """Return the options of ``run``; those that the kernel has by that name go to `kwargs`."""
+def _ours(kernel, given, args, kwargs) -> list:
+    """Return the options of ``run``; those that the kernel still needs by that name it gets."""
     defaults = run.__kwdefaults__ or {}
-    for name in _parameters(kernel) & given.keys():
+    for name in given.keys() & set(_parameters(kernel)[len(args) :]):
         if given[name] is not defaults[name]:
             kwargs[name] = given[name]
         given[name] = defaults[name]
     return list(given.values())
 
 
-def _parameters(kernel) -> set:
+def _parameters(kernel) -> list:
     try:
-        return set(inspect.signature(kernel.function).parameters)
+        return list(inspect.signature(kernel.function).parameters)
     except ValueError:  # a built-in without a signature
-        return set()
+        return []
 
 
 def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
