@@ -149,3 +149,17 @@ def test_a_transposing_dma_is_told_to_turn_on_the_tensor_engine():
         "nisa.nc_transpose" in next(w for w in slow.warnings if w.kind == "small transfers").remedy
     )
     assert fast.timeline.makespan_ns < slow.timeline.makespan_ns / 10
+
+
+def test_a_range_indexes_all_of_its_values():
+    def kernel(x):
+        rows, columns = nl.affine_range(x.shape[0]), nl.affine_range(2, 8, 3)
+        tile = nl.load(x[rows, columns])
+        out = nl.ndarray(tile.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out[rows, nl.affine_range(2)], tile)
+        return out
+
+    x = draws(4, 8)
+    np.testing.assert_array_equal(nki.jit(kernel)(x), x[:, 2:8:3])
+    with pytest.raises(TypeError, match="range"):
+        nki.jit(lambda x: x[range(3, 0, -1)])(x)

@@ -494,6 +494,8 @@ def _plain_index(key, ndim, tensor):
         elif kind is DynamicSlice:
             start = _bound(tensor, part.start)
             found.append(slice(start, start + _bound(tensor, part.size)))
+        elif kind is range and part.step > 0:  # nl.affine_range(n) as an index: all of its values
+            found.append(slice(part.start, part.stop, part.step))
         elif kind is NkiTensor:
             raise NkiValidationError(
                 f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for "
