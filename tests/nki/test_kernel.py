@@ -308,6 +308,10 @@ def test_arguments_that_are_no_data_of_the_chip_are_refused():
     ):  # fmt: skip
         with pytest.raises(TypeError, match="no dtype of NKI"):
             nki.jit(plus_one)(strange)
+    ring = Bare(ONES)
+    ring.extra = [ring]
+    with pytest.raises(TypeError, match="holds itself"):
+        nki.jit(lambda x: plus_one(x.data))(ring)
     hidden = type("Plain", (), {"data": ONES})()  # a class of Python's own: not looked into
     with pytest.raises(TypeError, match="NKIObject"):
         nki.jit(lambda x: plus_one(x.data))(hidden)

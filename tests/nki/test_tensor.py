@@ -308,6 +308,40 @@ WRONG = {
                                  "out of bounds"),
     "a partition selected at run time": (lambda t: t.select(0, nisa.register_alloc(1)), "run time"),
     "rows gathered on chip": (lambda t: t.vector_select(0, t[:, 0, 0]), "HBM"),
+    "an order that repeats": (lambda t: t.permute((0, 1, 1)), "no order"),
+    "an order that is short": (lambda t: t.permute((0, 1)), "no order"),
+    "a split that does not divide": (lambda t: t.reshape_dim(1, (3, 2)), "dimension has 4"),
+    "two sizes left open": (lambda t: t.reshape_dim(1, (-1, -1)), r"shape \[-1, -1\]"),
+    "a merge backwards": (lambda t: t.flatten_dims(2, 1), "in no order"),
+    "a dimension that is not there": (lambda t: t.squeeze_dim(3), "dimensions 0 … 2"),
+    "a repetition of none": (lambda t: t[:, 0:1].broadcast(1, 0), "0 times"),
+    "a slice() with step 0": (lambda t: t.slice(1, 0, 4, 0), "step >= 1"),
+    "a slice() from the end": (lambda t: t.slice(1, -2, 4), "0 <= start"),
+    "a select() out of bounds": (lambda t: t.select(1, 4), "0 … 3"),
+    "a select() from the end": (lambda t: t.select(1, -1), "0 … 3"),
+    "an index of two numbers": (
+        lambda t: t.select(1, nl.zeros((1, 2), nl.int32)), r"its shape is \(1, 1\)"
+    ),
+    "an index in HBM": (
+        lambda t: t.select(1, nl.ndarray((1, 1), nl.int32, nl.hbm)), "single number in SBUF"
+    ),
+    "other names": (lambda t: t.rearrange(("p", "a", "b"), ("p", "a", "c")), "same dimensions"),
+    "a name twice": (lambda t: t.rearrange(("p", "a", "a"), ("p", "a", "a")), "twice"),
+    "names for two": (lambda t: t.rearrange(("p", "a"), ("a", "p")), "has 3 dimensions"),
+    "a size for no name": (
+        lambda t: t.rearrange(("p", "a", "b"), ("p", "b", "a"), {"c": 2}), "is called c"
+    ),
+    "a size that is not so": (
+        lambda t: t.rearrange(("p", "a", "b"), ("p", "b", "a"), {"a": 2}), "a is 4, not 2"
+    ),
+    "a merge of what lies apart": (
+        lambda t: t.rearrange(("p", "a", "b"), ("p", ("b", "a"))), "not contiguous"
+    ),
+    "bytes apart": (lambda t: t[:, :, ::2].view(nl.int16), "not contiguous"),
+    "bytes too few": (lambda t: t.view(nl.uint8)[:, :, 0:6].view(nl.float32), "6 bytes"),
+    "indirect_dim that is not there": (
+        lambda t: t.ap([[24, 64]], scalar_offset=nisa.register_alloc(0), indirect_dim=3), "0 … 2"
+    ),
     "sizes below one": (lambda t: t.reshape((-2, -32, 24)), "sizes are 1 or more"),
     "no sizes": (lambda t: t[0:1, 0, 0:1].reshape(()), "at least one"),
     "bytes at no whole element": (lambda t: t.view(nl.uint8)[:, :, 1:5].view(nl.float32),
@@ -436,6 +470,35 @@ def test_an_indirect_view_carries_one_index_and_keeps_its_rows():
             rows.view(nl.int32)
 
     in_kernel(kernel, np.zeros((8, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: r.permute((1, 0, 2)), "stays whole"), (lambda r: r.expand_dim(0), "stays whole"),
+        (lambda r: r.reshape_dim(0, (2, 2)), "stays whole"), (lambda r: r[0], "stays whole"),
+        (lambda r: r.flatten_dims(0, 1), "stays whole"), (lambda r: r[1:3], "stays whole"),
+        (lambda r: r.reshape((2, 48)), "stays whole"), (lambda r: r.slice(0, 0, 2), "stays whole"),
+        (lambda r: r.view(nl.int32), "reinterpret the tensor before"),
+        (lambda r: r.vector_select(0, nl.zeros((4, 1), nl.int32)), "indirect already"),
+        (lambda r: r.select(1, nisa.register_alloc(0)), "indirect already"),
+    ],
+)  # fmt: skip
+def test_rows_chosen_at_run_time_stay_whole_and_first(change, words):
+    def kernel(x):
+        rows = x.vector_select(0, nl.zeros((4, 1), nl.int32))
+        assert rows.is_indirect()
+        for fine in (
+            rows[:, 0],
+            rows.permute((0, 2, 1)),
+            rows.reshape((4, 24)),
+            rows.expand_dim(1),
+        ):
+            assert fine.is_indirect()
+        with pytest.raises(NkiValidationError, match=words):
+            change(rows)
+
+    in_kernel(kernel, DATA)
 
 
 def test_an_index_out_of_bounds_at_run_time_raises_or_is_skipped():

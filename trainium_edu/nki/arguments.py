@@ -115,7 +115,13 @@ class Arguments:
         self._prepared = {}  #: id of a caller's array -> _Prepared
         self._places = {}  #: where an array lies -> the same: two names for one stay one
         self._holds = []  #: keeps the ids valid
-        walk([args, kwargs], is_array, self._prepare)
+        try:
+            walk([args, kwargs], is_array, self._prepare)
+        except RecursionError:
+            raise TypeError(
+                "an argument of the kernel holds itself somewhere inside, so its arrays cannot be "
+                "found; hand over objects that form a tree"
+            ) from None
         self._args, self._kwargs = args, kwargs
 
     def _prepare(self, value):
