@@ -333,6 +333,20 @@ def test_matmul_and_transpose(dtype):
     assert np.array_equal(on_tiles(nl.transpose, a), a.T)
 
 
+@pytest.mark.parametrize("other", ["row", "product"])
+def test_tiles_that_are_both_in_psum_combine(other):
+    """Vector reads one of two inputs from PSUM; a product plus a bias row has both there."""
+    a, b = X[:64, :64], RNG.standard_normal((64, 48)).astype(np.float32)
+    row = RNG.standard_normal((1, 48)).astype(np.float32)
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+
+    def combined(s, t, r):
+        product = nl.matmul(s, t)
+        return nl.add(product, r if other == "row" else product)
+
+    near(on_tiles(combined, a, b, row), wanted + (row if other == "row" else wanted), 1e-5)
+
+
 @pytest.mark.parametrize("columns", [96, 512, 2048, 5000])
 def test_broadcast_repeats_a_row_on_all_partitions(columns):
     row = RNG.standard_normal((1, columns)).astype(np.float32)

@@ -7,6 +7,7 @@ Two tiles go through ``tensor_tensor``, a tile and a number (or one number per p
 import math
 
 from trainium_edu.nki.dtypes import DTYPE_NAMES
+from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.running import issue, later_chip
@@ -66,10 +67,17 @@ def _binary(op, x, y, dtype):
             return _uneven(op, x, y, dtype)
     out = ndarray(tile.shape, _result_dtype(tile, other, dtype))
     if isinstance(other, NkiTensor):
-        issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
+        _tensor_tensor(op, out, x, y)
     else:
         issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=other, reverse0=reverse)
     return out
+
+
+def _tensor_tensor(op, out, x, y):
+    """Issue the instruction; of two tiles in PSUM, which it cannot both read, copy one to SBUF."""
+    if x.buffer is MemoryRegion.psum and y.buffer is MemoryRegion.psum:
+        y = _cast(y, y.dtype)
+    issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
 
 
 def _number(op, value):
@@ -100,7 +108,7 @@ def _uneven(op, x, y, dtype):
     from trainium_edu.nki.language.matrix import broadcast_to
 
     first, second = (t if t.shape == shape else broadcast_to(t, shape) for t in (x, y))
-    issue("tensor_tensor", dst=out, data1=first, data2=second, op=op)
+    _tensor_tensor(op, out, first, second)
     return out
 
 
