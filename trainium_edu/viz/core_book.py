@@ -28,8 +28,8 @@ def book_of(program) -> dict:
     -------
     dict
         ``names``, ``operands`` (lists of [role, tile, text, writes]), ``options``, ``lines``,
-        ``allocations``, ``sources``, and arrays ``i_name i_text i_option i_line i_call i_bytes i_flops``
-        (one entry per recorded instruction) and ``a_first a_allocation`` (its tiles).
+        ``allocations``, ``sources``, and arrays ``i_name i_text i_option i_line i_call i_bytes
+        i_flops`` (one entry per recorded instruction) and ``a_first a_allocation`` (its tiles).
     """
     names, texts, options, lines = {}, {}, {"": 0}, {}
     allocations = program.allocations
