@@ -27,15 +27,17 @@ from nki.isa.constants import oob_mode
 from nki.typing import tensor
 from nki import collectives
 import nki.collectives as ncc
+import nki.dtype as nt
 import trainium_edu.nki as ours
 print(nki is ours, nl is ours.language, nisa.oob_mode is oob_mode, tensor[1, 2] is tensor,
-      ncc is collectives, nki.dtype is nl.DType)
+      ncc is collectives, nki.dtype is nl.DType,
+      nt.float8_e4m3 is nl.float8_e4m3)
 """
 
 
 def test_the_public_imports_find_this_package():
     code = "import trainium_edu.nki as t; print(t.activate())" + IMPORTS
-    assert python(code).split() == ["True"] * 7
+    assert python(code).split() == ["True"] * 8
 
 
 def test_deactivate_takes_it_back():

@@ -3,6 +3,9 @@
 import importlib
 import importlib.util
 import sys
+from typing import Any
+
+from trainium_edu.nki.dtypes import DType
 
 __all__ = ["activate", "deactivate"]
 
@@ -28,7 +31,7 @@ def activate(*, replace: bool = False) -> bool:
         return True
     if not replace and _another_is_there():
         return False
-    names = {"nki": sys.modules[_HERE]}
+    names: dict[str, Any] = {"nki": sys.modules[_HERE], "nki.dtype": DType}  # a type, imported so
     for part in _MODULES[1:]:
         module = _find(part)
         if module is not None:

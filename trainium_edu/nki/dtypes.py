@@ -29,6 +29,8 @@ _BYTES = {
     "float4_e2m1fn_x4": 2,
 }  # fmt: skip
 DTYPE_NAMES = {name: DType(name) for name in _BYTES}
+for _name, _dtype in DTYPE_NAMES.items():
+    setattr(DType, _name, _dtype)  # `import nki.dtype as nt; nt.float8_e4m3`
 #: What NeuronCore-v2 has no format for, and the first generation that does.
 LATER_DTYPES = {
     "float8_e4m3fn": "NeuronCore-v4 (Trainium3)", "float8_e8m0fnu": "NeuronCore-v4 (Trainium3)",
