@@ -1,14 +1,120 @@
-"""Small matrix products on one thread: two threads that wait for each other are slower than one.
+"""Matrix products for kernels: each on one BLAS thread, several at a time on several CPUs.
 
 A kernel multiplies tiles of at most 128 x 128 x 512.  Beside other work on the machine (a second
-notebook, a class being graded) BLAS's threads spin for each other, and such a product was seen to
-take twenty times as long; alone on a machine the second thread gains little.
+notebook, a class being graded) BLAS's own threads spin for each other, and such a product was seen
+to take twenty times as long.  So while kernels run BLAS keeps to the thread that calls it, and
+whole products are offered to helpers, one for each further CPU.  Who asked for a product takes it
+back if no helper has begun; each is computed by one thread, so the bits do not depend on who did.
 """
 
-from contextlib import AbstractContextManager
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 
-__all__ = ["one_blas_thread"]
+import numpy as np
+
+__all__ = ["Product", "one_blas_thread"]
+
+_WORTH_HELP = 2**22  # multiply-adds: 0.1 ms
+_MOST_HELPERS = 3
+
+
+class Product:
+    """``out = left @ right``, or added to `out`: once, by whoever comes first.
+
+    Parameters
+    ----------
+    left : float32[m, k]
+    right : float32[k, n]
+        Nobody changes the operands until the product is computed.
+    out : float32[...]
+        m * n elements; nobody looks at them until the product is computed.
+    adds : bool
+    """
+
+    __slots__ = ("_claim", "_done", "_operands", "_problem")
+
+    def __init__(self, left, right, out, adds):
+        self._operands = left, right, out, adds
+        self._claim = threading.Lock()
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._problem = None
+
+    def offer(self) -> None:
+        """Let a helper compute it, where there are CPUs for helpers and it is worth waking one."""
+        left, right = self._operands[:2]
+        if _is_limited and left.size * right.shape[1] >= _WORTH_HELP:
+            _offer(self)
+
+    def compute(self) -> None:
+        """Compute it, unless somebody else has begun."""
+        if not self._claim.acquire(blocking=False):
+            return
+        left, right, out, adds = self._operands
+        try:
+            if out.ndim == 2 and not adds:
+                np.matmul(left, right, out)
+            else:
+                product = np.matmul(left, right).reshape(out.shape)
+                np.copyto(out, product) if not adds else np.add(out, product, out)
+        except BaseException as problem:
+            self._problem = problem  # raised where the product is waited for
+        finally:
+            self._operands = None
+            self._done.release()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is computed."""
+        return self._operands is None
+
+    def wait(self) -> None:
+        """Return when it is computed (for the thread that made it)."""
+        self.compute()
+        if self._operands is not None:
+            self._done.acquire()
+        if self._problem is not None:
+            raise self._problem
+
+
+# -- helpers ----------------------------------------------------------------------------------
+
+_offers: SimpleQueue[Product] = SimpleQueue()
+_helpers: list[threading.Thread] = []
+_lock = threading.Lock()
+
+
+def _offer(product):
+    wanted = min(_cpus() - 1, _MOST_HELPERS)
+    if len(_helpers) < wanted:
+        with _lock:
+            while len(_helpers) < wanted:
+                helper = threading.Thread(target=_help, name="products of kernels", daemon=True)
+                helper.start()
+                _helpers.append(helper)
+    if wanted > 0:
+        _offers.put(product)
+
+
+def _help():
+    np.seterr(all="ignore")  # infinity and NaN are values here, as on the chip
+    while True:
+        _offers.get().compute()
+
+
+def _cpus() -> int:
+    """Return how many CPUs this process may use now."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+# -- BLAS's own threads -----------------------------------------------------------------------
+
+_is_limited = False
 
 
 @cache
@@ -18,6 +124,31 @@ def _controller():
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager:
-    """Return a context in which BLAS runs on the calling thread alone."""
-    return _controller().limit(limits=1, user_api="blas")
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Return a context in which BLAS runs on the calling thread alone.
+
+    Where several threads are inside, the one that came first sets the limit and takes it away.
+    """
+    global _is_limited
+    with _lock:
+        is_mine, _is_limited = not _is_limited, True
+    if not is_mine:
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _is_limited = False
+
+
+def _after_fork():
+    """Let a forked process start helpers of its own: threads stay behind."""
+    global _lock, _offers
+    _helpers.clear()
+    _lock, _offers = threading.Lock(), SimpleQueue()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -36,6 +36,7 @@ from trainium_edu.neuroncore.program import (
     source_line,
 )
 from trainium_edu.neuroncore.views import View, whole
+from trainium_edu.neuroncore.waiting import Waiting
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -73,6 +74,7 @@ class NeuronCore:
         self.notes = []  #: (kind, instruction index, text, data): found while running, for warnings
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
         self.view = view
+        self.waiting = Waiting()  #: values that are computed when somebody looks
         self._known = {}  #: checked before: shapes -> what need not be found again
         quiet = copy_context()  # in which NumPy says nothing about NaN and infinity
         quiet.run(np.seterr, all="ignore")
@@ -134,8 +136,7 @@ class NeuronCore:
         array = np.ascontiguousarray(array)
         view = self.allocate(Memory.HBM, array.shape or (1,), dtype, name)
         if self.values:
-            view.buffer.base = array.reshape(-1).view(np.uint8)
-            view.buffer.all_written = True
+            view.buffer.adopt(array.reshape(-1).view(np.uint8))
         return view
 
     def _count_hbm(self, shape, dtype, name):
@@ -171,6 +172,10 @@ class NeuronCore:
         **operands
             Views, numbers and options by the instruction's own names.
         """
+        self.issue_with(instruction, engine, name, operands)
+
+    def issue_with(self, instruction: str, engine, name: str, operands: dict) -> None:
+        """Issue an instruction with its operands in a dict; see ``issue``."""
         row = INSTRUCTIONS.get(instruction)
         if row is None:
             raise NkiValidationError(f"no instruction {instruction!r}; see neuroncore.INSTRUCTIONS")
@@ -219,25 +224,49 @@ class NeuronCore:
         if key is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = (row, engine, record.work, record.options, record.flops)
+            same = record.accesses if row.by_place else None
+            self._known[key] = (row, engine, record.work, record.options, record.flops, same)
         if self.values and not skip:
-            self._quietly(row.execute, call)
+            self._execute(row, call)
 
     def _issue_again(self, known, instruction, name, operands):
         """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
-        row, engine, work, options, flops = known
-        operands = row.defaults | operands
+        row, engine, work, options, flops, same = known
+        if len(operands) < row.operands:
+            operands = row.defaults | operands
         accesses = []
-        for role in row.reads:
-            self._note(accesses, operands[role], role, False, engine, role in row.writes)
-        for role in row.writes:
-            self._note(accesses, operands[role], role, True, engine)
+        if same is None:
+            note = self._note
+            for role in row.reads:
+                operand = operands[role]
+                if operand is not None:
+                    note(accesses, operand, role, False, engine, role in row.writes)
+            for role in row.writes:
+                note(accesses, operands[role], role, True, engine)
+        else:  # known by place too: all but the allocation is as before
+            for _, row_, end, low, high, is_write, role, geometry in same:
+                operand = operands[role]
+                info = operand.buffer.info
+                self._check_owner(operand, info)
+                if not (is_write or operand.buffer.all_written or role in row.writes):
+                    self._note_unwritten(operand, role, info)
+                accesses.append(_access(Access, (info.index, row_, end, low, high, is_write, role,
+                                                 geometry)))  # fmt: skip
         record = Instruction(
-            0, instruction, engine, tuple(accesses), work, options, source_line(), name, flops
+            0, instruction, engine, tuple(accesses), work, options, source_line(3), name, flops
         )
         self.program.append(record)
         if self.values:
-            self._quietly(row.execute, Call(instruction, engine, self, operands))
+            self._execute(row, Call(instruction, engine, self, operands))
+
+    def _execute(self, row, call):
+        """Compute an instruction's values, or let them wait for what it reads."""
+        if not (row.waits and self.waiting.buffers and self.waiting.takes(row, call)):
+            self._quietly(row.execute, call)
+
+    def finish(self) -> None:
+        """Compute all values that were put off; reading a tile does it too."""
+        self.waiting.finish()
 
     def _find_place(self, call, role, accesses):
         """Note the index of an indirect operand; a scalar one becomes a plain view at its place."""
@@ -267,37 +296,42 @@ class NeuronCore:
         if isinstance(operand, View):
             buffer = operand.buffer
             info = buffer.info
-            known = self.program.allocations
-            if info.index >= len(known) or known[info.index] is not info:
-                raise NkiValidationError(
-                    f"{operand!r} belongs to another program, one that ended or runs on another "
-                    "core; its memory is not this one's: pass data through HBM arguments"
-                )
+            in_hbm = info.memory is Memory.HBM
+            self._check_owner(operand, info)
             if operand.indirect is None:
                 row, end, low, high, _ = operand._extent or operand.extent()
                 if (
                     end * info.row_bytes > buffer.pitch
-                    if info.memory is Memory.HBM
+                    if in_hbm
                     else high > info.row_bytes or end > info.partitions
                 ):
                     _refuse_outside(operand, end, high)
-                if (
-                    not (is_write or is_partial or buffer.all_written)
-                    and self.values
-                    and (not operand.is_written())
-                ):
-                    self.notes.append(("uninitialised", len(self.program), role, info))
+                if not (is_write or is_partial or buffer.all_written):
+                    self._note_unwritten(operand, role, info)
+                start = row
             else:
                 row, end, low, high = _all_of(operand)
-            start = operand.offset // buffer.pitch + info.start_partition
-            if start and info.memory is not Memory.HBM and engine is not Engine.DMA:
-                check_start_partition(start, operand.shape[0], operand)
+                start = operand.offset // buffer.pitch
+            if not in_hbm and engine is not Engine.DMA and (start or info.start_partition):
+                check_start_partition(start + info.start_partition, operand.shape[0], operand)
             geometry = operand.dtype.name, operand.shape, operand.strides, operand.offset
             accesses.append(_access(Access, (info.index, row, end, low, high, is_write, role,
                                              geometry)))  # fmt: skip
         elif isinstance(operand, list | tuple):
             for item in operand:
                 self._note(accesses, item, role, is_write, engine)
+
+    def _note_unwritten(self, view, role, info):
+        if self.values and not view.is_written():
+            self.notes.append(("uninitialised", len(self.program), role, info))
+
+    def _check_owner(self, view, info):
+        known = self.program.allocations
+        if info.index >= len(known) or known[info.index] is not info:
+            raise NkiValidationError(
+                f"{view!r} belongs to another program, one that ended or runs on another core; its "
+                "memory is not this one's: pass data through HBM arguments"
+            )
 
     def repeat(self, count: int):
         """Record what follows once, timed `count` times; see ``Program.repeat``."""
@@ -308,7 +342,7 @@ class NeuronCore:
             raise AttributeError(f"a NeuronCore has no attribute or instruction {name!r}")
 
         def issue(*, engine=None, name="", **operands):
-            self.issue(instruction, engine=engine, name=name, **operands)
+            self.issue_with(instruction, engine, name, operands)
 
         instruction = issue.__name__ = name
         return issue
@@ -359,19 +393,21 @@ def _all_of(view):
 
 def _shapes(row, engine, operands):
     """Return all that a check by shape looks at, or None where there is more to look at."""
-    key = [row.name, engine]
-    for role, value in operands.items():
+    key = [row.name, engine, *operands]
+    by_place = row.by_place
+    for value in operands.values():
         kind = type(value)
         if kind is View:
             buffer = value.buffer
             info = buffer.info
-            key += role, value.dtype.name, value.shape, value.strides, info.memory
-            if row.by_place:
-                key += value.offset, buffer.pitch, info.address, info.start_partition
-        elif kind in _PLAIN:
-            key += role, kind, value or str(value)  # 0.0 and -0.0 differ
-        elif kind is tuple and all(type(item) is int for item in value):
-            key += role, value
+            key += value.dtype.name, value.shape, value.strides, info.memory
+            if by_place:
+                key += (value.offset, buffer.pitch, info.address, info.start_partition,
+                        info.row_bytes, info.partitions)  # fmt: skip
+        elif kind is float:
+            key += kind, value or str(value)  # 0.0 and -0.0 differ
+        elif kind in _PLAIN or (kind is tuple and set(map(type, value)) <= {int}):
+            key += kind, value
         else:
             return None
     return tuple(key)

@@ -48,8 +48,10 @@ class InstructionSpec:
     defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
     by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
     by_place: bool = False  #: ... and where each tile stands in its memory
+    waits: bool = False  #: only writes all of `writes`, from `reads`: can be computed later
     more_facts: dict | None = None  #: engine -> further facts, where only that one needs them
     needed: frozenset = frozenset()  #: operands without a default (found by `define`)
+    operands: int = 0  #: how many there are in all (found by `define`)
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
 
     def facts_on(self, engine: Engine) -> tuple[str, ...]:
@@ -80,7 +82,10 @@ def define(name: str, engines, *, writes=("dst",), reads=(), **rest) -> Instruct
     engines = (engines,) if isinstance(engines, Engine) else tuple(engines)
     needed = frozenset((*writes, *reads, *rest.get("options", ())))
     needed -= frozenset(rest.get("defaults") or ())
-    row = InstructionSpec(name, engines, tuple(writes), tuple(reads), needed=needed, **rest)
+    count = len(needed | frozenset(rest.get("defaults") or ()))
+    row = InstructionSpec(
+        name, engines, tuple(writes), tuple(reads), needed=needed, operands=count, **rest
+    )
     if row.by_shape and row.defaults is None:
         raise ValueError(f"instruction {name!r} is known by shape, so it states its defaults")
     if name in INSTRUCTIONS:

@@ -6,6 +6,7 @@ comes later, from ``placement``.  HBM is accounted and allocated tensor by tenso
 """
 
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -49,23 +50,44 @@ class Buffer:
     Attributes
     ----------
     info : Allocation
-    base : uint8[...]    flat bytes that hold the data (own, or the whole memory's)
-    start : int          where this buffer's first byte is in `base`
+    start : int          where this buffer's first byte is in ``base``
     pitch : int          bytes from one partition to the next in `base` (on chip)
     """
 
-    __slots__ = ("accumulating", "all_written", "base", "info", "pitch", "start", "wide",
-                 "written")  # fmt: skip
+    __slots__ = ("_base", "accumulating", "all_written", "info", "is_private", "pitch", "start",
+                 "waiting", "wide", "written")  # fmt: skip
 
-    def __init__(self, info: Allocation, base, start, pitch, written):
+    def __init__(self, info: Allocation, base, start, pitch, written, *, is_private=False):
+        self.waiting: Any = (
+            None  #: what is still to be computed into it or from it, with ``finish()``
+        )
         self.info = info
-        self.base = base  #: None in a program recorded without values
+        self._base = base  #: None in a program recorded without values
+        self.is_private = is_private  #: nobody else sees these bytes
         self.start = start
         self.pitch = pitch
         self.written = written  #: which bytes of `base` hold data
         self.all_written = False  #: short for: all that this allocation owns
         self.accumulating = None  #: PSUM: which locations hold a matmul's sum, or None
         self.wide = None  #: parts of it in FP32, kept for matmuls until the next write
+
+    @property
+    def base(self):
+        """The bytes; what is still to be computed into them is computed first."""
+        if self.waiting is not None:
+            self.waiting.finish()
+        return self._base
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in `base`."""
+        return self._base.size
+
+    def adopt(self, data) -> None:
+        """Take the caller's bytes in place of its own."""
+        self._base = data
+        self.is_private = False
+        self.all_written = True
 
 
 class OnChipMemory:
@@ -143,7 +165,8 @@ def own_buffer(info: Allocation, *, values: bool) -> Buffer:
             pitch *= size
     base = np.empty(rows * pitch, np.uint8) if values else None
     row_bytes = info.row_bytes  # in HBM a row is the last axis
-    return Buffer(info, base, 0, pitch, Written(rows * pitch // row_bytes, row_bytes))
+    written = Written(rows * pitch // row_bytes, row_bytes)
+    return Buffer(info, base, 0, pitch, written, is_private=True)
 
 
 def allowed_starts(partitions: int) -> tuple[int, ...]:

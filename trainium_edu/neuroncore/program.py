@@ -146,13 +146,19 @@ _LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
 
 
-def source_line() -> SourceLine | None:
-    """Return the innermost line outside this package that is running now, and who called it."""
-    frame: FrameType | None = sys._getframe(1)
+def source_line(above: int = 1) -> SourceLine | None:
+    """Return the innermost line outside this package that is running now, and who called it.
+
+    The first `above` frames are known to be inside.
+    """
+    frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         code = frame.f_code
         if not _inside.get(code.co_filename) and not _is_inside(code):
-            return SourceLine(code.co_filename, frame.f_lineno, _name(frame), _callers(frame))
+            name = code.co_name
+            if name in _COMPREHENSIONS:
+                name = _name(frame)
+            return SourceLine(code.co_filename, frame.f_lineno, name, _callers(frame))
         frame = frame.f_back
     return None
 
@@ -169,18 +175,16 @@ def _callers(frame) -> tuple:
     if frame.f_code.co_name == "<module>":
         return ()
     found: list[tuple] = []
-    line = frame.f_lineno
-    frame = frame.f_back
+    below, frame = frame, frame.f_back
     while frame is not None and len(found) < _MOST_CALLERS:
         code = frame.f_code
         if _inside.get(code.co_filename) or _is_inside(code):  # the kernel's caller
             return tuple(found)
         if code.co_name == "<module>":  # no kernel: a script that issues instructions itself
             return tuple(found)
-        if frame.f_lineno != line:
+        if frame.f_lineno != below.f_lineno:
             found.append((code.co_filename, frame.f_lineno, _name(frame)))
-        line = frame.f_lineno
-        frame = frame.f_back
+        below, frame = frame, frame.f_back
     return ()
 
 

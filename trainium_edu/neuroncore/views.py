@@ -5,6 +5,8 @@ free pattern on each); in HBM all axes are alike.  Strides and offsets are in by
 another dtype reads the same bits.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from trainium_edu.neuroncore.dtypes import DType, Rounding, get_dtype, to_fp32, write_fp32
@@ -101,55 +103,25 @@ class View:
         """Return the footprint, and whether every byte of that rectangle is touched."""
         info = self.buffer.info
         if info.memory is Memory.HBM:
-            found = self._extent_in_hbm(info.row_bytes)
+            row, low = divmod(self.offset, info.row_bytes)
+            rows, low, high, is_dense = _in_hbm(
+                self.shape, self.strides, self.dtype.itemsize, info.row_bytes, low
+            )
         else:
-            shape, strides, step = self.shape, self.strides, self.dtype.itemsize
             pitch = self.buffer.pitch
             row, low = divmod(self.offset, pitch)
-            high = low + step
-            is_dense = shape[0] == 1 or strides[0] == pitch
-            for axis in range(len(shape) - 1, 0, -1):
-                size = shape[axis]
-                if size != 1:
-                    stride = strides[axis]
-                    is_dense = is_dense and stride == step
-                    high += (size - 1) * stride
-                    step *= size
-            found = row, row + shape[0], low, high, is_dense
-        self._extent = found
+            rows = self.shape[0]
+            high, is_dense = _on_chip(self.shape, self.strides, self.dtype.itemsize, pitch)
+            high += low
+        found = self._extent = row, row + rows, low, high, is_dense
         return found
-
-    def _extent_in_hbm(self, pitch):
-        row, low = divmod(self.offset, pitch)
-        high, rows, run, apart = low + self.dtype.itemsize, 0, self.dtype.itemsize, []
-        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if size == 1:
-                continue
-            if stride == run and not apart:
-                run *= size  # one after another so far
-            else:
-                apart.append(stride)
-            if stride >= pitch:
-                rows += (size - 1) * (stride // pitch)
-                high += (size - 1) * (stride % pitch)
-            else:
-                high += (size - 1) * stride
-        fits = low + run <= pitch
-        if high > pitch:  # runs over the end of a row: whole rows
-            end = row + rows + -(-high // pitch)
-            return row, end, 0, pitch, not apart and low == 0 and run == (end - row) * pitch
-        is_dense = fits and (not apart or apart == [pitch])
-        if not apart and not fits:
-            is_dense = low == 0 and run % pitch == 0
-        return row, row + rows + 1, low, high, is_dense
 
     # -- the numbers --------------------------------------------------------------------------
 
     def array(self) -> np.ndarray:
         """Return the live NumPy window on the bytes (storage dtype); writing to it skips masks."""
-        found = self._array
-        if found is None:
-            buffer = self.buffer
+        found, buffer = self._array, self.buffer
+        if found is None or buffer.waiting is not None:
             found = self._array = np.ndarray(
                 self.shape, self.dtype.storage, buffer.base, buffer.start + self.offset,
                 self.strides,
@@ -264,22 +236,30 @@ class View:
         index : slice or int, one per axis from the left
             Steps are allowed on free axes only (partitions are contiguous).
         """
-        if len(index) > len(self.shape):
-            raise IndexError(f"{self!r} has {len(self.shape)} axes, and {len(index)} were indexed")
-        shape, strides, offset = [], [], self.offset
-        on_chip = self.memory is not Memory.HBM
-        for axis, (size, stride) in enumerate(zip(self.shape, self.strides, strict=True)):
-            part = index[axis] if axis < len(index) else slice(None)
+        sizes, steps, offset = self.shape, self.strides, self.offset
+        if len(index) > len(sizes):
+            raise IndexError(f"{self!r} has {len(sizes)} axes, and {len(index)} were indexed")
+        shape, strides = list(sizes), list(steps)
+        on_chip = self.buffer.info.memory is not Memory.HBM
+        dropped = 0
+        for axis, part in enumerate(index):
+            size, stride = sizes[axis], steps[axis]
             if isinstance(part, slice):
-                start, stop, step = self._bounds(part, axis, size)
-                count = -(-(stop - start) // step)
-                if on_chip and axis == 0 and step != 1:
-                    raise NkiValidationError(
-                        f"{self!r}: partitions are read one after another, and step {step} skips "
-                        "some; put the strided axis on the free side"
-                    )
-                shape.append(count)
-                strides.append(stride * step)
+                start, stop, step = part.start, part.stop, part.step
+                if start is None and stop is None and step is None:
+                    continue
+                if not (step is None and type(start) is type(stop) is int
+                        and 0 <= start < stop <= size):  # fmt: skip
+                    start, stop, step = self._bounds(part, axis, size)
+                    if step != 1:
+                        if on_chip and axis == 0:
+                            raise NkiValidationError(
+                                f"{self!r}: partitions are read one after another, and step {step} "
+                                "skips some; put the strided axis on the free side"
+                            )
+                        strides[axis - dropped] = stride * step
+                        stop = start - (start - stop) // step  # so many, one after another
+                shape[axis - dropped] = stop - start
             else:
                 start = part.__index__()
                 if not -size <= start < size:
@@ -288,13 +268,15 @@ class View:
                     )
                 start %= size
                 if on_chip and axis == 0:
-                    shape.append(1)
-                    strides.append(stride)
+                    shape[0] = 1
+                else:
+                    del shape[axis - dropped], strides[axis - dropped]
+                    dropped += 1
             offset += start * stride
         if on_chip and len(shape) < 2:
             shape.append(1)
             strides.append(self.dtype.itemsize)
-        return self._like(shape, strides, offset)
+        return type(self)(self.buffer, self.dtype, tuple(shape), tuple(strides), offset)
 
     def _bounds(self, part: slice, axis: int, size: int) -> tuple[int, int, int]:
         step = 1 if part.step is None else part.step.__index__()
@@ -390,6 +372,47 @@ class View:
         return self._like(
             (*self.shape[:-1], last // new), (*self.strides[:-1], new), self.offset, dtype
         )
+
+
+@lru_cache(4096)
+def _on_chip(shape, strides, itemsize, pitch) -> tuple[int, bool]:
+    """Return how many bytes of each partition a pattern reaches over, and whether it is dense."""
+    reach = step = itemsize
+    is_dense = shape[0] == 1 or strides[0] == pitch
+    for axis in range(len(shape) - 1, 0, -1):
+        size = shape[axis]
+        if size != 1:
+            stride = strides[axis]
+            is_dense = is_dense and stride == step
+            reach += (size - 1) * stride
+            step *= size
+    return reach, is_dense
+
+
+@lru_cache(4096)
+def _in_hbm(shape, strides, itemsize, pitch, low) -> tuple[int, int, int, bool]:
+    """Return (rows, first byte, byte end, whether dense) of a pattern from byte `low` of a row."""
+    high, rows, run, apart = low + itemsize, 0, itemsize, []
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if stride == run and not apart:
+            run *= size  # one after another so far
+        else:
+            apart.append(stride)
+        if stride >= pitch:
+            rows += (size - 1) * (stride // pitch)
+            high += (size - 1) * (stride % pitch)
+        else:
+            high += (size - 1) * stride
+    fits = low + run <= pitch
+    if high > pitch:  # runs over the end of a row: whole rows
+        rows += -(-high // pitch)
+        return rows, 0, pitch, not apart and low == 0 and run == rows * pitch
+    is_dense = fits and (not apart or apart == [pitch])
+    if not apart and not fits:
+        is_dense = low == 0 and run % pitch == 0
+    return rows + 1, low, high, is_dense
 
 
 def whole(buffer: Buffer, kind=View) -> View:

@@ -255,6 +255,7 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
         result = kernel.function(*found_args, **found_kwargs)
         _mark_outputs(running.core.program, result)
         _apply_schedule(kernel, running.core.program)
+        running.core.finish()
         return result
 
     with one_blas_thread():

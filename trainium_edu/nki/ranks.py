@@ -84,6 +84,7 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
         result = kernel.function(*args, **kwargs)
         kernels._mark_outputs(running.core.program, result)
         kernels._apply_schedule(kernel, running.core.program)
+        running.core.finish()
         return result  # what one program returns, the others may still write
 
     with one_blas_thread():

@@ -160,13 +160,13 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
             raise TypeError(
                 f"{instruction}: {key} is {value!r}; it is a member of nki.isa.{_CHOICES[key]}"
             )
-        elif kind not in _PLAIN:
+        elif kind not in _PLAIN and not (kind is tuple and not value):
             operands[key] = plain(value)
     if engine is not None:
         engine = _engine_name(instruction, engine)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"{instruction}: name is {name!r}; it is a text of your own")
-    core.issue(instruction, engine=engine, name=name or "", **operands)
+    core.issue_with(instruction, engine, name or "", operands)
     return NkiInstruction(instructions[-1], running.loops)
 
 

@@ -228,6 +228,7 @@ define(
     cycles=lambda chip, engine, *work: 0.0,
     options=("oob_mode",),
     by_shape=True,
+    waits=True,
     defaults=MODES,
     facts=("dma.start_ns", "dma.bytes_per_s"),
 )

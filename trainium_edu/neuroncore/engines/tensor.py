@@ -149,43 +149,54 @@ def _tile_size(call, chip):
 
 
 def _operand(view):
-    """Return a matmul operand [K, free] in FP32; narrow tiles stay widened until they change."""
-    values = view.read()
-    if view.dtype.name != "float32":
-        buffer = view.buffer
-        key = view.dtype.name, view.offset, view.shape, view.strides
-        kept = buffer.wide and buffer.wide.get(key)
-        if kept is not None:
-            return kept
-        values = to_fp32(values, view.dtype)
-        if view.dtype.name == "tfloat32":
-            values = cast(values, view.dtype.fmt)
-        values = values.reshape(values.shape[0], -1)
-        if buffer.info.address is None:  # nobody else writes these bytes
-            if buffer.wide is None:
-                buffer.wide = {}
-            buffer.wide[key] = values
-        return values
-    return values if values.ndim == 2 else values.reshape(values.shape[0], -1)
+    """Return (a matmul operand [K, free] in FP32, whether nobody will ever change the array).
+
+    Narrow tiles stay widened until they change: then a new array takes the old one's place.
+    """
+    if view.dtype.name == "float32":
+        values = view.read()
+        return (values if values.ndim == 2 else values.reshape(values.shape[0], -1)), False
+    buffer = view.buffer
+    key = view.offset, view.shape, view.strides, view.dtype.name
+    kept = buffer.wide and buffer.wide.get(key)
+    if kept is not None:
+        return kept, True
+    values = to_fp32(view.read(), view.dtype)
+    if view.dtype.name == "tfloat32":
+        values = cast(values, view.dtype.fmt)
+    values = values.reshape(values.shape[0], -1)
+    if buffer.info.address is None:  # nobody else writes these bytes
+        if buffer.wide is None:
+            buffer.wide = {}
+        buffer.wide[key] = values
+    return values, True
 
 
 def _matmul(call):
-    stationary, moving, dst = _operand(call.stationary), _operand(call.moving), call.dst
-    add, out = _adds(call), dst.array()
-    if add is False and out.ndim == 2:
-        np.matmul(stationary.T, moving, out=out)
-    else:
-        m, n = stationary.shape[1], moving.shape[1]
-        product = np.matmul(stationary.T, moving, out=_scratch(call.core, m, n)).reshape(dst.shape)
-        if add is False:
-            out[...] = product
-        elif add is True:
-            np.add(dst.read(), product, out=out)
-        else:
-            out[...] = np.where(add, dst.read() + product, product)
+    (stationary, one), (moving, two) = _operand(call.stationary), _operand(call.moving)
+    dst, add = call.dst, _adds(call)
+    waits = one and two and isinstance(add, bool)
+    if not (waits and call.core.waiting.takes_product(dst, stationary, moving, add)):
+        _multiply(call.core, stationary.T, moving, dst, add)
     dst.mark_written()
     if dst.buffer.accumulating is not True:
         _mark(dst)
+
+
+def _multiply(core, left, right, dst, add):
+    """Store a product in dst: over what is there (False), added to it (True), or by a mask."""
+    out = dst.array()
+    if add is False and out.ndim == 2:
+        np.matmul(left, right, out)
+        return
+    product = np.matmul(left, right, out=_scratch(core, len(left), right.shape[1]))
+    product = product.reshape(dst.shape)
+    if add is False:
+        out[...] = product
+    elif add is True:
+        np.add(dst.read(), product, out=out)
+    else:
+        out[...] = np.where(add, dst.read() + product, product)
 
 
 def _scratch(core, m, n):
@@ -234,7 +245,7 @@ def _summed(dst):
 
 def _mark(dst):
     buffer = dst.buffer
-    if buffer.start == 0 and dst.nbytes == buffer.base.size and 0 not in dst.strides:
+    if buffer.start == 0 and dst.nbytes == buffer.nbytes and 0 not in dst.strides:
         buffer.accumulating = True
         return
     if buffer.accumulating is None:

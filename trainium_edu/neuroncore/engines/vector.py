@@ -61,8 +61,7 @@ def compute(call, role: str, function, *arguments) -> None:
         for argument in arguments:
             if getattr(argument, "shape", None) == out.shape:
                 function(*arguments, out=out)
-                if not view.buffer.all_written:
-                    view.mark_written()
+                view.mark_written()
                 return
     store(call, role, function(*arguments))
 
@@ -168,7 +167,7 @@ def simple_cycles(name):
 define(
     "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",), defaults={},
     check=_check_copy, execute=_copy, work=_copy_work, cycles=simple_cycles("tensor_copy"),
-    more_facts=_ON_GPSIMD, by_shape=True,
+    more_facts=_ON_GPSIMD, by_shape=True, waits=True,
     facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -285,7 +284,7 @@ define(
     defaults={}, choose=_choose_tensor_tensor,
     check=_check_tensor_tensor, execute=_tensor_tensor, work=_tensor_tensor_work,
     cycles=_tensor_tensor_cycles,
-    more_facts=_ON_GPSIMD, by_shape=True,
+    more_facts=_ON_GPSIMD, by_shape=True, waits=True,
     facts=("cycles.tensor_tensor", "cycles.tensor_tensor_fast", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
@@ -429,7 +428,7 @@ define(
     choose=_choose_tensor_scalar,
     check=_check_tensor_scalar, execute=_tensor_scalar, work=_tensor_scalar_work,
     cycles=_tensor_scalar_cycles, more_facts={Engine.GPSIMD: ("cycles.tensor_scalar_rsqrt",)},
-    by_shape=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+    by_shape=True, waits=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 
