@@ -277,6 +277,23 @@ def test_vector_and_gpsimd_take_turns_on_sbuf_and_scalar_does_not():
     assert free.order.tolist() == [0, 1, 2]  # a tie goes in program order
 
 
+def test_the_wait_for_a_port_begins_when_the_operands_are_there():
+    """By hand: what GpSimd waits for until Vector's result is there is no wait for the port."""
+    core = NeuronCore(values=False)
+    tiles = [core.sbuf((128, 512)) for _ in range(5)]
+    core.tensor_copy(dst=tiles[1], src=tiles[0], engine="vector")
+    core.tensor_copy(dst=tiles[2], src=tiles[3], engine="vector")
+    core.tensor_copy(dst=tiles[4], src=tiles[1], engine="gpsimd")
+    tl = schedule(core.program, place(core.program))
+    there, free = tl.done_ns[0], tl.release_ns[1]
+    assert there < free == tl.start_ns[2]
+    assert tl.port_wait_ns.tolist() == [0, 0, free - there]
+    waits = tl.waiting("gpsimd")
+    assert waits["operands from the Vector Engine"] == there
+    assert waits["the port that the Vector Engine holds"] == free - there
+    assert sum(waits.values()) == pytest.approx(tl.idle_ns("gpsimd"))
+
+
 def test_who_waits_for_a_port_lets_others_go_first():
     core = NeuronCore(values=False)
     tiles = [core.sbuf((128, 512)) for _ in range(3)]

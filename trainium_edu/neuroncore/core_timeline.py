@@ -234,13 +234,41 @@ class CoreTimeline:
         before = np.concatenate(([0.0], self.end_ns[rows[:-1]]))
         gaps = self.start_ns[rows] - before
         found = {}
-        for i in np.flatnonzero(gaps > 0):
-            reason = self.reasons[rows[i]]
-            found[reason] = found.get(reason, 0.0) + float(gaps[i])
+        for row, gap in zip(rows[gaps > 0].tolist(), gaps[gaps > 0].tolist(), strict=True):
+            reason, held = self.reasons[row], gap
+            if self.wait[row] == Wait.PORT:
+                held = float(self.port_wait_ns[row])
+                first = self.reason_of(int(self.ready_wait[row]), int(self.ready_predecessor[row]))
+                if gap > held:
+                    found[first] = found.get(first, 0.0) + gap - held
+            found[reason] = found.get(reason, 0.0) + held
         tail = self.makespan_ns - float(self.end_ns[rows[-1]])
         if tail > 0:
             found["nothing left to do"] = tail
         return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    @cached_property
+    def port_wait_ns(self) -> np.ndarray:
+        """float64[rows]: how long a row waited for a port, its engine, data and place all there."""
+        waited = np.zeros(self.rows)
+        kind = self.placement.run.kind
+        for engine in ENGINES[:_DMA]:
+            mine = self.rows_on(engine)
+            late = self.wait[mine] == Wait.PORT
+            if not late.any():
+                continue
+            before = np.concatenate(([0.0], self.end_ns[mine[:-1]]))[late]
+            rows = mine[late]
+            by, why = self.ready_predecessor[rows], self.ready_wait[rows]
+            ready = np.select(
+                [by < 0, why == Wait.PLACE, why == Wait.CHAIN],
+                [0.0, self.release_ns[by], self.start_ns[by] + self.pieces.chain[kind[by]]],
+                self.done_ns[by],
+            )
+            waited[rows] = self.start_ns[rows] - np.maximum(
+                before, ready + self.pieces.lead[kind[rows]]
+            )
+        return waited
 
     @property
     def queue_waiting_ns(self) -> float:

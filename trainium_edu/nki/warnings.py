@@ -331,6 +331,8 @@ def _waits(run, wanted, memory, pick=None):
             continue
         before = np.concatenate(([0.0], timeline.end_ns[rows[:-1]]))
         gaps = timeline.start_ns[rows] - before
+        if Wait.PORT in wanted:
+            gaps = timeline.port_wait_ns[rows]
         for k in np.flatnonzero((gaps > 0) & np.isin(timeline.wait[rows], wanted)):
             if pick and not pick(int(rows[k])):
                 continue
