@@ -168,6 +168,9 @@ LIMITS = {
     "a mean of no values": (
         lambda: nl.rms_norm(tile((8, 8)), tile((8, 8)), axis=1, n=0), "n is 0"
     ),
+    "a choice from HBM": (
+        lambda: nl.where(tile((8, 8)), nl.ndarray((8, 8), nl.float32, nl.hbm), 0.0), "load it into"
+    ),
     "tiles of two ranks": (lambda: nl.add(tile((8, 8)), tile((8, 8, 1))), "as many dimensions"),
     "a broadcast to 129 partitions": (
         lambda: nl.broadcast_to(tile((1, 8)), (129, 8)), "exceeds maximum 128"
@@ -210,6 +213,8 @@ TYPES = {
     "an array of the host": lambda: nl.add(tile((8, 8)), np.ones((8, 8), np.float32)),
     "a quotient of text": lambda: nl.divide(tile((8, 8)), "2"),
     "a complex number": lambda: nl.multiply(tile((8, 8)), 1j),
+    "a remainder of text": lambda: nl.mod(tile((8, 8)), "2"),
+    "an index that is a quotient": lambda: tile((8, 8))[:, 0 : 8 / 2],
     "the negative of a number": lambda: nl.negative(1.0),
     "zeros like a number": lambda: nl.zeros_like(3),
     "a seed that is a number": lambda: nl.random_seed(42),

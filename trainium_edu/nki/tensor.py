@@ -429,7 +429,8 @@ class NkiTensor(NKIObject):
 
 def _whole(name, value):
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is {value!r}; it is a whole number")
+        hint = " (a // b divides into one)" if isinstance(value, float) else ""
+        raise TypeError(f"{name} is {value!r}; it is a whole number{hint}")
 
 
 def _sizes(shape, count, tensor, what="tensor"):
@@ -519,8 +520,8 @@ def _bound(tensor, part, *, may_be_none=True):
     except TypeError:
         pass
     raise TypeError(
-        f"{tensor!r}: index {part!r} is not understood; take whole numbers, slices of them, "
-        "nl.ds, `...` or registers (a new dimension comes from expand_dim)"
+        f"{tensor!r}: index {part!r} is not understood; take whole numbers (a // b divides into "
+        "one), slices of them, nl.ds, `...` or registers; expand_dim inserts a dimension"
     )
 
 

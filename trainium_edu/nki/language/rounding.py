@@ -91,10 +91,7 @@ def _remainder(name, x, y, dtype, whole):
     tile = x if isinstance(x, NkiTensor) else y
     ew._one_tile(name, tile)
     dtype = dtype or ew._result_dtype(tile, y if tile is x else x, None)
-    if not isinstance(x, NkiTensor):
-        x = _scalar(_scalar(y, "multiply", 0.0), "add", float(x))
-    if not isinstance(y, NkiTensor):
-        y = _scalar(_scalar(x, "multiply", 0.0), "add", float(y))
+    x, y = (t if isinstance(t, NkiTensor) else _filled(tile, ew._number(name, t)) for t in (x, y))
     turns = whole(ew.divide(x, y, _FLOAT32))
     left = ew.subtract(x, ew.multiply(turns, y, _FLOAT32), _FLOAT32)
     # The reciprocal is rounded, so the quotient may be one off: bring |left| under |y|.
@@ -104,6 +101,12 @@ def _remainder(name, x, y, dtype, whole):
     left = ew.subtract(left, ew.multiply(size, ew.greater_equal(left, size)))
     left = ew.add(left, ew.multiply(size, ew.less(left, 0.0)))
     return ew.multiply(left, signs, dtype)
+
+
+def _filled(tile, number):
+    out = ndarray(tile.shape, _FLOAT32)
+    issue("memset", dst=out, value=float(number))
+    return out
 
 
 def sin(x, dtype=None) -> NkiTensor:
