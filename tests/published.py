@@ -4,7 +4,8 @@
 
 Their text is not part of this repository; here are only the inputs and the NumPy references.  Each
 kernel is imported from its file with ``import nki`` meaning this package; files that can run as a
-script do so too.  Prints a Markdown table and exits with the number of failures.
+script do so too.  Kernels in the code blocks of guides and of the reference's docstrings run as
+they stand there.  Prints a Markdown table and exits with the number of failures.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import contextlib
 import importlib.util
 import io
 import sys
+import textwrap
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,7 @@ class Case:
     expected: object  #: array, tuple of arrays, or the text that its error must contain
     rtol: float = 1e-6
     needs: str = ""  #: why the file cannot be imported everywhere
+    block: int | None = None  #: of the code blocks that define it, this one (guides, docstrings)
 
 
 def draws(*shape, seed=0, dtype=np.float32):
@@ -122,6 +125,57 @@ def cases():
                    rtol=1e-4)  # fmt: skip
 
 
+def guide_cases():
+    """Yield the kernels in code blocks of guides and docstrings, from the ``nki`` folder."""
+    guide = "guides/tutorials/kernel-optimization.rst"
+    sizes = ((128, 128, 512), (256, 256, 1024), (256, 256, 1024), (256, 512, 1024),
+             (1024, 2048, 1024))  # fmt: skip
+    for block, (k, m, n) in enumerate(sizes):
+        for dtype in (BF16, np.float32):
+            w, x = draws(k, m, seed=9, dtype=dtype), draws(k, n, seed=10, dtype=dtype)
+            rtol = 2e-2 if dtype is BF16 else 1e-4
+            yield Case(guide, "matrix_multiply_kernel", (w, x), exact(w, x), rtol, block=block)
+
+    x, pair = np.abs(draws(64, 32)) + 1, (draws(4, 3, seed=1), draws(4, 3, seed=2))
+    guide, three = "guides/how-to-scheduling-apis.rst", (x, x + 1, x + 2)
+    yield Case(guide, "scheduled", (x,), 1 / x + x + 1, block=0)
+    exps = tuple(np.exp(t) for t in three)
+    yield Case(guide, "scheduled", three, exps, block=1)
+    for block in (0, 1):
+        yield Case(guide, "loop", three, exps, block=block)
+    for guide in ("quickstart-implement-run-kernel.rst", "nki-language-guide.rst"):
+        last = 1 if guide.startswith("quick") else 0
+        yield Case(f"get-started/{guide}", "nki_tensor_add_kernel", pair, sum(pair), block=last)
+    guide = "get-started/about/nki-dma-overview.rst"
+    for block, shape in enumerate(((4, 4096), (128, 128))):
+        x = draws(*shape, dtype=BF16)
+        wide = np.exp(x.astype(np.float32))
+        yield Case(guide, "tensor_exp_kernel_isa", (x,), wide, rtol=1e-2, block=block)
+
+    batches, square, rows = draws(4, 128, 512), draws(512, 512), draws(128, 512)
+    guide = "deep-dives/nki-aps.rst"
+    yield Case(guide, "scalar_dynamic_select", (batches,), batches[3], block=0)
+    yield Case(guide, "scalar_dynamic_dma", (square,), square[384:, :256], block=0)
+    yield Case(guide, "gather_rows", (rows,), rows[::2], block=0)
+    yield Case(guide, "indirect_vector_dynamic_dma", (rows,), rows[::2], block=0)
+    guide, pieces = "migration/index.rst", draws(8, 128, 512)
+    yield Case(guide, "indirect_scalar_dynamic_dma", (square,), square[384:, :256], block=0)
+    yield Case(guide, "indirect_vector_dynamic_dma", (rows,), rows[::2], block=0)
+    for block in (0, 1):
+        yield Case(guide, "sb_blocks_migrated", (pieces,), pieces, block=block)
+    yield Case(guide, "sb_blocks_migrated_incorrect", (pieces,), pieces, block=0)
+    yield Case(guide, "sb_blocks", (pieces,), "par_dim was part of an earlier NKI", block=0)
+
+    guide = "api/nki/isa/__init__.py"
+    w, x = draws(512, 64, seed=11), draws(512, 256, seed=12)
+    yield Case(guide, "nc_matmul_accumulate_kernel", (w, x), exact(w, x), 1e-4, block=0)
+    index = np.random.default_rng(0).permutation(128)[:64].astype(np.uint32).reshape(64, 1)
+    yield Case(guide, "indirect_gather_kernel", (rows, index), rows[index[:, 0]], block=0)
+    square = draws(128, 128, dtype=BF16)
+    index = np.arange(128, dtype=np.uint32).reshape(128, 1)
+    yield Case(guide, "gather_transpose_kernel", (square, index), "NeuronCore-v3", block=0)
+
+
 SCRIPTS = ("average_pool2d/average_pool2d_nki_kernels.py", "transpose2d/transpose2d_nki_kernels.py",
            "fused_mamba/mamba_nki_kernels.py", "getting_started_baremetal.py",
            "simulate/nki_simulate_example.py", "tensor_addition/tensor_addition_nki_kernels.py",
@@ -145,9 +199,39 @@ def load(path: Path):
     return module
 
 
+def code_blocks(text: str):
+    """Yield the Python code blocks of a guide or of docstrings, without their indentation."""
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        if line.strip().startswith(".. code-block:: python"):
+            depth, block = len(line) - len(line.lstrip()), []
+            for inner in lines[start + 1 :]:
+                if inner.strip() and len(inner) - len(inner.lstrip()) <= depth:
+                    break
+                block.append(inner)
+            body = [inner for inner in block if not inner.strip().startswith(":")]
+            yield textwrap.dedent("\n".join(body)).replace('"""\n    ...', "").strip()
+
+
+def kernel_of(case: Case, folder: Path):
+    """Return the kernel of a file, or of a code block, which finds ``nki`` imported."""
+    if case.block is None:
+        return getattr(load(folder / case.file), case.kernel)
+    import trainium_edu.nki as nki
+
+    path = folder / case.file
+    starts = (f"def {case.kernel}(", f"{case.kernel} = ")
+    found = [b for b in code_blocks(path.read_text()) if any(part in b for part in starts)]
+    code = found[case.block]
+    code = code if code.count('"""') % 2 == 0 else code.rpartition('"""')[0]
+    names = {"__name__": "block", "nki": nki, "nl": nki.language, "nisa": nki.isa, "np": np}
+    exec(compile(code, f"{path.name} {case.kernel}", "exec"), names)
+    return nki.jit(names[case.kernel])
+
+
 def judge(case: Case, folder: Path) -> str:
     """Run one kernel; return "" or what is wrong."""
-    kernel = getattr(load(folder / case.file), case.kernel)
+    kernel = kernel_of(case, folder)
     try:
         got = kernel(*case.inputs)
     except Exception as error:
@@ -184,6 +268,7 @@ def run_as_script(path: Path) -> str:
 def report(corpus: Path, *, only="", traces=False):
     """Yield (file, what was run, "" or what is wrong) for every published example."""
     import trainium_edu.nki as nki
+    from trainium_edu.nki.kernel import chip_for_all
 
     folder = examples_of(corpus)
     nki.activate(replace=True)
@@ -194,6 +279,14 @@ def report(corpus: Path, *, only="", traces=False):
         for file in SCRIPTS:
             if only in f"{file} script":
                 yield file, "script", _tried(run_as_script, folder / file, traces=traces)
+        before = chip_for_all("trn1")  # some guides ask for trn2 while they are imported
+        try:
+            for case in guide_cases():
+                text = folder.parent / case.file
+                if only in f"{case.file} {case.kernel}" and text.exists():
+                    yield case.file, _label(case), _tried(judge, case, folder.parent, traces=traces)
+        finally:
+            chip_for_all(before)
     finally:
         nki.deactivate()
 

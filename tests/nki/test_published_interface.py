@@ -348,3 +348,38 @@ def test_the_runner_needs_a_checkout(runner, tmp_path):
         runner.examples_of(tmp_path)
     (tmp_path / "nki" / "examples" / "matrix_multiplication").mkdir(parents=True)
     assert runner.examples_of(tmp_path) == tmp_path / "nki" / "examples"
+
+
+GUIDE = """
+A guide
+-------
+
+.. code-block:: python
+
+   x = 1
+
+.. code-block:: python
+   :linenos:
+
+   @nki.jit
+   def double(x):
+       out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+       nl.store(out, nl.add(nl.load(x), nl.load(x)))
+       return out
+
+Text between.
+
+    .. code-block:: python
+
+        def double(x):
+            return x"""
+
+
+def test_the_runner_takes_kernels_from_the_code_blocks_of_a_guide(runner, tmp_path):
+    """Judge: the two blocks written here, one of which does not double."""
+    (tmp_path / "guide.rst").write_text(GUIDE)
+    x = np.random.default_rng(4).standard_normal((4, 8)).astype(np.float32)
+    assert runner.judge(runner.Case("guide.rst", "double", (x,), 2 * x, block=0), tmp_path) == ""
+    wrong = runner.Case("guide.rst", "double", (x,), 2 * x, block=1)
+    assert runner.judge(wrong, tmp_path).startswith("off by")
+    assert next(iter(runner.code_blocks(GUIDE))) == "x = 1"
