@@ -110,6 +110,8 @@ def test_sbuf_filled_by_address_alone_is_said():
 
     run = nki.run(kernel, draws(4, 8))
     assert "all of them placed by address" in str(run)
+    warning = next(w for w in run.warnings if w.kind == "SBUF nearly full")
+    assert warning.line.line == kernel.__code__.co_firstlineno + 3
 
 
 def test_a_line_and_its_caller_in_another_file_are_both_named():

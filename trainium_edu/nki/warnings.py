@@ -486,8 +486,12 @@ def high_water(run):
     most = int(run.timeline.spec.sbuf.bytes_per_partition)
     if used > 0.9 * most:
         sites = [s for s in run.placement.sites if s.memory is Memory.SBUF]
-        line, what = None, "all of them placed by address"
-        if sites:
+        if not sites:
+            placed = [a for a in run.program.allocations if a.address is not None]
+            top = max(placed, key=lambda a: (a.memory is Memory.SBUF, a.address + a.row_bytes))
+            line = _line(top.site[:2]) if isinstance(top.site[0], str) else None
+            what = "all of them placed by address"
+        else:
             largest = max(sites, key=lambda s: s.slots * s.row_bytes)
             line = largest.line and _line(largest.line)
             what = f"most is {_named(run, largest)}, {largest.slots} slots of "
