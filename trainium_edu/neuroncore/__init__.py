@@ -22,6 +22,8 @@ Decisions
     busy times leave about 100 cycles per instruction, which waiting for last ones would double.
     Transfers are served first come, first served, each split over 16 queues; order among
     transfers comes from their data alone.  Buffers decide how far ahead that can go.
+    A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
+    fast, paid for with another order of FP32 additions than the chip's, tile by tile.
 """
 
 import importlib
