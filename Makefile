@@ -48,7 +48,7 @@ notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store
 warm: $(VENV)/.warm  ## compile all loops into the on-disk cache
 
 clean:  ## remove the virtual environment and caches; learners' work stays
-	rm -rf $(VENV) .venv-nbgrader .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-nbgrader .import_linter_cache .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist
 	find trainium_edu tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:
