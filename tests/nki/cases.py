@@ -4,8 +4,22 @@
 ``t`` and ``h`` put that off until the kernel runs.
 """
 
+import pytest
+
+import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from trainium_edu.specs import NkiValidationError
+
+
+def refused(kernel, words):
+    """Assert that a kernel is refused by one clear sentence that holds `words`."""
+    with pytest.raises(NkiValidationError, match=words) as caught:
+        nki.simulate(kernel)()
+    text = str(caught.value)
+    assert 30 < len(text) < 500
+    assert " at 0x" not in text
+    assert "Traceback" not in text
 
 
 def tile(*shape, dtype=nl.float32, buffer=nl.sbuf, value=0):
