@@ -300,11 +300,7 @@ class NeuronCore:
             self._check_owner(operand, info)
             if operand.indirect is None:
                 row, end, low, high, _ = operand._extent or operand.extent()
-                if (
-                    end * info.row_bytes > buffer.pitch
-                    if in_hbm
-                    else high > info.row_bytes or end > info.partitions
-                ):
+                if _leaves(buffer, info, end, high):
                     _refuse_outside(operand, end, high)
                 if not (is_write or is_partial or buffer.all_written):
                     self._note_unwritten(operand, role, info)
@@ -356,14 +352,16 @@ _access = tuple.__new__  # what Access(...) does, without its Python function
 
 def check_inside(view) -> None:
     """Raise for a pattern that leaves its storage, before its numbers are looked at."""
-    info = view.buffer.info
     _, end, _, high, _ = view.extent()
-    if info.memory is Memory.HBM:
-        outside = end * info.row_bytes > view.buffer.pitch
-    else:
-        outside = high > info.row_bytes or end > info.partitions
-    if outside:
+    if _leaves(view.buffer, view.buffer.info, end, high):
         _refuse_outside(view, end, high)
+
+
+def _leaves(buffer, info, end, high) -> bool:
+    """Whether a rectangle that ends before row `end` and byte `high` leaves its storage."""
+    if info.memory is Memory.HBM:
+        return end * info.row_bytes > buffer.pitch
+    return high > info.row_bytes or end > info.partitions
 
 
 def _refuse_outside(view, end, high):
