@@ -1,8 +1,10 @@
 """Calling compiled loops.  Judges: a serial run, and what the terminal shows."""
 
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,31 +14,61 @@ from trainium_edu.numerics import launch as launching
 from trainium_edu.numerics.launch import launch, launch_parallel, serial_only
 
 
-class SlowToCompile:
-    """A loop that has not been compiled, and takes a while."""
+class SlowToCome:
+    """A loop that this process has not called yet, and takes a while."""
 
     __name__ = "slow_loop"
-    signatures = ()
     overloads = MappingProxyType({})  # Numba's record of compiled versions
 
+    def __init__(self, *, on_disk):
+        self.stats = SimpleNamespace(cache_misses={})
+        self._on_disk = on_disk
+
     def __call__(self, out):
+        time.sleep(0.1)
+        if not self._on_disk:
+            self.stats.cache_misses["a signature"] = 1
         time.sleep(0.2)
         out[:] = 1
 
 
-@pytest.mark.parametrize(("quiet", "said"), [("0", True), ("1", False)])
-def test_a_slow_first_call_says_that_it_compiles(monkeypatch, capsys, quiet, said):
+@pytest.mark.parametrize(
+    ("on_disk", "quiet", "times"), [(False, "0", 1), (True, "0", 0), (False, "1", 0)]
+)
+def test_only_a_slow_call_that_compiles_says_so(monkeypatch, capsys, on_disk, quiet, times):
     monkeypatch.setattr(launching, "_NOTICE_AFTER_S", 0.02)
+    monkeypatch.setattr(launching, "_LOOK_EVERY_S", 0.02)
     monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", quiet)
     out = np.zeros(3)
-    launch(SlowToCompile(), out)
+    launch(SlowToCome(on_disk=on_disk), out)
     assert out.tolist() == [1, 1, 1]
-    assert ("compiling slow_loop" in capsys.readouterr().err) is said
+    assert capsys.readouterr().err.count("compiling slow_loop") == times
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("cached", [False, True])
+def test_numba_counts_a_miss_before_it_compiles_and_none_for_what_is_on_disk(tmp_path, cached):
+    """What the notice rests on: the judge is Numba itself, on a loop of its own."""
+    source = tmp_path / "sums.py"
+    source.write_text(
+        "import numba\n"
+        "from numba.core import event\n"
+        "class Compiling(event.Listener):\n"
+        "    def on_start(self, event): print('misses', len(total.stats.cache_misses))\n"
+        "    def on_end(self, event): pass\n"
+        "event.register('numba:compile', Compiling())\n"
+        "@numba.njit(cache=True)\n"
+        "def total(a, b): return a + b\n"
+        "print('total', total(1, 2))\n"
+    )
+    for _ in range(2 if cached else 1):
+        done = subprocess.run([sys.executable, source], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [*([] if cached else ["misses", "1"]), "total", "3"]
 
 
 def test_a_quick_first_call_says_nothing(capsys):
     out = np.zeros(3)
-    launch(SlowToCompile(), out)
+    launch(SlowToCome(on_disk=False), out)
     assert capsys.readouterr().err == ""
 
 

@@ -3,7 +3,8 @@
 Two rules live here so that no caller has to remember them.  Numba's workqueue threading layer
 aborts the process when two Python threads enter parallel loops at once, so there is one lock for
 the whole process, and who finds it taken runs the serial twin.  And the first call of a loop
-compiles it; when that takes over a second, one line on stderr says so.
+compiles it; when that takes over a second, one line on stderr says so (and not when the compiled
+loop was on disk and merely slow to come, as on a busy machine).
 """
 
 import sys
@@ -17,6 +18,7 @@ from trainium_edu import settings
 __all__ = ["launch", "launch_parallel", "serial_only"]
 
 _NOTICE_AFTER_S = 1.0
+_LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
 _one_at_a_time = threading.Lock()
 
 
@@ -28,14 +30,13 @@ def launch(loop, *args):
             return loop(*args)
     if compiled:
         return loop(*args)
-    notice = threading.Timer(_NOTICE_AFTER_S, _say_compiling, [loop.__name__])
-    notice.daemon = True
+    returned = threading.Event()
     if not settings.lesson().quiet:
-        notice.start()
+        threading.Thread(target=_say_if_it_compiles, args=(loop, returned), daemon=True).start()
     try:
         return loop(*args)
     finally:
-        notice.cancel()
+        returned.set()
 
 
 def launch_parallel(parallel_loop, serial_loop, *args):
@@ -58,9 +59,16 @@ def serial_only():
         yield
 
 
-def _say_compiling(name):
-    print(
-        f"trainium_edu: compiling {name.strip('_')} for this machine; only the first time",
-        file=sys.stderr,
-        flush=True,
-    )
+def _say_if_it_compiles(loop, returned):
+    """Say once that `loop` compiles, unless it returns soon or comes from the cache on disk."""
+    pause = _NOTICE_AFTER_S
+    while not returned.wait(pause):
+        if loop.stats.cache_misses:  # counted by Numba just before it compiles
+            print(
+                f"trainium_edu: compiling {loop.__name__.strip('_')} for this machine; only the "
+                "first time",
+                file=sys.stderr,
+                flush=True,
+            )
+            return
+        pause = _LOOK_EVERY_S
