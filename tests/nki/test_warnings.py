@@ -46,6 +46,20 @@ def test_small_transfers_are_found_with_their_line_and_gone_when_wide():
     assert "small transfers" not in kinds(nki.run(copy_pieces, WIDE, 1024))
 
 
+def test_rows_of_different_lengths_on_one_line_are_all_named():
+    """Judge: 64 and 16 columns of 4 bytes, by hand."""
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        for part in (nl.ds(0, 64), nl.ds(64, 16)):
+            nl.store(out[:, part], nl.load(x[:, part]))
+        return out
+
+    run = nki.run(kernel, WIDE[:, :80])
+    assert "4 transfers in rows of 64 to 256 bytes" in the(run, "small transfers").text
+
+
 def test_the_cost_of_small_transfers_is_about_what_wide_ones_save():
     narrow, wide = (nki.run(copy_pieces, WIDE, n) for n in (128, 1024))
     saved = narrow.timeline.makespan_ns - wide.timeline.makespan_ns

@@ -133,7 +133,8 @@ def small_transfers(run):
         cost = run.cost(group, lambda i, values: run.costing.small_rows_ns(i.work, values))
         if cost is None:
             continue
-        row = min(i.work[2] for i, _ in group)
+        low, high = (end(i.work[2] for i, _ in group) for end in (min, max))
+        row = str(low) if low == high else f"{low} to {high}"
         yield Warning_(
             "small transfers", line,
             f"{_n(_count(group), 'transfer')} in rows of {row} bytes, and a queue needs 2 to 4 KiB "
@@ -284,7 +285,7 @@ def long_strides(run):
         if cost is not None:
             yield Warning_(
                 "long stride", line,
-                f"{_n(_count(group), name)} walk with more than 16 bytes from one element to the "
+                f"{_n(_count(group), name)} with more than 16 bytes from one element to the "
                 "next, and such a port runs at half speed",
                 "Lay the tile out so that the last axis is contiguous (write it strided once, or "
                 "rearrange it with the DMA)", cost,
