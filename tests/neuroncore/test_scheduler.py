@@ -287,7 +287,9 @@ def test_the_wait_for_a_port_begins_when_the_operands_are_there():
     tl = schedule(core.program, place(core.program))
     there, free = tl.done_ns[0], tl.release_ns[1]
     assert there < free == tl.start_ns[2]
-    assert tl.port_wait_ns.tolist() == [0, 0, free - there]
+    row, ns, wait, by = (part.tolist() for part in tl.waits)
+    assert (row, ns, by) == ([2, 2], [free - there, there], [1, 0])
+    assert wait == [Wait.PORT, Wait.OPERANDS]
     waits = tl.waiting("gpsimd")
     assert waits["operands from the Vector Engine"] == there
     assert waits["the port that the Vector Engine holds"] == free - there

@@ -85,10 +85,12 @@ def test_gaps_of_an_engine_are_waits_with_a_reason(core, film):
         waited = sum(film.waits["ns"][i] for i in mine)
         last = core.end_ns[core.rows_on(engine)[-1]]
         assert waited == pytest.approx(core.idle_ns(engine) - (core.makespan_ns - last))
-        for i in mine:
-            row = film.waits["row"][i]
+        last = {film.waits["row"][i]: i for i in reversed(mine)}
+        for row, i in last.items():  # the last wait stands first: drawn next to the instruction
             assert film.waits["on"][i] == core.predecessor[row]
-            assert film.words["reasons"][film.waits["reason"][i]]["text"]
+            assert film.waits["reason"][i] == core.wait[row]
+        said = core.waiting(engine)
+        assert sum(said.values()) - said.get("nothing left to do", 0) == pytest.approx(waited)
 
 
 def test_a_single_buffer_shows_who_waits_for_a_place():

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from trainium_edu.neuroncore._loops import RAW, STATED
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.expanded import ENGINES
 from trainium_edu.neuroncore.placement import Placement
@@ -231,44 +232,69 @@ class CoreTimeline:
         rows = self.rows_on(engine)
         if not rows.size:
             return {"nothing to do": self.makespan_ns} if self.makespan_ns else {}
-        before = np.concatenate(([0.0], self.end_ns[rows[:-1]]))
-        gaps = self.start_ns[rows] - before
         found = {}
-        for row, gap in zip(rows[gaps > 0].tolist(), gaps[gaps > 0].tolist(), strict=True):
-            reason, held = self.reasons[row], gap
-            if self.wait[row] == Wait.PORT:
-                held = float(self.port_wait_ns[row])
-                first = self.reason_of(int(self.ready_wait[row]), int(self.ready_predecessor[row]))
-                if gap > held:
-                    found[first] = found.get(first, 0.0) + gap - held
-            found[reason] = found.get(reason, 0.0) + held
+        late = self.engine[self.waits[0]] == ENGINES.index(engine)
+        for _, ns, wait, by in zip(*(part[late].tolist() for part in self.waits), strict=True):
+            reason = self.reason_of(wait, by)
+            found[reason] = found.get(reason, 0.0) + ns
         tail = self.makespan_ns - float(self.end_ns[rows[-1]])
         if tail > 0:
             found["nothing left to do"] = tail
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     @cached_property
-    def port_wait_ns(self) -> np.ndarray:
-        """float64[rows]: how long a row waited for a port, its engine, data and place all there."""
-        waited = np.zeros(self.rows)
-        kind = self.placement.run.kind
+    def waits(self) -> tuple[np.ndarray, ...]:
+        """All the time that engines stood still: row, ns, wait (a ``Wait``) and for which row.
+
+        Before one row an engine waits for data; what is left once that is there, for the place
+        that the row writes; and what is left then, for a port.  Of one row the last wait stands
+        first.
+        """
+        of, by, why = self.placement.run.kind, self.ready_predecessor, self.ready_wait
+        lead, chain = self.pieces.lead[of], self.pieces.chain[of]
+        data, data_wait, data_by = self._data_there()
+        is_place = (why == Wait.PLACE) | (why == Wait.OVERWRITES)
+        there = np.select(
+            [by < 0, why == Wait.PLACE, why == Wait.CHAIN],
+            [0.0, self.release_ns[by], self.start_ns[by] + chain[by]], self.done_ns[by],
+        )  # fmt: skip
+        found = []
         for engine in ENGINES[:_DMA]:
-            mine = self.rows_on(engine)
-            late = self.wait[mine] == Wait.PORT
-            if not late.any():
-                continue
-            before = np.concatenate(([0.0], self.end_ns[mine[:-1]]))[late]
-            rows = mine[late]
-            by, why = self.ready_predecessor[rows], self.ready_wait[rows]
-            ready = np.select(
-                [by < 0, why == Wait.PLACE, why == Wait.CHAIN],
-                [0.0, self.release_ns[by], self.start_ns[by] + self.pieces.chain[kind[by]]],
-                self.done_ns[by],
-            )
-            waited[rows] = self.start_ns[rows] - np.maximum(
-                before, ready + self.pieces.lead[kind[rows]]
-            )
-        return waited
+            rows = self.rows_on(engine)
+            begin, place = self.start_ns[rows], is_place[rows]
+            before = np.concatenate(([0.0], self.end_ns[rows[:-1]]))[: rows.size]
+            ready = np.clip(there[rows] + lead[rows], before, begin)
+            first = np.where(place, np.clip(data[rows] + lead[rows], before, ready), ready)
+            found += [
+                (rows, begin - ready, self.wait[rows], self.predecessor[rows]),
+                (rows, ready - first, why[rows], by[rows]),
+                (rows, first - before, np.where(place, data_wait[rows], why[rows]),
+                 np.where(place, data_by[rows], by[rows])),
+            ]  # fmt: skip
+        row, ns, wait, who = (np.concatenate(part) for part in zip(*found, strict=True))
+        late = np.flatnonzero(ns > 0)
+        late = late[np.argsort(row[late], kind="stable")]
+        return row[late], ns[late], wait[late], who[late]
+
+    def _data_there(self):
+        """Return for each row when its data is there, how it waits for it, and for which row."""
+        start, by, kind = self.placement.hazards
+        row = np.repeat(np.arange(self.rows), np.diff(start))
+        data = (kind == RAW) | (kind == STATED)
+        row, by, kind = row[data], by[data], kind[data]
+        chain = (kind == RAW) & (self.engine[row] == self.engine[by]) & (self.engine[by] != _DMA)
+        ns = np.where(
+            chain, self.start_ns[by] + self.pieces.chain[self.placement.run.kind[by]],
+            self.done_ns[by],
+        )  # fmt: skip
+        order = np.lexsort((ns, row))
+        last = order[np.diff(row[order], append=-1) != 0]
+        there, wait, who = np.zeros(self.rows), np.zeros(self.rows, int), np.full(self.rows, -1)
+        there[row[last]], who[row[last]] = ns[last], by[last]
+        wait[row[last]] = np.select(
+            [kind[last] == STATED, chain[last]], [Wait.STATED, Wait.CHAIN], Wait.OPERANDS
+        )
+        return there, wait, who
 
     @property
     def queue_waiting_ns(self) -> float:

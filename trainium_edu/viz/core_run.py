@@ -135,14 +135,7 @@ def _spans(core, number):
 
 def _waits(core):
     """Return how long engines stood still before a row, and why; -1 ns: nobody stood still."""
-    parts = []
-    for engine in ENGINES[:_DMA]:
-        rows = core.rows_on(engine)
-        if rows.size:
-            gap = core.start_ns[rows] - np.concatenate(([0.0], core.end_ns[rows[:-1]]))
-            late = gap > 0
-            parts.append((rows[late], gap[late], core.wait[rows[late]],
-                          core.predecessor[rows[late]]))  # fmt: skip
+    parts = [core.waits]
     rows = core.rows_on(Engine.DMA)
     if rows.size:
         held = rows[core.predecessor[rows] >= 0]

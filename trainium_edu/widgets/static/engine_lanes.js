@@ -398,8 +398,8 @@ function createLanes(s) {
       }
     }
     if (best < 0 && i + 1 < start.length && lane.kind === "engine") { // idle: whoever comes next waits
-      const { first, next } = s.film.waitsOf;
-      for (let w = first[row[i + 1]]; w >= 0; w = next[w]) if (s.film.waits_ns[w] >= start[i + 1] - t) best = i + 1;
+      const waited = s.film.waitsOf.of(row[i + 1]).reduce((sum, w) => sum + Math.max(0, s.film.waits_ns[w]), 0);
+      if (waited >= start[i + 1] - t) best = i + 1;
     }
     return best < 0 ? nothing : { row: row[best], piece: -1, lane, idle: t < start[best] - slack };
   }
