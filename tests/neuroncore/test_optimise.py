@@ -424,3 +424,25 @@ def _issue(core, op, a, b, target, x, out):
     else:
         one = target.sliced(slice(None), slice(0, 1))
         core.tensor_reduce(dst=one, op="add", data=a, axis=1)
+
+
+def test_who_was_told_to_wait_for_a_dropped_instruction_waits_for_its_twin():
+    """Judge: the order that was stated, followed through the dropped."""
+    core = NeuronCore(values=False)
+    x = filled(core)
+    double(core, x)
+    filled(core, 5.0)
+    double(core, x)  # dropped
+    last = double(core, x, by=3.0)
+    core.dma_copy(dst=core.hbm(x.shape), src=last)
+    _, one, other, again, late, _ = core.program.instructions
+    again.after, late.after = (other.index,), (again.index,)
+    done = optimise(core.program)
+    assert done.effects[0].removed == (again.index,)
+    assert [i.after for i in done.program.instructions] == [
+        (),
+        (),
+        (),
+        (one.index, other.index),
+        (),
+    ]

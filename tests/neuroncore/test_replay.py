@@ -11,7 +11,7 @@ from trainium_edu.specs import INF2
 
 
 def recorded(core):
-    return [(i.name, i.engine, i.work, i.options, i.loops, i.accesses)
+    return [(i.name, i.engine, i.work, i.options, i.loops, i.after, i.accesses)
             for i in core.program.instructions]  # fmt: skip
 
 
@@ -21,6 +21,7 @@ def test_replay_records_the_same_program_on_another_chip():
         core.memset(dst=core.sbuf((64, 4), address=64, start_partition=64), value=1.0)
         with core.repeat(2):
             core.memset(dst=core.psum((64, 4)), value=1.0)
+    core.program.instructions[-1].after = (0, 2)
     again = NeuronCore(INF2, values=False)
     replay(core.program, again)
     assert recorded(again) == recorded(core)

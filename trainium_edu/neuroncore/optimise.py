@@ -149,7 +149,7 @@ class _Edit:
     __slots__ = ("instead", "moved", "removed")
 
     def __init__(self):
-        self.removed: dict[int, None] = {}  # instruction index, in order
+        self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
         self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
         self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
 
@@ -216,7 +216,7 @@ def _value_numbering(program: Program, edit: _Edit) -> None:
                 continue
             earlier = _find_equal(like, instruction, program.allocations)
             if earlier is not None:
-                edit.removed[at] = None
+                edit.removed[at] = earlier.index
                 for mine, theirs in zip(_written(instruction), _written(earlier), strict=True):
                     instead[mine] = theirs
                 continue
@@ -335,7 +335,7 @@ def _loop_invariants(program: Program, edit: _Edit) -> None:
     writes = _Writes(program)
     leaves: dict[int, int] = {}  # allocation whose writer moves → loop it leaves
     for at, instruction in enumerate(program.instructions):
-        if not instruction.loops or not _is_pure(instruction):
+        if not instruction.loops or instruction.after or not _is_pure(instruction):
             continue
         out_of = None
         for loop in reversed(instruction.loops):
@@ -442,6 +442,7 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
         result.instructions = list(instructions)
         result.loops = list(program.loops)
         return result, order
+    place = {old: new for new, old in enumerate(order)}
     for index, old in enumerate(order):
         instruction = instructions[old]
         accesses = instruction.accesses
@@ -455,11 +456,25 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
             Instruction(
                 index, instruction.name, instruction.engine, accesses, instruction.work,
                 instruction.options, instruction.line, instruction.label, instruction.flops,
-                instruction.operations, loops,
+                loops, _waits(instruction, program, removed, place),
             )
         )  # fmt: skip
     result.loops = _loops(program, edit, order, renumbered)
     return result, order
+
+
+def _waits(instruction, program, removed, place) -> tuple[int, ...]:
+    """Return what an instruction was told to wait for; the dropped pass their own wait on."""
+    found, ask = set(), list(instruction.after)
+    while ask:
+        old = ask.pop()
+        if old in place:
+            found.add(place[old])
+        else:
+            ask += program.instructions[old].after
+            if removed[old] is not None:
+                ask.append(removed[old])
+    return tuple(sorted(found))
 
 
 def _position(program, edit, index):

@@ -76,7 +76,6 @@ class Instruction:
     line: SourceLine | None = None
     label: str = ""  #: the user's ``name=``
     flops: int = 0  #: multiply-adds of a matmul, times two
-    operations: int = 0  #: output elements of other instructions
     loops: tuple[int, ...] = ()  #: indices of the loops it stands in, outermost first
     after: tuple[int, ...] = ()  #: instructions it waits for besides its data (``depends_on``)
 

@@ -20,7 +20,7 @@ from trainium_edu.specs import INF2, TRN1
 
 __all__ = ["FORMAT_VERSION", "load", "save"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _WHAT = "trainium_edu program"
 _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
 _MAX_BYTES = 2**30  # of JSON: about two million instructions
@@ -150,7 +150,7 @@ def _to_plain(program: Program) -> dict:
         [
             i.name, str(i.engine), work.add(i.work), options.add(i.options),
             None if i.line is None else lines.add(tuple(i.line)), i.label, int(i.flops),
-            int(i.operations), list(i.loops),
+            list(i.loops), list(i.after),
             [[*map(int, a[:5]), int(a.is_write), a.role, geometry.add(a.geometry)]
              for a in i.accesses],
         ]
@@ -215,17 +215,19 @@ def _allocation(index, row, sites) -> Allocation:
 
 
 def _instruction(index, row, tables, program) -> Instruction:
-    name, engine, work, options, line, label, flops, operations, loops, accesses = row
+    name, engine, work, options, line, label, flops, loops, after, accesses = row
     if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
         _within(loop, program.loops)
+    for earlier in after:
+        _within(earlier, program.instructions)
     return Instruction(
         index, name, Engine(engine),
         tuple(_access(a, tables["geometry"], program) for a in accesses),
         tables["work"][_count(work)], tables["options"][_count(options)],
         None if line is None else tables["lines"][_count(line)], str(label), _count(flops),
-        _count(operations), tuple(loops),
+        tuple(loops), tuple(after),
     )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ def replay(program: Program, core: NeuronCore, data=None) -> list[View]:
             open_loops.append((number, repeat))
         tiles.up_to(1 + max((a.allocation for a in instruction.accesses), default=-1))
         _issue(core, instruction, tiles.made, at)
+        core.program.instructions[-1].after = instruction.after
     while open_loops:
         close()
     tiles.up_to(len(program.allocations))
