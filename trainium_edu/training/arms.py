@@ -150,7 +150,7 @@ def footprint_table() -> str:
     Examples
     --------
     >>> print(footprint_table().splitlines()[1])
-    FP32                                   4 / 12        8 / 20       12 / 28
+    FP32                                      4 / 12        8 / 20       12 / 28
     """
     lines = [f"{'bytes kept / moved by one update':34}" + "".join(f"{o:>14}" for o in OPTIMIZERS)]
     for name, arm in ARMS.items():

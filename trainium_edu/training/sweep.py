@@ -107,7 +107,7 @@ def accuracy_table(rows, *, optimizer: str = "sgd") -> str:
     Examples
     --------
     >>> print(accuracy_table(stored_sweep()[:1]).splitlines()[-1])
-    FP32                                 97.1 ± 0.3       4       12
+    FP32                                 97.1 ± 0.4       4       12
     """
     lines, shown = [], None
     for row in rows:

@@ -27,7 +27,7 @@ def layer_norm(core, dst: View, src: View, gamma: View | None = None, beta: View
     >>> x = core.hbm(np.array([[1.0, 2.0, 3.0]], np.float32))
     >>> y = core.hbm((1, 3))
     >>> layer_norm(core, y, x, epsilon=0.0)
-    >>> np.round(core.value(y)[0], 3).tolist()
+    >>> core.value(y)[0].astype(float).round(3).tolist()
     [-1.225, 0.0, 1.225]
     """
     src, dst = as_rows(src, "src"), as_rows(dst, "dst")
