@@ -10,8 +10,6 @@ import psutil
 
 LESSONS = sorted(p.name for p in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 _LOOK = Path(__file__).with_name("look.js")
-
-
 _QUIET_S = 0.105  # for the loop below: the machine of the README's table, with nothing else on it
 
 
@@ -63,6 +61,13 @@ class LessonPage:
                 return
             time.sleep(0.1)
         raise AssertionError(f"{self.name} is not idle after {seconds} s")
+
+    def soon(self, holds, seconds=15):
+        """Wait until `holds()`, however busy the machine; return whether it came true."""
+        until = time.monotonic() + seconds
+        while not (true := holds()) and time.monotonic() < until:
+            self.page.wait_for_timeout(50)
+        return bool(true)
 
     def run_all(self, seconds=120):
         """Run all cells; return the seconds until the first control shows, and until idle.

@@ -59,7 +59,7 @@ def explorer(page):
     lanes.focus()
     page.page.keyboard.press("Escape")
     page.page.keyboard.press("Home")
-    page.page.wait_for_timeout(250)
+    assert page.soon(lambda: window(box)[0] == 0 and width(box) >= makespan(box))
     return box
 
 
@@ -67,8 +67,17 @@ def window(box):
     return tuple(map(float, box.get_attribute("data-window").split()))
 
 
+def width(box):
+    lo, hi = window(box)
+    return hi - lo
+
+
 def makespan(box):
     return float(box.get_attribute("data-makespan"))
+
+
+def lit(box):
+    return int(box.get_attribute("data-lit"))
 
 
 def test_nothing_failed_and_everything_that_takes_focus_is_named_and_safe(page):
@@ -82,29 +91,26 @@ def test_nothing_failed_and_everything_that_takes_focus_is_named_and_safe(page):
 
 def test_zoom_by_keys_buttons_and_wheel_and_move_by_dragging(page, explorer):
     lanes = explorer.locator(".te-core-lanes")
-    lo, hi = window(explorer)
-    assert lo == 0
     for action in (
         lambda: page.page.keyboard.press("+"),
         lambda: explorer.get_by_text("+", exact=True).click(),
     ):
+        before = width(explorer)
         action()
-        page.page.wait_for_timeout(150)
-        assert window(explorer)[1] - window(explorer)[0] == pytest.approx((hi - lo) / 1.6, rel=1e-3)
-        lo, hi = window(explorer)
+        assert page.soon(lambda w=before: width(explorer) == pytest.approx(w / 1.6, rel=1e-3))
     lanes.focus()
     box = lanes.bounding_box()
     page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    before = width(explorer)
     page.page.mouse.wheel(0, -300)
-    page.page.wait_for_timeout(250)
+    assert page.soon(lambda: width(explorer) < 0.8 * before)
+    page.page.wait_for_timeout(250)  # all of the wheel's events
     near = window(explorer)
-    assert near[1] - near[0] < 0.8 * (hi - lo)
     page.page.mouse.down()
     page.page.mouse.move(box["x"] + box["width"] / 2 - 120, box["y"] + 60, steps=4)
     page.page.mouse.up()
-    page.page.wait_for_timeout(250)
-    assert window(explorer)[0] > near[0]
-    assert window(explorer)[1] - window(explorer)[0] == pytest.approx(near[1] - near[0], rel=1e-3)
+    assert page.soon(lambda: window(explorer)[0] > near[0])
+    assert width(explorer) == pytest.approx(near[1] - near[0], rel=1e-3)
 
 
 def test_the_page_scrolls_over_a_picture_that_was_not_clicked(page, explorer):
@@ -128,15 +134,13 @@ def test_hovering_an_instruction_says_line_operands_and_waits(page, explorer):
     x = box["x"] + 122 + (middle - lo) / (hi - lo) * (box["width"] - 136)
     for dx in (-2, 0):
         page.page.mouse.move(x + dx, box["y"] + 24 + 29 + 30 + 10)
-    page.page.wait_for_timeout(250)
     card = explorer.locator(".te-core-tip.te-core-shown").inner_text()
     assert "tensor_tensor on Vector Engine" in card
     assert f"programs.py:{core.instruction(row).line.line}" in card
     for words in ("bf16[128, 512] in SBUF", "data1", "data2", "op=add", "waited", "activation"):
         assert words in card
     page.page.mouse.move(box["x"] + 60, box["y"] - 30)
-    page.page.wait_for_timeout(250)
-    assert explorer.locator(".te-core-tip.te-core-shown").count() == 0
+    assert page.soon(lambda: explorer.locator(".te-core-tip.te-core-shown").count() == 0)
 
 
 def test_the_keyboard_alone_goes_from_instruction_to_instruction(page, explorer):
@@ -146,20 +150,16 @@ def test_the_keyboard_alone_goes_from_instruction_to_instruction(page, explorer)
     name = explorer.locator(".te-core-details .te-core-name").first
     first = name.inner_text()
     keys.press("ArrowRight")
-    page.page.wait_for_timeout(150)
+    assert page.soon(lambda: "nc_matmul on Tensor Engine" in name.inner_text())
     assert name.inner_text() != first
-    assert "nc_matmul on Tensor Engine" in name.inner_text()
     keys.press("ArrowDown")
-    page.page.wait_for_timeout(150)
-    assert "tensor_tensor on Vector Engine" in name.inner_text()
-    whole = window(explorer)
+    assert page.soon(lambda: "tensor_tensor on Vector Engine" in name.inner_text())
+    whole = width(explorer)
     keys.press("Enter")
-    page.page.wait_for_timeout(250)
-    assert window(explorer)[1] - window(explorer)[0] < 0.6 * (whole[1] - whole[0])
+    assert page.soon(lambda: width(explorer) < 0.6 * whole)
     keys.press("c")
-    page.page.wait_for_timeout(150)
     facts = explorer.locator(".te-core-source")
-    assert facts.count() >= 1
+    assert page.soon(lambda: facts.count() >= 1)
     assert any(
         kind in facts.first.inner_text()
         for kind in ("documented", "derived", "measured", "assumed")
@@ -169,16 +169,16 @@ def test_the_keyboard_alone_goes_from_instruction_to_instruction(page, explorer)
     page.page.wait_for_timeout(300)
     assert page.cells() == cells
     keys.press("Escape")
-    page.page.wait_for_timeout(150)
-    assert "Where the time goes" in explorer.locator(".te-core-details").inner_text()
+    details = explorer.locator(".te-core-details")
+    assert page.soon(lambda: "Where the time goes" in details.inner_text())
 
 
 def test_a_click_on_the_critical_path_says_why(page, explorer):
     lanes = explorer.locator(".te-core-lanes")
     lanes.click(position={"x": 132, "y": 34})
-    page.page.wait_for_timeout(250)
-    said = explorer.locator(".te-core-details").inner_text()
-    assert "DMA start" in said
+    details = explorer.locator(".te-core-details")
+    assert page.soon(lambda: "DMA start" in details.inner_text())
+    said = details.inner_text()
     assert "1 300 ns" in said
     assert "documented" in said
     link = explorer.locator(".te-core-details a").first
@@ -202,27 +202,26 @@ def test_sliders_time_again_without_running(page, explorer):
     answered = float(explorer.get_attribute("data-answered"))
     assert answered < 1000  # about 40 ms on a quiet machine
     below = page.page.locator(".te-core").nth(1)
-    page.page.wait_for_timeout(500)
-    assert makespan(below) == pytest.approx(one, abs=0.01)
+    assert page.soon(lambda: makespan(below) == pytest.approx(one, abs=0.01))
     explorer.get_by_text("reset").click()
-    page.page.wait_for_timeout(1000)
-    assert makespan(explorer) == pytest.approx(core.makespan_ns, abs=0.01)
+    assert page.soon(lambda: makespan(explorer) == pytest.approx(core.makespan_ns, abs=0.01))
 
 
 def test_linked_pictures_share_window_and_cursor(page, explorer):
     below = page.page.locator(".te-core").nth(1)
     page.page.keyboard.press("+")
     page.page.keyboard.press("+")
-    page.page.wait_for_timeout(800)
-    assert window(below) == pytest.approx(window(explorer), abs=0.01)
+    assert page.soon(lambda: width(explorer) < makespan(explorer) / 2)
+    assert page.soon(lambda: window(below) == pytest.approx(window(explorer), abs=0.01))
     lanes = explorer.locator(".te-core-lanes")
     box = lanes.bounding_box()
     page.page.mouse.move(box["x"] + 400, box["y"] + 60)
     page.page.mouse.move(box["x"] + 402, box["y"] + 60)
-    page.page.wait_for_timeout(600)
-    ours, theirs = (float(e.get_attribute("data-cursor") or -1) for e in (explorer, below))
-    assert ours > 0
-    assert theirs == pytest.approx(ours)
+
+    def cursors():
+        return [float(e.get_attribute("data-cursor") or -1) for e in (explorer, below)]
+
+    assert page.soon(lambda: cursors()[0] > 0 and cursors()[1] == pytest.approx(cursors()[0]))
 
 
 def test_a_line_of_the_kernel_lights_its_instructions_and_back(page):
@@ -230,17 +229,15 @@ def test_a_line_of_the_kernel_lights_its_instructions_and_back(page):
     view.scroll_into_view_if_needed()
     line = view.locator(".te-core-issued", has_text="core.nc_matmul")
     line.click()
-    page.page.wait_for_timeout(200)
-    assert line.get_attribute("aria-selected") == "true"
-    assert int(view.get_attribute("data-lit")) == 8
+    assert page.soon(lambda: line.get_attribute("aria-selected") == "true")
+    assert page.soon(lambda: lit(view) == 8)
     view.locator(".te-core-lanes").focus()
     page.page.keyboard.press("Escape")
     page.page.keyboard.press("ArrowDown")
     page.page.keyboard.press("ArrowDown")
-    page.page.wait_for_timeout(200)
-    chosen = view.locator(".te-core-line.te-core-on").inner_text()
-    assert "core.tensor_tensor" in chosen
-    assert int(view.get_attribute("data-lit")) == timed(8).rows  # nothing is dimmed
+    chosen = view.locator(".te-core-line.te-core-on")
+    assert page.soon(lambda: "core.tensor_tensor" in chosen.inner_text())
+    assert page.soon(lambda: lit(view) == timed(8).rows)  # nothing is dimmed
 
 
 def test_a_line_that_calls_a_helper_lights_what_the_helper_issued(page):
@@ -250,11 +247,9 @@ def test_a_line_that_calls_a_helper_lights_what_the_helper_issued(page):
     line = view.locator(".te-core-issued", has_text="kept = [")
     assert "in what it calls" in line.get_attribute("aria-label")
     line.click()
-    page.page.wait_for_timeout(200)
-    assert int(view.get_attribute("data-lit")) == 4
+    assert page.soon(lambda: lit(view) == 4)
     view.locator(".te-core-issued", has_text="nisa.dma_copy(dst=tile").click()
-    page.page.wait_for_timeout(200)
-    assert int(view.get_attribute("data-lit")) == 8  # and the moving tiles, two for each row
+    assert page.soon(lambda: lit(view) == 8)  # and the moving tiles, two for each row
 
 
 def test_twenty_thousand_instructions_are_drawn_in_a_frame(page):
@@ -277,8 +272,8 @@ def test_a_plain_timeline_is_shown_too(page):
     box.locator(".te-core-lanes").focus()
     page.page.keyboard.press("ArrowDown")
     page.page.keyboard.press("ArrowDown")
-    page.page.wait_for_timeout(200)
-    assert "chunk 1 on link 1→0" in box.locator(".te-core-details").inner_text()
+    details = box.locator(".te-core-details")
+    assert page.soon(lambda: "chunk 1 on link 1→0" in details.inner_text())
 
 
 def test_no_errors_on_the_console(page):

@@ -30,7 +30,7 @@ function render({ model, el }) {
   };
   s.view = createWindow(() => {
     paint();
-    shareSoon();
+    share();
   });
 
   // ---- parts -------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ function render({ model, el }) {
     }
     canvas.style.cursor = found.row >= 0 || found.tile >= 0 ? "pointer" : "grab";
     placeTip(event);
-    shareCursor();
+    share();
     paint();
   }
   function placeTip(event) {
@@ -358,7 +358,7 @@ function render({ model, el }) {
     s.cursor = -1;
     tip.classList.remove("te-core-shown");
     source?.mark();
-    shareCursor();
+    share();
     paint();
   }
   function mouse(canvas, find) {
@@ -458,20 +458,16 @@ function render({ model, el }) {
   overview.addEventListener("dblclick", () => s.view.whole());
 
   // ---- one clock with other pictures: window and cursor are traits that Python may link --------------
+  // Set and saved in one go: what is set but not yet saved would be undone by the kernel's echo of
+  // what was saved before, so that the picture jumps back while a busy kernel catches up.
   let sharing = 0;
-  function shareSoon() {
-    clearTimeout(sharing);
-    model.set("window", [s.view.lo, s.view.hi]);
-    sharing = setTimeout(() => model.save_changes(), 200);
-  }
-  let cursorTimer = 0;
-  function shareCursor() {
-    if (model.get("cursor_ns") === s.cursor) return;
-    model.set("cursor_ns", s.cursor);
-    if (!cursorTimer) cursorTimer = setTimeout(() => {
-      cursorTimer = 0;
+  function share() {
+    if (!sharing) sharing = setTimeout(() => {
+      sharing = 0;
+      model.set("window", [s.view.lo, s.view.hi]);
+      model.set("cursor_ns", s.cursor);
       model.save_changes();
-    }, 120);
+    }, 50);
   }
   const onCursor = () => {
     if (model.get("cursor_ns") === s.cursor) return;
@@ -528,7 +524,7 @@ function render({ model, el }) {
     themes.disconnect();
     sizes.disconnect();
     cancelAnimationFrame(frame);
-    [waiting, sharing, cursorTimer].forEach(clearTimeout);
+    [waiting, sharing].forEach(clearTimeout);
   };
 }
 
