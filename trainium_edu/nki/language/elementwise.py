@@ -10,6 +10,7 @@ from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.language.matrix import broadcast_to, copied
 from trainium_edu.nki.running import issue, later_chip
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -76,7 +77,7 @@ def _binary(op, x, y, dtype):
 def _tensor_tensor(op, out, x, y):
     """Issue the instruction; of two tiles in PSUM, which it cannot both read, copy one to SBUF."""
     if x.buffer is MemoryRegion.psum and y.buffer is MemoryRegion.psum:
-        y = _cast(y, y.dtype)
+        y = copied(y, y.dtype)
     issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
 
 
@@ -102,19 +103,11 @@ def _uneven(op, x, y, dtype):
         if tile.shape == shape and vector.size == shape[0] and op not in _BITWISE:
             column = vector.reshape((shape[0], 1))
             if column.dtype != "float32":
-                column = _cast(column, _FLOAT32)
+                column = copied(column, _FLOAT32)
             issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=column, reverse0=reverse)
             return out
-    from trainium_edu.nki.language.matrix import broadcast_to
-
     first, second = (t if t.shape == shape else broadcast_to(t, shape) for t in (x, y))
     _tensor_tensor(op, out, first, second)
-    return out
-
-
-def _cast(tile, dtype):
-    out = ndarray(tile.shape, dtype)
-    issue("tensor_copy", dst=out, src=tile)
     return out
 
 

@@ -6,13 +6,14 @@ from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import full, ndarray
 from trainium_edu.nki.running import current, issue
 from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["broadcast_to", "matmul", "transpose"]
 
 _FLOAT32 = DTYPE_NAMES["float32"]
-_BANK = 512  # FP32 elements of a PSUM bank
-_PSUM = 4096  # FP32 elements of a partition of PSUM
+_BANK = TRN1.psum.bank_fp32.value
+_PSUM = TRN1.limits.psum_free_max.value  # FP32 elements of a partition
 
 
 def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
@@ -33,17 +34,18 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
         )
     dtype = dtype or x.dtype
     if x.shape == shape:
-        return x if dtype == x.dtype else _copied(x, dtype)
+        return x if dtype == x.dtype else copied(x, dtype)
     if x.shape[1:] != shape[1:]:
         view = x
         for axis in range(1, x.ndim):
             if x.shape[axis] != shape[axis]:
                 view = view.broadcast(axis, shape[axis])
-        x = _copied(view, dtype)
+        x = copied(view, dtype)
     return x if x.shape[0] == shape[0] else _repeat_partition(x, shape, dtype)
 
 
-def _copied(x, dtype):
+def copied(x: NkiTensor, dtype) -> NkiTensor:
+    """Return a copy in a new SBUF tile, cast on the way."""
     out = ndarray(x.shape, dtype)
     issue("tensor_copy", dst=out, src=x)
     return out
@@ -58,7 +60,7 @@ def _repeat_partition(x, shape, dtype):
     if x.dtype in ("int32", "uint32"):
         return _repeat_wide(x, shape, dtype)
     if x.buffer is not MemoryRegion.sbuf or x.dtype not in ("float32", "bfloat16", "float16"):
-        x = _copied(x, _FLOAT32)
+        x = copied(x, _FLOAT32)
     count = x.size
     row = x.reshape((1, count))
     ones = _ones(shape[0], x.dtype)
@@ -85,12 +87,12 @@ def _repeat_wide(x, shape, dtype):
     for op, number in (("right_shift", 16), ("bitwise_and", 0xFFFF)):
         half = ndarray(x.shape, x.dtype)
         issue("tensor_scalar", dst=half, data=x, op0=op, operand0=number)
-        parts.append(_repeat_partition(_copied(half, _FLOAT32), shape, x.dtype))
+        parts.append(_repeat_partition(copied(half, _FLOAT32), shape, x.dtype))
     high, low = parts
     issue("tensor_scalar", dst=high, data=high, op0="left_shift", operand0=16)
     out = ndarray(shape, x.dtype)
     issue("tensor_tensor", dst=out, data1=high, data2=low, op="bitwise_or")
-    return out if dtype == x.dtype else _copied(out, dtype)
+    return out if dtype == x.dtype else copied(out, dtype)
 
 
 def _ones(partitions, dtype):
@@ -111,14 +113,10 @@ def transpose(x: NkiTensor, dtype=None) -> NkiTensor:
             f"nl.transpose: {x!r} would have {columns} partitions; transpose 128 columns at a time"
         )
     if x.buffer is MemoryRegion.psum:
-        x = _copied(x, x.dtype)
-    out = ndarray((columns, rows), _transposed_dtype(x), MemoryRegion.psum)
+        x = copied(x, x.dtype)
+    out = ndarray((columns, rows), x.dtype, MemoryRegion.psum)
     issue("nc_transpose", dst=out, data=x, engine=_engine.tensor)
-    return out if dtype is None or dtype == out.dtype else _copied(out, dtype)
-
-
-def _transposed_dtype(x):
-    return x.dtype
+    return out if dtype is None or dtype == out.dtype else copied(out, dtype)
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
@@ -128,7 +126,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     for name, tile in (("x", x), ("y", y)):
         if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
             raise NkiValidationError(f"nl.matmul: {name} is a 2-D tile in SBUF, not {tile!r}")
-    stationary = x if transpose_x else _copied(transpose(x), x.dtype)
+    stationary = x if transpose_x else copied(transpose(x), x.dtype)
     if stationary.shape[0] != y.shape[0]:
         raise NkiValidationError(
             f"nl.matmul: x contracts over {stationary.shape[0]} and y over {y.shape[0]}; "

@@ -3,6 +3,7 @@
 from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import _whole_number, ndarray
+from trainium_edu.nki.language.matrix import broadcast_to, copied
 from trainium_edu.nki.running import issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -165,8 +166,6 @@ def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> Nk
 def where(condition, x, y, dtype=None) -> NkiTensor:
     """Return x where the condition is nonzero, else y."""
     ew._one_tile("where", condition)
-    from trainium_edu.nki.language.matrix import broadcast_to
-
     tiles = [t for t in (x, y) if isinstance(t, NkiTensor)]
     shape = condition.shape
     for tile in tiles:
@@ -190,4 +189,4 @@ def dropout(x, rate, dtype=None) -> NkiTensor:
     ew._one_tile("dropout", x)
     out = ndarray(x.shape, x.dtype)
     issue("dropout", dst=out, data=x, prob=rate)
-    return out if dtype is None or dtype == x.dtype else ew._cast(out, dtype)
+    return out if dtype is None or dtype == x.dtype else copied(out, dtype)

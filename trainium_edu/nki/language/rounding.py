@@ -9,6 +9,7 @@ import math
 from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.language.matrix import copied
 from trainium_edu.nki.running import issue
 from trainium_edu.nki.tensor import NkiTensor
 
@@ -43,14 +44,14 @@ def _nearest(x):
 def _rounded(name, x, dtype, correct):
     ew._one_tile(name, x)
     if not x._view.dtype.is_float:
-        return ew._cast(x, dtype or x.dtype)  # whole already
+        return copied(x, dtype or x.dtype)  # whole already
     found = correct(_nearest(x))
-    out = ew._cast(x, _FLOAT32)
+    out = copied(x, _FLOAT32)
     magnitude = _scalar(x, "abs", 0.0)
     small = _scalar(magnitude, "less", _WHOLE_FROM, _UINT8)
     issue("tensor_copy_predicated", dst=out, src=found, predicate=small)
     dtype = dtype or x.dtype
-    return out if dtype == _FLOAT32 else ew._cast(out, dtype)
+    return out if dtype == _FLOAT32 else copied(out, dtype)
 
 
 def floor(x, dtype=None) -> NkiTensor:
