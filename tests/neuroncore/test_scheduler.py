@@ -296,6 +296,23 @@ def test_the_wait_for_a_port_begins_when_the_operands_are_there():
     assert sum(waits.values()) == pytest.approx(tl.idle_ns("gpsimd"))
 
 
+def test_the_wait_for_a_place_begins_when_the_operands_are_there():
+    """By hand: until Scalar's result is there, GpSimd would wait although the place were free."""
+    core = NeuronCore(values=False)
+    a, b, c = (core.sbuf((128, 1024)) for _ in range(3))
+    out = core.hbm((128, 1024), "float32")
+    core.tensor_copy(dst=a, src=b, engine="vector")
+    core.dma_copy(dst=out, src=a)
+    core.activation(dst=c, op="copy", data=b)
+    core.tensor_copy(dst=a, src=c, engine="gpsimd")
+    tl = schedule(core.program, place(core.program))
+    there, free = tl.done_ns[2], tl.release_ns[1]
+    assert there < free == tl.start_ns[3]
+    row, ns, wait, by = (part.tolist() for part in tl.waits)
+    assert (row, ns, by) == ([3, 3], [free - there, there], [1, 2])
+    assert wait == [Wait.PLACE, Wait.OPERANDS]
+
+
 def test_who_waits_for_a_port_lets_others_go_first():
     core = NeuronCore(values=False)
     tiles = [core.sbuf((128, 512)) for _ in range(3)]

@@ -25,7 +25,7 @@ def the(run, kind):
 
 
 @nki.jit
-def copy_pieces(x, columns, buffers_outside=False):
+def copy_pieces(x, columns):
     """Double a [128, n] array in pieces of so many columns."""
     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
     for start in range(0, x.shape[1], columns):
@@ -116,7 +116,8 @@ def test_fp32_matmuls_cost_three_of_their_four_passes():
     warning = the(nki.run(matmul.blocked, *given), "FP32 matmul")
     clock = float(TRN1.tensor_engine.clock_hz)
     passes = 8 * 8 * 2 * 512 * 4 / clock * 1e9  # matmuls of 512 columns, four passes each
-    assert warning.cost.nominal_ns == pytest.approx(passes * 3 / 4)
+    assert warning.held.nominal_ns == pytest.approx(passes * 3 / 4)
+    assert warning.cost.nominal_ns < warning.held.nominal_ns  # a part of it hides behind loads
     narrow = nki.run(matmul.blocked, *(a.astype(ml_dtypes.bfloat16) for a in given))
     assert "FP32 matmul" not in kinds(narrow)
 
@@ -136,19 +137,6 @@ def test_an_engine_starved_by_loads_names_the_tensor():
     warning = the(nki.run(matmul.tiled, *_square(1024, ml_dtypes.bfloat16)), "starved engine")
     assert "Tensor Engine" in warning.text
     assert "rhs" in warning.text
-
-
-@nki.jit
-def one_tile_for_all(x):
-    """Reuse one tile, allocated before the loop, for every piece."""
-    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    tile = nl.ndarray((128, 512), x.dtype)
-    for start in range(0, x.shape[1], 512):
-        part = nl.ds(start, 512)
-        nisa.dma_copy(dst=tile, src=x[:, part])
-        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=2.0)
-        nisa.dma_copy(dst=out[:, part], src=tile)
-    return out
 
 
 def test_few_buffers_that_serialise_cost_what_endless_ones_save():
@@ -216,7 +204,7 @@ def test_results_that_wait_for_stores_are_told_from_bank_conflicts():
     assert "bank conflict" not in kinds(narrow)
     waited = narrow.timeline.waiting("tensor")
     behind = sum(ns for why, ns in waited.items() if why.startswith("a place"))
-    assert warning.cost.nominal_ns == pytest.approx(behind, rel=0.01)
+    assert warning.held.nominal_ns == pytest.approx(behind, rel=0.01)
     assert "slow stores" not in kinds(nki.run(matmul.fully_blocked, lhsT, rhs))
 
 
@@ -347,8 +335,8 @@ def test_programs_of_a_grid_warn_once_where_it_costs_most():
     assert len(found) == len({w.line for w in found}) == 2
     assert all("2 transfers" in w.text for w in found)
     alone = nki.run(kernel[1], np.ones((128, 16), np.float32))
-    assert found[0].cost.nominal_ns == pytest.approx(
-        2 * the(alone, "small transfers").cost.nominal_ns
+    assert found[0].held.nominal_ns == pytest.approx(
+        2 * the(alone, "small transfers").held.nominal_ns
     )
 
 

@@ -29,7 +29,9 @@ class Expanded:
     instruction: np.ndarray  #: int32[rows], index into ``program.instructions``
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
-    kinds: list  #: (instruction name, engine, work, elements per partition written)
+    #: (instruction name, engine, work, elements per partition written); in a what-if also the
+    #: parts that are left of lead, fixed part and work
+    kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]
     access_instance: np.ndarray  #: int32[accesses]

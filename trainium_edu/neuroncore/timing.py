@@ -17,7 +17,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.expanded import Expanded
-from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
+from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.specs.record import Record
 
 __all__ = ["Durations", "Parameter", "dma_row_ns", "durations", "parameters", "quantise", "settle"]
@@ -179,20 +179,16 @@ class Durations:
         return self.fixed + self.work
 
 
-_CLOCK = {Engine.TENSOR: "tensor", Engine.VECTOR: "vector", Engine.SCALAR: "scalar",
-          Engine.GPSIMD: "gpsimd", Engine.SYNC: "scalar"}  # fmt: skip
-
-
 def _cycles(run: Expanded, spec: Record):
     """Return each kind's documented cycles; kept for as long as the chip is the same object."""
     kept = run.cache.get("cycles")
     if kept is not None and kept[0] is spec:
         return kept[1]
     cycles = np.zeros(len(run.kinds))
-    for k, (name, engine, work, _) in enumerate(run.kinds):
+    for k, (name, engine, work, *_) in enumerate(run.kinds):
         if engine is Engine.DMA:
             continue
-        cycles[k] = INSTRUCTIONS[name].cycles(spec, engine, *work)
+        cycles[k] = cycles_of(name, work, engine, spec)
         if not 0 <= cycles[k] < 1e12:
             raise ValueError(f"{name}{work}: its cost function answers {cycles[k]} cycles")
     run.cache["cycles"] = (spec, cycles)
@@ -229,16 +225,16 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
     row_bytes = np.zeros(n)
-    for k, (name, engine, what, written) in enumerate(run.kinds):
+    for k, (name, engine, what, written, *_) in enumerate(run.kinds):
         if engine is Engine.DMA:
             descriptors[k], row_bytes[k] = what[1], what[2]
             continue
-        ns = 1e9 / values[f"{_CLOCK[engine]}_clock_hz"]
+        ns = 1e9 / values[f"{engine.clock}_clock_hz"]
         full = cycles[k] * values["work_factor"]
         work[k] = full * ns
         if engine is Engine.SYNC:
             continue
-        result[k] = values[f"{_CLOCK[engine]}_result_cycles"] * ns
+        result[k] = values[f"{engine.clock}_result_cycles"] * ns
         if engine is Engine.TENSOR:
             if name == "nc_matmul":  # as many passes as it multiplies in, at up to 4 x the speed
                 floor = float(spec.tensor_engine.min_initiation_cycles)
@@ -255,6 +251,9 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
         lead[is_dma] = work[is_dma] = 0
     if "fixed" in without:
         lead[:] = fixed[:] = result[:] = 0
+    for k, kind in enumerate(run.kinds):
+        if len(kind) > 4:  # a what-if: so much is left of each
+            lead[k], fixed[k], work[k] = np.multiply(kind[4:], (lead[k], fixed[k], work[k]))
     lead, fixed, work, result, chain = map(quantise, (lead, fixed, work, result, chain))
     engine_chain = np.where(is_dma, 0, np.minimum(fixed + chain, fixed + work) + result)
     return Durations(lead, fixed, work, result, engine_chain, descriptors)

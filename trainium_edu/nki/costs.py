@@ -1,14 +1,28 @@
-"""What a habit costs, in nanoseconds: nominal, and at both ends of the uncertain parameters."""
+"""What a habit costs: the same program is timed once more without it, all else the same.
 
+A cost is by how much the run ends sooner (``saved``); beside it stands for how long the habit
+holds its engine, or the queues (``held``), since what passes beside other work costs nothing yet.
+Both nominal, and at both ends of the uncertain parameters.
+"""
+
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from trainium_edu.neuroncore.engine import Engine
-from trainium_edu.neuroncore.instruction_set import cycles_of
-from trainium_edu.neuroncore.timing import dma_row_ns, parameters, settle
+from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.neuroncore.scheduler import schedule
+from trainium_edu.neuroncore.timing import dma_row_ns, durations, parameters, settle
 
-__all__ = ["Cost", "Costing"]
+__all__ = ["Cost", "Costing", "WhatIf"]
 
+_DMA = ENGINES.index(Engine.DMA)
 _LONG_ROW_BYTES = 4096  # from here on transfers run at the sustained rate
+_PLACES = 2, 3  # kinds of edges: both write; it writes what the other reads
+_ENDS_UP_TO = 100_000  # rows; of longer programs the ends of a range are scaled
 
 
 class Cost(NamedTuple):
@@ -23,9 +37,22 @@ class Cost(NamedTuple):
             f"{self.nominal_ns / 1e3:.2f} us ({self.low_ns / 1e3:.2f} to {self.high_ns / 1e3:.2f})"
         )
 
+    @classmethod
+    def of(cls, ns) -> "Cost":
+        """Make a cost of its nominal figure and those at the ends."""
+        return cls(float(ns[0]), float(min(ns)), float(max(ns)))
+
+
+class WhatIf(NamedTuple):
+    """What is different, by rows of the run."""
+
+    left: object = None  #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
+    placeless: object = None  #: bool[rows]: they write to bytes of their own, and wait for no place
+    portless: object = None  #: bool[rows]: they share no port
+
 
 class Costing:
-    """Durations of one program's instructions under three sets of parameters.
+    """Times one program again and again.
 
     Parameters
     ----------
@@ -34,41 +61,102 @@ class Costing:
 
     def __init__(self, timeline):
         self.timeline = timeline
-        self.spec = timeline.spec
-        known = parameters(self.spec)
-        self.values = (
-            timeline.parameters,
-            settle(self.spec, {p.name: p.fast for p in known.values() if p.fast != p.slow}),
-            settle(self.spec, {p.name: p.slow for p in known.values() if p.fast != p.slow}),
-        )
-        self._kept = {}
+        known = parameters(timeline.spec).values()
+        self.values = [timeline.parameters] + [
+            settle(timeline.spec, {p.name: getattr(p, end) for p in known if p.fast != p.slow})
+            for end in ("fast", "slow")
+        ]
+        if timeline.rows > _ENDS_UP_TO:
+            del self.values[1:]
 
-    def cost(self, duration) -> Cost:
-        """Return ``duration(values)`` for the nominal values and its range."""
-        nominal, *ends = (float(duration(values)) for values in self.values)
-        return Cost(nominal, min(nominal, *ends), max(nominal, *ends))
+    def _timed(self, placement, values, order):
+        t = self.timeline
+        return schedule(t.program, placement, t.spec, parameters=values, order=order,
+                        without=t.without)  # fmt: skip
 
-    def transfer_ns(self, work, values, row_bytes=None) -> float:
-        """Return how long all queues are busy with a transfer, if its rows had `row_bytes`."""
-        _, descriptors, actual, total = work[:4]
-        queues = int(self.spec.dma.queues)
-        if row_bytes is not None and row_bytes > actual:
-            descriptors, actual = total / row_bytes, row_bytes
-        return float(descriptors * dma_row_ns(actual, values, queues)) / queues
+    @cached_property
+    def now(self) -> list:
+        """The program as it is, at each set of parameters and in the nominal order."""
+        t = self.timeline
+        return [t] + [self._timed(t.placement, values, t.order) for values in self.values[1:]]
 
-    def small_rows_ns(self, work, values) -> float:
-        """Return what a transfer loses because its rows are short."""
-        return self.transfer_ns(work, values) - self.transfer_ns(work, values, _LONG_ROW_BYTES)
+    def saved(self, change: WhatIf) -> Cost:
+        """Return by how much the run ends sooner with a change."""
+        order, saved = None, []
+        for now, values in zip(self.now, self.values, strict=True):
+            placement = self._changed(change, values)
+            then = self._timed(placement, values, order)
+            if order is None:  # engines that choose anew may choose worse: the old order stays
+                if then.makespan_ns > now.makespan_ns:
+                    then = self._timed(placement, values, now.order)
+                order = then.order
+            saved.append(max(now.makespan_ns - then.makespan_ns, 0.0))
+        return self._cost(saved)
 
-    def work_ns(self, instruction, values, work=None) -> float:
-        """Return for how long an instruction computes, its fixed part left out."""
-        if instruction.engine is Engine.DMA:
-            return self.transfer_ns(instruction.work, values)
-        work = instruction.work if work is None else work
-        key = (instruction.name, instruction.engine, work)
-        cycles = self._kept.get(key)
-        if cycles is None:
-            cycles = cycles_of(instruction.name, work, instruction.engine, self.spec)
-            self._kept[key] = cycles
-        clock = "scalar" if instruction.engine is Engine.SYNC else str(instruction.engine)
-        return cycles * values["work_factor"] / values[f"{clock}_clock_hz"] * 1e9
+    def held(self, change: WhatIf) -> Cost:
+        """Return for how much shorter engines, or all queues at once, would be held."""
+        run, spec = self.timeline.placement.run, self.timeline.spec
+        held = []
+        for now, values in zip(self.now, self.values, strict=True):
+            left = change.left(values)
+            rows = np.flatnonzero((left != 1).any(axis=1))
+            kind = run.kind[rows]
+            p = now.pieces if now.parameters is values else durations(run, spec, values)
+            lost = (1 - left[rows, 1]) * p.fixed[kind] + (1 - left[rows, 2]) * p.work[kind]
+            held.append(
+                float(
+                    (
+                        lost
+                        * np.where(
+                            p.descriptors[kind] > 0, p.descriptors[kind] / int(spec.dma.queues), 1
+                        )
+                    ).sum()
+                )
+            )
+        return self._cost(held)
+
+    def _cost(self, ns) -> Cost:
+        if len(self.values) > 1 or not self.timeline.makespan_ns:
+            return Cost.of(ns)
+        band = self.timeline.band
+        return Cost.of([ns[0] * end / band.nominal_ns
+                        for end in (band.nominal_ns, band.low_ns, band.high_ns)])  # fmt: skip
+
+    def waited(self, pick) -> Cost:
+        """Return for how long engines stand still by ``pick(row, wait, by)``, a mask of waits."""
+        return self._cost([float(t.waits[1][pick(*t.waits[::2], t.waits[3])].sum())
+                           for t in self.now])  # fmt: skip
+
+    def long_rows(self, values) -> np.ndarray:
+        """Return float64[rows]: which part of a transfer's work is left when its rows are long."""
+        run = self.timeline.placement.run
+        size = np.array([what[2] if engine is Engine.DMA else _LONG_ROW_BYTES
+                         for _, engine, what, *_ in run.kinds], float)  # fmt: skip
+        short, queues = size < _LONG_ROW_BYTES, int(self.timeline.spec.dma.queues)
+        full = dma_row_ns(_LONG_ROW_BYTES, values, queues) * size / _LONG_ROW_BYTES
+        return np.where(short, full / dma_row_ns(size, values, queues), 1.0)[run.kind]
+
+    def _changed(self, change, values):
+        placement = copy(self.timeline.placement)  # with what was kept: hazards, followers
+        run, hazards = placement.run, self.timeline.placement.hazards
+        if change.placeless is not None:
+            start, by, kind = hazards
+            row = np.repeat(np.arange(run.rows), np.diff(start))
+            stay = ~(change.placeless[row] & np.isin(kind, _PLACES))
+            start = np.concatenate(([0], np.cumsum(np.bincount(row[stay], minlength=run.rows))))
+            vars(placement).pop("_followers", None)
+            vars(placement)["hazards"] = start, by[stay], kind[stay]
+        if change.portless is not None:
+            run = replace(run, ports=np.where(change.portless, 0, run.ports).astype(np.uint8))
+        if change.left is not None:
+            left = change.left(values)
+            rows = np.flatnonzero((left != 1).any(axis=1))
+            new, number = np.unique(
+                np.column_stack((run.kind[rows], left[rows])), axis=0, return_inverse=True
+            )
+            kind = run.kind.copy()
+            kind[rows] = len(run.kinds) + number.ravel()
+            kinds = [*run.kinds, *((*run.kinds[int(k)], *parts) for k, *parts in new.tolist())]
+            run = replace(run, kind=kind, kinds=kinds, cache={})
+        object.__setattr__(placement, "run", run)
+        return placement

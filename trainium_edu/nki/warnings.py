@@ -1,24 +1,30 @@
 """Warnings that teach: what costs a kernel time or is dangerous, where, how much, and what to do.
 
 Each finder reads what a run left behind (program, placement, timeline, notes) and returns
-:class:`Warning_` records.  Costs are time of the engine or queues concerned, with the range that
-the uncertain parameters give; what runs beside something slower may cost less than that.
+:class:`Warning_` records.  A cost is by how much the run would end sooner without the habit, all
+else the same (:mod:`~trainium_edu.nki.costs`), with the range that the uncertain parameters give;
+beside it stands for how long the habit holds its engine or the queues, where that is more.
 """
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
+from trainium_edu.neuroncore.instruction_set import cycles_of
 from trainium_edu.neuroncore.waits import Wait
-from trainium_edu.nki.costs import Cost, Costing
+from trainium_edu.nki.costs import Cost, Costing, WhatIf
 
 __all__ = ["FINDERS", "Warning_", "find_warnings", "once"]
 
 _WORTH_SAYING = 0.01  # of the makespan
+_STARVED = 0.1  # of the makespan
+_SERIAL = 0.05  # of the makespan
 _SHORT_ROW_BYTES = 2048  # the documents: "approaching peak" from 2 KiB on
+_PLACES = Wait.PLACE, Wait.OVERWRITES
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,30 @@ class Warning_:
     line: object  #: SourceLine or None
     text: str  #: what was found
     remedy: str
-    cost: Cost | None  #: None where it is not time that is lost
+    cost: Cost | None = None  #: by how much the run would be shorter; None if no time is lost
+    held: Cost | None = None  #: for how long it holds `who`, or lets it stand still
+    who: str = ""  #: "the Vector Engine", "the DMA queues"
+    is_most: bool = False  #: `cost` is a bound: no transfer takes time at all
+    is_hidden: bool = False  #: that passes beside other work: alone it costs next to nothing
 
     def __str__(self):
         where = f"{self.line}: " if self.line else ""
-        cost = f" Costs {self.cost}." if self.cost else ""
-        return f"{where}{self.text}.{cost} {self.remedy}."
+        return f"{where}{self.text}.{self._cost()} {self.remedy}."
+
+    def _cost(self):
+        if self.cost is None:
+            return ""
+        if self.is_hidden:
+            return (
+                f" It takes {self.held} of {self.who}, but beside other work: alone it costs the "
+                "run next to nothing."
+            )
+        said = f" Costs {'at most ' * self.is_most}{self.cost}"
+        if not self.held or self.held.nominal_ns < 1.25 * self.cost.nominal_ns:
+            return f"{said}."
+        return (
+            f"{said}, though it takes {self.held} of {self.who}: the rest passes beside other work."
+        )
 
 
 def find_warnings(program, placement, timeline, notes=()) -> list[Warning_]:
@@ -55,8 +79,8 @@ def find_warnings(program, placement, timeline, notes=()) -> list[Warning_]:
 
 def _weight(warning):
     """Sort what is wrong before what costs time, and the costliest of that first."""
-    cost = warning.cost
-    return cost is not None, -(cost.nominal_ns if cost else 0), warning.kind
+    lost = [-cost.nominal_ns if cost else 0 for cost in (warning.cost, warning.held)]
+    return warning.cost is not None, warning.is_hidden, *lost, warning.kind
 
 
 def once(programs) -> list[Warning_]:
@@ -99,16 +123,62 @@ class _Evidence:
                 groups[instruction.line, instruction.name].append((instruction, times))
         return groups
 
-    def cost(self, group, lost) -> Cost | None:
-        """Return the sum of ``lost(instruction, values)``, or None if it is not worth saying."""
-        cost = self.costing.cost(
-            lambda values: sum(lost(instruction, values) * times for instruction, times in group)
-        )
-        return cost if cost.nominal_ns > _WORTH_SAYING * self.makespan_ns else None
+    def warning(self, kind, line, text, remedy, group, left) -> list[Warning_]:
+        """Return a warning if ``left(instruction)`` parts of lead, fixed part and work pay.
+
+        `left` answers with three numbers, or with `None` for long rows instead of short ones.
+        """
+        parts = np.ones((len(self.program.instructions), 3))
+        for instruction, _ in group:
+            parts[instruction.index] = left(instruction)
+        return self.judged(kind, line, text, remedy, self.by_instruction(parts),
+                           _who(group[0][0].engine))  # fmt: skip
+
+    def by_instruction(self, parts) -> WhatIf:
+        """Return the what-if in which every turn of an instruction keeps these parts."""
+        parts = parts[self.timeline.instruction_index]
+        return WhatIf(lambda values: parts)
+
+    def judged(self, kind, line, text, remedy, change, who, held=None) -> list[Warning_]:
+        """Return the warning of a change, with its costs, if it is worth saying."""
+        held = held or self.costing.held(change)
+        if held.nominal_ns <= _WORTH_SAYING * self.makespan_ns:
+            return []
+        cost = self.costing.saved(change)
+        hidden = cost.nominal_ns <= _WORTH_SAYING * self.makespan_ns
+        return [Warning_(kind, line, text, remedy, cost, held, who, is_hidden=hidden)]
+
+    def long_rows(self, rows) -> WhatIf:
+        """Return the what-if in which these transfers have rows of 4 KiB."""
+
+        def left(values):
+            parts = np.ones((rows.size, 3))
+            parts[rows, 2] = self.costing.long_rows(values)[rows]
+            return parts
+
+        return WhatIf(left)
+
+    @cached_property
+    def writes_sbuf(self):
+        """bool[rows]: what puts its result into SBUF."""
+        run, found = self.placement.run, np.zeros(self.timeline.rows, bool)
+        memory = run.memory[run.access_instance]
+        found[run.access_row[run.is_write & (memory == MEMORIES.index(Memory.SBUF))]] = True
+        return found
+
+    def rows(self, group):
+        """Return bool[rows]: the turns of these instructions."""
+        picked = np.zeros(len(self.program.instructions), bool)
+        picked[[instruction.index for instruction, _ in group]] = True
+        return picked[self.timeline.instruction_index]
 
     def tile(self, access):
         """Return the allocation behind an access."""
         return self.program.allocations[access.allocation]
+
+
+def _who(engine):
+    return "the DMA queues" if engine is Engine.DMA else f"the {engine.title}"
 
 
 def _count(group):
@@ -130,16 +200,14 @@ def small_transfers(run):
         return instruction.engine is Engine.DMA and work and work[2] < _SHORT_ROW_BYTES
 
     for (line, name), group in run.by_line(short).items():
-        cost = run.cost(group, lambda i, values: run.costing.small_rows_ns(i.work, values))
-        if cost is None:
-            continue
         low, high = (end(i.work[2] for i, _ in group) for end in (min, max))
         row = str(low) if low == high else f"{low} to {high}"
-        yield Warning_(
+        yield from run.judged(
             "small transfers", line,
             f"{_n(_count(group), 'transfer')} in rows of {row} bytes, and a queue needs 2 to 4 KiB "
             "in one piece to reach its rate",
-            _TRANSPOSE if name == "dma_transpose" else _WIDER, cost,
+            _TRANSPOSE if name == "dma_transpose" else _WIDER,
+            run.long_rows(run.rows(group)), "the DMA queues",
         )  # fmt: skip
 
 
@@ -170,70 +238,70 @@ def repeated_loads(run):
         if _count(group) > 1:
             again[allocation, group[0][0].line].append(group)
     for (allocation, line), groups in again.items():
-        extra = [(group[0][0], _count(group) - 1) for group in groups]
-        cost = run.cost(extra, lambda i, values: run.costing.transfer_ns(i.work, values))
-        if cost is None:
-            continue
-        size = sum(i.work[3] * times for i, times in extra)
+        rows = run.rows([entry for group in groups for entry in group])
+        for group in groups:  # the first of each is needed
+            rows[np.argmax(run.rows(group))] = False
+        left = np.where(rows[:, None], 0.0, np.ones(3))
+        size = sum(group[0][0].work[3] * (_count(group) - 1) for group in groups)
         most = max(_count(group) for group in groups)
-        yield Warning_(
+        yield from run.judged(
             "repeated loads", line,
             f"the same bytes of {run.program.allocations[allocation].name} come from HBM "
             f"{most} times: {size / 1e6:.3g} MB more than needed",
             "Load once before the loop, keep the tile in SBUF, or block the loops so that what is "
-            "loaded is used up", cost,
+            "loaded is used up", WhatIf(lambda values, left=left: left, rows), "the DMA queues",
         )  # fmt: skip
 
 
 def starved_engine(run):
     """Find the engine that waits longest for loads, and which tensor it waits for."""
     timeline = run.timeline
-    worst, lost, by = None, 0.0, {}
-    for engine in (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD):
-        rows = timeline.rows_on(engine)
-        if not rows.size:
-            continue
-        before = np.concatenate(([0.0], timeline.end_ns[rows[:-1]]))
-        gaps = timeline.start_ns[rows] - before
-        tensors = defaultdict(float)
-        for k in np.flatnonzero((gaps > 0) & (timeline.wait[rows] == Wait.OPERANDS)):
-            load = int(timeline.predecessor[rows[k]])
-            if load < 0 or ENGINES[timeline.engine[load]] is not Engine.DMA:
-                continue
-            instruction = timeline.instruction(load)
-            source = next((a for a in instruction.accesses if not a.is_write), None)
-            name = run.tile(source).name if source else "a tensor"
-            tensors[name, instruction.line] += float(gaps[k])
-        total = sum(tensors.values())
-        if total > lost:
-            worst, lost, by = engine, total, tensors
-    if worst is None or lost < 0.05 * run.makespan_ns:
+    row, ns, wait, by = timeline.waits
+    late = (wait == Wait.OPERANDS) & (timeline.engine[by] == timeline.dma)
+    engine = timeline.engine[row]
+    lost = {e: float(ns[late & (engine == e)].sum()) for e in range(4)}
+    worst = max(lost, key=lost.get)
+    if lost[worst] < _STARVED * run.makespan_ns:
         return
-    (name, line), most = max(by.items(), key=lambda item: item[1])
-    cost = run.costing.cost(lambda values: _scaled_by_transfers(run, lost, values))
-    yield Warning_(
+    mine = late & (engine == worst)
+    tensors = defaultdict(float)
+    for load, held in zip(by[mine].tolist(), ns[mine].tolist(), strict=True):
+        instruction = timeline.instruction(load)
+        source = next((a for a in instruction.accesses if not a.is_write), None)
+        tensors[run.tile(source).name if source else "a tensor", instruction.line] += held
+    loads = (timeline.engine == timeline.dma) & run.writes_sbuf
+    (name, line), most = max(tensors.items(), key=lambda item: item[1])
+    none_left = np.where(loads[:, None], 0.0, np.ones(3))
+    change = WhatIf(lambda values: none_left, loads)
+    who = _who(ENGINES[worst])
+    held = run.costing.waited(lambda row, wait, by: (
+        (wait == Wait.OPERANDS) & (timeline.engine[by] == timeline.dma)
+        & (timeline.engine[row] == worst)
+    ))  # fmt: skip
+    for warning in run.judged(
         "starved engine", line,
-        f"the {worst.title} stands still for {lost / run.makespan_ns:.0%} of the time because its "
-        f"operands are still on their way, longest for {name} ({most / lost:.0%} of that)",
-        "Let loads run ahead (allocate tiles inside the loop, more buffers), or do more with each "
-        "byte that was loaded", cost,
-    )  # fmt: skip
+        f"{who} stands still for {lost[worst] / run.makespan_ns:.0%} of the time because its "
+        f"operands are still on their way, longest for {name} ({most / lost[worst]:.0%} of that)",
+        "", change, who, held,
+    ):  # fmt: skip
+        ahead = run.costing.saved(WhatIf(placeless=loads))
+        first = timeline.rows_on(ENGINES[worst])[0]
+        if ahead.nominal_ns > 0.5 * warning.cost.nominal_ns:
+            yield replace(warning, remedy=_AHEAD, cost=ahead)
+        elif float(ns[mine & (row == first)].sum()) > 0.5 * lost[worst]:
+            yield replace(warning, remedy=_SOONER, is_most=True)
+        else:
+            yield replace(warning, remedy=_FEWER_BYTES, is_most=True)
 
 
-def _scaled_by_transfers(run, lost, values):
-    """Return a waiting time at other parameters: it grows as the transfers do."""
-    moved = [
-        (i, t) for i, t in zip(run.program.instructions, run.times, strict=True)
-        if i.engine is Engine.DMA
-    ]  # fmt: skip
-
-    def total(at):
-        return sum(
-            (run.costing.transfer_ns(i.work, at) + at["dma_start_ns"] / 16) * t for i, t in moved
-        )
-
-    nominal = total(run.costing.values[0])
-    return lost * total(values) / nominal if nominal else lost
+_AHEAD = "Let loads run ahead: allocate their tiles inside the loop, or give it more buffers"
+_SOONER = (
+    "Nothing can begin before the first tile is there: load it in pieces, and begin with the first"
+)
+_FEWER_BYTES = (
+    "Loads come as fast as the queues can: load less (keep tiles in SBUF, block the loops, a "
+    "narrower dtype), in rows of 4 KiB"
+)
 
 
 # -- engines ----------------------------------------------------------------------------------
@@ -248,20 +316,52 @@ def few_partitions(run):
         rows = [a.end_row - a.first_row for a in instruction.accesses]
         return bool(rows) and max(rows) <= 64
 
+    least = float(run.timeline.spec.cycles.min_initiation_cycles)
     for (line, name), group in run.by_line(narrow).items():
         lanes = max(a.end_row - a.first_row for i, _ in group for a in i.accesses)
+        text = (
+            f"{_n(_count(group), name)} on {lanes} of 128 partitions: {128 - lanes} lanes do "
+            "nothing"
+        )
+        change = _side_by_side(run, run.rows(group), 128 // lanes)
+        if change:
+            yield from run.judged("few partitions", line, text, _BESIDE, change,
+                                  _who(group[0][0].engine))  # fmt: skip
+            continue
 
-        def lost(instruction, values, lanes=lanes):
-            return run.costing.work_ns(instruction, values) * (1 - lanes / 128)
+        def left(i, lanes=lanes):
+            cycles = max(cycles_of(i.name, i.work, i.engine, run.timeline.spec), least)
+            return 1, 1, max(lanes / 128, least / cycles)
 
-        cost = run.cost(group, lost)
-        if cost is not None:
-            yield Warning_(
-                "few partitions", line,
-                f"{_n(_count(group), name)} on {lanes} of 128 partitions: "
-                f"{128 - lanes} lanes do nothing",
-                "Put the longer axis on the partitions, or several rows of work side by side", cost,
-            )  # fmt: skip
+        yield from run.warning("few partitions", line, text, _TURNED, group, left)
+
+
+_BESIDE = "Put several rows of work side by side, so that one instruction does what several do now"
+_TURNED = "Put the longer axis on the partitions"
+
+
+def _side_by_side(run, rows, many) -> WhatIf | None:
+    """Return the what-if in which so many tiles become one: the last one's turn does the work.
+
+    They lie beside each other, so that their loads wait for no place.
+    """
+    expanded = run.placement.run
+    writes, instance = expanded.is_write, expanded.access_instance
+    tiles = np.unique(instance[writes & rows[expanded.access_row]])
+    if tiles.size < 2:
+        return None
+    tiles = tiles[np.argsort(expanded.first[tiles], kind="stable")]
+    number = np.full(expanded.allocation.size, -1)
+    number[tiles] = np.arange(tiles.size)
+    of_row = np.full(rows.size, -1)
+    of_row[expanded.access_row[writes]] = number[instance[writes]]
+    kept = ~rows | (of_row % many == many - 1) | (of_row == tiles.size - 1)
+    left = np.where(kept[:, None], np.ones(3), 0.0)
+    touched = np.zeros(expanded.allocation.size, bool)
+    touched[instance[rows[expanded.access_row]]] = True
+    placeless = np.zeros(rows.size, bool)
+    placeless[expanded.access_row[writes & touched[instance]]] = True
+    return WhatIf(lambda values: left, placeless)
 
 
 def long_strides(run):
@@ -274,22 +374,19 @@ def long_strides(run):
             and len(work) > 1 and work[1] is True
         )  # fmt: skip
 
+    def left(i):
+        slow, dense = (cycles_of(i.name, work, i.engine, run.timeline.spec) for work in (
+            i.work, (i.work[0], False, *i.work[2:])))  # fmt: skip
+        return 1, 1, dense / slow if slow else 1
+
     for (line, name), group in run.by_line(strided).items():
-
-        def lost(instruction, values):
-            dense = (instruction.work[0], False, *instruction.work[2:])
-            cost = run.costing.work_ns
-            return cost(instruction, values) - cost(instruction, values, dense)
-
-        cost = run.cost(group, lost)
-        if cost is not None:
-            yield Warning_(
-                "long stride", line,
-                f"{_n(_count(group), name)} with more than 16 bytes from one element to the "
-                "next, and such a port runs at half speed",
-                "Lay the tile out so that the last axis is contiguous (write it strided once, or "
-                "rearrange it with the DMA)", cost,
-            )  # fmt: skip
+        yield from run.warning(
+            "long stride", line,
+            f"{_n(_count(group), name)} with more than 16 bytes from one element to the "
+            "next, and such a port runs at half speed",
+            "Lay the tile out so that the last axis is contiguous: let the instruction before "
+            "write it so, or pack it once with a copy if it is used more than twice", group, left,
+        )  # fmt: skip
 
 
 def fp32_matmuls(run):
@@ -300,84 +397,76 @@ def fp32_matmuls(run):
             instruction.work[3] == "fp32"
         )  # fmt: skip
 
+    passes = float(run.timeline.spec.tensor_engine.fp32_factor)
     for (line, _), group in run.by_line(fp32).items():
-        passes = float(run.timeline.spec.tensor_engine.fp32_factor)
-
-        def lost(instruction, values, passes=passes):
-            return run.costing.work_ns(instruction, values) * (1 - 1 / passes)
-
-        cost = run.cost(group, lost)
-        if cost is not None:
-            yield Warning_(
-                "FP32 matmul", line,
-                f"{_n(_count(group), 'matmul')} of FP32 operands take {passes:g} passes each",
-                "Load the operands as BF16 (the DMA casts on the way); sums stay FP32 in PSUM",
-                cost,
-            )  # fmt: skip
+        yield from run.warning(
+            "FP32 matmul", line,
+            f"{_n(_count(group), 'matmul')} of FP32 operands take {passes:g} passes each",
+            "Load the operands as BF16 (the DMA casts on the way); sums stay FP32 in PSUM",
+            group, lambda i: (1 / passes, 1, 1 / passes),
+        )  # fmt: skip
 
 
 # -- memory -----------------------------------------------------------------------------------
 
 
-def _waits(run, wanted, memory, pick=None):
-    """Return {line: {allocation: ns}} that rows waited for a reason, their result in `memory`.
-
-    `pick` says of a row of an engine whether it counts.
-    """
-    timeline = run.timeline
-    found = defaultdict(lambda: defaultdict(float))
-    for engine in ENGINES[:4]:
-        rows = timeline.rows_on(engine)
-        if not rows.size:
-            continue
-        before = np.concatenate(([0.0], timeline.end_ns[rows[:-1]]))
-        gaps = timeline.start_ns[rows] - before
-        if Wait.PORT in wanted:
-            gaps = timeline.port_wait_ns[rows]
-        for k in np.flatnonzero((gaps > 0) & np.isin(timeline.wait[rows], wanted)):
-            if pick and not pick(int(rows[k])):
-                continue
-            instruction = timeline.instruction(int(rows[k]))
-            out = next((a for a in instruction.accesses if a.is_write), None)
-            if out is not None and run.tile(out).memory is memory:
-                found[instruction.line][out.allocation] += float(gaps[k])
-    if memory is Memory.SBUF:
-        rows = timeline.rows_on(Engine.DMA)
-        late = np.isin(timeline.wait[rows], wanted)
-        for row in rows[late]:
-            instruction = timeline.instruction(int(row))
-            out = next((a for a in instruction.accesses if a.is_write), None)
-            if out is not None and run.tile(out).memory is memory:
-                found[instruction.line][out.allocation] += 0.0
+def _held(run, wanted, memory):
+    """Return {line: (rows, {allocation: ns})}: who waited for a reason, writing to `memory`."""
+    timeline, found = run.timeline, {}
+    row, ns, wait, _ = timeline.waits
+    for k in np.flatnonzero(np.isin(wait, wanted)):
+        instruction = timeline.instruction(int(row[k]))
+        out = next((a for a in instruction.accesses if a.is_write), None)
+        if out is not None and run.tile(out).memory is memory:
+            rows, by_tile = found.setdefault(instruction.line, ([], defaultdict(float)))
+            rows.append(int(row[k]))
+            by_tile[out.allocation] += float(ns[k])
     return found
+
+
+def _mask(run, rows):
+    mask = np.zeros(run.timeline.rows, bool)
+    mask[rows] = True
+    return mask
 
 
 def bank_conflicts(run):
     """Find results that wait for a PSUM bank that another engine still reads or fills."""
-    wanted = Wait.PLACE, Wait.OVERWRITES
-    held = _waits(run, wanted, Memory.PSUM, lambda row: _store_behind(run.timeline, row) is None)
-    for line, by_tile in held.items():
-        lost = sum(by_tile.values())
-        if lost > _WORTH_SAYING * run.makespan_ns:
-            yield Warning_(
-                "bank conflict", line,
-                f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
-                "has been read",
-                "Let results take turns over several banks: allocate the PSUM tile inside the "
-                "loop, and copy it out soon", _fixed(lost),
-            )  # fmt: skip
+    timeline = run.timeline
+    for line, (rows, by_tile) in _held(run, _PLACES, Memory.PSUM).items():
+        if all(_store_behind(timeline, row) is not None for row in rows):
+            continue
+        change = WhatIf(placeless=_on_line(run, line))
+        yield from run.judged(
+            "bank conflict", line,
+            f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
+            "has been read",
+            "Let results take turns over several banks: allocate the PSUM tile inside the "
+            "loop, and copy it out soon", change, _who(timeline.instruction(rows[0]).engine),
+            _waited(run, rows, _PLACES),
+        )  # fmt: skip
     for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
-        for line, by_tile in _waits(run, (Wait.PORT,), memory).items():
-            lost = sum(by_tile.values())
-            if lost > _WORTH_SAYING * run.makespan_ns:
-                where = memory.upper()
-                yield Warning_(
-                    "port conflict", line,
-                    f"writing {_longest(run, by_tile)} waits for the port to {where}, which {pair} "
-                    "share",
-                    f"Move work from one of the two engines, or to another memory than {where}",
-                    _fixed(lost),
-                )  # fmt: skip
+        for line, (rows, by_tile) in _held(run, (Wait.PORT,), memory).items():
+            where = memory.upper()
+            yield from run.judged(
+                "port conflict", line,
+                f"writing {_longest(run, by_tile)} waits for the port to {where}, which {pair} "
+                "share",
+                f"Move work from one of the two engines, or to another memory than {where}",
+                WhatIf(portless=_on_line(run, line)), _who(timeline.instruction(rows[0]).engine),
+                _waited(run, rows, (Wait.PORT,)),
+            )  # fmt: skip
+
+
+def _on_line(run, line):
+    """Return bool[rows]: what a line executes."""
+    picked = np.array([i.line == line for i in run.program.instructions], bool)
+    return picked[run.timeline.instruction_index]
+
+
+def _waited(run, rows, wanted):
+    mine = _mask(run, rows)
+    return run.costing.waited(lambda row, wait, by: mine[row] & np.isin(wait, wanted))
 
 
 def _store_behind(timeline, row):
@@ -399,27 +488,23 @@ def _store_behind(timeline, row):
 def slow_stores(run):
     """Find results that wait in PSUM because the copies out of it wait for stores."""
     timeline = run.timeline
-    held = _waits(
-        run, (Wait.PLACE,), Memory.PSUM, lambda row: _store_behind(timeline, row) is not None
-    )
-    lost = sum(sum(by_tile.values()) for by_tile in held.values())
-    if lost <= _WORTH_SAYING * run.makespan_ns:
+    behind = {}
+    for rows, _ in _held(run, (Wait.PLACE,), Memory.PSUM).values():
+        behind |= {row: _store_behind(timeline, row) for row in rows}
+    behind = {row: store for row, store in behind.items() if store is not None}
+    if not behind:
         return
-    stores = defaultdict(int)
-    for row in timeline.rows_on("tensor"):
-        behind = _store_behind(timeline, int(row))
-        if behind is not None:
-            stores[timeline.instruction(behind).line] += 1
-    line = max(stores, key=stores.get)
-    yield Warning_(
-        "slow stores", line,
+    lines = Counter(timeline.instruction(store).line for store in behind.values())
+    rows = np.any([_on_line(run, line) for line in lines], axis=0)
+    for warning in run.judged(
+        "slow stores", lines.most_common(1)[0][0],
         "results wait in PSUM: the copies that empty it need the places of earlier copies, which "
         "are still being stored",
-        "Store fewer, longer rows (collect several results in one wide tile), and let less be "
-        "loaded at the same time", run.costing.cost(
-            lambda values: _scaled_by_transfers(run, lost, values)
-        ),
-    )  # fmt: skip
+        "Store fewer, longer rows: collect several results in one wide tile",
+        run.long_rows(rows), "the Tensor Engine", _waited(run, list(behind), (Wait.PLACE,)),
+    ):  # fmt: skip
+        if not warning.is_hidden:
+            yield warning
 
 
 def _longest(run, by_tile):
@@ -435,44 +520,63 @@ def _called(info):
     """Return a tile's name, or where it was allocated if nobody gave it one."""
     if info.name != f"{info.memory}_{info.index}" or len(info.site) < 5:
         return info.name
-    return f"the {info.memory.upper()} tile of line {info.site[1]}"
-
-
-def _fixed(lost):
-    return Cost(lost, lost, lost)
+    what = "tile" if info.memory.is_on_chip else "tensor"
+    return f"the {info.memory.upper()} {what} of line {info.site[1]}"
 
 
 def serialising_buffers(run):
     """Find tiles whose few buffers make the next turn wait for the last one."""
-    held = _waits(run, (Wait.PLACE, Wait.OVERWRITES), Memory.SBUF)
-    if not held or run.placement.endless:
-        return
-    from trainium_edu.neuroncore.placement import place
-    from trainium_edu.neuroncore.scheduler import schedule
+    from trainium_edu.neuroncore.why import why
 
-    timeline = run.timeline
-    free = place(run.program, timeline.spec, endless=True)
-    spans = []
-    for values in run.costing.values:
-        now = schedule(run.program, run.placement, timeline.spec, parameters=values).makespan_ns
-        best = schedule(run.program, free, timeline.spec, parameters=values).makespan_ns
-        spans.append(now - best)
-    cost = Cost(spans[0], min(spans), max(spans))
-    if cost.nominal_ns < 0.05 * run.makespan_ns:
+    timeline, in_sbuf = run.timeline, run.writes_sbuf
+    waits = np.isin(timeline.ready_wait, _PLACES) & in_sbuf
+    path = dict.fromkeys(piece.row for piece in why(timeline))
+    late = [row for row in path if waits[row]]
+    if not late:
         return
-    tight = min(
-        (s for s in run.placement.sites if s.tiles > s.slots and s.memory is Memory.SBUF),
-        key=lambda site: (site.buffers, -site.tiles), default=None,
+    cost = run.costing.saved(WhatIf(placeless=in_sbuf))
+    if cost.nominal_ns < _SERIAL * run.makespan_ns:
+        return
+    line, _ = Counter(timeline.instruction(row).line for row in late).most_common(1)[0]
+    row = next(row for row in late if timeline.instruction(row).line == line)
+    before = int(timeline.ready_predecessor[row])
+    text, remedy = _one_place(run, row, before)
+    yield Warning_("serialising buffers", line, text, remedy, cost)
+
+
+def _one_place(run, row, before):
+    """Say why a row waits for the place that another one still uses, and what to do."""
+    expanded, placement = run.placement.run, run.placement
+    first, end = expanded.row_access[row : row + 2]
+    at = first + np.argmax(expanded.is_write[first:end])
+    mine = int(expanded.access_instance[at])
+    first, end = expanded.row_access[before : before + 2]
+    info = run.program.allocations[expanded.allocation[mine]]
+    name = _called(info)
+    if info.address is not None:
+        return (
+            f"{name} has address {info.address} in every turn: it waits until what lay there "
+            "before is used up",
+            "Let several addresses take turns, so that loads run ahead",
+        )
+    if mine in expanded.access_instance[first:end]:
+        return (
+            f"{name} is one tile for all turns: the next waits until the last has used it up",
+            "Allocate it inside the loop instead of before it, so that turns take different places",
+        )
+    address = int(placement.address[mine])
+    site = next(
+        s for s in placement.sites
+        if s.memory is Memory.SBUF and address in s.addresses and s.row_bytes == info.row_bytes
     )  # fmt: skip
-    line, by_tile = max(held.items(), key=lambda item: sum(item[1].values()))
-    buffers = f" ({_named(run, tight)} has {_n(tight.buffers, 'buffer')})" if tight else ""
-    yield Warning_(
-        "serialising buffers", line,
-        f"{_longest(run, by_tile)} waits until the tile before it in the same place is used up"
-        f"{buffers}",
-        "Give the loop more buffers (buffers=2), use smaller tiles so that more fit, or allocate "
-        "inside the loop instead of before it", cost,
-    )  # fmt: skip
+    text = (
+        f"{name} waits until the tile before it in the same place is used up (it has "
+        f"{_n(site.buffers, 'buffer')})"
+    )
+    asked = placement.buffers
+    if asked is None or isinstance(asked, dict) or site.buffers < asked:
+        return text, "SBUF has no room for more: use smaller tiles, or let tiles die earlier"
+    return text, f"Give the loop more buffers (buffers={2 * site.buffers})"
 
 
 def _named(run, site):
@@ -486,6 +590,7 @@ def high_water(run):
     used = run.placement.high_water_bytes.get(Memory.SBUF, 0)
     most = int(run.timeline.spec.sbuf.bytes_per_partition)
     if used > 0.9 * most:
+        alive = run.placement.alive_bytes[Memory.SBUF]
         sites = [s for s in run.placement.sites if s.memory is Memory.SBUF]
         if not sites:
             placed = [a for a in run.program.allocations if a.address is not None]
@@ -499,7 +604,8 @@ def high_water(run):
             what += f"{largest.row_bytes} bytes"
         yield Warning_(
             "SBUF nearly full", line,
-            f"tiles reach byte {used} of {most} in each partition; {what}",
+            f"tiles reach byte {used} of {most} in each partition, {alive} are needed at once "
+            f"(the rest are buffers); {what}",
             "That is fine as long as nothing waits for a place; smaller tiles leave room for more "
             "buffers", None,
         )  # fmt: skip
@@ -533,17 +639,17 @@ _NOTES = {
 
 def unwritten_reads(run):
     """Find instructions that read what was never written, and other notes on values."""
-    groups = {}  #: (kind, line, instruction, role, an output's name) -> the tiles' names
+    groups = {}  #: (kind, line, instruction, role, an output's name) -> {tile: its name}
     for kind, index, role, allocation in run.notes:
         instructions = run.recorded.instructions
         instruction = instructions[index] if index < len(instructions) else None
         line = instruction.line if instruction else None
         what = instruction.name if instruction else "an instruction"
-        name = run.recorded.allocations[allocation].name if allocation >= 0 else ""
+        name = _called(run.recorded.allocations[allocation]) if allocation >= 0 else ""
         key = kind, line, what, role, name if kind == "unwritten output" else ""
-        groups.setdefault(key, {})[name] = None
+        groups.setdefault(key, {})[allocation] = name
     for (kind, line, what, role, _), names in groups.items():
-        name, *others = names
+        name, *others = names.values()
         if others:
             name = f"{name} and {_n(len(others), 'more tile')} of this line"
         if kind == "uninitialised":
