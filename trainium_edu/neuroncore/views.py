@@ -284,10 +284,12 @@ class View:
         stop = size if part.stop is None else part.stop.__index__()
         start, stop = start + size * (start < 0), stop + size * (stop < 0)
         if step < 1 or not 0 <= start < stop <= size:
+            bounds = (part.start, part.stop, part.step)[: 2 + (part.step is not None)]
+            text = ":".join("" if bound is None else str(bound) for bound in bounds)
             raise NkiValidationError(
-                f"{self!r}: slice {part.start}:{part.stop}:{part.step} on axis {axis} is out of "
-                f"bounds or empty; the axis has {size} elements and steps are >= 1 (the last, "
-                f"shorter tile ends at min(end, {size}))"
+                f"{self!r}: slice {text} on axis {axis} is out of bounds or empty; the axis has "
+                f"{size} elements and steps are >= 1 (the last, shorter tile ends at min(end, "
+                f"{size}))"
             )
         return start, stop, step
 
