@@ -7,12 +7,15 @@ that had to be cast or made contiguous is copied back.  A torch tensor is known 
 
 import dataclasses
 import sys
+from types import GeneratorType
 
 import numpy as np
 
 from trainium_edu.nki.dtypes import LOW_PRECISION, nki_dtype
 from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.mistakes import refuse_result
 from trainium_edu.nki.object import NKIObject
+from trainium_edu.nki.running import NkiInstruction
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -168,7 +171,15 @@ class _Prepared:
         self.name = name
         self.source = source
         self.given = array
-        self.dtype = nki_dtype(array.dtype)
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            raise TypeError(
+                f"{name} is a masked array, and a tensor has no mask: hand over {name}.filled(0), "
+                "and the mask as an argument of its own"
+            )
+        try:
+            self.dtype = nki_dtype(array.dtype)
+        except TypeError as problem:
+            raise TypeError(f"{name}: {problem}") from None
         if array.size == 0:
             raise NkiValidationError(f"{name} has shape {array.shape}: it holds no elements")
         stored = self.dtype if precise or self.dtype not in LOW_PRECISION else "float32"
@@ -176,7 +187,7 @@ class _Prepared:
 
         storage = get_dtype(stored).storage
         if array.dtype != storage:
-            self.array = _cast(array, storage)
+            self.array = _cast(array, storage, name)
         else:
             self.array = array
         self.array = np.ascontiguousarray(self.array)
@@ -209,12 +220,12 @@ class _Prepared:
             self.source[...] = self.array.reshape(self.source.shape).astype(self.source.dtype)
 
 
-def _cast(array, storage):
+def _cast(array, storage, name="the constant"):
     if array.dtype.kind in "iu" and np.dtype(storage).kind in "iu":
         limits = np.iinfo(storage)
         if array.min() < limits.min or array.max() > limits.max:
             raise NkiValidationError(
-                f"an argument is {array.dtype} and holds {array.min()} … {array.max()}; 64-bit "
+                f"{name} is {array.dtype} and holds {array.min()} … {array.max()}; 64-bit "
                 f"integers become {storage}, which ends at {limits.max}"
             )
     with np.errstate(over="ignore", invalid="ignore"):
@@ -231,17 +242,21 @@ def _writes(program, index) -> bool:
 
 def give_back(value, arguments: Arguments):
     """Return what a kernel returned, its HBM tensors as arrays of the caller's framework."""
-    return walk(
-        value,
-        lambda item: isinstance(item, NkiTensor),
-        lambda tensor: _array(tensor, arguments.framework),
-    )
+    return walk(value, _leaves, lambda item: _array(item, arguments.framework))
+
+
+def _leaves(value) -> bool:
+    return isinstance(value, NkiTensor | NkiInstruction | GeneratorType) or is_array(value)
 
 
 def _array(tensor, framework):
+    if not isinstance(tensor, NkiTensor):
+        refuse_result(tensor)
     if tensor._on_chip:
+        line = tensor._view.buffer.info.site[1]
         raise NkiValidationError(
-            f"the kernel returns {tensor!r}, an on-chip tile, whose memory belongs to the next "
+            f"the kernel returns {tensor!r} of line {line}, an on-chip tile, whose memory belongs "
+            "to the next "
             "kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) and return that"
         )
     array = np.array(tensor._numbers())

@@ -18,11 +18,11 @@ def assign(dst: NkiTensor, value) -> None:
         value = int(value) if hasattr(value, "__index__") else float(value)
         issue("memset", dst=dst, value=value)
     else:
-        if hasattr(value, "shape"):
-            value = f"an array of the host, {list(value.shape)}"
+        from trainium_edu.nki.mistakes import describe
+
         raise TypeError(
-            f"{dst!r} cannot take {value}: an assignment copies a tensor, or fills an on-chip "
-            "tile with a number"
+            f"{dst!r} cannot take {describe(value)}: an assignment copies a tensor, or fills an "
+            "on-chip tile with a number"
         )
 
 

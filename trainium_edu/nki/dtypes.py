@@ -37,6 +37,8 @@ LATER_DTYPES = {
     "float8_e5m2_x4": "NeuronCore-v4 (Trainium3)", "float8_e4m3fn_x4": "NeuronCore-v4 (Trainium3)",
     "float4_e2m1fn_x4": "NeuronCore-v4 (Trainium3)",
 }  # fmt: skip
+_SHORT = {"float": "float32", "int": "int32", "half": "float16", "bf16": "bfloat16",
+          "fp32": "float32", "fp16": "float16", "fp8": "float8_e4m3"}  # fmt: skip
 LOW_PRECISION = frozenset({"bfloat16", "float16", "float8_e4m3", "float8_e5m2"})
 _TABLE = {**DTYPE_NAMES, "bool_": DTYPE_NAMES["bool"], "int64": DTYPE_NAMES["int32"],
           "uint64": DTYPE_NAMES["uint32"], "float64": DTYPE_NAMES["float32"]}  # fmt: skip
@@ -57,8 +59,13 @@ def nki_dtype(dtype) -> DType:
         name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
         found = _TABLE.get(name.removeprefix("torch."))
     if found is None:
+        from trainium_edu.nki.mistakes import describe, near
+
+        known = sorted(DTYPE_NAMES.keys() - LATER_DTYPES.keys())
+        alike = _SHORT.get(name)
+        hint = f"; is nl.{alike} meant?" if alike else near(name, known, "nl.")
         raise TypeError(
-            f"{dtype!r} is no dtype of NKI; take one of nl.{', nl.'.join(sorted(DTYPE_NAMES))}"
+            f"{describe(dtype)} is no dtype of NKI{hint}; there are nl.{', nl.'.join(known)}"
         )
     if found in LATER_DTYPES:
         from trainium_edu.specs.errors import NkiValidationError

@@ -38,5 +38,12 @@ def no_attribute(module: str, name: str) -> AttributeError:
     """Return the error for a name that `module`, such as "nki.language", does not have."""
     instead = _INSTEAD.get(module, {}).get(name)
     if instead is None:
-        return AttributeError(f"module {module!r} has no attribute {name!r}")
+        from trainium_edu.nki import isa, language
+        from trainium_edu.nki.mistakes import near
+
+        homes = {"nki.language": ("nl.", language.__all__), "nki.isa": ("nisa.", isa.__all__)}
+        own, other = homes.pop(module, ("nki.", ("jit", "run", "simulate"))), homes.values()
+        hint = "".join(f"; is {start}{name} meant?" for start, names in other if name in names)
+        hint = hint or near(name, own[1], own[0])
+        return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
     return AttributeError(f"{module}.{name} was part of an earlier NKI; {instead}")

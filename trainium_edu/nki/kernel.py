@@ -9,7 +9,8 @@ import inspect
 import types
 
 from trainium_edu import settings
-from trainium_edu.nki.running import is_running
+from trainium_edu.nki.mistakes import describe, explain
+from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Kernel", "jit", "run", "simulate"]
@@ -74,11 +75,21 @@ class Kernel:
     def __call__(self, *args, **kwargs):
         """Run the kernel: arrays in, arrays out; inside another kernel, as a part of it."""
         if is_running():  # a kernel called by a kernel is part of it
+            self._check_part()
             return self.function(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
             return args[0].report(self)
         settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
         return simulate(self)(*args, **kwargs)
+
+    def _check_part(self):
+        """Raise for a grid of its own inside a running kernel, whose other programs never run."""
+        if any(size != 1 for size in self.grid) and self.grid != current().grid:
+            raise NkiValidationError(
+                f"{self!r} is called inside a running kernel, where no new programs start, so only "
+                f"a part of it would run: call {self.__name__}(...) there, and start the outer "
+                "kernel on the grid"
+            )
 
 
 _COMPILER_OPTIONS = frozenset({"additional_compile_opt", "debug_kernel", "enable_cache",
@@ -112,7 +123,10 @@ def jit(fn=None, **kwargs):
     if isinstance(fn, Kernel):
         return fn
     if not callable(fn):
-        raise TypeError(f"nki.jit takes a function, not {fn!r}")
+        raise TypeError(
+            f"nki.jit takes a function, not {describe(fn)}; a kernel comes first, and what it is "
+            "called with after it: nki.run(kernel, x), nki.simulate(kernel)(x)"
+        )
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
         raise TypeError(
             f"{fn.__name__} is a generator or a coroutine, which runs later than it is called; a "
@@ -252,7 +266,11 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
 
     def program(running):
         found_args, found_kwargs = arguments.for_program(running)
-        result = kernel.function(*found_args, **found_kwargs)
+        try:
+            result = kernel.function(*found_args, **found_kwargs)
+        except (TypeError, AttributeError) as problem:
+            explain(problem, names)
+            raise
         _mark_outputs(running.core.program, result)
         _apply_schedule(kernel, running.core.program)
         running.core.finish()
@@ -282,9 +300,9 @@ def _check_call(kernel, args, kwargs):
 def _limit(limit):
     if limit is None:
         return None
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+    if isinstance(limit, bool) or not hasattr(limit, "__index__") or limit.__index__() < 1:
         raise ValueError(f"limit is {limit!r}; it is a whole number of instructions, at least 1")
-    return limit
+    return limit.__index__()
 
 
 def _places(grid):

@@ -7,6 +7,7 @@ operators become their names, choices become strings, registers become numbers.
 
 import threading
 from enum import Enum
+from weakref import ref
 
 import numpy as np
 
@@ -21,6 +22,8 @@ __all__ = ["NkiInstruction", "Running", "count_loop", "current", "is_running", "
            "later_chip"]  # fmt: skip
 
 _here = threading.local()
+#: Allocated on this machine, until the tiles that Python still holds are counted.
+_MOST_HELD_BYTES = 2**32
 _ENGINES = {e: None if e.name == "unknown" else e.name for e in engine_enum}
 
 
@@ -37,8 +40,8 @@ class Running:
     launch : Launch or None            the meeting point of its programs
     """
 
-    __slots__ = ("core", "grid", "launch", "limit", "loops", "ordered", "precise", "program_id",
-                 "rank", "ranks", "shared", "turns")  # fmt: skip
+    __slots__ = ("_fresh_bytes", "_tiles", "core", "grid", "launch", "limit", "loops", "ordered",
+                 "precise", "program_id", "rank", "ranks", "shared", "turns")  # fmt: skip
 
     def __init__(self, core, *, program_id=(), grid=(), rank=0, ranks=1, precise=True, limit=None,
                  launch=None):  # fmt: skip
@@ -54,6 +57,27 @@ class Running:
         self.loops = ()  #: a mark of each dynamic loop now open
         self.ordered = 0  #: blocks of no_reorder now open
         self.shared = {}
+        self._tiles = []  #: weak references to the bytes of on-chip tiles
+        self._fresh_bytes = 0  #: allocated since the living were last counted
+
+    def count_tile(self, data) -> None:
+        """Stop a kernel that allocates for ever, or whose lists of tiles outgrow this machine."""
+        if len(self.core.program.allocations) > self.limit:
+            _stop(self, "allocations")
+        if data is None:
+            return
+        self._tiles.append(ref(data))
+        self._fresh_bytes += data.nbytes
+        if self._fresh_bytes <= _MOST_HELD_BYTES:
+            return
+        self._tiles = [tile for tile in self._tiles if tile() is not None]
+        self._fresh_bytes = sum(tile().nbytes for tile in self._tiles)
+        if self._fresh_bytes > _MOST_HELD_BYTES // 2:
+            raise NkiValidationError(
+                f"the kernel holds {len(self._tiles)} on-chip tiles of "
+                f"{self._fresh_bytes >> 20} MiB in all, and SBUF has 24 MiB: a loop probably never "
+                "ends, or a list of tiles grows; store what is done to HBM and let tiles go"
+            )
 
     @property
     def index(self) -> int:
@@ -136,6 +160,10 @@ def plain(value):
         return value.value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, NkiInstruction):
+        from trainium_edu.nki.mistakes import describe
+
+        raise TypeError(f"a tile is asked for, not {describe(value)}")
     if callable(value):  # nl.max, np.add: an operator, by the name that it has in neuroncore
         from trainium_edu.neuroncore.engines.operators import operator_name
 

@@ -207,10 +207,28 @@ class NkiTensor(NKIObject):
             check_inside(view)
         return view.read()
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return self.__array_function__(ufunc, (), inputs, kwargs)
+
+    def __array_function__(self, function, types, args, kwargs):
+        from trainium_edu.nki.mistakes import host_function
+
+        return host_function(self, function, args, kwargs)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from trainium_edu.nki.mistakes import no_such_attribute
+
+        raise no_such_attribute(self, name)
+
+    def __copy__(self):
+        return self._like(self._view)
+
+    def __reduce_ex__(self, protocol):
         raise TypeError(
-            f"np.{ufunc.__name__} would compute with {self!r} here, not on the chip: nl has the "
-            "chip's functions, and np.array(tile) copies the numbers out to look at them"
+            f"{self!r} is a place in the chip's memory, which Python cannot copy or save: nl.copy "
+            "copies a tile on chip, and what a kernel returns comes out as an array"
         )
 
     def is_contiguous(self) -> bool:
@@ -500,7 +518,8 @@ def _plain_index(key, ndim, tensor):
         elif kind is NkiTensor:
             raise NkiValidationError(
                 f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for "
-                "one, or t.vector_select(0, indices) for one per partition"
+                "one, or t.vector_select(0, indices) for one per partition; a mask chooses by "
+                "nl.where(mask, a, b)"
             )
         else:
             found.append(_bound(tensor, part, may_be_none=False))
@@ -519,9 +538,14 @@ def _bound(tensor, part, *, may_be_none=True):
             return index(part)
     except TypeError:
         pass
+    from trainium_edu.nki.mistakes import describe
+
+    hint = "t.expand_dim inserts a dimension" if part is None else "a // b divides into one"
+    if isinstance(part, list) or getattr(part, "ndim", 0):
+        hint = "nl.gather_flattened gathers, nl.where(mask, a, b) chooses by a mask"
     raise TypeError(
-        f"{tensor!r}: index {part!r} is not understood; take whole numbers (a // b divides into "
-        "one), slices of them, nl.ds, `...` or registers; expand_dim inserts a dimension"
+        f"{tensor!r}: index {describe(part)} is not understood; take whole numbers, slices of them,"
+        f" nl.ds, `...` or registers; {hint}"
     )
 
 
@@ -537,22 +561,33 @@ def _placeholder(shape, dtype, region, name):
     return own_buffer(info, values=False)
 
 
-_OPERATORS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "matmul": "@",
-              "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "mod": "%",
-              "lt": "<", "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
+_OPERATORS = {
+    "add": ("+", "nl.add(a, b)"), "sub": ("-", "nl.subtract(a, b)"),
+    "mul": ("*", "nl.multiply(a, b)"), "truediv": ("/", "nl.divide(a, b)"),
+    "floordiv": ("//", "nl.floor(nl.divide(a, b))"), "pow": ("**", "nl.power(a, b)"),
+    "matmul": ("@", "nl.matmul(a, b)"), "mod": ("%", "nl.mod(a, b)"),
+    "and": ("&", "nl.bitwise_and(a, b)"), "or": ("|", "nl.bitwise_or(a, b)"),
+    "xor": ("^", "nl.bitwise_xor(a, b)"), "lshift": ("<<", "nl.left_shift(a, b)"),
+    "rshift": (">>", "nl.right_shift(a, b)"), "lt": ("<", "nl.less(a, b)"),
+    "le": ("<=", "nl.less_equal(a, b)"), "gt": (">", "nl.greater(a, b)"),
+    "ge": (">=", "nl.greater_equal(a, b)"), "neg": ("-a", "nl.negative(a)"),
+    "abs": ("abs", "nl.abs(a)"), "invert": ("~", "nl.invert(a)"),
+    "iadd": ("+=", "nisa.tensor_tensor(dst=a, data1=a, data2=b, op=nl.add) (and nc_matmul itself "
+                   "adds to what a matmul wrote to its dst before)"),
+}  # fmt: skip
 
 
-def _refusal(sign):
+def _refusal(sign, instead):
     def refuse(self, *_):
         raise TypeError(
-            f"{self!r}: tiles have no `{sign}`; a function issues the instruction that computes: "
-            "nl.add(a, b), nl.multiply(a, 2.0), nl.matmul(a, b), nl.less(a, b), …"
+            f"{self!r}: tiles have no `{sign}`, because every instruction is written as a call; "
+            f"take {instead}"
         )
 
     return refuse
 
 
-for _name, _sign in _OPERATORS.items():
-    setattr(NkiTensor, f"__{_name}__", _refusal(_sign))
-    if _sign[0] not in "<>" or len(_name) > 2:
-        setattr(NkiTensor, f"__r{_name}__", _refusal(_sign))
+for _name, (_sign, _call) in _OPERATORS.items():
+    setattr(NkiTensor, f"__{_name}__", _refusal(_sign, _call))
+    if ("(a, b)" in _call and _sign[0] not in "<>") or _name.endswith("shift"):
+        setattr(NkiTensor, f"__r{_name}__", _refusal(_sign, _call))

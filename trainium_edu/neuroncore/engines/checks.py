@@ -8,7 +8,8 @@ from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
-           "check_same_dtype", "check_same_size", "check_tiles", "number", "refuse"]  # fmt: skip
+           "check_same_dtype", "check_same_size", "check_tiles", "number", "refuse",
+           "short"]  # fmt: skip
 
 
 def refuse(call, text: str):
@@ -21,7 +22,9 @@ def check_tiles(call, *roles) -> None:
     for role in roles:
         view = call.__dict__[role]
         if not isinstance(view, View):
-            raise TypeError(f"{call.name}: {role} is {_short(view)}; it is a tile")
+            hint = isinstance(view, int | float) and call.name == "tensor_tensor"
+            hint = " (tensor_scalar combines a tile with a number)" if hint else ""
+            raise TypeError(f"{call.name}: {role} is {short(view)}; it is a tile{hint}")
         memory = view.memory
         if memory is Memory.HBM:
             refuse(
@@ -90,7 +93,12 @@ def check_same_size(call, one: str, *others: str) -> None:
                 call,
                 f"{one} is {list(first.shape)} and {role} is {list(second.shape)}; they need the "
                 "same partitions and the same number of elements in each, because every lane "
-                "takes one element of each per step",
+                "takes one element of each per step"
+                + (
+                    ", and tensor_scalar takes one number per partition"
+                    if call.name == "tensor_tensor" and second.free_size == 1
+                    else ""
+                ),
             )
 
 
@@ -155,7 +163,7 @@ def number(call, role: str, kind="one number") -> float:
             refuse(call, f"{role} has {len(str(value))} digits, and FP32 ends at 3.4e38")
     if isinstance(value, np.generic) and value.dtype.kind in "fiuV":
         return float(value)
-    raise TypeError(f"{call.name}: {role} is {_short(value)}; it is {kind}")
+    raise TypeError(f"{call.name}: {role} is {short(value)}; it is {kind}")
 
 
 def check_flag(call, *roles: str) -> None:
@@ -163,9 +171,12 @@ def check_flag(call, *roles: str) -> None:
     for role in roles:
         value = call.__dict__[role]
         if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{call.name}: {role} is {_short(value)}; it is True or False")
+            raise TypeError(f"{call.name}: {role} is {short(value)}; it is True or False")
 
 
-def _short(value) -> str:
+def short(value) -> str:
+    """Return a value as a message shows it."""
+    if isinstance(value, np.ndarray):
+        return f"an array of the host, {value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) < 60 else f"{text[:56]} ..."

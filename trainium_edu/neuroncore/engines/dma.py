@@ -11,6 +11,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.checks import short
 from trainium_edu.neuroncore.indirect import OutOfBoundsError, indices_of
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
@@ -68,7 +69,7 @@ def transfer(src: View, dst: View) -> tuple:
 def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
     """Raise unless `view` is a tensor that DMA reaches."""
     if not isinstance(view, View):
-        raise TypeError(f"{call.name}: {role} is {view!r}; it is a tensor in HBM or SBUF")
+        raise TypeError(f"{call.name}: {role} is {short(view)}; it is a tensor in HBM or SBUF")
     if view.memory not in memories:
         raise NkiValidationError(
             f"{call.name}: {role} is {view!r}; DMA moves data between HBM and SBUF, and PSUM is "

@@ -4,6 +4,7 @@ from operator import index
 
 from trainium_edu.nki.dtypes import LOW_PRECISION, nki_dtype
 from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.running import current, issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -60,6 +61,8 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
             view = core.allocate(
                 Memory(region.name), shape, stored, name or None, place, start, get_dtype(wanted)
             )
+        if place is None:
+            running.count_tile(view.buffer._base)
     return NkiTensor._wrap(view, wanted, region)
 
 
@@ -78,12 +81,15 @@ def _two_dimensions(shape):
 def _region(buffer, name):
     if isinstance(buffer, MemoryRegion):
         return buffer
-    if isinstance(buffer, str):
+    if isinstance(buffer, str) and buffer in MemoryRegion.__members__:
         raise TypeError(
             f"{name or 'this tensor'}: buffer is {buffer!r}; write nl.{buffer} "
             "(names as strings went out with NKI 0.3.0)"
         )
-    raise TypeError(f"buffer is {buffer!r}; it is nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm")
+    raise TypeError(
+        f"buffer is {describe(buffer)}; it is nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm, and the "
+        "order is nl.ndarray(shape, dtype, buffer)"
+    )
 
 
 def _place(address, region, name):
@@ -150,7 +156,7 @@ def ones(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
 
 def _tensor(name, x):
     if not isinstance(x, NkiTensor):
-        raise TypeError(f"nl.{name} takes a tensor, not {x!r}")
+        raise TypeError(f"nl.{name} takes a tensor, not {describe(x)}")
 
 
 def zeros_like(x, dtype=None, buffer=None, name="") -> NkiTensor:

@@ -11,6 +11,7 @@ from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.running import issue, later_chip
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -58,7 +59,7 @@ def _binary(op, x, y, dtype):
     reverse = not isinstance(x, NkiTensor)
     tile, other = (y, x) if reverse else (x, y)
     if not isinstance(tile, NkiTensor):
-        raise TypeError(f"nl.{op} takes at least one tile, not {x!r} and {y!r}")
+        raise TypeError(f"nl.{op} takes at least one tile, not {describe(x)} and {describe(y)}")
     if not isinstance(other, NkiTensor):
         other = _number(op, other)
     _on_chip(op, tile)
@@ -89,9 +90,9 @@ def _number(op, value):
     if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
         whole = isinstance(value, int) or hasattr(value, "__index__")
         return int(value) if whole else float(value)
-    what = repr(value)
+    what = describe(value)
     if hasattr(value, "shape"):
-        what = f"an array of the host, {list(value.shape)} (kernels take arrays as arguments)"
+        what += " (kernels take arrays as arguments)"
     raise TypeError(f"nl.{op} takes tiles and numbers, not {what}")
 
 
@@ -229,7 +230,7 @@ def _activation(name, says):
 
 def _one_tile(name, x):
     if not isinstance(x, NkiTensor):
-        raise TypeError(f"nl.{name} takes a tile, not {x!r}")
+        raise TypeError(f"nl.{name} takes a tile, not {describe(x)}")
     _on_chip(name, x)
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.running import count_loop, current
 from trainium_edu.specs.errors import NkiValidationError
@@ -28,7 +29,14 @@ def affine_range(start, stop=None, step=1) -> range:
 def _range(name, start, stop, step):
     if isinstance(start, VirtualRegister) or isinstance(stop, VirtualRegister):
         raise TypeError(f"nl.{name} is unrolled before the kernel runs; use nl.fori_loop")
-    return range(start) if stop is None else range(start, stop, step)
+    try:
+        return range(start) if stop is None else range(start, stop, step)
+    except TypeError:
+        given = ", ".join(describe(part) for part in (start, stop) if part is not None)
+        raise TypeError(
+            f"nl.{name}({given}): bounds are whole numbers (a // b divides into one); a bound that "
+            "the chip computes goes to nl.fori_loop as a register"
+        ) from None
 
 
 def dynamic_range(start, stop=None, step=1):

@@ -4,6 +4,7 @@ from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import full, ndarray
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.running import current, issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs import TRN1
@@ -23,7 +24,7 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
     of a row of ones with `x` leaves the result in PSUM, in FP32.
     """
     if not isinstance(x, NkiTensor) or not x._on_chip:
-        raise TypeError(f"nl.broadcast_to takes a tile on chip, not {x!r}")
+        raise TypeError(f"nl.broadcast_to takes a tile on chip, not {describe(x)}")
     if not isinstance(shape, tuple | list):
         raise TypeError(f"nl.broadcast_to: the shape is {shape!r}; it is a tuple of sizes")
     shape = tuple(shape)
@@ -106,7 +107,7 @@ def _ones(partitions, dtype):
 def transpose(x: NkiTensor, dtype=None) -> NkiTensor:
     """Return a 2-D tile with partitions and free dimension exchanged, in PSUM."""
     if not isinstance(x, NkiTensor) or not x._on_chip or x.ndim != 2:
-        raise NkiValidationError(f"nl.transpose takes a 2-D tile on chip, not {x!r}")
+        raise NkiValidationError(f"nl.transpose takes a 2-D tile on chip, not {describe(x)}")
     rows, columns = x.shape
     if columns > 128:
         raise NkiValidationError(
@@ -125,7 +126,9 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
         raise TypeError(f"nl.matmul: transpose_x is {transpose_x!r}; it is True or False")
     for name, tile in (("x", x), ("y", y)):
         if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
-            raise NkiValidationError(f"nl.matmul: {name} is a 2-D tile in SBUF, not {tile!r}")
+            raise NkiValidationError(
+                f"nl.matmul: {name} is a 2-D tile in SBUF, not {describe(tile)}"
+            )
     stationary = x if transpose_x else copied(transpose(x), x.dtype)
     if stationary.shape[0] != y.shape[0]:
         raise NkiValidationError(

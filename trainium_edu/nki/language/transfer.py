@@ -2,6 +2,7 @@
 
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.running import issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
@@ -31,7 +32,10 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
     """Copy an SBUF tile into a tensor in HBM by DMA."""
     _tensor("store", dst, on_chip=False)
     if not isinstance(value, NkiTensor):
-        raise TypeError(f"nl.store takes a tile, not {value!r}; nl.full makes one of a number")
+        raise TypeError(
+            f"nl.store(dst, value) stores a tile, not {describe(value)}; nl.full makes one of a "
+            "number"
+        )
     if value._on_chip and value.buffer.name == "psum":
         value = copy(value)
     if dst.ndim == 1:
@@ -81,14 +85,17 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis=0, dtype=None) ->
 
 def _tensor(name, x, *, on_chip):
     if not isinstance(x, NkiTensor):
-        what = repr(x)
+        what = describe(x)
         if hasattr(x, "shape"):
-            what = f"an array of the host, {x.dtype}{list(x.shape)}: hand it to the kernel as an "
-            what += "argument, by itself or in a list, a dict or an NKIObject"
+            what += ": hand it to the kernel as an argument, by itself or in a list, a dict or an "
+            what += "NKIObject"
         raise TypeError(f"nl.{name} takes a tensor, not {what}")
     if on_chip is not None and x._on_chip is not on_chip:
         where = "on chip (SBUF or PSUM)" if on_chip else "in HBM"
-        raise NkiValidationError(f"nl.{name} takes a tensor {where}, and {x!r} is not there")
+        hint = ""
+        if not on_chip:
+            hint = ": nl.store(dst, value)" if name == "store" else "; nl.copy copies on chip"
+        raise NkiValidationError(f"nl.{name} takes a tensor {where}, and {x!r} is not there{hint}")
 
 
 copy.op = "copy"  # type: ignore[attr-defined]  # activations know it by this name

@@ -1,0 +1,290 @@
+"""Mistakes of beginners are answered at their line, by what to write.  Judge: Python's traceback.
+
+Each kernel ends in its mistake, so the traceback's last line of this file is the kernel's last.
+"""
+
+import copy
+import inspect
+import math
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.specs import NkiValidationError
+
+X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
+
+
+def forgotten_dst(x):
+    t = nl.load(x)
+    nisa.tensor_tensor(t, t, nl.add)
+
+
+def forgotten_dst_by_name(x):
+    t = nl.load(x)
+    nisa.activation(op=nl.exp, data=t)
+
+
+def earlier_interface(x):
+    t = nl.load(x)
+    nisa.nc_matmul(t)
+
+
+def unknown_keyword(x):
+    nl.load(x, mask=None)
+
+
+def no_dtype(x):
+    nl.zeros((4, 4))
+
+
+def sizes_one_by_one(x):
+    t = nl.load(x)
+    t.reshape(128, 2, 4)
+
+
+def number_of_a_tile(x):
+    t = nl.load(x)
+    float(t)
+
+
+def function_of_python(x):
+    t = nl.load(x)
+    math.exp(t)
+
+
+def tile_as_a_bound(x):
+    t = nl.load(x)
+    range(t)
+
+
+def number_in_a_tile(x):
+    t = nl.load(x)
+    _ = 0 in t
+
+
+def formatted(x):
+    t = nl.load(x)
+    f"{t:.2f}"
+
+
+def assigned_dtype(x):
+    t = nl.load(x)
+    t.dtype = nl.bfloat16
+
+
+def handle_as_a_tile(x):
+    t = nl.load(x)
+    nl.store(x, nisa.activation(dst=t, op=nl.exp, data=t))
+
+
+def handle_as_an_operand(x):
+    t = nl.load(x)
+    nisa.tensor_copy(dst=t, src=nisa.tensor_copy(dst=t, src=t))
+
+
+def part_of_a_handle(x):
+    t = nl.load(x)
+    nisa.tensor_copy(dst=t, src=t)[0]
+
+
+def number_for_a_tile(x):
+    t = nl.load(x)
+    nisa.tensor_tensor(dst=t, data1=t, data2=2.0, op=nl.add)
+
+
+def vector_for_a_tile(x):
+    t = nl.load(x)
+    nisa.tensor_tensor(dst=t, data1=t, data2=t[:, 0:1], op=nl.add)
+
+
+def array_of_the_host(x):
+    t = nl.load(x)
+    nisa.tensor_tensor(dst=t, data1=t, data2=X, op=nl.add)
+
+
+def mask_as_an_index(x):
+    t = nl.load(x)
+    t[:, np.arange(8) % 2 == 0]
+
+
+def added_axis(x):
+    t = nl.load(x)
+    t[:, None]
+
+
+def half_a_size(x):
+    nl.affine_range(x.shape[0] / 64)
+
+
+def exchanged_arguments(x):
+    nl.ndarray((4, 4), nl.sbuf, nl.float32)
+
+
+def stored_the_wrong_way(x):
+    t = nl.load(x)
+    nl.store(t, x)
+
+
+def slice_beyond(x):
+    t = nl.load(x)
+    t[:, 5:9]
+
+
+def endless_tiles(x):
+    while True:
+        nl.ndarray((128, 8), nl.float32)
+
+
+MISTAKES = [
+    (forgotten_dst, r"nisa\.tensor_tensor\(dst, data1, data2, op.*result goes comes first"),
+    (forgotten_dst_by_name, r"nisa\.activation\(dst, op, data"),
+    (earlier_interface, r"nisa\.nc_matmul\(dst, stationary, moving"),
+    (unknown_keyword, r"nl\.load\(src, dtype=\.\.\.\)"),
+    (no_dtype, r"nl\.zeros\(shape, dtype"),
+    (sizes_one_by_one, r"t\.reshape\(shape\)"),
+    (number_of_a_tile, "numbers are on the chip"),
+    (function_of_python, "numbers are on the chip"),
+    (tile_as_a_bound, "numbers are on the chip"),
+    (number_in_a_tile, "numbers are on the chip"),
+    (formatted, "numbers are on the chip"),
+    (assigned_dtype, r"t\.view\(dtype\)"),
+    (handle_as_a_tile, "activation returned.*no tile: the result is in the tile given as dst"),
+    (handle_as_an_operand, "tensor_copy returned.*the result is in the tile given as dst"),
+    (part_of_a_handle, "the result is in the tile given as dst"),
+    (number_for_a_tile, "tensor_scalar combines a tile with a number"),
+    (vector_for_a_tile, "tensor_scalar takes one number per partition"),
+    (array_of_the_host, r"data2 is an array of the host, float32\[128, 8\]"),
+    (mask_as_an_index, r"an array of the host, bool\[8\].*nl\.where"),
+    (added_axis, r"t\.expand_dim inserts"),
+    (half_a_size, "a // b"),
+    (exchanged_arguments, r"nl\.ndarray\(shape, dtype, buffer\)"),
+    (stored_the_wrong_way, r"nl\.store\(dst, value\)"),
+    (slice_beyond, r"slice 5:9 on axis 1 is out of bounds"),
+    (endless_tiles, "stopped after 1000 allocations"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "words"), MISTAKES, ids=[k.__name__ for k, _ in MISTAKES])
+def test_a_mistake_is_answered_at_its_line_by_what_to_write(kernel, words):
+    with pytest.raises((TypeError, AttributeError, NkiValidationError), match=words) as caught:
+        nki.run(kernel, X.copy(), limit=1000)
+    assert len(str(caught.value)) < 500
+    lines, start = inspect.getsourcelines(kernel)
+    mine = [f.lineno for f in traceback.extract_tb(caught.tb) if f.filename == __file__]
+    assert mine[-1] == start + len(lines) - 1
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (lambda x: nisa.register_alloc and nisa.memset(dst=nl.ndarray((4, 4), "int32"), value=0),
+         "memset returned"),
+        (lambda x: np.array(x) * 2, "Python computed, not the chip"),
+        (lambda x: (x, [np.zeros(3)]), "Python computed, not the chip"),
+        (lambda x: (row for row in range(3)), "Python computed, not the chip"),
+        (lambda x: nl.load(x), "of line .* on-chip tile"),
+    ],
+)  # fmt: skip
+def test_what_no_chip_can_return_is_refused(result, words):
+    with pytest.raises(NkiValidationError, match=words):
+        nki.simulate(result)(X.copy())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([1.0, 2.0], "x is a value of type list.*np.array"),
+        (3, "x is a value of type int"),
+        (None, "x is a value of type NoneType"),
+        (np.ma.masked_array(X, X > 3), r"x is a masked array.*x\.filled"),
+        (X.astype(complex), r"x: dtype\('complex128'\) is no dtype of NKI"),
+        (np.array([["a"]]), "x: .* is no dtype of NKI"),
+        (np.full((2, 2), 2**40), "x is int64 and holds"),
+    ],
+)
+def test_an_argument_that_is_no_tensor_is_named(given, words):
+    def kernel(x):
+        nl.zeros(x.shape, nl.float32)
+
+    with pytest.raises((TypeError, AttributeError, NkiValidationError), match=words):
+        nki.run(kernel, given)
+
+
+def test_another_none_is_not_blamed_on_an_argument():
+    def kernel(x, bias=None):
+        nl.store(x, nl.load(x)).shape  # noqa: B018
+
+    with pytest.raises(AttributeError, match=r"has no attribute 'shape'$"):
+        nki.run(kernel, X.copy(), None)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "meant"),
+    [
+        (nl, "adds", r"nl\.add\b"), (nl, "Float32", r"nl\.float32"), (nl, "SBUF", r"nl\.sbuf"),
+        (nl, "dma_copy", r"nisa\.dma_copy"), (nisa, "load", r"nl\.load"),
+        (nisa, "tensor_tensr", r"nisa\.tensor_tensor"), (nki, "simulat", r"nki\.simulate"),
+    ],
+)  # fmt: skip
+def test_a_misspelled_name_is_met_by_the_near_one(module, name, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; is {meant} meant"):
+        getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "meant"), [("bf16", "bfloat16"), (float, "float32"), ("flaot32", "float32")]
+)
+def test_a_misspelled_dtype_is_met_by_the_near_one(dtype, meant):
+    with pytest.raises(TypeError, match=f"is nl.{meant} meant") as caught:
+        nki.run(lambda: nl.ndarray((4, 4), dtype))
+    assert "float8_e8m0fnu" not in str(caught.value)  # of a later chip
+
+
+def test_looking_at_the_numbers_of_a_tile_is_fine():
+    def kernel(x):
+        t = nl.load(x)
+        assert np.allclose(t, X)
+        assert np.shape(t) == t.shape == copy.copy(t).shape
+        for take in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="place in the chip's memory"):
+                take(t)
+
+    nki.simulate(kernel)(X)
+
+
+def test_a_grid_inside_a_kernel_is_refused_where_programs_would_be_missing():
+    @nki.jit
+    def part(x):
+        return x
+
+    def kernel(x):
+        return part[2](x)
+
+    with pytest.raises(NkiValidationError, match="no new programs start"):
+        nki.run(kernel, X)
+    assert np.array_equal(nki.run(nki.jit(kernel)[2], X).outputs, X)
+
+
+def test_lists_of_tiles_are_bounded_by_bytes(monkeypatch):
+    from trainium_edu.nki import running
+
+    monkeypatch.setattr(running, "_MOST_HELD_BYTES", 2**20)
+
+    def kept(x):
+        tiles = []
+        while True:
+            tiles.append(nl.load(x))
+
+    def dropped(x):
+        for _ in range(1000):
+            nl.load(x)
+
+    with pytest.raises(NkiValidationError, match="a list of tiles grows"):
+        nki.run(kept, X)
+    nki.run(dropped, X)
