@@ -15,7 +15,7 @@ Sources: the NKI architecture and performance guides, the ISA reference of SDK 2
 instruction costs) and of NKI 0.6, the DMA guides, published kernel times; all in ``specs``.
 
 Read first: ``core.py`` (record), then ``placement.py`` (where), ``timing.py`` and ``scheduler.py``
-(when), ``why.py``.  Notebooks: ``04_neuroncore``, ``05_...`` on kernels, ``03_systolic_array``.
+(when), ``why.py``.  Notebooks: ``04_neuroncore``, ``05_kernels``, ``03_systolic_array``.
 
 Decisions
     Results stream: on one engine a dependent instruction waits for first elements only.  Published

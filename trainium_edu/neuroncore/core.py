@@ -58,12 +58,11 @@ class NeuronCore:
     rounding : {"nearest", "stochastic"}
     seed : int
         Of stochastic rounding and of the random instructions.
-    view : type
-        The class of the views it hands out; NKI passes its own.
+    name : str
+        Of the program.
     """
 
-    def __init__(self, spec=TRN1, *, values=True, rounding="nearest", seed=0, name="program",
-                 view=View):  # fmt: skip
+    def __init__(self, spec=TRN1, *, values=True, rounding="nearest", seed=0, name="program"):
         self.spec = _check_spec(spec)
         self.values = bool(values)
         self.rounding = Rounding(rounding, seed)
@@ -73,7 +72,6 @@ class NeuronCore:
         self.hbm_bytes = 0
         self.notes = []  #: (kind, instruction index, text, data): found while running, for warnings
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
-        self.view = view
         self.waiting = Waiting()  #: values that are computed when somebody looks
         self._known = {}  #: checked before: shapes -> what need not be found again
         quiet = copy_context()  # in which NumPy says nothing about NaN and infinity
@@ -127,7 +125,7 @@ class NeuronCore:
             buffer = own_buffer(info, values=self.values)
         else:
             buffer = on_chip.buffer(info)
-        return whole(buffer, self.view)
+        return whole(buffer)
 
     def _adopt(self, array, dtype, name):
         dtype = get_dtype(dtype or array.dtype)

@@ -20,6 +20,11 @@ class Engine(StrEnum):
         """The name that people read, and the name of its track in a timeline."""
         return _TITLES[self]
 
+    @property
+    def clock(self) -> str:
+        """Whose clock its cycles count: the Scalar Engine's times the Sync Engine."""
+        return "scalar" if self is Engine.SYNC else self.value
+
 
 _TITLES = {
     Engine.TENSOR: "Tensor Engine", Engine.VECTOR: "Vector Engine",

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
+from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.neuroncore.memory import Allocation
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program
 
@@ -585,6 +585,5 @@ def _busy_ns(spec, instruction) -> float:
     if instruction.engine in (Engine.DMA, Engine.SYNC):
         return 0.0
     record = getattr(spec, f"{instruction.engine}_engine")
-    row = INSTRUCTIONS[instruction.name]
-    cycles = row.cycles(spec, instruction.engine, *instruction.work)
+    cycles = cycles_of(instruction.name, instruction.work, instruction.engine, spec)
     return cycles / float(record.clock_hz) * 1e9

@@ -291,7 +291,6 @@ class _Packing:
         self.p1 = self.p0 + np.array([x.partitions for x in self.site_info], np.int64)
         self.align = np.array([x.dtype.itemsize for x in self.site_info], np.int64)
         self.buffers = np.ones(count, np.int64)
-        self.by_instance = False
         self.slot_address = self.slot_size = np.zeros(0, np.int64)
         self.member_slot = np.zeros(0, np.int64)
 
@@ -439,7 +438,6 @@ class _Packing:
         address = self._fit(self.first, self.last, self.site)
         if address is None:
             raise NkiValidationError(self._too_big())
-        self.by_instance = True
         self.slots, self.slot_start = self.tiles, self.site_start
         self.slot_address, self.slot_size = address, self.site_bytes[self.site]
         self.member_slot = np.arange(n)

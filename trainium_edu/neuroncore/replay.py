@@ -109,7 +109,7 @@ def _issue(core: NeuronCore, instruction: Instruction, tiles, at):
         if value is not None:
             operands[name] = value
     for access in instruction.accesses:
-        view = _view(core, tiles[access.allocation], access.geometry)
+        view = _view(tiles[access.allocation], access.geometry)
         if access.role in _LISTS:
             operands.setdefault(access.role, []).append(view)
         else:
@@ -117,6 +117,6 @@ def _issue(core: NeuronCore, instruction: Instruction, tiles, at):
     core.issue(instruction.name, engine=instruction.engine, name=instruction.label, **operands)
 
 
-def _view(core, tile, geometry):
+def _view(tile, geometry):
     dtype, shape, strides, offset = geometry
-    return core.view(tile.buffer, get_dtype(dtype), tuple(shape), tuple(strides), offset)
+    return View(tile.buffer, get_dtype(dtype), tuple(shape), tuple(strides), offset)

@@ -417,11 +417,11 @@ def _in_hbm(shape, strides, itemsize, pitch, low) -> tuple[int, int, int, bool]:
     return rows + 1, low, high, is_dense
 
 
-def whole(buffer: Buffer, kind=View) -> View:
+def whole(buffer: Buffer) -> View:
     """Return the view of a whole buffer."""
     info = buffer.info
     if info.memory is Memory.HBM:
         strides = _row_major(info.shape, info.dtype.itemsize)
     else:
         strides = (buffer.pitch, *_row_major(info.shape[1:], info.dtype.itemsize))
-    return kind(buffer, info.dtype, info.shape, strides, 0)
+    return View(buffer, info.dtype, info.shape, strides)

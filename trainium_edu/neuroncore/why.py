@@ -17,8 +17,6 @@ from trainium_edu.specs.fact import Fact, Kind
 __all__ = ["Piece", "Why", "certainty", "why"]
 
 _RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
-_CLOCKED = {Engine.TENSOR: "tensor", Engine.VECTOR: "vector", Engine.SCALAR: "scalar",
-            Engine.GPSIMD: "gpsimd", Engine.SYNC: "scalar"}  # fmt: skip
 
 
 def certainty(fact: Fact) -> Kind:
@@ -250,7 +248,7 @@ class _Walk:
         key = instruction.name, instruction.engine, what, row_bytes
         if key in self.facts:
             return self.facts[key]
-        engine = _CLOCKED.get(instruction.engine)
+        engine = instruction.engine.clock
         clock = f"{engine}_engine.clock_hz"
         asked = {f"{engine}_clock_hz"}
         match what:
