@@ -5,6 +5,7 @@ checked before a program is made of it: a truncated, edited or foreign file gets
 """
 
 import gzip
+import io
 import json
 import zlib
 from pathlib import Path
@@ -18,7 +19,7 @@ from trainium_edu.neuroncore.memory import Allocation, make_allocation, tensor_s
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program, SourceLine
 from trainium_edu.specs import INF2, TRN1
 
-__all__ = ["FORMAT_VERSION", "load", "save"]
+__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes"]
 
 FORMAT_VERSION = 2
 _WHAT = "trainium_edu program"
@@ -46,9 +47,13 @@ def save(program: Program, path) -> None:
     ...     load(pathlib.Path(folder) / "one.json.gz")
     Program('program', 1 instructions, 1 allocations)
     """
+    Path(path).write_bytes(to_bytes(program))
+
+
+def to_bytes(program: Program) -> bytes:
+    """Return what :func:`save` writes: the same bytes for the same program."""
     text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True)
-    # mtime 0: the same program gives the same file
-    Path(path).write_bytes(gzip.compress(text.encode(), 6, mtime=0))
+    return gzip.compress(text.encode(), 6, mtime=0)
 
 
 def load(path) -> Program:
@@ -72,28 +77,39 @@ def load(path) -> Program:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no saved program {path.name}")
+    return from_bytes(path.read_bytes(), path.name)
+
+
+def from_bytes(data: bytes, name: str) -> Program:
+    """Return the program in what :func:`to_bytes` gave; `name` is said of it in errors.
+
+    Raises
+    ------
+    ValueError
+        One sentence on what is wrong with it.
+    """
     try:
-        with gzip.open(path, "rb") as file:
+        with gzip.open(io.BytesIO(data), "rb") as file:
             text = file.read(_MAX_BYTES + 1)
         if len(text) > _MAX_BYTES:
             raise ValueError("it unpacks to over 1 GiB")
         plain = json.loads(text.decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ValueError(
-            f"{path.name} cannot be read as a saved program ({_short(error)}); save it again"
+            f"{name} cannot be read as a saved program ({_short(error)}); save it again"
         ) from None
     if not isinstance(plain, dict) or plain.get("what") != _WHAT:
-        raise ValueError(f"{path.name} is no program saved by trainium_edu")
+        raise ValueError(f"{name} is no program saved by trainium_edu")
     if plain.get("version") != FORMAT_VERSION:
         raise ValueError(
-            f"{path.name} has format version {plain.get('version')!r}, and this trainium_edu reads "
+            f"{name} has format version {plain.get('version')!r}, and this trainium_edu reads "
             f"version {FORMAT_VERSION}; save it again with this one"
         )
     try:
         return _from_plain(plain)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"{path.name} is damaged or was edited ({_short(error)}); save it again"
+            f"{name} is damaged or was edited ({_short(error)}); save it again"
         ) from None
 
 

@@ -107,8 +107,6 @@ class Run:
 
     def save(self, path) -> None:
         """Write the run to a file: programs, outputs, notes; ``nki.load`` reads it."""
-        import tempfile
-
         import numpy as np
 
         from trainium_edu.neuroncore import program_io
@@ -128,11 +126,8 @@ class Run:
                 np.save(data, np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8))
                 _write(file, f"output_{k}.npy", data.getvalue())
                 _write(file, f"output_{k}.json", json.dumps(array.shape).encode())
-            with tempfile.TemporaryDirectory() as folder:
-                for k, program in enumerate(self.programs):
-                    place = Path(folder) / "program.json.gz"
-                    program_io.save(program, place)
-                    _write(file, f"program_{k}.json.gz", place.read_bytes())
+            for k, program in enumerate(self.programs):
+                _write(file, f"program_{k}.json.gz", program_io.to_bytes(program))
 
 
 def _write(file, name, data):
@@ -191,6 +186,8 @@ def load(path) -> Run:
     ValueError
         One sentence on what is wrong with it.
     """
+    from trainium_edu.neuroncore import program_io
+
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no saved run {path.name}")
@@ -200,7 +197,8 @@ def load(path) -> Run:
             if head.get("what") != _WHAT or head.get("version") != _VERSION:
                 raise ValueError(f"it is no run of version {_VERSION}")
             arrays = [_array(file, k, name) for k, name in enumerate(head["dtypes"])]
-            programs = [_program(file, k) for k in range(head["programs"])]
+            names = [f"program_{k}.json.gz" for k in range(head["programs"])]
+            programs = [program_io.from_bytes(file.read(name), name) for name in names]
         outputs = _from_plain(head["outputs"], arrays)
         optimise = head["optimise"]
         optimise = tuple(optimise) if isinstance(optimise, list) else optimise
@@ -224,14 +222,3 @@ def _array(file, k, dtype):
     shape = json.loads(file.read(f"output_{k}.json"))
     storage = DTYPES[dtype].storage if dtype in DTYPES else np.dtype(dtype)
     return data.view(storage).reshape(shape)
-
-
-def _program(file, k):
-    import tempfile
-
-    from trainium_edu.neuroncore import program_io
-
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "program.json.gz"
-        place.write_bytes(file.read(f"program_{k}.json.gz"))
-        return program_io.load(place)
