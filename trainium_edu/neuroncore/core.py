@@ -14,6 +14,7 @@
 """
 
 from contextvars import copy_context
+from functools import partial
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class NeuronCore:
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
         self.waiting = Waiting()  #: values that are computed when somebody looks
         self._known = {}  #: checked before: shapes -> what need not be found again
+        self._places = {}  #: in the code that issues: what each is called
         quiet = copy_context()  # in which NumPy says nothing about NaN and infinity
         quiet.run(np.seterr, all="ignore")
         self._quietly = quiet.run
@@ -109,7 +111,7 @@ class NeuronCore:
         else:
             on_chip.check(shape, limits or dtype, name, address, start_partition)
             address = address if limits is None else None  # a stand-in of another size has no place
-        site = (*allocation_site(), shape, dtype.name, memory)
+        site = (*allocation_site(self._places), shape, dtype.name, memory)
         info = make_allocation(
             len(self.program.allocations),
             name,
@@ -212,7 +214,7 @@ class NeuronCore:
             self._note(accesses, operands.get(role), role, False, engine, role in row.writes)
         for role in row.writes:
             self._note(accesses, operands.get(role), role, True, engine)
-        line = source_line()
+        line = source_line(self._places)
         record = Instruction(
             0, instruction, engine, tuple(accesses), row.work(call),
             _options(row, operands), line, name,
@@ -222,37 +224,23 @@ class NeuronCore:
         if key is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            same = record.accesses if row.by_place else None
-            self._known[key] = (row, engine, record.work, record.options, record.flops, same)
+            self._known[key] = (
+                row, engine, _tiles(row, operands), record.work, record.options, record.flops
+            )  # fmt: skip
         if self.values and not skip:
             self._execute(row, call)
 
     def _issue_again(self, known, instruction, name, operands):
         """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
-        row, engine, work, options, flops, same = known
+        row, engine, tiles, work, options, flops = known
         if len(operands) < row.operands:
             operands = row.defaults | operands
-        accesses = []
-        if same is None:
-            note = self._note
-            for role in row.reads:
-                operand = operands[role]
-                if operand is not None:
-                    note(accesses, operand, role, False, engine, role in row.writes)
-            for role in row.writes:
-                note(accesses, operands[role], role, True, engine)
-        else:  # known by place too: all but the allocation is as before
-            for _, row_, end, low, high, is_write, role, geometry in same:
-                operand = operands[role]
-                info = operand.buffer.info
-                self._check_owner(operand, info)
-                if not (is_write or operand.buffer.all_written or role in row.writes):
-                    self._note_unwritten(operand, role, info)
-                accesses.append(_access(Access, (info.index, row_, end, low, high, is_write, role,
-                                                 geometry)))  # fmt: skip
-        record = Instruction(
-            0, instruction, engine, tuple(accesses), work, options, source_line(3), name, flops
-        )
+        accesses = tuple([
+            self._access(operands[role], role, engine, is_write, is_partial)
+            for role, is_write, is_partial in tiles
+        ])  # fmt: skip
+        line = source_line(self._places, 3)
+        record = Instruction(0, instruction, engine, accesses, work, options, line, name, flops)
         self.program.append(record)
         if self.values:
             self._execute(row, Call(instruction, engine, self, operands))
@@ -292,40 +280,34 @@ class NeuronCore:
     def _note(self, accesses, operand, role, is_write, engine, is_partial=False):
         """Append what an operand touches; `is_partial`: read only to keep what it skips."""
         if isinstance(operand, View):
-            buffer = operand.buffer
-            info = buffer.info
-            in_hbm = info.memory is Memory.HBM
-            self._check_owner(operand, info)
-            if operand.indirect is None:
-                row, end, low, high, _ = operand._extent or operand.extent()
-                if _leaves(buffer, info, end, high):
-                    _refuse_outside(operand, end, high)
-                if not (is_write or is_partial or buffer.all_written):
-                    self._note_unwritten(operand, role, info)
-                start = row
-            else:
-                row, end, low, high = _all_of(operand)
-                start = operand.offset // buffer.pitch
-            if not in_hbm and engine is not Engine.DMA and (start or info.start_partition):
-                check_start_partition(start + info.start_partition, operand.shape[0], operand)
-            geometry = operand.dtype.name, operand.shape, operand.strides, operand.offset
-            accesses.append(_access(Access, (info.index, row, end, low, high, is_write, role,
-                                             geometry)))  # fmt: skip
+            accesses.append(self._access(operand, role, engine, is_write, is_partial))
         elif isinstance(operand, list | tuple):
             for item in operand:
                 self._note(accesses, item, role, is_write, engine)
 
+    def _access(self, view, role, engine, is_write, is_partial) -> Access:
+        """Return what an operand touches, checked; `is_partial`: read to keep what it skips."""
+        buffer = view.buffer
+        info = buffer.info
+        known = self.program.allocations
+        if info.index >= len(known) or known[info.index] is not info:
+            _refuse_owner(view)
+        found = view._access
+        if found is None:
+            found = view._access = _access_of(view, role, is_write)
+        elif found[6] is not role or found[5] is not is_write:
+            found = _access((*found[:5], is_write, role, found[7]))
+        if not (is_write or is_partial or buffer.all_written):
+            self._note_unwritten(view, role, info)
+        if engine is not Engine.DMA and info.memory is not Memory.HBM:
+            first = found[1] if view.indirect is None else view.offset // buffer.pitch
+            if first or info.start_partition:
+                check_start_partition(first + info.start_partition, view.shape[0], view)
+        return found
+
     def _note_unwritten(self, view, role, info):
         if self.values and not view.is_written():
             self.notes.append(("uninitialised", len(self.program), role, info))
-
-    def _check_owner(self, view, info):
-        known = self.program.allocations
-        if info.index >= len(known) or known[info.index] is not info:
-            raise NkiValidationError(
-                f"{view!r} belongs to another program, one that ended or runs on another core; its "
-                "memory is not this one's: pass data through HBM arguments"
-            )
 
     def repeat(self, count: int):
         """Record what follows once, timed `count` times; see ``Program.repeat``."""
@@ -345,7 +327,27 @@ class NeuronCore:
         return sorted({*super().__dir__(), *INSTRUCTIONS})
 
 
-_access = tuple.__new__  # what Access(...) does, without its Python function
+_access = partial(tuple.__new__, Access)  # what Access(...) does, without its Python function
+
+
+def _access_of(view, role, is_write) -> Access:
+    """Return what a view touches, checked to lie inside its storage."""
+    info = view.buffer.info
+    if view.indirect is None:
+        row, end, low, high, _ = view._extent or view.extent()
+        if _leaves(view.buffer, info, end, high):
+            _refuse_outside(view, end, high)
+    else:
+        row, end, low, high = _all_of(view)
+    geometry = view.dtype.name, view.shape, view.strides, view.offset
+    return _access((info.index, row, end, low, high, is_write, role, geometry))
+
+
+def _refuse_owner(view):
+    raise NkiValidationError(
+        f"{view!r} belongs to another program, one that ended or runs on another core; its "
+        "memory is not this one's: pass data through HBM arguments"
+    )
 
 
 def check_inside(view) -> None:
@@ -390,23 +392,30 @@ def _all_of(view):
 def _shapes(row, engine, operands):
     """Return all that a check by shape looks at, or None where there is more to look at."""
     key = [row.name, engine, *operands]
-    by_place = row.by_place
     for value in operands.values():
         kind = type(value)
         if kind is View:
-            buffer = value.buffer
-            info = buffer.info
-            key += value.dtype.name, value.shape, value.strides, info.memory
-            if by_place:
-                key += (value.offset, buffer.pitch, info.address, info.start_partition,
-                        info.row_bytes, info.partitions)  # fmt: skip
+            layout = value.dtype.name, value.shape, value.strides, value.buffer.info.memory
+            if row.by_place:
+                info = value.buffer.info
+                layout += (value._extent or value.extent(), info.address, info.start_partition)
+            key.append(layout)
+        elif kind is str or value is None:
+            key.append(value)
         elif kind is float:
-            key += kind, value or str(value)  # 0.0 and -0.0 differ
+            key.append((kind, value or str(value)))  # 0.0 and -0.0 differ
         elif kind in _PLAIN or (kind is tuple and set(map(type, value)) <= {int}):
-            key += kind, value
+            key.append((kind, value))
         else:
             return None
     return tuple(key)
+
+
+def _tiles(row, operands):
+    """Return (role, whether written, whether read to be kept) of each tile, reads first."""
+    reads = ((role, False, role in row.writes) for role in row.reads)
+    writes = ((role, True, False) for role in row.writes)
+    return tuple(tile for tile in (*reads, *writes) if type(operands[tile[0]]) is View)
 
 
 def _options(row, operands):

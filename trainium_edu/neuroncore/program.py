@@ -145,21 +145,37 @@ _LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
 
 
-def source_line(above: int = 1) -> SourceLine | None:
+def source_line(known: dict, above: int = 1) -> SourceLine | None:
     """Return the innermost line outside this package that is running now, and who called it.
 
-    The first `above` frames are known to be inside.
+    The first `above` frames are known to be inside; `known` keeps what each place is called.
     """
     frame: FrameType | None = sys._getframe(above)
     while frame is not None:
         code = frame.f_code
         if not _inside.get(code.co_filename) and not _is_inside(code):
-            name = code.co_name
-            if name in _COMPREHENSIONS:
-                name = _name(frame)
-            return SourceLine(code.co_filename, frame.f_lineno, name, _callers(frame))
+            line = _place_of(frame, known)[1]
+            if line.function in _COMPREHENSIONS:
+                line = line._replace(function=_name(frame))
+            callers = _callers(frame, known)
+            return line._replace(callers=callers) if callers else line
         frame = frame.f_back
     return None
+
+
+def _place_of(frame, known) -> tuple:
+    """Return (code, SourceLine without callers, "function:line") of where a frame stands.
+
+    To count a long function's lines takes long, so it is done once.  What is known holds the code,
+    so that no other can get its id.
+    """
+    code = frame.f_code
+    key = id(code), frame.f_lasti
+    found = known.get(key)
+    if found is None:
+        line = SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+        found = known[key] = code, line, f"{line.function}:{line.line}"
+    return found
 
 
 def _name(frame) -> str:
@@ -169,7 +185,7 @@ def _name(frame) -> str:
     return frame.f_code.co_name
 
 
-def _callers(frame) -> tuple:
+def _callers(frame, known) -> tuple:
     """Return (file, line, function) of the calls between a line and the kernel that it serves."""
     if frame.f_code.co_name == "<module>":
         return ()
@@ -181,13 +197,14 @@ def _callers(frame) -> tuple:
             return tuple(found)
         if code.co_name == "<module>":  # no kernel: a script that issues instructions itself
             return tuple(found)
-        if frame.f_lineno != below.f_lineno:
-            found.append((code.co_filename, frame.f_lineno, _name(frame)))
+        file, line, _, _ = _place_of(frame, known)[1]
+        if line != _place_of(below, known)[1].line:
+            found.append((file, line, _name(frame)))
         below, frame = frame, frame.f_back
     return ()
 
 
-def allocation_site() -> tuple:
+def allocation_site(known: dict) -> tuple:
     """Return what tells places that allocate apart: (file, line, ...) and the way to here.
 
     The way is the calls that lead here from the kernel (a compiler inlines them: a function that
@@ -198,15 +215,15 @@ def allocation_site() -> tuple:
     place: tuple = ()
     way: list[str] = []
     while frame is not None and len(way) < _LONGEST_WAY:
-        code = frame.f_code
-        inside = _is_inside(code)
+        code, line, step = _place_of(frame, known)
+        inside = _inside.get(line.file) or _is_inside(code)
         if inside and place:  # the kernel's caller
             break
         if not inside and not place:
-            place = code.co_filename, frame.f_lineno
+            place = line[:2]
         else:
-            way.append(f"{code.co_name}:{frame.f_lineno}")
-        if code.co_name == "<module>":
+            way.append(step)
+        if line.function == "<module>":
             break
         frame = frame.f_back
     return (*place, *way) if place else ()

@@ -37,7 +37,7 @@ class View:
     offset : int              bytes from the buffer's first byte
     """
 
-    __slots__ = ("_array", "_extent", "buffer", "dtype", "offset", "shape", "strides")
+    __slots__ = ("_access", "_array", "_extent", "buffer", "dtype", "offset", "shape", "strides")
 
     indirect = None  #: an ``indirect.Indirect`` where data decides the place
 
@@ -49,6 +49,7 @@ class View:
         self.offset = offset
         self._array: np.ndarray | None = None  # found when first asked for
         self._extent: tuple[int, int, int, int, bool] | None = None
+        self._access: tuple | None = None  #: as an instruction last recorded it
 
     # -- what it is ---------------------------------------------------------------------------
 

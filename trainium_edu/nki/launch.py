@@ -147,7 +147,7 @@ class Launch:
         from trainium_edu.neuroncore.program import source_line
         from trainium_edu.nki.shared import SharedBytes
 
-        line = source_line()
+        line = source_line({})
         what = (running.rank, line and line[:2], str(shape), str(dtype), name)
         count = self._allocated.get((running.index, what), 0)
         self._allocated[running.index, what] = count + 1
