@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.neuroncore.streams import programs, stream
-from trainium_edu.neuroncore import NeuronCore, place, schedule, why
+from trainium_edu.neuroncore import Engine, NeuronCore, place, schedule, why
 from trainium_edu.neuroncore.why import certainty
 from trainium_edu.specs import SOURCES, TRN1, Kind
 
@@ -35,6 +35,32 @@ def test_pieces_touch_and_add_up_to_the_makespan_to_the_last_bit(program, buffer
         assert explained.pieces[-1].end_ns == tl.makespan_ns
     for a, b in pairwise(explained):
         assert a.end_ns == b.start_ns
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("dma_start_ns", "DMA start"), ("fixed_cycles", "fixed overhead"),
+     ("scalar_result_cycles", "result latency")],
+)  # fmt: skip
+@given(program=programs, buffers=st.integers(1, 4))
+def test_what_the_path_names_is_what_the_time_depends_on(name, what, program, buffers):
+    """Judge: the same order with a little more of it grows by its share, with less not by more.
+
+    The time is the longest path, so it is convex in each piece's length.
+    """
+    tl = schedule(program, place(program, buffers=buffers))
+    engine = Engine.SCALAR if what == "result latency" else None
+    mine = [p for p in why(tl) if p.what == what and engine in (None, p.instruction.engine)]
+    on_path = sum(piece.duration_ns for piece in mine)
+
+    def at(factor):
+        values = {name: tl.parameters[name] * factor}
+        again = schedule(program, tl.placement, parameters=values, order=tl.order)
+        return again.makespan_ns
+
+    rounding = tl.rows * 2.0**-19
+    assert at(1.01) - tl.makespan_ns >= 0.01 * on_path - rounding
+    assert tl.makespan_ns - at(0.99) <= 0.01 * on_path + rounding
 
 
 @given(programs)

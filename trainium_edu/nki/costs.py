@@ -5,6 +5,7 @@ holds its engine, or the queues (``held``), since what passes beside other work 
 Both nominal, and at both ends of the uncertain parameters.
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -46,9 +47,13 @@ class Cost(NamedTuple):
 class WhatIf(NamedTuple):
     """What is different, by rows of the run."""
 
-    left: object = None  #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
-    placeless: object = None  #: bool[rows]: they write to bytes of their own, and wait for no place
-    portless: object = None  #: bool[rows]: they share no port
+    left: Callable | None = (
+        None  #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
+    )
+    placeless: np.ndarray | None = (
+        None  #: bool[rows]: they write to bytes of their own, and wait for no place
+    )
+    portless: np.ndarray | None = None  #: bool[rows]: they share no port
 
 
 class Costing:
@@ -96,7 +101,9 @@ class Costing:
     def held(self, change: WhatIf) -> Cost:
         """Return for how much shorter engines, or all queues at once, would be held."""
         run, spec = self.timeline.placement.run, self.timeline.spec
-        held = []
+        held: list[float] = []
+        if change.left is None:
+            return self._cost([0.0] * len(self.values))
         for now, values in zip(self.now, self.values, strict=True):
             left = change.left(values)
             rows = np.flatnonzero((left != 1).any(axis=1))

@@ -434,15 +434,15 @@ def bank_conflicts(run):
     """Find results that wait for a PSUM bank that another engine still reads or fills."""
     timeline = run.timeline
     for line, (rows, by_tile) in _held(run, _PLACES, Memory.PSUM).items():
-        if all(_store_behind(timeline, row) is not None for row in rows):
+        free = [row for row in rows if _store_behind(timeline, row) is None]
+        if not free:
             continue
-        change = WhatIf(placeless=_on_line(run, line))
+        _, remedy = _one_place(run, free[0], int(timeline.ready_predecessor[free[0]]))
         yield from run.judged(
             "bank conflict", line,
             f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
-            "has been read",
-            "Let results take turns over several banks: allocate the PSUM tile inside the "
-            "loop, and copy it out soon", change, _who(timeline.instruction(rows[0]).engine),
+            "has been read", f"Let results take turns over several banks. {remedy}",
+            WhatIf(placeless=_on_line(run, line)), _who(timeline.instruction(rows[0]).engine),
             _waited(run, rows, _PLACES),
         )  # fmt: skip
     for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
@@ -564,18 +564,22 @@ def _one_place(run, row, before):
             f"{name} is one tile for all turns: the next waits until the last has used it up",
             "Allocate it inside the loop instead of before it, so that turns take different places",
         )
-    address = int(placement.address[mine])
+    address, memory = int(placement.address[mine]), info.memory
     site = next(
         s for s in placement.sites
-        if s.memory is Memory.SBUF and address in s.addresses and s.row_bytes == info.row_bytes
+        if s.memory is memory and address in s.addresses and s.row_bytes == info.row_bytes
     )  # fmt: skip
     text = (
         f"{name} waits until the tile before it in the same place is used up (it has "
         f"{_n(site.buffers, 'buffer')})"
     )
-    asked = placement.buffers
-    if asked is None or isinstance(asked, dict) or site.buffers < asked:
-        return text, "SBUF has no room for more: use smaller tiles, or let tiles die earlier"
+    asked, usual = placement.buffers, int(run.timeline.spec.timing.default_buffers)
+    if isinstance(asked, dict):
+        asked = asked.get(info.name, asked.get(info.site))
+    if site.buffers < (asked or usual):
+        return text, (
+            f"{memory.upper()} has no room for more: use smaller tiles, or let tiles die earlier"
+        )
     return text, f"Give the loop more buffers (buffers={2 * site.buffers})"
 
 
