@@ -39,6 +39,14 @@ window.look = {
       }));
   },
 
+  /** Give the focus to the control of this number; whether it took it. */
+  focusOn(number) {
+    const control = document.querySelectorAll(this.controls)[number];
+    if (!control?.getClientRects().length || control.disabled) return false;
+    control.focus();
+    return document.activeElement === control;
+  },
+
   /** The text of every error or stderr output. */
   trouble() {
     const kinds = "[data-mime-type='application/vnd.jupyter.error'], [data-mime-type='application/vnd.jupyter.stderr']";

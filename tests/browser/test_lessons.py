@@ -65,14 +65,13 @@ def test_every_control_has_a_name_and_keeps_its_keys(lesson):
 def test_typing_on_a_control_never_edits_the_notebook(lesson):
     """JupyterLab's own keys, b (insert below), d d (delete) and x (cut), on every control."""
     cells = lesson.cells()
-    controls = lesson.page.locator(
-        ".jp-OutputArea-output :is(input, button, select, [role=slider], [tabindex='0'])"
-    )
-    for i in range(controls.count()):
-        if controls.nth(i).is_visible() and controls.nth(i).is_enabled():
-            controls.nth(i).focus()
+    typed = 0
+    for i in range(lesson.page.evaluate("() => document.querySelectorAll(look.controls).length")):
+        if lesson.page.evaluate("i => look.focusOn(i)", i):
             for key in "bddx":
                 lesson.page.keyboard.press(key)
+            typed += 1
+    assert typed >= len(lesson.focusable()) / 2  # a lesson may take some away while it is typed to
     assert lesson.cells() == cells
 
 
