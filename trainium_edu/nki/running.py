@@ -41,7 +41,8 @@ class Running:
     """
 
     __slots__ = ("_fresh_bytes", "_tiles", "core", "grid", "launch", "limit", "loops", "ordered",
-                 "precise", "program_id", "rank", "ranks", "shared", "turns")  # fmt: skip
+                 "precise", "program_id", "rank", "ranks", "repeated", "shared",
+                 "turns")  # fmt: skip
 
     def __init__(self, core, *, program_id=(), grid=(), rank=0, ranks=1, precise=True, limit=None,
                  launch=None):  # fmt: skip
@@ -57,6 +58,7 @@ class Running:
         self.loops = ()  #: a mark of each dynamic loop now open
         self.ordered = 0  #: blocks of no_reorder now open
         self.shared = {}
+        self.repeated = set()  #: allocations in PSUM that hold what nl.broadcast_to returned
         self._tiles = []  #: weak references to the bytes of on-chip tiles
         self._fresh_bytes = 0  #: allocated since the living were last counted
 
@@ -194,8 +196,26 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
         engine = _engine_name(instruction, engine)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"{instruction}: name is {name!r}; it is a text of your own")
-    core.issue_with(instruction, engine, name or "", operands)
+    try:
+        core.issue_with(instruction, engine, name or "", operands)
+    except NkiValidationError:
+        if not running.repeated or not _into_sbuf(running, operands):
+            raise
+        core.issue_with(instruction, engine, name or "", operands)
     return NkiInstruction(instructions[-1], running.loops)
+
+
+def _into_sbuf(running, operands) -> bool:
+    """Copy operands that ``nl.broadcast_to`` left in PSUM to SBUF; say whether there were any."""
+    from trainium_edu.neuroncore.views import View
+
+    found = False
+    for key, view in operands.items():
+        if isinstance(view, View) and key != "dst" and view.buffer.info.index in running.repeated:
+            operands[key] = running.core.sbuf(view.shape, view.dtype)
+            running.core.issue("tensor_copy", dst=operands[key], src=view)
+            found = True
+    return found
 
 
 _PLAIN = frozenset({str, bool, int, float, type(None)})

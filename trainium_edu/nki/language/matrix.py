@@ -21,7 +21,8 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
     """Return a tile of `shape` that repeats `x` along its dimensions of size 1.
 
     Free dimensions are repeated by a copy.  Partitions are repeated by the Tensor Engine: a matmul
-    of a row of ones with `x` leaves the result in PSUM, in FP32.
+    of a row of ones with `x` leaves the result in PSUM, in FP32; an instruction that cannot read
+    it there gets a copy in SBUF.
     """
     if not isinstance(x, NkiTensor) or not x._on_chip:
         raise TypeError(f"nl.broadcast_to takes a tile on chip, not {describe(x)}")
@@ -77,6 +78,7 @@ def _repeat_partition(x, shape, dtype):
             issue("nc_matmul", dst=tile[:, first - start : last - start], stationary=ones,
                   moving=row[:, first:last])  # fmt: skip
         if whole is None:
+            current().repeated.add(tile._view.buffer.info.index)
             return tile.reshape(shape)
         issue("tensor_copy", dst=whole[:, start:end], src=tile)
     return whole.reshape(shape)
