@@ -13,7 +13,7 @@ from trainium_edu.nki.mistakes import describe, explain
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Kernel", "jit", "run", "simulate"]
+__all__ = ["Kernel", "execute", "jit", "run", "simulate"]
 
 
 class Kernel:
@@ -171,7 +171,8 @@ def simulate(kernel):
 
     @functools.wraps(kernel.function)
     def simulated(*args, **kwargs):
-        return _execute(kernel, args, kwargs)[0]
+        ((outputs, _),) = execute(kernel, [(args, kwargs)])
+        return outputs
 
     return simulated
 
@@ -213,9 +214,7 @@ def run(
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
              "limit": limit}  # fmt: skip
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
-    if not isinstance(values, bool):
-        raise TypeError(f"values is {values!r}; it is True or False")
-    outputs, cores = _execute(kernel, args, kwargs, spec=spec, values=values, limit=limit)
+    ((outputs, cores),) = execute(kernel, [(args, kwargs)], spec=spec, values=values, limit=limit)
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
 
@@ -236,8 +235,17 @@ def _parameters(kernel) -> list:
         return []
 
 
-def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
-    """Run a kernel's programs and return (outputs, cores)."""
+def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
+    """Run a kernel's programs, all ranks in one launch, and return (outputs, cores) of each rank.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    entries : list of (args, kwargs)
+        What the kernel is called with, one entry per rank.
+    spec, values, limit
+        As for :func:`run`.
+    """
     from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
     from trainium_edu.neuroncore.blas import one_blas_thread
     from trainium_edu.neuroncore.core import NeuronCore
@@ -250,40 +258,48 @@ def _execute(kernel, args, kwargs, *, spec=None, values=True, limit=None):
             f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
             "part of the one that runs"
         )
-    names = _check_call(kernel, args, kwargs)
-    spec = _chip(spec)
-    rounding = settings.rounding()
-    precise = settings.precise_fp()
-    arguments = Arguments(args, kwargs, precise=precise, names=names)
+    if not isinstance(values, bool):
+        raise TypeError(f"values is {values!r}; it is True or False")
+    names = [_check_call(kernel, *entry) for entry in entries]
+    spec, limit = _chip(spec), _limit(limit)
+    rounding, precise = settings.rounding(), settings.precise_fp()
+    given = [
+        Arguments(*entry, precise=precise, names=known)
+        for entry, known in zip(entries, names, strict=True)
+    ]
+    ranks, places = len(entries), _places(kernel.grid)
     runnings = [
         Running(
-            NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed,
-                       name=kernel.__name__),
-            program_id=place, grid=kernel.grid, precise=precise, limit=_limit(limit),
+            NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed + rank,
+                       name=kernel.__name__ + (f" on rank {rank}" if ranks > 1 else "")),
+            program_id=place, grid=kernel.grid, rank=rank, ranks=ranks, precise=precise,
+            limit=limit,
         )
-        for place in _places(kernel.grid)
+        for rank in range(ranks) for place in places
     ]  # fmt: skip
 
     def program(running):
-        found_args, found_kwargs = arguments.for_program(running)
+        found_args, found_kwargs = given[running.rank].for_program(running)
         try:
             result = kernel.function(*found_args, **found_kwargs)
         except (TypeError, AttributeError) as problem:
-            explain(problem, names)
+            explain(problem, names[running.rank])
             raise
         _mark_outputs(running.core.program, result)
         _apply_schedule(kernel, running.core.program)
         running.core.finish()
         return result
 
-    with one_blas_thread():
-        result = Launch(runnings).run(program)[0]  # the programs share what they return
-    if values:
-        _note_unwritten(runnings[0].core, result)
-    outputs = give_back(result, arguments) if values else None
-    cores = [running.core for running in runnings]
-    arguments.update(cores)
-    return outputs, cores
+    with one_blas_thread():  # the programs of a rank share what they return
+        results = Launch(runnings).run(program)[:: len(places)]
+    found = []
+    for rank, (result, arguments) in enumerate(zip(results, given, strict=True)):
+        cores = [running.core for running in runnings if running.rank == rank]
+        if values:
+            _note_unwritten(cores[0], result)
+        found.append((give_back(result, arguments) if values else None, cores))
+        arguments.update(cores)
+    return found
 
 
 def _check_call(kernel, args, kwargs):

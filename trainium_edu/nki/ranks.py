@@ -50,53 +50,15 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
     ([11.0, 22.0], True)
     """
-    from trainium_edu import settings
-    from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
-    from trainium_edu.neuroncore.blas import one_blas_thread
-    from trainium_edu.neuroncore.core import NeuronCore
-    from trainium_edu.nki import kernel as kernels
-    from trainium_edu.nki.arguments import Arguments, give_back
-    from trainium_edu.nki.launch import Launch
+    from trainium_edu.nki.kernel import execute, jit
     from trainium_edu.nki.run_result import Run
-    from trainium_edu.nki.running import Running, is_running
 
-    kernel = kernels.jit(kernel)
-    if is_running():
-        raise RuntimeError(f"run_ranks({kernel.__name__}) inside a running kernel")
-    arguments = _checked(arguments)
-    for entry in arguments:
-        kernels._check_call(kernel, entry, {})
-    spec, rounding, precise = kernels._chip(spec), settings.rounding(), settings.precise_fp()
-    places = kernels._places(kernel.grid)
-    given = [Arguments(entry, {}, precise=precise) for entry in arguments]
-    runnings = [
-        Running(
-            NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed + rank,
-                       name=f"{kernel.__name__} on rank {rank}"),
-            program_id=place, grid=kernel.grid, rank=rank, ranks=len(arguments), precise=precise,
-            limit=kernels._limit(limit),
-        )
-        for rank in range(len(arguments)) for place in places
-    ]  # fmt: skip
-
-    def program(running):
-        args, kwargs = given[running.rank].for_program(running)
-        result = kernel.function(*args, **kwargs)
-        kernels._mark_outputs(running.core.program, result)
-        kernels._apply_schedule(kernel, running.core.program)
-        running.core.finish()
-        return result  # what one program returns, the others may still write
-
-    with one_blas_thread():
-        results = Launch(runnings).run(program)
-    runs = []
-    for rank, entry in enumerate(given):
-        mine = slice(rank * len(places), (rank + 1) * len(places))
-        cores = [running.core for running in runnings[mine]]
-        outputs = give_back(results[mine][0], entry) if values else None
-        entry.update(cores)
-        runs.append(Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise))
-    return runs
+    kernel = jit(kernel)
+    entries = [(entry, {}) for entry in _checked(arguments)]
+    return [
+        Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+        for outputs, cores in execute(kernel, entries, spec=spec, values=values, limit=limit)
+    ]
 
 
 def _checked(arguments):
