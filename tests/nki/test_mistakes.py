@@ -8,6 +8,7 @@ import inspect
 import math
 import pickle
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -238,7 +239,8 @@ def test_a_misspelled_name_is_met_by_the_near_one(module, name, meant):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "meant"), [("bf16", "bfloat16"), (float, "float32"), ("flaot32", "float32")]
+    ("dtype", "meant"),
+    [("bf16", "bfloat16"), (float, "float32"), ("flaot32", "float32"), ("nl.int8", "int8")],
 )
 def test_a_misspelled_dtype_is_met_by_the_near_one(dtype, meant):
     with pytest.raises(TypeError, match=f"is nl.{meant} meant") as caught:
@@ -288,3 +290,22 @@ def test_lists_of_tiles_are_bounded_by_bytes(monkeypatch):
     with pytest.raises(NkiValidationError, match="a list of tiles grows"):
         nki.run(kept, X)
     nki.run(dropped, X)
+
+
+def test_a_forgotten_return_is_said_where_something_is_lost():
+    def forgetful(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x))
+
+    for start in (nki.run, nki.jit(forgetful), nki.simulate(forgetful)):
+        with pytest.warns(UserWarning, match="forgetful returns nothing.*return that tensor"):
+            start(*(forgetful, X) if start is nki.run else (X,))
+
+    def in_place(x):
+        scratch = nl.ndarray(x.shape, x.dtype, buffer=nl.hbm)
+        nl.store(scratch, nl.load(x))
+        nl.store(x, nl.load(scratch))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nki.run(in_place, X.copy())

@@ -158,6 +158,11 @@ class Arguments:
 
         return walk(self._args, is_array, tensor), walk(self._kwargs, is_array, tensor)
 
+    def allocations(self, core) -> set[int]:
+        """Return the allocations of the arguments in one core's program."""
+        found = (pair for prepared in self._places.values() for pair in prepared.allocations)
+        return {index for owner, index in found if owner is core}
+
     def update(self, programs) -> None:
         """Write what the kernel changed back to arrays that could not be used in place."""
         for prepared in self._places.values():

@@ -65,7 +65,7 @@ def nki_dtype(dtype) -> DType:
         alike = _SHORT.get(name)
         hint = f"; is nl.{alike} meant?" if alike else near(name, known, "nl.")
         raise TypeError(
-            f"{describe(dtype)} is no dtype of NKI{hint}; there are nl.{', nl.'.join(known)}"
+            f"{describe(dtype)} is no dtype of NKI; there are nl.{', nl.'.join(known)}{hint}"
         )
     if found in LATER_DTYPES:
         from trainium_edu.specs.errors import NkiValidationError

@@ -9,7 +9,7 @@ import inspect
 import types
 
 from trainium_edu import settings
-from trainium_edu.nki.mistakes import describe, explain
+from trainium_edu.nki.mistakes import describe, explain, warn_of_lost
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -299,6 +299,8 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
             _note_unwritten(cores[0], result)
         found.append((give_back(result, arguments) if values else None, cores))
         arguments.update(cores)
+        if result is None:
+            warn_of_lost(kernel.function, cores[0].program, arguments.allocations(cores[0]))
     return found
 
 

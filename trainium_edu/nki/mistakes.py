@@ -6,12 +6,21 @@ sentence is right and knows nothing of tiles.  :func:`explain` adds what to writ
 
 import linecache
 import re
+import warnings
 from inspect import signature
 from pathlib import Path
 
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["describe", "explain", "host_function", "near", "no_such_attribute", "refuse_result"]
+__all__ = [
+    "describe",
+    "explain",
+    "host_function",
+    "near",
+    "no_such_attribute",
+    "refuse_result",
+    "warn_of_lost",
+]
 
 _HANDLE = (
     "nisa functions return a handle on the instruction, no tile: the result is in the tile given "
@@ -40,9 +49,15 @@ _EXAMPLES = str(Path(__file__).parent / "examples")
 
 def describe(value) -> str:
     """Return a value as a message shows it: arrays by dtype and shape, the rest cut short."""
+    from trainium_edu.nki.tensor import NkiTensor
+
     if type(value).__name__ == "NkiInstruction":
         return f"what {value._instruction.name} returned ({_HANDLE})"
-    if hasattr(value, "shape") and hasattr(value, "dtype") and not hasattr(value, "_view"):
+    if (
+        hasattr(value, "shape")
+        and hasattr(value, "dtype")
+        and not isinstance(value, type | NkiTensor)
+    ):
         return f"an array of the host, {value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:100]} ..."
@@ -53,7 +68,7 @@ def near(name: str, names, start="") -> str:
     from difflib import get_close_matches
 
     known = {other.lower(): other for other in names}
-    found = get_close_matches(name.lower(), known, 1, 0.6)
+    found = get_close_matches(name.lower(), known, 1, 0.7)
     return f"; is {start}{known[found[0]]} meant?" if found else ""
 
 
@@ -100,6 +115,21 @@ def refuse_result(value) -> None:
         f"the kernel returns {describe(value)}, which Python computed, not the chip; only tensors "
         "in HBM leave a kernel: compute with nl and nisa, store to nl.shared_hbm and return that"
     )
+
+
+def warn_of_lost(function, program, arguments: set) -> None:
+    """Warn of a kernel that returns nothing, though all it wrote to HBM is a tensor of its own."""
+    written = {a.allocation for i in program.instructions for a in i.accesses if a.is_write}
+    lost = [program.allocations[index] for index in sorted(written)]
+    lost = [info for info in lost if info.memory.name == "HBM"]
+    if not lost or written & arguments:
+        return
+    code = getattr(function, "__code__", _usage.__code__)
+    warnings.warn_explicit(
+        f"the kernel {getattr(function, '__name__', '')} returns nothing, so what it wrote to "
+        f"{lost[-1].name} (allocated in line {lost[-1].site[1]}) is lost: return that tensor",
+        UserWarning, code.co_filename, code.co_firstlineno,
+    )  # fmt: skip
 
 
 def explain(problem: Exception, names: dict) -> None:
