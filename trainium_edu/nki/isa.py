@@ -2,6 +2,29 @@
 
 Names, argument order and defaults are the reference's; checks, values and times are in
 ``neuroncore.engines``.  What a later chip has raises, naming it (``isa_later.py``).
+
+On-chip tiles are [partition, free, ...], at most 128 partitions; the free axes count together.
+Engines compute in FP32 and round once into the dtype of `dst`.  What several engines can run takes
+``engine`` (default: the one that suits); ``name`` is a label for the timeline.  What is returned is
+a handle on the instruction, for ``depends_on``.
+
+>>> import numpy as np
+>>> import trainium_edu.nki as nki
+>>> import trainium_edu.nki.isa as nisa
+>>> import trainium_edu.nki.language as nl
+>>> @nki.jit
+... def row_softmax(x):
+...     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+...     tile = nl.ndarray(x.shape, nl.float32)
+...     total = nl.ndarray((x.shape[0], 1), nl.float32)
+...     nisa.dma_copy(dst=tile, src=x)
+...     nisa.activation_reduce(dst=tile, op=nl.exp, data=tile, reduce_op=nl.add, reduce_res=total)
+...     nisa.reciprocal(dst=total, data=total)
+...     nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=total)
+...     nisa.dma_copy(dst=out, src=tile)
+...     return out
+>>> nki.simulate(row_softmax)(np.zeros((2, 4), np.float32)).tolist()
+[[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
 """
 
 import sys as _sys
@@ -77,7 +100,23 @@ def get_nc_sub_version() -> int:
 # fmt: off
 def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode.unknown,
              engine=engine.unknown, name=None):
-    """Copy by DMA, casting through FP32 where dtypes differ; `engine` belongs to hwdge alone."""
+    """Copy between HBM and SBUF by DMA, casting through FP32 where dtypes differ.
+
+    Parameters
+    ----------
+    dst, src : NkiTensor in HBM or SBUF
+        As many elements each.  A run of bytes that is contiguous on both sides is one descriptor:
+        the longer, the faster.
+    oob_mode : nki.isa.oob_mode
+        What an index known at run time does out of bounds: raise, or leave its row out.
+    priority, dge_mode, engine
+        Of later chips (``dge_mode`` also ``unknown``, ``none`` and ``swdge``).
+
+    Raises
+    ------
+    NkiValidationError
+        For a tile in PSUM, unequal element counts, options of later chips.
+    """
     if engine is not enums.engine.unknown and dge_mode is not enums.dge_mode.hwdge:
         if not isinstance(engine, enums.engine):
             raise TypeError(f"dma_copy: engine is {engine!r}; it is a member of nki.isa.engine")
@@ -90,7 +129,15 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
 
 
 def tensor_copy(dst, src, engine=engine.unknown, name=None):
-    """Copy a tile on chip, casting on the way."""
+    """Copy a tile on chip, casting on the way.
+
+    Parameters
+    ----------
+    dst, src : NkiTensor in SBUF or PSUM
+        The same partitions, and as many elements in each.
+    engine : nki.isa.engine
+        Vector, or GpSimd (which does not reach PSUM).
+    """
     if getattr(engine, "name", None) == "scalar":
         raise NkiValidationError(
             "tensor_copy: the Scalar Engine of NeuronCore-v2 has no tensor_copy; use "
@@ -100,14 +147,32 @@ def tensor_copy(dst, src, engine=engine.unknown, name=None):
 
 
 def memset(dst, value, engine=engine.unknown, name=None):
-    """Fill a tile with one value."""
+    """Fill a tile with one value.
+
+    Parameters
+    ----------
+    dst : NkiTensor in SBUF or PSUM
+    value : number
+        A whole number where `dst` holds integers.
+    engine : nki.isa.engine
+        Vector, or GpSimd (which does not reach PSUM).
+    """
     if type(value) is bool and getattr(dst, "dtype", None) == "bool":
         value = int(value)
     return issue("memset", dst=dst, value=value, engine=engine, name=name)
 
 
 def tensor_copy_predicated(dst, src, predicate, reverse_pred=False, name=None):
-    """Copy a tile, or one number, to the places where a predicate holds."""
+    """Copy a tile, or one number, to the places where a predicate holds.
+
+    Parameters
+    ----------
+    dst : NkiTensor in SBUF or PSUM
+        Keeps what it has where the predicate does not hold.
+    src : NkiTensor of the same dtype, or number
+    predicate : uint8, uint16 or uint32 of the same shape
+        0 is false, all else true; `reverse_pred` turns that round.
+    """
     return issue("tensor_copy_predicated", dst=dst, src=src, predicate=predicate,
                  reverse_pred=reverse_pred, name=name)
 
@@ -115,7 +180,30 @@ def tensor_copy_predicated(dst, src, predicate, reverse_pred=False, name=None):
 def nc_matmul(dst, stationary, moving, is_stationary_onezero=False, is_moving_onezero=False,
               is_transpose=False, accumulate=None, tile_position=(), tile_size=(),
               perf_mode=matmul_perf_mode.none, name=None):
-    """Multiply ``stationary.T @ moving`` into PSUM on the Tensor Engine."""
+    """Multiply ``stationary.T @ moving`` into PSUM on the Tensor Engine.
+
+    Parameters
+    ----------
+    dst : float32[M, N] in PSUM, inside one bank of 2 KiB per partition
+        The first matmul into a place overwrites it, later ones add.
+    stationary : NkiTensor[K, M] in SBUF
+        K <= 128 on partitions, M <= 128.  Floats; FP32 takes four passes, BF16 and FP8 one.
+    moving : NkiTensor[K, N] in SBUF
+        N <= 512.
+    is_stationary_onezero, is_moving_onezero : bool
+        The operand holds ones and zeros only: FP32 takes two passes.
+    accumulate : bool, optional
+        True adds, False overwrites; None decides as said of `dst`.
+    tile_position, tile_size : (row, column)
+        Use a half or a quarter of the array, given together; sizes 64 or 128.
+    perf_mode
+        Of later chips.
+
+    Raises
+    ------
+    NkiValidationError
+        For operands outside SBUF, sizes beyond the array or a bank, mixed FP32 and narrow dtypes.
+    """
     return issue("nc_matmul", dst=dst, stationary=stationary, moving=moving,
                  is_stationary_onezero=is_stationary_onezero, is_moving_onezero=is_moving_onezero,
                  is_transpose=is_transpose, accumulate=accumulate, tile_position=tile_position,
@@ -123,7 +211,17 @@ def nc_matmul(dst, stationary, moving, is_stationary_onezero=False, is_moving_on
 
 
 def nc_transpose(dst, data, engine=engine.unknown, name=None):
-    """Exchange partitions and free elements, on the Tensor or the Vector Engine."""
+    """Exchange partitions and free elements, on the Tensor or the Vector Engine.
+
+    Parameters
+    ----------
+    dst : NkiTensor[F, P] of the dtype of `data`
+        In PSUM for the Tensor Engine (there also float32 for narrower floats).
+    data : NkiTensor[P, F]
+        Up to 128 x 128 on the Tensor Engine (from SBUF), 32 x 32 on the Vector Engine.
+    engine : nki.isa.engine
+        Default: Vector for tiles of up to 32 x 32 and where `dst` is in SBUF, else Tensor.
+    """
     return issue("nc_transpose", dst=dst, data=data, engine=engine, name=name)
 
 
@@ -135,20 +233,58 @@ def dma_transpose(dst, src, axes=None, priority=None, dge_mode=dge_mode.unknown,
 
 
 def tensor_tensor(dst, data1, data2, op, engine=engine.unknown, name=None):
-    """Combine two tiles element by element."""
+    """Combine two tiles element by element.
+
+    Parameters
+    ----------
+    dst, data1, data2 : NkiTensor in SBUF or PSUM
+        The same partitions, and as many elements in each; not both inputs in PSUM.
+    op : function of nki.language of two inputs
+        Comparisons and logic give 1.0 or 0.0; bitwise operators take integers and move bits.
+    engine : nki.isa.engine
+        Vector, or GpSimd, which alone is exact on 32-bit integers and has ``nl.power``.
+    """
     return issue("tensor_tensor", dst=dst, data1=data1, data2=data2, op=op, engine=engine,
                  name=name)
 
 
 def tensor_scalar(dst, data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False,
                   engine=engine.unknown, name=None):
-    """Combine a tile with one or two numbers, each for all or one per partition."""
+    """Combine a tile with one or two numbers, each for all or one per partition.
+
+    Computes ``op1(op0(data, operand0), operand1)``.
+
+    Parameters
+    ----------
+    dst, data : NkiTensor in SBUF or PSUM
+        The same partitions, and as many elements in each.
+    op0, op1 : function of nki.language
+        Both arithmetic or both bitwise; `op1` may be None.
+    operand0, operand1 : number, or float32[P, 1]
+    reverse0, reverse1 : bool
+        Swap the inputs: ``operand - data`` instead of ``data - operand``.
+    engine : nki.isa.engine
+        Vector; Scalar for multiply, add, and multiply then add; GpSimd for rsqrt.
+    """
     return issue("tensor_scalar", dst=dst, data=data, op0=op0, operand0=operand0, reverse0=reverse0,
                  op1=op1, operand1=operand1, reverse1=reverse1, engine=engine, name=name)
 
 
 def tensor_reduce(dst, op, data, axis, negate=False, keepdims=False, name=None):
-    """Reduce the last free axes of a tile."""
+    """Reduce the last free axes of a tile.
+
+    Parameters
+    ----------
+    dst : NkiTensor
+        One element for each that stays, on the same partitions.
+    op : function of nki.language
+        ``add``, ``subtract``, ``multiply``, ``maximum``, ``minimum``, the logical and the bitwise.
+    data : NkiTensor in SBUF or PSUM
+    axis : int or tuple of int
+        The last axes; never 0, since lanes do not see each other.
+    negate : bool
+        Multiply the result by -1.
+    """
     return issue("tensor_reduce", dst=dst, op=op, data=data, axis=axis, negate=negate,
                  keepdims=keepdims, name=name)
 
@@ -167,26 +303,74 @@ def tensor_scalar_cumulative(dst, src, op0, op1, imm0, imm1=None,
 
 def activation(dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None,
                reduce_cmd=reduce_cmd.idle, name=None):
-    """Compute ``op(data * scale + bias)`` on the Scalar Engine, summed along if asked."""
+    """Compute ``op(data * scale + bias)`` on the Scalar Engine, summed along if asked.
+
+    Parameters
+    ----------
+    dst, data : NkiTensor in SBUF or PSUM
+        The same partitions, and as many elements in each.
+    op : function of nki.language
+        Of one input: ``nl.exp``, ``nl.gelu``, ``nl.copy``, ...
+    bias : NkiTensor[P, 1], optional
+    scale : number, or float32[P, 1]
+    reduce_op : nl.add, optional
+    reduce_res : NkiTensor[P, 1], optional
+        Gets the engine's sums, one per partition.
+    reduce_cmd : nki.isa.reduce_cmd
+        What happens to these sums: ``idle`` leaves them, ``reset_reduce`` begins anew, ``reduce``
+        goes on, ``reset`` clears them.
+    """
     return issue("activation", dst=dst, op=op, data=data, bias=bias, scale=scale,
                  reduce_op=reduce_op, reduce_res=reduce_res, reduce_cmd=reduce_cmd, name=name)
 
 
 def activation_reduce(dst, op, data, reduce_op, reduce_res, bias=None, scale=1.0, name=None):
-    """Compute an activation and its sum over the free axes."""
+    """Compute an activation and its sum over the free axes.
+
+    Parameters
+    ----------
+    dst, op, data, bias, scale
+        As of :func:`activation`.
+    reduce_op : nl.add
+    reduce_res : NkiTensor[P, 1]
+        The sum of what was computed, before `dst` rounds it.
+    """
     return issue("activation_reduce", dst=dst, op=op, data=data, reduce_op=reduce_op,
                  reduce_res=reduce_res, bias=bias, scale=scale, name=name)
 
 
 def iota(dst, pattern, offset=0, channel_multiplier=0, name=None):
-    """Write a pattern of rising numbers."""
+    """Write a pattern of rising numbers.
+
+    Parameters
+    ----------
+    dst : NkiTensor in SBUF
+    pattern : list of [step, count]
+        One to four nested loops over the free elements, the innermost last.
+    offset : int
+    channel_multiplier : int
+        Added once for each partition.
+    """
     return issue("iota", dst=dst, pattern=pattern, offset=offset,
                  channel_multiplier=channel_multiplier, name=name)
 
 
 def affine_select(dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op=equal,
                   offset=0, name=None):
-    """Choose between a tile and a number by comparing an affine pattern with zero."""
+    """Choose between a tile and a number by comparing an affine pattern with zero.
+
+    Where ``cmp_op(offset + partition * channel_multiplier + sum of steps, 0)`` holds, `dst` gets
+    `on_true_tile`, elsewhere `on_false_value`: a causal mask needs no mask in memory.
+
+    Parameters
+    ----------
+    dst, on_true_tile : NkiTensor in SBUF
+    pattern : list of [step, count]
+        One to four nested loops over the free elements, the innermost last.
+    channel_multiplier, offset : int
+    on_false_value : number
+    cmp_op : comparison of nki.language
+    """
     return issue("affine_select", dst=dst, pattern=pattern, channel_multiplier=channel_multiplier,
                  on_true_tile=on_true_tile, on_false_value=on_false_value, cmp_op=cmp_op,
                  offset=offset, name=name)
@@ -243,7 +427,13 @@ def set_rng_seed(src_seeds, name=None):
 
 
 def reciprocal(dst, data, name=None):
-    """Compute 1 / x on the Vector Engine."""
+    """Compute 1 / x on the Vector Engine.
+
+    Parameters
+    ----------
+    dst, data : NkiTensor in SBUF or PSUM
+        The same partitions, and as many elements in each.
+    """
     return issue("reciprocal", dst=dst, data=data, name=name)
 
 
