@@ -112,7 +112,15 @@ def _place(address, region, name):
 
 
 def full(shape, fill_value, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
-    """Allocate a tensor and fill it with one value."""
+    """Allocate a tensor and fill it with one value.
+
+    Parameters
+    ----------
+    shape, dtype, buffer, name
+        As of :func:`ndarray`.
+    fill_value : number
+        A whole number where the dtype is an integer.
+    """
     tensor = ndarray(shape, dtype, buffer, name)
     if tensor._on_chip:
         if not tensor._view.dtype.is_float:
@@ -172,7 +180,17 @@ def empty_like(x, dtype=None, buffer=None, name="") -> NkiTensor:
 
 
 def shared_constant(constant) -> NkiTensor:
-    """Put constant data (an array, or the path of a ``.npy`` file) into shared HBM."""
+    """Put constant data (an array, or the path of a ``.npy`` file) into shared HBM.
+
+    Parameters
+    ----------
+    constant : array or path
+
+    Returns
+    -------
+    NkiTensor in HBM
+        Of its shape; 64-bit numbers become 32-bit.
+    """
     import numpy as np
 
     running = current()
@@ -189,7 +207,16 @@ def shared_constant(constant) -> NkiTensor:
 
 
 def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
-    """Put an n × n identity matrix into SBUF; one of each dtype serves a whole kernel."""
+    """Put an n × n identity matrix into SBUF; one of each dtype serves a whole kernel.
+
+    Parameters
+    ----------
+    n : int
+        1 to 128.
+    dtype : dtype
+    dst : NkiTensor[n, n], optional
+        Where to put it, in its own dtype; default: a new tile.
+    """
     import numpy as np
 
     n = index(n) if hasattr(n, "__index__") and not isinstance(n, bool) else n

@@ -87,7 +87,16 @@ def _bound(name, value):
 
 
 def fori_loop(lower, upper, body_fun, step=1) -> None:
-    """Call ``body_fun(i)`` for i from `lower` to `upper` - 1; bounds may be registers."""
+    """Call ``body_fun(i)`` for i from `lower` to `upper` - 1; bounds may be registers.
+
+    Parameters
+    ----------
+    lower, upper : int or VirtualRegister
+    body_fun : function of a register
+        Returns nothing: state is carried in SBUF or HBM.
+    step : int
+        1 or more, known before the kernel runs.
+    """
     if not callable(body_fun):
         raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it is a function of i")
     for value in _turns("fori_loop", lower, upper, step):
@@ -98,7 +107,14 @@ def fori_loop(lower, upper, body_fun, step=1) -> None:
 
 
 def while_loop(init, body_fun) -> None:
-    """Call ``r = body_fun(r)`` while the register r is nonzero, beginning with `init`."""
+    """Call ``r = body_fun(r)`` while the register r is nonzero, beginning with `init`.
+
+    Parameters
+    ----------
+    init : VirtualRegister
+    body_fun : function of a register, returning one
+        The loop is stopped after as many turns as a kernel may have instructions.
+    """
     if not isinstance(init, VirtualRegister):
         raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
     condition = VirtualRegister(init.value)

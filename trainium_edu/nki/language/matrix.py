@@ -107,7 +107,19 @@ def _ones(partitions, dtype):
 
 
 def transpose(x: NkiTensor, dtype=None) -> NkiTensor:
-    """Return a 2-D tile with partitions and free dimension exchanged, in PSUM."""
+    """Return a 2-D tile with partitions and free dimension exchanged, in PSUM.
+
+    Parameters
+    ----------
+    x : NkiTensor[P, F] on chip
+        F <= 128.
+    dtype : dtype, optional
+        Another dtype than that of `x`: the result is copied to SBUF and cast.
+
+    Returns
+    -------
+    NkiTensor[F, P]
+    """
     if not isinstance(x, NkiTensor) or not x._on_chip or x.ndim != 2:
         raise NkiValidationError(f"nl.transpose takes a 2-D tile on chip, not {describe(x)}")
     rows, columns = x.shape
@@ -123,7 +135,33 @@ def transpose(x: NkiTensor, dtype=None) -> NkiTensor:
 
 
 def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
-    """Return x @ y (or x.T @ y), in PSUM and FP32; `x` is transposed first where needed."""
+    """Return x @ y (or x.T @ y), in PSUM and FP32; `x` is transposed first where needed.
+
+    Parameters
+    ----------
+    x : NkiTensor[M, K] in SBUF
+        [K, M] with `transpose_x`, as the Tensor Engine takes it: that saves a transpose.
+    y : NkiTensor[K, N] in SBUF
+        M, K <= 128, N <= 512.
+    transpose_x : bool
+
+    Returns
+    -------
+    float32[M, N] in PSUM
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trainium_edu.nki as nki
+    >>> import trainium_edu.nki.language as nl
+    >>> @nki.jit
+    ... def product(x, y):
+    ...     out = nl.ndarray((x.shape[0], y.shape[1]), nl.float32, buffer=nl.shared_hbm)
+    ...     nl.store(out, nl.matmul(nl.load(x), nl.load(y)))
+    ...     return out
+    >>> nki.simulate(product)(np.eye(2, dtype=np.float32), np.float32([[1, 2], [3, 4]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     if not isinstance(transpose_x, bool):
         raise TypeError(f"nl.matmul: transpose_x is {transpose_x!r}; it is True or False")
     for name, tile in (("x", x), ("y", y)):

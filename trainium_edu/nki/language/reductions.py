@@ -65,7 +65,22 @@ def _is_flat(x, axes):
 
 
 def sum(x, axis, dtype=None, keepdims=False) -> NkiTensor:
-    """Add up the elements along free axes, in FP32, rounded once at the end."""
+    """Add up the elements along free axes, in FP32, rounded once at the end.
+
+    Parameters
+    ----------
+    x : NkiTensor[P, ...] on chip
+    axis : int or tuple of int
+        The last axes; never 0, the partitions.
+    dtype : dtype, optional
+        Of the result; default: that of `x`.
+    keepdims : bool
+        Keep reduced axes with size 1; a result without free axes is [P, 1] anyway.
+
+    Returns
+    -------
+    NkiTensor in SBUF
+    """
     return _reduce("sum", "add", x, axis, dtype, keepdims)
 
 
@@ -147,7 +162,25 @@ def softmax(x, axis=-1, dtype=None) -> NkiTensor:
 
 
 def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> NkiTensor:
-    """Return x / sqrt(sum(x * x) / n + epsilon) * w along a free axis."""
+    """Return x / sqrt(sum(x * x) / n + epsilon) * w along a free axis.
+
+    Parameters
+    ----------
+    x : NkiTensor[P, ...] on chip
+    w : NkiTensor or number
+        Of the shape of `x`, or with sizes of 1 that repeat.
+    axis : int or tuple of int
+        The last axes; never 0, the partitions.
+    n : number
+        How many values one mean is of.
+    epsilon : float
+    dtype, compute_dtype : dtype, optional
+        Of the result (default: that of `x`), and in between (default: float32).
+
+    Returns
+    -------
+    NkiTensor in SBUF
+    """
     axes = _axes("rms_norm", x, axis)
     compute = compute_dtype or _FLOAT32
     if not ew._number("rms_norm", n) > 0:
@@ -164,7 +197,20 @@ def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> Nk
 
 
 def where(condition, x, y, dtype=None) -> NkiTensor:
-    """Return x where the condition is nonzero, else y."""
+    """Return x where the condition is nonzero, else y.
+
+    Parameters
+    ----------
+    condition : NkiTensor on chip
+    x, y : NkiTensor on chip, or number
+        Sizes are equal to the condition's, or 1.
+    dtype : dtype, optional
+        Of the result; default: that of the first tile of `x` and `y`.
+
+    Returns
+    -------
+    NkiTensor in SBUF
+    """
     ew._one_tile("where", condition)
     tiles = [t for t in (x, y) if isinstance(t, NkiTensor)]
     shape = condition.shape
@@ -185,7 +231,17 @@ def where(condition, x, y, dtype=None) -> NkiTensor:
 
 
 def dropout(x, rate, dtype=None) -> NkiTensor:
-    """Return x, each element 0 with probability `rate` (a number, or one per partition)."""
+    """Return x, each element 0 with probability `rate` (a number, or one per partition).
+
+    What is kept is not scaled; the dice are those of ``nl.random_seed``.
+
+    Parameters
+    ----------
+    x : NkiTensor on chip
+    rate : number from 0 to 1, or float NkiTensor[P, 1]
+    dtype : dtype, optional
+        Of the result; default: that of `x`.
+    """
     ew._one_tile("dropout", x)
     out = ndarray(x.shape, x.dtype)
     issue("dropout", dst=out, data=x, prob=rate)

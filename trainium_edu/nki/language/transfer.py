@@ -11,7 +11,37 @@ __all__ = ["copy", "expand_dims", "gather_flattened", "load", "load_transpose2d"
 
 
 def load(src: NkiTensor, dtype=None) -> NkiTensor:
-    """Copy a tensor from HBM into a new SBUF tile by DMA, casting on the way if asked."""
+    """Copy a tensor from HBM into a new SBUF tile by DMA, casting on the way if asked.
+
+    Parameters
+    ----------
+    src : NkiTensor[P, ...] in HBM
+        P <= 128; [n] becomes [n, 1].
+    dtype : dtype, optional
+        Of the tile; default: that of `src`.
+
+    Returns
+    -------
+    NkiTensor in SBUF
+
+    Raises
+    ------
+    NkiValidationError
+        For more than 128 rows, or a tile that is on chip already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trainium_edu.nki as nki
+    >>> import trainium_edu.nki.language as nl
+    >>> @nki.jit
+    ... def rounded(x):
+    ...     out = nl.ndarray(x.shape, nl.bfloat16, buffer=nl.shared_hbm)
+    ...     nl.store(out, nl.load(x, dtype=nl.bfloat16))
+    ...     return out
+    >>> float(nki.simulate(rounded)(np.full((1, 1), 1.01, np.float32))[0, 0])
+    1.0078125
+    """
     _tensor("load", src, on_chip=False)
     shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
     if shape[0] > 128:
@@ -29,7 +59,15 @@ def _column(src):
 
 
 def store(dst: NkiTensor, value: NkiTensor) -> None:
-    """Copy an SBUF tile into a tensor in HBM by DMA."""
+    """Copy an SBUF tile into a tensor in HBM by DMA.
+
+    Parameters
+    ----------
+    dst : NkiTensor in HBM
+        As many elements as `value`.
+    value : NkiTensor on chip
+        From PSUM it goes through SBUF, by a copy of its own.
+    """
     _tensor("store", dst, on_chip=False)
     if not isinstance(value, NkiTensor):
         raise TypeError(
@@ -69,7 +107,20 @@ def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
 
 
 def gather_flattened(data: NkiTensor, indices: NkiTensor, axis=0, dtype=None) -> NkiTensor:
-    """Return ``data[p, indices[p, i]]`` for every partition p, free dimensions flattened."""
+    """Return ``data[p, indices[p, i]]`` for every partition p, free dimensions flattened.
+
+    Parameters
+    ----------
+    data : NkiTensor[P, ...] on chip
+    indices : integer NkiTensor[P, n] on chip
+    axis : 0
+    dtype : dtype, optional
+        Of the result; default: that of `data`.
+
+    Returns
+    -------
+    NkiTensor[P, n] in SBUF
+    """
     if axis != 0:
         raise NkiValidationError(f"nl.gather_flattened: axis is {axis}; only 0 is defined")
     _tensor("gather_flattened", data, on_chip=True)
