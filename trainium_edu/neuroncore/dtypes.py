@@ -74,6 +74,7 @@ _BY_STORAGE = {d.storage: d for d in DTYPES.values() if d.name != "tfloat32"}
 _ALSO = {"bool": "uint8", "bool_": "uint8", "int64": "int32", "uint64": "uint32",
          "float64": "float32"}  # fmt: skip
 _TABLES = {}
+_FLOAT32 = np.dtype(np.float32)
 
 
 def get_dtype(dtype) -> DType:
@@ -94,9 +95,9 @@ def get_dtype(dtype) -> DType:
     """
     if isinstance(dtype, DType):
         return dtype
-    name = getattr(dtype, "name", dtype)
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", dtype)
     if isinstance(name, str):
-        found = DTYPES.get(_ALSO.get(name, name))
+        found = DTYPES.get(name) or DTYPES.get(_ALSO.get(name, ""))
         if found:
             return found
     try:
@@ -114,7 +115,7 @@ def get_dtype(dtype) -> DType:
 
 def to_fp32(values: np.ndarray, dtype: DType) -> np.ndarray:
     """Return stored numbers as FP32, as the engines see them (float32 itself where possible)."""
-    if values.dtype == np.float32:
+    if values.dtype is _FLOAT32 or values.dtype == np.float32:
         return values
     if dtype.itemsize == 1 and dtype.is_float:
         table = _TABLES.get(dtype.name)

@@ -119,16 +119,19 @@ class OnChipMemory:
 
     def check(self, shape, dtype: DType, name: str, address, start_partition) -> int:
         """Check the limits of one tile and return its bytes per partition."""
-        what = f"{name}: {dtype}{list(shape)} in {self.memory.upper()}"
+
+        def it():
+            return f"{name}: {dtype}{list(shape)} in {self.memory.upper()}"
+
         if len(shape) < 2:
             size = shape[0] if shape else 1
             raise NkiValidationError(
-                f"{what} has {len(shape)} dimension; on-chip tiles are [partition, free, ...], so "
+                f"{it()} has {len(shape)} dimension; on-chip tiles are [partition, free, ...], so "
                 f"write the shape as ({size}, 1) or (1, {size})"
             )
         if shape[0] > self.partitions:
             raise NkiValidationError(
-                f"{what}: partition dimension {shape[0]} exceeds maximum {self.partitions}; the "
+                f"{it()}: partition dimension {shape[0]} exceeds maximum {self.partitions}; the "
                 f"memory has {self.partitions} partitions, so split the first axis into tiles"
             )
         row_bytes = dtype.itemsize
@@ -136,15 +139,16 @@ class OnChipMemory:
             row_bytes *= size
         if row_bytes > self.bytes_per_partition:
             raise NkiValidationError(
-                f"{what} needs {row_bytes} bytes in each partition, and {self.memory.upper()} has "
+                f"{it()} needs {row_bytes} bytes in each partition, and {self.memory.upper()} has "
                 f"{self.bytes_per_partition}; use a shorter free axis or a narrower dtype"
             )
         if address is not None and not 0 <= address <= self.bytes_per_partition - row_bytes:
             raise NkiValidationError(
-                f"{what} at byte {address} would end at byte {address + row_bytes}, and a partition"
+                f"{it()} at byte {address} would end at byte {address + row_bytes}, and a partition"
                 f" of {self.memory.upper()} has {self.bytes_per_partition} bytes"
             )
-        check_start_partition(start_partition, shape[0], what)
+        if start_partition:
+            check_start_partition(start_partition, shape[0], it())
         return row_bytes
 
     def buffer(self, info: Allocation) -> Buffer:
@@ -192,11 +196,11 @@ def tensor_shape(shape, name: str) -> tuple[int, ...]:
         shape = (shape,)
     try:
         sizes = tuple(index(size) for size in shape)
-        if any(isinstance(size, bool) for size in shape):
+        if bool in map(type, shape):
             raise TypeError
     except TypeError:
         raise TypeError(f"{name}: shape is {shape!r}; it is a tuple of whole numbers") from None
-    if any(size < 1 for size in sizes):
+    if sizes and min(sizes) < 1:
         raise NkiValidationError(f"{name}: shape {list(shape)} has a size below 1; sizes are >= 1")
     return sizes
 

@@ -190,17 +190,17 @@ def _callers(frame, known) -> tuple:
     if frame.f_code.co_name == "<module>":
         return ()
     found: list[tuple] = []
-    below, frame = frame, frame.f_back
+    below, frame = _place_of(frame, known)[1].line, frame.f_back
     while frame is not None and len(found) < _MOST_CALLERS:
         code = frame.f_code
         if _inside.get(code.co_filename) or _is_inside(code):  # the kernel's caller
             return tuple(found)
         if code.co_name == "<module>":  # no kernel: a script that issues instructions itself
             return tuple(found)
-        file, line, _, _ = _place_of(frame, known)[1]
-        if line != _place_of(below, known)[1].line:
-            found.append((file, line, _name(frame)))
-        below, frame = frame, frame.f_back
+        file, line, name, _ = _place_of(frame, known)[1]
+        if line != below:
+            found.append((file, line, _name(frame) if name in _COMPREHENSIONS else name))
+        below, frame = line, frame.f_back
     return ()
 
 

@@ -17,6 +17,7 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["View", "whole"]
 
 
+@lru_cache(4096)
 def _row_major(shape, itemsize):
     strides, step = [], itemsize
     for size in reversed(shape):

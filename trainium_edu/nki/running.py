@@ -192,7 +192,9 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
             )
         elif kind not in _PLAIN and not (kind is tuple and not value):
             operands[key] = plain(value)
-    if engine is not None:
+    if engine is _ANY:
+        engine = None
+    elif engine is not None:
         engine = _engine_name(instruction, engine)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"{instruction}: name is {name!r}; it is a text of your own")
@@ -218,6 +220,7 @@ def _into_sbuf(running, operands) -> bool:
     return found
 
 
+_ANY = engine_enum.unknown
 _PLAIN = frozenset({str, bool, int, float, type(None)})
 _CHOICES = {"reduce_cmd": "reduce_cmd", "dge_mode": "dge_mode", "oob_mode": "oob_mode",
             "perf_mode": "matmul_perf_mode"}  # fmt: skip

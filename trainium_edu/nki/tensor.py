@@ -493,14 +493,8 @@ def _not_empty(view):
 
 def _plain_index(key, ndim, tensor):
     """Return a key as slices and ints: `...`, ``ds`` and registers resolved."""
-    dots = [axis for axis, part in enumerate(key) if part is Ellipsis]
-    if dots:
-        at = dots[0]
-        if len(dots) > 1:
-            raise IndexError(f"{tensor!r}: an index holds one `...` at most")
-        key = (*key[:at], *(_ALL,) * (ndim - len(key) + 1), *key[at + 1 :])
     found = []
-    for axis, part in enumerate(key):
+    for part in key:
         kind = type(part)
         if kind is int:
             found.append(part)
@@ -513,12 +507,17 @@ def _plain_index(key, ndim, tensor):
         elif kind is DynamicSlice:
             start = _bound(tensor, part.start)
             found.append(slice(start, start + _bound(tensor, part.size)))
+        elif part is Ellipsis:
+            if sum(other is Ellipsis for other in key) > 1:
+                raise IndexError(f"{tensor!r}: an index holds one `...` at most")
+            found += (_ALL,) * (ndim - len(key) + 1)
         elif kind is range and part.step > 0:  # nl.affine_range(n) as an index: all of its values
             found.append(slice(part.start, part.stop, part.step))
         elif kind is NkiTensor:
             raise NkiValidationError(
-                f"{tensor!r}: an index that is a tensor is written t.select({axis}, index) for "
-                "one, or t.vector_select(0, indices) for one per partition; a mask chooses by "
+                f"{tensor!r}: an index that is a tensor is written "
+                f"t.select({len(found)}, index) for one, or "
+                "t.vector_select(0, indices) for one per partition; a mask chooses by "
                 "nl.where(mask, a, b)"
             )
         else:

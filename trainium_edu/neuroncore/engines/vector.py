@@ -57,9 +57,9 @@ def compute(call, role: str, function, *arguments) -> None:
     """
     view = call.__dict__[role]
     if type(view) is View and isinstance(function, np.ufunc) and view.dtype.name == "float32":
-        out = view.array()
+        out, shape = view.array(), view.shape
         for argument in arguments:
-            if getattr(argument, "shape", None) == out.shape:
+            if getattr(argument, "shape", None) == shape:
                 function(*arguments, out=out)
                 view.mark_written()
                 return

@@ -65,7 +65,7 @@ def _binary(op, x, y, dtype):
     _on_chip(op, tile)
     if isinstance(other, NkiTensor):
         _on_chip(op, other)
-        if tile.shape != other.shape:
+        if tile._view.shape != other._view.shape:
             return _uneven(op, x, y, dtype)
     out = ndarray(tile.shape, _result_dtype(tile, other, dtype))
     if isinstance(other, NkiTensor):
