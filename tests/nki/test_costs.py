@@ -167,8 +167,9 @@ def test_following_the_remedy_saves_what_was_said_within_the_band(kind, habit, r
     saved = habit.timeline.makespan_ns - remedied.timeline.makespan_ns
     assert sum(w.cost.low_ns for w in found) <= saved * 1.001
     assert saved <= sum(w.cost.high_ns for w in found) * 1.001
-    assert not any(w.is_most or w.is_hidden for w in found)
+    assert not any(w.is_hidden for w in found)
     if kind != "starved engine":  # the loads still have to come
+        assert not any(w.is_most for w in found)
         assert kind not in {w.kind for w in remedied.warnings}
 
 

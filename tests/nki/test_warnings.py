@@ -139,21 +139,29 @@ def test_an_engine_starved_by_loads_names_the_tensor():
     assert "rhs" in warning.text
 
 
-def test_few_buffers_that_serialise_cost_what_endless_ones_save():
+def test_few_buffers_that_serialise_cost_what_twice_as_many_save():
+    """Judge: the run with the number of buffers that the remedy names."""
     run = nki.run(copy_pieces, WIDE, 256, buffers=1)
     warning = the(run, "serialising buffers")
+    assert "buffers=2" in warning.remedy
     assert warning.cost.nominal_ns == pytest.approx(
-        run.timeline.makespan_ns - _endless(run).makespan_ns
+        run.timeline.makespan_ns - run.with_buffers(2).timeline.makespan_ns
     )
     assert "serialising buffers" not in kinds(nki.run(copy_pieces, WIDE, 256, buffers=8))
 
 
-def _endless(run):
-    from trainium_edu.neuroncore.placement import place
-    from trainium_edu.neuroncore.scheduler import schedule
-
-    program = run.timeline.program
-    return schedule(program, place(program, endless=True))
+def test_banks_cost_what_the_remedy_saves_or_say_that_they_are_all_taken():
+    """Judge: the run with the number of buffers that the remedy names, and the eight banks."""
+    lhsT, rhs = (np.ones((1024, 2048), ml_dtypes.bfloat16) for _ in range(2))
+    run = nki.run(matmul.fully_blocked, lhsT, rhs, values=False)
+    warning = the(run, "bank conflict")
+    more = run.with_buffers(8)
+    assert "buffers=8" in warning.remedy
+    assert warning.cost.nominal_ns == pytest.approx(
+        run.timeline.makespan_ns - more.timeline.makespan_ns
+    )
+    assert "no room" in the(more, "bank conflict").remedy
+    assert the(more, "bank conflict").is_most
 
 
 @nki.jit

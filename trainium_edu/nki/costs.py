@@ -15,6 +15,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.expanded import ENGINES
+from trainium_edu.neuroncore.placement import Placement
 from trainium_edu.neuroncore.scheduler import schedule
 from trainium_edu.neuroncore.timing import dma_row_ns, durations, parameters, settle
 
@@ -53,6 +54,7 @@ class WhatIf(NamedTuple):
     placeless: np.ndarray | None = (
         None  #: bool[rows]: they write to bytes of their own, and wait for no place
     )
+    placement: Placement | None = None  #: other places, with more buffers
     portless: np.ndarray | None = None  #: bool[rows]: they share no port
 
 
@@ -144,8 +146,10 @@ class Costing:
         return np.where(short, full / dma_row_ns(size, values, queues), 1.0)[run.kind]
 
     def _changed(self, change, values):
-        placement = copy(self.timeline.placement)  # with what was kept: hazards, followers
-        run, hazards = placement.run, self.timeline.placement.hazards
+        placement = copy(
+            change.placement or self.timeline.placement
+        )  # with what was kept: hazards, followers
+        run, hazards = placement.run, placement.hazards
         if change.placeless is not None:
             start, by, kind = hazards
             row = np.repeat(np.arange(run.rows), np.diff(start))

@@ -15,6 +15,7 @@ import numpy as np
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
 from trainium_edu.neuroncore.instruction_set import cycles_of
+from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.nki.costs import Cost, Costing, WhatIf
 
@@ -38,7 +39,7 @@ class Warning_:
     cost: Cost | None = None  #: by how much the run would be shorter; None if no time is lost
     held: Cost | None = None  #: for how long it holds `who`, or lets it stand still
     who: str = ""  #: "the Vector Engine", "the DMA queues"
-    is_most: bool = False  #: `cost` is a bound: no transfer takes time at all
+    is_most: bool = False  #: `cost` is a bound: loads take no time, or places have no end
     is_hidden: bool = False  #: that passes beside other work: alone it costs next to nothing
 
     def __str__(self):
@@ -261,7 +262,7 @@ def starved_engine(run):
     engine = timeline.engine[row]
     lost = {e: float(ns[late & (engine == e)].sum()) for e in range(4)}
     worst = max(lost, key=lost.get)
-    if lost[worst] < _STARVED * run.makespan_ns:
+    if lost[worst] <= _STARVED * run.makespan_ns:  # equal where nothing was issued
         return
     mine = late & (engine == worst)
     tensors = defaultdict(float)
@@ -287,14 +288,17 @@ def starved_engine(run):
         ahead = run.costing.saved(WhatIf(placeless=loads))
         first = timeline.rows_on(ENGINES[worst])[0]
         if ahead.nominal_ns > 0.5 * warning.cost.nominal_ns:
-            yield replace(warning, remedy=_AHEAD, cost=ahead)
+            yield replace(warning, remedy=_AHEAD, cost=ahead, is_most=True)
         elif float(ns[mine & (row == first)].sum()) > 0.5 * lost[worst]:
             yield replace(warning, remedy=_SOONER, is_most=True)
         else:
             yield replace(warning, remedy=_FEWER_BYTES, is_most=True)
 
 
-_AHEAD = "Let loads run ahead: allocate their tiles inside the loop, or give it more buffers"
+_AHEAD = (
+    "Let loads run ahead: allocate their tiles inside the loop, give it more buffers, or use "
+    "smaller tiles so that more fit"
+)
 _SOONER = (
     "Nothing can begin before the first tile is there: load it in pieces, and begin with the first"
 )
@@ -437,14 +441,15 @@ def bank_conflicts(run):
         free = [row for row in rows if _store_behind(timeline, row) is None]
         if not free:
             continue
-        _, remedy = _one_place(run, free[0], int(timeline.ready_predecessor[free[0]]))
-        yield from run.judged(
+        _, remedy, more = _one_place(run, free[0])
+        for warning in run.judged(
             "bank conflict", line,
             f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
             "has been read", f"Let results take turns over several banks. {remedy}",
-            WhatIf(placeless=_on_line(run, line)), _who(timeline.instruction(rows[0]).engine),
-            _waited(run, rows, _PLACES),
-        )  # fmt: skip
+            more or WhatIf(placeless=_on_line(run, line)),
+            _who(timeline.instruction(rows[0]).engine), _waited(run, rows, _PLACES),
+        ):  # fmt: skip
+            yield replace(warning, is_most=remedy == _FULL)
     for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
         for line, (rows, by_tile) in _held(run, (Wait.PORT,), memory).items():
             where = memory.upper()
@@ -534,19 +539,24 @@ def serialising_buffers(run):
     late = [row for row in path if waits[row]]
     if not late:
         return
-    cost = run.costing.saved(WhatIf(placeless=in_sbuf))
-    if cost.nominal_ns < _SERIAL * run.makespan_ns:
-        return
     line, _ = Counter(timeline.instruction(row).line for row in late).most_common(1)[0]
     row = next(row for row in late if timeline.instruction(row).line == line)
-    before = int(timeline.ready_predecessor[row])
-    text, remedy = _one_place(run, row, before)
-    yield Warning_("serialising buffers", line, text, remedy, cost)
+    text, remedy, more = _one_place(run, row)
+    cost = run.costing.saved(more or WhatIf(placeless=in_sbuf))
+    if cost.nominal_ns > _SERIAL * run.makespan_ns:
+        yield Warning_("serialising buffers", line, text, remedy, cost, is_most=remedy == _FULL)
 
 
-def _one_place(run, row, before):
-    """Say why a row waits for the place that another one still uses, and what to do."""
+_FULL = "There is no room for more: use smaller tiles, or let tiles die earlier"
+
+
+def _one_place(run, row):
+    """Say why a row waits for the place that another still uses, what to do, and with what change.
+
+    Without a change every result would need bytes of its own.
+    """
     expanded, placement = run.placement.run, run.placement
+    before = int(run.timeline.ready_predecessor[row])
     first, end = expanded.row_access[row : row + 2]
     at = first + np.argmax(expanded.is_write[first:end])
     mine = int(expanded.access_instance[at])
@@ -557,30 +567,40 @@ def _one_place(run, row, before):
         return (
             f"{name} has address {info.address} in every turn: it waits until what lay there "
             "before is used up",
-            "Let several addresses take turns, so that loads run ahead",
-        )
+            "Let several addresses take turns, so that work runs ahead", None,
+        )  # fmt: skip
     if mine in expanded.access_instance[first:end]:
         return (
             f"{name} is one tile for all turns: the next waits until the last has used it up",
             "Allocate it inside the loop instead of before it, so that turns take different places",
-        )
-    address, memory = int(placement.address[mine]), info.memory
-    site = next(
-        s for s in placement.sites
-        if s.memory is memory and address in s.addresses and s.row_bytes == info.row_bytes
-    )  # fmt: skip
+            None,
+        )  # fmt: skip
+    asked, now = placement.buffers, _buffers(placement, mine)
     text = (
         f"{name} waits until the tile before it in the same place is used up (it has "
-        f"{_n(site.buffers, 'buffer')})"
+        f"{_n(now, 'buffer')})"
     )
-    asked, usual = placement.buffers, int(run.timeline.spec.timing.default_buffers)
+    wanted = int(run.timeline.spec.timing.default_buffers) if asked is None else asked
     if isinstance(asked, dict):
-        asked = asked.get(info.name, asked.get(info.site))
-    if site.buffers < (asked or usual):
-        return text, (
-            f"{memory.upper()} has no room for more: use smaller tiles, or let tiles die earlier"
-        )
-    return text, f"Give the loop more buffers (buffers={2 * site.buffers})"
+        wanted = asked.get(info.name, asked.get(info.site, now))
+    if now < wanted:
+        return text, _FULL, None
+    more = {**asked, info.site: 2 * now} if isinstance(asked, dict) else 2 * now
+    more = place(run.program, placement.spec, buffers=more)
+    found = _buffers(more, mine)
+    if found <= now:
+        return text, _FULL, None
+    return text, f"Give the loop more buffers (buffers={found})", WhatIf(placement=more)
+
+
+def _buffers(placement, instance) -> int:
+    """Return how many buffers the site of an instance has."""
+    info = placement.program.allocations[placement.run.allocation[instance]]
+    address = int(placement.address[instance])
+    return next(
+        s.buffers for s in placement.sites
+        if s.memory is info.memory and address in s.addresses and s.row_bytes == info.row_bytes
+    )  # fmt: skip
 
 
 def _named(run, site):
