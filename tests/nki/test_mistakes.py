@@ -309,3 +309,9 @@ def test_a_forgotten_return_is_said_where_something_is_lost():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nki.run(in_place, X.copy())
+
+
+def test_a_kernel_that_issues_nothing_has_nothing_to_say():
+    run = nki.run(lambda x: x, X)
+    assert run.warnings == []
+    assert run.timeline.makespan_ns == 0

@@ -57,6 +57,30 @@ def add(x, y):
     return out
 
 
+# %% wrong=05/tile-add name=without-jit feedback=@nki.jit stands above the def
+def add(x, y):
+    return x + y
+
+
+# %% wrong=05/tile-add name=computed-by-numpy feedback=bytes moved between HBM and SBUF
+import numpy as np
+
+
+@nki.jit
+def add(x, y):
+    return nl.shared_constant(np.array(x) + np.array(y))
+
+
+# %% wrong=05/tile-add name=rounded-result feedback=should hold float32; it holds bfloat16
+@nki.jit
+def add(x, y):
+    out = nl.ndarray(x.shape, dtype=nl.bfloat16, buffer=nl.shared_hbm)
+    for i in range(x.shape[0] // 128):
+        here = nl.ds(i * 128, 128)
+        nl.store(out[here], nl.add(nl.load(x[here]), nl.load(y[here])))
+    return out
+
+
 # %% hard-coded=05/tile-add
 @nki.jit
 def add(x, y):
@@ -317,6 +341,16 @@ def bias_gelu(x, bias):
     nisa.activation(dst=tile, op=nl.gelu, data=tile)
     nisa.tensor_scalar(dst=tile, data=tile, op0=nl.add, operand0=b)
     nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
+# %% wrong=05/bias-gelu name=rounded-on-the-way feedback=nearly gelu(x + bias)
+@nki.jit
+def bias_gelu(x, bias):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile, bias_tile = nl.load(x, dtype=nl.bfloat16), nl.load(bias)
+    nisa.activation(dst=tile, op=nl.gelu, data=tile, bias=bias_tile)
+    nl.store(out, tile)
     return out
 
 

@@ -29,6 +29,13 @@ class Request:
     keywords: tuple = ()  #: (name, value) pairs
     buffers: int | None = None
 
+    def __repr__(self):
+        """Return what a kernel sees: dtypes and shapes, and values where it takes values."""
+        arrays = [
+            f"{a.dtype}{list(a.shape)}" if hasattr(a, "shape") else repr(a) for a in self.arguments
+        ]
+        return ", ".join([*arrays, *(f"{name}={value!r}" for name, value in self.keywords)])
+
     def report(self, kernel) -> dict[str, Any] | None:
         """Run the kernel and return the report, or None if the kernel returns nothing."""
         from trainium_edu.nki.kernel import run
