@@ -50,12 +50,8 @@ class ReplicaGroup(NKIObject):
                 f"ReplicaGroup({replica_groups!r}): it takes lists of ranks, such as [[0, 1]]"
             ) from None
         everyone = [rank for group in groups for rank in group]
-        if (
-            not groups
-            or not all(groups)
-            or min(everyone) < 0
-            or (len(set(everyone)) < len(everyone))
-        ):
+        is_partition = groups and all(groups) and len(set(everyone)) == len(everyone)
+        if not is_partition or min(everyone) < 0:
             raise NkiValidationError(
                 f"ReplicaGroup({replica_groups!r}): groups name each rank once, from 0 on"
             )
@@ -166,9 +162,7 @@ def _op(name, op):
 
 def _meet(name, running, group, value):
     """Return what every rank of the group brought, in the group's order, and one dict for all."""
-    cores = 1
-    for size in running.grid:
-        cores *= size
+    cores = prod(running.grid)
     place = running.index - running.rank * cores
     members = [rank * cores + place for rank in group]
     met = running.meet((name, tuple(group), place), (value, {}), members)

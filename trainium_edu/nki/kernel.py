@@ -6,6 +6,8 @@ its values and is recorded.  ``simulate`` gives the values back, ``run`` the who
 
 import functools
 import inspect
+import itertools
+import math
 import types
 
 from trainium_edu import settings
@@ -51,11 +53,10 @@ class Kernel:
             if size.__index__() < 1:
                 raise ValueError(f"{self.__name__}[{grid!r}]: a grid has at least 1 program")
         sizes = tuple(size.__index__() for size in sizes)
-        total = 1
-        for size in sizes:
-            total *= size
-        if total > 64:
-            raise ValueError(f"{self.__name__}[{grid!r}]: {total} programs; at most 64 run here")
+        if math.prod(sizes) > 64:
+            raise ValueError(
+                f"{self.__name__}[{grid!r}]: {math.prod(sizes)} programs; at most 64 run here"
+            )
         return Kernel(self.function, sizes, self.schedule)
 
     def with_schedule(self, dependencies) -> "Kernel":
@@ -324,10 +325,7 @@ def _limit(limit):
 
 
 def _places(grid):
-    places = [()]
-    for size in grid:
-        places = [(*place, k) for place in places for k in range(size)]
-    return places
+    return list(itertools.product(*map(range, grid)))
 
 
 _CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2"}

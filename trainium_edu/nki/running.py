@@ -7,6 +7,7 @@ operators become their names, choices become strings, registers become numbers.
 
 import threading
 from enum import Enum
+from math import prod
 from weakref import ref
 
 import numpy as np
@@ -87,10 +88,7 @@ class Running:
         place = 0
         for size, at in zip(self.grid, self.program_id, strict=True):
             place = place * size + at
-        total = 1
-        for size in self.grid:
-            total *= size
-        return self.rank * total + place
+        return self.rank * prod(self.grid) + place
 
     def meet(self, key, value, members=None) -> dict:
         """Wait until every member called ``meet`` with `key`; return {index: value} of all of them.

@@ -1,5 +1,7 @@
 """Reductions over free dimensions, and what is built on them."""
 
+import math
+
 from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import _whole_number, ndarray
@@ -106,19 +108,13 @@ def all(x, axis, dtype=None) -> NkiTensor:
     return _reduce("all", "minimum", ones, axis, dtype or x.dtype, False)
 
 
-def _count(x, axes):
-    count = 1
-    for axis in axes:
-        count *= x.shape[axis]
-    return count
-
-
 def mean(x, axis, dtype=None, keepdims=False) -> NkiTensor:
     """Return the mean along free axes, computed in FP32."""
     axes = _axes("mean", x, axis)
     total = _reduce("mean", "add", x, axis, _FLOAT32, keepdims)
     out = ndarray(total.shape, dtype or x.dtype)
-    issue("tensor_scalar", dst=out, data=total, op0="multiply", operand0=1.0 / _count(x, axes))
+    count = math.prod(x.shape[axes[0] :])
+    issue("tensor_scalar", dst=out, data=total, op0="multiply", operand0=1.0 / count)
     return out
 
 

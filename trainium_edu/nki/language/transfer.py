@@ -50,12 +50,8 @@ def load(src: NkiTensor, dtype=None) -> NkiTensor:
             "tiles of 128 rows"
         )
     tile = ndarray(shape, dtype or src.dtype)
-    issue("dma_copy", dst=tile, src=src if src.ndim > 1 else _column(src))
+    issue("dma_copy", dst=tile, src=src if src.ndim > 1 else src.expand_dim(1))
     return tile
-
-
-def _column(src):
-    return src.expand_dim(1)
 
 
 def store(dst: NkiTensor, value: NkiTensor) -> None:
