@@ -27,7 +27,7 @@ test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with
 test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab in Chromium
 	$(BIN)/python -m pytest -m browser tests/browser
 
-soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred graded (about twenty minutes)
+soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred graded (about twelve minutes)
 	$(BIN)/python -m pytest -m soak
 
 check: $(VENV)/.test  ## ruff, formatting, import floors, types
