@@ -2,9 +2,9 @@
 
 Live ranges end at the last access.  A *site* (a line that allocates) whose tiles come and go takes
 `slots` = the most that it has alive at once x `buffers`, and its tiles rotate over them: with one
-buffer a load waits until the tile before it is used up, with two it runs ahead by one.  Sites that
-are never alive together share bytes.  Stated addresses never move, and nothing without an address
-is laid over one.
+buffer a load waits until the tile before it is used up, with two it runs ahead by one.  Where
+not all sites fit side by side, those that are never alive together share bytes.  Stated addresses
+never move, and nothing without an address is laid over one.
 """
 
 from collections.abc import Mapping
@@ -326,13 +326,10 @@ class _Packing:
     def pack(self, wanted):
         """Find buffers per site that fit, as near to what is wanted as possible."""
         default, named = wanted
-        count = len(self.site_info)
-        goal = np.full(count, default, np.int64)
-        for s, info in enumerate(self.site_info):
-            goal[s] = named.get(info.name, named.get(info.site, default))
+        goal = [named.get(x.name, named.get(x.site, default)) for x in self.site_info]
         useful = -(-self.tiles // np.maximum(self.alive, 1))  # more buffers than tiles do nothing
         asked = np.minimum(goal, useful)
-        if not count or self._try(asked):
+        if not goal or self._try(asked):
             return
         uniform = int(asked.max()) - 1
         while uniform > 0 and not self._try(np.minimum(asked, uniform)):
@@ -378,11 +375,14 @@ class _Packing:
         member_slot = np.zeros(self.members.size, np.int64)
         launch(_loops.rotate, self.site_start, self.first, self.last, slots, slot_start, until,
                member_slot)  # fmt: skip
-        # from a site's first access to its last: bytes that sites took in turn would order them
-        begin = np.minimum.reduceat(self.first, self.site_start[:-1])
-        end = np.maximum.reduceat(self.last, self.site_start[:-1])
         site = np.repeat(np.arange(slots.size), slots)
-        address = self._fit(begin[site], end[site], site)
+        address, never = None, np.zeros(total, np.int64)
+        if slots @ self.site_bytes <= self.capacity:  # else sites take turns, which orders them
+            address = self._fit(never, never + self.run.rows, site)
+        if address is None:  # a site's bytes are its own from its first access to its last
+            begin = np.minimum.reduceat(self.first, self.site_start[:-1])
+            end = np.maximum.reduceat(self.last, self.site_start[:-1])
+            address = self._fit(begin[site], end[site], site)
         if address is None:
             return False
         self.buffers, self.slots, self.slot_start = buffers, slots, slot_start
