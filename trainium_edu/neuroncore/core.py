@@ -292,11 +292,9 @@ class NeuronCore:
         known = self.program.allocations
         if info.index >= len(known) or known[info.index] is not info:
             _refuse_owner(view)
-        found = view._access
-        if found is None:
-            found = view._access = _access_of(view, role, is_write)
-        elif found[6] is not role or found[5] is not is_write:
-            found = _access((*found[:5], is_write, role, found[7]))
+        found = view._write if is_write else view._read
+        if found is None or found[6] is not role:
+            found = _access_of(view, role, is_write)
         if not (is_write or is_partial or buffer.all_written):
             self._note_unwritten(view, role, info)
         if engine is not Engine.DMA and info.memory is not Memory.HBM:
@@ -331,7 +329,7 @@ _access = partial(tuple.__new__, Access)  # what Access(...) does, without its P
 
 
 def _access_of(view, role, is_write) -> Access:
-    """Return what a view touches, checked to lie inside its storage."""
+    """Return what a view touches, checked to lie inside its storage; the view keeps it."""
     info = view.buffer.info
     if view.indirect is None:
         row, end, low, high, _ = view._extent or view.extent()
@@ -339,8 +337,14 @@ def _access_of(view, role, is_write) -> Access:
             _refuse_outside(view, end, high)
     else:
         row, end, low, high = _all_of(view)
-    geometry = view.dtype.name, view.shape, view.strides, view.offset
-    return _access((info.index, row, end, low, high, is_write, role, geometry))
+    known = view._read or view._write
+    geometry = known[7] if known else (view.dtype.name, view.shape, view.strides, view.offset)
+    found = _access((info.index, row, end, low, high, is_write, role, geometry))
+    if is_write:
+        view._write = found
+    else:
+        view._read = found
+    return found
 
 
 def _refuse_owner(view):

@@ -38,7 +38,17 @@ class View:
     offset : int              bytes from the buffer's first byte
     """
 
-    __slots__ = ("_access", "_array", "_extent", "buffer", "dtype", "offset", "shape", "strides")
+    __slots__ = (
+        "_array",
+        "_extent",
+        "_read",
+        "_write",
+        "buffer",
+        "dtype",
+        "offset",
+        "shape",
+        "strides",
+    )
 
     indirect = None  #: an ``indirect.Indirect`` where data decides the place
 
@@ -50,7 +60,8 @@ class View:
         self.offset = offset
         self._array: np.ndarray | None = None  # found when first asked for
         self._extent: tuple[int, int, int, int, bool] | None = None
-        self._access: tuple | None = None  #: as an instruction last recorded it
+        self._read: tuple | None = None  #: what an instruction last recorded of it
+        self._write: tuple | None = None  #: the same, where it was written
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -158,7 +169,7 @@ class View:
         if buffer.all_written:
             return np.ones(self.shape, bool)
         written = buffer.written
-        if written.mask is None and not written.rectangles:
+        if written.is_empty:
             return np.zeros(self.shape, bool)
         size = self.dtype.itemsize
         return self._marks() == int.from_bytes(b"\1" * size, "little")

@@ -24,6 +24,11 @@ class Written:
         self.rectangles: list[tuple[int, int, int, int]] = []
         self.mask: np.ndarray | None = None  #: uint8 per byte, once somebody needs it
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written yet."""
+        return self.mask is None and not self.rectangles
+
     def covers(self, row: int, end: int, low: int, high: int) -> bool:
         """Whether one known rectangle holds this one (False does not mean "not written")."""
         for r0, r1, b0, b1 in self.rectangles:

@@ -217,8 +217,11 @@ def _adds(call):
         return False
     if buffer.accumulating is True:  # a matmul wrote all of the buffer before
         return True
-    summed = _summed(dst)
     stated = buffer.info.address is not None
+    is_fresh = buffer.accumulating is None and (stated or buffer.written.is_empty)
+    if is_fresh and call.accumulate is None:  # the first matmul into this tile
+        return False
+    summed = _summed(dst)
     written = summed if stated else dst.is_written() or dst.written()
     if call.accumulate:
         if not np.all(written):
