@@ -176,12 +176,8 @@ def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None,
     ``compute(inputs)`` gets one array per rank of the group and returns one result per rank.
     """
     running = current()
-    algorithm, duration_ns = "", 0.0
-    if len(group) > 1:
-        fabric_name = name.removesuffix("_v")
-        if name.startswith("collective_permute"):
-            fabric_name = "permute"
-        algorithm, duration_ns = _time(fabric_name, len(group), int(nbytes), targets)
+    kind = "permute" if name.startswith("collective_permute") else name
+    algorithm, duration_ns = _time(kind, len(group), int(nbytes), targets)
     handle = issue(
         name, name=label, srcs=list(srcs), dsts=list(dsts), duration_ns=duration_ns, op=op,
         ranks=len(group), algorithm=algorithm,
@@ -211,7 +207,9 @@ def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None,
 
 @lru_cache(maxsize=256)
 def _time(collective, ranks, nbytes, targets):
-    """Return (algorithm, ns) of one collective over a group on a trn1.32xlarge."""
+    """Return (algorithm, ns) of one collective over a group on a trn1.32xlarge; alone it is a copy."""
+    if ranks == 1:
+        return "", 0.0
     from trainium_edu import fabric
 
     topology = _topology(ranks)
@@ -254,7 +252,20 @@ def _combine(op, inputs, collective, algorithm):
 
 
 def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
-    """Reduce over the ranks of a group and give every rank the result."""
+    """Reduce over the ranks of a group and give every rank the result.
+
+    Parameters
+    ----------
+    srcs, dsts : lists of NkiTensor, as many of each
+        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
+        A dst holds as much as its src.
+    replica_group : ReplicaGroup
+    op : nl.add, nl.minimum or nl.maximum
+    priority
+        Of later chips.
+    name : str, optional
+        A label for the timeline.
+    """
     _check_lists("all_reduce", srcs, dsts, priority)
     op = _op("all_reduce", op)
     group = _group("all_reduce", replica_group)
@@ -267,7 +278,21 @@ def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
 
 
 def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None, name=None):
-    """Reduce over the ranks of a group and give each rank its part along `collective_dim`."""
+    """Reduce over the ranks of a group and give each rank its part along `collective_dim`.
+
+    Parameters
+    ----------
+    srcs, dsts : lists of NkiTensor, as many of each
+        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
+        A dst holds one part of n, for n ranks of the group.
+    replica_group : ReplicaGroup
+    collective_dim : 0
+    op : nl.add, nl.minimum or nl.maximum
+    priority
+        Of later chips.
+    name : str, optional
+        A label for the timeline.
+    """
     _check_lists("reduce_scatter", srcs, dsts, priority)
     _check_dim("reduce_scatter", collective_dim, srcs, (0,))
     op = _op("reduce_scatter", op)
@@ -282,7 +307,21 @@ def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None,
 
 
 def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
-    """Give every rank what all ranks of a group have, one after another along `collective_dim`."""
+    """Give every rank what all ranks of a group have, one after another along `collective_dim`.
+
+    Parameters
+    ----------
+    srcs, dsts : lists of NkiTensor, as many of each
+        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
+        A dst holds n times as much, for n ranks of the group.
+    replica_group : ReplicaGroup
+    collective_dim : int
+        0; in SBUF also 1.
+    priority
+        Of later chips.
+    name : str, optional
+        A label for the timeline.
+    """
     _check_lists("all_gather", srcs, dsts, priority)
     _check_dim("all_gather", collective_dim, srcs, (0, 1))
     group = _group("all_gather", replica_group)
@@ -299,7 +338,20 @@ def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=No
 
 
 def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
-    """Send part k of each rank's tensor to rank k of the group."""
+    """Send part k of each rank's tensor to rank k of the group.
+
+    Parameters
+    ----------
+    srcs, dsts : lists of NkiTensor, as many of each
+        In HBM, alike on all ranks; the first axis divides among the ranks.
+        A dst holds as much as its src.
+    replica_group : ReplicaGroup
+    collective_dim : 0
+    priority
+        Of later chips.
+    name : str, optional
+        A label for the timeline.
+    """
     _check_lists("all_to_all", srcs, dsts, priority, on_chip=False)
     _check_dim("all_to_all", collective_dim, srcs, (0,))
     group = _group("all_to_all", replica_group)
@@ -324,7 +376,19 @@ def _check_split(name, srcs, ranks):
 
 
 def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None):
-    """Send a tensor from rank to rank, as (source, target) pairs say; others keep theirs."""
+    """Send a tensor from rank to rank, as (source, target) pairs say; others keep theirs.
+
+    Parameters
+    ----------
+    srcs, dsts : lists of one NkiTensor in HBM
+        Of one size; who receives nothing keeps its dst.
+    source_target_pairs : list of (int, int)
+        Each rank at most once on each side.
+    priority
+        Of later chips.
+    name : str, optional
+        A label for the timeline.
+    """
     _check_lists("collective_permute", srcs, dsts, priority, on_chip=False, single=True)
     _check_results("collective_permute", srcs, dsts, list)
     running = current()
@@ -422,9 +486,7 @@ def collective_permute_implicit_reduce(srcs0_by_channel, srcs1_by_channel, dsts_
 def _permute_reduced(kind, one, two, dst, group, op, label):
     running = current()
     targets = tuple((k + 1) % len(group) for k in range(len(group)))
-    algorithm, duration_ns = "", 0.0
-    if len(group) > 1:
-        algorithm, duration_ns = _time("permute", len(group), one._view.nbytes, targets)
+    algorithm, duration_ns = _time("permute", len(group), one._view.nbytes, targets)
     handle = issue(kind, name=label, srcs=[one, two], dsts=[dst], duration_ns=duration_ns, op=op,
                    ranks=len(group), algorithm=algorithm)  # fmt: skip
     mine = None
@@ -492,7 +554,7 @@ def _variable(kind, srcs, dsts, replica_group, metadata, known, has_displacement
         )
     written = [dsts[0]] if known else [dsts[0], metadata]
     nbytes = dsts[0]._view.nbytes
-    algorithm, duration_ns = _time("all_to_all", ranks, nbytes, None) if ranks > 1 else ("", 0.0)
+    algorithm, duration_ns = _time("all_to_all", ranks, nbytes, None)
     handle = issue(kind, name=label, srcs=[srcs[0], metadata], dsts=written, ranks=ranks,
                    duration_ns=duration_ns, algorithm=algorithm)  # fmt: skip
     if not running.core.values:

@@ -71,6 +71,20 @@ class NkiTensor(NKIObject):
     -----
     ``nl.ndarray`` makes tensors. The constructor binds storage that is there already; with ``None``
     it is the placeholder of a signature: shape, dtype and layout without numbers.
+
+    Examples
+    --------
+    >>> t = NkiTensor((128, 24), "float32", None, name="t")
+    >>> t, t.strides, t[0:64, 8:16].offset
+    (NkiTensor(t: float32[128, 24] in nl.sbuf), (24, 1), 8)
+    >>> t[:, 4:20:2].get_pattern()
+    [[24, 128], [2, 8]]
+    >>> t.reshape_dim(1, (4, -1)).shape, t.view("bfloat16").shape, t.select(1, 3).shape
+    ((128, 4, 6), (128, 48), (128, 1))
+    >>> t.expand_dim(1).broadcast(1, 3).strides
+    (24, 0, 1)
+    >>> t.ap([[24, 128], [2, 12]], offset=1).shape
+    (128, 12)
     """
 
     __slots__ = ("_dtype", "_region", "_view")
@@ -386,9 +400,18 @@ class NkiTensor(NKIObject):
     def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None) -> "NkiTensor":
         """Split, reorder and merge dimensions by name.
 
+        Parameters
+        ----------
+        src_pattern, dst_pattern : tuple of str, or of tuples of str
+            A tuple inside stands for one dimension that is split (`src`) or merged (`dst`).
+        fixed_sizes : dict of str to int, optional
+            Sizes of split parts; one of each dimension may be left out.
+
         Examples
         --------
-        ``t.rearrange(("p", ("h", "w")), ("p", "w", "h"), {"h": 4})``: [128, 24] to [128, 6, 4].
+        >>> t = NkiTensor((128, 24), "float32", None)
+        >>> t.rearrange(("p", ("h", "w")), ("p", "w", "h"), {"h": 4}).shape
+        (128, 6, 4)
         """
         from trainium_edu.nki.rearrange import rearrange
 
@@ -419,6 +442,19 @@ class NkiTensor(NKIObject):
 
         The shape, strides and slices of this view play no part (the offset does, where `offset` is
         None); a given `offset` counts from the start of the storage.
+
+        Parameters
+        ----------
+        pattern : list of [stride, count]
+            One to five; on chip the first walks the partitions.
+        offset : int, optional
+        scalar_offset : NkiTensor(1, 1) or VirtualRegister, optional
+            Known at run time: counts along dimension `indirect_dim` of this view.
+        vector_offset : NkiTensor(rows, 1), optional
+            One index per row of an HBM tensor, ``indirect_dim=0``.
+        indirect_dim : int
+        dtype : dtype, optional
+            To read the bits as; `pattern` and `offset` count in it.
         """
         from trainium_edu.nki.access import access_pattern
 
