@@ -207,7 +207,7 @@ def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None,
 
 @lru_cache(maxsize=256)
 def _time(collective, ranks, nbytes, targets):
-    """Return (algorithm, ns) of one collective over a group on a trn1.32xlarge; alone it is a copy."""
+    """Return (algorithm, ns) of a collective in a group on a trn1.32xlarge; alone it is a copy."""
     if ranks == 1:
         return "", 0.0
     from trainium_edu import fabric
