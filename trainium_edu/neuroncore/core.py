@@ -15,6 +15,7 @@
 
 from contextvars import copy_context
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -112,16 +113,8 @@ class NeuronCore:
             on_chip.check(shape, limits or dtype, name, address, start_partition)
             address = address if limits is None else None  # a stand-in of another size has no place
         site = (*allocation_site(self._places), shape, dtype.name, memory)
-        info = make_allocation(
-            len(self.program.allocations),
-            name,
-            memory,
-            shape,
-            dtype,
-            site,
-            address,
-            start_partition,
-        )
+        number = len(self.program.allocations)
+        info = make_allocation(number, name, memory, shape, dtype, site, address, start_partition)
         self.program.allocations.append(info)
         if address is None or not self.values:
             buffer = own_buffer(info, values=self.values)
@@ -140,9 +133,7 @@ class NeuronCore:
         return view
 
     def _count_hbm(self, shape, dtype, name):
-        size = dtype.itemsize
-        for axis in shape:
-            size *= axis
+        size = dtype.itemsize * prod(shape)
         if self.hbm_bytes + size > HBM_BYTES:
             raise NkiValidationError(
                 f"{name}: {dtype}{list(shape)} needs {size} bytes of HBM; {self.hbm_bytes} of this "
@@ -387,10 +378,7 @@ def _all_of(view):
     info = view.buffer.info
     if info.memory is not Memory.HBM:
         return 0, info.partitions, 0, info.row_bytes
-    rows = 1
-    for size in info.shape[:-1]:
-        rows *= size
-    return 0, rows, 0, info.row_bytes
+    return 0, prod(info.shape[:-1]), 0, info.row_bytes
 
 
 def _shapes(row, engine, operands):

@@ -6,6 +6,7 @@ A *row* is one execution of an instruction.  A tile allocated inside a repeated 
 
 from dataclasses import dataclass, field
 from itertools import chain
+from math import prod
 
 import numpy as np
 
@@ -109,9 +110,7 @@ def _kinds(instructions):
         written = 0
         for a in i.accesses:
             if a.is_write:
-                written = 1
-                for size in a.geometry[1][1:]:
-                    written *= size
+                written = prod(a.geometry[1][1:])
                 break
         kind_of.append(numbers.setdefault((i.name, i.engine, i.work, written), len(numbers)))
         engines.append(_ENGINE[i.engine])

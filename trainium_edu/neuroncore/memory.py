@@ -5,6 +5,7 @@ overwrite each other.  A tile without one has storage of its own while the kerne
 comes later, from ``placement``.  HBM is accounted and allocated tensor by tensor.
 """
 
+from math import prod
 from operator import index
 from typing import Any
 
@@ -134,9 +135,7 @@ class OnChipMemory:
                 f"{it()}: partition dimension {shape[0]} exceeds maximum {self.partitions}; the "
                 f"memory has {self.partitions} partitions, so split the first axis into tiles"
             )
-        row_bytes = dtype.itemsize
-        for size in shape[1:]:
-            row_bytes *= size
+        row_bytes = dtype.itemsize * prod(shape[1:])
         if row_bytes > self.bytes_per_partition:
             raise NkiValidationError(
                 f"{it()} needs {row_bytes} bytes in each partition, and {self.memory.upper()} has "
@@ -164,9 +163,7 @@ def own_buffer(info: Allocation, *, values: bool) -> Buffer:
     rows = info.partitions if info.memory is not Memory.HBM else 1
     pitch = info.row_bytes
     if info.memory is Memory.HBM:
-        pitch = info.dtype.itemsize
-        for size in info.shape:
-            pitch *= size
+        pitch = info.dtype.itemsize * prod(info.shape)
     base = np.empty(rows * pitch, np.uint8) if values else None
     row_bytes = info.row_bytes  # in HBM a row is the last axis
     written = Written(rows * pitch // row_bytes, row_bytes)
@@ -208,7 +205,5 @@ def tensor_shape(shape, name: str) -> tuple[int, ...]:
 def make_allocation(index, name, memory, shape, dtype, site, address=None, start_partition=0):
     """Return the Allocation of a checked shape (see ``NeuronCore.allocate``)."""
     dtype = get_dtype(dtype)
-    row_bytes = dtype.itemsize
-    for size in shape[1:] if memory is not Memory.HBM else shape[-1:]:
-        row_bytes *= size
+    row_bytes = dtype.itemsize * prod(shape[1:] if memory is not Memory.HBM else shape[-1:])
     return Allocation(index, name, memory, shape, dtype, row_bytes, site, address, start_partition)

@@ -24,6 +24,7 @@ is overwritten, or whose bytes another tile may overwrite, is left alone.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import prod
 
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
@@ -574,10 +575,7 @@ def _effect(name: str, program: Program, edit: _Edit) -> Effect:
 
 
 def _turns(program, loops):
-    turns = 1
-    for loop in loops:
-        turns *= program.loops[loop].count
-    return turns
+    return prod(program.loops[loop].count for loop in loops)
 
 
 def _busy_ns(spec, instruction) -> float:

@@ -6,6 +6,7 @@ another dtype reads the same bits.
 """
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -84,18 +85,12 @@ class View:
     @property
     def free_size(self) -> int:
         """Elements per partition: the N of the cost formulas."""
-        n = 1
-        for size in self.shape[1:]:
-            n *= size
-        return n
+        return prod(self.shape[1:])
 
     @property
     def size(self) -> int:
         """Elements in all."""
-        n = 1
-        for size in self.shape:
-            n *= size
-        return n
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -308,9 +303,7 @@ class View:
 
     def reshaped(self, *shape: int) -> "View":
         """Return the same elements in another shape, where that needs no copy."""
-        count = 1
-        for size in shape:
-            count *= size
+        count = prod(shape)
         if count != self.size:
             raise NkiValidationError(
                 f"{self!r} has {self.size} elements, and shape {list(shape)} has {count}"

@@ -4,6 +4,7 @@ It holds a ``neuroncore`` view, which counts in bytes; NKI counts in elements.  
 data; only ``t[...] = other`` issues an instruction.
 """
 
+from math import prod
 from operator import index
 
 from trainium_edu.nki.dtypes import DTYPE_NAMES, DType, nki_dtype
@@ -499,9 +500,7 @@ def _sizes(shape, count, tensor, what="tensor"):
             f"{tensor!r}: shape {list(shape)}; sizes are 1 or more, one of them may be -1, and "
             "there is at least one"
         )
-    known = 1
-    for size in shape:
-        known *= size if size != -1 else 1
+    known = prod(size for size in shape if size != -1)
     if shape.count(-1) == 1 and known > 0 and count % known == 0:
         return tuple(count // known if size == -1 else size for size in shape)
     if known != count or -1 in shape:

@@ -5,6 +5,8 @@ cycles by the same formulas (assumed; GpSimd's are not published) and computes o
 exactly.  Arithmetic is FP32 inside, rounded once on the way out.
 """
 
+from math import prod
+
 import numpy as np
 
 from trainium_edu.neuroncore.dtypes import write_fp32
@@ -470,9 +472,7 @@ def _check_reduce(call):
     check_flag(call, "negate", "keepdims")
     axes = _axes(call)
     data, dst = call.data, call.dst
-    left = 1
-    for size in data.shape[1 : axes[0]]:
-        left *= size
+    left = prod(data.shape[1 : axes[0]])
     if dst.shape[0] != data.shape[0] or dst.free_size != left:
         refuse(
             call,
