@@ -5,6 +5,8 @@ on every run.  Tests marked ``judge`` need an optional outside judge; with ``--j
 ``.ci/run`` gives, having installed them) a missing judge is a failure instead of a skip.
 """
 
+from itertools import count
+
 import hypothesis
 import pytest
 
@@ -29,10 +31,15 @@ def pytest_runtest_makereport(item, call):
         report.longrepr = f"an outside judge is missing: {report.longrepr}"
 
 
+_homes = count()  # pytest's own numbering looks through all folders there are, for each test
+
+
 @pytest.fixture(autouse=True)
 def _own_progress_folder(tmp_path_factory, monkeypatch):
     """Keep the tests' progress out of the user's, and AWS's switches out of the tests."""
-    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path_factory.mktemp("home")))
+    home = tmp_path_factory.getbasetemp() / f"home-of-test-{next(_homes)}"
+    home.mkdir()
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(home))
     for name in (
         "TRAINIUM_EDU_COMMITTED",
         "NEURON_RT_STOCHASTIC_ROUNDING_EN",
