@@ -11,7 +11,7 @@ import numpy as np
 from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number, refuse
-from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.engines.costs import simple_cycles
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.instruction_set import define
 
@@ -84,16 +84,10 @@ def _iota(call):
 
 
 define(
-    "iota",
-    Engine.GPSIMD,
-    check=_check_iota,
-    execute=_iota,
-    work=lambda call: (call.dst.free_size,),
-    cycles=lambda chip, engine, n: price(chip, "iota", n),
-    options=("pattern",),
-    defaults={"offset": 0, "channel_multiplier": 0},
-    facts=("cycles.iota",),
-)
+    "iota", Engine.GPSIMD, options=("pattern",), defaults={"offset": 0, "channel_multiplier": 0},
+    check=_check_iota, execute=_iota, work=lambda call: (call.dst.free_size,),
+    cycles=simple_cycles("iota"), facts=("cycles.iota",),
+)  # fmt: skip
 
 
 def _compare(call):
@@ -124,14 +118,9 @@ def _select(call):
 
 
 define(
-    "affine_select",
-    Engine.GPSIMD,
-    reads=("on_true_tile",),
-    check=_check_select,
-    execute=_select,
-    work=lambda call: (call.dst.free_size,),
-    cycles=lambda chip, engine, n: price(chip, "affine_select", n),
+    "affine_select", Engine.GPSIMD, reads=("on_true_tile",),
     options=("pattern", "channel_multiplier", "on_false_value"),
     defaults={"cmp_op": "equal", "offset": 0},
-    facts=("cycles.affine_select",),
-)
+    check=_check_select, execute=_select, work=lambda call: (call.dst.free_size,),
+    cycles=simple_cycles("affine_select"), facts=("cycles.affine_select",),
+)  # fmt: skip

@@ -6,7 +6,7 @@ A formula is a fact of the chip's record, text in the names N (free elements per
 
 from functools import lru_cache
 
-__all__ = ["price", "strided"]
+__all__ = ["price", "simple_cycles", "strided"]
 
 
 def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
@@ -34,6 +34,15 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
         n = n / chip.limits.long_stride_factor.value
     formula = _compiled(getattr(costs, name).value, tuple(more))
     return float(formula(n, costs.min_initiation_cycles.value, *more.values()))
+
+
+def simple_cycles(name):
+    """Return the cycles function of an instruction whose work is (N,) or (N, strided)."""
+
+    def cycles(chip, engine, n, is_strided=False):
+        return price(chip, name, n, is_strided=is_strided)
+
+    return cycles
 
 
 @lru_cache(maxsize=256)

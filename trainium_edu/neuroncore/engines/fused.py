@@ -20,14 +20,13 @@ from trainium_edu.neuroncore.engines.checks import (
     check_tiles,
     refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import (
     apply,
     check_operand,
     operand_of,
     rows,
-    simple_cycles,
     store,
 )
 from trainium_edu.neuroncore.instruction_set import define

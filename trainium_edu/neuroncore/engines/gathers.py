@@ -8,7 +8,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.engines.costs import price, simple_cycles
 from trainium_edu.neuroncore.indirect import OutOfBoundsError
 from trainium_edu.neuroncore.instruction_set import define
 
@@ -59,16 +59,10 @@ def _n_gather(call):
 
 
 define(
-    "nc_n_gather",
-    Engine.GPSIMD,
-    reads=("data", "indices"),
-    check=_check_n_gather,
-    execute=_n_gather,
-    work=lambda call: (call.dst.free_size,),
-    cycles=lambda chip, engine, n: price(chip, "nc_n_gather", n),
-    defaults={},
-    facts=("cycles.nc_n_gather",),
-)
+    "nc_n_gather", Engine.GPSIMD, reads=("data", "indices"), defaults={},
+    check=_check_n_gather, execute=_n_gather, work=lambda call: (call.dst.free_size,),
+    cycles=simple_cycles("nc_n_gather"), facts=("cycles.nc_n_gather",),
+)  # fmt: skip
 
 
 # -- local_gather -----------------------------------------------------------------------------
@@ -133,18 +127,11 @@ def _local_gather_cycles(chip, engine, n, valid, each, itemsize):
 
 
 define(
-    "local_gather",
-    Engine.GPSIMD,
-    reads=("src_buffer", "index"),
-    check=_check_local_gather,
-    execute=_local_gather,
-    work=lambda call: (
-        call.dst.free_size,
-        _counts(call)[1],
-        call.num_elem_per_idx,
-        call.dst.dtype.itemsize,
-    ),
-    cycles=_local_gather_cycles,
+    "local_gather", Engine.GPSIMD, reads=("src_buffer", "index"),
     defaults={"num_elem_per_idx": 1, "num_valid_indices": None},
-    facts=("cycles.local_gather",),
-)
+    check=_check_local_gather, execute=_local_gather,
+    work=lambda call: (
+        call.dst.free_size, _counts(call)[1], call.num_elem_per_idx, call.dst.dtype.itemsize
+    ),
+    cycles=_local_gather_cycles, facts=("cycles.local_gather",),
+)  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.engines.costs import price, simple_cycles
 from trainium_edu.neuroncore.engines.operators import bits, operator_name
 from trainium_edu.neuroncore.engines.vector import WORDS
 from trainium_edu.neuroncore.instruction_set import define
@@ -62,17 +62,12 @@ def _partition_reduce(call):
 
 
 define(
-    "tensor_partition_reduce",
-    Engine.GPSIMD,
-    reads=("data",),
-    check=_check_partition_reduce,
-    execute=_partition_reduce,
+    "tensor_partition_reduce", Engine.GPSIMD, reads=("data",), options=("op",), defaults={},
+    check=_check_partition_reduce, execute=_partition_reduce,
     work=lambda call: (call.data.free_size, call.data.shape[0]),
     cycles=lambda chip, engine, n, partitions: price(chip, "tensor_partition_reduce", n),
-    options=("op",),
-    defaults={},
     facts=("cycles.tensor_partition_reduce",),
-)
+)  # fmt: skip
 
 
 # -- topk -------------------------------------------------------------------------------------
@@ -124,18 +119,12 @@ def _topk(call):
 
 
 define(
-    "topk",
-    Engine.GPSIMD,
-    writes=("val_dst", "idx_dst"),
-    reads=("src",),
-    check=_check_topk,
-    execute=_topk,
+    "topk", Engine.GPSIMD, writes=("val_dst", "idx_dst"), reads=("src",), options=("n",),
+    defaults={}, check=_check_topk, execute=_topk,
     work=lambda call: (call.src.free_size, call.n, call.val_dst.free_size),
     cycles=lambda chip, engine, free, n, k: price(chip, "topk", free, n=n, K=k),
-    options=("n",),
-    defaults={},
     facts=("cycles.topk",),
-)
+)  # fmt: skip
 
 
 # -- sequence_bounds --------------------------------------------------------------------------
@@ -182,13 +171,7 @@ def _bounds(call):
 
 
 define(
-    "sequence_bounds",
-    Engine.GPSIMD,
-    reads=("segment_ids",),
-    check=_check_bounds,
-    execute=_bounds,
-    work=lambda call: (call.segment_ids.free_size,),
-    cycles=lambda chip, engine, n: price(chip, "sequence_bounds", n),
-    defaults={},
-    facts=("cycles.sequence_bounds",),
-)
+    "sequence_bounds", Engine.GPSIMD, reads=("segment_ids",), defaults={},
+    check=_check_bounds, execute=_bounds, work=lambda call: (call.segment_ids.free_size,),
+    cycles=simple_cycles("sequence_bounds"), facts=("cycles.sequence_bounds",),
+)  # fmt: skip

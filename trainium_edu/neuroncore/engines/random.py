@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.engines.checks import (
     number,
     refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price
+from trainium_edu.neuroncore.engines.costs import simple_cycles
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.numerics.random_bits import raw_tosses
@@ -51,18 +51,10 @@ def _set_seed(call):
 
 
 define(
-    "set_rng_seed",
-    Engine.VECTOR,
-    writes=(),
-    reads=("src_seeds",),
-    check=_check_seed,
-    execute=_set_seed,
-    work=lambda call: (1,),
-    cycles=lambda chip, engine, n: price(chip, "rng", n),
-    pure=False,
-    defaults={},
-    facts=("cycles.rng",),
-)
+    "set_rng_seed", Engine.VECTOR, writes=(), reads=("src_seeds",), defaults={}, pure=False,
+    check=_check_seed, execute=_set_seed, work=lambda call: (1,),
+    cycles=simple_cycles("rng"), facts=("cycles.rng",),
+)  # fmt: skip
 
 
 # -- rng --------------------------------------------------------------------------------------
@@ -86,16 +78,10 @@ def _rng(call):
 
 
 define(
-    "rng",
-    Engine.VECTOR,
-    check=_check_rng,
-    execute=_rng,
-    work=lambda call: (call.dst.free_size,),
-    cycles=lambda chip, engine, n: price(chip, "rng", n),
-    pure=False,
-    defaults={},
-    facts=("cycles.rng",),
-)
+    "rng", Engine.VECTOR, defaults={}, pure=False,
+    check=_check_rng, execute=_rng, work=lambda call: (call.dst.free_size,),
+    cycles=simple_cycles("rng"), facts=("cycles.rng",),
+)  # fmt: skip
 
 
 # -- dropout ----------------------------------------------------------------------------------
@@ -123,14 +109,7 @@ def _dropout(call):
 
 
 define(
-    "dropout",
-    Engine.VECTOR,
-    reads=("data", "prob"),
-    check=_check_dropout,
-    execute=_dropout,
-    work=lambda call: (call.data.free_size,),
-    cycles=lambda chip, engine, n: price(chip, "dropout", n),
-    pure=False,
-    defaults={},
-    facts=("cycles.dropout",),
-)
+    "dropout", Engine.VECTOR, reads=("data", "prob"), defaults={}, pure=False,
+    check=_check_dropout, execute=_dropout, work=lambda call: (call.data.free_size,),
+    cycles=simple_cycles("dropout"), facts=("cycles.dropout",),
+)  # fmt: skip

@@ -17,14 +17,13 @@ from trainium_edu.neuroncore.engines.checks import (
     check_tiles,
     refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import (
     apply,
     check_operand,
     operand_of,
     rows,
-    simple_cycles,
     store,
 )
 from trainium_edu.neuroncore.instruction_set import define
@@ -185,8 +184,6 @@ define(
     defaults={"imm1": None, "reduce_cmd": "reset_reduce"},
     check=_check_cumulative, execute=_cumulative,
     work=lambda call: (call.dst.free_size, strided(call, "dst", "src")),
-    cycles=lambda chip, engine, n, is_strided: price(
-        chip, "tensor_scalar_cumulative", n, is_strided=is_strided
-    ),
+    cycles=simple_cycles("tensor_scalar_cumulative"),
     by_shape=True, facts=("cycles.tensor_scalar_cumulative", "cycles.min_initiation_cycles"),
 )  # fmt: skip

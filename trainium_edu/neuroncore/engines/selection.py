@@ -19,9 +19,9 @@ from trainium_edu.neuroncore.engines.checks import (
     number,
     refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
-from trainium_edu.neuroncore.engines.vector import operand_of, rows, simple_cycles, store
+from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.memory import check_start_partition
 
@@ -75,8 +75,6 @@ def _shuffle_work(call):
 define(
     "nc_stream_shuffle", Engine.VECTOR, reads=("src",), options=("shuffle_mask",), defaults={},
     check=_check_shuffle, execute=_shuffle, work=_shuffle_work,
-    cycles=lambda chip, engine, n, is_strided: price(
-        chip, "nc_stream_shuffle", n, is_strided=is_strided
-    ),
+    cycles=simple_cycles("nc_stream_shuffle"),
     facts=("cycles.nc_stream_shuffle", "cycles.min_initiation_cycles"),
 )  # fmt: skip

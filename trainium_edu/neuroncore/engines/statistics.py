@@ -4,8 +4,8 @@ import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import strided
-from trainium_edu.neuroncore.engines.vector import rows, simple_cycles, store
+from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
+from trainium_edu.neuroncore.engines.vector import rows, store
 from trainium_edu.neuroncore.instruction_set import define
 
 

@@ -20,7 +20,7 @@ from trainium_edu.neuroncore.engines.checks import (
     number,
     refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, strided
+from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
 from trainium_edu.neuroncore.engines.operators import (
     bits,
     bits_operand,
@@ -155,15 +155,6 @@ def _copy(call):
 
 def _copy_work(call):
     return call.dst.free_size, strided(call, "dst", "src")
-
-
-def simple_cycles(name):
-    """Return the cycles function of an instruction whose work is (N, strided)."""
-
-    def cycles(chip, engine, n, is_strided):
-        return price(chip, name, n, is_strided=is_strided)
-
-    return cycles
 
 
 define(
