@@ -95,6 +95,9 @@ def test_inputs_outside_the_stated_range_are_noted(bench):
     notes = [n for n in bench.core.notes if n[0] == "activation_range"]
     assert len(notes) == 1
     assert "sin of 0.5 to 9" in notes[0][2]
+    ends = bench.tile([[-np.pi, np.pi]])  # as FP32, which lies above pi: the stated end itself
+    bench.issue("activation", dst=bench.empty(1, 2), data=ends, op="sin")
+    assert len([n for n in bench.core.notes if n[0] == "activation_range"]) == 1
 
 
 @pytest.mark.parametrize(
