@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from trainium_edu import __main__, exercises
-from trainium_edu.cli import grade
+from trainium_edu.cli import grade, submission_kernel
 from trainium_edu.cli.grade_one import Limits, Unreadable, lesson_of, read_submission
 
 LESSON = Path(__file__).with_name("99_example.py")
@@ -156,9 +157,52 @@ def test_a_strange_exercise_is_a_row_with_its_reason_and_the_others_count(tmp_pa
     source, reason = STRANGE[name]
     row = graded(submission(tmp_path / "a.ipynb", double=source))
     assert row.status == "graded"
-    assert points(row) == {"double": 0, "row": 1, "sum": 3}
     assert reason in row.reason
     assert row.reason.startswith("99/double: ")
+    assert points(row) == {"double": 0, "row": 1, "sum": 3}
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    it = submission_kernel.SubmissionKernel(
+        seconds=6, print_at_most_bytes=1000, environment=dict(os.environ), folder=tmp_path
+    )
+    yield it
+    it.stop()
+
+
+def _take_the_port(monkeypatch, times):
+    """Let so many kernels find their port taken by somebody else; return whose ports were."""
+    create, theirs = submission_kernel._Client.create_kernel_manager, []
+
+    def create_with_taken_port(client):
+        manager = create(client)
+        if len(theirs) < times:
+            theirs.append(socket.create_server(("127.0.0.1", 0)))
+            manager.cache_ports = False  # keep the port that is set here
+            manager.shell_port = theirs[-1].getsockname()[1]
+        return manager
+
+    monkeypatch.setattr(submission_kernel._Client, "create_kernel_manager", create_with_taken_port)
+    return theirs
+
+
+def test_a_kernel_whose_port_somebody_took_starts_again(kernel, monkeypatch):
+    theirs = _take_the_port(monkeypatch, 1)
+    kernel.begin()
+    assert kernel.run("answer = 6 * 7") == ""
+    assert kernel.look("answer") == 42
+    assert len(theirs) == 1
+
+
+@pytest.mark.slow
+def test_a_kernel_that_never_starts_stops_one_exercise_and_the_next_may_start(kernel, monkeypatch):
+    theirs = _take_the_port(monkeypatch, 3)
+    with pytest.raises(submission_kernel.Stopped, match="its kernel does not start"):
+        kernel.begin()
+    assert len(theirs) == 3
+    kernel.begin()
+    assert kernel.run("1 / 0") == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.slow

@@ -81,6 +81,15 @@ class SubmissionKernel:
             self._ask("get_ipython().trainium_edu_answers.begin()")
 
     def _start(self):
+        for attempts_left in (2, 1, 0):  # somebody may take a port that was free when chosen
+            try:
+                return self._start_once()
+            except Exception as error:
+                self.stop()
+                if not attempts_left:
+                    raise Stopped(f"its kernel does not start ({str(error)[:200]})") from None
+
+    def _start_once(self):
         client = _Client(
             new_notebook(),
             timeout=self.seconds,
@@ -93,11 +102,8 @@ class SubmissionKernel:
         client.reset_execution_trackers()
         client.create_kernel_manager()
         self._client = client
-        try:
-            self._run(client.async_start_new_kernel(env=self._environment))
-            self._run(client.async_start_new_kernel_client())
-        except RuntimeError as error:
-            raise Stopped(f"its kernel does not start ({str(error)[:200]})") from None
+        self._run(client.async_start_new_kernel(env=self._environment))
+        self._run(client.async_start_new_kernel_client())
         self._ask(
             "exec('from trainium_edu.cli.in_kernel import install; "
             f"install(get_ipython(), {self._print_limit})')"
