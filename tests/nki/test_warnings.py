@@ -148,6 +148,11 @@ def test_few_buffers_that_serialise_cost_what_twice_as_many_save():
         run.timeline.makespan_ns - run.with_buffers(2).timeline.makespan_ns
     )
     assert "serialising buffers" not in kinds(nki.run(copy_pieces, WIDE, 256, buffers=8))
+    name = run.placement.sites[0].name
+    named = nki.run(copy_pieces, WIDE, 256, buffers={name: 1})
+    more = named.with_buffers({name: 2})
+    saved = named.timeline.makespan_ns - more.timeline.makespan_ns
+    assert the(named, "serialising buffers").cost.nominal_ns == pytest.approx(saved)
 
 
 def test_banks_cost_what_the_remedy_saves_or_say_that_they_are_all_taken():

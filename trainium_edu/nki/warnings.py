@@ -405,7 +405,7 @@ def fp32_matmuls(run):
     for (line, _), group in run.by_line(fp32).items():
         yield from run.warning(
             "FP32 matmul", line,
-            f"{_n(_count(group), 'matmul')} of FP32 operands take {passes:g} passes each",
+            f"{_n(_count(group), 'matmul')} of FP32 operands, which take {passes:g} passes each",
             "Load the operands as BF16 (the DMA casts on the way); sums stay FP32 in PSUM",
             group, lambda i: (1 / passes, 1, 1 / passes),
         )  # fmt: skip
@@ -575,30 +575,31 @@ def _one_place(run, row):
             "Allocate it inside the loop instead of before it, so that turns take different places",
             None,
         )  # fmt: skip
-    asked, now = placement.buffers, _buffers(placement, mine)
+    asked, site = placement.buffers, _site(placement, mine)
+    now = site.buffers
     text = (
         f"{name} waits until the tile before it in the same place is used up (it has "
         f"{_n(now, 'buffer')})"
     )
     wanted = int(run.timeline.spec.timing.default_buffers) if asked is None else asked
     if isinstance(asked, dict):
-        wanted = asked.get(info.name, asked.get(info.site, now))
+        wanted = asked.get(site.name, asked.get(info.site, now))
     if now < wanted:
         return text, _FULL, None
-    more = {**asked, info.site: 2 * now} if isinstance(asked, dict) else 2 * now
+    more = {**asked, site.name: 2 * now} if isinstance(asked, dict) else 2 * now
     more = place(run.program, placement.spec, buffers=more)
-    found = _buffers(more, mine)
+    found = _site(more, mine).buffers
     if found <= now:
         return text, _FULL, None
     return text, f"Give the loop more buffers (buffers={found})", WhatIf(placement=more)
 
 
-def _buffers(placement, instance) -> int:
-    """Return how many buffers the site of an instance has."""
+def _site(placement, instance):
+    """Return the site of an instance that has a slot."""
     info = placement.program.allocations[placement.run.allocation[instance]]
     address = int(placement.address[instance])
     return next(
-        s.buffers for s in placement.sites
+        s for s in placement.sites
         if s.memory is info.memory and address in s.addresses and s.row_bytes == info.row_bytes
     )  # fmt: skip
 
