@@ -177,8 +177,8 @@ def test_a_mistake_is_answered_at_its_line_by_what_to_write(kernel, words):
         nki.run(kernel, X.copy(), limit=1000)
     assert len(str(caught.value)) < 500
     lines, start = inspect.getsourcelines(kernel)
-    mine = [f.lineno for f in traceback.extract_tb(caught.tb) if f.filename == __file__]
-    assert mine[-1] == start + len(lines) - 1
+    last = traceback.extract_tb(caught.tb)[-1]
+    assert (last.filename, last.lineno) == (__file__, start + len(lines) - 1)
 
 
 @pytest.mark.parametrize(
@@ -315,3 +315,19 @@ def test_a_kernel_that_issues_nothing_has_nothing_to_say():
     run = nki.run(lambda x: x, X)
     assert run.warnings == []
     assert run.timeline.makespan_ns == 0
+
+
+def test_a_traceback_shows_the_call_and_the_kernel_and_hides_nothing_of_others():
+    def helper(rows):
+        return rows["missing"]
+
+    def kernel(x):
+        nl.load(x)
+        return helper({})
+
+    for started in (nki.simulate(kernel), nki.jit(kernel)[2]):
+        with pytest.raises(KeyError) as caught:
+            started(X)
+        names = [frame.name for frame in traceback.extract_tb(caught.tb)]
+        assert names[-2:] == ["kernel", "helper"]
+        assert len(names) < 6

@@ -11,7 +11,7 @@ import math
 import types
 
 from trainium_edu import settings
-from trainium_edu.nki.mistakes import describe, explain, warn_of_lost
+from trainium_edu.nki.mistakes import describe, explain, frames_of_kernel, warn_of_lost
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -80,6 +80,7 @@ class Kernel:
             return self.function(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
             return args[0].report(self)
+        __tracebackhide__ = True
         settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
         return simulate(self)(*args, **kwargs)
 
@@ -172,7 +173,12 @@ def simulate(kernel):
 
     @functools.wraps(kernel.function)
     def simulated(*args, **kwargs):
-        ((outputs, _),) = execute(kernel, [(args, kwargs)])
+        __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
+        try:
+            ((outputs, _),) = execute(kernel, [(args, kwargs)])
+        except Exception as problem:
+            problem.__traceback__ = frames_of_kernel(problem)
+            raise
         return outputs
 
     return simulated
@@ -211,11 +217,17 @@ def run(
     """
     from trainium_edu.nki.run_result import Run
 
+    __tracebackhide__ = True
     kernel = _kernel(kernel)
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
              "limit": limit}  # fmt: skip
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
-    ((outputs, cores),) = execute(kernel, [(args, kwargs)], spec=spec, values=values, limit=limit)
+    try:
+        entries = [(args, kwargs)]
+        ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
+    except Exception as problem:
+        problem.__traceback__ = frames_of_kernel(problem)
+        raise
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
 

@@ -9,12 +9,14 @@ import re
 import warnings
 from inspect import signature
 from pathlib import Path
+from types import TracebackType
 
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
     "describe",
     "explain",
+    "frames_of_kernel",
     "host_function",
     "near",
     "no_such_attribute",
@@ -43,6 +45,7 @@ _INSTEAD = {
 #: Functions of NumPy that only look at numbers, as somebody does who debugs a kernel.
 _LOOKS = {"allclose", "array2string", "array_equal", "array_repr", "array_str", "copyto", "isclose",
           "ndim", "save", "savetxt", "shape", "size"}  # fmt: skip
+_DELIBERATE = (NkiValidationError, TypeError, AttributeError, IndexError, RuntimeError)
 _HERE = str(Path(__file__).parents[1])
 _EXAMPLES = str(Path(__file__).parent / "examples")
 
@@ -147,11 +150,29 @@ def explain(problem: Exception, names: dict) -> None:
     if place is None or type(problem) not in (TypeError, AttributeError):
         return
     file = place.tb_frame.f_code.co_filename
-    if file.startswith(_HERE) and not file.startswith(_EXAMPLES):
+    if _is_ours(file):
         return  # this package's own sentence
     more = _more(problem, names, linecache.getline(file, place.tb_lineno))
     if more:
         problem.args = (f"{problem}; {more}",)
+
+
+def frames_of_kernel(problem: Exception) -> TracebackType | None:
+    """Return a traceback without this package's own frames, but for what raises unawares."""
+    places, place = [], problem.__traceback__
+    while place is not None:
+        places.append(place)
+        place = place.tb_next
+    kept = [p for p in places if not _is_ours(p.tb_frame.f_code.co_filename)]
+    if not isinstance(problem, _DELIBERATE) and places[-1] not in kept:
+        kept.append(places[-1])
+    for p in reversed(kept):
+        place = TracebackType(place, p.tb_frame, p.tb_lasti, p.tb_lineno)
+    return place
+
+
+def _is_ours(file):
+    return file.startswith(_HERE) and not file.startswith(_EXAMPLES)
 
 
 def _more(problem, names, line) -> str:
