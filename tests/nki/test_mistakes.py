@@ -16,6 +16,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from trainium_edu.nki import mistakes
 from trainium_edu.specs import NkiValidationError
 
 X = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
@@ -331,3 +332,14 @@ def test_a_traceback_shows_the_call_and_the_kernel_and_hides_nothing_of_others()
         names = [frame.name for frame in traceback.extract_tb(caught.tb)]
         assert names[-2:] == ["kernel", "helper"]
         assert len(names) < 6
+
+
+def test_a_fault_of_this_package_shows_its_place():
+    def kernel(x):
+        nl.load(x)
+        mistakes.near(None, [])  # not meant to take None
+
+    with pytest.raises(AttributeError) as caught:
+        nki.simulate(kernel)(X)
+    names = [frame.name for frame in traceback.extract_tb(caught.tb)]
+    assert names[-2:] == ["kernel", "near"]

@@ -45,7 +45,6 @@ _INSTEAD = {
 #: Functions of NumPy that only look at numbers, as somebody does who debugs a kernel.
 _LOOKS = {"allclose", "array2string", "array_equal", "array_repr", "array_str", "copyto", "isclose",
           "ndim", "save", "savetxt", "shape", "size"}  # fmt: skip
-_DELIBERATE = (NkiValidationError, TypeError, AttributeError, IndexError, RuntimeError)
 _HERE = str(Path(__file__).parents[1])
 _EXAMPLES = str(Path(__file__).parent / "examples")
 
@@ -158,17 +157,22 @@ def explain(problem: Exception, names: dict) -> None:
 
 
 def frames_of_kernel(problem: Exception) -> TracebackType | None:
-    """Return a traceback without this package's own frames, but for what raises unawares."""
+    """Return a traceback without this package's own frames, but for a place that fails unawares."""
     places, place = [], problem.__traceback__
     while place is not None:
         places.append(place)
         place = place.tb_next
     kept = [p for p in places if not _is_ours(p.tb_frame.f_code.co_filename)]
-    if not isinstance(problem, _DELIBERATE) and places[-1] not in kept:
+    if places and places[-1] not in kept and not _is_said(places[-1]):
         kept.append(places[-1])
     for p in reversed(kept):
         place = TracebackType(place, p.tb_frame, p.tb_lasti, p.tb_lineno)
     return place
+
+
+def _is_said(place):
+    line = linecache.getline(place.tb_frame.f_code.co_filename, place.tb_lineno)
+    return line.lstrip().startswith("raise ")
 
 
 def _is_ours(file):
