@@ -75,5 +75,6 @@ $(VENV)/.browser: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.warm: $(LOOPS) | $(VENV)/.lab
+	$(BIN)/python -m compileall -q trainium_edu
 	$(BIN)/python -m trainium_edu warm
 	@touch $@
