@@ -9,6 +9,7 @@ import math
 import pickle
 import traceback
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -326,9 +327,14 @@ def test_a_traceback_shows_the_call_and_the_kernel_and_hides_nothing_of_others()
         nl.load(x)
         return helper({})
 
-    for started in (nki.simulate(kernel), nki.jit(kernel)[2]):
+    for start in (
+        partial(nki.simulate(kernel), X),
+        partial(nki.jit(kernel)[2], X),
+        partial(nki.run, kernel, X),
+        partial(nki.run_ranks, kernel, [(X,), (X,)]),
+    ):
         with pytest.raises(KeyError) as caught:
-            started(X)
+            start()
         names = [frame.name for frame in traceback.extract_tb(caught.tb)]
         assert names[-2:] == ["kernel", "helper"]
         assert len(names) < 6

@@ -39,17 +39,8 @@ class View:
     offset : int              bytes from the buffer's first byte
     """
 
-    __slots__ = (
-        "_array",
-        "_extent",
-        "_read",
-        "_write",
-        "buffer",
-        "dtype",
-        "offset",
-        "shape",
-        "strides",
-    )
+    __slots__ = ("_array", "_extent", "_read", "_write", "buffer", "dtype", "offset", "shape",
+                 "strides")  # fmt: skip
 
     indirect = None  #: an ``indirect.Indirect`` where data decides the place
 

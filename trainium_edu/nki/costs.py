@@ -48,14 +48,14 @@ class Cost(NamedTuple):
 class WhatIf(NamedTuple):
     """What is different, by rows of the run."""
 
-    left: Callable | None = (
-        None  #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
-    )
-    placeless: np.ndarray | None = (
-        None  #: bool[rows]: they write to bytes of their own, and wait for no place
-    )
-    placement: Placement | None = None  #: other places, with more buffers
-    portless: np.ndarray | None = None  #: bool[rows]: they share no port
+    #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
+    left: Callable | None = None
+    #: bool[rows]: they write to bytes of their own, and wait for no place
+    placeless: np.ndarray | None = None
+    #: other places, with more buffers
+    placement: Placement | None = None
+    #: bool[rows]: they share no port
+    portless: np.ndarray | None = None
 
 
 class Costing:
@@ -112,16 +112,8 @@ class Costing:
             kind = run.kind[rows]
             p = now.pieces if now.parameters is values else durations(run, spec, values)
             lost = (1 - left[rows, 1]) * p.fixed[kind] + (1 - left[rows, 2]) * p.work[kind]
-            held.append(
-                float(
-                    (
-                        lost
-                        * np.where(
-                            p.descriptors[kind] > 0, p.descriptors[kind] / int(spec.dma.queues), 1
-                        )
-                    ).sum()
-                )
-            )
+            queues = p.descriptors[kind] / int(spec.dma.queues)
+            held.append(float(lost @ np.where(queues > 0, queues, 1.0)))
         return self._cost(held)
 
     def _cost(self, ns) -> Cost:
@@ -146,9 +138,8 @@ class Costing:
         return np.where(short, full / dma_row_ns(size, values, queues), 1.0)[run.kind]
 
     def _changed(self, change, values):
-        placement = copy(
-            change.placement or self.timeline.placement
-        )  # with what was kept: hazards, followers
+        # the copy has what was kept: hazards, followers
+        placement = copy(change.placement or self.timeline.placement)
         run, hazards = placement.run, placement.hazards
         if change.placeless is not None:
             start, by, kind = hazards

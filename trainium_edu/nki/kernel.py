@@ -82,7 +82,8 @@ class Kernel:
             return args[0].report(self)
         __tracebackhide__ = True
         settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
-        return simulate(self)(*args, **kwargs)
+        ((outputs, _),) = execute(self, [(args, kwargs)])
+        return outputs
 
     def _check_part(self):
         """Raise for a grid of its own inside a running kernel, whose other programs never run."""
@@ -173,12 +174,8 @@ def simulate(kernel):
 
     @functools.wraps(kernel.function)
     def simulated(*args, **kwargs):
-        __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
-        try:
-            ((outputs, _),) = execute(kernel, [(args, kwargs)])
-        except Exception as problem:
-            problem.__traceback__ = frames_of_kernel(problem)
-            raise
+        __tracebackhide__ = True
+        ((outputs, _),) = execute(kernel, [(args, kwargs)])
         return outputs
 
     return simulated
@@ -222,12 +219,8 @@ def run(
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
              "limit": limit}  # fmt: skip
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
-    try:
-        entries = [(args, kwargs)]
-        ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
-    except Exception as problem:
-        problem.__traceback__ = frames_of_kernel(problem)
-        raise
+    entries = [(args, kwargs)]
+    ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
 
@@ -258,7 +251,26 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
         What the kernel is called with, one entry per rank.
     spec, values, limit
         As for :func:`run`.
+
+    Returns
+    -------
+    list of (outputs, list of NeuronCore)
+        One pair per rank; a core per program of the grid.
+
+    Raises
+    ------
+    Exception
+        What the kernel raises, its traceback without what lies between the call and the kernel.
     """
+    __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
+    try:
+        return _execute(kernel, entries, spec, values, limit)
+    except Exception as problem:
+        problem.__traceback__ = frames_of_kernel(problem)
+        raise
+
+
+def _execute(kernel, entries, spec, values, limit) -> list:
     from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
     from trainium_edu.neuroncore.blas import one_blas_thread
     from trainium_edu.neuroncore.core import NeuronCore

@@ -53,6 +53,7 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     from trainium_edu.nki.kernel import execute, jit
     from trainium_edu.nki.run_result import Run
 
+    __tracebackhide__ = True
     kernel = jit(kernel)
     entries = [(entry, {}) for entry in _checked(arguments)]
     return [

@@ -147,9 +147,8 @@ def _waits(core):
         parts.append((rows[slow], late[slow], np.full(slow.sum(), int(Wait.QUEUE)),
                       np.full(slow.sum(), -1)))  # fmt: skip
     kinds = (np.int32, float, np.uint16, np.int32)
-    columns = zip(*parts, strict=True) if parts else ([], [], [], [])
-    joined = [np.concatenate(c).astype(k) if len(c) else np.zeros(0, k)
-              for c, k in zip(columns, kinds, strict=True)]  # fmt: skip
+    columns = zip(*parts, strict=True)
+    joined = [np.concatenate(c).astype(k) for c, k in zip(columns, kinds, strict=True)]
     return dict(zip(("row", "ns", "reason", "on"), joined, strict=True))
 
 
