@@ -81,3 +81,19 @@ def test_a_request_gets_plain_data_and_the_runs_figures():
     def unfinished(x): ...
 
     assert unfinished(Request((X,))) is None
+
+
+@pytest.mark.parametrize("table", [scoreboard, advice])
+@pytest.mark.parametrize(
+    ("runs", "says"),
+    [
+        ([1], "takes a dict of names and runs, not a list"),
+        ({}, "needs at least one run"),
+        ({"rows": np.zeros(3)}, "'rows' is a ndarray, and what nki.run returned is asked for"),
+        ({"rows": ()}, "'rows' is a tuple, and what nki.run returned is asked for"),
+    ],
+)
+def test_what_is_no_run_is_refused_by_one_sentence(table, runs, says):
+    with pytest.raises((TypeError, ValueError), match=says) as caught:
+        table(runs)
+    assert f"{table.__name__}({{'rows': run}})" in str(caught.value)

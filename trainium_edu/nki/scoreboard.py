@@ -23,11 +23,12 @@ def scoreboard(runs: Mapping) -> str:
 
     Raises
     ------
+    TypeError
+        If it is no dict of runs.
     ValueError
         If there is nothing to compare.
     """
-    if not runs:
-        raise ValueError("a scoreboard needs at least one run: scoreboard({'rows': run})")
+    _check("scoreboard", runs, "timeline")
     lines = [
         f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17}"
         f" {'TFLOP/s':>8} {'MFU':>6}  faster"
@@ -65,10 +66,36 @@ def advice(runs: Mapping, *, count: int = 1) -> str:
     -------
     str
         One paragraph per warning.
+
+    Raises
+    ------
+    TypeError
+        If it is no dict of runs.
+    ValueError
+        If it is empty.
     """
+    _check("advice", runs, "warnings")
     said = []
     for name, run in runs.items():
         costly = [w for w in run.warnings if w.cost is not None][:count]
         for warning in costly or ["no warning that costs time"]:
             said.append(textwrap.fill(f"{name}: {warning}", 110, subsequent_indent="  "))
     return "\n".join(said)
+
+
+def _check(name, runs, needed):
+    """Raise for what is no dict of runs (of a scoreboard: or tuples of them)."""
+    example = f"{name}({{'rows': run}})"
+    if not isinstance(runs, Mapping):
+        raise TypeError(
+            f"{name} takes a dict of names and runs, not a {type(runs).__name__}: {example}"
+        )
+    if not runs:
+        raise ValueError(f"{name} needs at least one run: {example}")
+    for title, found in runs.items():
+        several = found if name == "scoreboard" and isinstance(found, tuple) else (found,)
+        if not several or not all(hasattr(run, needed) for run in several):
+            raise TypeError(
+                f"{name}: {title!r} is a {type(found).__name__}, and what nki.run returned is "
+                f"asked for: {example}"
+            )
