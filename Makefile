@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint .ci/constraints.txt
 NB ?= $(wildcard notebooks/*.ipynb)
+FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
 READ_ALONG := TRAINIUM_EDU_COMMITTED=1 JUPYTER_PLATFORM_DIRS=1
 
@@ -18,17 +19,18 @@ lab: $(VENV)/.lab $(VENV)/.warm  ## open JupyterLab on the first lesson, in a wo
 test: check test-fast test-notebooks  ## lint, floors, unit and property tests, all notebooks
 
 test-fast: $(VENV)/.test $(VENV)/.warm  ## unit and property tests
-	$(BIN)/python -m pytest -n 2 -m "not slow and not soak and not browser and not judge"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not soak and not browser and not judge" $(FAST)
 
 test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with what is stored
 	$(READ_ALONG) $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 \
-		-p no:randomly -n 2 --dist loadscope $(NB)
+		-p no:randomly -p tests.lesson_kernels -n 2 --dist loadscope $(NB)
 
 test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab in Chromium
 	$(BIN)/python -m pytest -m browser tests/browser
 
-soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred graded (about twelve minutes)
+soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred; all processors (about an hour)
 	$(BIN)/python -m pytest -m soak
+	$(BIN)/python .ci/processors.py --whole
 
 check: $(VENV)/.test  ## ruff, formatting, import floors, types
 	$(BIN)/ruff check

@@ -1,12 +1,19 @@
 """The run of all lanes.  Judge: the shell's exit status, which is all that a CI machine reads."""
 
+import json
+import os
 import re
+import runpy
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-RUN = Path(__file__).parents[1] / ".ci" / "run"
+TOP = Path(__file__).parents[1]
+RUN = TOP / ".ci" / "run"
+LESSONS = sorted((TOP / "notebooks").glob("*.ipynb"))
+PROCESSORS = runpy.run_path(str(TOP / ".ci" / "processors.py"))
 LANES = """
 lane_first() { echo one; }
 lane_second() { echo two; false; echo never; }
@@ -32,3 +39,83 @@ def test_the_run_ends_with_zero_exactly_when_no_lane_failed(tmp_path, turns, sta
     assert "== first ==\none\n" in done.stdout
     assert "never" not in done.stdout
     assert re.search(end, done.stdout)
+
+
+def told(code, **environment):
+    """Return what a fresh Python says under some environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_processors_are_all_that_blas_and_numpy_can_tell_apart():
+    """Judges: bits of a product by OpenBLAS under each name; NumPy's own list of features."""
+    bits = (
+        "import numpy as np; a = np.random.default_rng(0).random((199, 199), 'f4');"
+        "print((a @ a).tobytes().hex())"
+    )
+    with open("/proc/cpuinfo") as file:
+        has = set(next(line for line in file if line.startswith("flags")).split())
+    names = [n for n, needs in PROCESSORS["CORE_TYPES"].items() if has.issuperset(needs.split())]
+    assert {"Prescott", "Haswell", "Zen", "SkylakeX"} <= set(PROCESSORS["CORE_TYPES"])
+    taken = PROCESSORS["core_types"]()
+    results = {name: told(bits, OPENBLAS_CORETYPE=name) for name in names}
+    assert {results[name] for name in taken} == set(results.values())
+    left = told(
+        "from numpy._core._multiarray_umath import __cpu_dispatch__ as d, __cpu_features__ as f;"
+        "print([name for name in d if f[name]])",
+        NPY_DISABLE_CPU_FEATURES=PROCESSORS["numpy_features"](),
+    )
+    assert left == "[]\n"
+
+
+def test_a_run_takes_each_core_type_once_and_a_soak_takes_all_combinations():
+    """Judge: the product of the three lists, counted by hand."""
+    types = PROCESSORS["core_types"]()
+    short, whole = PROCESSORS["settings"](False), PROCESSORS["settings"](True)
+    assert [s["OPENBLAS_CORETYPE"] for s in short] == types
+    assert {s["OPENBLAS_NUM_THREADS"] for s in short} == set("12"[: len(types)])
+    assert sum(bool(s["NPY_DISABLE_CPU_FEATURES"]) for s in short) == 1
+    assert len({tuple(s.values()) for s in whole}) == len(whole) == len(types) * 2 * 2
+    assert ".ci/processors.py --whole" in commands("soak")
+    assert "python .ci/processors.py\n" in RUN.read_text()
+
+
+def commands(target):
+    """Return what make would do."""
+    done = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", target], cwd=TOP, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_all_lessons_run_and_their_kernels_own_what_they_talk_through():
+    """Judge: make's own list, and the operating system's list of what a kernel listens on."""
+    assert all(f"notebooks/{lesson.name}" in commands("test-notebooks") for lesson in LESSONS)
+    assert "-p tests.lesson_kernels" in commands("test-notebooks")
+    files = told(
+        "import psutil, tests.lesson_kernels; from nbval.kernel import start_new_kernel;"
+        "manager, client = start_new_kernel(kernel_name='python3', cwd='notebooks');"
+        "found = psutil.Process(manager.provisioner.pid).net_connections('unix');"
+        "print(len({c.laddr for c in found if '/lessons-' in c.laddr}));"
+        "client.stop_channels(); manager.shutdown_kernel(now=True)",
+        PYTHONPATH=str(TOP),
+    )
+    assert int(files) == 5  # shell, iopub, stdin, control, heartbeat
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_lessons_print_no_digits_of_a_rounding_error(lesson):
+    """Judge: BLAS, whose last digits differ by core type (`.ci/run processors` compares them).
+
+    What is left of a difference is smaller than any number that a lesson is about, except for
+    those that a format's name stands beside.
+    """
+    outputs = [o for c in json.loads(lesson.read_text())["cells"] for o in c.get("outputs", ())]
+    texts = ["".join(o.get("text") or o["data"]["text/plain"]) for o in outputs]
+    for line in "\n".join(texts).splitlines():
+        tiny = re.search(r"(?<!than )\b\d(\.\d+)?e-(0?[5-9]|\d\d)\b", line)
+        assert not tiny or re.match(r"1-\d-\d ", line), line

@@ -1,0 +1,83 @@
+"""All lessons and the numeric fast tests, on every processor that this machine can pass for.
+
+Usage: python .ci/processors.py [--whole]
+
+OpenBLAS has kernels of its own for each type of core and adds in another order with each; NumPy has
+loops with and without this machine's vector instructions; and the number of threads cuts sums
+differently.  What a lesson prints and a test asserts must not depend on any of them.  Without
+``--whole`` each core type runs once, with one number of threads; with it, all combinations do.
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+
+#: OpenBLAS's names of core types, oldest first, with what Linux calls the instructions they need.
+CORE_TYPES = {
+    "Prescott": "pni", "Nehalem": "sse4_2", "Sandybridge": "avx", "Haswell": "avx2 fma",
+    "Zen": "avx2 fma", "SkylakeX": "avx512f avx512cd avx512bw avx512dq avx512vl",
+    "Cooperlake": "avx512_bf16", "Sapphirerapids": "amx_bf16",
+}  # fmt: skip
+NUMERIC = ("numerics", "training", "neuroncore", "nki", "fabric", "exercises", "test_docstrings.py")
+_ARCHITECTURE = (
+    "import numpy, threadpoolctl; print({i['architecture'] for i in"
+    " threadpoolctl.threadpool_info() if i['internal_api'] == 'openblas' and 'numpy' in"
+    " i['filepath']})"
+)
+
+
+def core_types():
+    """Return the core types that this machine can run, one for each set of kernels."""
+    with open("/proc/cpuinfo") as file:
+        has = set(next(line for line in file if line.startswith("flags")).split())
+    kernels = {}
+    for name, needs in CORE_TYPES.items():
+        if has.issuperset(needs.split()):
+            done = subprocess.run(
+                [sys.executable, "-c", _ARCHITECTURE], env=os.environ | {"OPENBLAS_CORETYPE": name},
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            kernels.setdefault(done.stdout, name)
+    return list(kernels.values())
+
+
+def numpy_features():
+    """Return the names of all vector instructions that NumPy has loops for and this machine has."""
+    from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+
+    return " ".join(name for name in __cpu_dispatch__ if __cpu_features__[name])
+
+
+def settings(whole):
+    """Return the environments to run in, as dicts."""
+    types, features = core_types(), numpy_features()
+    combinations = list(itertools.product(types, ("1", "2"), ("", features)))
+    if not whole:  # the oldest without vector instructions; threads in turn
+        turns = [(t, "12"[i % 2], "" if i else features) for i, t in enumerate(types)]
+        combinations = [c for c in combinations if c in turns]
+    names = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "NPY_DISABLE_CPU_FEATURES")
+    return [dict(zip(names, c, strict=True)) for c in combinations]
+
+
+def main(arguments):
+    """Run them all, whatever fails."""
+    failed = []
+    for setting in settings("--whole" in arguments):
+        said = " ".join(f"{name}={value!r}" for name, value in setting.items() if value)
+        print(f"-- {said}", flush=True)
+        tests = " ".join(f"tests/{name}" for name in NUMERIC)
+        done = subprocess.run(
+            ["make", "--no-print-directory", "--keep-going", "test-fast", "test-notebooks",
+             f"FAST={tests}"],
+            env=os.environ | setting,
+        )  # fmt: skip
+        if done.returncode:
+            failed.append(said)
+    for said in failed:
+        print(f"FAILED with {said}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
