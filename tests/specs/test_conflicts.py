@@ -22,6 +22,12 @@ def test_readings_disagree_and_the_default_is_one_of_them(conflict):
         ("one DMA engine", ("17 GB/s", "27.2 GB/s", "27 GiB/s")),
         ("chips in an UltraCluster", ("100 000 chips", "30 000 chips", "10 000 chips")),
         ("topology", ("4 x 4 torus", "4D hypercube")),
+        ("DMA queues", ("16 queues", "256 queues")),
+        ("network of Trn1 over", ("2", "4", "2", "4")),
+        ("TF32 compute", ("2.4359", "2.5", "2.69231", "2.35897")),
+        ("FP32 compute", ("4.87179", "5", "5.38462", "4.71795")),
+        ("compute of P4d", ("2.496", "4")),
+        ("cost that Trn1 saves", ("0.395481", "0.5")),
     ],
 )
 def test_known_conflicts_print_their_readings(word, printed):

@@ -11,7 +11,7 @@ __all__ = ["CLAIMS"]
 _news = SOURCES["aws-news-trn1-launch"].says
 _press = SOURCES["nextplatform-reinvent-2021"].says
 _blog = SOURCES["aws-ml-blog-sagemaker"].says
-_P4D_PARAGRAPH = "comparison with P4d, second paragraph"
+_P4D_PARAGRAPH = 'introduction, paragraph "Compared to Amazon EC2 P4d instances"'
 _RESULTS, _KEYNOTE = "table of results", "report of the keynote"
 _p4d, _p3dn, _trn1 = (INSTANCES[n] for n in ("p4d.24xlarge", "p3dn.24xlarge", "trn1.32xlarge"))
 _trn1n = INSTANCES["trn1n.32xlarge"]
@@ -115,7 +115,7 @@ CLAIMS = Record(
     sagemaker_cheaper_by=derive("", lambda a, b: 1 - a / b, _blog(41.47, "USD", _RESULTS),
                                 _blog(68.6, "USD", _RESULTS), locator="1 - 41.47 / 68.6"),
     inf2_better_by=SOURCES["inferentia2-training-post"].says(
-        0.39, "", "price-performance, two cores", note="inf2.xlarge over trn1.2xlarge"),
+        0.39, "", "Results, text", note="inf2.xlarge over trn1.2xlarge"),
     inf2_price_ratio=_ratio(PRICES["trn1.2xlarge"].on_demand_usd_per_hour_exact,
                             PRICES["inf2.xlarge"].on_demand_usd_per_hour, "1.34375 / 0.7582"),
 )  # fmt: skip

@@ -18,13 +18,14 @@ _early = SOURCES["aws-trn1-page-early"].says
 _middle = SOURCES["aws-trn1-page-middle"].says
 _now = SOURCES["aws-trn1-page"].says
 _inf2 = SOURCES["aws-inf2-page"].says
+_inf2_chip = SOURCES["aws-inferentia2-page"].says
 _news = SOURCES["aws-news-trn1-launch"].says
 _memory = SOURCES["memory"].says
-_TABLE = "table of instance sizes"
-_COMPUTE = "table of the chip, Compute"
+_DEVICE = "Trainium/Inferentia2 Architecture Guide for NKI, list of the device"
+_TEXT_EARLY, _TEXT_NOW = "Trn1 Architecture", "Trn1/Trn1n Architecture"
 
-_cores = _arch(2, "NeuronCores", "figure of the device")
-_hbm = _arch(32 * GiB, "bytes", "figure of the device")
+_cores = _arch(2, "NeuronCores", _DEVICE)
+_hbm = _arch(32 * GiB, "bytes", _DEVICE)
 _core = NEURONCORE_V2
 
 
@@ -33,31 +34,32 @@ def _times(unit, locator, *inputs, note=""):
 
 
 def _chip(name, ports, page):
+    table = f"{name} Architecture, table of the chip"
     return Record(
         name,
         cores=_cores,
         hbm_bytes=_hbm,
-        hbm_stacks=_arch(2, "stacks", "figure of the device"),
+        hbm_stacks=_arch(2, "stacks", _DEVICE),
         hbm_bytes_per_core=derive("bytes", lambda b, n: b // n, _hbm, _cores,
                                   locator="HBM of the chip / NeuronCores"),
-        hbm_bytes_per_s=_arch(820e9, "bytes/s", "figure of the device", note='"820 GB/s"'),
-        hbm_bytes_per_s_in_gib=page(820 * GiB, "bytes/s", "table of the chip, Device Memory",
+        hbm_bytes_per_s=_arch(820e9, "bytes/s", _DEVICE, note='"820 GB/s"'),
+        hbm_bytes_per_s_in_gib=page(820 * GiB, "bytes/s", f"{table}, Device Memory",
                                     note='"820 GiB/sec"'),
-        dma_engines=_arch(32, "engines", "figure of the device"),
-        dma_bytes_per_s=page(1e12, "bytes/s", "table of the chip, Data Movement", note='"1 TB"'),
+        dma_engines=_arch(32, "engines", _DEVICE),
+        dma_bytes_per_s=page(1e12, "bytes/s", f"{table}, Data Movement", note='"1 TB"'),
         dma_bytes_per_s_from_engines=derive(
             "bytes/s", lambda n, b: 2 * n * b, _core.dma.engines,
             _core.dma.theoretical_bytes_per_s_per_engine,
             locator="2 NeuronCores * 16 engines * 27.2 GB/s"),
         dma_bytes_per_s_sustained=_times("bytes/s", "NeuronCores * sustained rate of one", _cores,
                                          _core.dma.bytes_per_s),
-        cc_cores=_arch(6, "CC-Cores", "figure of the device"),
-        neuronlink_ports=_arch(ports, "ports", "figure of the device"),
-        peak_flops=page(190 * TERA, "FLOP/s", _COMPUTE, note="BF16, FP16, TF32, cFP8"),
-        peak_flops_fp32=page(47.5 * TERA, "FLOP/s", _COMPUTE),
-        peak_int8_ops=page(380 * TERA, "operations/s", _COMPUTE),
+        cc_cores=_arch(6, "CC-Cores", _DEVICE),
+        neuronlink_ports=_arch(ports, "ports", _DEVICE),
+        peak_flops=page(190 * TERA, "FLOP/s", f"{table}, Compute", note="BF16, FP16, TF32, cFP8"),
+        peak_flops_fp32=page(47.5 * TERA, "FLOP/s", f"{table}, Compute"),
+        peak_int8_ops=page(380 * TERA, "operations/s", f"{table}, Compute"),
         peak_flops_launch=_early(210 * TERA, "FLOP/s", "Trainium Architecture"),
-        peak_flops_fp32_launch=_early(52.5 * TERA, "FLOP/s", _TABLE),
+        peak_flops_fp32_launch=_early(52.5 * TERA, "FLOP/s", "Trainium Architecture"),
         peak_int8_ops_launch=_early(420 * TERA, "operations/s", "Trainium Architecture"),
         peak_flops_from_cores=_times("FLOP/s", "NeuronCores * 92 TFLOPS", _cores,
                                      _core.tensor_engine.peak_flops),
@@ -70,7 +72,7 @@ def _chip(name, ports, page):
 #: One Trainium chip, two NeuronCores-v2.
 TRN1 = _chip("Trainium", 4, _chip_page)
 #: One Inferentia2 chip: the same cores, half the links.
-INF2 = _chip("Inferentia2", 2, _inf2)
+INF2 = _chip("Inferentia2", 2, _inf2_chip)
 A100 = Record(
     "NVIDIA A100 (40 GB)",
     memory_bytes=SOURCES["nvidia-a100-datasheet"].says(40e9, "bytes", "table of specifications"),
@@ -89,50 +91,59 @@ V100 = Record(
 )  # fmt: skip
 CHIPS = {"trainium": TRN1, "inferentia2": INF2, "a100": A100, "v100": V100}
 
-_GBPS, _TOPOLOGY = 10**9, "figure of the topology"
+_GBPS = 10**9
+
+
+def _sizes(section):
+    return f"{section}, table of instance sizes"
 
 
 def _neuron(
     name, chip, page, chips, vcpus, host_gib, tflops, fp32_tflops, hbm_gib, hbm_gib_s, more
 ):
-    count = page(chips, "chips", _TABLE)
+    table = _sizes(_TEXT_NOW if page is _now else "Inf2 Architecture")
+    count = page(chips, "chips", table)
     return Record(
         name,
         chip=chip,
         chips=count,
         cores=_times("NeuronCores", "chips * NeuronCores per chip", count, _cores),
-        vcpus=page(vcpus, "vCPUs", _TABLE),
-        host_memory_bytes=page(host_gib * GiB, "bytes", _TABLE),
-        peak_flops=page(tflops * TERA, "FLOP/s", _TABLE, note="BF16, FP16, TF32, FP8"),
-        peak_flops_fp32=page(fp32_tflops * TERA, "FLOP/s", _TABLE),
+        vcpus=page(vcpus, "vCPUs", table),
+        host_memory_bytes=page(host_gib * GiB, "bytes", table),
+        peak_flops=page(tflops * TERA, "FLOP/s", table, note="BF16, FP16, TF32, FP8"),
+        peak_flops_fp32=page(fp32_tflops * TERA, "FLOP/s", table),
         peak_flops_from_array=_times("FLOP/s", "chips * 2 * rows * columns * 2 * clock", count,
                                      TRN1.peak_flops_from_array),
-        memory_bytes=page(hbm_gib * GiB, "bytes", _TABLE),
-        memory_bytes_per_s=page(hbm_gib_s * GiB, "bytes/s", _TABLE, note="printed in GiB/sec"),
+        memory_bytes=page(hbm_gib * GiB, "bytes", table),
+        memory_bytes_per_s=page(hbm_gib_s * GiB, "bytes/s", table, note="printed in GiB/sec"),
         **more,
     )  # fmt: skip
 
 
 def _large(per_chip_gib_s, efa_gbps, efa_devices):
-    efa = _now(efa_gbps * _GBPS, "bits/s", _TABLE, note="EFA")
-    devices = SOURCES["aws-multinode-setup"].says(efa_devices, "EFA devices", "Introduction")
+    efa = _now(efa_gbps * _GBPS, "bits/s", _sizes(_TEXT_NOW), note="EFA")
+    devices = SOURCES["aws-multinode-setup"].says(
+        efa_devices, "EFA devices", "How to prepare trn1.32xlarge for multi-node execution"
+    )
     return {
         "network_bits_per_s": efa,
         "efa_devices": devices,
         "efa_bits_per_s_per_device": derive("bits/s", lambda a, b: a // b, efa, devices,
                                             locator="EFA bandwidth / devices"),
         "neuronlink_bytes_per_s_per_chip": _middle(
-            per_chip_gib_s * GiB, "bytes/s", f"{_TABLE}, NeuronLink-v2 device-to-device",
+            per_chip_gib_s * GiB, "bytes/s", f"{_sizes(_TEXT_NOW)}, NeuronLink-v2 device-to-device",
             note="all links of a chip together; later editions lost the column's heading"),
-        "topology": _now("4 x 4 torus", "", _TOPOLOGY,
+        "topology": _now("4 x 4 torus", "", f"{_TEXT_NOW}, text and figure",
                          note="chip number row by row; cores 2i and 2i + 1 on chip i"),
     }  # fmt: skip
 
 
 def _inferentia(name, chips, vcpus, host_gib, tflops, fp32_tflops, hbm_gib, hbm_gib_s):
     ring = {
-        "neuronlink_bytes_per_s_per_chip": _inf2(192 * GiB, "bytes/s", f"{_TABLE}, NeuronLink-v2"),
-        "topology": _inf2(f"ring of {chips}", "", _TOPOLOGY, note="no EFA"),
+        "neuronlink_bytes_per_s_per_chip": _inf2(
+            192 * GiB, "bytes/s", f"{_sizes('Inf2 Architecture')}, NeuronLink-v2 chip-to-chip"
+        ),
+        "topology": _inf2(f"ring of {chips}", "", "Inf2 Architecture, figure", note="no EFA"),
     }
     return _neuron(name, INF2, _inf2, chips, vcpus, host_gib, tflops, fp32_tflops, hbm_gib,
                    hbm_gib_s, ring if chips > 1 else {})  # fmt: skip
@@ -153,16 +164,17 @@ def _gpu(name, chip, network_gbps, network_says, **more):
 
 _ALL = (
     _neuron("trn1.2xlarge", TRN1, _now, 1, 8, 32, 190, 47.5, 32, 820, {
-        "network_bits_per_s": _now(25 * _GBPS, "bits/s", _TABLE, note='"up to"'),
+        "network_bits_per_s": _now(25 * _GBPS, "bits/s", _sizes(_TEXT_NOW), note='"up to"'),
         "network_bits_per_s_launch": _news(12_500_000_000, "bits/s", "table of sizes",
                                            note='"up to"'),
     }),
     _neuron("trn1.32xlarge", TRN1, _now, 16, 128, 512, 3040, 760, 512, 13_120, {
         **_large(384, 800, 8),
         "peak_flops_announced": _news(3.4e15, "FLOP/s", "New Trn1 Instance Highlights"),
-        "peak_flops_launch": _early(3360 * TERA, "FLOP/s", _TABLE),
-        "peak_flops_fp32_launch": _early(840 * TERA, "FLOP/s", _TABLE),
-        "topology_early": _early("4D hypercube", "", "Trn1 Architecture"),
+        "peak_flops_launch": _early(3360 * TERA, "FLOP/s", _sizes(_TEXT_EARLY)),
+        "peak_flops_fp32_launch": _early(840 * TERA, "FLOP/s", _sizes(_TEXT_EARLY)),
+        "topology_early": _early("4D hypercube", "", "Trn1 Architecture, text",
+                                 note='printed "4D-HyperCube"; the same page says 2D torus below'),
     }),
     _neuron("trn1n.32xlarge", TRN1, _now, 16, 128, 512, 3040, 760, 512, 13_120,
             _large(768, 1600, 16)),
@@ -181,7 +193,8 @@ ULTRACLUSTER = Record(
     "EC2 UltraCluster",
     chips=_now(100_000, "chips", "Trn1/Trn1n Architecture, text", note='"over"'),
     chips_launch=_chips_30k,
-    chips_in_figure=_early(10_000, "chips", "figure of the UltraCluster", note='"10K+"'),
+    chips_in_figure=_early(10_000, "chips", "Trn1 Architecture, figure of the UltraCluster",
+                           note='"10K+"'),
     instances=derive("instances", lambda n, c: n // c,
                      _now(100_000, "chips", "Trn1/Trn1n Architecture, text"),
                      INSTANCES["trn1.32xlarge"].chips, locator="chips / chips per instance"),
@@ -197,7 +210,7 @@ TRN2_FABRIC = Record(
     neuronlink_bytes_per_s_per_chip=SOURCES["aws-trn2-page"].says(
         1024e9, "bytes/s", "Trn2 instance specifications"),
     chips=SOURCES["aws-trn2-page"].says(16, "chips", "Trn2 instance specifications"),
-    topology=SOURCES["aws-trn2-page"].says("4 x 4 torus", "", "trn2.48xlarge"),
+    topology=SOURCES["aws-trn2-page"].says("4 x 4 torus", "", "trn2.48xlarge / trn2u.48xlarge"),
     network_bits_per_s=SOURCES["aws-trn2-page"].says(
         3200 * _GBPS, "bits/s", "Trn2 instance specifications"),
     ranks_per_chip=SOURCES["aws-intranode"].says(4, "ranks", "KangaRing Algorithm",

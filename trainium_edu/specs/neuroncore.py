@@ -15,6 +15,7 @@ _nc2 = SOURCES["aws-neuroncore-v2"].says
 _old = SOURCES["nki-isa-2.26"].says
 _perf = SOURCES["nki-perf-guide"].says
 _dma = SOURCES["nki-dma-guide"].says
+_overview = SOURCES["nki-dma-overview"].says
 _traces = SOURCES["course-traces"].says
 _own = SOURCES["emulator"].says
 
@@ -22,8 +23,11 @@ _TABLE = "NeuronCore-v2 Compute Engines, table of widths and frequencies"
 _ENGINES = "NeuronCore-v2 Compute Engines"
 _TILE = "Tensor Engine, Tile Size"
 _COST = "Tensor Engine, Performance Consideration, Cost Model"
-_ACCESS = "Data Movement, Accessing SBUF/PSUM tensors"
+_ACCESS = "Accessing SBUF/PSUM tensors using compute engines"
 _PSUM = "Near-memory accumulation in PSUM"
+_NC2 = "NeuronCore-v2 Architecture"
+_WHY, _PAYLOAD = "Why Large Contiguous DMA Payloads Are Required", "Bandwidth vs. Payload Size"
+_ADVICE = f"{_ACCESS}, Performance Consideration"
 
 _rows = _arch(128, "processing elements", "Tensor Engine")
 _columns = _arch(128, "processing elements", "Tensor Engine")
@@ -50,7 +54,8 @@ TENSOR_ENGINE = Record(
                      note="BF16, FP16, TF32, cFP8 inputs"),
     peak_flops_fp32=_arch(23e12, "FLOP/s", "Tensor Engine, Data Types"),
     peak_flops_from_array=_peak,
-    peak_flops_over=_nc2(90e12, "FLOP/s", "TensorEngine paragraph", note='"over 90 TFLOPS"'),
+    peak_flops_over=_nc2(90e12, "FLOP/s", f"{_NC2}, TensorEngine paragraph",
+                         note='"over 90 TFLOPS"'),
     accumulates_in=_arch("fp32", "", "Tensor Engine, Data Types", note="output always FP32"),
     stationary_free_max=_arch(128, "elements", _TILE),
     contraction_max=_arch(128, "partitions", _TILE),
@@ -63,12 +68,15 @@ TENSOR_ENGINE = Record(
         note='"up to"; against a MultiplyMoving of the same free size'),
     load_stationary_in_background=_arch(
         True, "", "Tensor Engine, Performance Consideration, Background LoadStationary"),
-    load_stationary_128_cycles=_perf(32, "Tensor Engine cycles", "LoadStationary of 128 columns"),
+    load_stationary_128_cycles=_perf(
+        32, "Tensor Engine cycles", "Opt #7: TensorE only: Leverage fast weight load",
+        note='"~= 128/4 = 32 cycles"'),
     multiply_moving_512_ns=derive(
         "ns", lambda n, hz: n / hz * 1e9, _mm_free, _tensor_clock,
         locator="512 columns / clock, the initiation interval of the largest MultiplyMoving"),
     ridge_flop_per_byte=SOURCES["nki-matmul-tutorial"].says(
-        222, "FLOP/byte", "roofline figure", note="BF16 matmul, against HBM"),
+        222, "FLOP/byte", "Optimization 1: Removing Redundant Loads, text at the roofline figure",
+        note="BF16 matmul, against HBM"),
 )  # fmt: skip
 
 
@@ -83,7 +91,7 @@ def _lanes(name, clock_hz, **more):
 
 VECTOR_ENGINE = _lanes(
     "Vector Engine", 1.12e9,
-    peak_flops_fp32=_nc2(2.3e12, "FLOP/s", "VectorEngine paragraph"),
+    peak_flops_fp32=_nc2(2.3e12, "FLOP/s", f"{_NC2}, VectorEngine paragraph"),
     arithmetic_in=_arch("fp32", "", "Vector Engine, Data Types", note="casts in and out are free"),
     transpose_block=_arch(32, "partitions", "Vector Engine, Cross-partition Data Movement"),
     shuffle_group=_arch(32, "partitions", "Vector Engine, Cross-partition Data Movement"),
@@ -97,20 +105,23 @@ VECTOR_ENGINE = _lanes(
 )  # fmt: skip
 SCALAR_ENGINE = _lanes(
     "Scalar Engine", 1.4e9,
-    peak_flops_fp32=_nc2(2.9e12, "FLOP/s", "ScalarEngine paragraph"),
+    peak_flops_fp32=_nc2(2.9e12, "FLOP/s", f"{_NC2}, ScalarEngine paragraph"),
     arithmetic_in=_arch("fp32", "", "Scalar Engine, Data Types", note="casts in and out are free"),
     computes=_arch("func(scale * x + bias)", "", "Scalar Engine, Pipelined Multiply-Add",
                    note="same cost with or without scale and bias"),
     read_accumulator_cycles=_arch(64, "Scalar Engine cycles",
                                   "Scalar Engine, Pipelined Reduction"),
-    dependent_chain_ns=_perf(189, "ns", "chain of dependent small Scalar instructions",
-                             note="264 cycles at 1.4 GHz", kind=Kind.MEASURED),
+    dependent_chain_ns=_perf(
+        189, "ns", "Opt #5a: Use sufficiently large input tiles in free dimension",
+        note="between starts of small instructions, each of which reads what the one before wrote;"
+        " 264 cycles at 1.4 GHz", kind=Kind.MEASURED),
 )  # fmt: skip
 GPSIMD_ENGINE = _lanes(
     "GpSimd Engine", 1.4e9,
     processors=_arch(8, "processors", "GpSimd Engine"),
     simd_bits=_arch(512, "bits", "GpSimd Engine", note="16 x 32, 32 x 16 or 64 x 8 bits"),
-    local_memory_bytes=_arch(64 * 1024, "bytes per processor", "GpSimd Engine, Memory Hierarchy"),
+    local_memory_bytes=_arch(64 * 1024, "bytes per processor", "GpSimd Engine, Memory Hierarchy",
+                             note='printed as "64KB"'),
     local_memory_latency_cycles=_arch(3, "GpSimd Engine cycles",
                                       "GpSimd Engine, Memory Hierarchy"),
     partitions_per_processor=_arch(16, "partitions", "GpSimd Engine, Memory Hierarchy",
@@ -157,29 +168,39 @@ PSUM = Record(
         "first write overwrites, later ones add", "", "nc_matmul, accumulate=None"),
 )  # fmt: skip
 
-_queues = _dma(16, "queues", "Why Large Contiguous DMA Payloads Are Required")
-_per_engine = _dma(17e9, "bytes/s", "table of generations, TRN1", note="17 B/ns per engine")
+_engines = _arch(16, "engines", "Data movement between HBM and SBUF using DMAs")
+_per_engine = _dma(17e9, "bytes/s", f"{_WHY}, table of generations, TRN1", note="17 B/ns")
 DMA = Record(
     "DMA engines of one NeuronCore",
-    engines=_arch(16, "engines", "Data movement between HBM and SBUF using DMAs"),
-    queues=_queues,
+    engines=_engines,
+    engines_in_guide=_dma(16, "engines", _WHY),
+    queues=_own(
+        16, "queues", "neuroncore.timing", note="one on each DMA engine: a transfer may be"
+        " submitted to one queue ID across all 16 engines; in what order an engine serves its 16"
+        " queues (round robin) is not modelled"),
+    queues_per_engine=_overview(16, "queues per engine", "DMA Queues"),
+    queues_per_core=_product("queues", "engines * queues per engine", _engines,
+                             _overview(16, "queues per engine", "DMA Queues")),
     bytes_per_s_per_engine=_per_engine,
-    bytes_per_s=_dma(272e9, "bytes/s", "table of generations, TRN1, Aggregate BW"),
-    bytes_per_s_derived=_product("bytes/s", "engines * bytes/s per engine", _queues, _per_engine),
+    bytes_per_s=_dma(272e9, "bytes/s", f"{_WHY}, table of generations, TRN1"),
+    bytes_per_s_derived=_product("bytes/s", "engines * bytes/s per engine", _engines, _per_engine),
     peak_bytes_per_s_per_engine=_arch(
         27 * 2**30, "bytes/s", "Data movement between HBM and SBUF using DMAs", note="27 GiB/s"),
-    theoretical_bytes_per_s_per_engine=SOURCES["nki-dma-overview"].says(
+    theoretical_bytes_per_s_per_engine=_overview(
         27.2e9, "bytes/s", "Basic DMA Capabilities", note="27.2 GB/s, NeuronCore-v2 and -v3"),
-    start_ns=_dma(1300, "ns", "Why Large Contiguous DMA Payloads Are Required",
-                  note="about, from semaphore to start"),
+    start_ns=_dma(1300, "ns", _WHY, note="about, cross-engine, from semaphore to start"),
     first_data_4kib_rows_ns=_traces((1200, 1400), "ns", "first data after the descriptor is read"),
     first_data_8kib_rows_ns=_traces((2300, 2500), "ns", "first data after the descriptor is read"),
-    very_poor_below_bytes=_dma(256, "bytes per partition", "Bandwidth vs. Payload Size"),
-    good_from_bytes=_dma(2048, "bytes per partition", "Bandwidth vs. Payload Size"),
-    saturated_from_bytes=_dma(4096, "bytes per partition", "Bandwidth vs. Payload Size"),
-    best_transfer_bytes=_perf(32 * 1024, "bytes", "DMA transfer size", note='"larger than"'),
-    one_32kib_transfer_ns=_perf(1416, "ns", "DMA transfer size", kind=Kind.MEASURED,
-                                note="one engine, on the next generation"),
+    very_poor_below_bytes=_dma(256, "bytes per partition", _PAYLOAD,
+                               note='"a small fraction of peak"'),
+    good_from_bytes=_dma(2048, "bytes per partition", _PAYLOAD),
+    saturated_from_bytes=_dma(4096, "bytes per partition", _PAYLOAD),
+    best_transfer_bytes=_perf(
+        32 * 1024, "bytes", "Opt #9: Perform sufficiently large DMA transfers",
+        note='"larger than"'),
+    one_32kib_transfer_ns=_overview(
+        1416, "ns", "Example 1: Move A[4,4096] HBM → SBUF, Profile", kind=Kind.MEASURED,
+        note="one engine of NeuronCore-v3, the next generation"),
     rate_1kib_rows=_own(
         100e9, "bytes/s", "from published runs of large BF16 matmuls",
         note="about, per core over 16 queues; inferred by us, so not called derived"),
@@ -204,24 +225,25 @@ LIMITS = Record(
                          note="up to this many may move to the other half"),
     cross_quadrant_max=_arch(32, "partitions", "Cross-Partition Connectivity",
                              note="up to this many may move to any quarter"),
-    full_rate_stride_bytes=_arch(16, "bytes", "Performance Consideration, Access pattern",
+    full_rate_stride_bytes=_arch(16, "bytes", f"{_ADVICE}, Access pattern",
                                  note="a longer innermost stride halves the port's bandwidth"),
-    long_stride_factor=_arch(0.5, "", "Performance Consideration, Access pattern"),
-    port_clock_hz=_arch(1.4e9, "Hz", "Performance Consideration, Access pattern",
+    long_stride_factor=_arch(0.5, "", f"{_ADVICE}, Access pattern"),
+    port_clock_hz=_arch(1.4e9, "Hz", f"{_ADVICE}, Access pattern",
                         note="128 elements per cycle for each read or write interface"),
     never_together=_arch(
         (("vector", "gpsimd", "sbuf"), ("vector", "scalar", "psum")), "(engine, engine, memory)",
-        "Concurrent SBUF/PSUM accesses by engines"),
+        f"{_ADVICE}, Concurrent SBUF/PSUM accesses by engines"),
     reads=_arch((("tensor", "sbuf"), ("vector", "sbuf psum"), ("scalar", "sbuf psum"),
                  ("gpsimd", "sbuf"), ("dma", "hbm sbuf")), "(engine, memories)",
-                "Data Movement and figure of NeuronCore-v2"),
+                "NeuronCore-v2 Compute Engines, figure of NeuronCore-v2"),
     writes=_arch((("tensor", "psum"), ("vector", "sbuf psum"), ("scalar", "sbuf psum"),
                   ("gpsimd", "sbuf"), ("dma", "hbm sbuf")), "(engine, memories)",
-                 "Data Movement and figure of NeuronCore-v2"),
-    instruction_streams=_arch(5, "streams", _ENGINES, note="four engines and Sync, asynchronous"),
+                 "NeuronCore-v2 Compute Engines, figure of NeuronCore-v2"),
+    instruction_streams=derive("streams", lambda n: n + 1, _arch(4, "compute engines", _ENGINES),
+                               locator="one of each compute engine, and the Sync Engine's"),
     register_bits=_arch(32, "bits", _ENGINES, note="scalar registers of each sequencer"),
     fresh_memory=SOURCES["nki-simulator"].says(
-        (("float", "NaN"), ("integer", 4)), "", "uninitialised memory"),
+        (("float", "NaN"), ("integer", 4)), "", "Uninitialized Memory Detection"),
 )  # fmt: skip
 
 
@@ -232,15 +254,17 @@ def _cost(formula, engine, locator, note=""):
 _N = "max(MIN, N)"
 CYCLES = Record(
     "instruction costs (N: free elements per partition, MIN: min_initiation_cycles)",
-    min_initiation_cycles=_old(64, "cycles", "MIN_II", note="roughly, of the engine that runs it"),
+    min_initiation_cycles=_old(64, "cycles", "activation, Estimated instruction cost",
+                                note="MIN_II, roughly, of the engine that runs it"),
     fixed_overhead_cycles=_arch(100, "cycles", "Vector Engine, Cost Model",
                                 note="when N is small or each instruction waits for the last"),
-    access_start_cycles=_arch(60, "cycles", "Tensor access overhead", note="about, often hidden"),
+    access_start_cycles=_arch(60, "cycles", f"{_ADVICE}, Tensor access overhead",
+                              note="about, often hidden"),
     activation=_cost(_N, "Scalar Engine", "activation"),
     activation_reduce=_cost("max(MIN, N) + MIN", "Scalar Engine", "activation_reduce"),
     tensor_copy=_cost(_N, "engine", "tensor_copy"),
     tensor_scalar=_cost(_N, "Vector or Scalar Engine", "tensor_scalar"),
-    tensor_scalar_rsqrt=SOURCES["nki-isa"].says(
+    tensor_scalar_rsqrt=SOURCES["nki-isa-shared"].says(
         "max(MIN, 4 * N)", "GpSimd Engine cycles",
         "NKI Engine Selection for Operators Supported on Multiple Engines",
         note="a quarter of the Scalar Engine's throughput, at higher precision"),
@@ -290,7 +314,7 @@ CYCLES = Record(
     tensor_copy_predicated=_cost("max(MIN, 2 * N)", "Vector Engine", "tensor_copy_predicated"),
     tensor_copy_predicated_psum=_cost(_N, "Vector Engine", "tensor_copy_predicated",
                                       note="one operand in PSUM"),
-    tensor_copy_dynamic=_cost("max(600, N)", "engine", "tensor_copy_dynamic_src and _dst"),
+    tensor_copy_dynamic=_cost("max(600, N)", "engine", "tensor_copy_dynamic_src"),
     nc_n_gather=_own("150 * -(-N // 512) + N", "GpSimd Engine cycles", "neuroncore",
                      note="one group of instructions for every 512 elements, each priced as iota"),
     tensor_partition_reduce=_own("150 + N", "GpSimd Engine cycles", "neuroncore",
@@ -302,6 +326,9 @@ CYCLES = Record(
 )  # fmt: skip
 
 _PERIOD = "of the core execution period"
+_CHECK, _CHANNELS = "Performance Check", "Increasing input ``channels`` size"
+_ORDER = "Minimizing data reloading by loop reordering"
+_TILING = "Mitigate spilling by tiling ``seq_len``"
 MEASURED = Record(
     "published times on this generation",
     tensor_tensor_ns_per_element=_traces(1.804, "ns", "Vector Engine, FP32 tensor_tensor, 128 x N"),
@@ -310,23 +337,23 @@ MEASURED = Record(
     **{
         name: SOURCES["nki-mamba-tutorial"].says(value, unit, where, kind=Kind.MEASURED)
         for name, value, unit, where in (
-            ("mamba_v1_small_ns", 172_930, "ns", "v1, 256 channels x 512"),
-            ("mamba_v1_ns", 2_340_000, "ns", "v1, 4 096 channels x 512"),
-            ("mamba_v1_vector_busy", 0.9216, _PERIOD, "v1, 4 096 channels x 512"),
-            ("mamba_v1_small_vector_busy", 0.9871, _PERIOD, "v1, 256 channels x 512"),
-            ("mamba_v1_period_ns", (17_590, 2_310_000), "ns, from and to", "figure of v1 with 4K"
-             " channels, Selection Summary"),
-            ("mamba_v1_small_period_ns", (16_920, 167_840), "ns, from and to", "figure of v1,"
-             " zoomed in, Selection Summary"),
-            ("mamba_v2_ns", 1_610_000, "ns", "v2, 4 096 channels x 512"),
-            ("mamba_v2_vector_busy", 0.9963, _PERIOD, "v2, 4 096 channels x 512"),
-            ("mamba_v3_8192_vector_busy", 0.9485, _PERIOD, "v3, sequence length 8 192"),
+            ("mamba_v1_small_ns", 172_930, "ns", f"{_CHECK}, text: v1, 256 x 512"),
+            ("mamba_v1_ns", 2_340_000, "ns", f"{_CHANNELS}, text: v1, 4 096 x 512"),
+            ("mamba_v1_vector_busy", 0.9216, _PERIOD, f"{_CHANNELS}, text: v1, 4 096 x 512"),
+            ("mamba_v1_small_vector_busy", 0.9871, _PERIOD, f"{_CHECK}, text: v1, 256 x 512"),
+            ("mamba_v1_period_ns", (17_590, 2_310_000), "ns, from and to", f"{_CHANNELS}, figure of"
+             " v1: Selection Summary"),
+            ("mamba_v1_small_period_ns", (16_920, 167_840), "ns, from and to", f"{_CHECK},"
+             " figure of v1, zoomed in: Selection Summary"),
+            ("mamba_v2_ns", 1_610_000, "ns", f"{_ORDER}, text: v2"),
+            ("mamba_v2_vector_busy", 0.9963, _PERIOD, f"{_ORDER}, text: v2"),
+            ("mamba_v3_8192_vector_busy", 0.9485, _PERIOD, f"{_TILING}, text: v3"),
             ("mamba_v3_ns", ((512, 1_600_000), (1024, 3_300_000), (2048, 6_600_000),
                              (3072, 10_100_000), (4096, 13_300_000), (5120, 17_300_000),
                              (6144, 19_600_000), (7168, 24_200_000), (8192, 27_800_000)),
-             "(sequence length, ns)", "table of v3 against sequence length"),
+             "(sequence length, ns)", f"{_TILING}, table"),
             ("mamba_v2_spilling_ns", ((1024, 4_400_000), (8192, 52_200_000)),
-             "(sequence length, ns)", "table of v2 against sequence length"),
+             "(sequence length, ns)", f"{_TILING}, table"),
         )
     },
 )  # fmt: skip
@@ -416,17 +443,21 @@ FORMATS = Record(
                                     note="and for activations; without infinities, up to 448"),
     fp8_for_gradients=_FP8_PAPER.says("E5M2", "", "3 FP8 Binary Interchange Format"),
     integers=_types(("uint8", "int32", "uint32"), "", "Trn1 / Inf2 (NeuronCore v2)"),
-    engine_integers=_nc2(("int8", "int16"), "", "Scalar and Vector Engine paragraphs",
+    engine_integers=_nc2(("int8", "int16"), "", f"{_NC2}, ScalarEngine and VectorEngine paragraphs",
                          note="engines take these too"),
-    integers_64=SOURCES["nki-isa"].says("become 32-bit", "", "data types"),
-    default_rounding=SOURCES["aws-rounding-modes"].says("nearest", "", "Round Nearest, ties to "
-                                                        "Even"),
-    stochastic_from=SOURCES["aws-rounding-modes"].says("NeuronCore-v2", "", "Stochastic Rounding",
-                                                       note="FP32 to TF32, BF16, FP16, FP8"),
+    integers_64=_types("become 32-bit", "", "Trn1 / Inf2 (NeuronCore v2), Integer Type Conversion"),
+    default_rounding=_types("nearest", "", "Trn1 / Inf2 (NeuronCore v2), Rounding Modes",
+                            note="ties to even"),
+    stochastic_from=SOURCES["aws-rounding-modes"].says("NeuronCore-v2", "",
+                                                       "Stochastic Rounding (SR)"),
+    stochastic_formats=SOURCES["aws-torch-variables"].says(
+        ("fp16", "bf16", "fp8", "tf32"), "", "NEURON_RT_STOCHASTIC_ROUNDING_EN",
+        note="all internal rounding from FP32 to these"),
     random_generator=_own(
         "Philox4x32-10", "", "numerics.random_bits",
-        note="the hardware documents an LFSR; a counter-based generator makes a toss depend only"
-        " on (seed, step, element), so that it can be replayed and tested"),
+        note="no document says what the hardware's tosses come from (an LFSR is documented of the"
+        " Vector Engine's random numbers); a counter-based generator makes a toss depend only on"
+        " (seed, step, element), so that it can be replayed and tested"),
     random_bits=_own(16, "bits", "numerics.rounding", note="the hardware's number is unpublished;"
                      " ours is a parameter"),
 )  # fmt: skip

@@ -57,6 +57,8 @@ _ALL = (
          "2026-07-17", "nki/get-started/about/nki-dma-overview.rst"),
     _sdk("nki-isa", "NKI ISA reference (NKI 0.6.0)", "a3247f5b", "2026-08-17",
          "nki/api/nki/isa/__init__.py"),
+    _sdk("nki-isa-shared", "NKI ISA API Common Fields (NKI 0.6.0)", "a3247f5b", "2026-08-17",
+         "nki/api/nki.api.shared.rst"),
     _sdk("nki-isa-2.26", "NKI ISA reference, SDK 2.26, the last edition with instruction costs",
          "49ee15c5", "2025-09-18", "general/nki/api/nki/isa/__init__.py"),
     _sdk("nki-simulator", "NKI CPU Simulator", "a3247f5b", "2026-08-17",
@@ -80,6 +82,8 @@ _ALL = (
          f"{_ARCH}/neuron-hardware/trn1-arch.rst"),
     _sdk("aws-inf2-page", "Amazon EC2 Inf2 Architecture", "1db4d74e", "2025-10-17",
          f"{_ARCH}/neuron-hardware/inf2-arch.rst"),
+    _sdk("aws-inferentia2-page", "Inferentia2 Architecture", "1db4d74e", "2025-10-17",
+         f"{_ARCH}/neuron-hardware/inferentia2.rst"),
     _sdk("aws-trn2-page", "Amazon EC2 Trn2 Architecture", "1db4d74e", "2025-10-17",
          f"{_ARCH}/neuron-hardware/trn2-arch.rst"),
     _sdk("aws-data-types", "Neuron Data Types", "a3247f5b", "2026-08-17",
@@ -88,6 +92,8 @@ _ALL = (
          f"{_ARCH}/neuron-features/rounding-modes.rst"),
     _sdk("aws-runtime-guide", "Neuron Runtime developer guide", "a3247f5b", "2026-08-17",
          "neuron-runtime/guides/nrt-developer-guide.rst"),
+    _sdk("aws-torch-variables", "PyTorch NeuronX Environment Variables", "a3247f5b", "2026-08-17",
+         "archive/nxd-training/torch-neuron-envvars.rst"),
     _sdk("aws-glossary", "Neuron Glossary", "4ca2e9c1", "2026-07-22", f"{_ARCH}/glossary.rst"),
     _sdk("aws-training-faq", "Neuron training FAQ", "9b9eeed9", "2026-07-23",
          "about-neuron/faq/training/neuron-training.rst"),
@@ -127,9 +133,11 @@ _ALL = (
            "The Next Platform", "2021-12-02",
            "https://www.nextplatform.com/2021/12/02/aws-sizes-trainium-for-ai-ml-model-boom/"),
     Source("inferentia2-training-post", "Deep Learning Training on AWS Inferentia",
-           "Towards Data Science", "2023", "https://towardsdatascience.com/"),
-    Source("third-party-prices", "EC2 on-demand prices as listed by a third party",
-           "price comparison pages", "2026", "https://aws.amazon.com/ec2/pricing/on-demand/"),
+           "Towards Data Science", "2023-08-30",
+           "https://towardsdatascience.com/dl-training-on-aws-inferentia-53e103597a03"),
+    Source("third-party-prices", "EC2 on-demand prices as a price comparison had them (address "
+           "not kept)", "price comparison pages", "2026",
+           "https://aws.amazon.com/ec2/pricing/on-demand/"),
     Source("nvidia-a100-datasheet", "NVIDIA A100 Tensor Core GPU datasheet", "NVIDIA", "2021",
            "https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/"
            "nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf"),
@@ -139,9 +147,11 @@ _ALL = (
            "2023",
            "https://gist.github.com/shashankprasanna/10ebe6dc1ba1d8d93db17da4e2cc890e"),
     # measurements by others
-    Source("course-traces", "Profiles of small kernels on trn1 published by students of a "
-           "course on Trainium", "public repositories of course work", "2025",
-           "https://github.com/stanford-cs149/asst4-trainium", Kind.MEASURED),
+    Source("course-traces", "Profiles of small kernels on trn1 that students of a course published "
+           "(here stream_256k_fd1k.ntff and stream_256k_fd2k.ntff; others report like times)",
+           "public repositories of course work", "2025",
+           "https://github.com/waahm7/asst4-trainium/tree/"
+           "a4d46766c8d473d0ed8766600e04977ae98f182d/part1", Kind.MEASURED),
     # the literature
     Source("gpt3-paper", "Language Models are Few-Shot Learners", "NeurIPS", "2020",
            "https://arxiv.org/abs/2005.14165"),
