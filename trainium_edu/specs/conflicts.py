@@ -83,7 +83,7 @@ def conflicts() -> Conflicts:
          te.peak_flops_over), 0, "the array itself: 128 x 128 x 2 x 2.8 GHz; 92 is it rounded up"),
         ("peak of one chip, BF16", (TRN1.peak_flops, TRN1.peak_flops_launch,
          TRN1.peak_flops_from_cores, TRN1.peak_flops_from_array), 0,
-         "the maker's present figure, and the denominator of published utilisations; our clock"
+         "the maker's present figure, and what most published utilisations divide by; our clock"
          " gives the last one, 3.4 % less, and no document explains the difference"),
         ("peak of one chip, FP32", (TRN1.peak_flops_fp32, TRN1.peak_flops_fp32_launch), 0,
          "the maker's present figure"),
