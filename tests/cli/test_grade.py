@@ -241,17 +241,18 @@ def test_a_forged_reply_is_called_tampering(tmp_path):
 
 
 def test_what_a_submission_leaves_running_is_ended(tmp_path):
+    mark = f"# {tmp_path.name} {os.getpid()}"  # other runs of this test may be under way
     leave = (
         "import subprocess, sys\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3333)'],"
+        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3333)', '{mark}'],"
         " start_new_session=True)\n"
         "def double(x): return 2 * x"
     )
     row = graded(submission(tmp_path / "a.ipynb", double=leave))
     assert row.points == 6
-    time.sleep(0.3)
-    assert not [p for p in psutil.process_iter(["cmdline"])
-                if "import time; time.sleep(3333)" in (p.info["cmdline"] or ())]  # fmt: skip
+    left = [p for p in psutil.process_iter(["cmdline"]) if mark in (p.info["cmdline"] or ())]
+    _, alive = psutil.wait_procs(left, timeout=60)
+    assert not alive
 
 
 def copied(book):
