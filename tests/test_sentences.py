@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from trainium_edu.neuroncore.systolic_array import evidence_table
 from trainium_edu.nki.examples import attention, softmax
 from trainium_edu.nki.examples.vector_add import add_rows, add_tiles
 from trainium_edu.numerics import configure, range_of
@@ -82,6 +83,7 @@ def test_02_and_03_say_what_the_documents_say():
     assert "Where the chip's tosses come from" in words("02")
     assert '"up to 4x" the speed of the moving operand' in words("03")
     assert "into a second register in each PE (*assumed*)" in words("03")
+    assert "fast load               up to 4 " in evidence_table()
 
 
 def test_05_says_why_tiles_are_not_128_times_faster():

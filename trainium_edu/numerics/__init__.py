@@ -13,8 +13,9 @@ Read ``formats.py`` first, then ``rounding_scalar.py`` (one number, step by step
 
 Decisions
 ---------
-*Philox instead of the hardware's shift register*: a toss that depends on a counter alone can be
-replayed in any order and tested; the price is that our tosses are not the chip's.
+*Philox instead of the hardware's generator*, which is not published: a toss that depends on a
+counter alone can be replayed in any order and tested; the price is that our tosses are not the
+chip's.
 *Tosses are compared with the dropped bits cut, not rounded*: that is what adding random bits below
 the last place does; the price is a bias below ``2**-toss_bits`` of a spacing, towards zero.
 *NaN into an integer raises*: any number would be made up; the price is one pass over the array.

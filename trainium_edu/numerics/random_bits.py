@@ -12,9 +12,9 @@ are laid out as vector registers like them: word 0 of all sixteen, then word 1, 
 (t tile, w word 0 to 3, b block 0 to 15, h 0 for the lower half and 1 for the upper), and of a
 half-word or word the upper ``toss_bits`` bits are used.
 
-The hardware draws its tosses otherwise (AWS documents a linear-feedback shift register before
-NeuronCore-v4), and how many bits it uses is not published; a counter-based generator is our choice
-because its tosses can be checked.
+How the hardware draws its tosses, and how many bits it uses, is not published (of the Vector
+Engine's random numbers AWS says that a linear-feedback shift register made them before
+NeuronCore-v4); a counter-based generator is our choice because its tosses can be checked.
 """
 
 import numpy as np

@@ -41,10 +41,9 @@ def ladder() -> tuple[Rung, ...]:
     beat = derive("ns", lambda hz: 1e9 / hz, te.clock_hz, locator="1 / clock")
     per_element = derive("FLOP/s", lambda hz: 2 * hz, te.clock_hz,
                          locator="one multiply and one add per cycle")  # fmt: skip
-    mac = SOURCES["nki-trn1-arch"].says(
-        1, "multiply-accumulate per cycle", "Tensor Engine",
-        note="follows from 128 x 128 elements, 2.8 GHz and 92 TFLOPS",
-    )  # fmt: skip
+    mac = derive("multiply-accumulate per cycle", lambda peak, n, hz: round(peak / (2 * n * hz)),
+                 te.peak_flops, elements, te.clock_hz,
+                 locator="92 TFLOPS / (2 * elements * clock), rounded")  # fmt: skip
     return (
         Rung(
             "ultracluster", "UltraCluster", f"{ULTRACLUSTER.instances.pretty}",

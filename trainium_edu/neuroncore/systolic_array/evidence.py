@@ -29,7 +29,7 @@ EVIDENCE = MappingProxyType({
     ),
     "how weights enter": _guess(
         "from the left, load_speed columns per cycle, into a second register", "", "plan.py",
-        "documented are the speed and that it happens in the background, not the wires",
+        "documented are the speed (at most) and that it happens in the background, not the wires",
     ),
     "four passes of FP32": _guess(
         "two halves of 12 bits, four products, small ones first", "", "operands.py",

@@ -104,6 +104,7 @@ def evidence_table() -> str:
         value, unit = fact.value, fact.unit
         if unit == "Hz":
             value, unit = value / 1e9, "GHz"
-        said = f"{value} {unit}".strip()
+        most = "up to " if fact.note.startswith('"up to"') else ""
+        said = f"{most}{value} {unit}".strip()
         lines.append(f"{fact.kind:<11} {name:<{width}}  {said}  [{fact.source}]")
     return "\n".join(lines)
