@@ -6,7 +6,6 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 NB ?= $(wildcard notebooks/*.ipynb)
 FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
-READ_ALONG := TRAINIUM_EDU_COMMITTED=1 JUPYTER_PLATFORM_DIRS=1
 
 .PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
 
@@ -22,8 +21,8 @@ test-fast: $(VENV)/.test $(VENV)/.warm  ## unit and property tests
 	$(BIN)/python -m pytest -n 2 -m "not slow and not soak and not browser and not judge" $(FAST)
 
 test-notebooks: $(VENV)/.test $(VENV)/.warm  ## run all lessons and compare with what is stored
-	$(READ_ALONG) $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 \
-		-p no:randomly -p tests.lesson_kernels -n 2 --dist loadscope $(NB)
+	$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 \
+		-p no:randomly -n 2 --dist loadscope $(NB)
 
 test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab in Chromium
 	$(BIN)/python -m pytest -m browser tests/browser

@@ -7,8 +7,12 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
 import pytest
+
+from trainium_edu.cli import under_nbval as under_nbval_plugin
 
 TOP = Path(__file__).parents[1]
 RUN = TOP / ".ci" / "run"
@@ -92,19 +96,42 @@ def commands(target):
     return done.stdout
 
 
-def test_all_lessons_run_and_their_kernels_own_what_they_talk_through():
+def test_all_lessons_run_and_their_kernels_own_what_they_talk_through(tmp_path):
     """Judge: make's own list, and the operating system's list of what a kernel listens on."""
     assert all(f"notebooks/{lesson.name}" in commands("test-notebooks") for lesson in LESSONS)
-    assert "-p tests.lesson_kernels" in commands("test-notebooks")
-    files = told(
-        "import psutil, tests.lesson_kernels; from nbval.kernel import start_new_kernel;"
-        "manager, client = start_new_kernel(kernel_name='python3', cwd='notebooks');"
-        "found = psutil.Process(manager.provisioner.pid).net_connections('unix');"
-        "print(len({c.laddr for c in found if '/lessons-' in c.laddr}));"
-        "client.stop_channels(); manager.shutdown_kernel(now=True)",
-        PYTHONPATH=str(TOP),
-    )
-    assert int(files) == 5  # shell, iopub, stdin, control, heartbeat
+    book = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3"}})
+    book.cells.append(nbformat.v4.new_code_cell(
+        "import psutil\n"
+        "found = psutil.Process().net_connections('unix')\n"
+        "len({c.laddr for c in found if '/lessons-' in c.laddr})"
+    ))  # fmt: skip
+    sockets = nbformat.v4.new_output("execute_result", {"text/plain": "5"}, execution_count=1)
+    book.cells[0].outputs = [sockets]  # shell, iopub, stdin, control, heartbeat
+    nbformat.write(book, tmp_path / "sockets.ipynb")
+    done = under_nbval(tmp_path / "sockets.ipynb")
+    assert done.returncode == 0, done.stdout
+
+
+def under_nbval(path):
+    """Run ``pytest --nbval`` as somebody would who knows only the environment file."""
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("TRAINIUM_EDU")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "--nbval", "-q", str(path)], cwd=TOP,
+        env=plain | {"PYTHONPATH": str(TOP)}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_nbval_alone_reads_the_lessons_along():
+    """Judge: a lesson's stored outputs, which show what is behind its predictions."""
+    done = under_nbval(LESSONS[0])
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_without_nbval_the_plugin_does_nothing(monkeypatch):
+    monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
+    options = SimpleNamespace(getoption=lambda name, default: default)
+    under_nbval_plugin.pytest_configure(options)
+    assert "TRAINIUM_EDU_COMMITTED" not in os.environ
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)

@@ -34,9 +34,12 @@ def test_environment_yml_names_the_same_packages_and_bounds_as_pyproject():
         for line in (ROOT / "environment.yml").read_text().splitlines()
         if line.startswith("  - ")
     ]
-    conda = dict(_requirement(c) for c in conda if c not in ("conda-forge", "pip", "pip:"))
+    conda = [c.split("#")[0] for c in conda if c not in ("conda-forge", "pip", "pip:")]
+    conda = dict(map(_requirement, conda))
     assert conda.pop("python") == {PYPROJECT["project"]["requires-python"]}
-    assert conda == dict(_requirement(d) for d in PYPROJECT["project"]["dependencies"])
+    tests = dict(map(_requirement, PYPROJECT["project"]["optional-dependencies"]["test"]))
+    reads_along = {name: tests[name] for name in ("nbval", "pytest")}
+    assert conda == dict(map(_requirement, PYPROJECT["project"]["dependencies"])) | reads_along
 
 
 def test_every_pin_is_exact_and_without_an_address():
