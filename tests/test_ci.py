@@ -146,3 +146,13 @@ def test_lessons_print_no_digits_of_a_rounding_error(lesson):
     for line in "\n".join(texts).splitlines():
         tiny = re.search(r"(?<!than )\b\d(\.\d+)?e-(0?[5-9]|\d\d)\b", line)
         assert not tiny or re.match(r"1-\d-\d ", line), line
+
+
+def test_the_workflow_calls_what_stands_here():
+    """Judge: the Makefile's own command for the fast tests, and the files named."""
+    text = (TOP / ".github" / "workflows" / "ci.yml").read_text()
+    assert ".ci/run" in text
+    fast = re.search(r'-m pytest (-n 2 -m "[^"]*")', commands("test-fast")).group(1)
+    assert f"python -m pytest {fast}" in text
+    for name in re.findall(r"notebooks/\S+\.ipynb", text):
+        assert (TOP / name).is_file()
