@@ -15,8 +15,6 @@ __all__ = ["DOCUMENTED", "Selection", "choose", "line", "select"]
 
 #: The algorithms that AWS's document chooses among inside an instance.
 DOCUMENTED = ("mesh", "rdh", "kangaring")
-#: RDH on two ranks per chip keeps all four cables busy only if each chunk is cut as well.
-_OPTIONS = {"rdh": {"axis_order": "spread"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +90,7 @@ def select(
         256 points from 1 KiB to 16 GiB unless said otherwise.
     costs : Costs, optional
     options : dict, optional
-        Options per algorithm; ``{"rdh": {"axis_order": "spread"}}`` unless said otherwise: RDH
-        at its best, with all four axes busy on two ranks per chip as well.
+        Options per algorithm, as for :func:`plan`: ``{"rdh": {"axis_order": "spread"}}``.
 
     Returns
     -------
@@ -109,14 +106,24 @@ def select(
     >>> from trainium_edu.fabric import trn2_like
     >>> select(trn2_like()).order
     ('mesh', 'rdh', 'kangaring')
+
+    Notes
+    -----
+    AWS publishes the ranking mesh, RDH, KangaRing in a text that has four ranks on a chip, and not
+    in which order a chip's ranks walk the axes.  It comes out here with four ranks that walk
+    ``rotated``, the default: they keep all four cables of a chip busy.  Two ranks, as on trn1, keep
+    two busy, and then RDH wins at no size; it would if each chunk were cut in two as well
+    (``spread``), which no text names.  With all ranks on the ``same`` axis RDH wins nowhere.
+
+    References
+    ----------
+    `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
     sizes = np.geomspace(2**10, 2**34, 256) if sizes is None else np.asarray(sizes, np.float64)
-    options, lines, left_out = _OPTIONS | (options or {}), [], []
-    reduces = Collective(collective) is not Collective.BROADCAST
+    options, lines, left_out = options or {}, [], []
     for name in algorithms:
         try:
-            chosen = options.get(name, {}) if reduces else {}
-            schedule = plan(topology, collective, name, **chosen)
+            schedule = plan(topology, collective, name, **options.get(name, {}))
             lines.append(line(schedule, topology, costs))
         except FabricError as why:
             left_out.append((name, str(why)))

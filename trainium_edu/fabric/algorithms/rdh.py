@@ -1,8 +1,10 @@
 """RDH, recursive doubling and halving: partners along the axes of a hypercube, log2 steps.
 
 On the 4 x 4 torus the axes are W, X, Y, Z: bits 3, 2, 1, 0 of a chip's hypercube address (its
-coordinates in Gray code).  If all local ranks use the same axis at a time, only one cable in four
-works; rotating the axes from rank to rank puts more of them to use.
+coordinates in Gray code).  AWS's text and figure show one rank, and not how the others of its chip
+walk.  If all use the same axis at a time, only one cable in four works, and RDH can never be the
+fastest, though AWS lists it as that from 1 to 56 MB.  So rank j starts at axis j here: four ranks
+keep all four cables busy, two keep two.
 """
 
 from enum import StrEnum
@@ -17,11 +19,11 @@ __all__ = ["AxisOrder", "halving_doubling", "rdh", "recursive_doubling"]
 
 
 class AxisOrder(StrEnum):
-    """In which order the local ranks walk the axes of the hypercube."""
+    """In which order the local ranks walk the axes of the hypercube; no document says."""
 
     SAME = "same"  #: all W, X, Y, Z
-    ROTATED = "rotated"  #: local rank j starts at axis j
-    SPREAD = "spread"  #: rotated, and each chunk cut so that all axes work all the time
+    ROTATED = "rotated"  #: local rank j starts at axis j; the default everywhere
+    SPREAD = "spread"  #: rotated, and chunks cut until all axes work: what two ranks would need
 
 
 def rdh(topology: Topology, collective: Collective, *, axis_order=AxisOrder.ROTATED):
