@@ -241,22 +241,24 @@ def busiest_link_chunks(schedule: Schedule, topology: Topology, *, ties=Ties.BAL
     return float(link_loads(schedule, topology, ties=ties).max(axis=1, initial=0.0).sum())
 
 
+def message_latencies(topology, move, link, count, rule) -> np.ndarray:
+    """Return what each of ``count`` messages waits for the links that it crosses (float64)."""
+    latency = np.zeros(count)
+    if rule is Latency.EACH:
+        np.add.at(latency, move, topology.latency_ns[link])
+        return latency
+    # a path through the network counts the network's two links, and no cable besides
+    np.maximum.at(latency, move, topology.latency_ns[link])
+    outside = np.maximum(topology.src[link], topology.dst[link]) >= topology.chips
+    through = np.zeros(count)
+    np.add.at(through, move[outside], topology.latency_ns[link[outside]])
+    return np.maximum(latency, through)
+
+
 @lru_cache(maxsize=64)
 def _latencies(schedule, topology, costs):
     move, link, hops = _paths(schedule, topology, costs.ties)
-    latency = np.zeros(len(schedule))
-    if costs.latency is Latency.EACH:
-        np.add.at(latency, move, topology.latency_ns[link])
-    else:
-        # a path through the network counts the network's two links, and no cable besides
-        np.maximum.at(latency, move, topology.latency_ns[link])
-        if topology.switches:
-            outside = (topology.src[link] >= topology.chips) | (
-                topology.dst[link] >= topology.chips
-            )
-            through = np.zeros(len(schedule))
-            np.add.at(through, move[outside], topology.latency_ns[link[outside]])
-            latency = np.maximum(latency, through)
+    latency = message_latencies(topology, move, link, len(schedule), costs.latency)
     latency[hops == 0] = costs.on_chip_latency_ns
     works = schedule.phase == 1
     per_step = np.zeros(schedule.steps)

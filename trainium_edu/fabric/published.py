@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.fabric.accounting import Costs
-from trainium_edu.fabric.cluster_time import hierarchical_time
+from trainium_edu.fabric.cluster_time import flat_ring_time, hierarchical_time
 from trainium_edu.fabric.machines import group
 from trainium_edu.fabric.schedule import Collective
 from trainium_edu.fabric.selection import DOCUMENTED, select
@@ -85,7 +85,7 @@ def model_time_ns(
     -------
     time_ns : float
     algorithm : str
-        ``"hier"`` on several instances, as the tool prints it.
+        On several instances ``"hier"``, as the tool prints it, or ``"ring"`` where a flat one wins.
 
     Examples
     --------
@@ -96,11 +96,11 @@ def model_time_ns(
     collective = Collective(collective)
     if topology.instances > 1 and collective is Collective.ALL_REDUCE:
         times = [
-            hierarchical_time(topology, nbytes, intra=intra, inter=inter, costs=costs).total_ns
-            for intra in ("mesh", "kangaring")
-            for inter in ("mesh", "ring")
+            (hierarchical_time(topology, nbytes, intra=i, inter=j, costs=costs).total_ns, "hier")
+            for i in ("mesh", "kangaring")
+            for j in ("mesh", "ring")
         ]
-        return min(times), "hier"
+        return min(*times, (flat_ring_time(topology, nbytes, costs=costs).total_ns, "ring"))
     if collective is Collective.PERMUTE:
         target = _swap_pairs(topology.ranks)
         chosen = select(topology, collective, ("mesh",), sizes=[nbytes], costs=costs,
