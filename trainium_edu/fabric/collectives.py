@@ -17,6 +17,7 @@ from trainium_edu.fabric.algorithms.mesh import mesh, mesh_single_step
 from trainium_edu.fabric.algorithms.rdh import halving_doubling, rdh, recursive_doubling
 from trainium_edu.fabric.algorithms.ring import ring, ring_broadcast
 from trainium_edu.fabric.executor import check_agreement, execute
+from trainium_edu.fabric.routing import check_reach
 from trainium_edu.fabric.schedule import Collective, Schedule
 from trainium_edu.fabric.topology import FabricError, Topology, whole_number
 
@@ -64,7 +65,8 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     Raises
     ------
     FabricError
-        If the algorithm cannot do this collective, or not on this topology.
+        If the algorithm cannot do this collective, or not on this topology, or if no links lead
+        from a chip to one that it would send to.
 
     Examples
     --------
@@ -103,7 +105,12 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
 
 @lru_cache(maxsize=128)
 def _plan(topology, collective, algorithm, options):
-    options = dict(options)
+    schedule = _moves_of(topology, collective, algorithm, dict(options))
+    check_reach(topology, topology.chip_of(schedule.src), topology.chip_of(schedule.dst))
+    return schedule
+
+
+def _moves_of(topology, collective, algorithm, options):
     if collective is Collective.BROADCAST:
         whole_number(options.get("root", 0), "root", least=0, most=topology.ranks - 1)
         makers = {"ring": ring_broadcast, "mesh": broadcast_direct, "rdh": broadcast_tree}

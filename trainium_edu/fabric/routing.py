@@ -117,14 +117,29 @@ def _any_way(topology, src, dst):
                 came_from[nxt] = vertex
                 front.append(nxt)
     if dst not in came_from:
-        raise FabricError(
-            f"{topology.name}: no links lead from chip {src} to chip {dst}, so they cannot take"
-            " part in one collective. Restore a link, or leave the chip out of the group"
-        )
+        raise _cut_off(topology, src, dst)
     stops = [dst]
     while stops[-1] != src:
         stops.append(came_from[stops[-1]])
     return stops[::-1]
+
+
+def _cut_off(topology, src, dst):
+    return FabricError(
+        f"{topology.name}: no links lead from chip {src} to chip {dst}, so they cannot take"
+        " part in one collective. Restore a link, or leave the chip out of the group"
+    )
+
+
+def check_reach(topology: Topology, src, dst) -> None:
+    """Refuse messages from chips ``src`` to chips ``dst`` if links lead from one to no other."""
+    pairs = np.unique(np.stack([src, dst]), axis=1)
+    src, dst = pairs[:, ~topology.linked(*pairs)]
+    for chip in np.unique(src):
+        ends = dst[src == chip]
+        lost = ends[topology.hops(int(chip))[ends] < 0]
+        if len(lost):
+            raise _cut_off(topology, chip, lost[0])
 
 
 def routes(topology: Topology, src, dst, ties: Ties | str = Ties.BALANCED):

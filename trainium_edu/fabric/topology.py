@@ -125,6 +125,11 @@ class Topology:
         at = int(np.searchsorted(keys, key))
         return int(order[at]) if at < len(keys) and keys[at] == key else -1
 
+    def linked(self, src, dst) -> np.ndarray:
+        """Return for arrays of vertices whether a link leads from each to the other."""
+        keys, _ = _link_keys(self)
+        return np.isin(np.asarray(src, np.int64) * (self.chips + self.switches) + dst, keys)
+
     def hops(self, chip: int) -> np.ndarray:
         """Return the fewest links from one chip to every vertex (int32; -1 where none leads)."""
         distance = np.full(self.chips + self.switches, -1, np.int32)
