@@ -12,16 +12,19 @@ from trainium_edu.fabric.accounting import (
     Costs,
     _latencies,
     _together,
+    buffer_bytes,
     link_loads,
     memory_loads,
     message_latencies,
+    rules,
 )
 from trainium_edu.fabric.algorithms.ring import flat_chains
+from trainium_edu.fabric.arguments import choice
 from trainium_edu.fabric.collectives import plan
 from trainium_edu.fabric.embedding import is_power_of_two
 from trainium_edu.fabric.machines import one_instance
 from trainium_edu.fabric.routing import routes
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.topology import FabricError, Topology, known
 
 __all__ = ["HierarchicalTime", "Stage", "flat_ring_time", "hierarchical_time"]
 
@@ -98,9 +101,8 @@ def hierarchical_time(
     ----------
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    costs = costs or Costs()
-    whole_number(nbytes, "the number of bytes", least=0, most=2**50)
-    if cluster.instances < 2:
+    costs, nbytes = rules(costs), buffer_bytes(nbytes)
+    if known(cluster).instances < 2:
         raise FabricError(f"{cluster.name} is one instance; use account() for it")
     inside, x = one_instance(cluster), cluster.instances
     _links_of_one(cluster)
@@ -149,8 +151,7 @@ def _intra(cluster, inside, local, what, how, nbytes, costs):
 
 def _inter(cluster, x, y, how, nbytes, costs):
     rounds = {"ring": 2 * (x - 1), "mesh": 2, "rdh": 2 * (x.bit_length() - 1)}
-    if how not in rounds:
-        raise FabricError(f"{how!r} is no algorithm between instances; use {', '.join(rounds)}")
+    how = choice(how, rounds, "algorithm between instances")
     if how == "rdh" and not is_power_of_two(x):
         raise FabricError(f"rdh needs a power of two of instances; {x} is not. Use ring or mesh")
     steps = rounds[how]
@@ -216,9 +217,8 @@ def flat_ring_time(cluster: Topology, nbytes: int, *, costs: Costs | None = None
     ----------
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    costs = costs or Costs()
-    whole_number(nbytes, "the number of bytes", least=0, most=2**50)
-    if cluster.instances < 2:
+    costs, nbytes = rules(costs), buffer_bytes(nbytes)
+    if known(cluster).instances < 2:
         raise FabricError(f"{cluster.name} is one instance; use account() for it")
     n, size = cluster.ranks, cluster.chips_per_instance
     src, dst = [], []

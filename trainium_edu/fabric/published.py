@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.fabric.accounting import Costs
+from trainium_edu.fabric.accounting import Costs, buffer_bytes, rules
+from trainium_edu.fabric.arguments import flag, made
 from trainium_edu.fabric.cluster_time import flat_ring_time, hierarchical_time
 from trainium_edu.fabric.machines import group
-from trainium_edu.fabric.schedule import Collective
+from trainium_edu.fabric.schedule import Collective, a_collective
 from trainium_edu.fabric.selection import DOCUMENTED, select
-from trainium_edu.fabric.topology import FabricError, Topology
-from trainium_edu.specs import NCCOM_TABLES
+from trainium_edu.fabric.topology import FabricError, Topology, known
+from trainium_edu.specs import NCCOM_TABLES, NccomTable
 
 __all__ = ["Calibration", "Comparison", "calibrate", "compare", "model_time_ns"]
 
@@ -93,8 +94,9 @@ def model_time_ns(
     >>> round(ns), algorithm
     (6000, 'mesh')
     """
-    collective = Collective(collective)
-    if topology.instances > 1 and collective is Collective.ALL_REDUCE:
+    collective, costs = a_collective(collective), rules(costs)
+    nbytes = buffer_bytes(nbytes)
+    if known(topology).instances > 1 and collective is Collective.ALL_REDUCE:
         times = [
             (hierarchical_time(topology, nbytes, intra=i, inter=j, costs=costs).total_ns, "hier")
             for i in ("mesh", "kangaring")
@@ -138,6 +140,8 @@ def compare(costs: Costs | None = None, *, with_floor: bool = False, **options) 
     ----------
     `nccom-test-guide` in :data:`trainium_edu.specs.SOURCES`.
     """
+    costs = rules(costs)
+    flag(with_floor, "with_floor")
     found = []
     for table in NCCOM_TABLES:
         ranks, per_instance = table.ranks, table.ranks // table.instances
@@ -188,6 +192,7 @@ def calibrate(table=None) -> Calibration:
     True
     """
     table = NCCOM_TABLES[0] if table is None else table
+    made(table, NccomTable, "choose one of specs.NCCOM_TABLES")
     rows = np.array([row[:2] for row in table.rows.value], np.float64)
     if len(rows) < 4:
         raise FabricError(f"{table} has {len(rows)} lines; three numbers need four or more")

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import choice, flag, whole_numbers
 from trainium_edu.fabric.embedding import cube_addresses, is_power_of_two
 from trainium_edu.fabric.schedule import Collective, Moves, Op
 from trainium_edu.fabric.topology import FabricError, Topology
@@ -55,7 +56,7 @@ def rdh(topology: Topology, collective: Collective, *, axis_order=AxisOrder.ROTA
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective, axis_order = Collective(collective), AxisOrder(axis_order)
+    collective, axis_order = Collective(collective), choice(axis_order, AxisOrder, "axis order")
     chips, per_chip = topology.chips, topology.ranks_per_chip
     if not is_power_of_two(chips):
         raise FabricError(
@@ -155,16 +156,16 @@ def _placement(topology, order):
             f"halving/doubling pairs ranks whose addresses differ in one bit, so their number must"
             f" be a power of two; {n} is not. Use ring, kangaring or mesh"
         )
-    if isinstance(order, str) and order == "plain":
+    if isinstance(order, str) and choice(order, ("gray", "plain"), "order of ranks") == "plain":
         return np.arange(n)
-    if isinstance(order, str) and order == "gray":
+    if isinstance(order, str):
         local = topology.ranks_per_chip
         address = np.repeat(cube_addresses(topology), local) * local + np.tile(
             np.arange(local), topology.chips
         )
         return np.argsort(address)
-    order = np.asarray(order)
-    if sorted(order.ravel().tolist()) != list(range(n)):
+    order = whole_numbers(order, "order")
+    if sorted(order.tolist()) != list(range(n)):
         raise FabricError(f"an order of {n} ranks names each of 0 to {n - 1} once")
     return order
 
@@ -187,6 +188,7 @@ def halving_doubling(topology: Topology, collective: Collective, *, order="gray"
     Schedule
     """
     collective = Collective(collective)
+    flag(low_first, "low_first")
     rank_at = _placement(topology, order)
     n, axes = len(rank_at), len(rank_at).bit_length() - 1
     walk = list(range(axes)) if low_first else list(range(axes))[::-1]

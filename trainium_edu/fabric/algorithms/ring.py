@@ -8,6 +8,7 @@ device and enters through another one's, so that as many cycles as devices keep 
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import whole_number, whole_numbers
 from trainium_edu.fabric.embedding import hamiltonian_cycles
 from trainium_edu.fabric.schedule import Collective, Moves, Op
 from trainium_edu.fabric.topology import FabricError, Topology
@@ -38,7 +39,7 @@ def directed_cycles(topology: Topology, count: int | None = None, order=None) ->
         If there are fewer, or the order is no permutation of the chips.
     """
     if order is not None:
-        order = np.asarray(order)
+        order = whole_numbers(order, "order")
         if sorted(order.tolist()) != list(range(topology.chips)):
             raise FabricError(
                 f"an order of {topology.chips} chips names each of 0 to {topology.chips - 1} once"
@@ -56,11 +57,9 @@ def directed_cycles(topology: Topology, count: int | None = None, order=None) ->
         both = both[:1]
     if count is None:
         return both
-    if isinstance(count, bool) or not 1 <= count <= len(both):
-        raise FabricError(
-            f"{topology.name} has {len(both)} directed cycles for a ring; {count!r} asked"
-        )
-    return both[:count]
+    return both[
+        : whole_number(count, f"the number of directed cycles on {topology.name}", most=len(both))
+    ]
 
 
 def flat_chains(cluster: Topology) -> list[np.ndarray]:
@@ -71,7 +70,9 @@ def flat_chains(cluster: Topology) -> list[np.ndarray]:
     """
     from trainium_edu.fabric.machines import one_instance
 
-    cycles = hamiltonian_cycles(one_instance(cluster)) or (tuple(range(cluster.chips_per_instance)),)
+    cycles = hamiltonian_cycles(one_instance(cluster)) or (
+        tuple(range(cluster.chips_per_instance)),
+    )
     best: list[np.ndarray] = []
     for cycle in cycles:
         free, chains = set(cluster.gateways), []
@@ -142,7 +143,7 @@ def ring_broadcast(topology: Topology, *, root=0, cycles=1, order=None, chunks=N
     """Plan a broadcast that pumps chunk after chunk along one cycle; ``N - 2 + chunks`` steps."""
     lanes = rank_cycles(topology, directed_cycles(topology, cycles, order))
     n = topology.ranks
-    chunks = n if chunks is None else chunks
+    chunks = whole_number(n if chunks is None else chunks, "chunks", most=65_536)
     moves = Moves()
     for lane, o in enumerate(lanes):
         o = np.roll(o, -int(np.flatnonzero(o == root)[0]))
