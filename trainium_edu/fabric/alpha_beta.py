@@ -12,10 +12,12 @@ import numpy as np
 
 from trainium_edu.fabric.arguments import (
     FabricError,
+    are_several,
     choice,
     made,
     real_number,
     real_numbers,
+    shown,
     whole_number,
     whole_numbers,
 )
@@ -39,7 +41,7 @@ class Line:
 
     def __post_init__(self):
         if not isinstance(self.name, str):
-            raise FabricError(f"a line's name is text, not {self.name!r}")
+            raise FabricError(f"a line's name is text, not {shown(self.name)}")
         real_number(self.alpha_ns, f"alpha_ns of {self.name}", most=1e30)
         real_number(self.ns_per_byte, f"ns_per_byte of {self.name}", most=1e30)
 
@@ -50,9 +52,9 @@ class Line:
 
 def sizes_of(nbytes):
     """Return a number of bytes, or an array of them, as float64."""
-    if np.ndim(nbytes) == 0:
-        return np.float64(real_number(nbytes, "the number of bytes"))
-    return real_numbers(nbytes, "the numbers of bytes")
+    if are_several(nbytes):
+        return real_numbers(nbytes, "the numbers of bytes")
+    return np.float64(real_number(nbytes, "the number of bytes"))
 
 
 class _Form(StrEnum):
@@ -128,7 +130,7 @@ def closed_form(
 
 def _extents(shape):
     """Return a shape, or one extent, as a list of whole numbers with a product in range."""
-    given = [shape] if np.ndim(shape) == 0 else whole_numbers(shape, "shape").tolist()
+    given = whole_numbers(shape, "shape").tolist() if are_several(shape) else [shape]
     extents = [whole_number(k, "an extent") for k in given]
     whole_number(math.prod(extents), "the number of chips")
     return extents

@@ -1,12 +1,12 @@
 """What the functions of the fabric ask of their arguments: one sentence when they do not get it."""
 
-from collections.abc import Iterable
+import contextlib
 
 import numpy as np
 
 __all__ = [
-    "FabricError", "choice", "flag", "made", "names_of", "real_number", "real_numbers",
-    "same_length", "shown", "whole_number", "whole_numbers",
+    "FabricError", "are_several", "choice", "flag", "made", "names_of", "real_number",
+    "real_numbers", "same_length", "shown", "whole_number", "whole_numbers",
 ]  # fmt: skip
 
 _MOST_VERTICES = 1_000_000
@@ -77,19 +77,23 @@ def names_of(values, name: str = "algorithms") -> tuple[str, ...]:
     return tuple(values)
 
 
+def are_several(values) -> bool:
+    """Say whether this is a list or an array of values, and not one value."""
+    return isinstance(values, list | tuple | range) or (
+        isinstance(values, np.ndarray) and values.ndim > 0
+    )
+
+
 def _listed(values, name):
     """Return ``values`` as an array of numbers, flat or not, or say that they are none."""
-    if isinstance(values, str | bytes | dict) or not isinstance(values, Iterable):
-        raise FabricError(f"{name} is {shown(values)}; give a list or an array of numbers")
-    try:
-        array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
-    except (ValueError, OverflowError):  # rows of different lengths
-        array = np.empty(0, object)
-    if array.size == 0 and array.dtype != object:
-        array = array.astype(np.int64)
+    array = np.empty(0, object)
+    masked = isinstance(values, np.ma.MaskedArray)
+    if are_several(values) and not masked and not any(isinstance(v, bool) for v in values):
+        with contextlib.suppress(ValueError, OverflowError):  # rows of different lengths
+            array = np.asarray(values)
     if array.dtype.kind not in "iuf":
-        raise FabricError(f"{name} is {shown(values)}; give a list or an array of real numbers")
-    return array
+        raise FabricError(f"{name} is {shown(values)}; give a list or an array of numbers")
+    return array if array.size else array.astype(np.int64)
 
 
 def whole_numbers(values, name: str, least: int = 0, most: int = 2**53) -> np.ndarray:

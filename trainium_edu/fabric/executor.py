@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from trainium_edu.fabric.arguments import FabricError, flag, shown, whole_number
+from trainium_edu.fabric.arguments import FabricError, are_several, flag, shown, whole_number
 from trainium_edu.fabric.schedule import Collective, Op, Schedule, check, groups, item_sizes
 
 __all__ = ["RanksDisagree", "States", "check_agreement", "execute"]
@@ -122,7 +122,7 @@ def execute(
 
 def _arrays(inputs):
     """Return one array per entry, or say what is none."""
-    if isinstance(inputs, np.ma.MaskedArray) or not isinstance(inputs, list | tuple | np.ndarray):
+    if isinstance(inputs, np.ma.MaskedArray) or not are_several(inputs):
         raise FabricError(f"{shown(inputs)} is no list of buffers; give one array to each rank")
     found = []
     for rank, one in enumerate(inputs):

@@ -65,7 +65,7 @@ def max_min_rates(start, links, capacity) -> np.ndarray:
     Progressive filling: the link with the smallest fair share is full first; its flows keep that
     share, and the rest of the network is shared anew.
     """
-    left = real_numbers(capacity, "capacity").copy()
+    left = real_numbers(capacity, "capacity", least=1e-9).copy()
     links = whole_numbers(links, "links", most=left.size - 1)
     start = whole_numbers(start, "start", most=links.size)
     if left.ndim != 1 or not len(start) or start[0] or start[-1] < len(links) or (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.fabric.accounting import Costs, buffer_bytes, rules
+from trainium_edu.fabric.alpha_beta import sizes_of
 from trainium_edu.fabric.arguments import flag, made
 from trainium_edu.fabric.cluster_time import flat_ring_time, hierarchical_time
 from trainium_edu.fabric.machines import group
@@ -65,7 +66,7 @@ class Calibration:
 
     def at(self, nbytes):
         """Return microseconds for a size or an array of sizes."""
-        b = np.asarray(nbytes, np.float64) * self.us_per_byte
+        b = sizes_of(nbytes) * self.us_per_byte
         return np.maximum(self.alpha_us + b / 2, self.gamma_us + b)
 
 

@@ -7,11 +7,13 @@ checked by somebody else's code; nothing in it knows how it was made.
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
 from trainium_edu.fabric.arguments import (
     FabricError,
+    are_several,
     choice,
     made,
     shown,
@@ -23,6 +25,9 @@ __all__ = [
     "Collective", "Moves", "Op", "Schedule", "ScheduleError", "a_collective", "a_schedule", "check",
     "groups", "item_sizes",
 ]  # fmt: skip
+
+
+_MOST_MOVES = 1_000_000
 
 
 class Collective(StrEnum):
@@ -88,8 +93,11 @@ class Schedule:
     note: str = ""
 
     def __post_init__(self):
-        for name in ("step", "phase", "src", "dst", "item", "into", "op", "fused", "owner"):
-            getattr(self, name).flags.writeable = False
+        for name in ("owner", "step", "phase", "src", "dst", "item", "into", "op", "fused"):
+            column = made(getattr(self, name), np.ndarray, f"{name} of a schedule is one")
+            if name != "owner" and column.shape != (self.step.size,):
+                raise ScheduleError(f"{name} has shape {column.shape} for {self.step.size} moves")
+            column.flags.writeable = False
 
     def __repr__(self):
         return (
@@ -185,9 +193,14 @@ class Schedule:
 
 def _rows(moves):
     try:
-        return list(moves)
+        found = list(islice(moves, _MOST_MOVES + 1))
     except TypeError:
         raise ScheduleError(f"{shown(moves)} is no list of moves; give a list of tuples") from None
+    if len(found) > _MOST_MOVES:
+        raise ScheduleError(
+            f"over {_MOST_MOVES} moves are too many to write down; take fewer ranks"
+        )
+    return found
 
 
 def _move(line):
@@ -216,9 +229,16 @@ class Moves:
     def add(self, step, src, dst, item, op, *, phase=1, fused=False, into=None):
         """Write moves down; any argument may be an array."""
         into = item if into is None else into
-        self._rows.append(
-            [np.ravel(a) for a in np.broadcast_arrays(step, phase, src, dst, item, into, op, fused)]
-        )
+        try:
+            row = np.broadcast_arrays(step, phase, src, dst, item, into, op, fused)
+        except ValueError:
+            row = [np.empty(0, object)]
+        if any(column.dtype.kind not in "iub" for column in row):
+            raise ScheduleError(
+                "a move has whole numbers, or arrays of them of one length, for step, src, dst,"
+                f" item and op; got step {shown(step)}, src {shown(src)}, dst {shown(dst)}"
+            )
+        self._rows.append([np.ravel(a) for a in row])
 
     def schedule(
         self, collective, algorithm, ranks, ranks_per_chip, *, owner, lanes=1, root=0, target=(),
@@ -232,12 +252,20 @@ class Moves:
         )
         order = np.lexsort((columns[1], columns[0]))  # stable: table order within a phase
         step, phase, src, dst, item, into, op, fused = (c[order] for c in columns)
-        owner = np.asarray(owner, np.int32).copy()
+        ranks = whole_number(ranks, "the number of ranks")
+        lanes = whole_number(lanes, "lanes")
+        root = whole_number(root, "root", least=0, most=ranks - 1)
+        owner = whole_numbers(owner, "owner", most=ranks - 1).astype(np.int32)
+        if not isinstance(algorithm, str) or len(owner) % lanes:
+            raise ScheduleError(
+                f"algorithm is a name, and {len(owner)} owners are one for each of {lanes} lanes of"
+                f" a chunk; got algorithm {shown(algorithm)}"
+            )
         return Schedule(
-            collective=Collective(collective),
+            collective=a_collective(collective),
             algorithm=algorithm,
-            ranks=int(ranks),
-            ranks_per_chip=int(ranks_per_chip),
+            ranks=ranks,
+            ranks_per_chip=whole_number(ranks_per_chip, "ranks_per_chip", most=ranks),
             chunks=len(owner) // lanes,
             lanes=lanes,
             step=step.astype(np.int32),
@@ -276,11 +304,11 @@ def item_sizes(schedule: Schedule, elements) -> np.ndarray:
     [3, 2, 2]
     """
     chunks = a_schedule(schedule).chunks
-    if np.ndim(elements) == 0:
-        whole = whole_number(elements, "the number of elements", least=0, most=2**53)
-        sizes = np.full(chunks, whole // chunks) + (np.arange(chunks) < whole % chunks)
-    else:
+    if are_several(elements):
         sizes = whole_numbers(elements, "the lengths of the chunks")
+    else:
+        count = whole_number(elements, "the number of elements", least=0, most=2**53)
+        sizes = count // chunks + (np.arange(chunks) < count % chunks)
     if len(sizes) != chunks:
         raise FabricError(f"{len(sizes)} lengths for {chunks} chunks; give one for each")
     whole, rest = np.divmod(sizes[:, None], schedule.lanes)

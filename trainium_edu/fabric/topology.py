@@ -14,6 +14,7 @@ import numpy as np
 
 from trainium_edu.fabric.arguments import (
     FabricError,
+    are_several,
     choice,
     flag,
     made,
@@ -69,9 +70,17 @@ class Topology:
     hbm_bytes: int = 32 * GIB  #: per chip
 
     def __post_init__(self):
+        for name in ("chips", "ranks_per_chip", "instances"):
+            whole_number(getattr(self, name), name)
+        vertices = self.chips + whole_number(self.switches, "switches", least=0)
         for name in ("src", "dst", "bandwidth_bytes_per_s", "latency_ns"):
-            array = getattr(self, name)
+            array = made(getattr(self, name), np.ndarray, f"{name} of a topology is one")
+            if array.shape != (self.src.size,):
+                raise FabricError(f"{name} has shape {array.shape} for {self.src.size} links")
             array.flags.writeable = False
+        for ends in (self.src, self.dst):
+            if ends.size and not 0 <= ends.min() <= ends.max() < vertices:
+                raise FabricError(f"{self.name}: links join vertices 0 to {vertices - 1} only")
         speed, latency = self.bandwidth_bytes_per_s, self.latency_ns
         if len(speed) and not (speed.min() > 0 and math.isfinite(float(speed.max()))):
             raise FabricError(
@@ -80,8 +89,6 @@ class Topology:
             )
         if len(latency) and not (latency.min() >= 0 and math.isfinite(float(latency.max()))):
             raise FabricError(f"{self.name}: latency is a finite number of ns, zero or more")
-        if not isinstance(self.name, str):
-            raise FabricError(f"name is {shown(self.name)}; it is text")
         real_number(self.hbm_bytes_per_s, f"{self.name}: hbm_bytes_per_s", above=True)
         whole_number(self.hbm_bytes, f"{self.name}: hbm_bytes", most=2**60)
 
@@ -108,7 +115,7 @@ class Topology:
 
     def chip_of(self, rank):
         """Return the chip (or array of chips) that holds a rank (or array of ranks)."""
-        if not isinstance(rank, np.ndarray):
+        if not isinstance(rank, np.ndarray) or rank.dtype.kind not in "iu":
             whole_number(rank, "rank", least=0, most=self.ranks - 1)
         return rank // self.ranks_per_chip
 
@@ -193,7 +200,7 @@ class Topology:
 
     def _per_link(self, value, name):
         """Return one number per directed link, from a number or a list of as many."""
-        if np.ndim(value) == 0:
+        if not are_several(value):
             return np.full(self.links, real_number(value, name))
         array = real_numbers(value, name)
         if array.shape != self.src.shape:
@@ -269,6 +276,8 @@ def product(
     >>> product((4, 4), (True, True), name="4 x 4 torus")
     Topology('4 x 4 torus', 16 chips, 16 ranks, 64 directed links)
     """
+    if not isinstance(name, str):
+        raise FabricError(f"name is {shown(name)}; it is text")
     shape, wrap = (_sequence(x, name) for x, name in ((shape, "shape"), (wrap, "wrap")))
     shape = tuple(whole_number(n, "an extent of the topology") for n in shape)
     wrap = tuple(flag(w, "a wrap mark") for w in wrap)
@@ -318,7 +327,7 @@ def product(
 
 
 def _sequence(value, name):
-    if not isinstance(value, list | tuple | np.ndarray):
+    if not are_several(value):
         raise FabricError(f"{name} is {shown(value)}; give a list with an entry per dimension")
     return tuple(value)
 

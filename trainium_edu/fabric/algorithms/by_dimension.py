@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from trainium_edu.fabric.arguments import flag, whole_number
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["ring_by_dimension"]
@@ -40,7 +40,7 @@ def ring_by_dimension(
     -----
     Local ranks of a chip form one more dimension, walked first when scattering.
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     if topology.instances > 1:
         raise FabricError(f"{topology.name} has no dimensions of one torus; use hierarchical")
     axes = [a for a, k in enumerate(topology.shape) if k > 1]

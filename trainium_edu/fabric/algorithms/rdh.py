@@ -13,7 +13,7 @@ import numpy as np
 
 from trainium_edu.fabric.arguments import choice, flag, whole_numbers
 from trainium_edu.fabric.embedding import cube_addresses, is_power_of_two
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["AxisOrder", "halving_doubling", "rdh", "recursive_doubling"]
@@ -56,7 +56,7 @@ def rdh(topology: Topology, collective: Collective, *, axis_order=AxisOrder.ROTA
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective, axis_order = Collective(collective), choice(axis_order, AxisOrder, "axis order")
+    collective, axis_order = a_collective(collective), choice(axis_order, AxisOrder, "axis order")
     chips, per_chip = topology.chips, topology.ranks_per_chip
     if not is_power_of_two(chips):
         raise FabricError(
@@ -187,7 +187,7 @@ def halving_doubling(topology: Topology, collective: Collective, *, order="gray"
     -------
     Schedule
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     flag(low_first, "low_first")
     rank_at = _placement(topology, order)
     n, axes = len(rank_at), len(rank_at).bit_length() - 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from trainium_edu.fabric.arguments import whole_number, whole_numbers
 from trainium_edu.fabric.embedding import hamiltonian_cycles
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["directed_cycles", "flat_chains", "ring", "ring_broadcast"]
@@ -117,7 +117,7 @@ def ring(topology: Topology, collective: Collective, *, cycles=None, order=None)
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     lanes = rank_cycles(topology, directed_cycles(topology, cycles, order))
     n = topology.ranks
     moves, place, first = Moves(), np.arange(n)[None, :], 0
