@@ -27,7 +27,7 @@ def test_equals_the_account_of_every_move(intra, inter, instance):
     assert with_memory == pytest.approx(exact, rel=0.03)  # what is settled when, at the seams
 
 
-DEVICES = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}  # the multi-node setup page, Introduction
+DEVICES = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}  # the multi-node setup page
 
 
 @pytest.mark.parametrize("instance", DEVICES)

@@ -7,7 +7,7 @@ stated order, and timed step by step; max-min fair sharing of links; failures; p
 ``nccom-test`` look-alike.
 Left out: congestion control and packets, CC-Cores, what the real scheduler fuses; times are models,
 and ``published.compare()`` shows how far they are from every published table.
-Sources: `aws-intranode`, `aws-internode`, `nccom-test-guide`, `neuron-ls-guide` in `specs.SOURCES`.
+Sources: `aws-intranode`, `aws-internode`, `nccom-test-guide`, `aws-runtime-tips` in `specs.SOURCES`.
 
 Read ``topology.py`` first, then ``schedule.py``, ``algorithms/ring.py``, ``executor.py`` (what a
 schedule means) and ``accounting.py`` (what it costs).  Used by the notebooks ``07_topology`` and

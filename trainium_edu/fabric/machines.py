@@ -50,7 +50,7 @@ def trn1_32xlarge(**options) -> Topology:
 
     References
     ----------
-    `aws-trn1-page`, `aws-trn1-page-middle`, `neuron-ls-guide` in
+    `aws-trn1-page`, `aws-trn1-page-middle`, `aws-runtime-tips` in
     :data:`trainium_edu.specs.SOURCES`.
 
     Examples

@@ -115,7 +115,7 @@ def _neuron(
 
 def _large(per_chip_gib_s, efa_gbps, efa_devices):
     efa = _now(efa_gbps * _GBPS, "bits/s", _TABLE, note="EFA")
-    devices = SOURCES["aws-multinode-setup"].says(efa_devices, "EFA devices", "Introduction")
+    devices = SOURCES["aws-multinode-setup"].says(efa_devices, "EFA devices", "opening paragraphs")
     return {
         "network_bits_per_s": efa,
         "efa_devices": devices,

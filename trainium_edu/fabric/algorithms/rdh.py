@@ -15,6 +15,7 @@ from trainium_edu.fabric.arguments import choice, flag, whole_numbers
 from trainium_edu.fabric.embedding import cube_addresses, is_power_of_two
 from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.specs import FABRIC
 
 __all__ = ["AxisOrder", "halving_doubling", "rdh", "recursive_doubling"]
 
@@ -27,7 +28,7 @@ class AxisOrder(StrEnum):
     SPREAD = "spread"  #: rotated, and chunks cut until all axes work: what two ranks would need
 
 
-def rdh(topology: Topology, collective: Collective, *, axis_order=AxisOrder.ROTATED):
+def rdh(topology: Topology, collective: Collective, *, axis_order=FABRIC.rdh_axis_order.value):
     """Plan an RDH reduce-scatter, all-gather, or both in a row.
 
     Parameters
