@@ -31,8 +31,9 @@ WRONG = [
     NOTHING, True, False, 0, -1, 2**70, -(2**70), 10**5000, 1.5, -0.5, math.nan, math.inf,
     -math.inf, 1e300, 1 + 2j, "x", "", "1", b"x", (), [], [1, "x"], [[1], [1, 2]], [math.nan],
     [-1], [2**70], [True], {}, {"x": 1}, {0: -1.0}, {99: 1.0}, set(), THING, object, len,
-    np.zeros(0), np.zeros(3), np.full(3, np.nan), np.array(1.5), np.array(["x"]), np.ma.masked, np.ma.ones(3), np.nan,
-    np.float32(-1), np.int64(-1), slice(None), range(0), itertools.count(), Ellipsis,
+    np.zeros(0), np.zeros(3), np.full(3, np.nan), np.array(1.5), np.array(["x"]),
+    np.ma.masked, np.ma.ones(3), np.float32(-1), np.int64(-1), slice(None), range(0),
+    itertools.count(), Ellipsis,
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ PUBLISHED = tuple(
 _SIZES = np.geomspace(2**10, 2**31, 128)
 _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
 _AXES = (
-    ("each starts at its own", "rotated"), ("and chunks are cut", "spread"), ("all the same", "same"),
+    ("each starts at its own", "rotated"), ("and chunks are cut", "spread"), ("all one", "same"),
 )  # fmt: skip
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
