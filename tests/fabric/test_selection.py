@@ -110,3 +110,22 @@ def test_algorithms_that_cannot_are_left_out_with_the_reason():
     assert len(chosen.lines) == 2
     with pytest.raises(FabricError, match="none of rdh can"):
         fabric.select(fabric.inf2_48xlarge(), algorithms=["rdh"])
+
+
+def ring_over_torus(nbytes, **costs):
+    best = [
+        fabric.select(machine(), sizes=[nbytes], costs=Costs(**costs)).times_ns.min()
+        for machine in (fabric.inf2_48xlarge, fabric.trn1_32xlarge)
+    ]
+    return best[0] / best[1]
+
+
+def test_what_a_ring_costs_is_one_answer_that_depends_on_the_size():
+    """Closed forms: latency alone for nothing; 2 x 11/12 over 4 x 15/16 where cables decide."""
+    assert ring_over_torus(0) == 1.0  # mesh, four steps on both
+    assert ring_over_torus(2**13) == pytest.approx(1.03, abs=0.005)
+    assert ring_over_torus(2**20) == pytest.approx(2.01, abs=0.005)
+    assert ring_over_torus(2**26) == pytest.approx(1.09, abs=0.005)
+    by_cables = (11 / 12 / 2) / (15 / 16 / 4)
+    assert by_cables == pytest.approx(1.956, abs=5e-4)
+    assert ring_over_torus(2**40, hbm="ignored") == pytest.approx(by_cables, rel=1e-4)

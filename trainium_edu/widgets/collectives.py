@@ -22,7 +22,7 @@ PUBLISHED = tuple(
 _SIZES = np.geomspace(2**10, 2**31, 128)
 _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
 _AXES = (
-    ("each starts at its own", "rotated"), ("and chunks are cut", "spread"), ("all one", "same"),
+    ("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"),
 )  # fmt: skip
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
@@ -77,7 +77,7 @@ def selection_explorer(machine="trn1.32xlarge"):
         description="memory traffic", style=wide, options=list(_MEMORY),
     )  # fmt: skip
     axes = ipywidgets.Dropdown(
-        description="RDH: axes of a chip's ranks", style=wide, options=list(_AXES),
+        description="axes of RDH's ranks", style=wide, options=list(_AXES),
     )  # fmt: skip
     shown = ipywidgets.ToggleButtons(
         description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
