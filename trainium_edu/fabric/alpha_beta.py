@@ -131,7 +131,7 @@ def closed_form(
 def _extents(shape):
     """Return a shape, or one extent, as a list of whole numbers with a product in range."""
     given = whole_numbers(shape, "shape").tolist() if are_several(shape) else [shape]
-    extents = [whole_number(k, "an extent") for k in given]
+    extents = [whole_number(k, "an extent") for k in given or [None]]
     whole_number(math.prod(extents), "the number of chips")
     return extents
 

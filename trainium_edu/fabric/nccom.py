@@ -181,8 +181,10 @@ def nccom_test(
         Ranks in all, and instances they are spread over (``-r``, ``-N``).
     minbytes, maxbytes : int or str
         First and last size: ``1024``, ``"1kb"``, ``"32M"``.  For an all-gather the output's.
-    stepfactor, stepbytes : number, optional
-        How sizes grow; a tenth of the way unless said otherwise.
+    stepfactor : float, optional
+        How sizes grow: by a factor above 1.
+    stepbytes : int or str, optional
+        Or by so many bytes; a tenth of the way unless said otherwise.
     datatype : str
         A key of :data:`DATATYPES`.
     check : bool, "random" or "all_ones"

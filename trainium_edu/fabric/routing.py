@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from trainium_edu.fabric.arguments import choice, same_length, whole_numbers
-from trainium_edu.fabric.topology import FabricError, Topology, known
+from trainium_edu.fabric.topology import FabricError, Topology, known, linked
 
 __all__ = ["Ties", "route", "routes"]
 
@@ -142,7 +142,7 @@ def _cut_off(topology, src, dst):
 def check_reach(topology: Topology, src, dst) -> None:
     """Refuse messages from chips ``src`` to chips ``dst`` if links lead from one to no other."""
     pairs = np.unique(np.stack([src, dst]), axis=1)
-    src, dst = pairs[:, ~topology.linked(*pairs)]
+    src, dst = pairs[:, ~linked(topology, *pairs)]
     for chip in np.unique(src):
         ends = dst[src == chip]
         lost = ends[topology.hops(int(chip))[ends] < 0]

@@ -233,10 +233,16 @@ class Moves:
             row = np.broadcast_arrays(step, phase, src, dst, item, into, op, fused)
         except ValueError:
             row = [np.empty(0, object)]
-        if any(column.dtype.kind not in "iub" for column in row):
+        *numbers, flags = row
+        good = flags.dtype.kind == "b" and all(
+            n.dtype.kind in "iu" and (not n.size or 0 <= n.min() <= n.max() < 2**31)
+            for n in numbers
+        )
+        if not good:
             raise ScheduleError(
-                "a move has whole numbers, or arrays of them of one length, for step, src, dst,"
-                f" item and op; got step {shown(step)}, src {shown(src)}, dst {shown(dst)}"
+                "a move has whole numbers from 0, or arrays of them of one length, and fused is"
+                f" True or False; got step {shown(step)}, src {shown(src)}, dst {shown(dst)}, item"
+                f" {shown(item)}, op {shown(op)}"
             )
         self._rows.append([np.ravel(a) for a in row])
 
@@ -256,9 +262,9 @@ class Moves:
         lanes = whole_number(lanes, "lanes")
         root = whole_number(root, "root", least=0, most=ranks - 1)
         owner = whole_numbers(owner, "owner", most=ranks - 1).astype(np.int32)
-        if not isinstance(algorithm, str) or len(owner) % lanes:
+        if not (isinstance(algorithm, str) and isinstance(note, str)) or len(owner) % lanes:
             raise ScheduleError(
-                f"algorithm is a name, and {len(owner)} owners are one for each of {lanes} lanes of"
+                f"algorithm and note are text, and {len(owner)} owners are one for each of {lanes} lanes of"
                 f" a chunk; got algorithm {shown(algorithm)}"
             )
         return Schedule(
@@ -278,7 +284,7 @@ class Moves:
             fused=fused.astype(np.bool_),
             owner=owner,
             root=root,
-            target=tuple(target),
+            target=tuple(whole_numbers(target, "target", most=ranks - 1).tolist()),
             note=note,
         )
 

@@ -26,7 +26,7 @@ from trainium_edu.fabric.arguments import (
 
 __all__ = [
     "Direction", "FabricError", "Topology", "fully_connected", "grid", "hypercube", "known",
-    "product", "ring", "torus", "whole_number",
+    "linked", "product", "ring", "torus", "whole_number",
 ]  # fmt: skip
 
 GIB = 2**30
@@ -147,11 +147,6 @@ class Topology:
         at = int(np.searchsorted(keys, key))
         return int(order[at]) if at < len(keys) and keys[at] == key else -1
 
-    def linked(self, src, dst) -> np.ndarray:
-        """Return for arrays of vertices whether a link leads from each to the other."""
-        keys, _ = _link_keys(self)
-        return np.isin(np.asarray(src, np.int64) * (self.chips + self.switches) + dst, keys)
-
     def hops(self, chip: int) -> np.ndarray:
         """Return the fewest links from one chip to every vertex (int32; -1 where none leads)."""
         whole_number(chip, "chip", least=0, most=self.chips + self.switches - 1)
@@ -206,6 +201,12 @@ class Topology:
         if array.shape != self.src.shape:
             raise FabricError(f"{name} has shape {array.shape}; there are {self.links} links")
         return array
+
+
+def linked(topology: Topology, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    """Return for arrays of vertices whether a link leads from each to the other."""
+    keys, _ = _link_keys(topology)
+    return np.isin(src.astype(np.int64) * (topology.chips + topology.switches) + dst, keys)
 
 
 @lru_cache(maxsize=32)
