@@ -264,8 +264,8 @@ class Moves:
         owner = whole_numbers(owner, "owner", most=ranks - 1).astype(np.int32)
         if not (isinstance(algorithm, str) and isinstance(note, str)) or len(owner) % lanes:
             raise ScheduleError(
-                f"algorithm and note are text, and {len(owner)} owners are one for each of {lanes} lanes"
-                f" of a chunk; got algorithm {shown(algorithm)}"
+                f"algorithm and note are text, and {lanes} lanes of a chunk have an owner each; got"
+                f" {shown(algorithm)} and {len(owner)} owners"
             )
         return Schedule(
             collective=a_collective(collective),
