@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,7 @@ class Anything:
 
 
 #: Values of every type; a kind of argument takes none of them but those it names.
+MAX = sys.float_info.max
 NOTHING, THING = None, Anything()
 WRONG = [
     NOTHING, True, False, 0, -1, 2**70, -(2**70), 10**5000, 1.5, -0.5, math.nan, math.inf,
@@ -106,8 +108,8 @@ KINDS = {
         empty(list, tuple, range, np.ndarray), listed(0, 1)),
     "count>3": refuses(whole(4, 10**6)), "count0": refuses(whole(0, 10**6)),
     "late": refuses(None, empty(dict)), "check": refuses(bool), "path": refuses(None, str),
-    "lines": refuses(empty(list, tuple)), "sizes": refuses(between(0, 1e18), listed(0, 1e18)),
-    "sizes?": refuses(between(0, 1e18), listed(0, 1e18), None),
+    "lines": refuses(empty(list, tuple)), "sizes": refuses(between(0, MAX), listed(0, MAX)),
+    "sizes?": refuses(between(0, MAX), listed(0, MAX), None),
     "elements": refuses(whole(0, 2**53), listed(0, 2**53, (4,))),
     "shape": refuses(whole(1, 10**6)),
     "gray": refuses(whole(0, 2**62)),

@@ -5,6 +5,7 @@ chip, every algorithm here costs ``steps * a + factor * B / b``.  Lower bounds s
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,6 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _BLOCK = 8192  # points
+_FINITE = sys.float_info.max  # lines may meet anywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ class Line:
 def sizes_of(nbytes):
     """Return a number of bytes, or an array of them, as float64."""
     if are_several(nbytes):
-        return real_numbers(nbytes, "the numbers of bytes")
-    return np.float64(real_number(nbytes, "the number of bytes"))
+        return real_numbers(nbytes, "the numbers of bytes", most=_FINITE)
+    return np.float64(real_number(nbytes, "the number of bytes", most=_FINITE))
 
 
 class _Form(StrEnum):
