@@ -10,12 +10,49 @@ from trainium_edu.specs import FABRIC
 PUBLISHED = ("mesh", "rdh", "kangaring")
 
 
+ORDERS = ("rotated", "spread", "same")
+
+
+def order_of_winners(topology, axis_order, costs=None):
+    options = {"rdh": {"axis_order": axis_order}}
+    return fabric.select(topology, options=options, costs=costs).order
+
+
 @pytest.mark.parametrize("hop_ns", FABRIC.hop_latency_ns.value)
 @pytest.mark.parametrize("hbm", ["overlapped", "added"])
-def test_published_order_comes_out_without_a_fitted_constant(hop_ns, hbm):
+@pytest.mark.parametrize("direction", ["one_way", "both_ways"])
+def test_published_order_comes_out_where_it_is_published(hop_ns, hbm, direction):
+    """AWS's ranking stands in a text with four ranks on a chip; nothing is fitted."""
     costs = Costs(hbm=hbm, on_chip_latency_ns=hop_ns)
-    for build in (fabric.trn2_like, fabric.trn1_32xlarge):
-        assert fabric.select(build(latency_ns=hop_ns), costs=costs).order == PUBLISHED
+    four = fabric.trn2_like(latency_ns=hop_ns, direction=direction)
+    assert fabric.select(four, costs=costs).order == PUBLISHED
+    two = fabric.trn1_32xlarge(latency_ns=hop_ns, direction=direction)
+    assert fabric.select(two, costs=costs).order == ("mesh", "kangaring")  # two axes of four busy
+    assert order_of_winners(two, "spread", costs) == PUBLISHED  # as if chunks were cut
+    for topology in (two, four):
+        assert "rdh" not in order_of_winners(topology, "same", costs)
+
+
+def test_the_axis_order_decides_by_the_channels_that_it_keeps_busy():
+    """Facts 2.2 and 2.3: 16 of 64 channels and 1.875 B/b on one axis, against mesh's 1.0."""
+    for build, busy in ((fabric.trn1_32xlarge, (32, 64, 16)), (fabric.trn2_like, (64, 64, 16))):
+        t = build()
+        plans = [fabric.plan(t, "all_gather", "rdh", axis_order=order) for order in ORDERS]
+        assert tuple((fabric.link_loads(p, t)[0] > 0).sum() for p in plans) == busy
+        whole = fabric.plan(t, "all_reduce", "rdh", axis_order="same")
+        assert fabric.busiest_link_chunks(whole, t) / t.ranks == 1.875
+        assert fabric.busiest_link_chunks(fabric.plan(t, "all_reduce", "mesh"), t) / t.ranks == 1.0
+
+
+def test_plan_select_choose_and_impact_walk_the_axes_in_one_order():
+    """What lesson 07 prints by ``impact`` and lesson 08 by ``select`` is one number."""
+    t, nbytes = fabric.trn1_32xlarge(), 2**26
+    (broken,) = fabric.impact(t, fabric.without_link(t, 0, 1), nbytes, algorithms=["rdh"])
+    found = fabric.select(t, algorithms=["rdh"], sizes=[nbytes])
+    planned = fabric.account(fabric.plan(t, "all_reduce", "rdh"), t, nbytes).total_ns
+    assert broken.healthy_ns == planned == pytest.approx(float(found.times_ns[0, 0]), rel=1e-9)
+    assert planned == pytest.approx(1_039_758, rel=1e-4)
+    assert fabric.choose(t, "all_reduce", 6_000_000) == "mesh"  # between 4.5 and 7.8 MB
 
 
 def test_crossovers_lie_in_the_ranges_of_the_facts():
@@ -73,3 +110,22 @@ def test_algorithms_that_cannot_are_left_out_with_the_reason():
     assert len(chosen.lines) == 2
     with pytest.raises(FabricError, match="none of rdh can"):
         fabric.select(fabric.inf2_48xlarge(), algorithms=["rdh"])
+
+
+def ring_over_torus(nbytes, **costs):
+    best = [
+        fabric.select(machine(), sizes=[nbytes], costs=Costs(**costs)).times_ns.min()
+        for machine in (fabric.inf2_48xlarge, fabric.trn1_32xlarge)
+    ]
+    return best[0] / best[1]
+
+
+def test_what_a_ring_costs_is_one_answer_that_depends_on_the_size():
+    """Closed forms: latency alone for nothing; 2 x 11/12 over 4 x 15/16 where cables decide."""
+    assert ring_over_torus(0) == 1.0  # mesh, four steps on both
+    assert ring_over_torus(2**13) == pytest.approx(1.03, abs=0.005)
+    assert ring_over_torus(2**20) == pytest.approx(2.01, abs=0.005)
+    assert ring_over_torus(2**26) == pytest.approx(1.09, abs=0.005)
+    by_cables = (11 / 12 / 2) / (15 / 16 / 4)
+    assert by_cables == pytest.approx(1.956, abs=5e-4)
+    assert ring_over_torus(2**40, hbm="ignored") == pytest.approx(by_cables, rel=1e-4)

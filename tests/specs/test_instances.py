@@ -2,7 +2,16 @@
 
 import pytest
 
-from trainium_edu.specs import CLAIMS, FABRIC, INSTANCES, NCCOM_TABLES, PRICES, TRN1, ULTRACLUSTER
+from trainium_edu.specs import (
+    CLAIMS,
+    FABRIC,
+    INSTANCES,
+    NCCOM_TABLES,
+    PRICES,
+    SOURCES,
+    TRN1,
+    ULTRACLUSTER,
+)
 
 
 @pytest.mark.parametrize("name", [n for n in INSTANCES if n[:3] in ("trn", "inf")])
@@ -93,6 +102,24 @@ def test_neighbours_are_mutual_and_match_the_printed_ends():
     assert FABRIC.neighbours_trn1.value[0] == (12, 3, 4, 1)
     assert FABRIC.neighbours_trn1.value[15] == (11, 14, 3, 12)
     assert FABRIC.neighbours_inf2.value[0] == (11, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "locator"),
+    [
+        ("bucket_bytes", "torch-neuron-envvars.rst", "ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB"),
+        ("group_sizes", "torch-neuron-envvars.rst", "NEURON_RT_VISIBLE_CORES"),
+        ("group_sizes_inference", "feature-guide.rst", "Trn1"),
+        ("neighbours_trn1", "runtime-performance-tips.rst", "table trn1.32xlarge"),
+        ("neighbours_inf2", "runtime-performance-tips.rst", "table inf2.48xlarge"),
+        ("hamiltonian_cycles", "intranode-collective-comm.rst", "KangaRing Algorithm"),
+    ],
+)
+def test_fabric_facts_cite_the_page_that_says_so(name, path, locator):
+    """As read in AWS's documentation at the cited commits; other editions do not say it."""
+    fact = getattr(FABRIC, name)
+    assert SOURCES[fact.source].url.endswith(path)
+    assert locator in fact.locator
 
 
 def test_nccom_tables_keep_bytes_and_times():

@@ -26,6 +26,15 @@ def test_the_slider_shows_what_the_machine_with_that_latency_would(machine, make
     assert panel.told.value.startswith("; ".join(crossover_text(judge)))
 
 
+@pytest.mark.parametrize("order", ["rotated", "spread", "same"])
+def test_the_panel_offers_every_order_of_the_axes(order):
+    panel = selection_explorer()
+    panel.controls["axes"].value = order
+    judge = fabric.select(fabric.trn1_32xlarge(), options={"rdh": {"axis_order": order}})
+    assert panel.told.value.startswith("; ".join(crossover_text(judge)))
+    assert ("rdh" in panel.told.value) is (order == "spread")
+
+
 def test_what_cannot_run_is_named():
     assert "Not possible here: rdh" in selection_explorer("inf2.48xlarge").told.value
 

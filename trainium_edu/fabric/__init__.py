@@ -7,7 +7,7 @@ stated order, and timed step by step; max-min fair sharing of links; failures; p
 ``nccom-test`` look-alike.
 Left out: congestion control and packets, CC-Cores, what the real scheduler fuses; times are models,
 and ``published.compare()`` shows how far they are from every published table.
-Sources: `aws-intranode`, `aws-internode`, `nccom-test-guide`, `neuron-ls-guide` in `specs.SOURCES`.
+Sources: `aws-intranode`, `aws-internode`, `nccom-test-guide`, `aws-runtime-tips` (specs.SOURCES).
 
 Read ``topology.py`` first, then ``schedule.py``, ``algorithms/ring.py``, ``executor.py`` (what a
 schedule means) and ``accounting.py`` (what it costs).  Used by the notebooks ``07_topology`` and
@@ -19,6 +19,9 @@ Decisions
 a learner's own; the price is memory, so above 512 ranks there are closed forms and one fast loop.
 *A hop's 1-2 us is paid once per message* (``Latency.ONCE``): it is the cost of a DMA from memory to
 memory; simulators that charge every link are matched with ``Latency.EACH``.
+*RDH's ranks start at axes of their own*: AWS shows one rank of a chip, and ranks RDH first from 1
+to 56 MB; with all ranks on one axis that cannot come out.  The price: on trn1, with two ranks, RDH
+wins nowhere here, and whether it does on the machine is open (``axis_order``, ``selection.py``).
 """
 
 import importlib

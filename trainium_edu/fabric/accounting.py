@@ -11,10 +11,18 @@ from functools import lru_cache
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import choice, made, real_number, real_numbers
 from trainium_edu.fabric.machines import HOP_LATENCY_NS
 from trainium_edu.fabric.routing import Ties, routes
-from trainium_edu.fabric.schedule import Collective, Op, Schedule, expected, item_sizes
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.schedule import (
+    Collective,
+    Op,
+    Schedule,
+    a_schedule,
+    expected,
+    item_sizes,
+)
+from trainium_edu.fabric.topology import FabricError, Topology, known, whole_number
 from trainium_edu.fabric.touches import count_touches
 from trainium_edu.timeline import Span, Timeline
 
@@ -52,11 +60,17 @@ class Costs:
     on_chip_latency_ns: float = HOP_LATENCY_NS  #: of a step in which no link is used
 
     def __post_init__(self):
-        object.__setattr__(self, "latency", Latency(self.latency))
-        object.__setattr__(self, "hbm", Hbm(self.hbm))
-        object.__setattr__(self, "ties", Ties(self.ties))
-        if not 0 <= self.on_chip_latency_ns < float("inf"):
-            raise FabricError(f"on_chip_latency_ns is {self.on_chip_latency_ns}; zero or more")
+        for name, names, what in (
+            ("latency", Latency, "rule for latencies"), ("hbm", Hbm, "rule for memory"),
+            ("ties", Ties, "rule for ties"),
+        ):  # fmt: skip
+            object.__setattr__(self, name, choice(getattr(self, name), names, what))
+        real_number(self.on_chip_latency_ns, "on_chip_latency_ns")
+
+
+def rules(costs) -> Costs:
+    """Return the costs, or the usual ones for None."""
+    return Costs() if costs is None else made(costs, Costs, "try Costs(hbm='ignored')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +115,13 @@ class Account:
 @lru_cache(maxsize=64)
 def _paths(schedule, topology, ties):
     """Return, for every move, which links it crosses: (move of each crossing, link)."""
-    if schedule.ranks != topology.ranks:
-        raise FabricError(
-            f"the schedule has {schedule.ranks} ranks and {topology.name} has {topology.ranks};"
-            " plan it for this topology"
-        )
+    for what in ("ranks", "ranks_per_chip"):
+        planned, has = getattr(schedule, what), getattr(topology, what)
+        if planned != has:
+            raise FabricError(
+                f"the schedule has {planned} {what} and {topology.name} has {has};"
+                " plan it for this topology"
+            )
     src, dst = topology.chip_of(schedule.src), topology.chip_of(schedule.dst)
     start, links = routes(topology, src, dst, ties)
     return np.repeat(np.arange(len(schedule)), np.diff(start)), links, np.diff(start)
@@ -118,6 +134,16 @@ def _weights(schedule, sizes):
     elif schedule.collective is Collective.PERMUTE:
         sizes = np.tile(sizes, 2)
     return sizes[schedule.item]
+
+
+def _item_weights(schedule, sizes):
+    """Return the weight of each item: as given, or so that a whole chunk weighs 1."""
+    if sizes is None:
+        return np.full(schedule.items, 1.0 / schedule.lanes)
+    weights = real_numbers(sizes, "sizes")
+    if weights.shape != (schedule.items,):
+        raise FabricError(f"sizes has shape {weights.shape}; there are {schedule.items} items")
+    return weights
 
 
 def link_loads(schedule: Schedule, topology: Topology, sizes=None, *, ties=Ties.BALANCED):
@@ -142,12 +168,12 @@ def link_loads(schedule: Schedule, topology: Topology, sizes=None, *, ties=Ties.
     >>> loads.sum(axis=0).tolist()
     [0.0, 3.0, 0.0, 3.0, 0.0, 3.0, 0.0, 3.0]
     """
-    if sizes is None:
-        sizes = np.full(schedule.items, 1.0 / schedule.lanes)
-    move, link, _ = _paths(schedule, topology, Ties(ties))
+    a_schedule(schedule), known(topology)
+    sizes = _item_weights(schedule, sizes)
+    move, link, _ = _paths(schedule, topology, choice(ties, Ties, "rule for ties"))
     cells = schedule.step[move].astype(np.int64) * topology.links + link
     flat = np.bincount(
-        cells, _weights(schedule, np.asarray(sizes, np.float64))[move],
+        cells, _weights(schedule, sizes)[move],
         minlength=schedule.steps * topology.links,
     )  # fmt: skip
     return flat.reshape(schedule.steps, topology.links)
@@ -176,11 +202,9 @@ def memory_loads(schedule: Schedule, sizes=None):
     fused copy shares the read of the move beside it.  What must be right in the end is settled:
     read with all that arrived, and written.
     """
-    if sizes is None:
-        sizes = np.full(schedule.items, 1.0 / schedule.lanes)
+    weight = _item_weights(a_schedule(schedule), sizes)
     chips = schedule.ranks // schedule.ranks_per_chip
     reads_and_writes = _touches(schedule)
-    weight = np.asarray(sizes, np.float64)
     if schedule.places > schedule.items:
         weight = np.tile(weight, 2)
     step, chip, item, count = reads_and_writes
@@ -241,22 +265,24 @@ def busiest_link_chunks(schedule: Schedule, topology: Topology, *, ties=Ties.BAL
     return float(link_loads(schedule, topology, ties=ties).max(axis=1, initial=0.0).sum())
 
 
+def message_latencies(topology, move, link, count, rule) -> np.ndarray:
+    """Return what each of ``count`` messages waits for the links that it crosses (float64)."""
+    latency = np.zeros(count)
+    if rule is Latency.EACH:
+        np.add.at(latency, move, topology.latency_ns[link])
+        return latency
+    # a path through the network counts the network's two links, and no cable besides
+    np.maximum.at(latency, move, topology.latency_ns[link])
+    outside = np.maximum(topology.src[link], topology.dst[link]) >= topology.chips
+    through = np.zeros(count)
+    np.add.at(through, move[outside], topology.latency_ns[link[outside]])
+    return np.maximum(latency, through)
+
+
 @lru_cache(maxsize=64)
 def _latencies(schedule, topology, costs):
     move, link, hops = _paths(schedule, topology, costs.ties)
-    latency = np.zeros(len(schedule))
-    if costs.latency is Latency.EACH:
-        np.add.at(latency, move, topology.latency_ns[link])
-    else:
-        # a path through the network counts the network's two links, and no cable besides
-        np.maximum.at(latency, move, topology.latency_ns[link])
-        if topology.switches:
-            outside = (topology.src[link] >= topology.chips) | (
-                topology.dst[link] >= topology.chips
-            )
-            through = np.zeros(len(schedule))
-            np.add.at(through, move[outside], topology.latency_ns[link[outside]])
-            latency = np.maximum(latency, through)
+    latency = message_latencies(topology, move, link, len(schedule), costs.latency)
     latency[hops == 0] = costs.on_chip_latency_ns
     works = schedule.phase == 1
     per_step = np.zeros(schedule.steps)
@@ -266,8 +292,8 @@ def _latencies(schedule, topology, costs):
     return per_step
 
 
-def buffer_elements(schedule: Schedule, nbytes) -> int:
-    """Return a checked number of bytes per rank: the whole buffer that a schedule moves."""
+def buffer_bytes(nbytes) -> int:
+    """Return a checked number of bytes per rank."""
     return whole_number(nbytes, "the number of bytes", least=0, most=2**50)
 
 
@@ -293,8 +319,7 @@ def account(schedule: Schedule, topology: Topology, nbytes: int, costs: Costs | 
     >>> print(account(plan(t, "all_reduce", "kangaring"), t, 2**20))
     30 steps, 53.87 us: latency 45.00, busiest links 4.77, memory 8.87
     """
-    costs = costs or Costs()
-    nbytes = buffer_elements(schedule, nbytes)
+    costs, nbytes = rules(costs), buffer_bytes(nbytes)
     sizes = item_sizes(schedule, nbytes)
     loads = link_loads(schedule, topology, sizes, ties=costs.ties)
     memory = memory_loads(schedule, sizes)
@@ -337,7 +362,7 @@ def timeline(
     >>> timeline(plan(ring(4), "all_reduce", "ring", cycles=1), ring(4), 4096)
     Timeline(24 spans, 4 tracks, 7559.6 ns)
     """
-    costs = costs or Costs()
+    costs = rules(costs)
     bill = account(schedule, topology, nbytes, costs)
     move, link, hops = _paths(schedule, topology, costs.ties)
     real = schedule.op != Op.SETTLE

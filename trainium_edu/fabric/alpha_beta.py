@@ -5,13 +5,24 @@ chip, every algorithm here costs ``steps * a + factor * B / b``.  Lower bounds s
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import (
+    FabricError,
+    are_several,
+    choice,
+    made,
+    real_number,
+    real_numbers,
+    shown,
+    whole_number,
+    whole_numbers,
+)
 from trainium_edu.fabric.embedding import is_power_of_two
-from trainium_edu.fabric.topology import FabricError, whole_number
 
 __all__ = [
     "CLOSED_FORMS", "Line", "closed_form", "crossovers", "inter_node", "lower_bound",
@@ -19,6 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _BLOCK = 8192  # points
+_FINITE = sys.float_info.max  # lines may meet anywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +42,21 @@ class Line:
     ns_per_byte: float
 
     def __post_init__(self):
-        for value in (self.alpha_ns, self.ns_per_byte):
-            if not (math.isfinite(value) and value >= 0):
-                raise FabricError(f"{self.name}: {value} is no time; use finite numbers from 0 up")
+        if not isinstance(self.name, str):
+            raise FabricError(f"a line's name is text, not {shown(self.name)}")
+        real_number(self.alpha_ns, f"alpha_ns of {self.name}", most=1e30)
+        real_number(self.ns_per_byte, f"ns_per_byte of {self.name}", most=1e30)
 
     def at(self, nbytes):
         """Return nanoseconds for a size or an array of sizes."""
-        return self.alpha_ns + self.ns_per_byte * np.asarray(nbytes, np.float64)
+        return self.alpha_ns + self.ns_per_byte * sizes_of(nbytes)
+
+
+def sizes_of(nbytes):
+    """Return a number of bytes, or an array of them, as float64."""
+    if are_several(nbytes):
+        return real_numbers(nbytes, "the numbers of bytes", most=_FINITE)
+    return np.float64(real_number(nbytes, "the number of bytes", most=_FINITE))
 
 
 class _Form(StrEnum):
@@ -92,13 +112,9 @@ def closed_form(
     whole by dimension    2 sum(k - 1)          sum(2 (k - 1) / k)
     ====================  ====================  =========================
     """
-    try:
-        form = _Form(name)
-    except ValueError:
-        raise FabricError(f"{name!r} is no closed form; there are {', '.join(_Form)}") from None
-    shape = [whole_number(k, "an extent") for k in np.ravel(shape)]
+    form, shape = choice(name, _Form, "closed form"), _extents(shape)
     lanes = whole_number(lanes, "lanes", most=64)
-    a, b = _rate(hop_ns, "hop_ns", zero=True), _rate(link_bytes_per_s, "link_bytes_per_s")
+    a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
     chips = math.prod(shape)
     share, hops = 2 * (chips - 1) / chips, 2 * sum(k - 1 for k in shape)
     if "doubling" in form and not is_power_of_two(chips):
@@ -114,11 +130,16 @@ def closed_form(
     return Line(str(form), steps * a, factor / b * 1e9)
 
 
-def _rate(value, name, zero=False):
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise FabricError(f"{name} is {value!r}; it takes a finite number above zero")
-    return float(value)
+def _extents(shape):
+    """Return a shape, or one extent, as a list of whole numbers with a product in range."""
+    given = whole_numbers(shape, "shape").tolist() if are_several(shape) else [shape]
+    extents = [whole_number(k, "an extent") for k in given or [None]]
+    whole_number(math.prod(extents), "the number of chips")
+    return extents
+
+
+def _rate(value, name):
+    return real_number(value, name, least=1e-3)
 
 
 def lower_bound(
@@ -137,7 +158,7 @@ def lower_bound(
     """
     chips = whole_number(chips, "chips")
     links = whole_number(links_per_chip, "links_per_chip")
-    a, b = _rate(hop_ns, "hop_ns", zero=True), _rate(link_bytes_per_s, "link_bytes_per_s")
+    a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
     share = 2 * (chips - 1) / chips
     return math.ceil(math.log2(chips)) * a, Line("bandwidth bound", 0.0, share / (links * b) * 1e9)
 
@@ -163,7 +184,7 @@ def inter_node(name: str, instances: int, *, step_ns: float, bytes_per_s: float)
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
     x = whole_number(instances, "instances", least=2)
-    a, b = _rate(step_ns, "step_ns", zero=True), _rate(bytes_per_s, "bytes_per_s")
+    a, b = real_number(step_ns, "step_ns"), _rate(bytes_per_s, "bytes_per_s")
     share = 2 * (x - 1) / x
     table = {
         "ring": (2 * (x - 1), share),
@@ -171,8 +192,7 @@ def inter_node(name: str, instances: int, *, step_ns: float, bytes_per_s: float)
         "mesh_single_step": (1, x - 1),
         "rdh": (2 * math.log2(x), share),
     }
-    if name not in table:
-        raise FabricError(f"{name!r} is no inter-node form; there are {', '.join(table)}")
+    name = choice(name, table, "inter-node form")
     if name == "rdh" and not is_power_of_two(x):
         raise FabricError(f"rdh needs a power of two of instances; {x} is not. Use ring or mesh")
     steps, factor = table[name]
@@ -188,9 +208,9 @@ def single_step_break_even_bytes(instances: int, *, step_ns: float, bytes_per_s:
     62500.0
     """
     x = whole_number(instances, "instances", least=2)
+    a, b = real_number(step_ns, "step_ns"), _rate(bytes_per_s, "bytes_per_s")
     if x == 2:
         return math.inf
-    a, b = _rate(step_ns, "step_ns", zero=True), _rate(bytes_per_s, "bytes_per_s")
     return a * b * x / ((x - 1) * (x - 2)) / 1e9
 
 
@@ -209,10 +229,10 @@ def pipelined_by_dimension_ns(
     >>> round(ns / 1e3, 2)
     988.56
     """
-    shape = [whole_number(k, "an extent") for k in np.ravel(shape)]
+    shape = _extents(shape)
     splits = whole_number(splits, "splits", most=1024)
-    a, b = _rate(hop_ns, "hop_ns", zero=True), _rate(link_bytes_per_s, "link_bytes_per_s")
-    stages, part = [], nbytes / splits
+    a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
+    stages, part = [], real_number(nbytes, "the number of bytes") / splits
     for axis, extent in enumerate(shape):
         part /= extent
         stages.append((axis, (extent - 1) * (a + part / b * 1e9)))
@@ -253,11 +273,9 @@ def sweep(lines, sizes):
     >>> best.tolist()
     [0, 1]
     """
+    lines, sizes = _lines(lines), sizes_of(sizes)
     if not lines:
         raise FabricError("a sweep needs at least one line")
-    sizes = np.asarray(sizes, np.float64)
-    if sizes.size and not (sizes.min() >= 0 and sizes.max() < math.inf):
-        raise FabricError("sizes are finite numbers of bytes, zero or more")
     flat = sizes.reshape(-1)
     times = np.empty((len(lines), flat.size))
     best = np.zeros(flat.size, np.int8)
@@ -278,6 +296,13 @@ def sweep(lines, sizes):
     return times.reshape(len(lines), *sizes.shape), best.reshape(sizes.shape)
 
 
+def _lines(lines):
+    if not isinstance(lines, list | tuple):
+        made(lines, Line, "give a list of them")
+        raise FabricError("one line does not cross itself; give a list of lines")
+    return [made(one, Line, "closed_form('ring', 16, ...) makes one") for one in lines]
+
+
 def crossovers(lines):
     """Return where the fastest line changes: (bytes, name before, name after), small to large.
 
@@ -286,6 +311,7 @@ def crossovers(lines):
     >>> crossovers([Line("mesh", 4, 3), Line("rdh", 10, 2), Line("kangaring", 62, 1)])
     [(6.0, 'mesh', 'rdh'), (52.0, 'rdh', 'kangaring')]
     """
+    lines = _lines(lines)
     if not lines:
         return []
     current = min(lines, key=lambda k: (k.alpha_ns, k.ns_per_byte))

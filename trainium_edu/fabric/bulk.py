@@ -46,7 +46,8 @@ def ring_all_reduce(buffers: np.ndarray) -> np.ndarray:
     Order of additions for chunk k of N: ``x[k+1] + x[k+2] + ... + x[N-1] + x[0] + ... + x[k]``,
     from left to right, as in :mod:`~trainium_edu.fabric.algorithms.ring` with one directed cycle.
     """
-    if not isinstance(buffers, np.ndarray) or buffers.ndim != 2:
+    masked = isinstance(buffers, np.ma.MaskedArray)
+    if masked or not isinstance(buffers, np.ndarray) or buffers.ndim != 2:
         raise FabricError("ring_all_reduce takes one array [ranks, elements]; stack the buffers")
     if buffers.dtype not in (np.float32, np.float64, np.int32, np.int64):
         raise FabricError(

@@ -12,14 +12,19 @@ from trainium_edu.fabric.accounting import (
     Costs,
     _latencies,
     _together,
+    buffer_bytes,
     link_loads,
     memory_loads,
+    message_latencies,
+    rules,
 )
+from trainium_edu.fabric.algorithms.ring import flat_chains
+from trainium_edu.fabric.arguments import choice
 from trainium_edu.fabric.collectives import plan
 from trainium_edu.fabric.embedding import is_power_of_two
 from trainium_edu.fabric.machines import one_instance
 from trainium_edu.fabric.routing import routes
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.topology import FabricError, Topology, known
 
 __all__ = ["HierarchicalTime", "Stage", "flat_ring_time", "hierarchical_time"]
 
@@ -96,26 +101,36 @@ def hierarchical_time(
     ----------
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    costs = costs or Costs()
-    whole_number(nbytes, "the number of bytes", least=0, most=2**50)
-    if cluster.instances < 2:
+    costs, nbytes = rules(costs), buffer_bytes(nbytes)
+    if known(cluster).instances < 2:
         raise FabricError(f"{cluster.name} is one instance; use account() for it")
     inside, x = one_instance(cluster), cluster.instances
-    shape = _local_links(cluster)
+    _links_of_one(cluster)
+    local = np.flatnonzero((cluster.src < cluster.chips) & (cluster.dst < cluster.chips))
+    shape = local.reshape(x, -1)  # cables by instance
     scatter, first = _intra(cluster, inside, shape, "reduce_scatter", intra, nbytes, costs)
     across, second = _inter(cluster, x, inside.ranks, inter, nbytes, costs)
     gather, third = _intra(cluster, inside, shape, "all_gather", intra, nbytes, costs)
     return HierarchicalTime((scatter, across, gather), first + second + third)
 
 
-def _local_links(cluster):
-    """Return the indices of the cables inside each instance: int[instances, cables]."""
-    local = np.flatnonzero((cluster.src < cluster.chips) & (cluster.dst < cluster.chips))
-    if len(local) % cluster.instances:
+def _links_of_one(cluster):
+    """Return how many links lead out of the chips of one instance, the same for each of them."""
+    x, devices = cluster.instances, len(cluster.gateways)
+    out = cluster.links - x * devices
+    shift = np.arange(x)[:, None] * cluster.chips_per_instance
+    alike = out % x == 0 and bool((cluster.src[out:] >= cluster.chips).all())
+    if alike:
+        src, dst = (a[:out].reshape(x, -1) for a in (cluster.src, cluster.dst))
+        ends = np.where(dst >= cluster.chips, dst, dst - shift)
+        down = cluster.dst[out:].reshape(x, -1) - shift
+        alike = all((a == a[0]).all() for a in (src - shift, ends, down))
+    if not alike:
         raise FabricError(
-            f"{cluster.name}: instances with different cables; repair or leave it out"
+            f"{cluster.name}: its instances have different links, and what one does is not what"
+            " the others do; leave the damaged one out"
         )
-    return local.reshape(cluster.instances, -1)
+    return out // x
 
 
 def _intra(cluster, inside, local, what, how, nbytes, costs):
@@ -136,15 +151,15 @@ def _intra(cluster, inside, local, what, how, nbytes, costs):
 
 def _inter(cluster, x, y, how, nbytes, costs):
     rounds = {"ring": 2 * (x - 1), "mesh": 2, "rdh": 2 * (x.bit_length() - 1)}
-    if how not in rounds:
-        raise FabricError(f"{how!r} is no algorithm between instances; use {', '.join(rounds)}")
+    how = choice(how, rounds, "algorithm between instances")
     if how == "rdh" and not is_power_of_two(x):
         raise FabricError(f"rdh needs a power of two of instances; {x} is not. Use ring or mesh")
     steps = rounds[how]
     sent = 2 * (x - 1) / x * nbytes / y  # bytes that each rank sends in all
-    carried, way = _everyone_to_the_next(cluster, sent * cluster.ranks_per_chip, costs.ties)
+    chips = np.arange(cluster.chips_per_instance)  # every chip sends to its like in the next
+    carried, hop_ns = _all_alike(cluster, chips, chips + len(chips), costs)
+    carried *= sent * cluster.ranks_per_chip
     link_ns = float((carried / cluster.bandwidth_bytes_per_s).max()) * 1e9
-    hop_ns = _network_latency_ns(cluster, way)
     touched = 5 * cluster.ranks_per_chip * sent / 2  # 2R 1W per partial, 1R 1W per copy
     hbm_ns = touched / cluster.hbm_bytes_per_s * 1e9
     moving = float(_together(link_ns, hbm_ns, costs.hbm))
@@ -152,45 +167,71 @@ def _inter(cluster, x, y, how, nbytes, costs):
     return Stage(name, steps, steps * hop_ns, steps * hop_ns + moving), carried
 
 
-def _everyone_to_the_next(cluster, chip_bytes, ties):
-    """Return the bytes on each link if every chip sends to its like in the next instance.
+def _all_alike(cluster, src, dst, costs):
+    """Return the messages on each link, and the longest latency, if all instances do as one does.
 
-    All instances do the same, so the ways of one are counted and repeated.
+    The ways of one instance are counted and repeated; ``src`` and ``dst`` are chips of it and its
+    neighbour.
     """
-    size, x = cluster.chips_per_instance, cluster.instances
-    chips = np.arange(size)
-    _, links = routes(cluster, chips, chips + size, ties)
-    devices = len(cluster.gateways)
-    block = (cluster.links - x * devices) // x  # links out of the chips of one instance
-    if block * x + devices * x != cluster.links:
-        raise FabricError(f"{cluster.name}: instances with different links; leave one out")
+    start, links = routes(cluster, src, dst, costs.ties)
+    x, devices, block = cluster.instances, len(cluster.gateways), _links_of_one(cluster)
     out = links < block * x
     one = np.bincount(links[out] % block, minlength=block)
     down = np.bincount((links[~out] - block * x) % devices, minlength=devices)
-    return np.concatenate((np.tile(one, x), np.tile(down, x))) * float(chip_bytes), links
+    move = np.repeat(np.arange(len(src)), np.diff(start))
+    hop_ns = float(message_latencies(cluster, move, links, len(src), costs.latency).max())
+    return np.concatenate((np.tile(one, x), np.tile(down, x))).astype(np.float64), hop_ns
 
 
-def _network_latency_ns(cluster, links):
-    outside = (cluster.src[links] >= cluster.chips) | (cluster.dst[links] >= cluster.chips)
-    return 2 * float(cluster.latency_ns[links[outside]].max())
+def flat_ring_time(cluster: Topology, nbytes: int, *, costs: Costs | None = None) -> Stage:
+    """Time rings through all ranks of all instances: as many as there are network devices.
 
+    Parameters
+    ----------
+    cluster : Topology
+        Two or more instances.
+    nbytes : int
+        Bytes of each rank's buffer.
+    costs : Costs, optional
 
-def flat_ring_time(cluster: Topology, nbytes: int) -> Stage:
-    """Time one long ring through all ranks of all instances, in both directions.
+    Returns
+    -------
+    Stage
 
     Examples
     --------
     >>> from trainium_edu.fabric import ultracluster
     >>> flat_ring_time(ultracluster(1600), 2**30).steps
     6398
+
+    Notes
+    -----
+    Each EFA device hangs on a different chip, so each directed cycle leaves an instance through
+    another one and carries 1/D of the buffer: with D devices of b bytes/s, N ranks and a the time
+    from memory to memory over the network, ``2 (N - 1) (a + B / (D N b))`` as long as neither
+    cables nor memory are slower.  All ranks step together, as in :func:`account`: every step lasts
+    as long as the one over the network.  What switching between so many cycles costs, which the
+    document calls high, is not modelled.
+
+    References
+    ----------
+    `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    whole_number(nbytes, "the number of bytes", least=0, most=2**50)
-    if cluster.instances < 2:
+    costs, nbytes = rules(costs), buffer_bytes(nbytes)
+    if known(cluster).instances < 2:
         raise FabricError(f"{cluster.name} is one instance; use account() for it")
-    steps = 2 * (cluster.ranks - 1)
-    size = cluster.chips_per_instance
-    _, way = routes(cluster, np.array([0]), np.array([size]))
-    hop_ns = _network_latency_ns(cluster, way)
-    slowest = float(cluster.bandwidth_bytes_per_s.min())
-    moving = nbytes / cluster.ranks / 2 / slowest * 1e9
-    return Stage("flat ring, both directions", steps, steps * hop_ns, steps * (hop_ns + moving))
+    n, size = cluster.ranks, cluster.chips_per_instance
+    src, dst = [], []
+    for chain in flat_chains(cluster):
+        onward = np.append(chain[1:], chain[0] + size)
+        src += [chain, onward]  # there, and back along the same chips
+        dst += [onward, chain]
+    lanes = len(src)
+    used, hop_ns = _all_alike(cluster, np.concatenate(src), np.concatenate(dst), costs)
+    link_ns = float((used / cluster.bandwidth_bytes_per_s).max()) * nbytes / n / lanes * 1e9
+    touch_ns = cluster.ranks_per_chip * nbytes / n / cluster.hbm_bytes_per_s * 1e9
+    # 2R 1W per partial while scattering, 1R 1W per copy while gathering
+    moving = sum(float(_together(link_ns, k * touch_ns, costs.hbm)) for k in (3, 2))
+    steps = 2 * (n - 1)
+    name = f"flat ring, {lanes} directed cycles"
+    return Stage(name, steps, steps * hop_ns, steps * hop_ns + (n - 1) * moving)

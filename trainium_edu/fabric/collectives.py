@@ -16,9 +16,11 @@ from trainium_edu.fabric.algorithms.kangaring import kangaring
 from trainium_edu.fabric.algorithms.mesh import mesh, mesh_single_step
 from trainium_edu.fabric.algorithms.rdh import halving_doubling, rdh, recursive_doubling
 from trainium_edu.fabric.algorithms.ring import ring, ring_broadcast
+from trainium_edu.fabric.arguments import choice, shown, whole_numbers
 from trainium_edu.fabric.executor import check_agreement, execute
-from trainium_edu.fabric.schedule import Collective, Schedule
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.routing import check_reach
+from trainium_edu.fabric.schedule import Collective, Schedule, a_collective
+from trainium_edu.fabric.topology import FabricError, Topology, known, whole_number
 
 __all__ = ["ALGORITHMS", "all_reduce", "plan", "run"]
 
@@ -64,7 +66,8 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     Raises
     ------
     FabricError
-        If the algorithm cannot do this collective, or not on this topology.
+        If the algorithm cannot do this collective, or not on this topology, or if no links lead
+        from a chip to one that it would send to.
 
     Examples
     --------
@@ -72,16 +75,9 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     >>> plan(trn1_32xlarge(), "all_reduce", "kangaring")
     Schedule(all_reduce by kangaring, 32 ranks, 30 steps, 8000 moves)
     """
-    if not isinstance(topology, Topology):
-        raise FabricError(f"{topology!r} is no topology; try trn1_32xlarge() or torus(4, 4)")
-    try:
-        collective = Collective(collective)
-    except ValueError:
-        raise FabricError(
-            f"{collective!r} is no collective; choose one of {', '.join(Collective)}"
-        ) from None
-    if algorithm not in ALGORITHMS:
-        raise FabricError(f"{algorithm!r} is no algorithm; choose one of {', '.join(ALGORITHMS)}")
+    known(topology)
+    collective = a_collective(collective)
+    algorithm = choice(algorithm, ALGORITHMS, "algorithm")
     if collective not in ALGORITHMS[algorithm]:
         able = ", ".join(a for a, does in ALGORITHMS.items() if collective in does)
         raise FabricError(f"{algorithm} cannot do {collective}; these can: {able}")
@@ -90,10 +86,8 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
             f"a schedule for {topology.ranks} ranks would be too long a list (the limit is"
             f" {_MOST_RANKS}); time it with hierarchical_time, or run ring_all_reduce"
         )
-    frozen = {k: tuple(np.ravel(v).tolist()) if isinstance(v, list | tuple | np.ndarray) else v
-              for k, v in options.items()}  # fmt: skip
     try:
-        return _plan(topology, collective, algorithm, tuple(sorted(frozen.items())))
+        return _plan(topology, collective, algorithm, _frozen(options))
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
@@ -101,9 +95,26 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
         raise FabricError(f"{collective} by {algorithm} {what}") from None
 
 
+def _frozen(options):
+    """Return options as a key for the cache, that tells True from 1; lists become tuples."""
+    found = []
+    for name, value in sorted(options.items()):
+        if isinstance(value, list | tuple | np.ndarray):
+            value = tuple(whole_numbers(value, name).tolist())
+        elif not isinstance(value, bool | int | float | str | np.generic | None):
+            raise FabricError(f"{name} is {shown(value)}, which is no option of a plan")
+        found.append((name, value, type(value)))
+    return tuple(found)
+
+
 @lru_cache(maxsize=128)
 def _plan(topology, collective, algorithm, options):
-    options = dict(options)
+    schedule = _moves_of(topology, collective, algorithm, {k: v for k, v, _ in options})
+    check_reach(topology, topology.chip_of(schedule.src), topology.chip_of(schedule.dst))
+    return schedule
+
+
+def _moves_of(topology, collective, algorithm, options):
     if collective is Collective.BROADCAST:
         whole_number(options.get("root", 0), "root", least=0, most=topology.ranks - 1)
         makers = {"ring": ring_broadcast, "mesh": broadcast_direct, "rdh": broadcast_tree}

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.fabric.topology import FabricError, Topology, known, whole_number
 
 __all__ = [
     "cube_addresses", "gray", "hamiltonian_cycles", "is_power_of_two",
@@ -26,6 +26,10 @@ def gray(i):
     >>> [gray(i) for i in range(4)]
     [0, 1, 3, 2]
     """
+    if not isinstance(i, np.ndarray) or i.dtype.kind not in "iu":
+        whole_number(i, "i", least=0, most=2**62)
+    elif i.size and i.min() < 0:
+        raise FabricError(f"i holds {i.min()}; Gray codes are for whole numbers from 0 up")
     return i ^ (i >> 1)
 
 
@@ -57,7 +61,7 @@ def cube_addresses(topology: Topology) -> np.ndarray:
     >>> [f"{a:04b}" for a in cube_addresses(torus(4, 4))[:5]]
     ['0000', '0001', '0011', '0010', '0100']
     """
-    if topology.instances > 1 or not all(is_power_of_two(n) for n in topology.shape):
+    if known(topology).instances > 1 or not all(is_power_of_two(n) for n in topology.shape):
         raise FabricError(
             f"{topology.name} has {topology.chips} chips in the shape {topology.shape}; a hypercube"
             " address needs every extent to be a power of two. Use ring, kangaring or mesh"
@@ -76,7 +80,6 @@ def _complete(topology):
     return topology.links == topology.chips * (topology.chips - 1)
 
 
-@lru_cache(maxsize=64)
 def hamiltonian_cycles(topology: Topology) -> tuple[tuple[int, ...], ...]:
     """Return edge-disjoint cycles through all chips along links; as many as we know how to find.
 
@@ -95,6 +98,11 @@ def hamiltonian_cycles(topology: Topology) -> tuple[tuple[int, ...], ...]:
     >>> hamiltonian_cycles(torus(4, 4))[0]
     (0, 1, 2, 3, 7, 4, 5, 6, 10, 11, 8, 9, 13, 14, 15, 12)
     """
+    return _cycles(known(topology))
+
+
+@lru_cache(maxsize=64)
+def _cycles(topology):
     n = topology.chips
     if n == 1:
         return ((0,),)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from trainium_edu.fabric.arguments import FabricError, are_several, flag, shown, whole_number
 from trainium_edu.fabric.schedule import Collective, Op, Schedule, check, groups, item_sizes
-from trainium_edu.fabric.topology import FabricError
 
 __all__ = ["RanksDisagree", "States", "check_agreement", "execute"]
 
@@ -20,6 +20,7 @@ _NARROW = {
     np.dtype(np.float16): "fp16",
     np.dtype(ml_dtypes.float8_e5m2): "fp8_e5m2",
 }
+_ROUNDINGS = ("nearest", "stochastic", "toward_zero")
 _MOST_BYTES = 4 * 2**30
 
 
@@ -79,7 +80,12 @@ def execute(
     >>> out[3].tolist()
     [18, 22, 26]
     """
-    check(schedule)
+    check(schedule), flag(keep_states, "keep_states")
+    if not isinstance(rounding, str) or rounding not in _ROUNDINGS:
+        raise FabricError(f"rounding is {shown(rounding)}; use {' or '.join(_ROUNDINGS)}")
+    whole_number(seed, "seed", least=0, most=2**63 - 1)
+    if upset_seed is not None:
+        whole_number(upset_seed, "upset_seed", least=0, most=2**63 - 1)
     buffers, shape = _as_buffers(schedule, inputs)
     sizes = _sizes(schedule, buffers)
     dtype, width = buffers[0].dtype, int(sizes.max(initial=0))
@@ -114,9 +120,24 @@ def execute(
     return (outputs, States(np.stack(kept), sizes)) if keep_states else outputs
 
 
+def _arrays(inputs):
+    """Return one array per entry, or say what is none."""
+    if isinstance(inputs, np.ma.MaskedArray) or not are_several(inputs):
+        raise FabricError(f"{shown(inputs)} is no list of buffers; give one array to each rank")
+    found = []
+    for rank, one in enumerate(inputs):
+        try:
+            found.append(np.asarray(one))
+        except (ValueError, OverflowError):
+            found.append(np.empty(0, object))
+        if isinstance(one, np.ma.MaskedArray) or found[-1].dtype == object:
+            raise FabricError(f"rank {rank} brings {shown(one)}; bring an array of plain numbers")
+    return found
+
+
 def _as_buffers(schedule, inputs):
     """Return the inputs as flat arrays, or say which of them does not fit and why."""
-    arrays = [np.asarray(x) for x in inputs]
+    arrays = _arrays(inputs)
     if len(arrays) != schedule.ranks:
         raise FabricError(
             f"{len(arrays)} buffers for {schedule.ranks} ranks; give one to each rank"
@@ -195,8 +216,6 @@ def _unload(schedule, memory, sizes, shape):
 
 def _adder(dtype, rounding, seed, places, width):
     """Return the addition of this dtype: in float32 and rounded, or the machine's own."""
-    if rounding not in ("nearest", "stochastic", "toward_zero"):
-        raise FabricError(f"rounding is {rounding!r}; use nearest, stochastic or toward_zero")
     if dtype not in _NARROW:
         if rounding != "nearest":
             raise FabricError(f"{rounding} rounding applies to BF16 and FP16, not to {dtype}")
@@ -257,6 +276,9 @@ def check_agreement(outputs) -> None:
     --------
     >>> check_agreement([np.float32([1, 2]), np.float32([1, 2])])
     """
+    outputs = _arrays(outputs)
+    if not outputs:
+        raise FabricError("there are no outputs to compare; give one array for each rank")
     first = np.ascontiguousarray(outputs[0])
     for rank, other in enumerate(outputs):
         other = np.ascontiguousarray(other)

@@ -5,18 +5,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trainium_edu.fabric.accounting import Costs, account
+from trainium_edu.fabric.arguments import flag, names_of, real_number, shown, whole_number
 from trainium_edu.fabric.collectives import plan
-from trainium_edu.fabric.schedule import Op, Schedule
-from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.fabric.schedule import Op, Schedule, a_schedule
+from trainium_edu.fabric.topology import FabricError, Topology, known
 
 __all__ = ["Impact", "impact", "rank_clocks", "with_slow_link", "without_link"]
 
 
 def _cable(topology, a, b, both_ways):
-    pairs = [(a, b), (b, a)] if both_ways else [(a, b)]
+    known(topology)
+    pairs = [(a, b), (b, a)] if flag(both_ways, "both_ways") else [(a, b)]
     links = [topology.link(*p) for p in pairs]
     if min(links) < 0:
-        near = ", ".join(map(str, topology.neighbours(a))) if 0 <= a < topology.chips else "none"
+        near = ", ".join(map(str, topology.neighbours(a))) or "none"
         raise FabricError(
             f"{topology.name} has no link between {a} and {b}; the neighbours of {a}: {near}"
         )
@@ -45,8 +47,9 @@ def without_link(topology: Topology, a: int, b: int, *, both_ways: bool = True) 
     >>> len(route(without_link(torus(4, 4), 0, 1), 0, 1))
     3
     """
+    dead = _cable(topology, a, b, both_ways)
     keep = np.ones(topology.links, bool)
-    keep[_cable(topology, a, b, both_ways)] = False
+    keep[dead] = False
     return replace(
         topology,
         name=f"{topology.name} without {a}{'-' if both_ways else '→'}{b}",
@@ -69,13 +72,25 @@ def with_slow_link(
     >>> float(slow.bandwidth_bytes_per_s.max() / slow.bandwidth_bytes_per_s.min())
     4.0
     """
-    if isinstance(factor, bool) or not 1 <= factor < float("inf"):
-        raise FabricError(f"factor is {factor!r}; a slow link is slower by 1 or more")
+    slow = _cable(topology, a, b, both_ways)
     speed = topology.bandwidth_bytes_per_s.copy()
-    speed[_cable(topology, a, b, both_ways)] /= factor
+    speed[slow] /= real_number(factor, "factor", least=1)
     return replace(
         topology, name=f"{topology.name} with a slow {a}-{b}", bandwidth_bytes_per_s=speed
     )
+
+
+def lateness(schedule: Schedule, extra_ns, name: str) -> dict[int, float]:
+    """Return checked nanoseconds by rank; none for None."""
+    if extra_ns is None:
+        return {}
+    if not isinstance(extra_ns, dict):
+        raise FabricError(f"{name} is {shown(extra_ns)}; write it as {{rank: nanoseconds}}")
+    ranks = a_schedule(schedule).ranks
+    for rank, extra in extra_ns.items():
+        whole_number(rank, f"{name}: rank {shown(rank)}", least=0, most=ranks - 1)
+        real_number(extra, f"{name} of rank {rank}", most=1e15)
+    return extra_ns
 
 
 def rank_clocks(
@@ -110,17 +125,14 @@ def rank_clocks(
     >>> (clocks[-1].max() - 6 * 1500).item()
     6000.0
     """
-    late_ns, slow_ns = late_ns or {}, slow_ns or {}
-    for rank, extra in (*late_ns.items(), *slow_ns.items()):
-        if isinstance(rank, bool) or not 0 <= rank < schedule.ranks:
-            raise FabricError(f"rank {rank} does not take part; there are {schedule.ranks}")
-        if not 0 <= extra < float("inf"):
-            raise FabricError(f"rank {rank} is late by {extra} ns; use a finite number from 0 up")
+    late, slow = (
+        lateness(schedule, ns, name) for ns, name in ((late_ns, "late_ns"), (slow_ns, "slow_ns"))
+    )
     bill = account(schedule, topology, nbytes, costs)
     clocks = np.zeros((schedule.steps + 1, schedule.ranks))
-    clocks[0, list(late_ns)] = list(late_ns.values())
+    clocks[0, list(late)] = list(late.values())
     slower = np.zeros(schedule.ranks)
-    slower[list(slow_ns)] = list(slow_ns.values())
+    slower[list(slow)] = list(slow.values())
     edges = np.searchsorted(schedule.step, np.arange(schedule.steps + 1))
     for step in range(schedule.steps):
         rows = slice(edges[step], edges[step + 1])
@@ -192,8 +204,9 @@ def impact(
     >>> round(one.rerouted_ns / one.healthy_ns, 2), round(one.replanned_ns / one.healthy_ns, 2)
     (1.51, 1.51)
     """
+    known(damaged)
     rows = []
-    for name in algorithms:
+    for name in names_of(algorithms):
         plan_before = plan(healthy, collective, name)
         before = account(plan_before, healthy, nbytes, costs).total_ns
         rerouted, why = _try(lambda p=plan_before: p, damaged, nbytes, costs)

@@ -8,10 +8,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainium_edu.fabric.accounting import Costs, Latency, _weights, buffer_elements
+from trainium_edu.fabric.accounting import (
+    Costs,
+    _weights,
+    buffer_bytes,
+    message_latencies,
+    rules,
+)
+from trainium_edu.fabric.arguments import flag, real_numbers, whole_numbers
+from trainium_edu.fabric.failures import lateness
 from trainium_edu.fabric.routing import routes
-from trainium_edu.fabric.schedule import Op, Schedule, item_sizes
-from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.fabric.schedule import Op, Schedule, a_schedule, item_sizes
+from trainium_edu.fabric.topology import FabricError, Topology, known
 
 __all__ = ["FlowResult", "flow_level", "max_min_rates"]
 
@@ -57,10 +65,18 @@ def max_min_rates(start, links, capacity) -> np.ndarray:
     Progressive filling: the link with the smallest fair share is full first; its flows keep that
     share, and the rest of the network is shared anew.
     """
-    start, links = np.asarray(start), np.asarray(links)
+    left = real_numbers(capacity, "capacity", least=1e-9).copy()
+    links = whole_numbers(links, "links", most=left.size - 1)
+    start = whole_numbers(start, "start", most=links.size)
+    if left.ndim != 1 or not len(start) or start[0] or start[-1] < len(links) or (
+        np.diff(start) < 0
+    ).any():  # fmt: skip
+        raise FabricError(
+            f"start rises from 0 to the {len(links)} links that are crossed, and capacity is one"
+            f" list; got {len(start)} starts and capacity of shape {left.shape}"
+        )
     flow = np.repeat(np.arange(len(start) - 1), np.diff(start))
     rate = np.full(len(start) - 1, np.inf)
-    left = np.array(capacity, np.float64)
     open_ = np.ones(len(flow), bool)
     while open_.any():
         users = np.bincount(links[open_], minlength=len(left))
@@ -112,7 +128,11 @@ def flow_level(
     >>> flow_level(plan(t, "all_gather", "mesh"), t, 2**20).total_ns > 0
     True
     """
-    costs, nbytes = costs or Costs(), buffer_elements(schedule, nbytes)
+    a_schedule(schedule), known(topology), flag(barrier, "barrier")
+    costs, nbytes = rules(costs), buffer_bytes(nbytes)
+    late, slow = (
+        lateness(schedule, ns, name) for ns, name in ((late_ns, "late_ns"), (slow_ns, "slow_ns"))
+    )
     sizes = item_sizes(schedule, nbytes).astype(np.float64)
     step, src, dst, size = _messages(schedule, _weights(schedule, sizes))
     if len(step) > _MOST_MESSAGES:
@@ -121,14 +141,11 @@ def flow_level(
             " fewer ranks, or account()"
         )
     start, links = routes(topology, topology.chip_of(src), topology.chip_of(dst), costs.ties)
-    latency = np.full(len(step), costs.on_chip_latency_ns)
-    for i in np.flatnonzero(np.diff(start)):
-        each = topology.latency_ns[links[start[i] : start[i + 1]]]
-        latency[i] = each.sum() if costs.latency is Latency.EACH else each.max()
-    for rank in (*(late_ns or {}), *(slow_ns or {})):
-        if not 0 <= rank < schedule.ranks:
-            raise FabricError(f"rank {rank} does not take part; there are {schedule.ranks}")
-    for rank, extra in (slow_ns or {}).items():
+    hops = np.diff(start)
+    move = np.repeat(np.arange(len(step)), hops)
+    latency = message_latencies(topology, move, links, len(step), costs.latency)
+    latency[hops == 0] = costs.on_chip_latency_ns
+    for rank, extra in slow.items():
         latency[(src == rank) | (dst == rank)] += extra
     begun, ended = _run(
         step,
@@ -141,7 +158,7 @@ def flow_level(
         topology,
         schedule.ranks,
         barrier,
-        late_ns or {},
+        late,
     )
     return FlowResult(float(ended.max(initial=0.0)), step, src, dst, size, begun, ended)
 

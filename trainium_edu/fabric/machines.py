@@ -5,9 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import choice, real_number
 from trainium_edu.fabric.topology import (
     FabricError,
     Topology,
+    known,
     product,
     ring,
     torus,
@@ -48,7 +50,7 @@ def trn1_32xlarge(**options) -> Topology:
 
     References
     ----------
-    `aws-trn1-page`, `aws-trn1-page-middle`, `neuron-ls-guide` in
+    `aws-trn1-page`, `aws-trn1-page-middle`, `aws-runtime-tips` in
     :data:`trainium_edu.specs.SOURCES`.
 
     Examples
@@ -177,10 +179,7 @@ def ultracluster(
     Topology('4 x trn1.32xlarge', 64 chips, 128 ranks, 320 directed links)
     """
     builders = {"trn1.32xlarge": trn1_32xlarge, "trn1n.32xlarge": trn1n_32xlarge}
-    if instance not in builders:
-        raise FabricError(
-            f"{instance!r} has no EFA here; an UltraCluster is made of {' or '.join(builders)}"
-        )
+    instance = choice(instance, builders, "instance with EFA")
     one = builders[instance](**options)
     whole_number(chips, "the number of chips")
     if chips % one.chips:
@@ -194,8 +193,9 @@ def ultracluster(
     facts = INSTANCES[instance]
     devices = int(facts.efa_devices)
     speed = float(facts.efa_bits_per_s_per_device) / 8
-    latency = float(FABRIC.inter_step_latency_ns if network_latency_ns is None
-                    else network_latency_ns)  # fmt: skip
+    latency = float(FABRIC.inter_step_latency_ns)
+    if network_latency_ns is not None:
+        latency = real_number(network_latency_ns, "network_latency_ns")
     gates = np.arange(devices, dtype=np.int32) * (one.chips // devices)
     # links of one instance by source chip: four cables, then the device if there is one
     src = np.concatenate((one.src, gates))
@@ -222,7 +222,6 @@ def ultracluster(
     )
 
 
-@lru_cache(maxsize=32)
 def one_instance(topology: Topology, index: int = 0) -> Topology:
     """Return one instance of a cluster as a topology of its own, links and all.
 
@@ -231,9 +230,13 @@ def one_instance(topology: Topology, index: int = 0) -> Topology:
     >>> one_instance(ultracluster(64))
     Topology('4 x trn1.32xlarge, instance 0', 16 chips, 32 ranks, 64 directed links)
     """
-    if topology.instances == 1:
-        return topology
-    whole_number(index, "the instance", least=0, most=topology.instances - 1)
+    last = known(topology).instances - 1
+    index = whole_number(index, "the instance", least=0, most=last)
+    return _instance(topology, index) if last else topology
+
+
+@lru_cache(maxsize=32)
+def _instance(topology, index):
     size = topology.chips_per_instance
     first, last = index * size, (index + 1) * size
     near = (topology.src >= first) & (topology.src < last)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.arguments import real_number
+from trainium_edu.fabric.topology import FabricError, Topology, known, whole_number
 
 __all__ = ["Pool", "pool"]
 
@@ -22,7 +23,7 @@ class Pool:
 
     def read_ns(self, nbytes: float) -> float:
         """Return the nanoseconds that home needs to read a tensor of so many bytes."""
-        if not 0 <= nbytes <= self.capacity_bytes:
+        if real_number(nbytes, "the number of bytes") > self.capacity_bytes:
             raise FabricError(
                 f"{nbytes} bytes do not fit {len(self.chips)} chips of together"
                 f" {self.capacity_bytes} bytes; spread it over more chips"
@@ -62,7 +63,7 @@ def pool(topology: Topology, home: int = 0, spread: int = 1) -> Pool:
     >>> p.hops.count(2), p.capacity_bytes // 2**30
     (6, 512)
     """
-    whole_number(home, "home", least=0, most=topology.chips - 1)
+    home = whole_number(home, "home", least=0, most=known(topology).chips - 1)
     whole_number(spread, "spread", most=topology.chips)
     distance = topology.hops(home)[: topology.chips]
     order = np.lexsort((np.arange(topology.chips), np.where(distance < 0, 2**30, distance)))

@@ -1,7 +1,6 @@
 """``nccom-test`` as a student would run it: the same options, the same table, modelled times."""
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,13 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from trainium_edu.fabric.accounting import Costs
+from trainium_edu.fabric.accounting import Costs, rules
+from trainium_edu.fabric.arguments import choice, flag, names_of, real_number, shown
 from trainium_edu.fabric.collectives import run
 from trainium_edu.fabric.machines import group
 from trainium_edu.fabric.published import Comparison, _swap_pairs, model_time_ns
 from trainium_edu.fabric.schedule import Collective
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.topology import FabricError, Topology, known, whole_number
 from trainium_edu.specs import NCCOM_TABLES
 
 __all__ = ["DATATYPES", "OPERATIONS", "NccomReport", "bus_factor", "nccom_test", "parse_bytes"]
@@ -126,12 +126,13 @@ def parse_bytes(text, name: str = "a size") -> int:
     if isinstance(text, int | np.integer) and not isinstance(text, bool):
         value = int(text)
     else:
-        match = re.fullmatch(r"(\d{1,15})\s*([kmg]?)i?b?", str(text).strip().lower())
+        plain = text.strip().lower() if isinstance(text, str) else ""
+        match = re.fullmatch(r"([0-9]{1,15})\s*([kmg]?)i?b?", plain)
         if not match:
-            raise FabricError(f"{name} is {str(text)[:40]!r}; write it as 1024, 1kb, 32M or 1GB")
+            raise FabricError(f"{name} is {shown(text)}; write it as 1024, 1kb, 32M or 1GB")
         value = int(match[1]) * _UNITS[match[2]]
     if not 1 <= value <= _LARGEST:
-        raise FabricError(f"{name} is {value} bytes; it goes from 1 byte to 1024 GB")
+        raise FabricError(f"{name} is {shown(value)} bytes; it goes from 1 byte to 1024 GB")
     return value
 
 
@@ -143,7 +144,8 @@ def bus_factor(operation: str, ranks: int) -> float:
     >>> bus_factor("allr", 2), bus_factor("allg", 32)
     (1.0, 0.96875)
     """
-    match OPERATIONS[operation]:
+    ranks = whole_number(ranks, "the number of ranks", most=200_000)
+    match OPERATIONS[choice(operation, OPERATIONS, "operation")]:
         case Collective.ALL_REDUCE:
             return 2 * (ranks - 1) / ranks
         case Collective.PERMUTE:
@@ -179,8 +181,10 @@ def nccom_test(
         Ranks in all, and instances they are spread over (``-r``, ``-N``).
     minbytes, maxbytes : int or str
         First and last size: ``1024``, ``"1kb"``, ``"32M"``.  For an all-gather the output's.
-    stepfactor, stepbytes : number, optional
-        How sizes grow; a tenth of the way unless said otherwise.
+    stepfactor : float, optional
+        How sizes grow: by a factor above 1.
+    stepbytes : int or str, optional
+        Or by so many bytes; a tenth of the way unless said otherwise.
     datatype : str
         A key of :data:`DATATYPES`.
     check : bool, "random" or "all_ones"
@@ -218,15 +222,19 @@ def nccom_test(
     ----------
     `nccom-test-guide` in :data:`trainium_edu.specs.SOURCES`.
     """
-    if operation not in OPERATIONS:
-        raise FabricError(f"{operation!r} is no operation; choose one of {', '.join(OPERATIONS)}")
-    if datatype not in DATATYPES:
-        raise FabricError(f"{datatype!r} is no datatype; choose one of {', '.join(DATATYPES)}")
-    if check not in (False, True, "random", "all_ones"):
-        raise FabricError(f"check is {check!r}; it is random or all_ones")
-    for stat in stats:
-        if not re.fullmatch(r"avg|p\d{1,2}|p100", str(stat)):
-            raise FabricError(f"{stat!r} is no statistic; use avg, p50, p99, ...")
+    operation = choice(operation, OPERATIONS, "operation")
+    datatype = choice(datatype, DATATYPES, "datatype")
+    if not isinstance(check, bool):
+        choice(check, ("random", "all_ones"), "way to check")
+    for stat in names_of(stats, "stats"):
+        if not re.fullmatch(r"avg|p\d{1,2}|p100", stat):
+            raise FabricError(f"{shown(stat)} is no statistic; use avg, p50, p99, ...")
+    flag(show_algorithm, "show_algorithm"), flag(show_input_output_size, "show_input_output_size")
+    costs, path = rules(costs), None
+    if report_to_json_file is not None:
+        if not isinstance(report_to_json_file, str | Path):
+            raise FabricError(f"report_to_json_file is {shown(report_to_json_file)}; it is a path")
+        path = Path(report_to_json_file)
     topology = _machine(nworkers, nnodes, topology)
     collective, ranks = OPERATIONS[operation], topology.ranks
     if collective is not Collective.ALL_REDUCE and topology.instances > 1:
@@ -250,8 +258,11 @@ def nccom_test(
     report = NccomReport(
         operation, ranks, tuple(rows), tuple(stats), show_algorithm, show_input_output_size, note
     )
-    if report_to_json_file is not None:
-        Path(report_to_json_file).write_text(json.dumps(report.to_json(), indent=4) + "\n")
+    if path is not None:
+        try:
+            path.write_text(json.dumps(report.to_json(), indent=4) + "\n")
+        except (OSError, ValueError) as why:  # a folder, no permission; a null byte in the name
+            raise FabricError(f"the report cannot be written to {shown(path)}: {why}") from None
     return report
 
 
@@ -259,7 +270,7 @@ def _machine(nworkers, nnodes, topology):
     whole_number(nworkers, "the number of workers (-r)", most=200_000)
     whole_number(nnodes, "the number of nodes (-N)", most=6250)
     if topology is not None:
-        if topology.ranks != nworkers:
+        if known(topology).ranks != nworkers:
             raise FabricError(f"{topology.name} has {topology.ranks} ranks; -r says {nworkers}")
         return topology
     if nnodes > 1 and nworkers != 32 * nnodes:
@@ -277,9 +288,7 @@ def _sizes(minbytes, maxbytes, stepfactor, stepbytes):
     if first > last:
         raise FabricError(f"minbytes ({first}) is above maxbytes ({last}); swap them")
     if stepfactor is not None:
-        number = isinstance(stepfactor, int | float) and not isinstance(stepfactor, bool)
-        if not number or not 1 < stepfactor < math.inf:
-            raise FabricError(f"stepfactor is {stepfactor!r}; sizes grow by a factor above 1")
+        real_number(stepfactor, "stepfactor", least=1, above=True)
         grow = [first]
         while grow[-1] * stepfactor <= last and len(grow) <= _MOST_LINES:
             grow.append(max(int(grow[-1] * stepfactor), grow[-1] + 1))

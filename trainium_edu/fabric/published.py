@@ -10,13 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.fabric.accounting import Costs
-from trainium_edu.fabric.cluster_time import hierarchical_time
+from trainium_edu.fabric.accounting import Costs, buffer_bytes, rules
+from trainium_edu.fabric.alpha_beta import sizes_of
+from trainium_edu.fabric.arguments import flag, made
+from trainium_edu.fabric.cluster_time import flat_ring_time, hierarchical_time
 from trainium_edu.fabric.machines import group
-from trainium_edu.fabric.schedule import Collective
+from trainium_edu.fabric.schedule import Collective, a_collective
 from trainium_edu.fabric.selection import DOCUMENTED, select
-from trainium_edu.fabric.topology import FabricError, Topology
-from trainium_edu.specs import NCCOM_TABLES
+from trainium_edu.fabric.topology import FabricError, Topology, known
+from trainium_edu.specs import NCCOM_TABLES, NccomTable
 
 __all__ = ["Calibration", "Comparison", "calibrate", "compare", "model_time_ns"]
 
@@ -64,7 +66,7 @@ class Calibration:
 
     def at(self, nbytes):
         """Return microseconds for a size or an array of sizes."""
-        b = np.asarray(nbytes, np.float64) * self.us_per_byte
+        b = sizes_of(nbytes) * self.us_per_byte
         return np.maximum(self.alpha_us + b / 2, self.gamma_us + b)
 
 
@@ -85,7 +87,7 @@ def model_time_ns(
     -------
     time_ns : float
     algorithm : str
-        ``"hier"`` on several instances, as the tool prints it.
+        On several instances ``"hier"``, as the tool prints it, or ``"ring"`` where a flat one wins.
 
     Examples
     --------
@@ -93,14 +95,15 @@ def model_time_ns(
     >>> round(ns), algorithm
     (6000, 'mesh')
     """
-    collective = Collective(collective)
-    if topology.instances > 1 and collective is Collective.ALL_REDUCE:
+    collective, costs = a_collective(collective), rules(costs)
+    nbytes = buffer_bytes(nbytes)
+    if known(topology).instances > 1 and collective is Collective.ALL_REDUCE:
         times = [
-            hierarchical_time(topology, nbytes, intra=intra, inter=inter, costs=costs).total_ns
-            for intra in ("mesh", "kangaring")
-            for inter in ("mesh", "ring")
+            (hierarchical_time(topology, nbytes, intra=i, inter=j, costs=costs).total_ns, "hier")
+            for i in ("mesh", "kangaring")
+            for j in ("mesh", "ring")
         ]
-        return min(times), "hier"
+        return min(*times, (flat_ring_time(topology, nbytes, costs=costs).total_ns, "ring"))
     if collective is Collective.PERMUTE:
         target = _swap_pairs(topology.ranks)
         chosen = select(topology, collective, ("mesh",), sizes=[nbytes], costs=costs,
@@ -138,6 +141,8 @@ def compare(costs: Costs | None = None, *, with_floor: bool = False, **options) 
     ----------
     `nccom-test-guide` in :data:`trainium_edu.specs.SOURCES`.
     """
+    costs = rules(costs)
+    flag(with_floor, "with_floor")
     found = []
     for table in NCCOM_TABLES:
         ranks, per_instance = table.ranks, table.ranks // table.instances
@@ -188,6 +193,7 @@ def calibrate(table=None) -> Calibration:
     True
     """
     table = NCCOM_TABLES[0] if table is None else table
+    made(table, NccomTable, "choose one of specs.NCCOM_TABLES")
     rows = np.array([row[:2] for row in table.rows.value], np.float64)
     if len(rows) < 4:
         raise FabricError(f"{table} has {len(rows)} lines; three numbers need four or more")

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.fabric.arguments import choice, same_length, whole_numbers
+from trainium_edu.fabric.topology import FabricError, Topology, known, linked
 
 __all__ = ["Ties", "route", "routes"]
 
@@ -26,8 +27,9 @@ class Ties(StrEnum):
     ONE_WAY = "one_way"  #: everybody goes up, as SimGrid's torus and ASTRA-sim do
 
 
-@lru_cache(maxsize=200_000)
-def route(topology: Topology, src: int, dst: int, ties: Ties = Ties.BALANCED) -> tuple[int, ...]:
+def route(
+    topology: Topology, src: int, dst: int, ties: Ties | str = Ties.BALANCED
+) -> tuple[int, ...]:
     """Return the directed links from one chip to another, first to last.
 
     Parameters
@@ -60,9 +62,15 @@ def route(topology: Topology, src: int, dst: int, ties: Ties = Ties.BALANCED) ->
     >>> [(int(t.src[i]), int(t.dst[i])) for i in route(t, 0, 5)]
     [(0, 1), (1, 5)]
     """
+    known(topology, src, dst)
+    return _route(topology, int(src), int(dst), choice(ties, Ties, "rule for ties"))
+
+
+@lru_cache(maxsize=200_000)
+def _route(topology, src, dst, ties):
     if src == dst:
         return ()
-    stops = _regular_way(topology, src, dst, Ties(ties))
+    stops = _regular_way(topology, src, dst, ties)
     links = tuple(topology.link(a, b) for a, b in pairwise(stops))
     if links and min(links) >= 0:
         return links
@@ -117,14 +125,29 @@ def _any_way(topology, src, dst):
                 came_from[nxt] = vertex
                 front.append(nxt)
     if dst not in came_from:
-        raise FabricError(
-            f"{topology.name}: no links lead from chip {src} to chip {dst}, so they cannot take"
-            " part in one collective. Restore a link, or leave the chip out of the group"
-        )
+        raise _cut_off(topology, src, dst)
     stops = [dst]
     while stops[-1] != src:
         stops.append(came_from[stops[-1]])
     return stops[::-1]
+
+
+def _cut_off(topology, src, dst):
+    return FabricError(
+        f"{topology.name}: no links lead from chip {src} to chip {dst}, so they cannot take"
+        " part in one collective. Restore a link, or leave the chip out of the group"
+    )
+
+
+def check_reach(topology: Topology, src, dst) -> None:
+    """Refuse messages from chips ``src`` to chips ``dst`` if links lead from one to no other."""
+    pairs = np.unique(np.stack([src, dst]), axis=1)
+    src, dst = pairs[:, ~linked(topology, *pairs)]
+    for chip in np.unique(src):
+        ends = dst[src == chip]
+        lost = ends[topology.hops(int(chip))[ends] < 0]
+        if len(lost):
+            raise _cut_off(topology, chip, lost[0])
 
 
 def routes(topology: Topology, src, dst, ties: Ties | str = Ties.BALANCED):
@@ -141,18 +164,22 @@ def routes(topology: Topology, src, dst, ties: Ties | str = Ties.BALANCED):
     -------
     start : int64[messages + 1]
     links : int64[total]
+
+    Raises
+    ------
+    FabricError
+        If no path leads from one of them to its target.
     """
-    ties = Ties(ties)
-    width = topology.chips
-    pairs, which = np.unique(
-        np.asarray(src, np.int64) * width + np.asarray(dst, np.int64), return_inverse=True
-    )
+    ties, width = choice(ties, Ties, "rule for ties"), known(topology).chips
+    src, dst = (whole_numbers(x, name, most=width - 1) for x, name in ((src, "src"), (dst, "dst")))
+    same_length(src, dst, "src and dst")
+    pairs, which = np.unique(src * width + dst, return_inverse=True)
     if len(pairs) > _MOST_PAIRS:
         raise FabricError(
             f"{len(pairs)} pairs of chips send to each other; their ways are worked out one by one,"
             f" up to {_MOST_PAIRS}. Take fewer chips, or an algorithm of neighbours such as ring"
         )
-    ways = [route(topology, int(p) // width, int(p) % width, ties) for p in pairs]
+    ways = [_route(topology, int(p) // width, int(p) % width, ties) for p in pairs]
     lengths = np.array([len(w) for w in ways], np.int64)
     flat = np.array([link for way in ways for link in way], np.int64)
     first = np.concatenate(([0], np.cumsum(lengths)))[:-1]

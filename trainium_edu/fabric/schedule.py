@@ -7,14 +7,27 @@ checked by somebody else's code; nothing in it knows how it was made.
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
-from trainium_edu.fabric.topology import FabricError, whole_number
+from trainium_edu.fabric.arguments import (
+    FabricError,
+    are_several,
+    choice,
+    made,
+    shown,
+    whole_number,
+    whole_numbers,
+)
 
 __all__ = [
-    "Collective", "Moves", "Op", "Schedule", "ScheduleError", "check", "groups", "item_sizes",
+    "Collective", "Moves", "Op", "Schedule", "ScheduleError", "a_collective", "a_schedule", "check",
+    "groups", "item_sizes",
 ]  # fmt: skip
+
+
+_MOST_MOVES = 1_000_000
 
 
 class Collective(StrEnum):
@@ -26,6 +39,11 @@ class Collective(StrEnum):
     ALL_TO_ALL = "all_to_all"  #: rank d gets chunk d of every rank
     BROADCAST = "broadcast"  #: every rank gets the root's buffer
     PERMUTE = "permute"  #: rank p[r] gets rank r's buffer
+
+
+def a_collective(value) -> Collective:
+    """Return the collective that a text names, or say which there are."""
+    return choice(value, Collective, "collective")
 
 
 class Op(IntEnum):
@@ -75,8 +93,11 @@ class Schedule:
     note: str = ""
 
     def __post_init__(self):
-        for name in ("step", "phase", "src", "dst", "item", "into", "op", "fused", "owner"):
-            getattr(self, name).flags.writeable = False
+        for name in ("owner", "step", "phase", "src", "dst", "item", "into", "op", "fused"):
+            column = made(getattr(self, name), np.ndarray, f"{name} of a schedule is one")
+            if name != "owner" and column.shape != (self.step.size,):
+                raise ScheduleError(f"{name} has shape {column.shape} for {self.step.size} moves")
+            column.flags.writeable = False
 
     def __repr__(self):
         return (
@@ -151,25 +172,52 @@ class Schedule:
         >>> check(Schedule.from_moves("reduce_scatter", 2, halves))
         Schedule(reduce_scatter by my own, 2 ranks, 1 steps, 2 moves)
         """
+        collective = a_collective(collective)
         ranks = whole_number(ranks, "the number of ranks", most=4096)
-        default = 1 if Collective(collective) in (Collective.BROADCAST,) else ranks
+        ranks_per_chip = whole_number(ranks_per_chip, "ranks_per_chip", most=ranks)
+        root = whole_number(root, "root", least=0, most=ranks - 1)
+        default = 1 if collective is Collective.BROADCAST else ranks
         chunks = whole_number(default if chunks is None else chunks, "chunks", most=65536)
+        if not isinstance(algorithm, str):
+            raise ScheduleError(f"algorithm is {shown(algorithm)}; it is a name for the plan")
+        if ranks % ranks_per_chip:
+            raise ScheduleError(f"{ranks} ranks do not fill chips of {ranks_per_chip}; give both")
         recorded = Moves()
-        for line in sorted(moves, key=lambda m: m[0]):
-            try:
-                step, src, dst, chunk, op = line
-                code = Op[str(op).upper()]
-            except (TypeError, ValueError, KeyError):
-                raise ScheduleError(
-                    f"{line!r} is no move; write (step, src, dst, chunk, 'copy' or 'add')"
-                ) from None
-            for value, name in ((step, "step"), (src, "src"), (dst, "dst"), (chunk, "chunk")):
-                whole_number(value, f"{name} in {line!r}", least=0, most=2**31 - 1)
-            recorded.add(step, src, dst, chunk, code)
+        for row in sorted((_move(line) for line in _rows(moves)), key=lambda m: m[0]):
+            recorded.add(*row)
         owner = np.arange(chunks) if chunks == ranks else np.full(chunks, root)
         return recorded.schedule(
             collective, algorithm, ranks, ranks_per_chip, owner=owner, root=root
         )
+
+
+def _rows(moves):
+    try:
+        found = list(islice(moves, _MOST_MOVES + 1))
+    except TypeError:
+        raise ScheduleError(f"{shown(moves)} is no list of moves; give a list of tuples") from None
+    if len(found) > _MOST_MOVES:
+        raise ScheduleError(
+            f"over {_MOST_MOVES} moves are too many to write down; take fewer ranks"
+        )
+    return found
+
+
+def _move(line):
+    """Return a move written by hand as whole numbers, or say what it should look like."""
+    try:
+        *numbers, op = line
+        code = Op[op.upper()] if op in ("copy", "add", "COPY", "ADD") else None
+        step, src, dst, chunk = numbers
+    except (TypeError, ValueError):
+        code = None
+    if code is None:
+        raise ScheduleError(
+            f"{shown(line)} is no move; write (step, src, dst, chunk, 'copy' or 'add')"
+        )
+    for value, name in ((step, "step"), (src, "src"), (dst, "dst"), (chunk, "chunk")):
+        whole_number(value, f"{name} in {shown(line)}", least=0, most=2**31 - 1)
+    return step, src, dst, chunk, code
 
 
 class Moves:
@@ -181,9 +229,22 @@ class Moves:
     def add(self, step, src, dst, item, op, *, phase=1, fused=False, into=None):
         """Write moves down; any argument may be an array."""
         into = item if into is None else into
-        self._rows.append(
-            [np.ravel(a) for a in np.broadcast_arrays(step, phase, src, dst, item, into, op, fused)]
+        try:
+            row = np.broadcast_arrays(step, phase, src, dst, item, into, op, fused)
+        except ValueError:
+            row = [np.empty(0, object)]
+        *numbers, flags = row
+        good = flags.dtype.kind == "b" and all(
+            n.dtype.kind in "iu" and (not n.size or 0 <= n.min() <= n.max() < 2**31)
+            for n in numbers
         )
+        if not good:
+            raise ScheduleError(
+                "a move has whole numbers from 0, or arrays of them of one length, and fused is"
+                f" True or False; got step {shown(step)}, src {shown(src)}, dst {shown(dst)}, item"
+                f" {shown(item)}, op {shown(op)}"
+            )
+        self._rows.append([np.ravel(a) for a in row])
 
     def schedule(
         self, collective, algorithm, ranks, ranks_per_chip, *, owner, lanes=1, root=0, target=(),
@@ -197,12 +258,20 @@ class Moves:
         )
         order = np.lexsort((columns[1], columns[0]))  # stable: table order within a phase
         step, phase, src, dst, item, into, op, fused = (c[order] for c in columns)
-        owner = np.asarray(owner, np.int32).copy()
+        ranks = whole_number(ranks, "the number of ranks")
+        lanes = whole_number(lanes, "lanes")
+        root = whole_number(root, "root", least=0, most=ranks - 1)
+        owner = whole_numbers(owner, "owner", most=ranks - 1).astype(np.int32)
+        if not (isinstance(algorithm, str) and isinstance(note, str)) or len(owner) % lanes:
+            raise ScheduleError(
+                f"algorithm and note are text, and {lanes} lanes of a chunk have an owner each; got"
+                f" {shown(algorithm)} and {len(owner)} owners"
+            )
         return Schedule(
-            collective=Collective(collective),
+            collective=a_collective(collective),
             algorithm=algorithm,
-            ranks=int(ranks),
-            ranks_per_chip=int(ranks_per_chip),
+            ranks=ranks,
+            ranks_per_chip=whole_number(ranks_per_chip, "ranks_per_chip", most=ranks),
             chunks=len(owner) // lanes,
             lanes=lanes,
             step=step.astype(np.int32),
@@ -215,7 +284,7 @@ class Moves:
             fused=fused.astype(np.bool_),
             owner=owner,
             root=root,
-            target=tuple(target),
+            target=tuple(whole_numbers(target, "target", most=ranks - 1).tolist()),
             note=note,
         )
 
@@ -240,11 +309,21 @@ def item_sizes(schedule: Schedule, elements) -> np.ndarray:
     >>> item_sizes(s, 7).tolist()
     [3, 2, 2]
     """
-    sizes = np.asarray(elements, np.int64)
-    if sizes.ndim == 0:
-        sizes = sizes // schedule.chunks + (np.arange(schedule.chunks) < sizes % schedule.chunks)
+    chunks = a_schedule(schedule).chunks
+    if are_several(elements):
+        sizes = whole_numbers(elements, "the lengths of the chunks")
+    else:
+        count = whole_number(elements, "the number of elements", least=0, most=2**53)
+        sizes = count // chunks + (np.arange(chunks) < count % chunks)
+    if len(sizes) != chunks:
+        raise FabricError(f"{len(sizes)} lengths for {chunks} chunks; give one for each")
     whole, rest = np.divmod(sizes[:, None], schedule.lanes)
     return (whole + (np.arange(schedule.lanes) < rest)).ravel()
+
+
+def a_schedule(value) -> Schedule:
+    """Return a schedule if it is one."""
+    return made(value, Schedule, "plan(trn1_32xlarge(), 'all_reduce', 'ring') makes one")
 
 
 @lru_cache(maxsize=128)
@@ -309,7 +388,6 @@ def expected(schedule: Schedule):
     return first, must, origin
 
 
-@lru_cache(maxsize=128)
 def check(schedule: Schedule) -> Schedule:
     """Refuse a schedule that loses, doubles or misplaces a chunk, before it runs.
 
@@ -333,6 +411,11 @@ def check(schedule: Schedule) -> Schedule:
     these numbers; where the sum in the end is not the sum that it should be, that item is followed
     once more with one counter per rank.  A wrong schedule passes with a chance of about 2^-64.
     """
+    return _checked(a_schedule(schedule))
+
+
+@lru_cache(maxsize=128)
+def _checked(schedule):
     _check_table(schedule)
     ranks, places = schedule.ranks, schedule.places
     first, must, origin = expected(schedule)

@@ -5,18 +5,24 @@ from functools import lru_cache
 
 import numpy as np
 
-from trainium_edu.fabric.accounting import Costs, _latencies, _together, link_loads, memory_loads
-from trainium_edu.fabric.alpha_beta import Line, crossovers, sweep
+from trainium_edu.fabric.accounting import (
+    Costs,
+    _latencies,
+    _together,
+    link_loads,
+    memory_loads,
+    rules,
+)
+from trainium_edu.fabric.alpha_beta import Line, crossovers, sizes_of, sweep
+from trainium_edu.fabric.arguments import names_of, shown, whole_number
 from trainium_edu.fabric.collectives import plan
-from trainium_edu.fabric.schedule import Collective, Schedule
-from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.fabric.schedule import Collective, Schedule, a_collective, a_schedule
+from trainium_edu.fabric.topology import FabricError, Topology, known
 
 __all__ = ["DOCUMENTED", "Selection", "choose", "line", "select"]
 
 #: The algorithms that AWS's document chooses among inside an instance.
 DOCUMENTED = ("mesh", "rdh", "kangaring")
-#: RDH on two ranks per chip keeps all four cables busy only if each chunk is cut as well.
-_OPTIONS = {"rdh": {"axis_order": "spread"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,6 @@ class Selection:
         return (self.crossovers[0][1], *(after for _, _, after in self.crossovers))
 
 
-@lru_cache(maxsize=512)
 def line(schedule: Schedule, topology: Topology, costs: Costs | None = None) -> Line:
     """Return a schedule's time as a line in the size of the buffer (chunks cut evenly).
 
@@ -61,7 +66,11 @@ def line(schedule: Schedule, topology: Topology, costs: Costs | None = None) -> 
     >>> round(line(plan(t, "all_reduce", "mesh"), t).alpha_ns)
     6000
     """
-    costs = costs or Costs()
+    return _line(a_schedule(schedule), known(topology), rules(costs))
+
+
+@lru_cache(maxsize=512)
+def _line(schedule, topology, costs):
     fractions = np.full(schedule.items, 1.0 / schedule.items)
     loads = link_loads(schedule, topology, fractions, ties=costs.ties)
     link_ns = (loads / topology.bandwidth_bytes_per_s).max(axis=1, initial=0.0) * 1e9
@@ -92,8 +101,7 @@ def select(
         256 points from 1 KiB to 16 GiB unless said otherwise.
     costs : Costs, optional
     options : dict, optional
-        Options per algorithm; ``{"rdh": {"axis_order": "spread"}}`` unless said otherwise: RDH
-        at its best, with all four axes busy on two ranks per chip as well.
+        Options per algorithm, as for :func:`plan`: ``{"rdh": {"axis_order": "spread"}}``.
 
     Returns
     -------
@@ -109,14 +117,27 @@ def select(
     >>> from trainium_edu.fabric import trn2_like
     >>> select(trn2_like()).order
     ('mesh', 'rdh', 'kangaring')
+
+    Notes
+    -----
+    AWS publishes the ranking mesh, RDH, KangaRing in a text that has four ranks on a chip, and not
+    in which order a chip's ranks walk the axes.  It comes out here with four ranks that walk
+    ``rotated``, the default: they keep all four cables of a chip busy.  Two ranks, as on trn1, keep
+    two busy, and then RDH wins at no size; it would if each chunk were cut in two as well
+    (``spread``), which no text names.  With all ranks on the ``same`` axis RDH wins nowhere.
+
+    References
+    ----------
+    `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    sizes = np.geomspace(2**10, 2**34, 256) if sizes is None else np.asarray(sizes, np.float64)
-    options, lines, left_out = _OPTIONS | (options or {}), [], []
-    reduces = Collective(collective) is not Collective.BROADCAST
+    collective, algorithms = a_collective(collective), names_of(algorithms)
+    sizes = np.geomspace(2**10, 2**34, 256) if sizes is None else np.atleast_1d(sizes_of(sizes))
+    options, costs = _options(options, algorithms), rules(costs)
+    known(topology)
+    lines, left_out = [], []
     for name in algorithms:
         try:
-            chosen = options.get(name, {}) if reduces else {}
-            schedule = plan(topology, collective, name, **chosen)
+            schedule = plan(topology, collective, name, **options.get(name, {}))
             lines.append(line(schedule, topology, costs))
         except FabricError as why:
             left_out.append((name, str(why)))
@@ -124,6 +145,22 @@ def select(
         raise FabricError(f"none of {', '.join(algorithms)} can: {left_out[0][1]}")
     times, best = sweep(lines, sizes)
     return Selection(sizes, tuple(lines), times, best, tuple(crossovers(lines)), tuple(left_out))
+
+
+def _options(options, algorithms):
+    """Return options by algorithm, or say what they should look like."""
+    if options is None:
+        return {}
+    good = isinstance(options, dict) and all(
+        name in algorithms and isinstance(of, dict) and all(isinstance(k, str) for k in of)
+        for name, of in options.items()
+    )
+    if not good:
+        raise FabricError(
+            f"options is {shown(options)}; write {{algorithm: {{option: value}}}} for"
+            f" {', '.join(algorithms)}"
+        )
+    return options
 
 
 def choose(
@@ -142,11 +179,13 @@ def choose(
     >>> [choose(trn2_like(), "all_reduce", n) for n in (2**10, 2**24, 2**30)]
     ['mesh', 'rdh', 'kangaring']
     """
+    collective = a_collective(collective)
+    nbytes = whole_number(nbytes, "the number of bytes", least=0, most=2**50)
     if algorithms is None:
         algorithms = {
             Collective.ALL_TO_ALL: ("mesh", "pairwise"),
             Collective.BROADCAST: ("mesh", "rdh", "ring"),
             Collective.PERMUTE: ("mesh",),
-        }.get(Collective(collective), (*DOCUMENTED, "ring"))
+        }.get(collective, (*DOCUMENTED, "ring"))
     found = select(topology, collective, algorithms, sizes=[nbytes], costs=costs)
     return found.lines[int(found.best[0])].name

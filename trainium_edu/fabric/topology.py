@@ -12,20 +12,28 @@ from functools import lru_cache
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import (
+    FabricError,
+    are_several,
+    choice,
+    flag,
+    made,
+    real_number,
+    real_numbers,
+    shown,
+    whole_number,
+)
+
 __all__ = [
-    "Direction", "FabricError", "Topology", "fully_connected", "grid", "hypercube", "product",
-    "ring", "torus", "whole_number",
+    "Direction", "FabricError", "Topology", "fully_connected", "grid", "hypercube", "known",
+    "linked", "product", "ring", "torus", "whole_number",
 ]  # fmt: skip
 
 GIB = 2**30
 #: What one NeuronLink-v2 is labelled with, and the middle of the documented 1 to 2 µs per hop.
 DEFAULT_LINK_BYTES_PER_S = 96 * GIB
 DEFAULT_LATENCY_NS = 1500.0
-_MOST_VERTICES = 1_000_000
-
-
-class FabricError(ValueError):
-    """Something that this fabric cannot be or do; the message says what, why, and what to try."""
+_MOST_LINKS = 8_000_000
 
 
 class Direction(StrEnum):
@@ -62,9 +70,17 @@ class Topology:
     hbm_bytes: int = 32 * GIB  #: per chip
 
     def __post_init__(self):
+        for name in ("chips", "ranks_per_chip", "instances"):
+            whole_number(getattr(self, name), name)
+        vertices = self.chips + whole_number(self.switches, "switches", least=0)
         for name in ("src", "dst", "bandwidth_bytes_per_s", "latency_ns"):
-            array = getattr(self, name)
+            array = made(getattr(self, name), np.ndarray, f"{name} of a topology is one")
+            if array.shape != (self.src.size,):
+                raise FabricError(f"{name} has shape {array.shape} for {self.src.size} links")
             array.flags.writeable = False
+        for ends in (self.src, self.dst):
+            if ends.size and not 0 <= ends.min() <= ends.max() < vertices:
+                raise FabricError(f"{self.name}: links join vertices 0 to {vertices - 1} only")
         speed, latency = self.bandwidth_bytes_per_s, self.latency_ns
         if len(speed) and not (speed.min() > 0 and math.isfinite(float(speed.max()))):
             raise FabricError(
@@ -73,8 +89,8 @@ class Topology:
             )
         if len(latency) and not (latency.min() >= 0 and math.isfinite(float(latency.max()))):
             raise FabricError(f"{self.name}: latency is a finite number of ns, zero or more")
-        if not (self.hbm_bytes_per_s > 0 and math.isfinite(self.hbm_bytes_per_s)):
-            raise FabricError(f"{self.name}: HBM bandwidth is {self.hbm_bytes_per_s}, not above 0")
+        real_number(self.hbm_bytes_per_s, f"{self.name}: hbm_bytes_per_s", above=True)
+        whole_number(self.hbm_bytes, f"{self.name}: hbm_bytes", most=2**60)
 
     def __repr__(self):
         return (
@@ -99,10 +115,13 @@ class Topology:
 
     def chip_of(self, rank):
         """Return the chip (or array of chips) that holds a rank (or array of ranks)."""
+        if not isinstance(rank, np.ndarray) or rank.dtype.kind not in "iu":
+            whole_number(rank, "rank", least=0, most=self.ranks - 1)
         return rank // self.ranks_per_chip
 
     def coordinates(self, chip):
         """Return a chip's place in its instance: row and column on a torus."""
+        whole_number(chip, "chip", least=0, most=self.chips - 1)
         return tuple(
             int(c) for c in np.unravel_index(int(chip) % self.chips_per_instance, self.shape)
         )
@@ -115,11 +134,14 @@ class Topology:
         >>> torus(4, 4).neighbours(0)
         (12, 3, 4, 1)
         """
+        whole_number(chip, "chip", least=0, most=self.chips + self.switches - 1)
         first, last = np.searchsorted(self.src, [chip, chip + 1])
         return tuple(int(d) for d in self.dst[first:last])
 
     def link(self, src: int, dst: int) -> int:
         """Return the index of the directed link from one vertex to a neighbour, or -1."""
+        for vertex in (src, dst):
+            whole_number(vertex, "vertex", least=0, most=self.chips + self.switches - 1)
         keys, order = _link_keys(self)
         key = int(src) * (self.chips + self.switches) + int(dst)
         at = int(np.searchsorted(keys, key))
@@ -127,6 +149,7 @@ class Topology:
 
     def hops(self, chip: int) -> np.ndarray:
         """Return the fewest links from one chip to every vertex (int32; -1 where none leads)."""
+        whole_number(chip, "chip", least=0, most=self.chips + self.switches - 1)
         distance = np.full(self.chips + self.switches, -1, np.int32)
         distance[chip] = 0
         front, steps = np.array([chip]), 0
@@ -157,18 +180,33 @@ class Topology:
 
         ``bandwidth_bytes_per_s`` is the published figure; ``direction`` says what it counts.
         """
-        convention = Direction(direction or self.direction)
+        convention = self.direction if direction is None else _direction(direction)
         if bandwidth_bytes_per_s is None:
             speed = self.bandwidth_bytes_per_s * (_share(convention) / _share(self.direction))
         else:
-            speed = np.multiply(bandwidth_bytes_per_s, _share(convention), dtype=np.float64)
-        latency = self.latency_ns if latency_ns is None else np.asarray(latency_ns, np.float64)
+            speed = self._per_link(bandwidth_bytes_per_s, "bandwidth_bytes_per_s")
+            speed = speed * _share(convention)
+        latency = self.latency_ns
+        if latency_ns is not None:
+            latency = self._per_link(latency_ns, "latency_ns")
         return replace(
-            self,
-            bandwidth_bytes_per_s=np.broadcast_to(speed, self.src.shape).copy(),
-            latency_ns=np.broadcast_to(latency, self.src.shape).copy(),
-            direction=convention,
+            self, bandwidth_bytes_per_s=speed, latency_ns=latency.copy(), direction=convention
         )
+
+    def _per_link(self, value, name):
+        """Return one number per directed link, from a number or a list of as many."""
+        if not are_several(value):
+            return np.full(self.links, real_number(value, name))
+        array = real_numbers(value, name)
+        if array.shape != self.src.shape:
+            raise FabricError(f"{name} has shape {array.shape}; there are {self.links} links")
+        return array
+
+
+def linked(topology: Topology, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    """Return for arrays of vertices whether a link leads from each to the other."""
+    keys, _ = _link_keys(topology)
+    return np.isin(src.astype(np.int64) * (topology.chips + topology.switches) + dst, keys)
 
 
 @lru_cache(maxsize=32)
@@ -178,17 +216,20 @@ def _link_keys(topology):
     return keys[order], order
 
 
+def _direction(value) -> Direction:
+    return choice(value, Direction, "direction of a link's figure")
+
+
 def _share(direction):
     return 1.0 if direction is Direction.ONE_WAY else 0.5
 
 
-def whole_number(value, name: str, least: int = 1, most: int = _MOST_VERTICES) -> int:
-    """Return ``value`` as an int if it is a whole number in range, else say what it should be."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise FabricError(f"{name} is {value!r}; it takes a whole number from {least} to {most}")
-    if not least <= value <= most:
-        raise FabricError(f"{name} is {value}; it takes a whole number from {least} to {most}")
-    return int(value)
+def known(topology, *chips, names=("src", "dst")) -> Topology:
+    """Return a topology if it is one, with these chips."""
+    made(topology, Topology, "try trn1_32xlarge() or torus(4, 4)")
+    for chip, name in zip(chips, names, strict=False):
+        whole_number(chip, f"chip {name}", least=0, most=topology.chips - 1)
+    return topology
 
 
 def product(
@@ -236,14 +277,23 @@ def product(
     >>> product((4, 4), (True, True), name="4 x 4 torus")
     Topology('4 x 4 torus', 16 chips, 16 ranks, 64 directed links)
     """
+    if not isinstance(name, str):
+        raise FabricError(f"name is {shown(name)}; it is text")
+    shape, wrap = (_sequence(x, name) for x, name in ((shape, "shape"), (wrap, "wrap")))
     shape = tuple(whole_number(n, "an extent of the topology") for n in shape)
-    wrap = tuple(bool(w) for w in wrap)
+    wrap = tuple(flag(w, "a wrap mark") for w in wrap)
     if len(shape) != len(wrap) or not shape:
         raise FabricError(f"{len(shape)} extents need as many wrap marks; there are {len(wrap)}")
     chips = whole_number(math.prod(shape), "the number of chips")
     whole_number(ranks_per_chip, "ranks_per_chip", most=64)
-    speed = _positive(link_bytes_per_s, "link_bytes_per_s") * _share(Direction(direction))
-    latency = _positive(latency_ns, "latency_ns", or_zero=True)
+    counts = _direction(direction)
+    speed = real_number(link_bytes_per_s, "link_bytes_per_s", above=True) * _share(counts)
+    latency = real_number(latency_ns, "latency_ns")
+    unknown = ", ".join(sorted(set(chip) - {"hbm_bytes_per_s", "hbm_bytes"}))
+    if unknown:
+        raise FabricError(f"{unknown} is no option of a topology; see help(fabric.product)")
+    if 2 * chips * sum(extent > 1 for extent in shape) > _MOST_LINKS:
+        raise FabricError(f"{shown(shape)} has over {_MOST_LINKS} links; take fewer dimensions")
 
     chip_ids = np.arange(chips, dtype=np.int32)
     where = np.unravel_index(chip_ids, shape)
@@ -272,17 +322,15 @@ def product(
         dst.copy(),
         np.full(len(src), speed),
         np.full(len(src), latency),
-        Direction(direction),
+        counts,
         **chip,
     )
 
 
-def _positive(value, name, *, or_zero=False):
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or value < 0 or (value == 0 and not or_zero):
-        least = "zero or more" if or_zero else "above zero"
-        raise FabricError(f"{name} is {value!r}; it takes a finite number {least}")
-    return float(value)
+def _sequence(value, name):
+    if not are_several(value):
+        raise FabricError(f"{name} is {shown(value)}; give a list with an entry per dimension")
+    return tuple(value)
 
 
 def ring(chips: int, **options) -> Topology:
@@ -293,19 +341,19 @@ def ring(chips: int, **options) -> Topology:
     >>> ring(12).neighbours(0)
     (11, 1)
     """
-    options.setdefault("name", f"ring of {chips}")
+    options.setdefault("name", f"ring of {shown(chips)}")
     return product((chips,), (True,), **options)
 
 
 def torus(*shape: int, **options) -> Topology:
     """Build a torus: every dimension closes; ``options`` as in :func:`product`."""
-    options.setdefault("name", f"{' x '.join(map(str, shape))} torus")
+    options.setdefault("name", f"{' x '.join(map(shown, shape))} torus")
     return product(shape, (True,) * len(shape), **options)
 
 
 def grid(*shape: int, **options) -> Topology:
     """Build a mesh of chips: lines that do not close; ``options`` as in :func:`product`."""
-    options.setdefault("name", f"{' x '.join(map(str, shape))} mesh")
+    options.setdefault("name", f"{' x '.join(map(shown, shape))} mesh")
     return product(shape, (False,) * len(shape), **options)
 
 
@@ -317,14 +365,14 @@ def hypercube(dimension: int, **options) -> Topology:
     >>> sorted(hypercube(4).neighbours(0))
     [1, 2, 4, 8]
     """
-    whole_number(dimension, "the dimension of a hypercube", most=19)
+    dimension = whole_number(dimension, "the dimension of a hypercube", most=19)
     options.setdefault("name", f"{dimension}D hypercube")
     return product((2,) * dimension, (False,) * dimension, **options)
 
 
 def fully_connected(chips: int, **options) -> Topology:
     """Join every pair of chips by a cable of its own; ``options`` as in :func:`product`."""
-    whole_number(chips, "the number of fully connected chips", most=1024)
+    chips = whole_number(chips, "the number of fully connected chips", most=1024)
     options.setdefault("name", f"{chips} fully connected")
     one = product((1,), (False,), **options)
     line = product((2,), (False,), **options)  # carries the options, checked

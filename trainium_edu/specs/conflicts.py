@@ -123,6 +123,9 @@ def conflicts() -> Conflicts:
          "the label stands on a double-headed arrow; undocumented, so it is a parameter"),
         ("all-reduce algorithm at 32 MiB", (FABRIC.rdh_range_bytes, FABRIC.kangaring_at_bytes), 0,
          "the ranges are for one group size; a published table of 16 ranks already leaves RDH"),
+        ("NeuronCores in a group on trn1.32xlarge", (FABRIC.group_sizes_inference,
+         FABRIC.group_sizes), 0, "the newer page, and published runs of 16 ranks; 4 is printed in a"
+         " run as well, and placed here like the others, at a multiple of its size"),
         ("GB/s in nccom-test tables", (FABRIC.unit_in_newer_tables, FABRIC.unit_in_guide), 0,
          "recomputed row by row, old tables use GiB and new ones GB; we keep bytes and time"),
         ("network of Trn1 over P4d", (CLAIMS.network_over_p4d_trn1, CLAIMS.network_over_p4d,

@@ -13,6 +13,7 @@ _GiB = 2**30
 _intra = SOURCES["aws-intranode"].says
 _inter = SOURCES["aws-internode"].says
 _nccom = SOURCES["nccom-test-guide"].says
+_tips = SOURCES["aws-runtime-tips"].says
 _own = SOURCES["emulator"].says
 
 _link = SOURCES["aws-inf2-page"].says(
@@ -39,25 +40,41 @@ FABRIC = Record(
     intra_latency_ns=_intra((1_000, 10_000), "ns", "execution time paragraph",
                            note='"10^0 to 10^1 us" overall'),
     inter_step_latency_ns=_inter(15_000, "ns", "execution time paragraph",
-                                note="about, HBM to HBM, small packet, Trn2 network"),
+                                note="about; aws-collectives, System Connectivity: HBM to HBM,"
+                                     " smallest packet, Trn2"),
     intra_example=_intra(((10**3, 10), (10**6, 10**4), (10**9, 10**7)), "(bytes, ns)",
                          "execution time paragraph", note="at 100 GB/s"),
     inter_example=_inter(((2**10, 160), (2**20, 160_000), (2**30, 160_000_000)), "(bytes, ns)",
                          "execution time paragraph",
                          note="at 50 Gbit/s; exact: 163.8 ns, 167.8 us, 171.8 ms"),
-    mesh_below_bytes=_intra(10**6, "bytes", "summary table", note='"<1MB"'),
-    rdh_range_bytes=_intra((10**6, 56 * 10**6), "bytes", "summary table", note='"1-56MB"'),
-    kangaring_above_bytes=_intra(56 * 10**6, "bytes", "summary table", note='">56MB"'),
+    mesh_below_bytes=_intra(10**6, "bytes", "Algorithm Summary, Sweet Range", note='"< 1MB"'),
+    rdh_range_bytes=_intra((10**6, 56 * 10**6), "bytes", "Algorithm Summary, Sweet Range",
+                           note='"1-56MB"'),
+    kangaring_above_bytes=_intra(56 * 10**6, "bytes", "Algorithm Summary, Sweet Range",
+                                 note='">56MB"'),
     kangaring_at_bytes=_nccom(
         32 * 2**20, "bytes", "16-rank all-reduce with --show-algorithm",
         note="KangaRing already chosen inside RDH's range", kind=Kind.MEASURED),
-    hamiltonian_cycles=_intra(2, "edge-disjoint cycles", "Ring Algorithm"),
+    hamiltonian_cycles=_intra(2, "edge-disjoint cycles", "KangaRing Algorithm",
+                              note='"2 non-overlapping Hamiltonian cycles on 2D Torus"'),
+    rdh_axes=_intra(("W", "X", "Y", "Z"), "axes", "RDH AllGather, and figure of one rank",
+                    note="in this order for the rank shown; not said of the others of its chip"),
+    rdh_axis_order=_own("rotated", "", "fabric.algorithms.rdh",
+                        note="rank j starts at axis j: if all took the same axis, RDH could be the"
+                        " fastest at no size, and the summary table says 1-56MB"),
+    flat_ring=_inter("several directed cycles, each leaving through another chip's EFA device", "",
+                     "Flat Ring Algorithm", note='"only ... on Trn1 for large message size cases"'),
     ranks_per_chip=SOURCES["nki-trn1-arch"].says(2, "ranks", "figure of the device",
                                                  note="Trn2, for which the text is written: 4"),
-    bucket_bytes=SOURCES["aws-training-faq"].says(50 * 10**6, "bytes", "gradient buckets",
-                                                  note="512 MB suggested for several instances"),
-    group_sizes=SOURCES["aws-collectives"].says(
-        (1, 2, 8, 32), "NeuronCores", "placement", note="a group starts at a multiple of its size"),
+    bucket_bytes=SOURCES["aws-torch-envvars"].says(
+        50 * 10**6, "bytes", "ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB",
+        note='"50MB by default"; 512 suggested for BERT on several instances'),
+    group_sizes=SOURCES["aws-torch-envvars"].says(
+        (1, 2, 8, 32), "NeuronCores", "NEURON_RT_VISIBLE_CORES",
+        note="a group starts at a multiple of its size"),
+    group_sizes_inference=SOURCES["aws-nxdi-features"].says(
+        (1, 2, 8, 16, 32), "NeuronCores", "tensor-parallelism degrees, Trn1",
+        note="of the runtime, which adds 16"),
     overlap_gain=SOURCES["aws-training-faq"].says(
         (0.10, 0.15), "of the workload", "time to train advantages",
         note="collectives on dedicated engines beside compute; a claim"),
@@ -65,16 +82,16 @@ FABRIC = Record(
                          note="true of the tables whose time column is a whole number"),
     unit_in_newer_tables=_nccom("GB/s means GB/s", "", "tables with time:avg(us), JSON sample",
                                 note="512 MiB in 9689.51 us prints 55.41", kind=Kind.MEASURED),
-    neighbours_trn1=SOURCES["neuron-ls-guide"].says(
+    neighbours_trn1=_tips(
         tuple(
             ((i - 4) % 16, i // 4 * 4 + (i - 1) % 4, (i + 4) % 16, i // 4 * 4 + (i + 1) % 4)
             for i in range(16)
         ),
-        "chips", "table of a 16-chip instance, CONNECTED DEVICES",
-        note="chip i's neighbours up, left, down, right; the table's order varies"),
-    neighbours_inf2=SOURCES["neuron-ls-guide"].says(
+        "chips", "Respect the NUMA node layout, table trn1.32xlarge, CONNECTED DEVICES",
+        note="what neuron-ls prints: chip i's neighbours up, left, down, right"),
+    neighbours_inf2=_tips(
         tuple(((i - 1) % 12, (i + 1) % 12) for i in range(12)), "chips",
-        "table of an inf2.48xlarge"),
+        "Respect the NUMA node layout, table inf2.48xlarge, CONNECTED DEVICES"),
 )  # fmt: skip
 
 _SUFFIX = {"K": 2**10, "M": 2**20, "G": 2**30}

@@ -7,6 +7,7 @@ import ipywidgets
 import numpy as np
 
 from trainium_edu import fabric
+from trainium_edu.specs import FABRIC
 from trainium_edu.viz.collectives import plot_bus_bandwidth, plot_times
 from trainium_edu.viz.layered import Layered
 from trainium_edu.widgets.picture import Panel, Picture
@@ -14,9 +15,15 @@ from trainium_edu.widgets.picture import Panel, Picture
 __all__ = ["PUBLISHED", "crossover_text", "selection_explorer", "selection_picture"]
 
 #: The boundaries that AWS's document on intra-node collectives names, in bytes.
-PUBLISHED = ((2**20, "published: 1 MB"), (56 * 10**6, "published: 56 MB"))
+PUBLISHED = tuple(
+    (int(fact), f"published: {int(fact) // 10**6} MB")
+    for fact in (FABRIC.mesh_below_bytes, FABRIC.kangaring_above_bytes)
+)
 _SIZES = np.geomspace(2**10, 2**31, 128)
 _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
+_AXES = (
+    ("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"),
+)  # fmt: skip
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
     "Trn2-like": fabric.trn2_like,
@@ -48,7 +55,7 @@ def _draw(selection, title, layered=None):
 
 
 def selection_explorer(machine="trn1.32xlarge"):
-    """Build a panel: machine, hop latency, what the link's figure counts, memory; the sweep below.
+    """Build a panel: machine, what a link's figure counts, hop latency, memory, RDH's axes; sweep.
 
     Returns
     -------
@@ -69,6 +76,9 @@ def selection_explorer(machine="trn1.32xlarge"):
     memory = ipywidgets.Dropdown(
         description="memory traffic", style=wide, options=list(_MEMORY),
     )  # fmt: skip
+    axes = ipywidgets.Dropdown(
+        description="axes of RDH's ranks", style=wide, options=list(_AXES),
+    )  # fmt: skip
     shown = ipywidgets.ToggleButtons(
         description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
     )
@@ -76,7 +86,7 @@ def selection_explorer(machine="trn1.32xlarge"):
     state, layered = {}, Layered()
 
     def update(_change=None):
-        topology, base = _at_one_hop(where.value, counts.value, memory.value)
+        topology, base = _at_one_hop(where.value, counts.value, memory.value, axes.value)
         found = _rescaled(base, 1000 * hop.value / fabric.HOP_LATENCY_NS)
         state.update(topology=topology, found=found)
         told.value = f"{'; '.join(crossover_text(found))}. {_excuses(found)}"
@@ -99,13 +109,14 @@ def selection_explorer(machine="trn1.32xlarge"):
     state["picture"] = picture = Picture(
         draw, alt=lambda: f"All-reduce, {shown.value}: {told.value}"
     )
-    for control in (where, counts, hop, memory):
+    for control in (where, counts, hop, memory, axes):
         control.observe(update, "value")
     shown.observe(picture.redraw, "value")
     wrap = {"flex_flow": "row wrap"}
     rows = [
         ipywidgets.HBox([where, counts], layout=wrap),
         ipywidgets.HBox([hop, memory], layout=wrap),
+        ipywidgets.HBox([axes], layout=wrap),
     ]
     panel = Panel([*rows, shown, picture, told], "selection explorer")
     panel.controls = {
@@ -113,6 +124,7 @@ def selection_explorer(machine="trn1.32xlarge"):
         "counts": counts,
         "hop": hop,
         "memory": memory,
+        "axes": axes,
         "show": shown,
     }
     panel.told = told
@@ -120,11 +132,14 @@ def selection_explorer(machine="trn1.32xlarge"):
 
 
 @lru_cache(maxsize=32)
-def _at_one_hop(machine, counts, memory):
+def _at_one_hop(machine, counts, memory, axes):
     """Return a machine and its selection at the documents' middle latency."""
     topology = _MACHINES[machine](direction=counts)
-    costs, names = fabric.Costs(hbm=memory), (*fabric.DOCUMENTED, "ring")
-    return topology, fabric.select(topology, "all_reduce", names, sizes=_SIZES, costs=costs)
+    found = fabric.select(
+        topology, "all_reduce", (*fabric.DOCUMENTED, "ring"), sizes=_SIZES,
+        costs=fabric.Costs(hbm=memory), options={"rdh": {"axis_order": axes}},
+    )  # fmt: skip
+    return topology, found
 
 
 def _rescaled(selection, factor):

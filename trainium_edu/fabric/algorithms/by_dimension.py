@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.arguments import flag, whole_number
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["ring_by_dimension"]
@@ -39,13 +40,13 @@ def ring_by_dimension(
     -----
     Local ranks of a chip form one more dimension, walked first when scattering.
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     if topology.instances > 1:
         raise FabricError(f"{topology.name} has no dimensions of one torus; use hierarchical")
     axes = [a for a, k in enumerate(topology.shape) if k > 1]
     most = max(1, 2 * len(axes))
-    if isinstance(lanes, bool) or not 1 <= lanes <= most:
-        raise FabricError(f"lanes is {lanes!r}; {topology.name} offers 1 to {most}")
+    lanes = whole_number(lanes, f"lanes on {topology.name}", most=most)
+    flag(whole, "whole")
     if whole and collective is not Collective.ALL_REDUCE:
         raise FabricError("whole=True runs an all-reduce per dimension; it does nothing else")
     shape = (*topology.shape, topology.ranks_per_chip)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from trainium_edu.fabric.algorithms.rdh import _placement
+from trainium_edu.fabric.arguments import whole_numbers
 from trainium_edu.fabric.embedding import is_power_of_two
 from trainium_edu.fabric.schedule import Collective, Moves, Op
-from trainium_edu.fabric.topology import FabricError, Topology, whole_number
+from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["all_to_all", "broadcast_direct", "broadcast_tree", "permute"]
 
@@ -42,7 +43,7 @@ def permute(topology: Topology, target):
         If two ranks send to the same one.
     """
     n = topology.ranks
-    target = [whole_number(t, "a target rank", least=0, most=n - 1) for t in target]
+    target = whole_numbers(target, "target", most=n - 1).tolist()
     if sorted(target) != list(range(n)):
         raise FabricError(
             f"a permute of {n} ranks names each of 0 to {n - 1} once as a target; got {target}"

@@ -7,7 +7,7 @@ buffer of each rank crosses the network, then gather inside.
 import numpy as np
 
 from trainium_edu.fabric.machines import one_instance
-from trainium_edu.fabric.schedule import Collective, Moves, Schedule
+from trainium_edu.fabric.schedule import Collective, Moves, Schedule, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology, fully_connected
 
 __all__ = ["hierarchical"]
@@ -43,7 +43,7 @@ def hierarchical(
     """
     from trainium_edu.fabric.collectives import plan
 
-    collective = Collective(collective)
+    collective = a_collective(collective)
     if topology.instances < 2:
         raise FabricError(f"{topology.name} is one instance; hierarchical needs two or more")
     if "hierarchical" in (intra, inter):

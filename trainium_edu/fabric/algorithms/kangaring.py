@@ -8,7 +8,7 @@ touches memory less often, too: a chunk that passes is read once and written twi
 import numpy as np
 
 from trainium_edu.fabric.algorithms.ring import directed_cycles, ring
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
 __all__ = ["kangaring"]
@@ -38,7 +38,7 @@ def kangaring(topology: Topology, collective: Collective, *, cycles=None, order=
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     per_chip = topology.ranks_per_chip
     if per_chip == 1:
         return ring(topology, collective, cycles=cycles, order=order)

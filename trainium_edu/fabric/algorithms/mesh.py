@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import Topology
 
 __all__ = ["mesh", "mesh_single_step"]
@@ -33,7 +33,7 @@ def mesh(topology: Topology, collective: Collective):
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     chips, per_chip = topology.chips, topology.ranks_per_chip
     # (a, b): every ordered pair of chips; `duty` is the local rank of a that serves b
     a, b = (x.ravel() for x in np.meshgrid(np.arange(chips), np.arange(chips), indexing="ij"))

@@ -1,30 +1,34 @@
 """RDH, recursive doubling and halving: partners along the axes of a hypercube, log2 steps.
 
 On the 4 x 4 torus the axes are W, X, Y, Z: bits 3, 2, 1, 0 of a chip's hypercube address (its
-coordinates in Gray code).  If all local ranks use the same axis at a time, only one cable in four
-works; rotating the axes from rank to rank puts more of them to use.
+coordinates in Gray code).  AWS's text and figure show one rank, and not how the others of its chip
+walk.  If all use the same axis at a time, only one cable in four works, and RDH can never be the
+fastest, though AWS lists it as that from 1 to 56 MB.  So rank j starts at axis j here: four ranks
+keep all four cables busy, two keep two.
 """
 
 from enum import StrEnum
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import choice, flag, whole_numbers
 from trainium_edu.fabric.embedding import cube_addresses, is_power_of_two
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
+from trainium_edu.specs import FABRIC
 
 __all__ = ["AxisOrder", "halving_doubling", "rdh", "recursive_doubling"]
 
 
 class AxisOrder(StrEnum):
-    """In which order the local ranks walk the axes of the hypercube."""
+    """In which order the local ranks walk the axes of the hypercube; no document says."""
 
     SAME = "same"  #: all W, X, Y, Z
-    ROTATED = "rotated"  #: local rank j starts at axis j
-    SPREAD = "spread"  #: rotated, and each chunk cut so that all axes work all the time
+    ROTATED = "rotated"  #: local rank j starts at axis j; the default everywhere
+    SPREAD = "spread"  #: rotated, and chunks cut until all axes work: what two ranks would need
 
 
-def rdh(topology: Topology, collective: Collective, *, axis_order=AxisOrder.ROTATED):
+def rdh(topology: Topology, collective: Collective, *, axis_order=FABRIC.rdh_axis_order.value):
     """Plan an RDH reduce-scatter, all-gather, or both in a row.
 
     Parameters
@@ -53,7 +57,7 @@ def rdh(topology: Topology, collective: Collective, *, axis_order=AxisOrder.ROTA
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective, axis_order = Collective(collective), AxisOrder(axis_order)
+    collective, axis_order = a_collective(collective), choice(axis_order, AxisOrder, "axis order")
     chips, per_chip = topology.chips, topology.ranks_per_chip
     if not is_power_of_two(chips):
         raise FabricError(
@@ -153,16 +157,16 @@ def _placement(topology, order):
             f"halving/doubling pairs ranks whose addresses differ in one bit, so their number must"
             f" be a power of two; {n} is not. Use ring, kangaring or mesh"
         )
-    if isinstance(order, str) and order == "plain":
+    if isinstance(order, str) and choice(order, ("gray", "plain"), "order of ranks") == "plain":
         return np.arange(n)
-    if isinstance(order, str) and order == "gray":
+    if isinstance(order, str):
         local = topology.ranks_per_chip
         address = np.repeat(cube_addresses(topology), local) * local + np.tile(
             np.arange(local), topology.chips
         )
         return np.argsort(address)
-    order = np.asarray(order)
-    if sorted(order.ravel().tolist()) != list(range(n)):
+    order = whole_numbers(order, "order")
+    if sorted(order.tolist()) != list(range(n)):
         raise FabricError(f"an order of {n} ranks names each of 0 to {n - 1} once")
     return order
 
@@ -184,7 +188,8 @@ def halving_doubling(topology: Topology, collective: Collective, *, order="gray"
     -------
     Schedule
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
+    flag(low_first, "low_first")
     rank_at = _placement(topology, order)
     n, axes = len(rank_at), len(rank_at).bit_length() - 1
     walk = list(range(axes)) if low_first else list(range(axes))[::-1]

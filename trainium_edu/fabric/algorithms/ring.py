@@ -2,19 +2,24 @@
 
 With several directed cycles that share no link, each carries its share of every chunk: on the
 4 x 4 torus two edge-disjoint Hamiltonian cycles in both directions use all 64 directed links.
+Over several instances (a flat ring) each directed cycle leaves through another chip's network
+device and enters through another one's, so that as many cycles as devices keep all of them busy.
 """
 
 import numpy as np
 
+from trainium_edu.fabric.arguments import whole_number, whole_numbers
 from trainium_edu.fabric.embedding import hamiltonian_cycles
-from trainium_edu.fabric.schedule import Collective, Moves, Op
+from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
-__all__ = ["directed_cycles", "ring", "ring_broadcast"]
+__all__ = ["directed_cycles", "flat_chains", "ring", "ring_broadcast"]
 
 
 def directed_cycles(topology: Topology, count: int | None = None, order=None) -> list[np.ndarray]:
-    """Return cycles through all chips, each in both directions, that share no directed link.
+    """Return cycles through all chips, each in both directions.
+
+    Inside an instance they share no directed link, over several no network device.
 
     Parameters
     ----------
@@ -34,14 +39,15 @@ def directed_cycles(topology: Topology, count: int | None = None, order=None) ->
         If there are fewer, or the order is no permutation of the chips.
     """
     if order is not None:
-        order = np.asarray(order)
+        order = whole_numbers(order, "order")
         if sorted(order.tolist()) != list(range(topology.chips)):
             raise FabricError(
                 f"an order of {topology.chips} chips names each of 0 to {topology.chips - 1} once"
             )
         undirected = [order]
     elif topology.instances > 1:
-        undirected = [flat_order(topology)]
+        base = np.arange(topology.instances)[:, None] * topology.chips_per_instance
+        undirected = [(base + chain).ravel() for chain in flat_chains(topology)]
     else:
         undirected = [np.asarray(c) for c in hamiltonian_cycles(topology)]
         if not undirected:  # a line or a damaged machine: go round anyway, over longer paths
@@ -51,20 +57,32 @@ def directed_cycles(topology: Topology, count: int | None = None, order=None) ->
         both = both[:1]
     if count is None:
         return both
-    if isinstance(count, bool) or not 1 <= count <= len(both):
-        raise FabricError(
-            f"{topology.name} has {len(both)} directed cycles that share no link; {count!r} asked"
-        )
-    return both[:count]
+    return both[
+        : whole_number(count, f"the number of directed cycles on {topology.name}", most=len(both))
+    ]
 
 
-def flat_order(topology):
-    """Return all chips of a cluster, instance after instance, each along its own cycle."""
+def flat_chains(cluster: Topology) -> list[np.ndarray]:
+    """Return ways through the chips of one instance, from network device to network device.
+
+    A Hamiltonian cycle is opened between two neighbours that both hold a device, once for every
+    such pair; in both directions each device then sends one cycle's data and receives another's.
+    """
     from trainium_edu.fabric.machines import one_instance
 
-    inside = np.asarray((hamiltonian_cycles(one_instance(topology)) or ((0,),))[0])
-    base = np.arange(topology.instances)[:, None] * topology.chips_per_instance
-    return (base + inside).ravel()
+    cycles = hamiltonian_cycles(one_instance(cluster)) or (
+        tuple(range(cluster.chips_per_instance)),
+    )
+    best: list[np.ndarray] = []
+    for cycle in cycles:
+        free, chains = set(cluster.gateways), []
+        for i, last in enumerate(cycle):
+            pair = {last, cycle[(i + 1) % len(cycle)]}
+            if len(pair & free) == 2:
+                free -= pair
+                chains.append(np.roll(cycle, -i - 1))
+        best = max(best, chains, key=len)
+    return best or [np.asarray(cycles[0])]
 
 
 def rank_cycles(topology, cycles):
@@ -99,7 +117,7 @@ def ring(topology: Topology, collective: Collective, *, cycles=None, order=None)
     ----------
     `aws-intranode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    collective = Collective(collective)
+    collective = a_collective(collective)
     lanes = rank_cycles(topology, directed_cycles(topology, cycles, order))
     n = topology.ranks
     moves, place, first = Moves(), np.arange(n)[None, :], 0
@@ -125,7 +143,7 @@ def ring_broadcast(topology: Topology, *, root=0, cycles=1, order=None, chunks=N
     """Plan a broadcast that pumps chunk after chunk along one cycle; ``N - 2 + chunks`` steps."""
     lanes = rank_cycles(topology, directed_cycles(topology, cycles, order))
     n = topology.ranks
-    chunks = n if chunks is None else chunks
+    chunks = whole_number(n if chunks is None else chunks, "chunks", most=65_536)
     moves = Moves()
     for lane, o in enumerate(lanes):
         o = np.roll(o, -int(np.flatnonzero(o == root)[0]))
