@@ -54,21 +54,20 @@ def _grade(options):
     if options.predictions:
         return _predictions(paths, options)
     for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):
-        if not getattr(options, name) > 0:
-            raise ValueError(f"--{name.replace('_', '-')} takes a number above 0")
+        if not 0 < getattr(options, name) < 1e6:
+            raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
     limits = Limits(
         seconds=options.seconds, submission_seconds=options.submission_seconds,
         memory_bytes=int(options.memory_gib * 2**30),
     )  # fmt: skip
-    roster = grade.read_roster(options.roster) if options.roster else {}
+    roster = grade.read_roster(options.roster, paths) if options.roster else {}
     kept = options.csv.with_name(f"{options.csv.name}.jsonl") if options.csv else None
     rows, count = [], 0
 
     def done(row):
         nonlocal count
         if kept:
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_as_dict(row)) + "\n")
+            grade.keep_row(row, kept)
             print(f"{row.submission}: {_summary(row)}", flush=True)
         count += 1
 

@@ -60,7 +60,8 @@ def command(folder: Path | None, arguments: list) -> list:
     list of str
     """
     walls = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session",
-             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # fmt: skip
+             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+             "--unsetenv", "JPY_PARENT_PID"]  # fmt: skip  # a kernel's parent is not to be seen
     for path in _SYSTEM:
         if os.path.islink(path):
             walls += ["--symlink", os.readlink(path), path]
