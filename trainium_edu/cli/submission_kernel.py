@@ -22,7 +22,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from trainium_edu.cli import plain_data, sandbox
 
-__all__ = ["Answer", "Stopped", "SubmissionKernel"]
+__all__ = ["Answer", "Stopped", "SubmissionKernel", "as_exception"]
 
 _REPLY_AT_MOST_BYTES = 64 << 20
 
@@ -210,7 +210,7 @@ class SubmissionKernel:
             self.stop()
             raise Stopped(f"{self._flood()} while it was called")
         if kind == "raised":
-            raise _as_exception(*parts)
+            raise as_exception(*parts)
         raise TypeError(f"it returns a {parts[0]}; plain data is asked for")
 
     def _ask_plain(self, expression):
@@ -276,7 +276,8 @@ class Answer:
         return self
 
 
-def _as_exception(name, text, line):
+def as_exception(name, text, line):
+    """Return an exception like the one that an answer raised in its own process."""
     known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
     kind = known.get(name) or type(str(name), (Exception,), {})
     return kind(f'{text} (in the line "{line}")' if line else text)
