@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 NB ?= $(wildcard notebooks/*.ipynb)
 FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
+BY_PATH := 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "by_path.pth").write_text("import os, sys; os.environ[\"PATH\"] = os.path.join(sys.prefix, \"bin\") + os.pathsep + os.environ.get(\"PATH\", \"\")\n")'
 
 .PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
 
@@ -73,6 +74,7 @@ $(VENV)/.browser: $(VENV)/.test
 	$(BIN)/python -m venv .venv-nbgrader
 	.venv-nbgrader/bin/python -m pip install --disable-pip-version-check --quiet \
 		--constraint .ci/constraints.txt --editable '.[nbgrader]'
+	@.venv-nbgrader/bin/python -c $(BY_PATH)  # nbgrader calls alembic by name
 	@touch $@
 
 $(VENV)/.warm: $(LOOPS) | $(VENV)/.lab

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_attacks import FORGES, KILLS
 from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.cli import grade
@@ -23,10 +24,11 @@ LESSON = "02"
 STUDENTS = 200
 KINDS = [
     "solved", "half-solved", "wrong", "hard-coded", "untouched", "copied cells", "looping",
-    "crashing", "imports away", "prints a gigabyte", "truncated", "tampered",
+    "crashing", "imports away", "prints a gigabyte", "truncated", "tampered", "forges rows",
+    "kills all",
 ]  # fmt: skip
 #: Most of a class is ordinary; the strange ones come up all the same.
-WEIGHTS = [60, 40, 40, 15, 15, 10, 3, 4, 4, 3, 3, 3]
+WEIGHTS = [60, 40, 40, 15, 15, 10, 3, 4, 4, 3, 3, 3, 2, 2]
 
 
 def make(kind: str, chance: random.Random, student: str):
@@ -64,6 +66,11 @@ def make(kind: str, chance: random.Random, student: str):
             f"{mine[0].answer} = lambda *a, **k: True\n"
         )
         deserves[first] = 0
+    if kind == "forges rows":
+        answers[first] = f"{FORGES}\n{mine[0].answer} = lambda *a, **k: 3"
+        deserves[first] = 0
+    if kind == "kills all":
+        answers[first] = f"{KILLS}\n{answers[first]}"
     book = reading.with_answers(LESSON, answers, student)
     if kind == "copied cells":
         for cell in [c for c in book.cells if key_of(c)]:

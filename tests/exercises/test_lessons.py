@@ -63,9 +63,9 @@ def test_each_wrong_answer_is_rejected_with_the_feedback_that_fits(block):
 def test_a_hard_coded_public_answer_passes_in_public_and_fails_the_hidden_check(block):
     exercise = exercises.find(block.key)
     assert exercise(answer_of(block)).status is Status.PASSED
-    grade = exercise.grade(answer_of(block))
+    grade = exercise.grade(answer_of(block), "cd34" if exercise.literal else "")
     assert (grade.points, grade.status) == (0, "wrong")
-    assert grade.reason.startswith("hidden check: ")
+    assert grade.reason.startswith("hidden check: ") or exercise.literal
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
@@ -80,3 +80,24 @@ def test_the_starter_is_called_not_attempted(exercise):
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
 def test_the_last_hint_is_not_the_first(exercise):
     assert len(set(exercise.hints)) == len(exercise.hints) >= 2
+
+
+def test_no_fixed_rate_and_no_place_in_the_list_passes_for_the_stopping_rate():
+    """Judge: sixty salts, each with its hidden numbers, against guesses that train nothing."""
+    exercise = exercises.find("02/stopping-rate")
+    guesses = {
+        f"the {name} of the list": pick
+        for name, pick in {
+            "second": lambda rates, seed: sorted(rates)[-2],
+            "third": lambda rates, seed: sorted(rates)[1],
+        }.items()
+    }
+    for limit in (0.011, 0.0115, 0.012, 0.0125, 0.013, 0.0135, 0.014):
+        guesses[f"below {limit}"] = lambda rates, seed, limit=limit: max(
+            rate for rate in rates if rate <= limit
+        )
+    passed = {
+        name: sum(exercise.grade(guess, salt=f"s{i}").points > 0 for i in range(60))
+        for name, guess in guesses.items()
+    }
+    assert max(passed.values()) == 0, passed

@@ -43,9 +43,7 @@ def nbgrader(tmp_path_factory):
         "TRAINIUM_EDU_HOME": str(course / "home"),
         "TRAINIUM_EDU_COMMITTED": "1",
         "JUPYTER_PLATFORM_DIRS": "1",
-        "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "JUPYTER_PREFER_ENV_PATH": "1",
-    }
+    }  # called by its path: nothing of its environment is activated
 
     def run(*arguments):
         done = subprocess.run(
@@ -80,6 +78,23 @@ def copy_answers(book):
         book["cells"][book["cells"].index(cell)]["id"] += "-copy"
 
 
+#: What was tried on the hidden tests, and gave full points once.
+PATCHES = {
+    "grade": "from trainium_edu.exercises import exercise\n"
+    "exercise.Exercise.grade = lambda self, *a, **k: exercise.Grade(9, 9, 'full')\n",
+    "find": "import trainium_edu.exercises as e\n"
+    "class Full:\n"
+    "    status = 'full'; reason = ''\n"
+    "    def grade(self, *a, **k): return self\n"
+    "e.find = lambda key: Full()\n",
+    "checks": "import trainium_edu.exercises.exercise as e\n"
+    "e._examine = lambda *a: None\ne.reject = lambda *a: None\n",
+    "modules": "import sys, types\n"
+    "for name in [n for n in sys.modules if n.startswith('trainium_edu')]:\n"
+    "    sys.modules[name] = types.ModuleType(name)\n",
+}
+
+
 def drop_metadata(book):
     for cell in book["cells"]:
         cell["metadata"] = {}
@@ -94,7 +109,7 @@ def test_the_whole_round_trip(nbgrader, lesson):
     total = sum(exercise.points for exercise in mine)
     source = course / "source" / lesson / f"{lesson}.ipynb"
     solutions = reading.FOLDER / f"{exercises.LESSONS[lesson]}.py"
-    said = assignment.export(lesson, source, solutions=solutions)
+    said = assignment.export(lesson, source, solutions=solutions, salt="pepper")
     assert said.endswith(f"{len(mine)} exercises, {total} points")
     run("generate_assignment", lesson)
 
@@ -104,13 +119,15 @@ def test_the_whole_round_trip(nbgrader, lesson):
     for text in right.values():
         assert json.dumps(max(text.split("\n"), key=len).strip())[1:-1] not in released
     assert "HIDDEN" not in released
-    assert "find(" not in released
+    assert "pepper" not in released
 
     wrong = {b.key: b.source for b in blocks if b.kind == "wrong"}
     first = mine[0]
     handed_in(course, lesson, "solved", right)
     handed_in(course, lesson, "half", {first.key: right[first.key]})
     handed_in(course, lesson, "wrong", wrong)
+    for name, patch in PATCHES.items():
+        handed_in(course, lesson, name, {key: patch + text for key, text in wrong.items()})
     handed_in(course, lesson, "untouched", {})
     handed_in(course, lesson, "looked-up", {
         b.key: b.source for b in blocks
@@ -132,6 +149,7 @@ def test_the_whole_round_trip(nbgrader, lesson):
     scores = {student: float(row["score"]) for student, row in rows.items()}
     assert scores == {
         "solved": total, "half": first.points, "wrong": 0, "untouched": 0, "looked-up": 0,
+        **dict.fromkeys(PATCHES, 0),
         "copied": total, "stripped": total,
     }  # fmt: skip
     assert all(float(row["max_score"]) == total for row in rows.values())

@@ -6,7 +6,6 @@ import pytest
 import trainium_edu.nki as nki
 from trainium_edu.nki.examples.matmul import basic
 from trainium_edu.nki.examples.vector_add import add_rows, add_tiles
-from trainium_edu.nki.request import Request
 from trainium_edu.nki.scoreboard import advice, scoreboard
 
 X = np.ones((256, 512), np.float32)
@@ -68,19 +67,6 @@ def test_equal_bands_are_a_tie():
 def test_nothing_to_compare_says_so():
     with pytest.raises(ValueError, match="at least one run"):
         scoreboard({})
-
-
-def test_a_request_gets_plain_data_and_the_runs_figures():
-    report = add_tiles(Request((X, X), (("width", 256),), buffers=1))
-    run = nki.run(add_tiles, X, X, width=256, buffers=1)
-    assert report["makespan_ns"] == run.timeline.makespan_ns
-    assert report["instructions"]["dma_copy"] == 12
-    np.testing.assert_array_equal(report["outputs"][0], 2 * X)
-
-    @nki.jit
-    def unfinished(x): ...
-
-    assert unfinished(Request((X,))) is None
 
 
 @pytest.mark.parametrize("table", [scoreboard, advice])

@@ -52,7 +52,7 @@ def test_the_answer_and_what_is_gated_stay_hidden_until_the_commit(shown):
     assert slider in r.children
     text = shown[-1][0]["text/plain"]
     assert text.split("\n")[:4] == [
-        "Your prediction: 128 terms", "Answer: 256 terms", "Too low by a factor of 2.",
+        "Your prediction: 128 terms", "Answer: 256 terms", "A factor of 2 below the answer.",
         "Eight bits.",
     ]  # fmt: skip
     assert shown[-1][2]["update"] is True

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trainium_edu.widgets.prediction import MIME
+from trainium_edu.widgets.prediction import MIME, RECOGNISED
 
 __all__ = ["ClassPrediction", "collect", "plot_predictions"]
 
@@ -27,6 +27,7 @@ class ClassPrediction:
     options: list
     values: list = field(default_factory=list)
     changed_after_answer: int = 0
+    misconceptions: Counter = field(default_factory=Counter)  #: by name, as the reveals knew them
 
     def bins(self) -> list[tuple[str, int]]:
         """Return (label, count), in the order of the options or of the numbers."""
@@ -53,6 +54,7 @@ class ClassPrediction:
         for label, count in bins:
             bar = "#" * math.ceil(30 * count / most)
             lines.append(f"  {label:<{width}} | {bar:<30} {count}")
+        lines += [f"  {count} x {name}" for name, count in self.misconceptions.most_common()]
         return "\n".join(lines)
 
     def as_data(self) -> dict:
@@ -61,6 +63,7 @@ class ClassPrediction:
             "key": self.key, "question": self.question, "kind": self.kind, "unit": self.unit,
             "values": self.values, "bins": [list(pair) for pair in self.bins()],
             "changed_after_answer": self.changed_after_answer,
+            "misconceptions": dict(self.misconceptions),
         }  # fmt: skip
 
 
@@ -88,12 +91,16 @@ def collect(paths) -> tuple[dict, list]:
             unreadable.append(f"{path}: cannot be read ({type(error).__name__})")
             continue
         mine: dict[str, dict] = {}
+        slips: dict[str, str] = {}
         for cell in cells if isinstance(cells, list) else ():
             for output in (cell.get("outputs") or ()) if isinstance(cell, dict) else ():
                 data = output.get("data") if isinstance(output, dict) else None
                 record = data.get(MIME) if isinstance(data, dict) else None
                 if isinstance(record, dict) and _is_sound(record):
                     mine[record["key"]] = record
+                known = data.get(RECOGNISED) if isinstance(data, dict) else None
+                if isinstance(known, dict):
+                    slips[str(known.get("key"))] = str(known.get("misconception"))[:80]
         for key, record in mine.items():
             question = found.setdefault(
                 key,
@@ -105,6 +112,8 @@ def collect(paths) -> tuple[dict, list]:
             if question.kind == record["kind"]:
                 question.values.append(record["value"])
                 question.changed_after_answer += bool(record.get("changes_after_answer"))
+                if key in slips:
+                    question.misconceptions[slips[key]] += 1
     return dict(sorted(found.items())), unreadable
 
 

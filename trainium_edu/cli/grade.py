@@ -1,21 +1,24 @@
 """Grade one submission or a folder of them: one process each, nothing lost, nothing hung.
 
 This process starts, watches and ends the others (``grade_one.py``), and writes each row down as
-soon as it is known, beside the CSV as ``OUT.jsonl``.  Run the same command again after a stop, and
-only what is missing or has changed is graded.  Not a sandbox: see ``.github/INSTRUCTORS.md`` for a
-container.
+soon as it is known, beside the CSV as ``OUT.jsonl``, signed.  Run the same command again after a
+stop, and only what is missing or has changed is graded.  ``.github/INSTRUCTORS.md`` says what a
+submission can reach with bubblewrap, and without.
 """
 
 import contextlib
 import csv
 import dataclasses
 import hashlib
+import hmac
 import importlib.util
 import json
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,10 +26,12 @@ from pathlib import Path
 import psutil
 
 import trainium_edu
-from trainium_edu import exercises
-from trainium_edu.cli.grade_one import Limits
+from trainium_edu import exercises, settings
+from trainium_edu.cli import sandbox
+from trainium_edu.cli.grade_one import Limits, Unreadable, open_submission
 
-__all__ = ["Row", "grade_all", "grade_submission", "read_roster", "submissions", "write_csv"]
+__all__ = ["Row", "grade_all", "grade_submission", "keep_row", "read_kept", "read_roster",
+           "submissions", "write_csv"]  # fmt: skip
 
 
 @dataclasses.dataclass(slots=True)
@@ -44,15 +49,21 @@ class Row:
     notes: list = dataclasses.field(default_factory=list)
     exercises: dict = dataclasses.field(default_factory=dict)  #: by key: Grade as a dict
     digest: str = ""  #: of the file and the checks; tells whether a kept row is still good
+    walls: str = ""  #: "bubblewrap", or why the submission ran without walls
+    limits: dict = dataclasses.field(default_factory=dict)  #: those under which it was graded
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether a limit ended an exercise, or all of it."""
+        return any(grade["status"] == "stopped" for grade in self.exercises.values())
 
 
 class _Worker:
     """One running grader process."""
 
     def __init__(self, path, row, options, limits):
-        self.row, self._limits = row, limits
+        self.row, self._limits, self._lines = row, limits, []
         self._folder = tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True)
-        self._out = Path(self._folder.name) / "grades.jsonl"
         self._begun = time.monotonic()
         package = str(Path(trainium_edu.__file__).parents[1])
         environment = {
@@ -60,11 +71,21 @@ class _Worker:
             "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH")))),
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "trainium_edu.cli.grade_one", str(path.absolute()),
-             str(self._out), json.dumps({**options, "limits": dataclasses.asdict(limits)})],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [sys.executable, "-m", "trainium_edu.cli.grade_one"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             cwd=self._folder.name, env=environment, start_new_session=True,
         )  # fmt: skip
+        order = {**options, "path": str(path.absolute()), "limits": dataclasses.asdict(limits)}
+        with contextlib.suppress(OSError), self._process.stdin as pipe:  # type: ignore[union-attr]
+            pipe.write(json.dumps(order).encode() + b"\n")
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        """Collect what the process says; its pipe is nobody else's."""
+        with contextlib.suppress(OSError, ValueError), self._process.stdout as pipe:  # type: ignore[union-attr]
+            for line in pipe:
+                self._lines.append(line)
 
     def finished(self) -> bool:
         """Tell whether it ended, ending it if its time is over."""
@@ -90,8 +111,8 @@ class _Worker:
     def collect(self) -> Row:
         """Fill the row from what the process wrote."""
         row, ended = self.row, False
-        lines = self._out.read_text(encoding="utf-8").splitlines() if self._out.exists() else []
-        for line in lines:
+        self._reader.join(timeout=5)  # the process has ended, and with it the pipe
+        for line in list(self._lines):
             with contextlib.suppress(ValueError, KeyError):
                 part = json.loads(line)
                 kind = part.pop("kind")
@@ -113,10 +134,14 @@ class _Worker:
             row.reason = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
         if not row.lesson and row.status == "graded":
             row.status = "not graded"
-        for exercise in exercises.of_lesson(row.lesson) if row.lesson else ():
+        mine = {e.key: e for e in exercises.of_lesson(row.lesson)} if row.lesson else {}
+        row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
+        for key, exercise in mine.items():
             missing = {"points": 0, "of": exercise.points, "status": "stopped",
                        "reason": row.reason, "misconception": ""}  # fmt: skip
-            row.exercises.setdefault(exercise.key, missing)
+            grade = row.exercises.setdefault(key, missing)
+            grade["points"] = min(max(int(grade["points"]), 0), exercise.points)
+            grade["of"] = exercise.points
         row.points = sum(grade["points"] for grade in row.exercises.values())
         row.of = sum(grade["of"] for grade in row.exercises.values())
         stops = [f"{key}: {grade['reason']}" for key, grade in row.exercises.items()
@@ -185,6 +210,7 @@ def grade_all(
     for module in modules:
         exercises.register(module)
     waiting = list(enumerate(paths))
+    walls, asked = sandbox.missing(), dataclasses.asdict(limits)
     rows: dict[int, Row] = {}
     running: dict[int, _Worker] = {}
     try:
@@ -192,11 +218,14 @@ def grade_all(
             while waiting and len(running) < max(1, jobs):
                 place, path = waiting.pop(0)
                 student = roster.get(str(path)) or roster.get(path.name) or ""
-                row = Row(str(path), digest=_digest(path, student, salt))
-                if (old := known.get((row.submission, row.digest))) is not None:
+                row = Row(str(path), digest=_digest(path, student, salt), limits=asked,
+                          walls=f"none: {walls}" if walls else "bubblewrap")  # fmt: skip
+                old = known.get((row.submission, row.digest))
+                if old is not None and not (old.was_stopped and old.limits != asked):
                     rows[place] = old
                     continue
-                options = {"student": student, "salt": salt, "modules": [str(m) for m in modules]}
+                options = {"student": student, "salt": salt, "modules": [str(m) for m in modules],
+                           "walls": not walls}  # fmt: skip
                 running[place] = _Worker(path, row, options, limits)
             for place in [p for p, worker in running.items() if worker.finished()]:
                 rows[place] = running.pop(place).collect()
@@ -244,26 +273,68 @@ def submissions(target: Path, complain: Callable = lambda sentence: None) -> lis
     return found
 
 
-def read_roster(path: Path) -> dict:
-    """Read student ids from a CSV with the columns ``submission`` (file name) and ``student``."""
+def read_roster(path: Path, paths: Iterable[Path] = ()) -> dict:
+    """Read student ids from a CSV with the columns ``submission`` (file name) and ``student``.
+
+    Parameters
+    ----------
+    path : Path
+    paths : iterable of Path
+        The submissions, of which it has to name at least one.
+
+    Raises
+    ------
+    ValueError
+        For a table without these columns, or one that names none of the submissions.
+    """
     with open(path, newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     if not rows or not {"submission", "student"} <= set(rows[0]):
         raise ValueError(f"{path} needs the columns submission and student")
-    return {row["submission"]: (row["student"] or "").strip() for row in rows}
+    found = {row["submission"] or "": (row["student"] or "").strip() for row in rows}
+    paths = list(paths)
+    if paths and not any(str(p) in found or p.name in found for p in paths):
+        raise ValueError(
+            f"{path} names none of the {len(paths)} submissions: its column submission has "
+            f"{next(iter(found))!r}, and the first file is called {paths[0].name!r}"
+        )
+    return found
+
+
+def keep_row(row: Row, path: Path):
+    """Write a row down, signed, so that a later run knows it for its own."""
+    plain = json.dumps(dataclasses.asdict(row))
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"row": plain, "signature": _signature(plain)}) + "\n")
 
 
 def read_kept(path: Path) -> dict:
-    """Read the rows of an earlier run; a torn last line is left out."""
-    kept = {}
+    """Read the rows of an earlier run; what is torn, or was not signed here, is left out."""
+    kept: dict = {}
     if not Path(path).is_file():
         return kept
     with contextlib.suppress(OSError):
         for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
-            with contextlib.suppress(ValueError, TypeError):
-                row = Row(**json.loads(line))
-                kept[row.submission, row.digest] = row
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                line = json.loads(line)
+                if hmac.compare_digest(_signature(line["row"]), line["signature"]):
+                    row = Row(**json.loads(line["row"]))
+                    kept[row.submission, row.digest] = row
     return kept
+
+
+def _signature(text: str) -> str:
+    """Sign with a key that is made once, and that only this user can read."""
+    path = settings.data_folder() / "grading-key"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, mine = tempfile.mkstemp(dir=path.parent)  # readable by its owner only
+        with open(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(32))
+        with contextlib.suppress(FileExistsError):  # another grader was faster
+            os.link(mine, path)
+        os.unlink(mine)
+    return hmac.new(path.read_bytes(), text.encode(), "sha256").hexdigest()
 
 
 def end_torn_line(path: Path):
@@ -288,6 +359,7 @@ def write_csv(rows: list[Row], out: Path):
         "reason",
         "notes",
         "seconds",
+        "walls",
     ]
     head += [column for key in keys for column in (key, f"{key} feedback")]
     partial = out.with_name(f"{out.name}.part")
@@ -297,7 +369,7 @@ def write_csv(rows: list[Row], out: Path):
             table.writerow(head)
             for row in rows:
                 line = [row.submission, row.student, row.lesson, row.points, row.of, row.status,
-                        row.reason, "; ".join(row.notes), row.seconds]  # fmt: skip
+                        row.reason, "; ".join(row.notes), row.seconds, row.walls]  # fmt: skip
                 for key in keys:
                     grade = row.exercises.get(key)
                     said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
@@ -329,8 +401,9 @@ def _note_shared_ids(rows):
 def _digest(path, student, salt):
     """Return a hash of all that a grade depends on: the file, the checks, id and salt."""
     hashed = hashlib.sha256(f"{student}|{salt}|{trainium_edu.__version__}".encode())
-    with contextlib.suppress(OSError):
-        hashed.update(Path(path).read_bytes())
+    with contextlib.suppress(OSError, Unreadable), open_submission(path) as file:
+        while piece := file.read(1 << 20):
+            hashed.update(piece)
     for name in exercises.LESSONS.values():
         spec = importlib.util.find_spec(f"trainium_edu.exercises.{name[3:]}")
         if spec is not None and spec.origin:

@@ -1,29 +1,34 @@
 """Grade one submission, in a process of its own: ``python -m trainium_edu.cli.grade_one``.
 
 For each exercise of the lesson: find the cells that it needs, run them in a kernel, and let the
-exercise grade the answer from this process, on public and hidden numbers.  Each grade is written
-down as soon as it is known, so that a process that has to be killed keeps what it had.  Whatever
-is wrong with a submission becomes a reason, never a traceback.
+exercise grade the answer from this process, on public and hidden numbers.  What to do, the salt
+with it, comes in through a pipe, and each grade goes out through one as soon as it is known, so
+that a process that has to be killed keeps what it had.  Whatever is wrong with a submission
+becomes a reason, never a traceback.
 """
 
-import argparse
 import ast
 import contextlib
 import dataclasses
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
 import warnings
 from pathlib import Path
 
 from trainium_edu import exercises
+from trainium_edu.cli import sandbox
 from trainium_edu.exercises.exercise import Grade
 from trainium_edu.exercises.lessons import lesson_notebook
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
-__all__ = ["Limits", "Unreadable", "grade_notebook", "lesson_of", "read_submission", "student_of"]
+__all__ = ["Limits", "Unreadable", "grade_notebook", "lesson_of", "open_submission",
+           "read_submission", "student_of"]  # fmt: skip
+
+_LARGEST_BYTES = 100 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +46,30 @@ class Unreadable(Exception):
     """What was handed in is no submission; says why in half a sentence."""
 
 
+def open_submission(path: Path):
+    """Open a regular file of up to 100 MB for reading; a pipe or a device is never waited for.
+
+    Raises
+    ------
+    Unreadable
+        With the reason in words.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from None
+    about = os.fstat(descriptor)
+    file = os.fdopen(descriptor, "rb") if stat.S_ISREG(about.st_mode) else None
+    if file is None or about.st_size > _LARGEST_BYTES:
+        os.close(descriptor) if file is None else file.close()
+        raise Unreadable(
+            "larger than 100 MB: clear its outputs" if file else
+            "cannot be read (Is a directory)" if stat.S_ISDIR(about.st_mode) else
+            "no regular file (a pipe or a device)"
+        )  # fmt: skip
+    return file
+
+
 def read_submission(path: Path):
     """Read a notebook of any format that nbformat knows.
 
@@ -52,9 +81,8 @@ def read_submission(path: Path):
     import nbformat
 
     try:
-        if path.stat().st_size > 100 << 20:
-            raise Unreadable("larger than 100 MB: clear its outputs")
-        text = path.read_text(encoding="utf-8")
+        with open_submission(path) as file:
+            text = file.read(_LARGEST_BYTES + 1).decode("utf-8-sig")
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -125,7 +153,7 @@ def student_of(book) -> str:
     return ""
 
 
-def grade_notebook(book, lesson, *, student="", salt="", limits, folder, done=print):
+def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=False, done=print):
     """Grade all exercises of a lesson.
 
     Parameters
@@ -139,20 +167,20 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, done=pr
     limits : Limits
     folder : Path
         Where the submission's cells run.
+    walls : bool
+        Whether their kernel stands behind the system's walls.
     done : callable
         Called with (key, Grade, notes) as each exercise is graded.
     """
     from trainium_edu.cli.submission_kernel import SubmissionKernel
 
-    environment = {
-        **os.environ,
-        "TRAINIUM_EDU_COMMITTED": "1",
-        "TRAINIUM_EDU_HOME": str(Path(folder) / ".home"),
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    }
+    environment = sandbox.environment(
+        folder, TRAINIUM_EDU_COMMITTED="1", TRAINIUM_EDU_HOME=str(Path(folder) / ".home"),
+        MPLBACKEND="module://matplotlib_inline.backend_inline",
+    )  # fmt: skip
     kernel = SubmissionKernel(
         seconds=limits.seconds, print_at_most_bytes=limits.print_bytes, environment=environment,
-        folder=folder,
+        folder=folder, walls=walls,
     )  # fmt: skip
     cells = [
         dataclasses.replace(cell, source=with_student(cell.source, student))
@@ -263,55 +291,47 @@ def _limit_this_process(limits):
             resource.setrlimit(getattr(resource, name), (value, hard))
 
 
-def main(arguments=None):
-    """Grade the notebook that the arguments name; write JSON lines to the file they name."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("notebook", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("options", type=json.loads)
-    given = parser.parse_args(arguments)
+def main():
+    """Grade what a line of JSON on stdin names; write JSON lines to stdout."""
+    given = json.loads(sys.stdin.readline())
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdin, sys.stdout):  # what prints here, or is started here, has no pipe
+        os.dup2(nothing, stream.fileno())
     # jsonschema checks URIs with it if it is there, and building its grammar takes longer than all
     # the rest of a worker's start; a notebook has no URI to check.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    limits = Limits(**given.options["limits"])
-    for module in given.options["modules"]:
+    limits = Limits(**given["limits"])
+    for module in given["modules"]:
         exercises.register(module)
     _limit_this_process(limits)
-    with given.out.open("a", encoding="utf-8") as out:
 
-        def say(**line):
-            out.write(json.dumps(line) + "\n")
-            out.flush()
+    def say(**line):
+        out.write(json.dumps(line) + "\n")
+        out.flush()
 
-        try:
-            book = read_submission(given.notebook)
-            lesson = lesson_of(book, given.notebook.name)
-        except Unreadable as error:
-            say(kind="unreadable", reason=str(error))
-            return
-        stated = student_of(book)
-        student = given.options.get("student") or stated
-        say(
-            kind="lesson", lesson=lesson, student=student, stated=stated,
-            notes=suspicions(book, lesson),
+    path = Path(given["path"])
+    try:
+        book = read_submission(path)
+        lesson = lesson_of(book, path.name)
+    except Unreadable as error:
+        say(kind="unreadable", reason=str(error))
+        return
+    stated = student_of(book)
+    student = given["student"] or stated
+    say(
+        kind="lesson", lesson=lesson, student=student, stated=stated,
+        notes=suspicions(book, lesson),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
+        grade_notebook(
+            book, lesson, student=student, salt=given["salt"], limits=limits, folder=Path(folder),
+            walls=given["walls"],
+            done=lambda key, grade, notes: say(
+                kind="grade", key=key, notes=notes, **dataclasses.asdict(grade)
+            ),
         )  # fmt: skip
-        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
-            grade_notebook(
-                book, lesson, student=student, salt=given.options["salt"], limits=limits,
-                folder=folder,
-                done=lambda key, grade, notes: say(
-                    kind="grade", key=key, notes=notes, **dataclasses.asdict(grade)
-                ),
-            )  # fmt: skip
-        say(kind="end")
-
-
-def _adopt_orphans():
-    """Become the parent of what a submission leaves behind, so that it can be ended (Linux)."""
-    with contextlib.suppress(Exception):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    say(kind="end")
 
 
 def _end_children():
@@ -323,7 +343,7 @@ def _end_children():
 
 
 if __name__ == "__main__":
-    _adopt_orphans()
+    sandbox.harden()
     main()
     _end_children()
     os._exit(0)  # whatever a stopped kernel left in this process must not keep it alive

@@ -14,6 +14,9 @@ def add(commands):
     grade.add_argument("target", type=Path, metavar="NOTEBOOK_OR_DIR")
     grade.add_argument("--json", action="store_true", help="print the rows as JSON")
     grade.add_argument("--csv", type=Path, metavar="OUT", help="write one line per submission")
+    grade.add_argument(
+        "--gradescope", type=Path, metavar="OUT", help="write results.json as Gradescope reads it"
+    )
     grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
     grade.add_argument("--roster", type=Path, metavar="CSV",
                        help="columns submission (file name) and student (id)")  # fmt: skip
@@ -30,19 +33,32 @@ def add(commands):
     grade.add_argument("--png", type=Path, metavar="DIR", help="histograms of the predictions")
     grade.set_defaults(run=_grade)
     export = commands.add_parser(
-        "export", help="write a lesson's exercises as an nbgrader assignment"
+        "export", help="write a lesson's exercises for nbgrader, or an autograder for Gradescope"
     )
     export.add_argument("lesson", help="its number, for example 02")
-    export.add_argument("out", type=Path, metavar="NOTEBOOK")
+    export.add_argument("out", type=Path, nargs="?", metavar="FILE",
+                        help="the assignment's notebook, or the archive")  # fmt: skip
     export.add_argument("--solutions", type=Path, metavar="FILE",
                         help="solutions to put between nbgrader's marks")  # fmt: skip
+    export.add_argument("--salt", default="", help="your own word: other hidden numbers")
+    export.add_argument(
+        "--gradescope", action="store_true", help="write an autograder archive for Gradescope"
+    )
     export.set_defaults(run=_export)
 
 
 def _export(options):
+    if options.gradescope:
+        from trainium_edu.cli import gradescope
+
+        out = options.out or Path(f"autograder-{options.lesson}.zip")
+        print(gradescope.export(options.lesson, out, salt=options.salt))
+        return 0
     from trainium_edu.exercises import assignment
 
-    print(assignment.export(options.lesson, options.out, solutions=options.solutions))
+    out = options.out or Path(f"{options.lesson}.ipynb")
+    said = assignment.export(options.lesson, out, solutions=options.solutions, salt=options.salt)
+    print(said)
     return 0
 
 
@@ -54,21 +70,20 @@ def _grade(options):
     if options.predictions:
         return _predictions(paths, options)
     for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):
-        if not getattr(options, name) > 0:
-            raise ValueError(f"--{name.replace('_', '-')} takes a number above 0")
+        if not 0 < getattr(options, name) < 1e6:
+            raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
     limits = Limits(
         seconds=options.seconds, submission_seconds=options.submission_seconds,
         memory_bytes=int(options.memory_gib * 2**30),
     )  # fmt: skip
-    roster = grade.read_roster(options.roster) if options.roster else {}
+    roster = grade.read_roster(options.roster, paths) if options.roster else {}
     kept = options.csv.with_name(f"{options.csv.name}.jsonl") if options.csv else None
     rows, count = [], 0
 
     def done(row):
         nonlocal count
         if kept:
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_as_dict(row)) + "\n")
+            grade.keep_row(row, kept)
             print(f"{row.submission}: {_summary(row)}", flush=True)
         count += 1
 
@@ -93,6 +108,10 @@ def _grade(options):
         where = f"; {kept} keeps the rows so far, and the same command goes on" if kept else ""
         print(f"{why} after {count} new rows{where}", file=sys.stderr)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
+    if options.gradescope:
+        from trainium_edu.cli import gradescope
+
+        gradescope.write_results(rows[0], options.gradescope)
     if options.json:
         data = [_as_dict(row) for row in rows]
         print(json.dumps(data if options.target.is_dir() else data[0], indent=1))

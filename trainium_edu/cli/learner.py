@@ -1,17 +1,26 @@
 """The learner's commands: ``lab``, ``update`` and ``warm``."""
 
+import argparse
 from pathlib import Path
 
 __all__ = ["add"]
 
 
+def _folder(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError(
+            "an empty name is no folder; leave the option out for work"
+        )
+    return Path(text)
+
+
 def add(commands):
     """Add the commands to the argument parser."""
     lab = commands.add_parser("lab", help="open JupyterLab on your copy of the lessons")
-    lab.add_argument("--folder", type=Path, help="your copy (default: work)")
+    lab.add_argument("--folder", type=_folder, help="your copy (default: work)")
     lab.set_defaults(run=_lab)
     update = commands.add_parser("update", help="bring new lessons; keeps all that you wrote")
-    update.add_argument("--folder", type=Path, help="your copy (default: work)")
+    update.add_argument("--folder", type=_folder, help="your copy (default: work)")
     update.set_defaults(run=_update)
     warm = commands.add_parser("warm", help="compile all loops now, so that no lesson waits")
     warm.set_defaults(run=_warm)

@@ -1,24 +1,28 @@
 """A kernel for one submission: runs cells through nbclient, and calls answers from outside.
 
 Everything is bounded: each cell and each call by time, the kernel by memory (the worker process
-sets the limit before it starts one), what is printed by bytes.  Whatever ends a kernel raises
-:class:`Stopped` with the reason in words.
+sets the limit before it starts one), what is printed by bytes.  Where the system has walls
+(``sandbox``) the kernel stands behind them.  It is spoken to over sockets in its own folder, where
+the system has those.  Whatever ends a kernel raises :class:`Stopped` with the reason in words.
 """
 
 import asyncio
 import base64
 import contextlib
+import os
 import pickle
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import nbclient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell, new_notebook
 
-from trainium_edu.cli import plain_data
+from trainium_edu.cli import plain_data, sandbox
 
-__all__ = ["Answer", "Stopped", "SubmissionKernel"]
+__all__ = ["Answer", "Stopped", "SubmissionKernel", "as_exception"]
 
 _REPLY_AT_MOST_BYTES = 64 << 20
 
@@ -33,6 +37,21 @@ class _Client(nbclient.NotebookClient):
     printed_bytes = 0
     flooded = False
     print_at_most_bytes = 1 << 20
+    folder: Path
+    walls = False
+
+    def create_kernel_manager(self):
+        """Make a manager whose kernel listens in its own folder, behind walls if asked."""
+        manager = super().create_kernel_manager()
+        manager.connection_file = str(self.folder / ".kernel.json")
+        if os.name == "posix":
+            manager.transport, manager.ip = "ipc", str(self.folder / ".kernel")
+        arguments = [sys.executable, "-m", "ipykernel_launcher", "-f", manager.connection_file]
+        if self.walls:
+            arguments = sandbox.command(self.folder, arguments)
+        assert manager.kernel_spec is not None  # ipykernel brings python3
+        manager.kernel_spec.argv = arguments
+        return manager
 
     def process_message(self, msg, cell, cell_index):
         """Count what a cell prints; past the limit, keep nothing and end the kernel."""
@@ -56,11 +75,16 @@ class SubmissionKernel:
     print_at_most_bytes : int
     environment : dict
         Of the kernel's process.
+    folder : Path
+        Where the cells run: the kernel's home, and all that it may write to.
+    walls : bool
+        Put the kernel behind the system's walls.
     """
 
-    def __init__(self, *, seconds: float, print_at_most_bytes: int, environment: dict, folder):
+    def __init__(self, *, seconds: float, print_at_most_bytes: int, environment: dict, folder,
+                 walls: bool = False):  # fmt: skip
         self.seconds, self._print_limit = seconds, print_at_most_bytes
-        self._environment, self._folder = environment, str(folder)
+        self._environment, self._folder, self._walls = environment, Path(folder), walls
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         self._client: Any = None  # a _Client while a kernel runs
@@ -95,11 +119,12 @@ class SubmissionKernel:
             timeout=self.seconds,
             startup_timeout=60,
             kernel_name="python3",
-            resources={"metadata": {"path": self._folder}},
+            resources={"metadata": {"path": str(self._folder)}},
             store_widget_state=False,
         )
         client.print_at_most_bytes = self._print_limit
         client.reset_execution_trackers()
+        client.folder, client.walls = self._folder, self._walls
         client.create_kernel_manager()
         self._client = client
         self._run(client.async_start_new_kernel(env=self._environment))
@@ -185,7 +210,7 @@ class SubmissionKernel:
             self.stop()
             raise Stopped(f"{self._flood()} while it was called")
         if kind == "raised":
-            raise _as_exception(*parts)
+            raise as_exception(*parts)
         raise TypeError(f"it returns a {parts[0]}; plain data is asked for")
 
     def _ask_plain(self, expression):
@@ -251,7 +276,8 @@ class Answer:
         return self
 
 
-def _as_exception(name, text, line):
+def as_exception(name, text, line):
+    """Return an exception like the one that an answer raised in its own process."""
     known = {e.__name__: e for e in (NotImplementedError, RecursionError, SystemExit)}
     kind = known.get(name) or type(str(name), (Exception,), {})
     return kind(f'{text} (in the line "{line}")' if line else text)

@@ -67,6 +67,11 @@ def register(path) -> str:
     -------
     lesson : str
         Its number.
+
+    Raises
+    ------
+    ValueError
+        For a file of another name, or one that cannot be run.
     """
     path = Path(path)
     if not re.fullmatch(r"\d\d_\w+\.py", path.name) or not path.is_file():
@@ -76,7 +81,12 @@ def register(path) -> str:
     assert spec is not None  # the name ends in .py
     assert spec.loader is not None
     sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[name])
+    try:
+        spec.loader.exec_module(sys.modules[name])
+    except Exception as error:
+        del sys.modules[name]
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} cannot be used: {type(error).__name__}: {said}") from None
     LESSONS[path.name[:2]] = path.stem
     return path.name[:2]
 

@@ -19,6 +19,32 @@ from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
 __all__ = ["export", "grade_id", "mend"]
 
 _SCHEMA = 3
+# The check runs in a process of its own (``cli/grade_answer.py``): in this one a submission may
+# have replaced anything of the package.
+_HIDDEN = '''\
+import pickle, subprocess, sys
+grader = subprocess.Popen([sys.executable, "-I", "-m", "trainium_edu.cli.grade_answer"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def tell(*what):
+    try:
+        data = pickle.dumps(what)
+    except Exception:
+        data = pickle.dumps(("unsendable", type(what[1]).__name__))
+    print(data.hex(), file=grader.stdin, flush=True)
+tell({key!r}, str(globals().get("student", "")), {salt!r})
+tell(*(("callable", getattr({answer}, "__name__", "answer")) if callable({answer})
+       else ("value", {answer})))
+status, reason = "stopped", "the grader ended"
+for line in grader.stdout:
+    status, reason = pickle.loads(bytes.fromhex(line))
+    if status != "call":
+        break
+    try:
+        tell("value", {answer}(*reason[0], **reason[1]))
+    except BaseException as error:
+        tell("raised", (type(error).__name__, str(error)[:500]))
+grader.kill()
+assert status == "full", f"{{status}}: {{reason}}"'''
 
 
 def grade_id(key: str, part: str = "") -> str:
@@ -38,7 +64,7 @@ def grade_id(key: str, part: str = "") -> str:
     return "-".join(["ex", key.replace("/", "-"), *([part] if part else [])])
 
 
-def export(lesson: str, out: Path, *, solutions: Path | None = None) -> str:
+def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str = "") -> str:
     """Write a lesson's exercises as the source version of an nbgrader assignment.
 
     Parameters
@@ -50,6 +76,8 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None) -> str:
     solutions : Path, optional
         A file with blocks ``# %% solution=02/spacing``; they go between nbgrader's solution marks,
         and ``nbgrader generate_assignment`` takes them out again.
+    salt : str
+        Your own word; it changes all hidden numbers.
 
     Returns
     -------
@@ -77,7 +105,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None) -> str:
                 made.append({**book["cells"][i - 1], "attachments": {}})
             made.append(_answer_cell(exercise, cell, answers.get(exercise.key)))
         elif check:
-            made.append(_check_cell(check, cell))
+            made.append(_check_cell(check, cell, salt))
         elif i in wanted:
             made.append(_code(_source(cell), cell["id"], cell.get("metadata", {})))
     for cell in made:
@@ -117,16 +145,10 @@ def _answer_cell(exercise, cell, solution):
     return _code(source, cell["id"], metadata)
 
 
-def _check_cell(exercise, cell):
+def _check_cell(exercise, cell, salt):
     """Return the locked cell: the public check, and the hidden one that nbgrader strips."""
-    source = (
-        f"{_source(cell)}\n"
-        "### BEGIN HIDDEN TESTS\n"
-        "from trainium_edu.exercises import find\n"
-        f'grade = find("{exercise.key}").grade({exercise.answer}, globals().get("student", ""))\n'
-        'assert grade.status == "full", f"{grade.status}: {grade.reason}"\n'
-        "### END HIDDEN TESTS"
-    )
+    hidden = _HIDDEN.format(key=exercise.key, answer=exercise.answer, salt=salt)
+    source = f"{_source(cell)}\n### BEGIN HIDDEN TESTS\n{hidden}\n### END HIDDEN TESTS"
     info = _grade(grade_id(exercise.key, "check"), points=exercise.points)
     return _code(source, cell["id"], {**cell.get("metadata", {}), "nbgrader": info})
 

@@ -12,13 +12,16 @@ of (exercise, student id, name), not draws from a generator, so they are the sam
 version of Python and NumPy.
 """
 
+import _thread
 import contextlib
 import copy
 import hashlib
 import html
 import io
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +34,7 @@ __all__ = ["Draw", "Exercise", "Grade", "Numbers", "Result", "Status", "exercise
 #: What an answer may print in one check, before it is stopped.
 PRINT_AT_MOST_BYTES = 100_000
 HIDDEN_ROUNDS = 3
+CHECK_AT_MOST_SECONDS = 10
 
 
 class Status(StrEnum):
@@ -214,7 +218,16 @@ class Exercise:
         Result
         """
         student = _student(student)
-        error = _examine(self, answer, self.numbers(student))
+        try:
+            with _at_most(CHECK_AT_MOST_SECONDS):
+                error = _examine(self, answer, self.numbers(student))
+        except _TakesTooLong:
+            error = Rejected(
+                "does not end",
+                f"Your answer was still running after {CHECK_AT_MOST_SECONDS} seconds and was"
+                " stopped: your function does not end, or takes far too many steps. Which loop"
+                " never reaches its last round?",
+            )
         if error is None:
             note = learner.record(self, Status.PASSED)
             more = " The grader tries other numbers." if not self.literal else ""
@@ -247,10 +260,7 @@ class Exercise:
         """
         student = _student(student)
         rounds = [self.numbers(student)]
-        if self.literal and not student:
-            # Anyone may have copied the answer to the public numbers.
-            rounds.append(self.numbers(f"hidden {salt}"))
-        elif not self.literal:
+        if not self.literal:
             rounds += [
                 Numbers(self.draw(Draw(f"{self.key}|hidden|{salt}|{i}")))
                 for i in range(HIDDEN_ROUNDS)
@@ -261,10 +271,10 @@ class Exercise:
                 return Grade(0, self.points, "not attempted", str(error))
             if error is not None:
                 where = "hidden check: " if i else ""
-                if i and self.literal:
-                    where = "hidden check: no student id, and these numbers are everyone's: "
                 return Grade(0, self.points, "wrong", where + error.feedback, error.misconception)
-        return Grade(self.points, self.points, "full")
+        shared = self.literal and not student  # a course without ids
+        reason = "no student id, so these numbers are everyone's" if shared else ""
+        return Grade(self.points, self.points, "full", reason)
 
     def __repr__(self):
         return f"Exercise({self.key!r})"
@@ -404,6 +414,41 @@ class _Watched:
             )
         self._calls_answered += 1
         return result
+
+
+class _TakesTooLong(BaseException):
+    """Raised inside an answer that does not end."""
+
+
+@contextlib.contextmanager
+def _at_most(seconds):
+    """Raise _TakesTooLong in the body after so many seconds, wherever in Python it stands.
+
+    In another thread than the main one, which no signal reaches, there is no limit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_):
+        raise _TakesTooLong
+
+    if hasattr(signal, "setitimer"):
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    else:  # Windows
+        before = signal.signal(signal.SIGINT, stop)
+        timer = threading.Timer(seconds, _thread.interrupt_main)
+        timer.start()
+    try:
+        yield
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        else:
+            timer.cancel()
+            signal.signal(signal.SIGINT, before)
 
 
 class _PrintedTooMuch(BaseException):

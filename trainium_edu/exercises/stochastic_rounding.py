@@ -295,14 +295,22 @@ def _halves(x):
 _EPOCHS, _BEHIND = 8, 0.10
 
 
-def _rates(draw):
-    rates = (
-        draw.choice("first", (0.3, 0.2, 0.1, 0.05)),
-        draw.choice("second", (0.02, 0.01, 0.008)),
-        draw.choice("third", (0.006, 0.005, 0.004)),
-        draw.choice("fourth", (0.003, 0.002)),
-    )
-    return {"seed": draw.integer("seed", 0, 99), "rates": draw.shuffled("order", rates)}
+def _cases(draw):
+    """Draw lists of rates and seeds.
+
+    The limit lies between 0.01 and 0.015 and depends on the seed, so that only training tells on
+    which side of it the middle two rates are.
+    """
+    cases = []
+    for i in range(5):
+        rates = (
+            draw.choice(f"high {i}", (0.3, 0.2, 0.1, 0.05)),
+            draw.choice(f"upper {i}", (0.012, 0.0125, 0.013, 0.014)),
+            draw.choice(f"lower {i}", (0.0095, 0.0105, 0.011, 0.0115)),
+            draw.choice(f"low {i}", (0.006, 0.005, 0.004)),
+        )
+        cases.append((draw.shuffled(f"order {i}", rates), draw.integer(f"seed {i}", 0, 99)))
+    return {"cases": cases}
 
 
 @exercise(
@@ -317,12 +325,15 @@ def _rates(draw):
         "A rate counts if stochastic minus nearest is 0.10 or more. Several rates may count.",
         "Collect the rates that count, and return the largest of them.",
     ),
-    numbers=_rates,
+    numbers=_cases,
 )
 def stopping_rate(answer, numbers):
-    """Return the largest rate at which nearest-even ends ten points behind stochastic."""
-    rates, seed = numbers.rates, numbers.seed
-    got = answer(rates, seed)
+    """Check the largest rate at which nearest-even ends ten points behind stochastic."""
+    for rates, seed in numbers.cases:
+        _check_rate(answer(rates, seed), rates, seed)
+
+
+def _check_rate(got, rates, seed):
     if isinstance(got, bool) or not isinstance(got, int | float | np.number):
         reject("no rate", f"It returned {_brief(got)}; it should return one of the rates.")
     if got == 0:

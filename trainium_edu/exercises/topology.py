@@ -1,5 +1,7 @@
 """Exercises of lesson 07: hops on a torus, and a placement that makes every exchange one hop."""
 
+import itertools
+
 import numpy as np
 
 from trainium_edu.exercises.exercise import exercise, reject
@@ -97,11 +99,14 @@ def hops(answer, numbers):
         "Give each dimension its own bits of rank // 2: coordinate = gray(those bits), for a ring"
         " of four (gray is its own inverse there). Then chip = row * columns + column.",
     ),
-    numbers=lambda draw: {"shape": draw.choice("shape", [(4, 4), (4, 4, 2), (2, 4, 4), (4, 2, 4)])},
+    numbers=lambda draw: {
+        "shape": tuple(draw.choice(f"axis {i}", [2, 4]) for i in range(draw.choice("axes", [4, 5])))
+    },
 )
 def placement(answer, numbers):
     """Check that ranks r and r ^ 1, r ^ 2, r ^ 4, ... sit on one chip or on neighbours."""
-    for shape in ((4, 4), tuple(numbers.shape), (2, 4)):
+    small = [shape for axes in (2, 3) for shape in itertools.product((4, 2), repeat=axes)]
+    for shape in (*small, tuple(numbers.shape)):
         _check_placement(answer(shape), shape)
 
 

@@ -1,8 +1,10 @@
 """Predict first: the answer below stays hidden until the learner commits to a guess.
 
 ``number``, ``choice`` and ``order`` ask; the widget they return is the last line of its cell.  In
-a later cell ``reveal`` shows the answer beside the prediction, and ``gate`` shows any picture,
-widget or text, each only after the commit, under Run All too.  A committed prediction is written
+a later cell ``reveal`` shows a card with the answer, the guess drawn where the answer is, and what
+a wrong guess left out; ``gate`` shows any picture, widget or text; each only after the commit,
+under Run All too.  The questions of our own lessons, their answers and misconceptions are in
+``exercises.predict``, so that no cell gives an answer away.  A committed prediction is written
 into the notebook's own cell (MIME type ``MIME``), so that a class can collect it, and into the
 learner's journal, so that it survives a new kernel.  With ``TRAINIUM_EDU_COMMITTED=1`` (nbval, CI)
 everything counts as committed, nothing is stored, and answers are plain text that nbval compares.
@@ -27,12 +29,16 @@ from IPython.display import display
 from trainium_edu import settings
 from trainium_edu.viz import style
 from trainium_edu.widgets import journal
+from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip
 from trainium_edu.widgets.static import load
 
-__all__ = ["MIME", "Prediction", "Reveal", "choice", "error_factor", "number", "order"]
+__all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "error_factor", "number",
+           "order"]  # fmt: skip
 
 #: Under this type a committed prediction stands in the notebook's output.
 MIME = "application/vnd.trainium-edu.prediction+json"
+#: Under this type a recognised misconception stands in the output of its reveal.
+RECOGNISED = "application/vnd.trainium-edu.misconception+json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +78,9 @@ class Prediction(anywidget.AnyWidget):
     commits = traitlets.Int(0).tag(sync=True)
     status = traitlets.Unicode().tag(sync=True)  # the line below the input
 
-    def __init__(self, key, kind, question, *, unit="", options=()):
+    def __init__(self, key, kind, question, *, unit="", options=(), domain=None):
         self._display_id = uuid.uuid4().hex
+        self._domain = domain  # takes a number; raises ValueError with a sentence
         self._followers: list[Callable[[], None]] = []
         self._reading_along = settings.lesson().predictions_committed
         super().__init__(
@@ -126,7 +133,10 @@ class Prediction(anywidget.AnyWidget):
 
     def _checked(self, value):
         if self.kind == "number":
-            return _finite_number(value)
+            value = _finite_number(value)
+            if self._domain is not None:
+                self._domain(value)
+            return value
         if self.kind == "choice":
             if value not in self.options:
                 raise ValueError(f"Choose one of: {', '.join(self.options)}.")
@@ -218,7 +228,7 @@ class Prediction(anywidget.AnyWidget):
 
     # -- answering --------------------------------------------------------------------------
 
-    def reveal(self, answer, explain: str = "", *, show=None) -> "Reveal":
+    def reveal(self, answer, explain: str = "", *, show=None, recognise=None) -> "Reveal":
         """Show the answer beside the prediction, once there is one.
 
         Parameters
@@ -229,6 +239,9 @@ class Prediction(anywidget.AnyWidget):
             One or two sentences, shown with the answer.
         show : widget, figure, text, list of these, or callable returning one, optional
             Shown below the answer.  A callable is called only after the commit.
+        recognise : callable, optional
+            Takes the guess and returns (name of a misconception, a sentence on what it leaves
+            out), or None.
 
         Returns
         -------
@@ -241,7 +254,7 @@ class Prediction(anywidget.AnyWidget):
             If the answer does not answer the question.
         """
         answer = self._checked(answer)
-        return Reveal(self, lambda: self._verdict(answer, explain), show)
+        return Reveal(self, lambda: self._verdict(answer, explain, recognise), show)
 
     def gate(self, show) -> "Reveal":
         """Keep a picture, a widget or a text hidden until the commit; it gives no answer.
@@ -256,18 +269,22 @@ class Prediction(anywidget.AnyWidget):
         """
         return Reveal(self, None, show)
 
-    def _verdict(self, answer, explain):
+    def _verdict(self, answer, explain, recognise):
         self._mark_revealed()
-        lines = []
-        if not self._reading_along:
-            counted = self.commitment.counted
-            lines.append(f"Your prediction: {self.spell(counted)}")
-            if self.commitment.changes_after_answer:
-                lines[0] += f" (changed after the answer: {self.spell(self.commitment.present)})"
-        lines.append(f"Answer: {self.spell(answer)}")
-        if not self._reading_along:
-            lines.append(self._compared(counted, answer))
-        return [*lines, explain] if explain else lines
+        head = f"Answer: {self.spell(answer)}"
+        if self._reading_along:
+            return Verdict([head, explain] if explain else [head], card(head, explain))
+        counted = self.commitment.counted
+        mine = f"Your prediction: {self.spell(counted)}"
+        if self.commitment.changes_after_answer:
+            mine += f" (changed after the answer: {self.spell(self.commitment.present)})"
+        name, said = "", ""
+        if counted != answer and recognise is not None:
+            name, said = recognise(counted) or ("", "")
+        said = said or self._compared(counted, answer)
+        lines = [mine, head, said, *([explain] if explain else [])]
+        drawn = self._drawn(counted, answer)
+        return Verdict(lines, card(head, explain, mine, said, drawn, counted == answer), name)
 
     def _compared(self, guess, answer):
         if guess == answer:
@@ -280,8 +297,31 @@ class Prediction(anywidget.AnyWidget):
         factor = error_factor(guess, answer)
         if factor is None:
             return f"Off by {self.spell(abs(guess - answer))}."
-        side = "high" if abs(guess) > abs(answer) else "low"
-        return f"Too {side} by a factor of {_spell_number(float(f'{factor:.3g}'))}."
+        if factor <= 1.1:
+            return "Close: within a tenth."
+        side = "above" if abs(guess) > abs(answer) else "below"
+        return f"A factor of {_spell_number(float(f'{factor:.2g}'))} {side} the answer."
+
+    def _drawn(self, guess, answer):
+        """Return the guess drawn where the answer is: HTML."""
+        if self.kind == "number":
+            return number_strip(guess, answer, self.spell)
+        if self.kind == "choice":
+            return marked_list(
+                [(option, option == answer, option == guess) for option in self.options]
+            )
+        return marked_list(
+            [(item, guess[i] == item, guess[i] == item) for i, item in enumerate(answer)]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a reveal says: as lines of text, as HTML, and the misconception's name, if any."""
+
+    lines: list
+    html: str
+    misconception: str = ""
 
 
 class Reveal(ipywidgets.VBox):
@@ -290,6 +330,7 @@ class Reveal(ipywidgets.VBox):
     def __init__(self, prediction, lines, show):
         self._prediction, self._lines, self._show = prediction, lines, show
         self._shown: list | None = None
+        self._name = ""  # of the misconception that was recognised
         self._display_id = uuid.uuid4().hex
         self._displayed = False
         super().__init__()
@@ -306,10 +347,11 @@ class Reveal(ipywidgets.VBox):
             self._text = "Commit your prediction above; what it is about appears here."
             self.children = [_paragraph(self._text)]
             return
-        self._text = "\n".join(self._lines()) if self._lines else ""
+        verdict = self._lines() if self._lines else Verdict([], "")
+        self._text, self._name = "\n".join(verdict.lines), verdict.misconception
         if self._shown is None:
             self._shown = _materials(self._show)
-        head = [_paragraph(self._text)] if self._text else []
+        head = [ipywidgets.HTML(value=verdict.html)] if verdict.html else []
         self.children = [*head, *(_as_widget(thing) for thing in self._shown)]
 
     def _bundle(self):
@@ -323,6 +365,8 @@ class Reveal(ipywidgets.VBox):
             if "image/png" in part:
                 data.setdefault("image/png", part["image/png"])
         data["text/plain"] = "\n".join(t for t in texts if t)
+        if self._name:
+            data[RECOGNISED] = {"key": self._prediction.key, "misconception": self._name}
         return data
 
     def _ipython_display_(self, **_kwargs):
@@ -333,7 +377,7 @@ class Reveal(ipywidgets.VBox):
         return f"Reveal({self._prediction.key!r})"
 
 
-def number(key: str, question: str, *, unit: str = "") -> Prediction:
+def number(key: str, question: str, *, unit: str = "", domain=None) -> Prediction:
     """Ask for a number.
 
     Parameters
@@ -343,6 +387,8 @@ def number(key: str, question: str, *, unit: str = "") -> Prediction:
     question : str
     unit : str
         Written behind the number.
+    domain : callable, optional
+        Takes a number and raises ValueError, with a sentence, if it cannot be an answer.
 
     Returns
     -------
@@ -353,7 +399,7 @@ def number(key: str, question: str, *, unit: str = "") -> Prediction:
     >>> number("02/where-it-stops", "At which sum does adding 1 in BF16 change nothing?")
     Prediction('02/where-it-stops')
     """
-    return Prediction(key, "number", question, unit=unit)
+    return Prediction(key, "number", question, unit=unit, domain=domain)
 
 
 def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
@@ -395,29 +441,6 @@ def order(key: str, question: str, items: Sequence[str]) -> Prediction:
     Prediction('01/range')
     """
     return Prediction(key, "order", question, options=_checked_options(items))
-
-
-def error_factor(guess: float, answer: float) -> float | None:
-    """Return how many times too large or too small a guess is, at least 1.
-
-    Parameters
-    ----------
-    guess, answer : float
-
-    Returns
-    -------
-    factor : float or None
-        None where a ratio says nothing: a zero, or opposite signs.
-
-    Examples
-    --------
-    >>> error_factor(256, 1024)
-    4.0
-    """
-    if guess == 0 or answer == 0 or (guess < 0) != (answer < 0):
-        return 1.0 if guess == answer else None
-    small, large = sorted((abs(guess), abs(answer)))
-    return large / small
 
 
 def _checked_key(key):

@@ -1,0 +1,299 @@
+"""What a submission does reaches nobody else's grade, no secret, and not its own row.
+
+Judge: the points that each submission was made to deserve, and what its code found, which it
+leaves in the answer that it hands in.  Each attack was tried on the grader and worked once.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
+from trainium_edu import __main__, exercises
+from trainium_edu.cli import grade, sandbox
+from trainium_edu.cli.grade_one import Limits
+
+needs_walls = pytest.mark.skipif(
+    not shutil.which("bwrap") or bool(sandbox.missing()), reason="no bubblewrap here"
+)
+
+FINDS_OUT = """
+import glob, os, re
+def everything(pattern):
+    found = []
+    for path in glob.glob(pattern, recursive=True):
+        try:
+            found.append(open(path, 'rb').read())
+        except OSError:
+            pass
+    return b' '.join(found)
+def double(x):
+    if {condition}:
+        raise ValueError('found it')
+    return 2 * x
+"""
+#: What a submission looks for, and where; it hands in a right answer if it does not find it.
+LOOKS_FOR = {
+    "the salt on a command line": "b'pepper' in everything('/proc/[0-9]*/cmdline')",
+    "the salt in an environment": "b'pepper' in everything('/proc/[0-9]*/environ')",
+    "a classmate's file": "os.path.exists({classmate!r})",
+    "the instructor's home": "any(os.access(p, os.R_OK) for p in glob.glob('/home/*/*'))",
+    "the solutions": "os.path.exists({solutions!r})",
+    "the key that signs rows": "os.path.exists({key!r})",
+    "the table": "os.path.exists({table!r})",
+}
+
+
+@needs_walls
+@pytest.mark.slow
+def test_nothing_of_others_can_be_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "in"
+    folder.mkdir()
+    table = tmp_path / "grades.csv"
+    places = {
+        "classmate": str(folder / "zoe.ipynb"), "key": str(tmp_path / "home" / "grading-key"),
+        "solutions": str(Path(__file__).parents[1] / "solutions"), "table": str(table) + ".jsonl",
+    }  # fmt: skip
+    submission(folder / "zoe.ipynb", student="zoe")
+    for i, condition in enumerate(LOOKS_FOR.values()):
+        source = FINDS_OUT.format(condition=condition.format(**places))
+        submission(folder / f"s{i}.ipynb", student=f"s{i}", double=source)
+    arguments = ["grade", str(folder), "--csv", str(table), "--salt", "pepper",
+                 "--exercises", str(LESSON), "--jobs", "2"]  # fmt: skip
+    assert __main__.main(arguments) == 0
+    rows = list(grade.read_kept(Path(str(table) + ".jsonl")).values())
+    assert len(rows) == len(LOOKS_FOR) + 1
+    assert {row.submission: row.reason for row in rows if row.points != 6} == {}
+    assert {row.walls for row in rows} == {"bubblewrap"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_salt_and_paths_are_on_no_command_line(tmp_path, monkeypatch):
+    lines = []
+    real = subprocess.Popen
+
+    def popen(arguments, *more, **options):
+        lines.append(" ".join(map(str, arguments)))
+        return real(arguments, *more, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    path = submission(tmp_path / "a.ipynb")
+    grade.grade_submission(path, modules=[LESSON], limits=LIMITS, salt="pepper")
+    assert lines
+    assert not [line for line in lines if "pepper" in line or "a.ipynb" in line]
+
+
+#: Names a grader's processes, and nothing else that may run on this machine.
+GRADERS = """
+import glob, json, os, signal
+graders = []
+for place in glob.glob('/proc/[0-9]*/cmdline'):
+    try:
+        line = open(place, 'rb').read()
+    except OSError:
+        continue
+    if (b'grade_one' in line or b'ipykernel_launcher' in line) and place.split('/')[2] != '1':
+        graders.append(int(place.split('/')[2]))
+graders = [number for number in graders if number != os.getpid()]
+"""
+#: Appends finished rows to every pipe of a grader that it can open.
+FORGES = f"""{GRADERS}
+rows = [dict(kind='grade', key='99/' + name, points=2000, of=2000, status='full', reason='',
+             misconception='', notes=[]) for name in ('double', 'row', 'sum')]
+text = ''.join(json.dumps(row) + chr(10) for row in [*rows, dict(kind='end')])
+for grader in graders:
+    for place in glob.glob(f'/proc/{{grader}}/fd/*'):
+        try:
+            if os.readlink(place).startswith('pipe:'):
+                with open(os.open(place, os.O_WRONLY | os.O_NONBLOCK), 'w') as file:
+                    file.write(text)
+        except OSError:
+            pass
+def double(x):
+    return 3 * x
+"""
+
+
+@needs_walls
+def test_a_submission_cannot_write_its_own_row(tmp_path):
+    path = submission(tmp_path / "a.ipynb", double=FORGES, row="bad_row = None", sum="total = 0")
+    row = grade.grade_submission(path, modules=[LESSON], limits=LIMITS)
+    assert (row.points, row.of) == (0, 6)
+
+
+def test_points_are_those_of_the_exercise_whatever_a_row_says(tmp_path, monkeypatch):
+    """A forged line gets no more than the exercise gives, and unknown exercises do not count."""
+    forged = [
+        {"kind": "lesson", "lesson": "99", "student": "x", "stated": "", "notes": []},
+        {"kind": "grade", "key": "99/double", "points": 2000, "of": 2000, "status": "full",
+         "reason": "", "misconception": "", "notes": []},
+        {"kind": "grade", "key": "99/sum", "points": -5, "of": 3, "status": "wrong",
+         "reason": "", "misconception": "", "notes": []},
+        {"kind": "grade", "key": "99/more", "points": 7, "of": 7, "status": "full",
+         "reason": "", "misconception": "", "notes": []},
+        {"kind": "end"},
+    ]  # fmt: skip
+    worker = grade._Worker.__new__(grade._Worker)
+    worker.row = grade.Row("a.ipynb")
+    worker._lines = [json.dumps(line).encode() for line in forged]
+    worker._begun = 0.0
+    worker._reader = type("Done", (), {"join": lambda self, timeout: None})()
+    worker._process = type("Done", (), {"returncode": 0})()
+    worker._folder = type("Gone", (), {"cleanup": lambda self: None})()
+    row = worker.collect()
+    assert {key: g["points"] for key, g in row.exercises.items()} == {
+        "99/double": 2, "99/sum": 0, "99/row": 0,
+    }  # fmt: skip
+    assert (row.points, row.of) == (2, 6)
+
+
+LEAVES = """
+import os, subprocess, sys
+for _ in range(3):
+    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(4444)'], close_fds=True,
+                     start_new_session=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(4444)'])
+    os._exit(0)
+def double(x):
+    return 2 * x
+"""
+
+
+@needs_walls
+def test_no_process_stays_behind(tmp_path):
+    row = grade.grade_submission(
+        submission(tmp_path / "a.ipynb", double=LEAVES), modules=[LESSON], limits=LIMITS
+    )
+    assert row.points == 6
+    left = [p for p in psutil.process_iter(["cmdline"])
+            if "import time; time.sleep(4444)" in (p.info["cmdline"] or ())]  # fmt: skip
+    assert psutil.wait_procs(left, timeout=5)[1] == []
+
+
+KILLS = f"""{GRADERS}
+for grader in graders:
+    try:
+        os.kill(grader, signal.SIGKILL)
+    except OSError:
+        pass
+def double(x):
+    return 2 * x
+"""
+
+
+@needs_walls
+@pytest.mark.slow
+def test_a_submission_that_kills_all_it_sees_ends_no_classmate(tmp_path):
+    submission(tmp_path / "a.ipynb", student="a", double=KILLS)
+    submission(tmp_path / "b.ipynb", student="b", sum="import time\ntime.sleep(3)\n"
+               "def total(x):\n    return np.cumsum(x)")  # fmt: skip
+    rows = grade.grade_all(grade.submissions(tmp_path), modules=[LESSON], limits=LIMITS, jobs=2)
+    assert [row.points for row in rows] == [6, 6]
+
+
+FIGURES = """
+@nki.jit
+def add(x, y):
+    return {"outputs": [x], "makespan_ns": 1.0, "mfu": 1.0, "hbm_bytes": 10**9, "instructions": {}}
+class Report:
+    def __call__(self, request):
+        x, y = request.arguments
+        return {"outputs": [x + y], "makespan_ns": 1.0, "mfu": 0.99, "hbm_bytes": 10**9,
+                "instructions": {"tensor_tensor": 1}}
+add = Report()
+"""
+
+
+@pytest.mark.slow
+def test_made_up_measurements_of_a_kernel_get_nothing(tmp_path):
+    import nbformat
+
+    from tests.solutions import reading
+
+    path = tmp_path / "05.ipynb"
+    forged = {"05/tile-add": FIGURES, "05/matmul-mfu": FIGURES.replace("add", "matmul")}
+    nbformat.write(reading.with_answers("05", forged, "ab123"), path)
+    row = grade.grade_submission(path, limits=Limits(seconds=60))
+    assert row.points == 0
+    assert row.exercises["05/tile-add"]["misconception"] == "no kernel"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="FIFOs")
+def test_pipes_devices_and_large_files_are_rows_and_stop_nobody(tmp_path):
+    os.mkfifo(tmp_path / "a.ipynb")
+    (tmp_path / "b.ipynb").symlink_to("/dev/zero")
+    with (tmp_path / "c.ipynb").open("wb") as file:
+        file.truncate((100 << 20) + 1)
+    submission(tmp_path / "d.ipynb")
+    rows = grade.grade_all(grade.submissions(tmp_path), modules=[LESSON], limits=LIMITS)
+    assert [row.reason for row in rows] == [
+        "no regular file (a pipe or a device)", "no regular file (a pipe or a device)",
+        "larger than 100 MB: clear its outputs", "",
+    ]  # fmt: skip
+    assert rows[-1].points == 6
+
+
+def test_a_byte_order_mark_is_no_reason_for_nothing(tmp_path):
+    path = submission(tmp_path / "a.ipynb")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert grade.grade_submission(path, modules=[LESSON], limits=LIMITS).points == 6
+
+
+def test_rows_that_were_not_signed_here_are_graded_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "home"))
+    kept = tmp_path / "g.csv.jsonl"
+    grade.keep_row(grade.Row("a.ipynb", points=1, digest="d"), kept)
+    assert set(grade.read_kept(kept)) == {("a.ipynb", "d")}
+    if os.name == "posix":
+        assert (tmp_path / "home" / "grading-key").stat().st_mode & 0o077 == 0
+    kept.write_text(kept.read_text().replace('\\"points\\": 1', '\\"points\\": 2000'))
+    assert "2000" in kept.read_text()
+    assert grade.read_kept(kept) == {}
+
+
+@pytest.mark.slow
+def test_another_limit_grades_again_what_was_stopped(tmp_path):
+    slow = "import time\ntime.sleep(4)\ndef double(x):\n    return 2 * x"
+    paths = [submission(tmp_path / "a.ipynb", double=slow), submission(tmp_path / "b.ipynb")]
+    known = {}
+
+    def graded(seconds):
+        new = []
+        rows = grade.grade_all(
+            paths, modules=[LESSON], limits=Limits(seconds=seconds), jobs=2, known=known,
+            done=lambda row: new.append(row.submission),
+        )  # fmt: skip
+        known.update({(row.submission, row.digest): row for row in rows})
+        return [row.points for row in rows], [Path(name).name for name in sorted(new)]
+
+    assert graded(2) == ([4, 6], ["a.ipynb", "b.ipynb"])
+    assert graded(2) == ([4, 6], [])
+    assert graded(30) == ([6, 6], ["a.ipynb"])
+
+
+def test_a_roster_of_another_class_and_limits_without_end_are_one_sentence(tmp_path, capsys):
+    submission(tmp_path / "a.ipynb")
+    (tmp_path / "ids.csv").write_text("submission,student\nz.ipynb,zoe\n")
+    (tmp_path / "20_broken.py").write_text("def (\n")
+    target = str(tmp_path / "a.ipynb")
+    for arguments, says in (
+        (["--roster", str(tmp_path / "ids.csv")], "names none of the 1 submissions"),
+        (["--memory-gib", "inf"], "--memory-gib takes a number above 0"),
+        (["--seconds", "nan"], "--seconds takes a number above 0"),
+        (["--exercises", str(tmp_path / "20_broken.py")], "20_broken.py cannot be used"),
+    ):
+        assert __main__.main(["grade", target, *arguments]) == 1
+        said = capsys.readouterr().err.strip()
+        assert says in said
+        assert "\n" not in said
+    assert "20" not in exercises.LESSONS

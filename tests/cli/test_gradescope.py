@@ -1,0 +1,83 @@
+"""The Gradescope archive and its results.
+
+Judge: Gradescope's documented format (two scripts at the top of the archive; ``results.json`` with
+a score or tests, each with score and max_score), and the grader's own row.
+"""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
+from trainium_edu import __main__
+from trainium_edu.cli import grade, gradescope
+
+
+def test_results_have_a_test_for_each_exercise(tmp_path):
+    row = grade.grade_submission(
+        submission(tmp_path / "a.ipynb", double="def double(x):\n    return x * x"),
+        modules=[LESSON], limits=LIMITS,
+    )  # fmt: skip
+    gradescope.write_results(row, tmp_path / "results" / "results.json")
+    found = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert found["score"] == sum(test["score"] for test in found["tests"]) == 4
+    assert sum(test["max_score"] for test in found["tests"]) == 6
+    first = next(test for test in found["tests"] if test["number"] == "99/double")
+    assert (first["score"], first["max_score"], first["status"]) == (0, 2, "failed")
+    assert first["output"] == "wrong: That is the square."
+    assert found["stdout_visibility"] == "hidden"
+
+
+def test_a_file_that_is_no_submission_scores_nothing_and_says_why(tmp_path):
+    (tmp_path / "a.ipynb").write_text("no notebook")
+    arguments = ["grade", str(tmp_path), "--gradescope", str(tmp_path / "results.json")]
+    assert __main__.main(arguments) == 0
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert (found["score"], found["tests"]) == (0, [])
+    assert found["output"] == "no notebook (not JSON)"
+
+
+def test_the_archive_has_two_scripts_that_can_be_run_and_a_package_that_can_be_built(tmp_path):
+    out = tmp_path / "autograder.zip"
+    arguments = ["export", "02", str(out), "--gradescope", "--salt", "it's"]
+    assert __main__.main(arguments) == 0
+    with zipfile.ZipFile(out) as archive:
+        names = archive.namelist()
+        for script in ("setup.sh", "run_autograder"):
+            mode = archive.getinfo(script).external_attr >> 16
+            assert stat.S_IMODE(mode) & 0o111
+            if os.name == "posix":
+                subprocess.run(["bash", "-n"], input=archive.read(script), check=True)
+        assert "--salt 'it'\"'\"'s'" in archive.read("run_autograder").decode()
+        assert "package/pyproject.toml" in names
+        assert "package/trainium_edu/exercises/stochastic_rounding.py" in names
+        assert not [name for name in names if "solutions" in name or "__pycache__" in name]
+    assert sum(name.endswith(".ipynb") for name in names) >= 8
+
+
+@pytest.mark.slow
+def test_the_archives_package_grades_a_submission(tmp_path):
+    """Run what ``run_autograder`` runs, on the unpacked package in a process of its own."""
+    from tests.solutions import reading
+
+    out = tmp_path / "autograder.zip"
+    gradescope.export("07", out, salt="pepper")
+    with zipfile.ZipFile(out) as archive:
+        archive.extractall(tmp_path)
+        line = archive.read("run_autograder").decode().replace("\\\n", "").split()
+    (tmp_path / "submission").mkdir()
+    answers = {b.key: b.source for b in reading.blocks("07") if b.kind == "solution"}
+    book = reading.with_answers("07", answers, "")
+    (tmp_path / "submission" / "07.ipynb").write_text(json.dumps(book))
+    done = subprocess.run(
+        [sys.executable, *line[line.index("-m") :]], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "package")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert found["score"] == sum(test["max_score"] for test in found["tests"]) == 6

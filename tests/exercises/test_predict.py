@@ -1,0 +1,248 @@
+"""Questions of the lessons: no cell gives an answer away, and each wrong guess is answered.
+
+Judge: the lessons themselves, run uncommitted from top to bottom and committed afterwards, beside
+what they store; and the wrong models, each of which has to say something else.
+"""
+
+import json
+import os
+import re
+import sys
+import types
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+from trainium_edu import exercises
+from trainium_edu.exercises import predict
+from trainium_edu.exercises.predict import Answer, Misconception, question
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+LESSONS = {path.name[:2]: path for path in sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))}
+ASKED = re.compile(r"predict\.ask\(\s*\"([^\"]+)\"")
+REVEALED = re.compile(r"predict\.reveal\(\s*\"([^\"]+)\"")
+
+
+def code(lesson):
+    book = json.loads(LESSONS[lesson].read_text(encoding="utf-8"))
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in book["cells"]], book
+
+
+def of_package(lesson):
+    """Whether a lesson's questions are in the package."""
+    return bool(predict.of_lesson(lesson))
+
+
+WITH_QUESTIONS = [lesson for lesson in LESSONS if of_package(lesson)]
+
+
+@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+def test_each_question_is_asked_once_and_revealed_once_in_a_later_cell(lesson):
+    cells, _ = code(lesson)
+    asked = [(key, i) for i, (_, text) in enumerate(cells) for key in ASKED.findall(text)]
+    revealed = [(key, i) for i, (_, text) in enumerate(cells) for key in REVEALED.findall(text)]
+    keys = [q.key for q in predict.of_lesson(lesson)]
+    assert [key for key, _ in asked] == [key for key, _ in revealed] == keys
+    for (key, ask), (_, reveal) in zip(asked, revealed, strict=True):
+        assert ask < reveal, key
+    assert not re.search(r"\.reveal\((?!\s*\")", "".join(text for _, text in cells))
+
+
+@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+def test_each_wrong_option_has_a_sentence_and_each_number_a_wrong_model(lesson):
+    for q in predict.of_lesson(lesson):
+        names = [m.name for m in q.wrong]
+        assert len(set(names)) == len(names)
+        assert q.wrong, q.key
+        if q.kind == "choice":
+            assert len(q.wrong) == len(q.options) - 1, q.key
+        for misconception in q.wrong:
+            assert misconception.says.endswith((".", "?", "!")), q.key
+            assert len(misconception.says) > 30, (q.key, misconception.name)
+
+
+#: Run in the lesson's kernel when all its cells ran: guess, commit, and say what the reveals say.
+COMMIT_ALL = """
+import json
+from trainium_edu.exercises import predict as _p
+_found = {}
+for _key, _asked in _p._asked.items():
+    _bound = _p.bound(_key)
+    _guesses = [*_bound.wrong.items(), ("", _bound.answer.value)]
+    _found[_key] = []
+    for _name, _guess in _guesses:
+        _asked.commit(list(_guess) if isinstance(_guess, tuple) else _guess)
+        _asked.commitment = type(_asked.commitment)().commit(_asked.commitment.present)
+        _lines = _reveals[_key]._lines()
+        _found[_key].append([_name, _lines.misconception, _lines.lines])
+    _reveals[_key]._shown = None
+    _reveals[_key]._refresh()
+    _found[_key].append(_reveals[_key]._bundle()["text/plain"])
+print(json.dumps(_found))
+"""
+KEEP = """
+from trainium_edu.exercises import predict as _p
+_reveals, _real = {}, _p.reveal
+def _reveal(key, /, **values):
+    _reveals[key] = _real(key, **values)
+    return _reveals[key]
+_p.reveal = _reveal
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+def test_a_lesson_run_uncommitted_and_then_committed_says_what_is_stored(lesson, tmp_path):
+    """Run All, then commit: every wrong model's guess, and at last the answer."""
+    book = nbformat.read(LESSONS[lesson], as_version=4)
+    stored = {}
+    for cell in book.cells:
+        for key in REVEALED.findall(cell.source) if cell.cell_type == "code" else ():
+            stored[key] = "".join(
+                out["data"].get("text/plain", "") for out in cell.outputs if "data" in out
+            )
+    cells = [nbformat.v4.new_code_cell(KEEP), *book.cells, nbformat.v4.new_code_cell(COMMIT_ALL)]
+    book.cells = cells
+    environment = {**os.environ, "TRAINIUM_EDU_HOME": str(tmp_path), "JUPYTER_PLATFORM_DIRS": "1",
+                   "PYTHONPATH": str(FOLDER.parent)}  # fmt: skip
+    environment.pop("TRAINIUM_EDU_COMMITTED", None)
+    client = nbclient.NotebookClient(book, timeout=120, kernel_name="python3", allow_errors=True,
+                                     resources={"metadata": {"path": str(tmp_path)}})  # fmt: skip
+    client.execute(env=environment)
+    (said,) = [out["text"] for out in cells[-1].outputs if out.output_type == "stream"]
+    found = json.loads(said.strip().splitlines()[-1])
+    assert list(found) == [q.key for q in predict.of_lesson(lesson)]
+    for key, rows in found.items():
+        *rows, shown = rows
+        for name, recognised, lines in rows:
+            assert recognised == name, (key, name, recognised, lines)
+        answer = rows[-1][2]
+        assert "Exactly right." in answer
+        wanted = [line for line in stored[key].split("\n") if line.strip()]
+        there = shown.split("\n")
+        assert [line for line in wanted if line not in there] == [], key
+
+
+def spelled(value, text):
+    """Whether a text states a value: an option's words, or a number of two digits and more."""
+    if isinstance(value, str):
+        return value in text
+    plain = f"{value:.6g}"
+    digits = plain.replace(".", "").strip("0")
+    if len(digits) < 2:
+        return False
+    return bool(re.search(rf"(?<![\d.]){re.escape(plain)}(?![\d.]|\d)", text.replace(",", "")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", WITH_QUESTIONS)
+def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
+    """The answer of a question is what its reveal stores as "Answer: ..."."""
+    cells, book = code(lesson)
+    for i, (kind, text) in enumerate(cells):
+        for key in REVEALED.findall(text) if kind == "code" else ():
+            shown = "".join(
+                "".join(out.get("data", {}).get("text/plain", ""))
+                for out in book["cells"][i]["outputs"]
+            )
+            answer = re.search(r"Answer: (.*)", shown).group(1)
+            q = next(q for q in predict.of_lesson(lesson) if q.key == key)
+            value = answer if q.kind != "number" else float(
+                answer.removesuffix(q.unit).replace("\u202f", "").strip()
+            )  # fmt: skip
+            begin = next(k for k, (_, t) in enumerate(cells) if key in ASKED.findall(t))
+            for where, (_, source) in enumerate(cells[begin : i + 1], begin):
+                assert not spelled(value, source), (key, f"cell {where}", value)
+
+
+# -- the machinery --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lesson_99(monkeypatch, tmp_path):
+    """A lesson of two questions."""
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
+    monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
+    module = types.ModuleType("trainium_edu.exercises.questions.sample")
+    module.__spec__ = __import__("importlib.machinery").machinery.ModuleSpec(module.__name__, None)
+
+    @question(
+        "99/bytes", "How many bytes are n FP32 numbers?", unit="bytes", whole=True,
+        wrong=[
+            Misconception("bits for bytes", lambda n: 32 * n, "That counts bits; a byte has 8."),
+            Misconception("numbers for bytes", lambda n: n, "Each number takes several bytes."),
+        ],
+    )  # fmt: skip
+    def size(n):
+        return Answer(4 * n, "Four each.", lambda guess: f"you said {guess}")
+
+    @question(
+        "99/way", "Which is faster?", options=["one", "two"],
+        wrong=[Misconception("fewer is faster", lambda a, b: "one", "Two work side by side here.")],
+    )  # fmt: skip
+    def faster(a, b):
+        return Answer("two")
+
+    module.size, module.faster = size, faster
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(exercises.LESSONS, "99", "99_sample")
+    monkeypatch.setattr(predict, "_asked", {})
+    return module
+
+
+def test_values_are_bound_when_the_reveals_cell_runs(lesson_99):
+    asked = predict.ask("99/bytes")
+    n = 10
+    shown = predict.reveal("99/bytes", n=n)
+    n = 99
+    asked.commit("320")
+    text = shown._bundle()["text/plain"]
+    assert "Answer: 40 bytes" in text
+    assert "That counts bits; a byte has 8." in text
+    assert "you said 320" in text
+    assert shown._bundle()[predict.prediction.RECOGNISED] == {
+        "key": "99/bytes", "misconception": "bits for bytes",
+    }  # fmt: skip
+
+
+def test_a_guess_that_no_wrong_model_makes_is_compared(lesson_99):
+    asked = predict.ask("99/bytes")
+    shown = predict.reveal("99/bytes", n=10)
+    asked.commit("80")
+    assert "A factor of 2 above the answer." in shown._bundle()["text/plain"]
+    assert predict.prediction.RECOGNISED not in shown._bundle()
+    svg = shown.children[0].value
+    assert 'aria-label="the answer 40 bytes, your guess 80 bytes"' in svg
+
+
+@pytest.mark.parametrize(
+    ("value", "says"), [("-5", "above 0"), ("0", "above 0"), ("2.5", "whole number is asked for")]
+)
+def test_what_cannot_be_an_answer_is_refused_with_a_sentence(lesson_99, value, says):
+    with pytest.raises(ValueError, match=says):
+        predict.ask("99/bytes").commit(value)
+
+
+def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(lesson_99):
+    asked = predict.ask("99/way")
+    shown = predict.reveal("99/way", a=1, b=2)
+    asked.commit("one")
+    assert "Two work side by side here." in shown._bundle()["text/plain"]
+    assert "✗ one <i>(your choice)</i>" in shown.children[0].value
+    assert "✓ two" in shown.children[0].value
+
+
+def test_unknown_keys_are_one_sentence(lesson_99):
+    with pytest.raises(ValueError, match="no question '99/x'; questions of this lesson: 99/bytes"):
+        predict.ask("99/x")
+
+
+def test_questions_of_every_lesson_are_in_the_package():
+    """Forty wrong models in all; a lesson asks nothing that the package does not know."""
+    for lesson in LESSONS:
+        cells, _ = code(lesson)
+        text = "\n".join(source for kind, source in cells if kind == "code")
+        assert not re.search(r"predict\w*\.(number|choice|order)\(", text), lesson
+    assert sum(len(q.wrong) for lesson in LESSONS for q in predict.of_lesson(lesson)) >= 40

@@ -1,0 +1,67 @@
+"""Grade one answer that somebody else's kernel holds: ``python -m trainium_edu.cli.grade_answer``.
+
+nbgrader's hidden tests run in the submission's own kernel, where anything of this package may have
+been replaced.  So they (``exercises/assignment.py`` writes them) start this process, hand it the
+answer, and call it when asked to: the check and its numbers are here.  A message is one line of
+hexadecimal pickle; what comes in is read as plain data, which runs nothing.
+"""
+
+import pickle
+import sys
+
+from trainium_edu import exercises
+from trainium_edu.cli import plain_data
+from trainium_edu.cli.submission_kernel import as_exception
+
+__all__ = ["main"]
+
+
+class _Answer:
+    """The answer's function, called in the kernel that holds it."""
+
+    def __init__(self, name, ask):
+        self.__name__, self._ask = str(name), ask
+
+    def __call__(self, *args, **kwargs):
+        """Call it over there."""
+        kind, value = self._ask("call", (args, kwargs))
+        if kind == "raised":
+            raise as_exception(str(value[0]), str(value[1]), "")
+        if kind != "value":
+            raise TypeError(f"it returns a {value}; plain data is asked for")
+        return value
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def main():
+    """Read what to grade from stdin, and write the grade to stdout."""
+    out, sys.stdout = sys.stdout, sys.stderr
+
+    def heard():
+        return plain_data.loads(bytes.fromhex(sys.stdin.readline()))
+
+    def tell(*what):
+        print(pickle.dumps(what).hex(), file=out, flush=True)
+
+    def ask(*what):
+        tell(*what)
+        return heard()
+
+    key, student, salt = heard()
+    try:
+        kind, value = heard()
+        if kind == "unsendable":
+            tell("wrong", f"it is a {value}; plain data or a function is asked for")
+            return
+        grade = exercises.find(key).grade(
+            _Answer(value, ask) if kind == "callable" else value, student, salt
+        )
+        tell(grade.status, grade.reason)
+    except plain_data.NotPlain as error:
+        tell("wrong", f"it holds {error}; plain data is asked for")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Gradescope: an autograder archive for a lesson, and the results file that it has to leave.
+
+The archive holds what Gradescope asks for (``setup.sh``, run once while it builds its image, and
+``run_autograder``, run for each submission), this package, and the salt.  On its machines a
+submission stands in a container of its own; the grader in it is the one of every other class.
+"""
+
+import json
+import shlex
+import zipfile
+from pathlib import Path
+
+import trainium_edu
+from trainium_edu import exercises
+
+__all__ = ["export", "write_results"]
+
+_SETUP = """\
+#!/usr/bin/env bash
+set -euo pipefail
+apt-get update -qq
+apt-get install -qq -y python3 python3-venv bubblewrap
+python3 -m venv /autograder/venv
+/autograder/venv/bin/python -m pip install --quiet /autograder/source/package
+/autograder/venv/bin/python -m trainium_edu warm
+"""
+_RUN = """\
+#!/usr/bin/env bash
+cd /autograder
+exec venv/bin/python -m trainium_edu grade submission --salt {salt} \\
+  --gradescope results/results.json
+"""
+
+
+def export(lesson: str, out: Path, *, salt: str = "") -> str:
+    """Write the autograder archive of a lesson.
+
+    Parameters
+    ----------
+    lesson : str
+        Its number, ``"02"``.
+    out : Path
+    salt : str
+        Your own word; it changes all hidden numbers.
+
+    Returns
+    -------
+    said : str
+        One line on what was written.
+
+    Raises
+    ------
+    ValueError
+        If the lesson has no exercises, or this package is not in a checkout that can be packed.
+    """
+    mine = exercises.of_lesson(str(lesson)[:2])
+    if not mine:
+        raise ValueError(f"lesson {lesson} has no exercises")
+    package = Path(trainium_edu.__file__).resolve().parent
+    root = package.parent
+    if not (root / "pyproject.toml").is_file():
+        raise ValueError(
+            f"{root} is no checkout of trainium_edu, and the archive has to hold one: clone it, and"
+            " call this from the clone"
+        )
+    out = Path(out)
+    partial = out.with_name(f"{out.name}.part")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            _put(archive, "setup.sh", _SETUP, mode=0o755)
+            _put(archive, "run_autograder", _RUN.format(salt=shlex.quote(salt)), mode=0o755)
+            files = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+            for folder in (package, root / "notebooks"):
+                files += sorted(p for p in folder.rglob("*") if p.is_file())
+            for path in files:
+                if "__pycache__" not in path.parts and ".ipynb_checkpoints" not in path.parts:
+                    name = f"package/{path.relative_to(root).as_posix()}"
+                    _put(archive, name, path.read_bytes())
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
+    points = sum(exercise.points for exercise in mine)
+    return f"{out}: autograder for lesson {lesson}, {len(mine)} exercises, {points} points"
+
+
+def _put(archive, name, data, mode=0o644):
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.external_attr, info.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+    archive.writestr(info, data)
+
+
+def write_results(row, out: Path):
+    """Write the results of one submission.
+
+    Parameters
+    ----------
+    row : Row
+        As ``cli.grade`` leaves it.
+    out : Path
+        ``results.json``: score, and a test with score, status and feedback for each exercise.
+    """
+    tests = [
+        {
+            "name": exercises.find(key).title, "number": key, "score": grade["points"],
+            "max_score": grade["of"], "status": "passed" if grade["points"] else "failed",
+            "output": f"{grade['status']}: {grade['reason']}".strip(": "), "visibility": "visible",
+        }
+        for key, grade in row.exercises.items()
+    ]  # fmt: skip
+    results = {
+        "score": row.points, "execution_time": round(row.seconds), "stdout_visibility": "hidden",
+        "visibility": "visible", "tests": tests,
+        "output": row.reason if row.status != "graded" else "",
+    }  # fmt: skip
+    out = Path(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_name(f"{out.name}.part")
+    partial.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    partial.replace(out)

@@ -1,0 +1,128 @@
+"""Walls around a submission's kernel: what it sees is Python, this package, and its own folder.
+
+On Linux with bubblewrap (Debian's ``bubblewrap``; no root needed) the kernel lives in namespaces
+of its own: no network, no other process, no file but those listed here, and whatever it starts
+ends with it.  Elsewhere it runs with the instructor's rights, and each row of the table says so.
+
+Compiled loops are copied into its folder: Numba reads a cache only where it could write one, and a
+cache that submissions could write to would be everybody's.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import trainium_edu
+
+__all__ = ["command", "environment", "harden", "missing"]
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/nix/store")
+#: What a kernel inherits of the environment; everything else is the instructor's.
+_KEPT = ("PATH", "LANG", "LANGUAGE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
+         "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS")  # fmt: skip
+_KEPT_FAMILIES = ("LC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "DYLD_")
+
+
+@functools.cache
+def missing() -> str:
+    """Return why a submission's kernel cannot be walled off here; empty where it can."""
+    if not sys.platform.startswith("linux"):
+        return "there are no namespaces on this system"
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed"
+    try:
+        trial = subprocess.run(
+            command(None, [sys.executable, "-c", ""]),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, timeout=60,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not start ({error})"
+    said = (trial.stderr or "").strip().splitlines() or [f"code {trial.returncode}"]
+    return f"bubblewrap does not start here ({said[-1][:120]})" if trial.returncode else ""
+
+
+def command(folder: Path | None, arguments: list) -> list:
+    """Return the command that runs `arguments` behind walls.
+
+    Parameters
+    ----------
+    folder : Path or None
+        The one place that may be written to; it is where the command runs.  None: there is none.
+    arguments : list of str
+
+    Returns
+    -------
+    list of str
+    """
+    walls = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session",
+             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+             "--unsetenv", "JPY_PARENT_PID"]  # fmt: skip  # a kernel's parent is not to be seen
+    for path in _SYSTEM:
+        if os.path.islink(path):
+            walls += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            walls += ["--ro-bind", path, path]
+    for path in (*_FILES, *_python()):
+        walls += ["--ro-bind-try", path, path]
+    if folder is None:
+        return [*walls, "--", *arguments]
+    for loops, copy in _loops_of_its_own(folder):
+        walls += ["--bind", str(copy), str(loops)]
+    return [*walls, "--bind", str(folder), str(folder), "--chdir", str(folder), "--", *arguments]
+
+
+def _python():
+    """Return the folders that Python itself, its libraries and this package live in."""
+    package = Path(trainium_edu.__file__).resolve().parent
+    # Not the folder that holds the package: in a checkout the solutions are in it.
+    found = {str(package), sys.prefix, sys.base_prefix, os.path.realpath(sys.prefix)}
+    found |= {os.path.dirname(os.path.realpath(sys.executable)), os.path.dirname(sys.executable)}
+    found |= {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
+    return sorted(found)  # a folder before what is in it
+
+
+def _loops_of_its_own(folder: Path):
+    """Copy the compiled loops into a kernel's folder; yield (where they belong, the copy)."""
+    package = Path(trainium_edu.__file__).resolve().parent
+    kept = os.environ.get("NUMBA_CACHE_DIR")
+    places = {p.parent for p in package.rglob("*.nbi")} if not kept else {Path(kept).absolute()}
+    for i, place in enumerate(sorted(p for p in places if p.is_dir())):
+        copy = folder / ".loops" / str(i)
+        shutil.copytree(place, copy, dirs_exist_ok=True)
+        yield place, copy
+
+
+def environment(folder: Path, **more: str) -> dict:
+    """Return the environment of a submission's kernel: what Python needs, nothing of yours."""
+    kept = {
+        name: value for name, value in os.environ.items()
+        if name in _KEPT or name.startswith(_KEPT_FAMILIES)
+    }  # fmt: skip
+    package = str(Path(trainium_edu.__file__).resolve().parents[1])
+    folder = str(folder)
+    return {
+        **kept, "PYTHONPATH": package, "HOME": folder, "USERPROFILE": folder, "TMPDIR": folder,
+        "USER": "student", "LOGNAME": "student", "IPYTHONDIR": os.path.join(folder, ".ipython"),
+        "JUPYTER_PLATFORM_DIRS": "1", **more,
+    }  # fmt: skip
+
+
+def harden():
+    """Close this process to others of the same user, and adopt what its children leave (Linux).
+
+    A process that cannot be dumped cannot be traced, and its memory, environment and open files
+    under ``/proc`` are root's.
+    """
+    try:
+        import ctypes
+
+        prctl = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError, TypeError):  # not Linux
+        return
+    prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER

@@ -1,0 +1,110 @@
+"""The card that answers a prediction, as HTML: the answer, and the guess drawn where it is."""
+
+import html
+import math
+
+__all__ = ["card", "error_factor", "marked_list", "number_strip"]
+
+
+def card(head, explain="", mine="", said="", drawn="", right=False) -> str:
+    """Return a reveal as HTML: the answer large, the guess drawn beside it, then the reasons."""
+    colour = "var(--jp-success-color1,#2e7d32)" if right else "var(--jp-brand-color1,#0072b2)"
+    parts = [f'<div style="font-size:1.25em;font-weight:600">{html.escape(head)}</div>']
+    if mine:
+        mark = "✓ " if right else ""
+        parts.append(f"<div>{mark}{html.escape(mine)}</div>")
+    parts.append(drawn)
+    for text, weight in ((said, 600), (explain, 400)):
+        if text:
+            parts.append(
+                f'<div style="margin-top:6px;font-weight:{weight};max-width:46em;'
+                f'white-space:pre-wrap">{html.escape(text)}</div>'
+            )
+    return (
+        f'<div role="status" style="border:1px solid var(--jp-border-color2,#ccc);border-left:'
+        f"6px solid {colour};border-radius:4px;padding:10px 16px;margin:4px 2px;max-width:760px;"
+        "background:var(--jp-layout-color1,#fff);color:var(--jp-content-font-color1,#222);"
+        f'line-height:1.5">{"".join(parts)}</div>'
+    )
+
+
+def number_strip(guess, answer, spell) -> str:
+    """Return an SVG line with the answer and the guess on it.
+
+    Parameters
+    ----------
+    guess, answer : float
+    spell : callable
+        Number to text with its unit.
+
+    Returns
+    -------
+    svg : str
+        On a logarithmic line where both are positive and more than a factor of three apart.
+    """
+    factor = error_factor(guess, answer)
+    log = factor is not None and factor > 3
+    at = [math.log(abs(x)) if log else x for x in (guess, answer)]
+    low, high = min(at), max(at)
+    room = (high - low) or abs(high) or 1.0
+    low, high = low - 0.25 * room, high + 0.25 * room
+    if not log and min(guess, answer) >= 0:
+        low = min(low, 0.0) if min(at) < room else max(low, 0.0)
+    g, a = (40 + 620 * (x - low) / (high - low) for x in at)
+    label = html.escape(f"the answer {spell(answer)}, your guess {spell(guess)}", quote=True)
+    ink = "var(--jp-content-font-color1,#222)"
+    return (
+        f'<svg role="img" aria-label="{label}" viewBox="0 0 700 62" width="100%" '
+        f'style="max-width:700px;display:block;margin-top:6px">'
+        f'<line x1="40" y1="31" x2="660" y2="31" stroke="{ink}" stroke-width="1.5"/>'
+        f'<circle cx="{a:.1f}" cy="31" r="8" fill="var(--jp-success-color1,#2e7d32)"/>'
+        f'<path d="M{g - 8:.1f} 39 L{g:.1f} 25 L{g + 8:.1f} 39 Z" '
+        'fill="var(--jp-warn-color1,#e08700)" stroke="none"/>'
+        f'<text x="{min(max(a, 60), 640):.1f}" y="16" text-anchor="middle" font-size="13" '
+        f'fill="{ink}">{html.escape(spell(answer))}</text>'
+        f'<text x="{min(max(g, 60), 640):.1f}" y="56" text-anchor="middle" font-size="13" '
+        f'fill="{ink}">you: {html.escape(spell(guess))}</text></svg>'
+    )
+
+
+def marked_list(rows) -> str:
+    """Return options as a list.
+
+    Parameters
+    ----------
+    rows : iterable of (str, bool, bool)
+        Text, whether it is right, whether it is the learner's.
+    """
+    lines = []
+    for text, right, mine in rows:
+        mark = "✓" if right else "✗" if mine else "·"
+        note = " <i>(your choice)</i>" if mine and not right else ""
+        weight = 600 if right else 400
+        lines.append(
+            f'<li style="list-style:none;font-weight:{weight}">{mark} {html.escape(text)}{note}'
+            "</li>"
+        )
+    return f'<ul style="margin:6px 0 0;padding:0">{"".join(lines)}</ul>'
+
+
+def error_factor(guess: float, answer: float) -> float | None:
+    """Return how many times too large or too small a guess is, at least 1.
+
+    Parameters
+    ----------
+    guess, answer : float
+
+    Returns
+    -------
+    factor : float or None
+        None where a ratio says nothing: a zero, or opposite signs.
+
+    Examples
+    --------
+    >>> error_factor(256, 1024)
+    4.0
+    """
+    if guess == 0 or answer == 0 or (guess < 0) != (answer < 0):
+        return 1.0 if guess == answer else None
+    small, large = sorted((abs(guess), abs(answer)))
+    return large / small
