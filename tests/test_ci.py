@@ -99,7 +99,8 @@ def commands(target):
 def test_all_lessons_run_and_their_kernels_own_what_they_talk_through(tmp_path):
     """Judge: make's own list, and the operating system's list of what a kernel listens on."""
     assert all(f"notebooks/{lesson.name}" in commands("test-notebooks") for lesson in LESSONS)
-    book = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3"}})
+    kernelspec = {"name": "python3", "display_name": "Python 3"}
+    book = nbformat.v4.new_notebook(metadata={"kernelspec": kernelspec})
     book.cells.append(nbformat.v4.new_code_cell(
         "import psutil\n"
         "found = psutil.Process().net_connections('unix')\n"
