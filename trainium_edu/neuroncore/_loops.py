@@ -6,11 +6,15 @@ long program comes back to Python between pieces.  Times are float64 nanoseconds
 """
 
 import numba
+import numpy as np
 from numba import njit
 
 numba.config.THREADING_LAYER = "workqueue"
 
-__all__ = ["first_fit", "hazards", "most_alive", "rotate", "simulate", "successors"]
+__all__ = [
+    "alive_together", "first_fit", "hazards", "lateness", "lives", "most_alive", "rotate",
+    "simulate", "successors",
+]  # fmt: skip
 
 RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
 # why an instruction started no earlier (waits.Wait has the words)
@@ -61,13 +65,113 @@ def rotate(site_start, first, last, slots, slot_start, until, out):
 
 
 @njit(cache=True)
-def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count, order, address):
+def alive_together(first, last, slot, living, together):
+    """Mark which slots ever have owners alive at the same time; owners by first row."""
+    count = 0
+    for i in range(first.size):
+        kept = 0
+        for k in range(count):
+            j = living[k]
+            if last[j] >= first[i]:
+                living[kept] = j
+                kept += 1
+                together[slot[i], slot[j]] = together[slot[j], slot[i]] = True
+        living[kept] = i
+        count = kept + 1
+
+
+@njit(cache=True)
+def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, free,
+          writer, written_by, newest, is_read, ready, write_ns, lead_ns, make_ns, need_ns,
+          end_ns):  # fmt: skip
+    """Read when each instance is written, needed and done with, were there bytes for everybody.
+
+    ``writer`` (-1 at first) becomes the engine of its first access, ``written_by`` that of its last
+    write, ``newest`` its last row; ``is_read`` whether somebody came who does not stand in the
+    writer's line.
+    """
+    now, moved = 0.0, 0.0
+    for r in range(row_engine.size):
+        engine = row_engine[r]
+        t = free[engine]
+        for a in range(row_access[r], row_access[r + 1]):
+            i = access_instance[a]
+            if on_chip[i] and not is_write[a] and (written_by[i] != engine or engine == DMA):
+                t = max(t, ready[i])
+        if engine == DMA:
+            moved += hold[r]
+            end = max(t + lead[r] + hold[r], moved)
+        else:
+            end = free[engine] = t + hold[r]
+            now = max(now, t)
+        for a in range(row_access[r], row_access[r + 1]):
+            i = access_instance[a]
+            if is_write[a]:
+                ready[i], written_by[i] = end + result[r], engine
+            if writer[i] < 0:
+                writer[i] = engine
+                write_ns[i] = need_ns[i] = now
+                lead_ns[i] = lead[r]
+                make_ns[i] = hold[r]
+                end_ns[i] = -np.inf
+            else:
+                other = engine != writer[i] or (engine == DMA and not is_write[a])
+                if other and not is_read[i]:
+                    is_read[i] = True
+                    need_ns[i] = t
+                if not is_read[i] and newest[i] != r:
+                    make_ns[i] += hold[r]
+                if other or engine == DMA:
+                    end_ns[i] = max(end_ns[i], end)
+            newest[i] = r
+    for i in range(writer.size):
+        if not is_read[i] and writer[i] != DMA:
+            make_ns[i] = 0.0
+
+
+@njit(cache=True)
+def lateness(first, last, write_ns, lead_ns, make_ns, need_ns, end_ns, slots, alive, out):
+    """Add up for how long a site's readers wait for its tiles, per number of slots.
+
+    Its tiles rotate (:func:`rotate`); each is begun when its slot is free and the tile before it
+    is made, and whoever needs it then makes everything behind wait as well.  No slots (0): as many
+    as are alive, lent to others in between, so that nothing is begun before its row.
+    """
+    most = slots[-1]
+    until = np.empty(most, np.int64)
+    free_ns = np.empty(most)
+    for k in range(slots.size):
+        count = slots[k] if slots[k] > 0 else alive
+        until[:] = -1
+        free_ns[:] = -np.inf
+        turn, late, made = 0, 0.0, -np.inf
+        for i in range(first.size):
+            slot = turn
+            for _ in range(count):
+                slot = turn
+                turn += 1
+                if turn == count:
+                    turn = 0
+                if until[slot] < first[i]:
+                    break
+            free = free_ns[slot] if slots[k] > 0 else write_ns[i] + late
+            made = max(made, free + lead_ns[i]) + make_ns[i]
+            late += max(0.0, made - (need_ns[i] + late))
+            until[slot] = last[i]
+            free_ns[slot] = end_ns[i] + late
+        out[k] = late
+
+
+@njit(cache=True)
+def first_fit(low, high, start, end, p0, p1, size, align, lender, apart, bank, capacity, count,
+              order, address):  # fmt: skip
     """Put boxes [low, high) into the lowest free bytes of the partitions while they are alive.
 
-    A box lives in rows start..end (both included) and on partitions [p0, p1).  The first
-    ``count[0]`` entries of ``order`` are boxes that have an address, by address; what is placed
-    joins them.  A box that fits nowhere gets -1.  ``bank`` > 0: up to that size inside one bank,
-    longer ones from a bank's first byte.
+    A box lives in rows start..end (both included) and on partitions [p0, p1); even then those
+    whose ``lender`` numbers (-1: none) are ``apart`` may share bytes.  The first ``count[0]``
+    entries of ``order`` are boxes that have an address, by address; what is placed joins them.
+    A box that fits nowhere gets -1.  ``bank`` > 0: up to that size inside one bank, longer ones
+    from a bank's first byte.
     """
     for i in range(low, high):
         here = 0
@@ -76,6 +180,8 @@ def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count,
             for k in range(count[0]):
                 j = order[k]
                 if start[j] > end[i] or end[j] < start[i] or p0[j] >= p1[i] or p1[j] <= p0[i]:
+                    continue
+                if apart[lender[i], lender[j]]:
                     continue
                 if address[j] >= here + size[i]:
                     break
