@@ -13,7 +13,7 @@ numba.config.THREADING_LAYER = "workqueue"
 
 __all__ = [
     "alive_together", "first_fit", "hazards", "lateness", "lives", "most_alive", "rotate",
-    "simulate", "successors",
+    "simulate", "sink", "successors",
 ]  # fmt: skip
 
 RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
@@ -45,23 +45,36 @@ def most_alive(site_start, first_sorted, last_sorted, out):
 
 
 @njit(cache=True)
-def rotate(site_start, first, last, slots, slot_start, until, out):
-    """Give each instance (in order of first access) the next slot of its site whose owner is dead.
+def sink(heap, until, low, high):
+    """Let the first of ``heap[low:high]`` sink to its place, so that who died first is first."""
+    at, slot = low, heap[low]
+    while True:
+        child = 2 * at - low + 1
+        if child >= high:
+            break
+        one, two = heap[child], heap[min(child + 1, high - 1)]
+        if until[two] < until[one] or (until[two] == until[one] and two < one):
+            child, one = child + 1, two
+        if until[slot] < until[one] or (until[slot] == until[one] and slot < one):
+            break
+        heap[at] = one
+        at = child
+    heap[at] = slot
 
-    ``until`` (one per slot, -1 at first) becomes the last row of the slot's newest owner.
+
+@njit(cache=True)
+def rotate(site_start, last, slots, slot_start, until, heap, out):
+    """Give each instance (in order of first access) the slot of its site that died first.
+
+    ``until`` (one per slot, -1 at first) becomes the last row of the slot's newest owner; ``heap``
+    has the slots in order.
     """
     for s in range(slots.size):
-        turn = 0
+        low, high = slot_start[s], slot_start[s + 1]
         for i in range(site_start[s], site_start[s + 1]):
-            for _ in range(slots[s]):
-                slot = slot_start[s] + turn
-                turn += 1
-                if turn == slots[s]:
-                    turn = 0
-                if until[slot] < first[i]:
-                    break
-            out[i] = slot
-            until[slot] = last[i]
+            out[i] = heap[low]
+            until[heap[low]] = last[i]
+            sink(heap, until, low, high)
 
 
 @njit(cache=True)
@@ -82,13 +95,13 @@ def alive_together(first, last, slot, living, together):
 
 @njit(cache=True)
 def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, free,
-          writer, written_by, newest, is_read, ready, write_ns, lead_ns, make_ns, need_ns,
+          written_by, newest, is_read, ready, writer, write_ns, lead_ns, make_ns, need_ns,
           end_ns):  # fmt: skip
     """Read when each instance is written, needed and done with, were there bytes for everybody.
 
     ``writer`` (-1 at first) becomes the engine of its first access, ``written_by`` that of its last
     write, ``newest`` its last row; ``is_read`` whether somebody came who does not stand in the
-    writer's line.
+    writer's line; ``end_ns`` (-inf at first) when each engine is done.
     """
     now, moved = 0.0, 0.0
     for r in range(row_engine.size):
@@ -113,7 +126,6 @@ def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold
                 write_ns[i] = need_ns[i] = now
                 lead_ns[i] = lead[r]
                 make_ns[i] = hold[r]
-                end_ns[i] = -np.inf
             else:
                 other = engine != writer[i] or (engine == DMA and not is_write[a])
                 if other and not is_read[i]:
@@ -121,8 +133,7 @@ def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold
                     need_ns[i] = t
                 if not is_read[i] and newest[i] != r:
                     make_ns[i] += hold[r]
-                if other or engine == DMA:
-                    end_ns[i] = max(end_ns[i], end)
+            end_ns[i, engine] = max(end_ns[i, engine], end)
             newest[i] = r
     for i in range(writer.size):
         if not is_read[i] and writer[i] != DMA:
@@ -130,34 +141,33 @@ def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold
 
 
 @njit(cache=True)
-def lateness(first, last, write_ns, lead_ns, make_ns, need_ns, end_ns, slots, alive, out):
+def lateness(last, writer, write_ns, lead_ns, make_ns, need_ns, end_ns, slots, alive, out):
     """Add up for how long a site's readers wait for its tiles, per number of slots.
 
-    Its tiles rotate (:func:`rotate`); each is begun when its slot is free and the tile before it
-    is made, and whoever needs it then makes everything behind wait as well.  No slots (0): as many
-    as are alive, lent to others in between, so that nothing is begun before its row.
+    Its tiles rotate (:func:`rotate`); each is begun when everybody but its own writer, who works
+    in order, is done with its slot, and the tile before it is made.  Whoever needs it then makes
+    everything behind wait as well.  No slots (0): as many as are alive, lent to others in between,
+    so that nothing is begun before its row.
     """
     most = slots[-1]
-    until = np.empty(most, np.int64)
-    free_ns = np.empty(most)
+    until, heap = np.empty(most, np.int64), np.empty(most, np.int64)
+    free_ns = np.empty((most, end_ns.shape[1]))
     for k in range(slots.size):
         count = slots[k] if slots[k] > 0 else alive
         until[:] = -1
+        heap[:] = np.arange(most)
         free_ns[:] = -np.inf
-        turn, late, made = 0, 0.0, -np.inf
-        for i in range(first.size):
-            slot = turn
-            for _ in range(count):
-                slot = turn
-                turn += 1
-                if turn == count:
-                    turn = 0
-                if until[slot] < first[i]:
-                    break
-            free = free_ns[slot] if slots[k] > 0 else write_ns[i] + late
-            made = max(made, free + lead_ns[i]) + make_ns[i]
-            late += max(0.0, made - (need_ns[i] + late))
+        late, made = 0.0, -np.inf
+        for i in range(last.size):
+            slot = heap[0]
             until[slot] = last[i]
+            sink(heap, until, 0, count)
+            begin = -np.inf if slots[k] > 0 else write_ns[i] + late
+            for engine in range(end_ns.shape[1]):
+                if engine != writer[i] or engine == DMA:
+                    begin = max(begin, free_ns[slot, engine])
+            made = max(made, begin + lead_ns[i]) + make_ns[i]
+            late += max(0.0, made - (need_ns[i] + late))
             free_ns[slot] = end_ns[i] + late
         out[k] = late
 

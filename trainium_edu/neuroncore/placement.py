@@ -369,8 +369,8 @@ class _Packing:
             self._pack_instances()
             return
         steps = room.steps(
-            room.lives(self.run, self.spec), self.members, self.site_start, self.first, self.last,
-            self.alive, self.wanted, self.site_bytes, lending=lending,
+            self.run, self.spec, self.members, self.site_start, self.last, self.alive, self.wanted,
+            self.site_bytes, lending=lending,
         )  # fmt: skip
         begin = self.first[self.site_start[:-1]]
         match favour:
@@ -473,10 +473,10 @@ class _Packing:
     def _rotate(self, slots):
         """Return each member's slot, and each site's first."""
         slot_start = np.concatenate(([0], np.cumsum(slots)))
-        until = np.full(slot_start[-1], -1, np.int64)
+        total = int(slot_start[-1])
         member_slot = np.zeros(self.members.size, np.int64)
-        launch(_loops.rotate, self.site_start, self.first, self.last, slots, slot_start, until,
-               member_slot)  # fmt: skip
+        launch(_loops.rotate, self.site_start, self.last, slots, slot_start, np.full(total, -1),
+               np.arange(total), member_slot)  # fmt: skip
         return member_slot, slot_start
 
     def _share(self):

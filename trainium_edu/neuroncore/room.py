@@ -9,31 +9,33 @@ writes and reads itself is made in order, and waits only for readers elsewhere (
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from trainium_edu.neuroncore import _loops
-from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES, Expanded
 from trainium_edu.neuroncore.timing import durations, settle
 from trainium_edu.numerics.launch import launch
 from trainium_edu.specs.record import Record
 
-__all__ = ["Lives", "Step", "lives", "steps"]
+__all__ = ["Step", "steps"]
 
+_DMA = ENGINES.index(Engine.DMA)
 _HBM = MEMORIES.index(Memory.HBM)
 _MOST_LEVELS = 24  # numbers of slots that are tried for one site
 
 
-@dataclass(frozen=True, slots=True)
-class Lives:
+class Lives(NamedTuple):
     """When instances are written and read by the ideal clock, in ns."""
 
-    write_ns: np.ndarray  #: its first access begins
+    writer: np.ndarray  #: the engine that writes it first, index into ``ENGINES``
+    write_ns: np.ndarray  #: its first access may begin
     lead_ns: np.ndarray  #: from a free slot to the first byte: a transfer's start
     make_ns: np.ndarray  #: for how long its writer is at it before somebody else reads
     need_ns: np.ndarray  #: that reader begins (its own writer, where nobody else reads)
-    end_ns: np.ndarray  #: its last reader is done
+    end_ns: np.ndarray  #: [instances, engines]: that engine is done with it; -inf if it never came
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +48,31 @@ class Step:
     cost_bytes: int  #: of each partition
 
 
-def lives(run: Expanded, spec: Record) -> Lives:
-    """Read every instance's life from the ideal clock."""
+def lives(run: Expanded, spec: Record) -> tuple[Lives, bool]:
+    """Return every instance's life by the ideal clock, and whether the queues have most to do."""
     pieces = durations(run, spec, settle(spec))
     moved = pieces.descriptors > 0
     lead = np.where(moved, pieces.lead, 0.0)
     hold = pieces.hold * np.where(moved, pieces.descriptors / int(spec.dma.queues), 1.0)
-    n = run.allocation.size
-    out = [np.zeros(n) for _ in range(5)]
-    launch(
-        _loops.lives, run.row_access, run.access_instance, run.is_write, run.engine,
-        run.memory != _HBM, lead[run.kind], hold[run.kind], pieces.result[run.kind],
-        np.zeros(len(ENGINES)), np.full(n, -1), np.full(n, -1), np.full(n, -1),
-        np.zeros(n, np.bool_), np.zeros(n), *out,
-    )  # fmt: skip
-    return Lives(*out)
+    lead, hold, result = lead[run.kind], hold[run.kind], pieces.result[run.kind]
+    n, engines = run.allocation.size, len(ENGINES)
+    found = Lives(np.full(n, -1), *(np.zeros(n) for _ in range(4)), np.full((n, engines), -np.inf))
+    launch(_loops.lives, run.row_access, run.access_instance, run.is_write, run.engine,
+           run.memory != _HBM, lead, hold, result, np.zeros(engines), np.full(n, -1),
+           np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n), *found)  # fmt: skip
+    busy = np.bincount(run.engine, hold, engines)
+    return found, int(busy.argmax()) == _DMA
 
 
-def steps(of: Lives, members, site_start, first, last, alive, wanted, row_bytes, *, lending):
+def steps(run, spec, members, site_start, last, alive, wanted, row_bytes, *, lending):
     """List every site's steps from as few slots as will do to as many as it wants.
 
     Parameters
     ----------
-    of : Lives
-    members, first, last : int64[members]
-        Instances by site, in order of first access, and their first and last rows.
+    run : Expanded
+    spec : Record
+    members, last : int64[members]
+        Instances by site, in order of first access, and their last rows.
     site_start : int64[sites + 1]
     alive, wanted, row_bytes : int64[sites]
         Slots that a site cannot do without, those that it wants, bytes of one.
@@ -82,8 +84,9 @@ def steps(of: Lives, members, site_start, first, last, alive, wanted, row_bytes,
     list of Step
         By gain for each byte, the most first; a site's own in their order.
     """
-    arrays = [getattr(of, name)[members] for name in Lives.__slots__]
-    found = []
+    found, moves_most = lives(run, spec)
+    arrays = [array[members] for array in found]
+    listed = []
     for s in range(alive.size):
         least, most = int(alive[s]), int(wanted[s])
         a, b = site_start[s], site_start[s + 1]
@@ -91,10 +94,10 @@ def steps(of: Lives, members, site_start, first, last, alive, wanted, row_bytes,
         levels = levels.astype(np.int64)
         if lending:
             levels = np.concatenate(([0], levels))
-        if levels.size < 2 or b - a <= least:
+        if levels.size < 2 or b - a <= least or not row_bytes[s]:
             continue
         late = np.zeros(levels.size)
-        launch(_loops.lateness, first[a:b], last[a:b], *(x[a:b] for x in arrays), levels, least,
+        launch(_loops.lateness, last[a:b], *(x[a:b] for x in arrays), levels, least,
                late)  # fmt: skip
         late = np.minimum.accumulate(late)
         size = np.maximum(levels, 0) * int(row_bytes[s])
@@ -105,7 +108,11 @@ def steps(of: Lives, members, site_start, first, last, alive, wanted, row_bytes,
             for k in range(at + 1, best + 1):
                 price = gain[best - at - 1] / cost[best - at - 1]
                 bytes_ = int(size[k] - size[k - 1])
-                found.append(Step(s, int(levels[k]), float(price * bytes_), bytes_))
+                listed.append(Step(s, int(levels[k]), float(price * bytes_), bytes_))
             at = best
-    # of equals who has fewest, so that nobody is left behind
-    return sorted(found, key=lambda x: (-x.gain_ns / x.cost_bytes, x.slots / alive[x.site]))
+    # of equals who has fewest buffers; where the queues have most to do, loads that run ahead for
+    # nothing only stand in the way of stores, and come last
+    loaded = moves_most & (arrays[0][site_start[:-1]] == _DMA)
+    return sorted(listed, key=lambda step: (
+        -step.gain_ns / step.cost_bytes, -(-step.slots // alive[step.site]), loaded[step.site],
+    ))  # fmt: skip
