@@ -94,16 +94,17 @@ def alive_together(first, last, slot, living, together):
 
 
 @njit(cache=True)
-def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, free,
-          written_by, newest, is_read, ready, writer, write_ns, lead_ns, make_ns, need_ns,
+def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, moved,
+          free, written_by, newest, is_read, ready, writer, write_ns, lead_ns, make_ns, need_ns,
           end_ns):  # fmt: skip
     """Read when each instance is written, needed and done with, were there bytes for everybody.
 
+    ``moved``: what the queues have to do before each row's transfer is done, at the least.
     ``writer`` (-1 at first) becomes the engine of its first access, ``written_by`` that of its last
     write, ``newest`` its last row; ``is_read`` whether somebody came who does not stand in the
     writer's line; ``end_ns`` (-inf at first) when each engine is done.
     """
-    now, moved = 0.0, 0.0
+    now = 0.0
     for r in range(row_engine.size):
         engine = row_engine[r]
         t = free[engine]
@@ -112,8 +113,7 @@ def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold
             if on_chip[i] and not is_write[a] and (written_by[i] != engine or engine == DMA):
                 t = max(t, ready[i])
         if engine == DMA:
-            moved += hold[r]
-            end = max(t + lead[r] + hold[r], moved)
+            end = max(t + lead[r] + hold[r], moved[r])
         else:
             end = free[engine] = t + hold[r]
             now = max(now, t)

@@ -124,6 +124,11 @@ class Placement:
         """
         return tuple(site for site in self.sites if site.slots < site.wanted or site.lends)
 
+    def site_of(self, instance: int) -> Site | None:
+        """Return the site of an instance of the run; None if it has a stated address or none."""
+        at = np.searchsorted(np.cumsum([s.slots for s in self.sites]), self.slot[instance], "right")
+        return self.sites[at] if self.slot[instance] >= 0 else None
+
     def __repr__(self):
         used = ", ".join(
             f"{m.upper()} {b} of {_capacity(self.spec, m)} bytes per partition"
@@ -359,20 +364,23 @@ class _Packing:
         if not self.site_info:
             return
         is_named = np.array([x.name in named or x.site in named for x in self.site_info])
-        goal = [named.get(x.name, named.get(x.site, default)) for x in self.site_info]
-        self.wanted = np.minimum(self.alive * np.array(goal, np.int64), self.tiles)
+        goal = np.array(
+            [named.get(x.name, named.get(x.site, default)) for x in self.site_info], np.int64
+        )
+        goal = np.minimum(goal, -(-self.tiles // self.alive))  # more than has tiles does nothing
+        self.wanted = np.minimum(self.alive * goal, self.tiles)
         if self._try(self.wanted):
             return
         lending = not self._try(self.alive)
         come_again = np.where(self.tiles > self.alive, 0, self.alive)
         if lending and not (self._share() and (self._try(come_again) or self._try(self.alive * 0))):
-            self._pack_instances()
+            self._pack_instances(goal)
             return
         steps = room.steps(
             self.run, self.spec, self.members, self.site_start, self.last, self.alive, self.wanted,
             self.site_bytes, lending=lending,
         )  # fmt: skip
-        begin = self.first[self.site_start[:-1]]
+        begin, _ = self._extents()
         match favour:
             case "gain":
                 steps.sort(key=lambda step: not is_named[step.site])
@@ -422,7 +430,7 @@ class _Packing:
     def _say_who_is_short(self, is_named):
         """Note who lends, who has fewer slots than it wants, and what the named ones lack."""
         what = self.memory.upper()
-        lent, short = np.flatnonzero(self.own == 0), np.flatnonzero(self.slots < self.wanted)
+        lent, short = np.flatnonzero(self.lends), np.flatnonzero(self.slots < self.wanted)
         if lent.size:
             self.notes.append(
                 f"{what} is too full for every site to keep bytes of its own: while none of their "
@@ -433,9 +441,11 @@ class _Packing:
                 f"{what} is full before every tile has its buffers; fewer for "
                 + self._list(short, lambda s: f" {self.slots[s]} of {self.wanted[s]} slots")
             )
-        taken = self.slots * self.site_bytes
+        by_bytes = np.argsort(-self.slots * self.site_bytes, kind="stable")
+        begin, end = self._extents()
         for s in short[is_named[short]][:_MOST_NAMED]:
-            others = [k for k in np.argsort(-taken, kind="stable") if k != s][:3]
+            beside = (begin <= end[s]) & (end >= begin[s])
+            others = [k for k in by_bytes if k != s and beside[k]][:3]
             self.notes.append(
                 f"{self.site_info[s].name} got {self.slots[s]} of the {self.wanted[s]} slots that "
                 f"buffers asks for, each {self.site_bytes[s]} bytes of {self.capacity} in {what}; "
@@ -458,17 +468,22 @@ class _Packing:
         if not lends.any() and slots @ self.site_bytes <= self.capacity:
             address = self._fit(never, never + self.run.rows, site)
         if address is None:  # a site's bytes are its own from its first access to its last
-            begin = np.minimum.reduceat(self.first, self.site_start[:-1])
-            end = np.maximum.reduceat(self.last, self.site_start[:-1])
+            begin, end = self._extents()
             lender = np.full(site.size, -1)
             lender[lends[site]] = np.flatnonzero(np.repeat(lends, self.alive))
             address = self._fit(begin[site], end[site], site, lender)
         if address is None:
             return False
-        self.own, self.slots = own, slots
+        self.own, self.slots, self.lends = own, slots, lends
         self.slot_address, self.slot_size = address, self.site_bytes[site]
         self.member_slot, self.slot_start = self._rotate(slots)
         return True
+
+    def _extents(self):
+        """Return each site's first and last row."""
+        return self.first[self.site_start[:-1]], np.maximum.reduceat(
+            self.last, self.site_start[:-1]
+        )
 
     def _rotate(self, slots):
         """Return each member's slot, and each site's first."""
@@ -540,16 +555,23 @@ class _Packing:
 
     # -- instance by instance -----------------------------------------------------------------
 
-    def _pack_instances(self):
-        """Give every tile bytes for its own live range only; the last resort."""
-        address = self._fit(self.first, self.last, self.site)
-        if address is None:
+    def _pack_instances(self, goal):
+        """Give every tile bytes for its own live range, stretched by as many turns as fit."""
+        for turns in range(int(goal.max()), 0, -1):
+            buffers = np.minimum(goal, turns)
+            earlier = np.arange(self.site.size) - ((buffers - 1) * self.alive)[self.site]
+            earlier = np.maximum(earlier, self.site_start[self.site])
+            address = self._fit(self.first[earlier], self.last, self.site)
+            if address is not None:
+                break
+        else:
             raise NkiValidationError(self._too_big())
         self._one_each(address)
-        self.own = np.zeros_like(self.alive)
+        self.own, self.lends = buffers * self.alive, np.ones(goal.size, bool)
+        early = f"begun up to {turns - 1} turns early" if turns > 1 else "without buffers"
         self.notes.append(
             f"{self.memory.upper()} is too full for sites to have slots, even lent ones: every "
-            "tile was packed by its own live range, without buffers"
+            f"tile was packed by its own live range, {early}"
         )
 
     def _one_each(self, address):
@@ -565,7 +587,7 @@ class _Packing:
              (self.program.allocations[self.run.allocation[i]] for i in self.stated)), default=0,
         )  # fmt: skip
         self._one_each(begin + np.cumsum(size) - size)
-        self.own = self.wanted = self.tiles
+        self.own, self.wanted, self.lends = self.tiles, self.tiles, np.zeros(self.tiles.size, bool)
 
     def sites(self):
         """Return the Site records."""
@@ -577,7 +599,7 @@ class _Packing:
             found.append(
                 Site(info.name, info.memory, info.shape, info.dtype.name, info.row_bytes,
                      int(self.tiles[s]), alive, max(int(self.own[s]) // alive, 1), int(b - a),
-                     int(self.wanted[s]), not self.own[s],
+                     int(self.wanted[s]), bool(self.lends[s]),
                      tuple(int(x) for x in self.slot_address[a:b]), line)
             )  # fmt: skip
         return found

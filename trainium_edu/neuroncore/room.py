@@ -56,10 +56,16 @@ def lives(run: Expanded, spec: Record) -> tuple[Lives, bool]:
     hold = pieces.hold * np.where(moved, pieces.descriptors / int(spec.dma.queues), 1.0)
     lead, hold, result = lead[run.kind], hold[run.kind], pieces.result[run.kind]
     n, engines = run.allocation.size, len(ENGINES)
-    found = Lives(np.full(n, -1), *(np.zeros(n) for _ in range(4)), np.full((n, engines), -np.inf))
-    launch(_loops.lives, run.row_access, run.access_instance, run.is_write, run.engine,
-           run.memory != _HBM, lead, hold, result, np.zeros(engines), np.full(n, -1),
-           np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n), *found)  # fmt: skip
+    write, lead_of, make, need = np.zeros((4, n))
+    found = Lives(np.full(n, -1), write, lead_of, make, need, np.full((n, engines), -np.inf))
+    is_transfer, on_chip = run.engine == _DMA, run.memory != _HBM
+    queued = np.cumsum(np.where(is_transfer, hold, 0.0))
+    reads = run.access_row[on_chip[run.access_instance] & ~run.is_write]
+    stores = np.unique(reads[is_transfer[reads]])  # behind what is loaded for the next turn
+    queued[stores] = np.append((queued - hold)[stores[1:]], queued[-1:])[: stores.size]
+    launch(_loops.lives, run.row_access, run.access_instance, run.is_write, run.engine, on_chip,
+           lead, hold, result, queued, np.zeros(engines), np.full(n, -1), np.full(n, -1),
+           np.zeros(n, np.bool_), np.zeros(n), *found)  # fmt: skip
     busy = np.bincount(run.engine, hold, engines)
     return found, int(busy.argmax()) == _DMA
 
