@@ -102,7 +102,6 @@ def test_no_other_choice_is_much_better_and_program_order_is():
         best = best_by_trying(program, spec)
         ours.append(makespan(program, place(program, spec)) / best)
         order.append(makespan(program, place(program, spec, favour="order")) / best)
-    print(np.mean(ours),max(ours),np.mean(order),max(order))
     assert np.mean(ours) < 1.03
     assert max(ours) < 1.20
     assert np.mean(order) > 1.06
@@ -207,19 +206,23 @@ def chain(turns=8, columns=1024):
 
 
 def test_what_is_loaded_keeps_its_bytes_and_the_rest_lends():
-    """Five lines of 4 KiB tiles, two alive at once; 16 KiB are room for four."""
+    """Five lines of 4 KiB tiles, two alive at once; 16 KiB are room for four.
+
+    Judge: endless memory.  Two of the lines in the middle share; what is loaded and what is stored
+    does not, for others would wait.
+    """
     program = chain()
     placement = place(program, with_sbuf(16384))
-    by_name = {s.name: s for s in placement.sites}
-    assert not by_name["data"].lends
-    assert {s.name for s in placement.sites if s.lends} <= {"one", "two", "three", "four"}
+    lent = {s.name for s in placement.sites if s.lends}
+    assert len(lent) == 2
+    assert not lent & {"data", "four"}
     assert placement.high_water_bytes[Memory.SBUF] == 16384  # no third of it is left
     check_layout(program, placement, 16384)
     alone = place(program, with_sbuf(8192))  # everybody lends
     assert all(s.lends for s in alone.sites)
     check_layout(program, alone, 8192)
     free = makespan(program, place(program, endless=True))
-    assert makespan(program, placement) < 1.1 * free < 0.9 * makespan(program, alone)
+    assert makespan(program, placement) < 1.05 * free < 0.7 * makespan(program, alone)
 
 
 def test_buffers_are_respected_where_bytes_are_lent_and_a_note_says_what_is_in_the_way():
@@ -252,8 +255,11 @@ def test_what_no_slots_hold_is_packed_by_live_ranges_stretched_by_turns():
             core.tensor_tensor(dst=few[0], data1=few[0], data2=tile, op="add")
         for tile in few:
             core.dma_copy(dst=x, src=tile)
-    for count in range(5,16):
-        p=place(core.program, with_sbuf(2048 * count)); print(count, p.notes)
+    tight, wider = (place(core.program, with_sbuf(2048 * count)) for count in (5, 7))
+    assert "packed by its own live range" in tight.notes[0]
+    assert "packed by its own live range" in wider.notes[0]
+    check_layout(core.program, tight, 2048 * 5)
+    check_layout(core.program, wider, 2048 * 7)
 
 
 def test_a_slot_goes_to_the_tile_after_the_one_that_died_first():

@@ -96,7 +96,7 @@ def alive_together(first, last, slot, living, together):
 @njit(cache=True)
 def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, moved,
           free, written_by, newest, is_read, ready, writer, write_ns, lead_ns, make_ns, need_ns,
-          end_ns):  # fmt: skip
+          dead_ns, end_ns):  # fmt: skip
     """Read when each instance is written, needed and done with, were there bytes for everybody.
 
     ``moved``: what the queues have to do before each row's transfer is done, at the least.
@@ -134,6 +134,7 @@ def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold
                 if not is_read[i] and newest[i] != r:
                     make_ns[i] += hold[r]
             end_ns[i, engine] = max(end_ns[i, engine], end)
+            dead_ns[i] = now
             newest[i] = r
     for i in range(writer.size):
         if not is_read[i] and writer[i] != DMA:
@@ -141,13 +142,14 @@ def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold
 
 
 @njit(cache=True)
-def lateness(last, writer, write_ns, lead_ns, make_ns, need_ns, end_ns, slots, alive, out):
+def lateness(last, writer, write_ns, lead_ns, make_ns, need_ns, dead_ns, end_ns, slots, alive,
+             out):  # fmt: skip
     """Add up for how long a site's readers wait for its tiles, per number of slots.
 
     Its tiles rotate (:func:`rotate`); each is begun when everybody but its own writer, who works
     in order, is done with its slot, and the tile before it is made.  Whoever needs it then makes
     everything behind wait as well.  No slots (0): as many as are alive, lent to others in between,
-    so that nothing is begun before its row.
+    so that nothing is begun before its row, and who comes next waits for stores.
     """
     most = slots[-1]
     until, heap = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -169,6 +171,8 @@ def lateness(last, writer, write_ns, lead_ns, make_ns, need_ns, end_ns, slots, a
             made = max(made, begin + lead_ns[i]) + make_ns[i]
             late += max(0.0, made - (need_ns[i] + late))
             free_ns[slot] = end_ns[i] + late
+            if slots[k] == 0:
+                late += max(0.0, end_ns[i, DMA] - dead_ns[i])
         out[k] = late
 
 

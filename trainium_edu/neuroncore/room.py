@@ -35,6 +35,7 @@ class Lives(NamedTuple):
     lead_ns: np.ndarray  #: from a free slot to the first byte: a transfer's start
     make_ns: np.ndarray  #: for how long its writer is at it before somebody else reads
     need_ns: np.ndarray  #: that reader begins (its own writer, where nobody else reads)
+    dead_ns: np.ndarray  #: how far the engines are when it is touched for the last time
     end_ns: np.ndarray  #: [instances, engines]: that engine is done with it; -inf if it never came
 
 
@@ -56,8 +57,9 @@ def lives(run: Expanded, spec: Record) -> tuple[Lives, bool]:
     hold = pieces.hold * np.where(moved, pieces.descriptors / int(spec.dma.queues), 1.0)
     lead, hold, result = lead[run.kind], hold[run.kind], pieces.result[run.kind]
     n, engines = run.allocation.size, len(ENGINES)
-    write, lead_of, make, need = np.zeros((4, n))
-    found = Lives(np.full(n, -1), write, lead_of, make, need, np.full((n, engines), -np.inf))
+    write, start, make, need, dead = np.zeros((5, n))
+    end = np.full((n, engines), -np.inf)
+    found = Lives(np.full(n, -1), write, start, make, need, dead, end)
     is_transfer, on_chip = run.engine == _DMA, run.memory != _HBM
     queued = np.cumsum(np.where(is_transfer, hold, 0.0))
     reads = run.access_row[on_chip[run.access_instance] & ~run.is_write]
