@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.neuroncore.streams import PARTS, stream
+from tests.neuroncore.streams import stream
 from tests.neuroncore.test_placement import check_layout
 from trainium_edu.neuroncore import Memory, NeuronCore, place, schedule
 from trainium_edu.specs import TRN1

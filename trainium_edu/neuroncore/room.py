@@ -98,11 +98,13 @@ def steps(run, spec, members, site_start, last, alive, wanted, row_bytes, *, len
     for s in range(alive.size):
         least, most = int(alive[s]), int(wanted[s])
         a, b = site_start[s], site_start[s + 1]
+        if b - a <= least or not row_bytes[s]:
+            continue
         levels = np.unique(np.linspace(least, most, min(most - least + 1, _MOST_LEVELS)).round())
         levels = levels.astype(np.int64)
         if lending:
             levels = np.concatenate(([0], levels))
-        if levels.size < 2 or b - a <= least or not row_bytes[s]:
+        if levels.size < 2:
             continue
         late = np.zeros(levels.size)
         launch(_loops.lateness, last[a:b], *(x[a:b] for x in arrays), levels, least,
