@@ -150,7 +150,7 @@ def test_a_dict_names_the_sites():
         place(placement.program, buffers={"laoded": 2})
 
 
-def test_what_fits_only_by_live_ranges_is_packed_tile_by_tile():
+def test_sites_that_are_never_alive_together_lend_each_other_their_bytes():
     core = NeuronCore(values=False)
     x = core.hbm((128, 16 * 1024), name="x")
     for turn in range(3):  # sites of 64, 64 and 96 KiB: too much by site, two at once by tile
@@ -161,8 +161,14 @@ def test_what_fits_only_by_live_ranges_is_packed_tile_by_tile():
         third = core.sbuf((128, 24 * 1024), name=f"c{turn}")
         core.tensor_copy(dst=third.sliced(PARTS, slice(0, 16 * 1024)), src=other)
     placement = place(core.program, buffers=1)
-    assert "live range" in placement.notes[0]
+    assert {s.name for s in placement.sites if s.lends} == {"a", "c0"}
+    assert "others use those of a, c0" in placement.notes[0]
     check_layout(core.program, placement)
+    many = place(core.program)  # the tile that is loaded gets what is left
+    assert [(s.name, s.slots, s.lends) for s in many.sites] == [
+        ("a", 1, True), ("b", 1, False), ("c0", 1, True),
+    ]  # fmt: skip
+    check_layout(core.program, many)
 
 
 def test_too_big_says_what_was_there_and_what_spilling_costs():

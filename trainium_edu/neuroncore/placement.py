@@ -3,8 +3,12 @@
 Live ranges end at the last access.  A *site* (a line that allocates) whose tiles come and go takes
 `slots` = the most that it has alive at once x `buffers`, and its tiles rotate over them: with one
 buffer a load waits until the tile before it is used up, with two it runs ahead by one.  Where
-not all sites fit side by side, those that are never alive together share bytes.  Stated addresses
-never move, and nothing without an address is laid over one.
+not all of them fit, sites whose extents do not meet share bytes, and the others start from the
+slots that they cannot do without and get more, slot by slot, in the order of what a byte gains
+there (:mod:`~trainium_edu.neuroncore.room`), as long as there is room.  Where not even that much
+fits, slots *lend* their bytes to slots that are never alive at the same time; to keep them is then
+the first thing that a site can get.  Stated addresses never move, and nothing without an address
+is laid over one.
 """
 
 from collections.abc import Mapping
@@ -13,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from trainium_edu.neuroncore import _loops
+from trainium_edu.neuroncore import _loops, room
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.expanded import MEMORIES, Expanded, expand
 from trainium_edu.neuroncore.program import Program
@@ -25,8 +29,12 @@ from trainium_edu.specs.record import Record
 __all__ = ["Placement", "Site", "place"]
 
 _SBUF, _PSUM = MEMORIES.index(Memory.SBUF), MEMORIES.index(Memory.PSUM)
-_MOST_TRIALS = 32  # of one more buffer for one site
+_MOST_TRIALS = 32  # of more slots for one site, when most are given; where sites have few slots
+_MOST_COMPARED = 4_000_000  # more, until so many pairs of slots were compared
+_MOST_SHARING = 2048  # slots; of more, nobody asks which are never alive together
 _MOST_NOTES = 20
+_MOST_NAMED = 12  # sites in a note
+_FAVOURS = "gain", "order", "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,10 @@ class Site:
     row_bytes: int  #: of one tile, in each partition
     tiles: int  #: instances in the whole run
     alive: int  #: the most that are needed at once
-    buffers: int  #: how many times that
-    slots: int  #: min(alive * buffers, tiles)
+    buffers: int  #: how many times that, rounded down
+    slots: int  #: how many of its tiles have bytes at once
+    wanted: int  #: slots asked for; more than its tiles could use are none
+    lends: bool  #: while it has nothing alive, others use its bytes
     addresses: tuple  #: of its slots
     line: object  #: SourceLine-like (file, line) or None
 
@@ -50,6 +60,8 @@ class Site:
             f"{self.name}: {self.tiles} x {self.dtype}{list(self.shape)} "
             f"({self.row_bytes} bytes per partition), {self.alive} alive, "
             f"{self.buffers} buffer{'s' * (self.buffers != 1)}, {self.slots} slots"
+            + f" of {self.wanted}" * (self.slots < self.wanted)
+            + ", lent" * self.lends
         )
 
 
@@ -87,6 +99,8 @@ class Placement:
         The most bytes per partition that are needed at one moment.
     notes : tuple of str
         What a reader should know: buffers that did not fit, stated tiles that overlap.
+    favour : str
+        As asked.
     """
 
     program: Program
@@ -100,6 +114,20 @@ class Placement:
     high_water_bytes: dict
     alive_bytes: dict
     notes: tuple
+    favour: str = "gain"
+
+    @property
+    def short(self) -> tuple:
+        """The sites that got fewer slots than they want: to others it was given what they lack.
+
+        Empty where everything fits; then every `favour` gives the same placement.
+        """
+        return tuple(site for site in self.sites if site.slots < site.wanted or site.lends)
+
+    def site_of(self, instance: int) -> Site | None:
+        """Return the site of an instance of the run; None if it has a stated address or none."""
+        at = np.searchsorted(np.cumsum([s.slots for s in self.sites]), self.slot[instance], "right")
+        return self.sites[at] if self.slot[instance] >= 0 else None
 
     def __repr__(self):
         used = ", ".join(
@@ -152,7 +180,8 @@ class Placement:
         return find_hazards(self)
 
 
-def place(program: Program, spec: Record | None = None, *, buffers=None, endless=False):
+def place(program: Program, spec: Record | None = None, *, buffers=None, endless=False,
+          favour="gain"):  # fmt: skip
     """Choose the address of every tile, or say that they do not fit.
 
     Parameters
@@ -163,9 +192,13 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     buffers : int, or dict of tile name (or site) to int, optional
         How many tiles of each site, beyond those alive at once, may wait their turn: 1 makes
         every load wait, 2 is double buffering.  Default: as many as fit, at most 4 (assumed:
-        ``spec.timing.default_buffers``).  What does not fit is reduced, with a note.
+        ``spec.timing.default_buffers``).  Where not everything fits, sites that are named come
+        first, and a note says who got how much.
     endless : bool
         Give every tile bytes of its own, as if memory had no end (a what-if).
+    favour : {"gain", "order", "nobody"}
+        Who gets more slots than it cannot do without, where not everybody can: whom they help
+        most, who comes first in the program, or nobody (two what-ifs about the compiler's choice).
 
     Returns
     -------
@@ -179,6 +212,8 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     spec = program.spec if spec is None else spec
     check_chip(spec)
     wanted = _check_buffers(buffers, int(spec.timing.default_buffers))
+    if favour not in _FAVOURS:
+        raise ValueError(f"favour is {favour!r}; there are {', '.join(map(repr, _FAVOURS))}")
     _check_names(program, wanted[1])
     run = expand(program)
     address = np.full(run.allocation.size, -1, np.int64)
@@ -197,7 +232,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         if endless:
             job.spread()
         else:
-            job.pack(wanted)
+            job.pack(wanted, favour)
         if job.members.size:
             address[job.members] = job.slot_address[job.member_slot]
             slot[job.members] = first_slot + job.member_slot
@@ -210,7 +245,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         high[memory] = max(ends, default=0)
         alive[memory] = job.alive_bytes
     return Placement(program, spec, run, buffers, endless, tuple(sites), address, slot, high,
-                     alive, tuple(notes))  # fmt: skip
+                     alive, tuple(notes), favour)  # fmt: skip
 
 
 def _check_buffers(buffers, default):
@@ -290,7 +325,7 @@ class _Packing:
         self.p0 = np.array([x.start_partition for x in self.site_info], np.int64)
         self.p1 = self.p0 + np.array([x.partitions for x in self.site_info], np.int64)
         self.align = np.array([x.dtype.itemsize for x in self.site_info], np.int64)
-        self.buffers = np.ones(count, np.int64)
+        self.apart = np.zeros((1, 1), np.bool_)
         self.slot_address = self.slot_size = np.zeros(0, np.int64)
         self.member_slot = np.zeros(0, np.int64)
 
@@ -323,75 +358,162 @@ class _Packing:
 
     # -- rotating slots -----------------------------------------------------------------------
 
-    def pack(self, wanted):
-        """Find buffers per site that fit, as near to what is wanted as possible."""
+    def pack(self, wanted, favour):
+        """Give every site as many slots as it wants, or those that help most as far as they fit."""
         default, named = wanted
-        goal = [named.get(x.name, named.get(x.site, default)) for x in self.site_info]
-        useful = -(-self.tiles // np.maximum(self.alive, 1))  # more buffers than tiles do nothing
-        asked = np.minimum(goal, useful)
-        if not goal or self._try(asked):
+        if not self.site_info:
             return
-        uniform = int(asked.max()) - 1
-        while uniform > 0 and not self._try(np.minimum(asked, uniform)):
-            uniform -= 1
-        if uniform == 0:
-            self._pack_instances()
-            return
-        self._raise_some(np.minimum(asked, uniform), asked)
-        short = [
-            f"{self.site_info[s].name} {self.buffers[s]}"
-            for s in np.flatnonzero(self.buffers < asked)
-        ]
-        self.notes.append(
-            f"{self.memory.upper()} is full before every tile has its buffers; fewer for "
-            + ", ".join(short)
+        is_named = np.array([x.name in named or x.site in named for x in self.site_info])
+        goal = np.array(
+            [named.get(x.name, named.get(x.site, default)) for x in self.site_info], np.int64
         )
+        goal = np.minimum(goal, -(-self.tiles // self.alive))  # more than has tiles does nothing
+        self.wanted = np.minimum(self.alive * goal, self.tiles)
+        if self._try(self.wanted):
+            return
+        lending = not self._try(self.alive)
+        come_again = np.where(self.tiles > self.alive, 0, self.alive)
+        if lending and not (self._share() and (self._try(come_again) or self._try(self.alive * 0))):
+            self._pack_instances(goal)
+            return
+        steps = room.steps(
+            self.run, self.spec, self.members, self.site_start, self.last, self.alive, self.wanted,
+            self.site_bytes, lending=lending,
+        )  # fmt: skip
+        begin, _ = self._extents()
+        match favour:
+            case "gain":
+                steps.sort(key=lambda step: not is_named[step.site])
+            case "order":
+                steps.sort(key=lambda step: (begin[step.site], step.slots))
+            case "nobody":
+                steps = []
+        self._climb(steps)
+        self._say_who_is_short(is_named)
 
-    def _raise_some(self, buffers, asked):
-        """Give single sites more, in program order, while it fits."""
-        trials = 0
-        self._try(buffers)
-        kept = self._state()
-        for s in np.argsort(self.first[self.site_start[:-1]], kind="stable"):
-            while buffers[s] < asked[s] and trials < _MOST_TRIALS:
-                trials += 1
-                more = buffers.copy()
-                more[s] += 1
-                if not self._try(more):
-                    break
-                buffers, kept = more, self._state()
-        (self.buffers, self.slot_address, self.slot_size, self.member_slot, self.slots,
-         self.slot_start) = kept  # fmt: skip
+    def _climb(self, steps):
+        """Take as many steps, in their order, as fit; behind them whatever else still does."""
+        base = self.own
 
-    def _state(self):
-        return (self.buffers, self.slot_address, self.slot_size, self.member_slot, self.slots,
-                self.slot_start)  # fmt: skip
+        def after(steps):
+            own = base.copy()
+            for step in steps:
+                own[step.site] = step.slots
+            return own
 
-    def _try(self, buffers):
-        slots = np.minimum(self.alive * buffers, self.tiles)
-        slot_start = np.concatenate(([0], np.cumsum(slots)))
-        total = int(slot_start[-1])
-        until = np.full(total, -1, np.int64)
-        member_slot = np.zeros(self.members.size, np.int64)
-        launch(_loops.rotate, self.site_start, self.first, self.last, slots, slot_start, until,
-               member_slot)  # fmt: skip
+        def most(low, high, own_of):
+            """Return the greatest number for which it fits; for `low` it does."""
+            while low < high:
+                middle = (low + high + 1) // 2
+                low, high = (middle, high) if self._try(own_of(middle)) else (low, middle - 1)
+            return low
+
+        taken = most(0, len(steps), lambda count: after(steps[:count]))
+        trials, full = _MOST_TRIALS + _MOST_COMPARED // (1 + self.slot_size.size**2), set()
+        for step in steps[taken:]:
+            s = step.site
+            if s in full or trials <= 0:
+                continue
+            own = self.own.copy()
+
+            def with_slots(slots, own=own, s=s):
+                own[s] = slots
+                return own.copy()
+
+            trials -= 1
+            if not self._try(with_slots(step.slots)):
+                least = max(int(self.own[s]), int(self.alive[s]) - 1)
+                trials -= (step.slots - least).bit_length()
+                most(least, step.slots - 1, with_slots)
+                full.add(s)
+
+    def _say_who_is_short(self, is_named):
+        """Note who lends, who has fewer slots than it wants, and what the named ones lack."""
+        what = self.memory.upper()
+        lent, short = np.flatnonzero(self.lends), np.flatnonzero(self.slots < self.wanted)
+        if lent.size:
+            self.notes.append(
+                f"{what} is too full for every site to keep bytes of its own: while none of their "
+                f"tiles is alive, others use those of {self._list(lent, lambda s: '')}"
+            )
+        if short.size:
+            self.notes.append(
+                f"{what} is full before every tile has its buffers; fewer for "
+                + self._list(short, lambda s: f" {self.slots[s]} of {self.wanted[s]} slots")
+            )
+        by_bytes = np.argsort(-self.slots * self.site_bytes, kind="stable")
+        begin, end = self._extents()
+        for s in short[is_named[short]][:_MOST_NAMED]:
+            beside = (begin <= end[s]) & (end >= begin[s])
+            others = [k for k in by_bytes if k != s and beside[k]][:3]
+            self.notes.append(
+                f"{self.site_info[s].name} got {self.slots[s]} of the {self.wanted[s]} slots that "
+                f"buffers asks for, each {self.site_bytes[s]} bytes of {self.capacity} in {what}; "
+                "in the way are " + (self._list(
+                    others, lambda k: f" ({self.slots[k]} x {self.site_bytes[k]} bytes)"
+                ) or "its own tiles")
+            )  # fmt: skip
+
+    def _list(self, sites, words):
+        said = [f"{self.site_info[s].name}{words(s)}" for s in sites[:_MOST_NAMED]]
+        more = len(sites) - len(said)
+        return ", ".join(said) + f" and {more} more" * (more > 0)
+
+    def _try(self, own):
+        """Take so many slots per site, if they fit: 0 are as many as are alive, lent in between."""
+        slots = np.where(own > 0, own, self.alive)
         site = np.repeat(np.arange(slots.size), slots)
-        address, never = None, np.zeros(total, np.int64)
-        if slots @ self.site_bytes <= self.capacity:  # else sites take turns, which orders them
+        address, never = None, np.zeros(site.size, np.int64)
+        lends = own == 0
+        if not lends.any() and slots @ self.site_bytes <= self.capacity:
             address = self._fit(never, never + self.run.rows, site)
         if address is None:  # a site's bytes are its own from its first access to its last
-            begin = np.minimum.reduceat(self.first, self.site_start[:-1])
-            end = np.maximum.reduceat(self.last, self.site_start[:-1])
-            address = self._fit(begin[site], end[site], site)
+            begin, end = self._extents()
+            lender = np.full(site.size, -1)
+            lender[lends[site]] = np.flatnonzero(np.repeat(lends, self.alive))
+            address = self._fit(begin[site], end[site], site, lender)
         if address is None:
             return False
-        self.buffers, self.slots, self.slot_start = buffers, slots, slot_start
+        self.own, self.slots, self.lends = own, slots, lends
         self.slot_address, self.slot_size = address, self.site_bytes[site]
-        self.member_slot = member_slot
+        self.member_slot, self.slot_start = self._rotate(slots)
         return True
 
-    def _fit(self, start, end, site, orders=("size", "first")):
-        """Return addresses of boxes alive from `start` to `end`, or None."""
+    def _extents(self):
+        """Return each site's first and last row."""
+        return self.first[self.site_start[:-1]], np.maximum.reduceat(
+            self.last, self.site_start[:-1]
+        )
+
+    def _rotate(self, slots):
+        """Return each member's slot, and each site's first."""
+        slot_start = np.concatenate(([0], np.cumsum(slots)))
+        total = int(slot_start[-1])
+        member_slot = np.zeros(self.members.size, np.int64)
+        launch(_loops.rotate, self.site_start, self.last, slots, slot_start, np.full(total, -1),
+               np.arange(total), member_slot)  # fmt: skip
+        return member_slot, slot_start
+
+    def _share(self):
+        """Find which slots are never alive together; False where there are too many to ask."""
+        slot, slot_start = self._rotate(self.alive)
+        n = int(slot_start[-1])
+        if n > _MOST_SHARING:
+            return False
+        order = np.lexsort((self.members, self.first))
+        together = np.eye(n + 1, dtype=bool)  # the last is everything that lends nothing
+        together[-1] = together[:, -1] = True
+        launch(_loops.alive_together, self.first[order], self.last[order], slot[order],
+               np.zeros(order.size, np.int64), together)  # fmt: skip
+        self.apart = ~together
+        return True
+
+    def _fit(self, start, end, site, lender=None, orders=("size", "first")):
+        """Return addresses of boxes alive from `start` to `end`, or None.
+
+        Boxes with the numbers of `lender` share bytes with those that they are ``apart`` from.
+        """
+        lender = np.full(site.size, -1) if lender is None else lender
         allocations, run = self.program.allocations, self.run
         fixed = sorted(
             {
@@ -414,14 +536,15 @@ class _Packing:
             boxes[2, f:], boxes[3, f:] = self.p0[picked], self.p1[picked]
             boxes[5, f:] = size[order]
             align = np.concatenate((np.ones(f, np.int64), self.align[picked]))
+            who = np.concatenate((np.full(f, -1), lender[order]))
             by_address = np.zeros(f + n, np.int64)
             by_address[:f] = np.arange(f)
             count = np.array([f])
             step = 2048
             for low in range(f, f + n, step):
                 launch(_loops.first_fit, low, min(f + n, low + step), boxes[0], boxes[1], boxes[2],
-                       boxes[3], boxes[5], align, self.bank, self.capacity, count, by_address,
-                       boxes[4])  # fmt: skip
+                       boxes[3], boxes[5], align, who, self.apart, self.bank, self.capacity, count,
+                       by_address, boxes[4])  # fmt: skip
                 if (boxes[4, low : low + step] < 0).any():
                     break
             else:
@@ -432,43 +555,52 @@ class _Packing:
 
     # -- instance by instance -----------------------------------------------------------------
 
-    def _pack_instances(self):
-        """Give every tile bytes for its own live range only; the last resort."""
-        n = self.members.size
-        address = self._fit(self.first, self.last, self.site)
-        if address is None:
+    def _pack_instances(self, goal):
+        """Give every tile bytes for its own live range, stretched by as many turns as fit."""
+        for turns in range(int(goal.max()), 0, -1):
+            buffers = np.minimum(goal, turns)
+            earlier = np.arange(self.site.size) - ((buffers - 1) * self.alive)[self.site]
+            earlier = np.maximum(earlier, self.site_start[self.site])
+            address = self._fit(self.first[earlier], self.last, self.site)
+            if address is not None:
+                break
+        else:
             raise NkiValidationError(self._too_big())
+        self._one_each(address)
+        self.own, self.lends = buffers * self.alive, np.ones(goal.size, bool)
+        early = f"begun up to {turns - 1} turns early" if turns > 1 else "without buffers"
+        self.notes.append(
+            f"{self.memory.upper()} is too full for sites to have slots, even lent ones: every "
+            f"tile was packed by its own live range, {early}"
+        )
+
+    def _one_each(self, address):
         self.slots, self.slot_start = self.tiles, self.site_start
         self.slot_address, self.slot_size = address, self.site_bytes[self.site]
-        self.member_slot = np.arange(n)
-        self.notes.append(
-            f"{self.memory.upper()} is too full for sites to keep slots of their own, so every "
-            "tile was packed by its own live range, one buffer each"
-        )
+        self.member_slot = np.arange(address.size)
 
     def spread(self):
         """Give every tile an address of its own behind all others."""
-        self.slots, self.slot_start = self.tiles, self.site_start
         size = self.site_bytes[self.site] if self.members.size else np.zeros(0, np.int64)
         begin = max(
             (x.address + x.row_bytes for x in
              (self.program.allocations[self.run.allocation[i]] for i in self.stated)), default=0,
         )  # fmt: skip
-        self.slot_size = size
-        self.slot_address = begin + np.cumsum(size) - size
-        self.member_slot = np.arange(size.size)
+        self._one_each(begin + np.cumsum(size) - size)
+        self.own, self.wanted, self.lends = self.tiles, self.tiles, np.zeros(self.tiles.size, bool)
 
     def sites(self):
         """Return the Site records."""
         found = []
         for s, info in enumerate(self.site_info):
             a, b = self.slot_start[s], self.slot_start[s + 1]
-            site = info.site
+            site, alive = info.site, int(self.alive[s])
             line = site[:2] if isinstance(site[0], str) else None
             found.append(
                 Site(info.name, info.memory, info.shape, info.dtype.name, info.row_bytes,
-                     int(self.tiles[s]), int(self.alive[s]), int(self.buffers[s]),
-                     int(b - a), tuple(int(x) for x in self.slot_address[a:b]), line)
+                     int(self.tiles[s]), alive, max(int(self.own[s]) // alive, 1), int(b - a),
+                     int(self.wanted[s]), bool(self.lends[s]),
+                     tuple(int(x) for x in self.slot_address[a:b]), line)
             )  # fmt: skip
         return found
 

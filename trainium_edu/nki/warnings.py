@@ -16,6 +16,7 @@ from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
 from trainium_edu.neuroncore.instruction_set import cycles_of
 from trainium_edu.neuroncore.placement import place
+from trainium_edu.neuroncore.scheduler import schedule
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.nki.costs import Cost, Costing, WhatIf
 
@@ -449,7 +450,7 @@ def bank_conflicts(run):
             more or WhatIf(placeless=_on_line(run, line)),
             _who(timeline.instruction(rows[0]).engine), _waited(run, rows, _PLACES),
         ):  # fmt: skip
-            yield replace(warning, is_most=remedy == _FULL)
+            yield replace(warning, is_most=remedy in (_FULL, _TAKEN))
     for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
         for line, (rows, by_tile) in _held(run, (Wait.PORT,), memory).items():
             where = memory.upper()
@@ -544,10 +545,16 @@ def serialising_buffers(run):
     text, remedy, more = _one_place(run, row)
     cost = run.costing.saved(more or WhatIf(placeless=in_sbuf))
     if cost.nominal_ns > _SERIAL * run.makespan_ns:
-        yield Warning_("serialising buffers", line, text, remedy, cost, is_most=remedy == _FULL)
+        yield Warning_(
+            "serialising buffers", line, text, remedy, cost, is_most=remedy in (_FULL, _TAKEN)
+        )
 
 
 _FULL = "There is no room for more: use smaller tiles, or let tiles die earlier"
+_TAKEN = (
+    "More for it would be taken from tiles that need theirs as much: use smaller tiles, or let "
+    "tiles die earlier"
+)
 
 
 def _one_place(run, row):
@@ -575,33 +582,50 @@ def _one_place(run, row):
             "Allocate it inside the loop instead of before it, so that turns take different places",
             None,
         )  # fmt: skip
-    asked, site = placement.buffers, _site(placement, mine)
-    now = site.buffers
-    text = (
-        f"{name} waits until the tile before it in the same place is used up (it has "
-        f"{_n(now, 'buffer')})"
-    )
-    wanted = int(run.timeline.spec.timing.default_buffers) if asked is None else asked
-    if isinstance(asked, dict):
-        wanted = asked.get(site.name, asked.get(info.site, now))
-    if now < wanted:
-        return text, _FULL, None
-    more = {**asked, site.name: 2 * now} if isinstance(asked, dict) else 2 * now
-    more = place(run.program, placement.spec, buffers=more)
-    found = _site(more, mine).buffers
-    if found <= now:
-        return text, _FULL, None
-    return text, f"Give the loop more buffers (buffers={found})", WhatIf(placement=more)
+    site = placement.site_of(mine)
+    if site.lends:
+        text = f"{name} waits until another tile that lies in the same bytes is used up"
+    else:
+        text = (
+            f"{name} waits until the tile before it in the same place is used up (it has "
+            f"{_n(site.buffers, 'buffer')})"
+        )
+    more, words = _more_buffers(run, site)
+    if more is None:
+        return text, words, None
+    return text, words, WhatIf(placement=more)
 
 
-def _site(placement, instance):
-    """Return the site of an instance that has a slot."""
-    info = placement.program.allocations[placement.run.allocation[instance]]
-    address = int(placement.address[instance])
-    return next(
-        s for s in placement.sites
-        if s.memory is info.memory and address in s.addresses and s.row_bytes == info.row_bytes
-    )  # fmt: skip
+def _more_buffers(run, site):
+    """Return (placement in which a site has more slots and the run is shorter, how to ask for it).
+
+    Without one: (None, why not).
+    """
+    placement, timeline = run.placement, run.timeline
+    asked, twice = placement.buffers, 2 * site.buffers
+    alone = {**(asked if isinstance(asked, dict) else {}), site.name: twice}
+    trials = [alone]
+    if site.slots == site.wanted and not isinstance(asked, dict):
+        trials.insert(0, twice)  # everybody has what was asked for: ask for more
+    has_more = False
+    for buffers in trials:
+        found = _again(place(run.program, placement.spec, buffers=buffers), site)
+        if found.slots <= site.slots and found.lends >= site.lends:
+            continue
+        has_more = True
+        count = max(found.buffers, -(-found.slots // found.alive))  # part of a set is one, too
+        said = {**buffers, site.name: count} if buffers is alone else count
+        more = place(run.program, placement.spec, buffers=said)
+        then = schedule(run.program, more, timeline.spec, parameters=timeline.parameters,
+                        without=timeline.without)  # fmt: skip
+        if then.makespan_ns < run.makespan_ns:
+            whom = _named(run, site) if buffers is alone else "the loop"
+            return more, f"Give {whom} more buffers (buffers={said})"
+    return None, _TAKEN if has_more else _FULL
+
+
+def _again(placement, site):
+    return next(s for s in placement.sites if (s.name, s.line) == (site.name, site.line))
 
 
 def _named(run, site):
@@ -627,12 +651,13 @@ def high_water(run):
             line = largest.line and _line(largest.line)
             what = f"most is {_named(run, largest)}, {largest.slots} slots of "
             what += f"{largest.row_bytes} bytes"
+        short = [s for s in run.placement.short if s.memory is Memory.SBUF]
         yield Warning_(
             "SBUF nearly full", line,
             f"tiles reach byte {used} of {most} in each partition, {alive} are needed at once "
-            f"(the rest are buffers); {what}",
-            "That is fine as long as nothing waits for a place; smaller tiles leave room for more "
-            "buffers", None,
+            f"(the rest lets turns overlap); {what}",
+            f"{_n(len(short), 'line')} could use more: smaller tiles leave room for that" if short
+            else "That is fine: every tile has the buffers that were asked for", None,
         )  # fmt: skip
 
 
