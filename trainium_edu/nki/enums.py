@@ -1,9 +1,12 @@
-"""The choices that instructions take: engines, modes, generations, memory regions."""
+"""The choices that instructions take: engines, modes, generations, memory regions.
+
+Published kernels write some by their values (``dge_mode=3``, ``perf_mode="none"``) and compare
+generations with numbers (``get_nc_version() >= 3``), so a member equals its value.
+"""
 
 from enum import Enum
-from functools import total_ordering
 
-__all__ = ["MemoryRegion", "dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version",
+__all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version",
            "oob_mode", "reduce_cmd"]  # fmt: skip
 
 
@@ -21,7 +24,36 @@ class MemoryRegion(Enum):
     __str__ = __repr__
 
 
-class engine(Enum):
+class _Choice(Enum):
+    """A choice that equals its value."""
+
+    def __eq__(self, other):
+        return self is other if isinstance(other, bool | Enum) else other == self.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+def chosen(kind: type[_Choice], value, asks: str) -> _Choice:
+    """Return the member of a choice that is given, or whose value is given.
+
+    Raises
+    ------
+    TypeError
+        For what stands for none; `asks` says who asks, such as "dma_copy: dge_mode".
+    """
+    if type(value) is kind:
+        return value
+    try:
+        return kind(None if isinstance(value, bool) else value)
+    except ValueError:
+        known = ", ".join(f"{m.name} ({m.value!r})" for m in kind)
+        raise TypeError(
+            f"{asks} is {value!r}; it is a member of nki.isa.{kind.__name__}, or its value: {known}"
+        ) from None
+
+
+class engine(_Choice):
     """Engines of a NeuronCore; ``unknown`` leaves the choice to the instruction."""
 
     tensor = 1
@@ -33,7 +65,7 @@ class engine(Enum):
     unknown = 0
 
 
-class reduce_cmd(Enum):
+class reduce_cmd(_Choice):
     """What an instruction does with its engine's accumulator registers."""
 
     idle = 0
@@ -43,7 +75,7 @@ class reduce_cmd(Enum):
     load_reduce = 4
 
 
-class dge_mode(Enum):
+class dge_mode(_Choice):
     """Who writes DMA descriptors; NeuronCore-v2 has no hardware engine for them."""
 
     unknown = 0
@@ -52,38 +84,52 @@ class dge_mode(Enum):
     none = 3
 
 
-class oob_mode(Enum):
+class oob_mode(_Choice):
     """What an indirect access out of bounds does: raise, or be skipped."""
 
     error = 0
     skip = 1
 
 
-class matmul_perf_mode(Enum):
+class matmul_perf_mode(_Choice):
     """Speed modes of the Tensor Engine; ``double_row`` needs a later chip."""
 
     none = "none"
     double_row = "double_row"
 
 
-@total_ordering
-class nc_version(Enum):
-    """NeuronCore generations, in order: ``nc_version.gen2 < nc_version.gen3``."""
+class nc_version(_Choice):
+    """NeuronCore generations, in order: ``nc_version.gen2 < nc_version.gen3``, ``gen2 < 3``."""
 
     gen2 = 2
     gen3 = 3
     gen4 = 4
 
+    def __int__(self):
+        return self.value
+
+    __index__ = __int__
+
     def __lt__(self, other):
-        return self.value < other.value if isinstance(other, nc_version) else NotImplemented
+        return self.value < other if (other := _number(other)) is not None else NotImplemented
 
-    def __eq__(self, other):
-        return self is other
+    def __le__(self, other):
+        return self.value <= other if (other := _number(other)) is not None else NotImplemented
 
-    __hash__ = Enum.__hash__
+    def __gt__(self, other):
+        return self.value > other if (other := _number(other)) is not None else NotImplemented
+
+    def __ge__(self, other):
+        return self.value >= other if (other := _number(other)) is not None else NotImplemented
 
 
-class dma_engine(Enum):
+def _number(version):
+    if isinstance(version, nc_version):
+        return version.value
+    return version if isinstance(version, int | float) else None
+
+
+class dma_engine(_Choice):
     """Who moves the data of ``sendrecv``."""
 
     dma = 1

@@ -126,21 +126,14 @@ def current() -> Running:
     return running
 
 
+def current_or_none() -> Running | None:
+    """Return the program that runs in this thread, if any."""
+    return getattr(_here, "running", None)
+
+
 def is_running() -> bool:
     """Whether a kernel runs in this thread."""
     return getattr(_here, "running", None) is not None
-
-
-def just_computed(tensor) -> bool:
-    """Whether the running kernel's last instruction computed `tensor` from others."""
-    from trainium_edu.neuroncore.engine import Engine
-
-    running = getattr(_here, "running", None)
-    last = running and running.core.program.instructions[-1:]
-    if not last or last[0].engine is Engine.DMA:
-        return False
-    writes = {a.allocation for a in last[0].accesses if a.is_write}
-    return tensor._view.buffer.info.index in writes and len(last[0].accesses) > len(writes)
 
 
 def plain(value):
@@ -185,9 +178,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
         elif kind in _ENUMS:
             operands[key] = value._name_
         elif key in _CHOICES:
-            raise TypeError(
-                f"{instruction}: {key} is {value!r}; it is a member of nki.isa.{_CHOICES[key]}"
-            )
+            operands[key] = enums.chosen(_CHOICES[key], value, f"{instruction}: {key}").name
         elif kind not in _PLAIN and not (kind is tuple and not value):
             operands[key] = plain(value)
     if engine is _ANY:
@@ -220,19 +211,13 @@ def _into_sbuf(running, operands) -> bool:
 
 _ANY = engine_enum.unknown
 _PLAIN = frozenset({str, bool, int, float, type(None)})
-_CHOICES = {"reduce_cmd": "reduce_cmd", "dge_mode": "dge_mode", "oob_mode": "oob_mode",
-            "perf_mode": "matmul_perf_mode"}  # fmt: skip
-_ENUMS = frozenset({enums.reduce_cmd, enums.dge_mode, enums.oob_mode, enums.matmul_perf_mode})
+_CHOICES = {"reduce_cmd": enums.reduce_cmd, "dge_mode": enums.dge_mode,
+            "oob_mode": enums.oob_mode, "perf_mode": enums.matmul_perf_mode}  # fmt: skip
+_ENUMS = frozenset(_CHOICES.values())
 
 
 def _engine_name(instruction, engine):
-    try:
-        return _ENGINES[engine]
-    except (KeyError, TypeError):
-        raise TypeError(
-            f"{instruction}: engine is {engine!r}; it is a member of nki.isa.engine, such as "
-            "nki.isa.engine.vector"
-        ) from None
+    return _ENGINES[enums.chosen(engine_enum, engine, f"{instruction}: engine")]
 
 
 def count_loop(kind: str) -> None:

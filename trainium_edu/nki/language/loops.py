@@ -119,7 +119,8 @@ def while_loop(init, body_fun) -> None:
         raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
     condition = VirtualRegister(init.value)
     with _dynamic("while_loop"):
-        while condition:
+        while condition.value:
+            count_loop("while")
             condition = body_fun(condition)
             if not isinstance(condition, VirtualRegister):
                 raise TypeError(
