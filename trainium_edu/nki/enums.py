@@ -6,8 +6,8 @@ generations with numbers (``get_nc_version() >= 3``), so a member equals its val
 
 from enum import Enum
 
-__all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version",
-           "oob_mode", "reduce_cmd"]  # fmt: skip
+__all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "matmul_perf_mode",
+           "nc_version", "oob_mode", "reduce_cmd"]  # fmt: skip
 
 
 class MemoryRegion(Enum):
@@ -45,7 +45,7 @@ def chosen(kind: type[_Choice], value, asks: str) -> _Choice:
     if type(value) is kind:
         return value
     try:
-        return kind(None if isinstance(value, bool) else value)
+        return kind(None if isinstance(value, bool | Enum) else value)
     except ValueError:
         known = ", ".join(f"{m.name} ({m.value!r})" for m in kind)
         raise TypeError(

@@ -130,6 +130,14 @@ def jit(fn=None, **kwargs):
             f"nki.jit takes a function, not {describe(fn)}; a kernel comes first, and what it is "
             "called with after it: nki.run(kernel, x), nki.simulate(kernel)(x)"
         )
+    inner = fn
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if isinstance(inner, type | types.BuiltinFunctionType) or type(inner).__name__ == "ufunc":
+        raise TypeError(
+            f"{describe(inner)} computes on this machine and has no instructions of the chip; a "
+            "kernel is a Python function of your own that calls nl and nisa"
+        )
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
         raise TypeError(
             f"{fn.__name__} is a generator or a coroutine, which runs later than it is called; a "
@@ -302,6 +310,10 @@ def _execute(kernel, entries, spec, values, limit) -> list:
         )
         for rank in range(ranks) for place in places
     ]  # fmt: skip
+
+    if len(places) > 1:
+        for running in runnings:
+            running.core.notes.append(("grid", -1, str(len(places)), None))
 
     def program(running):
         found_args, found_kwargs = given[running.rank].for_program(running)

@@ -208,8 +208,8 @@ class NkiTensor(NKIObject):
 
     def __iter__(self):
         raise TypeError(
-            f"{self!r} is not iterated: its numbers are on the chip. Rows are taken in a loop, t[i] "
-            f"for i in range({len(self)}); nl.max(t, axis=1), nl.sum and others reduce it there"
+            f"{self!r} is not iterated: its numbers are on the chip. A loop takes rows, t[i] for i "
+            f"in range({len(self)}); nl.max(t, axis=1), nl.sum and others reduce it there"
         )
 
     def __contains__(self, _):

@@ -18,6 +18,8 @@ from trainium_edu.neuroncore.instruction_set import cycles_of
 from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.nki.costs import Cost, Costing, WhatIf
+from trainium_edu.nki.language.matrix import REPEATING
+from trainium_edu.nki.only_here import NOTED, not_on_the_chip
 
 __all__ = ["FINDERS", "Warning_", "find_warnings", "once"]
 
@@ -44,7 +46,8 @@ class Warning_:
 
     def __str__(self):
         where = f"{self.line}: " if self.line else ""
-        return f"{where}{self.text}.{self._cost()} {self.remedy}."
+        end = "" if self.remedy.endswith("?") else "."
+        return f"{where}{self.text}.{self._cost()} {self.remedy}{end}"
 
     def _cost(self):
         if self.cost is None:
@@ -203,16 +206,24 @@ def small_transfers(run):
     for (line, name), group in run.by_line(short).items():
         low, high = (end(i.work[2] for i, _ in group) for end in (min, max))
         row = str(low) if low == high else f"{low} to {high}"
+        whole = all(
+            run.tile(a).row_bytes <= i.work[2]
+            for i, _ in group for a in i.accesses if run.tile(a).memory is Memory.HBM
+        )  # fmt: skip
         yield from run.judged(
             "small transfers", line,
             f"{_n(_count(group), 'transfer')} in rows of {row} bytes, and a queue needs 2 to 4 KiB "
             "in one piece to reach its rate",
-            _TRANSPOSE if name == "dma_transpose" else _WIDER,
+            _TRANSPOSE if name == "dma_transpose" else _NARROW if whole else _WIDER,
             run.long_rows(run.rows(group)), "the DMA queues",
         )  # fmt: skip
 
 
 _WIDER = "Load wider tiles: more contiguous columns of each row, and fewer transfers"
+_NARROW = (
+    "The tensor's rows in HBM are no longer: lay it out there so that what one partition gets lies "
+    "in one piece, or move it as one row and turn it on the Tensor Engine (nisa.nc_transpose)"
+)
 _TRANSPOSE = (
     "A DMA moves a transpose element by element: load the rows as they lie and turn the tile on "
     "the Tensor Engine (nisa.nc_transpose), which takes well under a microsecond for 128 x 128"
@@ -229,10 +240,12 @@ def repeated_loads(run):
     for instruction, times in zip(run.program.instructions, run.times, strict=True):
         if instruction.engine is not Engine.DMA:
             continue
+        roles = {access.role for access in instruction.accesses}
         for access in instruction.accesses:
             source = run.tile(access)
             is_input = source.memory is Memory.HBM and access.allocation not in written
-            if is_input and not access.is_write and not access.role.endswith(".index"):
+            is_gathered = f"{access.role}.index" in roles  # data says which rows
+            if is_input and not access.is_write and not is_gathered:
                 loads[access.allocation, access.geometry].append((instruction, times))
     again = defaultdict(list)
     for (allocation, _), group in loads.items():
@@ -290,7 +303,9 @@ def starved_engine(run):
         if ahead.nominal_ns > 0.5 * warning.cost.nominal_ns:
             yield replace(warning, remedy=_AHEAD, cost=ahead, is_most=True)
         elif float(ns[mine & (row == first)].sum()) > 0.5 * lost[worst]:
-            yield replace(warning, remedy=_SOONER, is_most=True)
+            awaited = [timeline.instruction(k).work[2] for k in by[mine & (row == first)].tolist()]
+            pieces = min(awaited) >= 2 * _SHORT_ROW_BYTES  # halves still have long rows
+            yield replace(warning, remedy=_SOONER if pieces else _LATENCY, is_most=True)
         else:
             yield replace(warning, remedy=_FEWER_BYTES, is_most=True)
 
@@ -301,6 +316,10 @@ _AHEAD = (
 )
 _SOONER = (
     "Nothing can begin before the first tile is there: load it in pieces, and begin with the first"
+)
+_LATENCY = (
+    "Nothing can begin before the first tile is there, and its rows are too short to come in "
+    "pieces: issue this load before the others, and give the engine work meanwhile that needs none"
 )
 _FEWER_BYTES = (
     "Loads come as fast as the queues can: load less (keep tiles in SBUF, block the loops, a "
@@ -402,13 +421,38 @@ def fp32_matmuls(run):
         )  # fmt: skip
 
     passes = float(run.timeline.spec.tensor_engine.fp32_factor)
+    loaded = {a.allocation for i in run.program.instructions if i.engine is Engine.DMA
+              for a in i.accesses if a.is_write}  # fmt: skip
     for (line, _), group in run.by_line(fp32).items():
+        operands = {a.allocation: a.allocation in loaded for i, _ in group
+                    for a in i.accesses if not a.is_write}  # fmt: skip
+        repeats = any(run.program.allocations[a].name == REPEATING for a in operands)
         yield from run.warning(
             "FP32 matmul", line,
-            f"{_n(_count(group), 'matmul')} of FP32 operands, which take {passes:g} passes each",
-            "Load the operands as BF16 (the DMA casts on the way); sums stay FP32 in PSUM",
+            f"{_n(_count(group), 'matmul')} of FP32 operands{' inside nl.broadcast_to' * repeats}, "
+            f"which take {passes:g} passes each", _REPEAT if repeats else _narrower(run, operands),
             group, lambda i: (1 / passes, 1, 1 / passes),
         )  # fmt: skip
+
+
+_REPEAT = (
+    "Give nl.broadcast_to a BF16 tile where its 8 bits do: FP32 is repeated exactly, which takes "
+    "all the passes"
+)
+
+
+def _narrower(run, operands):
+    """Say how operands, {allocation: whether a DMA wrote it}, come to be BF16."""
+    computed = [_called(run.program.allocations[a]) for a, is_loaded in operands.items()
+                if not is_loaded]  # fmt: skip
+    ways = []
+    if any(operands.values()):
+        ways.append("load the operands as BF16 (the DMA casts on the way)")
+    if computed:
+        more = f" (and {_n(len(computed) - 1, 'other tile')})" * (len(computed) > 1)
+        ways.append(f"let what computes {computed[0]}{more} write BF16, as its dst's dtype says")
+    text = ", and ".join(ways)
+    return f"{text[0].upper()}{text[1:]}; sums stay FP32 in PSUM"
 
 
 # -- memory -----------------------------------------------------------------------------------
@@ -564,9 +608,12 @@ def _one_place(run, row):
     info = run.program.allocations[expanded.allocation[mine]]
     name = _called(info)
     if info.address is not None:
+        here = {run.program.allocations[expanded.allocation[int(i)]].site
+                for i in expanded.access_instance[first:end]}  # fmt: skip
+        turns = "in every turn" if info.site in here else f"in {info.memory.upper()}"
         return (
-            f"{name} has address {info.address} in every turn: it waits until what lay there "
-            "before is used up",
+            f"{name} has address {info.address} {turns}: it waits until what lay there before is "
+            "used up",
             "Let several addresses take turns, so that work runs ahead", None,
         )  # fmt: skip
     if mine in expanded.access_instance[first:end]:
@@ -666,6 +713,8 @@ def unwritten_reads(run):
     """Find instructions that read what was never written, and other notes on values."""
     groups = {}  #: (kind, line, instruction, role, an output's name) -> {tile: its name}
     for kind, index, role, allocation in run.notes:
+        if kind in NOTED:
+            continue
         instructions = run.recorded.instructions
         instruction = instructions[index] if index < len(instructions) else None
         line = instruction.line if instruction else None
@@ -700,6 +749,12 @@ def unwritten_reads(run):
             )
 
 
-FINDERS = (unwritten_reads, small_transfers, repeated_loads, starved_engine, few_partitions,
-           long_strides, fp32_matmuls, bank_conflicts, slow_stores, serialising_buffers,
-           high_water)  # fmt: skip
+def only_here(run):
+    """Find what runs here and not on the chip; see :mod:`~trainium_edu.nki.only_here`."""
+    for found in not_on_the_chip(run.recorded, run.notes, _called):
+        yield Warning_(*found)
+
+
+FINDERS = (unwritten_reads, only_here, small_transfers, repeated_loads, starved_engine,
+           few_partitions, long_strides, fp32_matmuls, bank_conflicts, slow_stores,
+           serialising_buffers, high_water)  # fmt: skip

@@ -1,21 +1,55 @@
-"""Which state of AWS's software the emulator follows, and the switches it documents."""
+"""Which state of AWS's software the emulator follows, what is known not to work there, switches."""
 
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.sources import SOURCES
 
-__all__ = ["SOFTWARE"]
+__all__ = ["NKI_KNOWN_ISSUES", "SOFTWARE"]
 
 _rounding = SOURCES["aws-rounding-modes"].says
 _runtime = SOURCES["aws-runtime-guide"].says
+_notes = SOURCES["nki-release-notes"].says
+_newest = SOURCES["nki-release-notes-0.7"].says
 
 SOFTWARE = Record(
     "AWS's software as this emulator follows it",
-    nki_version=SOURCES["nki-release-notes"].says("0.6.0", "", "first entry"),
-    sdk_version=SOURCES["nki-release-notes"].says("2.32.0", "", "first entry"),
+    nki_version=_notes("0.6.0", "", "first entry", note="the newest read whole"),
+    sdk_version=_notes("2.32.0", "", "first entry"),
+    newest_nki_version=_newest("0.7.0", "", "first entry", note="names known, see nki.coverage()"),
+    newest_sdk_version=_newest("2.33.0", "", "first entry"),
+    logical_core_degrees=SOURCES["aws-lnc"].says(
+        (1, 2), "NeuronCores", "Important", note="only Trn2 and Trn3 have LNC"),
     stochastic_rounding_default=_runtime(False, "", "NEURON_RT_STOCHASTIC_ROUNDING_EN"),
     stochastic_rounding_seed_default=SOURCES["emulator"].says(
         0, "", "settings", note="the runtime guide names no default"),
     quick_test=_rounding("1024 + 2048 x 0.5 in FP16", "", "Quick Tests"),
     quick_test_nearest=_rounding(1024, "", "Quick Tests", note="nearest-even"),
     quick_test_stochastic=_rounding(2056, "", "Quick Tests", note="one run, stochastic"),
+)  # fmt: skip
+
+_FIRST, _AGAIN = "NKI 0.3.0, Known Issues", "NKI 0.4.0, Known Issues, carried on by 0.5.0 and 0.6.0"
+
+#: What AWS lists as failing on hardware; each fact's note is what to write instead.
+NKI_KNOWN_ISSUES = Record(
+    "nki.language: works in a simulator, fails when compiled for Trainium",
+    divide=_notes("division is no instruction of the hardware", "", _AGAIN,
+                  "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))"),
+    mod=_notes("modulo operations are no instructions of the hardware", "", _AGAIN,
+               "Compute x - y * floor(x / y) with nl.reciprocal, nl.floor and nl.multiply"),
+    fmod=_notes("modulo operations are no instructions of the hardware", "", _AGAIN,
+                "Compute x - y * trunc(x / y) with nl.reciprocal, nl.trunc and nl.multiply"),
+    power=_notes("exponents that are no tile are not supported", "", _AGAIN,
+                 "Give a tile: nl.power(x, nl.full(x.shape, n, x.dtype)); nl.square(x) squares"),
+    broadcasting=_notes("operands of different shapes are not supported", "", _AGAIN,
+                        "Take nisa.tensor_scalar for one number per partition, or repeat the "
+                        "smaller tile first (nl.broadcast_to)"),
+    matmul=_notes("without transpose_x=True it is not supported", "", _AGAIN,
+                  "Lay x out as [K, M] and call nl.matmul(x, y, transpose_x=True)"),
+    store=_notes("a tile in PSUM is not supported", "", f"{_FIRST}, Data Movement",
+                 "Copy it to SBUF first: nisa.tensor_copy"),
+    copy=_notes("a tile in PSUM is not supported before NKI 0.6.0, whose reference allows it", "",
+                "NKI 0.4.0, Known Issues; NKI 0.6.0, New Features",
+                "Take nisa.tensor_copy where older releases have to run it, too"),
+    random_seed=_notes("the engine that nl.rand runs on may be another, so that the seed has no "
+                       "effect on it", "", _AGAIN,
+                       "Seed and draw by nisa.set_rng_seed and nisa.rng, both on Vector"),
 )  # fmt: skip
