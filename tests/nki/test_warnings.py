@@ -417,6 +417,12 @@ def test_a_first_tile_of_long_rows_is_to_be_loaded_in_pieces():
     assert halves.timeline.makespan_ns < whole.timeline.makespan_ns
 
 
+@pytest.mark.parametrize(("shape", "remedy"), [((32, 512), "longer axis"), ((64, 16), "Spread")])
+def test_the_longer_axis_is_named_only_where_it_is_not_on_the_partitions(shape, remedy):
+    run = nki.run(narrow_work, np.ones(shape, np.float32))
+    assert remedy in the(run, "few partitions").remedy
+
+
 @nki.jit
 def computed_operands(x, dtype):
     """Multiply what the Scalar Engine computed with what a DMA brought."""

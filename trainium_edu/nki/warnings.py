@@ -9,6 +9,7 @@ beside it stands for how long the habit holds its engine or the queues, where th
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -221,8 +222,8 @@ def small_transfers(run):
 
 _WIDER = "Load wider tiles: more contiguous columns of each row, and fewer transfers"
 _NARROW = (
-    "The tensor's rows in HBM are no longer: lay it out there so that what one partition gets lies "
-    "in one piece, or move it as one row and turn it on the Tensor Engine (nisa.nc_transpose)"
+    "The tensor's rows in HBM are no longer: only another layout there, in which what goes to one "
+    "partition lies side by side, has longer ones"
 )
 _TRANSPOSE = (
     "A DMA moves a transpose element by element: load the rows as they lie and turn the tile on "
@@ -356,11 +357,14 @@ def few_partitions(run):
             cycles = max(cycles_of(i.name, i.work, i.engine, run.timeline.spec), least)
             return 1, 1, max(lanes / 128, least / cycles)
 
-        yield from run.warning("few partitions", line, text, _TURNED, group, left)
+        longest = max(prod(a.geometry[1][1:]) for i, _ in group for a in i.accesses)
+        remedy = _TURNED if longest > lanes else _SPREAD
+        yield from run.warning("few partitions", line, text, remedy, group, left)
 
 
 _BESIDE = "Put several rows of work side by side, so that one instruction does what several do now"
 _TURNED = "Put the longer axis on the partitions"
+_SPREAD = "Spread the elements over 128 partitions, in shorter rows, if the step allows it"
 
 
 def _side_by_side(run, rows, many) -> WhatIf | None:
