@@ -95,6 +95,35 @@ def test_the_ways_around_are_not_warned_of(name):
     assert not issues(nki.run(by(NOT_LISTED[name]), X))
 
 
+def test_loops_that_the_next_release_removes_are_said():
+    """`nki-migration-0.7`: "removes the dynamic loop constructs deprecated in NKI 0.6.0"."""
+
+    def older(t):
+        for _ in nl.dynamic_range(2):
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)
+        register = nisa.register_alloc(2)
+        while register:
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)
+            nisa.register_move(register, register - 1)
+        return t
+
+    def newer(t):
+        def body(_):
+            nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)
+
+        nl.fori_loop(0, 2, body)
+        nl.while_loop(nisa.register_alloc(2), lambda r: (body(r), r - 1)[1])
+        return t
+
+    runs = [nki.run(by(kernel), X) for kernel in (older, newer)]
+    said = " was removed in NKI 0.7.0 (nki-migration-0.7"
+    found = sorted(w.text.split(said)[0] for w in issues(runs[0]))
+    assert found == ["nl.dynamic_range", "while over a register"]
+    assert not issues(runs[1])
+    for run in runs:
+        np.testing.assert_array_equal(run.outputs, X + 4)
+
+
 def test_a_known_issue_survives_saving(tmp_path):
     run = nki.run(by(lambda t: nl.add(nl.divide(t, t), t[:, 0:1])), X)
     run.save(tmp_path / "run.zip")

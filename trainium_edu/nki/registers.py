@@ -51,8 +51,9 @@ class VirtualRegister(NKIObject):
         return f"VirtualRegister({self.state})"
 
     def __bool__(self):
-        from trainium_edu.nki.running import count_loop
+        from trainium_edu.nki.running import count_loop, known_issue
 
+        known_issue("while_register", once=True)
         count_loop("while")
         return self._asked() != 0
 

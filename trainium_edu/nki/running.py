@@ -138,16 +138,20 @@ def is_running() -> bool:
     return getattr(_here, "running", None) is not None
 
 
-def known_issue(name: str) -> None:
+def known_issue(name: str, *, once=False) -> None:
     """Note that the next instruction belongs to a call that AWS lists as failing on hardware.
 
     What this package calls itself is no kernel's call.  `name` is one of ``NKI_KNOWN_ISSUES`` in
-    specs: "divide", or with the function that it was met in, "broadcasting of add".
+    specs: "divide", or with the function that it was met in, "broadcasting of add"; `once`: the
+    call is one at each turn of a loop.
     """
     running = getattr(_here, "running", None)
-    if running is not None and not is_ours(sys._getframe(2).f_code.co_filename):
-        core = running.core
-        core.notes.append(("known issue", len(core.program.instructions), name, None))
+    if running is None or is_ours(sys._getframe(2).f_code.co_filename):
+        return
+    if not once or running.shared.setdefault(("known issue", name), True) is True:
+        running.shared["known issue", name] = False
+        note = "known issue", len(running.core.program.instructions), name, None
+        running.core.notes.append(note)
 
 
 def plain(value):

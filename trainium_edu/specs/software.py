@@ -14,7 +14,7 @@ SOFTWARE = Record(
     "AWS's software as this emulator follows it",
     nki_version=_notes("0.6.0", "", "first entry", note="the newest read whole"),
     sdk_version=_notes("2.32.0", "", "first entry"),
-    newest_nki_version=_newest("0.7.0", "", "first entry", note="names known, see nki.coverage()"),
+    newest_nki_version=_newest("0.7.0", "", "first entry", note="its new names: nki.coverage()"),
     newest_sdk_version=_newest("2.33.0", "", "first entry"),
     logical_core_degrees=SOURCES["aws-lnc"].says(
         (1, 2), "NeuronCores", "Important", note="only Trn2 and Trn3 have LNC"),
@@ -26,11 +26,13 @@ SOFTWARE = Record(
     quick_test_stochastic=_rounding(2056, "", "Quick Tests", note="one run, stochastic"),
 )  # fmt: skip
 
+_migration = SOURCES["nki-migration-0.7"].says
+_GONE = "Migrating from NKI 0.6.0 to NKI 0.7.0, first paragraph"
 _FIRST, _AGAIN = "NKI 0.3.0, Known Issues", "NKI 0.4.0, Known Issues, carried on by 0.5.0 and 0.6.0"
 
 #: What AWS lists as failing on hardware; each fact's note is what to write instead.
 NKI_KNOWN_ISSUES = Record(
-    "nki.language: works in a simulator, fails when compiled for Trainium",
+    "NKI: works in a simulator, fails when compiled for Trainium",
     divide=_notes("division is no instruction of the hardware", "", _AGAIN,
                   "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))"),
     mod=_notes("modulo operations are no instructions of the hardware", "", _AGAIN,
@@ -49,6 +51,10 @@ NKI_KNOWN_ISSUES = Record(
     copy=_notes("a tile in PSUM is not supported before NKI 0.6.0, whose reference allows it", "",
                 "NKI 0.4.0, Known Issues; NKI 0.6.0, New Features",
                 "Take nisa.tensor_copy where older releases have to run it, too"),
+    dynamic_range=_migration("was removed in NKI 0.7.0", "", _GONE,
+                             "Write nl.fori_loop(lower, upper, body), body a function of i"),
+    while_register=_migration("was removed in NKI 0.7.0", "", _GONE,
+                              "Write nl.while_loop(register, body), body returning the register"),
     random_seed=_notes("the engine that nl.rand runs on may be another, so that the seed has no "
                        "effect on it", "", _AGAIN,
                        "Seed and draw by nisa.set_rng_seed and nisa.rng, both on Vector"),
