@@ -26,21 +26,29 @@ _INSTEAD = (
 def _statement() -> str:
     """Return what kind of statement asks: "assert", "while", "branch", or "" without its source."""
     line = source_line({}, 2)
-    return _kind(line.file, line.line, tuple(linecache.getlines(line.file))) if line else ""
+    text = linecache.getlines(line.file) if line else []
+    return _kind(line.file, line.line, _Text(text)) if text else ""
+
+
+class _Text(list):
+    """The lines of a file, which count as the same while there are as many."""
+
+    def __hash__(self):
+        return len(self)
 
 
 @lru_cache(maxsize=64)
-def _kind(file, line, text) -> str:
+def _kind(_, line, text) -> str:
     try:
-        found = [node for node in ast.walk(ast.parse("".join(text)))
-                 if isinstance(node, ast.Assert | ast.While)]  # fmt: skip
+        tree = ast.parse("".join(text))
     except SyntaxError:
         return ""
-    for node in found:
-        test = node if isinstance(node, ast.Assert) else node.test
-        if node.lineno <= line <= test.end_lineno:
-            return type(node).__name__.lower()
-    return "branch" if text else ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert | ast.While):
+            test = node if isinstance(node, ast.Assert) else node.test
+            if node.lineno <= line <= test.end_lineno:
+                return type(node).__name__.lower()
+    return "branch"
 
 
 def truth_of_tile(tensor) -> bool:
