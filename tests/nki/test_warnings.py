@@ -474,6 +474,45 @@ def test_the_matmul_inside_broadcast_to_is_named_and_the_remedy_works():
     assert narrow.timeline.makespan_ns < wide.timeline.makespan_ns
 
 
+@nki.jit
+def scalar_beside_vector(x):
+    """Both read PSUM, and write SBUF."""
+    tile, out = nl.load(x), nl.ndarray((2, *x.shape), x.dtype, buffer=nl.shared_hbm)
+    sums = [nl.ndarray(x.shape, nl.float32, buffer=nl.psum) for _ in range(2)]
+    for product in sums:
+        nisa.nc_matmul(dst=product, stationary=tile[:, 0:128], moving=tile)
+    a, b = (nl.ndarray(x.shape, nl.float32) for _ in range(2))
+    for _ in range(10):
+        nisa.activation(dst=a, op=nl.exp, data=sums[0])
+        nisa.tensor_scalar(dst=b, data=sums[1], op0=nl.multiply, operand0=2.0)
+    nl.store(out[0], a)
+    nl.store(out[1], b)
+    return out
+
+
+def test_scalar_shares_the_port_to_psum_whatever_it_writes():
+    """`nki-trn1-arch`: Vector and GpSimd share SBUF's port, Vector and Scalar PSUM's."""
+    run = nki.run(scalar_beside_vector, np.full((128, 512), 0.01, np.float32))
+    found = [w.text for w in run.warnings if w.kind == "port conflict"]
+    assert found
+    assert all("port to PSUM, which Vector and Scalar share" in text for text in found)
+
+
+def test_a_gather_starves_for_its_table_not_for_its_index():
+    table = np.ones((64, 4096), np.float32)
+    index = np.arange(64, dtype=np.int32).reshape(2, 32, 1)
+
+    @nki.jit
+    def kernel(table, index):
+        out = nl.ndarray((2, 32, 4096), table.dtype, buffer=nl.shared_hbm)
+        for k in range(2):
+            rows = nl.load(index[k])
+            nl.store(out[k], nl.exp(nl.load(table.vector_select(0, rows))))
+        return out
+
+    assert "longest for table" in the(nki.run(kernel, table, index), "starved engine").text
+
+
 def test_a_run_at_the_end_of_a_cell_shows_its_warnings():
     """Lesson 05: "`nki.run(...)` shows a kernel's warnings". Judge: what IPython would print."""
     pretty = pytest.importorskip("IPython.lib.pretty").pretty

@@ -44,10 +44,9 @@ def _known_issue(role, line, *others):
     fact = getattr(NKI_KNOWN_ISSUES, issue)
     call = "while over a register" if issue == "while_register" else f"nl.{call or issue}"
     more = f" (and in {len(others)} more line{'s' * (len(others) > 1)})" * bool(others)
-    listed = "is on AWS's list of what fails on hardware: " * (fact.source == "nki-release-notes")
     return (
         "known issue", line,
-        f"{call}{more} {listed}{fact.value} ({fact.source}, {fact.locator})", fact.note,
+        f"{call}{more}: {fact.value} ({fact.source}, {fact.locator})", fact.note,
     )  # fmt: skip
 
 

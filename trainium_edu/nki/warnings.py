@@ -282,8 +282,9 @@ def starved_engine(run):
     tensors = defaultdict(float)
     for load, held in zip(by[mine].tolist(), ns[mine].tolist(), strict=True):
         instruction = timeline.instruction(load)
-        source = next((a for a in instruction.accesses if not a.is_write), None)
-        tensors[run.tile(source).name if source else "a tensor", instruction.line] += held
+        source = next((a for a in instruction.accesses
+                       if not a.is_write and not a.role.endswith(".index")), None)  # fmt: skip
+        tensors[_called(run.tile(source)) if source else "a tensor", instruction.line] += held
     loads = (timeline.engine == timeline.dma) & run.writes_sbuf
     (name, line), most = max(tensors.items(), key=lambda item: item[1])
     none_left = np.where(loads[:, None], 0.0, np.ones(3))
@@ -463,13 +464,22 @@ def _narrower(run, operands):
 
 
 def _held(run, wanted, memory):
-    """Return {line: (rows, {allocation: ns})}: who waited for a reason, writing to `memory`."""
+    """Return {line: (rows, {allocation: ns})}: who waited, for a place in `memory` or a port to it.
+
+    The port to PSUM is the one that Scalar shares, whatever memory it writes.
+    """
     timeline, found = run.timeline, {}
-    row, ns, wait, _ = timeline.waits
+    row, ns, wait, by = timeline.waits
     for k in np.flatnonzero(np.isin(wait, wanted)):
         instruction = timeline.instruction(int(row[k]))
         out = next((a for a in instruction.accesses if a.is_write), None)
-        if out is not None and run.tile(out).memory is memory:
+        if out is None:
+            continue
+        where = run.tile(out).memory
+        if wait[k] == Wait.PORT:
+            both = {ENGINES[timeline.engine[r]] for r in (row[k], by[k])}
+            where = Memory.PSUM if Engine.SCALAR in both else Memory.SBUF
+        if where is memory:
             rows, by_tile = found.setdefault(instruction.line, ([], defaultdict(float)))
             rows.append(int(row[k]))
             by_tile[out.allocation] += float(ns[k])
@@ -495,7 +505,7 @@ def bank_conflicts(run):
             f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
             "has been read", f"Let results take turns over several banks. {remedy}",
             more or WhatIf(placeless=_on_line(run, line)),
-            _who(timeline.instruction(rows[0]).engine), _waited(run, rows, _PLACES),
+            _who(ENGINES[timeline.engine[rows[0]]]), _waited(run, rows, _PLACES),
         ):  # fmt: skip
             yield replace(warning, is_most=remedy == _FULL)
     for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
@@ -503,10 +513,10 @@ def bank_conflicts(run):
             where = memory.upper()
             yield from run.judged(
                 "port conflict", line,
-                f"writing {_longest(run, by_tile)} waits for the port to {where}, which {pair} "
-                "share",
+                f"the {timeline.instruction(rows[0]).name} to {_longest(run, by_tile)} waits for "
+                f"the port to {where}, which {pair} share",
                 f"Move work from one of the two engines, or to another memory than {where}",
-                WhatIf(portless=_on_line(run, line)), _who(timeline.instruction(rows[0]).engine),
+                WhatIf(portless=_on_line(run, line)), _who(ENGINES[timeline.engine[rows[0]]]),
                 _waited(run, rows, (Wait.PORT,)),
             )  # fmt: skip
 

@@ -29,33 +29,34 @@ SOFTWARE = Record(
 _migration = SOURCES["nki-migration-0.7"].says
 _GONE = "Migrating from NKI 0.6.0 to NKI 0.7.0, first paragraph"
 _FIRST, _AGAIN = "NKI 0.3.0, Known Issues", "NKI 0.4.0, Known Issues, carried on by 0.5.0 and 0.6.0"
+_FAILS = "AWS lists it as failing on hardware"
 
-#: What AWS lists as failing on hardware; each fact's note is what to write instead.
+#: What AWS lists as failing on hardware, or removed; each fact's note is what to write instead.
 NKI_KNOWN_ISSUES = Record(
     "NKI: works in a simulator, fails when compiled for Trainium",
-    divide=_notes("division is no instruction of the hardware", "", _AGAIN,
+    divide=_notes(f"{_FAILS}, which has no division", "", _AGAIN,
                   "Multiply by the reciprocal: nl.multiply(x, nl.reciprocal(y))"),
-    mod=_notes("modulo operations are no instructions of the hardware", "", _AGAIN,
+    mod=_notes(f"{_FAILS}, which has no modulo", "", _AGAIN,
                "Compute x - y * floor(x / y) with nl.reciprocal, nl.floor and nl.multiply"),
-    fmod=_notes("modulo operations are no instructions of the hardware", "", _AGAIN,
+    fmod=_notes(f"{_FAILS}, which has no modulo", "", _AGAIN,
                 "Compute x - y * trunc(x / y) with nl.reciprocal, nl.trunc and nl.multiply"),
-    power=_notes("exponents that are no tile are not supported", "", _AGAIN,
+    power=_notes(f"{_FAILS} with an exponent that is no tile", "", _AGAIN,
                  "Give a tile: nl.power(x, nl.full(x.shape, n, x.dtype)); nl.square(x) squares"),
-    broadcasting=_notes("operands of different shapes are not supported", "", _AGAIN,
+    broadcasting=_notes(f"{_FAILS} where the operands' shapes differ", "", _AGAIN,
                         "Take nisa.tensor_scalar for one number per partition, or repeat the "
                         "smaller tile first (nl.broadcast_to)"),
-    matmul=_notes("without transpose_x=True it is not supported", "", _AGAIN,
+    matmul=_notes(f"{_FAILS} without transpose_x=True", "", _AGAIN,
                   "Lay x out as [K, M] and call nl.matmul(x, y, transpose_x=True)"),
-    store=_notes("a tile in PSUM is not supported", "", f"{_FIRST}, Data Movement",
+    store=_notes(f"{_FAILS} for a tile in PSUM", "", f"{_FIRST}, Data Movement",
                  "Copy it to SBUF first: nisa.tensor_copy"),
-    copy=_notes("a tile in PSUM is not supported before NKI 0.6.0, whose reference allows it", "",
-                "NKI 0.4.0, Known Issues; NKI 0.6.0, New Features",
-                "Take nisa.tensor_copy where older releases have to run it, too"),
-    dynamic_range=_migration("was removed in NKI 0.7.0", "", _GONE,
+    copy=_notes("AWS listed it as failing on hardware for a tile in PSUM until NKI 0.6.0, whose "
+                "reference does just that", "",
+                "NKI 0.4.0, Known Issues, and NKI 0.6.0, New Features",
+                "Nothing to do from 0.6.0 on; nisa.tensor_copy runs in older releases, too"),
+    random_seed=_notes(f"{_FAILS} where nl.rand runs on another engine: it is then not seeded", "",
+                       _AGAIN, "Seed and draw by nisa.set_rng_seed and nisa.rng, both on Vector"),
+    dynamic_range=_migration("removed in NKI 0.7.0", "", _GONE,
                              "Write nl.fori_loop(lower, upper, body), body a function of i"),
-    while_register=_migration("was removed in NKI 0.7.0", "", _GONE,
+    while_register=_migration("removed in NKI 0.7.0", "", _GONE,
                               "Write nl.while_loop(register, body), body returning the register"),
-    random_seed=_notes("the engine that nl.rand runs on may be another, so that the seed has no "
-                       "effect on it", "", _AGAIN,
-                       "Seed and draw by nisa.set_rng_seed and nisa.rng, both on Vector"),
 )  # fmt: skip
