@@ -27,7 +27,7 @@ def _statement() -> str:
     """Return what kind of statement asks: "assert", "while", "branch", or "" without its source."""
     line = source_line({}, 2)
     text = linecache.getlines(line.file) if line else []
-    return _kind(line.file, line.line, _Text(text)) if text else ""
+    return _kind(line.file, line.line, _Text(text)) if line and text else ""
 
 
 class _Text(list):

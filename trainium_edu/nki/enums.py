@@ -5,6 +5,7 @@ generations with numbers (``get_nc_version() >= 3``), so a member equals its val
 """
 
 from enum import Enum
+from functools import total_ordering
 
 __all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "matmul_perf_mode",
            "nc_version", "oob_mode", "reduce_cmd"]  # fmt: skip
@@ -98,6 +99,7 @@ class matmul_perf_mode(_Choice):
     double_row = "double_row"
 
 
+@total_ordering
 class nc_version(_Choice):
     """NeuronCore generations, in order: ``nc_version.gen2 < nc_version.gen3``, ``gen2 < 3``."""
 
@@ -111,22 +113,8 @@ class nc_version(_Choice):
     __index__ = __int__
 
     def __lt__(self, other):
-        return self.value < other if (other := _number(other)) is not None else NotImplemented
-
-    def __le__(self, other):
-        return self.value <= other if (other := _number(other)) is not None else NotImplemented
-
-    def __gt__(self, other):
-        return self.value > other if (other := _number(other)) is not None else NotImplemented
-
-    def __ge__(self, other):
-        return self.value >= other if (other := _number(other)) is not None else NotImplemented
-
-
-def _number(version):
-    if isinstance(version, nc_version):
-        return version.value
-    return version if isinstance(version, int | float) else None
+        other = other.value if isinstance(other, nc_version) else other
+        return self.value < other if isinstance(other, int | float) else NotImplemented
 
 
 class dma_engine(_Choice):
