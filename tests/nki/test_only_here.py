@@ -95,6 +95,26 @@ def test_the_ways_around_are_not_warned_of(name):
     assert not issues(nki.run(by(NOT_LISTED[name]), X))
 
 
+def test_gathering_from_reinterpreted_rows_is_warned_of():
+    """NKI 0.5.0: "reinterpret_cast + vector_select: Combined usage is not yet supported"."""
+
+    def kernel(x, rows, first):
+        out = nl.ndarray((4, 64), nl.int32, buffer=nl.shared_hbm)
+        index = nl.load(rows)
+        if first:
+            tile = nl.load(x.view(nl.int32).vector_select(0, index))
+        else:
+            tile = nl.load(x.vector_select(0, index)).view(nl.int32)
+        nl.store(out, tile)
+        return out
+
+    rows = np.int32([[5], [3], [90], [3]])
+    for first in (True, False):
+        run = nki.run(kernel, X, rows, first)
+        np.testing.assert_array_equal(run.outputs, X[rows[:, 0]].view(np.int32))
+        assert len(issues(run)) is int(first)
+
+
 def test_loops_that_the_next_release_removes_are_said():
     """`nki-migration-0.7`: "removes the dynamic loop constructs deprecated in NKI 0.6.0"."""
 

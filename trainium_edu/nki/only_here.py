@@ -39,10 +39,14 @@ def not_on_the_chip(program, notes, called):
     yield from _overwritten(program, called)
 
 
+_CALLS = {"while_register": "while over a register",
+          "reinterpret_cast": "reinterpret_cast (or view), then vector_select"}  # fmt: skip
+
+
 def _known_issue(role, line, *others):
     issue, _, call = role.partition(" of ")
     fact = getattr(NKI_KNOWN_ISSUES, issue)
-    call = "while over a register" if issue == "while_register" else f"nl.{call or issue}"
+    call = _CALLS.get(issue, f"nl.{call or issue}")
     more = f" (and in {len(others)} more line{'s' * (len(others) > 1)})" * bool(others)
     return (
         "known issue", line,

@@ -328,7 +328,10 @@ class NkiTensor(NKIObject):
     def vector_select(self, dim: int, vector_offset: "NkiTensor") -> "NkiTensor":
         """Gather: output row p is row ``vector_offset[p]`` of this HBM tensor."""
         from trainium_edu.nki.indirection import vector_select
+        from trainium_edu.nki.running import known_issue
 
+        if self._view.dtype is not self._view.buffer.info.dtype:
+            known_issue("reinterpret_cast")
         return vector_select(self, dim, vector_offset)
 
     def indirect(self, index: "NkiTensor", num_elem: int | None = None) -> "NkiTensor":
