@@ -5,6 +5,7 @@ NeuronCores, NumPy, and for overlapping addresses which bytes the output then sh
 """
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -166,7 +167,13 @@ def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
         return out
 
     count = int(np.prod(grid))
-    [warning] = [w for w in nki.run(kernel[grid], X).warnings if w.kind == "grid"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kernel[grid](X)
+        [warning] = [w for w in nki.run(kernel[grid], X).warnings if w.kind == "grid"]
+    assert [str(w.message).split(" are launched")[0] for w in caught] == (
+        [f"{count} programs"] * 2 if count > 2 else []
+    )
     assert warning.text.startswith(f"{count} programs")
     assert "aws-lnc" in warning.text
     assert ("an error on all" in warning.text) is (count > 2)

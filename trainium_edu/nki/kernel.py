@@ -11,7 +11,13 @@ import math
 import types
 
 from trainium_edu import settings
-from trainium_edu.nki.mistakes import describe, explain, frames_of_kernel, warn_of_lost
+from trainium_edu.nki.mistakes import (
+    describe,
+    explain,
+    frames_of_kernel,
+    warn_of_grid,
+    warn_of_lost,
+)
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -314,6 +320,8 @@ def _execute(kernel, entries, spec, values, limit) -> list:
     if len(places) > 1:
         for running in runnings:
             running.core.notes.append(("grid", -1, str(len(places)), None))
+        if len(places) > 2:
+            warn_of_grid(kernel.function, len(places))
 
     def program(running):
         found_args, found_kwargs = given[running.rank].for_program(running)

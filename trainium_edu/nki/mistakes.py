@@ -22,6 +22,7 @@ __all__ = [
     "near",
     "no_such_attribute",
     "refuse_result",
+    "warn_of_grid",
     "warn_of_lost",
 ]
 
@@ -130,12 +131,25 @@ def warn_of_lost(function, program, arguments: set) -> None:
     lost = [info for info in lost if info.memory.name == "HBM"]
     if not lost or written & arguments:
         return
-    code = getattr(function, "__code__", _usage.__code__)
-    warnings.warn_explicit(
+    _warn(
+        function,
         f"the kernel {getattr(function, '__name__', '')} returns nothing, so what it wrote to "
         f"{lost[-1].name} (allocated in line {lost[-1].site[1]}) is lost: return that tensor",
-        UserWarning, code.co_filename, code.co_firstlineno,
-    )  # fmt: skip
+    )
+
+
+def warn_of_grid(function, count: int) -> None:
+    """Warn of more programs than any launch takes, also where nobody looks at a run."""
+    _warn(
+        function,
+        f"{count} programs are launched, and AWS's compiler takes 1, or 2 where two NeuronCores "
+        "are one logical core (Trn2, Trn3; nki-lnc in specs.SOURCES): loop over the parts instead",
+    )
+
+
+def _warn(function, text):
+    code = getattr(function, "__code__", _usage.__code__)
+    warnings.warn_explicit(text, UserWarning, code.co_filename, code.co_firstlineno)
 
 
 def explain(problem: Exception, names: dict) -> None:
