@@ -180,9 +180,10 @@ def test_code_without_source_may_assert_and_takes_no_other_path():
         "def holds(t, x):\n  assert nl.equal(t, 2.0)\ndef asks(t, x):\n  if nl.equal(t, 3.0): 1\n"
     )
     exec(code, names)
-    run(names["holds"], values=True)
-    with pytest.raises(TypeError, match=r"nl\.where"):
-        run(names["asks"], values=True)
+    for values in (True, False):
+        run(names["holds"], values)
+        with pytest.raises(TypeError, match=r"nl\.where"):
+            run(names["asks"], values)
 
 
 @pytest.mark.parametrize(

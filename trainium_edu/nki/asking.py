@@ -8,12 +8,16 @@ which the chip can run.  Looking at numbers (``np.array(tile)``) is said in the 
 """
 
 import ast
+import dis
 import linecache
+import sys
 from functools import lru_cache
+from types import FrameType
 
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.program import source_line
 from trainium_edu.nki import running
+from trainium_edu.nki.mistakes import is_ours
 
 __all__ = ["note_looking", "refuse_branch", "refuse_comparison", "truth_of_tile"]
 
@@ -24,10 +28,21 @@ _INSTEAD = (
 
 
 def _statement() -> str:
-    """Return what kind of statement asks: "assert", "while", "branch", or "" without its source."""
-    line = source_line({}, 2)
-    text = linecache.getlines(line.file) if line else []
-    return _kind(line.file, line.line, _Text(text)) if line and text else ""
+    """Return what kind of statement asks: "assert", "while", "branch", or "" if that is open."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    text = linecache.getlines(frame.f_code.co_filename)
+    found = _kind(frame.f_code.co_filename, frame.f_lineno, _Text(text)) if text else ""
+    return found or ("assert" if _fails_next(frame.f_code, frame.f_lasti) else "")
+
+
+def _fails_next(code, at) -> bool:
+    """Whether an AssertionError is made right behind an instruction, as in code without source."""
+    ahead = [i for i in dis.get_instructions(code) if i.offset > at][:3]
+    return any(i.opname == "LOAD_ASSERTION_ERROR" or i.argval is AssertionError for i in ahead)
 
 
 class _Text(list):
@@ -69,14 +84,9 @@ def truth_of_tile(tensor) -> bool:
                 "and not what it holds (`t is not None` says so, too)"
             )
         return True
-    kind = _statement()
-    has_numbers = tensor._view.buffer.base is not None
-    if kind == "assert" and (not has_numbers or not _is_last(writer)):
-        return True  # nothing speaks against it
-    if kind in ("assert", "") and has_numbers and _is_last(writer):
-        holds = bool((tensor._numbers() != 0).all())
-        if holds or kind:
-            return holds
+    if _statement() == "assert":
+        known = tensor._view.buffer.base is not None and _is_last(writer)
+        return not known or bool((tensor._numbers() != 0).all())  # nothing speaks against it
     raise TypeError(
         f"{tensor!r} holds what the chip computes, and Python branches before it has run, so no "
         f"path can depend on it: {_INSTEAD}"
