@@ -12,7 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from trainium_edu.nki.coverage_table import entries
+from trainium_edu.nki.coverage_table import NEWER, entries
 from trainium_edu.specs import NkiValidationError
 
 TESTS = Path(__file__).parents[1]
@@ -107,6 +107,19 @@ def test_the_table_is_printed(capsys):
         f"{later} for later chips, 0 missing"
     )
     assert max(map(len, lines)) <= 120
+    [newest] = [line for line in lines if line.startswith("NKI 0.7.0 (Neuron 2.33.0, 2026-10-19)")]
+    behind = " ".join(lines[lines.index(newest) :])
+    assert all(name in behind for names in NEWER.values() for name in names.split())
+
+
+@pytest.mark.parametrize(
+    ("section", "name"), [(s, n) for s, names in NEWER.items() for n in names.split()]
+)
+def test_a_name_of_the_next_release_says_so(section, name):
+    """Judge: the pages of NKI 0.7.0, none of whose new names the reference of 0.6.0 has."""
+    assert name not in REFERENCE[section]
+    with pytest.raises(AttributeError, match=rf"{name} is new in NKI 0\.7\.0; .* 0\.6\.0"):
+        getattr(HOMES[section], name)
 
 
 def test_memory_regions_have_the_references_members():

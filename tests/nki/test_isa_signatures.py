@@ -201,3 +201,53 @@ def test_engines_are_members_of_the_enum():
 
     with pytest.raises(TypeError, match=r"member of nki\.isa\.engine"):
         _run(body, X)
+
+
+def test_choices_are_taken_by_their_value_too():
+    """nki-library writes ``dge_mode=3`` for ``none``.  Judge: the same kernel with the member."""
+
+    def body(x):
+        tiles = [_new(x) for _ in range(2)]
+        nisa.tensor_copy(dst=tiles[0], src=x, engine=5)
+        nisa.tensor_copy(dst=tiles[1], src=x, engine=nisa.engine.vector)
+        sums = [nl.ndarray((x.shape[0], 1), nl.float32) for _ in range(2)]
+        for tile, total, command in zip(
+            tiles, sums, (3, nisa.reduce_cmd.reset_reduce), strict=True
+        ):
+            nisa.activation(dst=tile, op=nl.exp, data=tile, reduce_op=nl.add, reduce_res=total,
+                            reduce_cmd=command)  # fmt: skip
+        return nl.subtract(*sums)
+
+    assert not _run(body, X).any()
+
+    def copies(x, mode):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x, dge_mode=mode, oob_mode=0, engine=0)
+        return out
+
+    for mode in (3, np.int64(3), 0, nisa.dge_mode.none):
+        np.testing.assert_array_equal(nki.simulate(copies)(X, mode), X)
+    with pytest.raises(NkiValidationError, match="NeuronCore-v3"):
+        nki.simulate(copies)(X, 2)  # hwdge
+    for wrong in (True, 4, "none", nisa.engine.gpsimd, None, 3.5):
+        with pytest.raises(TypeError, match=r"member of nki\.isa\.dge_mode, or its value"):
+            nki.simulate(copies)(X, wrong)
+
+
+def test_generations_compare_with_numbers_in_both_directions():
+    version = nisa.get_nc_version()
+    for number in (1, 2, 3, 2.5):
+        assert (version == number) is (number == 2)
+        assert (version >= number) is (number <= 2)
+        assert (version > number) is (number < 2)
+        assert (version <= number) is (number >= 2)
+        assert (version < number) is (number > 2)
+        assert [number == version, number >= version, number < version] == [
+            number == 2, number >= 2, number < 2
+        ]  # fmt: skip
+    assert [max(nisa.nc_version), sorted(nisa.nc_version)[0], int(version)] == [4, version, 2]
+    assert [{2: "trn1"}[version], range(4)[version]] == ["trn1", 2]
+    assert [nisa.dge_mode.none, nisa.matmul_perf_mode.none] == [3, "none"]
+    assert nisa.engine.scalar != nisa.nc_version.gen2  # of two kinds, though both are 2
+    with pytest.raises(TypeError):
+        version < "gen3"  # noqa: B015

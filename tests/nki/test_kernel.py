@@ -551,6 +551,17 @@ def test_the_platform_is_read_at_call_time(monkeypatch, name, chip):
     assert nki.run(kernel, ONES).programs[0].spec is chip
 
 
+def test_a_kernel_called_as_on_the_chip_runs_here_whatever_nki_simulator_says(monkeypatch):
+    """AWS's simulator guide: NKI_SIMULATOR=1 runs scripts with "zero code changes"."""
+    kernel = nki.jit(plus_one)
+    for value in ("1", "0"):
+        monkeypatch.setenv("NKI_SIMULATOR", value)
+        np.testing.assert_array_equal(kernel(ONES), nki.simulate(kernel)(ONES))
+    monkeypatch.setenv("NKI_SIMULATOR", "maybe")
+    with pytest.raises(ValueError, match="NKI_SIMULATOR is 'maybe'; it takes 0 or 1"):
+        kernel(ONES)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("grid", [(), (2,)])
 def test_ctrl_c_stops_every_program_and_leaves_the_session_usable(grid):

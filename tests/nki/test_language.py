@@ -545,3 +545,34 @@ def test_bypass_leaves_a_stage_out():
         return out
 
     assert np.array_equal(nki.simulate(kernel)(X), X + 1)
+
+
+def test_power_of_tiles_in_psum_goes_through_sbuf():
+    """The Tensor Engine writes PSUM; GpSimd, which alone raises them, reads none there."""
+
+    def kernel(x):
+        out = nl.ndarray((2, *x.shape), x.dtype, buffer=nl.shared_hbm)
+        eye = nl.shared_identity_matrix(32, nl.float32)
+        here, there = nl.load(x), nl.matmul(eye, nl.load(x), transpose_x=True)
+        nl.store(out[0], nl.power(there, there))
+        nl.store(out[1], nl.power(here, there))
+        return out
+
+    x = np.random.default_rng(0).uniform(0.5, 2, (32, 64)).astype(np.float32)
+    found = nki.simulate(kernel)(x)
+    np.testing.assert_allclose(found, np.stack([x**x] * 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["power", "rsqrt"])
+def test_what_only_gpsimd_computes_does_not_send_to_the_vector_engine(op):
+    def kernel(x):
+        tile, there = nl.load(x), nl.ndarray(x.shape, nl.float32, buffer=nl.psum)
+        nisa.tensor_copy(dst=there, src=tile)
+        if op == "power":
+            nisa.tensor_tensor(dst=tile, data1=tile, data2=there, op=nl.power)
+        else:
+            nl.rsqrt(there)
+
+    with pytest.raises(NkiValidationError, match="runs there only") as caught:
+        nki.simulate(kernel)(np.ones((32, 64), np.float32))
+    assert "run it on the Vector Engine" not in str(caught.value)

@@ -189,7 +189,7 @@ TYPES = {
         dst=tile((32, 8)), src=tile((32, 8)), shuffle_mask=list(range(33))
     ),
     "a buffer by name": lambda: nl.ndarray((8, 8), nl.float32, buffer="sbuf"),
-    "an engine by number": lambda: nisa.tensor_copy(dst=tile((8, 8)), src=tile((8, 8)), engine=5),
+    "no engine's number": lambda: nisa.tensor_copy(dst=tile((8, 8)), src=tile((8, 8)), engine=9),
     "an unknown keyword": lambda: nisa.memset(dst=tile((8, 8)), value=0, fast=True),
     "a missing operand": lambda: nisa.tensor_copy(dst=tile((8, 8))),
     "a shape of fractions": lambda: nl.ndarray((8, 1.5), nl.float32),

@@ -290,10 +290,10 @@ def test_what_the_reference_allows_runs(name):
 
 
 WRONG = {
-    "dge_mode by number": (copy(dge_mode=2), "nki.isa.dge_mode"),
-    "oob_mode by number": (add(oob_mode=1), "nki.isa.oob_mode"),
+    "dge_mode by no member's number": (copy(dge_mode=4), "nki.isa.dge_mode"),
+    "oob_mode by no member's number": (add(oob_mode=True), "nki.isa.oob_mode"),
     "oob_mode by name": (copy(oob_mode="skip"), "nki.isa.oob_mode"),
-    "reduce_cmd by number": (act(reduce_op=ADD, reduce_cmd=3), "nki.isa.reduce_cmd"),
+    "reduce_cmd by no member's number": (act(reduce_op=ADD, reduce_cmd=9), "nki.isa.reduce_cmd"),
     "reduce_cmd by another enum": (act(reduce_op=ADD, reduce_cmd=nisa.engine.vector),
                                    "nki.isa.reduce_cmd"),
     "an engine by name": (fill(engine="vector"), "nki.isa.engine"),

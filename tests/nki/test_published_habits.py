@@ -39,17 +39,26 @@ def test_a_given_tensor_is_true_whatever_it_holds(zeros):
     np.testing.assert_array_equal(nki.jit(scale_and_shift)(x, None, scale), x + scale)
 
 
-def test_a_comparison_just_made_is_true_where_it_holds():
-    found = []
+def test_an_assert_on_a_comparison_holds_where_the_elements_do():
+    """AWS's reference ends its examples of nki.language with ``assert nl.equal(c, expected)``."""
 
-    def kernel(x):
+    def right(x):
         tile = nl.load(x)
-        found.append(bool(nl.equal(tile, tile)))
-        found.append(bool(nl.less(tile, 0.5)))
+        assert nl.equal(
+            nl.add(tile, 1.0),
+            nl.load(x, dtype=nl.bfloat16) if x.shape[0] > 1 else nl.add(1.0, tile),
+        ), "never said"
         return x
 
-    nki.jit(kernel)(np.array([[0.0, 1.0]], np.float32))
-    assert found == [True, False]
+    def wrong(x):
+        assert nl.less(nl.load(x), 0.5)
+        return x
+
+    given = np.array([[0.0, 1.0]], np.float32)
+    nki.jit(right)(given)
+    with pytest.raises(AssertionError):
+        nki.jit(wrong)(given)
+    nki.run(wrong, given, values=False)  # nothing speaks against it
 
 
 def test_a_shape_equals_the_list_that_guides_compare_it_with():

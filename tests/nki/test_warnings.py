@@ -367,3 +367,156 @@ def test_a_good_kernel_gets_no_warning_about_its_work():
     given = _square(2048, ml_dtypes.bfloat16)
     run = nki.run(matmul.fully_blocked, *given, values=False)
     assert not kinds(run) & {"few partitions", "long stride", "FP32 matmul", "uninitialised"}
+
+
+# -- remedies that can be followed ------------------------------------------------------------
+
+
+@nki.jit
+def gathers(table, index):
+    """Load 32 rows that data names, twice."""
+    out = nl.ndarray((2, 32, table.shape[1]), table.dtype, buffer=nl.shared_hbm)
+    for k in range(2):
+        rows = nl.load(index[k])
+        nl.store(out[k], nl.load(table.vector_select(0, rows)))
+    return out
+
+
+def test_gathers_of_other_rows_are_no_repeated_loads():
+    """Judge: the rows that the two indices name have none in common."""
+    table = np.arange(64 * 512, dtype=np.float32).reshape(64, 512)
+    index = np.random.default_rng(0).permutation(64).astype(np.int32).reshape(2, 32, 1)
+    run = nki.run(gathers, table, index)
+    np.testing.assert_array_equal(run.outputs, table[index[..., 0]])
+    assert "repeated loads" not in kinds(run)
+    assert "repeated loads" not in kinds(nki.run(gathers, table, index, values=False))
+
+
+@nki.jit
+def one_column(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.exp(nl.load(x)))
+    return out
+
+
+@pytest.mark.parametrize("columns", [1, 16])
+def test_rows_that_hbm_does_not_have_longer_are_not_to_be_loaded_wider(columns):
+    run = nki.run(one_column, np.ones((128, columns), np.float32))
+    for warning in run.warnings:
+        assert "Load wider tiles" not in warning.remedy
+        assert "load it in pieces" not in warning.remedy
+    assert "rows in HBM are no longer" in the(run, "small transfers").remedy
+    assert "too short to come in pieces" in the(run, "starved engine").remedy
+
+
+def test_a_first_tile_of_long_rows_is_to_be_loaded_in_pieces():
+    """Judge: the same work in two pieces ends sooner."""
+    x = np.ones((128, 8192), np.float32)
+    whole, halves = (nki.run(copy_pieces, x, n) for n in (8192, 4096))
+    assert "load it in pieces" in the(whole, "starved engine").remedy
+    assert halves.timeline.makespan_ns < whole.timeline.makespan_ns
+
+
+@nki.jit
+def adds_to_itself(x):
+    out, tile = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm), nl.load(x)
+    for _ in range(20):
+        nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
+    nl.store(out, tile)
+    return out
+
+
+@pytest.mark.parametrize(("shape", "remedy"), [((32, 512), "longer axis"), ((64, 48), "Spread")])
+def test_the_longer_axis_is_named_only_where_it_is_not_on_the_partitions(shape, remedy):
+    run = nki.run(adds_to_itself, np.ones(shape, np.float32))
+    assert remedy in the(run, "few partitions").remedy
+
+
+@nki.jit
+def computed_operands(x, dtype):
+    """Multiply what the Scalar Engine computed with what a DMA brought."""
+    out = nl.ndarray((128, 512), nl.float32, buffer=nl.shared_hbm)
+    moving = nl.load(x, dtype=dtype)
+    stationary = nl.exp(moving[:, 0:128], dtype=dtype)
+    sums = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
+    for _ in range(8):
+        nisa.nc_matmul(dst=sums, stationary=stationary, moving=moving)
+    result = nl.ndarray((128, 512), nl.float32)
+    nisa.tensor_copy(dst=result, src=sums)
+    nl.store(out, result)
+    return out
+
+
+def test_bf16_is_asked_of_whoever_writes_the_operand():
+    x = np.ones((128, 512), np.float32)
+    remedy = the(nki.run(computed_operands, x, nl.float32), "FP32 matmul").remedy
+    assert remedy.startswith("Load the operands as BF16")
+    assert "let what computes the SBUF tile of line" in remedy
+    assert "FP32 matmul" not in kinds(nki.run(computed_operands, x, nl.bfloat16))
+    given = _square(1024, np.float32)
+    assert "computes" not in the(nki.run(matmul.blocked, *given), "FP32 matmul").remedy
+
+
+@nki.jit
+def repeats_a_row(x, dtype):
+    out = nl.ndarray((128, 512), dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.exp(nl.broadcast_to(nl.load(x[0:1], dtype=dtype), (128, 512))))
+    return out
+
+
+def test_the_matmul_inside_broadcast_to_is_named_and_the_remedy_works():
+    x = np.random.default_rng(0).standard_normal((128, 512)).astype(np.float32)
+    wide, narrow = (nki.run(repeats_a_row, x, dtype) for dtype in (nl.float32, nl.bfloat16))
+    warning = the(wide, "FP32 matmul")
+    assert "inside nl.broadcast_to" in warning.text
+    assert "Give nl.broadcast_to a BF16 tile" in warning.remedy
+    assert "FP32 matmul" not in kinds(narrow)
+    assert narrow.timeline.makespan_ns < wide.timeline.makespan_ns
+
+
+@nki.jit
+def scalar_beside_vector(x):
+    """Both read PSUM, and write SBUF."""
+    tile, out = nl.load(x), nl.ndarray((2, *x.shape), x.dtype, buffer=nl.shared_hbm)
+    sums = [nl.ndarray(x.shape, nl.float32, buffer=nl.psum) for _ in range(2)]
+    for product in sums:
+        nisa.nc_matmul(dst=product, stationary=tile[:, 0:128], moving=tile)
+    a, b = (nl.ndarray(x.shape, nl.float32) for _ in range(2))
+    for _ in range(10):
+        nisa.activation(dst=a, op=nl.exp, data=sums[0])
+        nisa.tensor_scalar(dst=b, data=sums[1], op0=nl.multiply, operand0=2.0)
+    nl.store(out[0], a)
+    nl.store(out[1], b)
+    return out
+
+
+def test_scalar_shares_the_port_to_psum_whatever_it_writes():
+    """`nki-trn1-arch`: Vector and GpSimd share SBUF's port, Vector and Scalar PSUM's."""
+    run = nki.run(scalar_beside_vector, np.full((128, 512), 0.01, np.float32))
+    found = [w.text for w in run.warnings if w.kind == "port conflict"]
+    assert found
+    assert all("port to PSUM, which Vector and Scalar share" in text for text in found)
+
+
+def test_a_gather_starves_for_its_table_not_for_its_index():
+    table = np.ones((64, 4096), np.float32)
+    index = np.arange(64, dtype=np.int32).reshape(2, 32, 1)
+
+    @nki.jit
+    def kernel(table, index):
+        out = nl.ndarray((2, 32, 4096), table.dtype, buffer=nl.shared_hbm)
+        for k in range(2):
+            rows = nl.load(index[k])
+            nl.store(out[k], nl.exp(nl.load(table.vector_select(0, rows))))
+        return out
+
+    assert "longest for table" in the(nki.run(kernel, table, index), "starved engine").text
+
+
+def test_a_run_at_the_end_of_a_cell_shows_its_warnings():
+    """Lesson 05: "`nki.run(...)` shows a kernel's warnings". Judge: what IPython would print."""
+    pretty = pytest.importorskip("IPython.lib.pretty").pretty
+    run = nki.run(copy_pieces, WIDE, 64)
+    assert run.warnings
+    assert pretty(run).splitlines() == [repr(run), *(f"  warning: {w}" for w in run.warnings)]
+    assert pretty([run]).count("warning: ") == len(run.warnings)

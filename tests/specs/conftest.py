@@ -11,7 +11,7 @@ def all_facts():
     records = {
         "TRN1": specs.TRN1, "INF2": specs.INF2, "A100": A100, "V100": V100, "TRN2": TRN2_FABRIC,
         "ULTRACLUSTER": specs.ULTRACLUSTER, "FABRIC": specs.FABRIC, "CLAIMS": specs.CLAIMS,
-        "SOFTWARE": specs.SOFTWARE, **specs.INSTANCES,
+        "SOFTWARE": specs.SOFTWARE, "NKI_KNOWN_ISSUES": specs.NKI_KNOWN_ISSUES, **specs.INSTANCES,
         **{f"price of {name}": record for name, record in specs.PRICES.items()},
     }  # fmt: skip
     named = {f"{n}.{path}": fact for n, record in records.items() for path, fact in record.walk()}

@@ -21,7 +21,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.dtypes import Rounding, get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.indirect import OutOfBoundsError, indices_of, resolve_scalar
+from trainium_edu.neuroncore.indirect import indices_of, out_of_bounds, resolve_scalar
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, Call
 from trainium_edu.neuroncore.memory import (
     OnChipMemory,
@@ -256,11 +256,10 @@ class NeuronCore:
         if found is None:
             if str(getattr(call, "oob_mode", "error")) == "skip":
                 return True
-            raise OutOfBoundsError(
-                f"{call.name}: the index {int(indices_of(indirect)[0])} of {view!r} is out of "
-                f"bounds; it goes from 0 to {indirect.limit - 1}, all of the pattern lies inside "
-                "the tensor, and oob_mode skip leaves such accesses out"
-            )
+            raise out_of_bounds(
+                view, f"{call.name}: index {int(indices_of(indirect)[0])} of {role}",
+                indirect.limit, skipped="accesses" * hasattr(call, "oob_mode"),
+            )  # fmt: skip
         setattr(call, role, found)
         return False
 

@@ -14,11 +14,25 @@ import numpy as np
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Indirect", "IndirectView", "OutOfBoundsError", "indices_of", "resolve_scalar"]
+__all__ = ["Indirect", "IndirectView", "OutOfBoundsError", "indices_of", "out_of_bounds",
+           "resolve_scalar"]  # fmt: skip
 
 
 class OutOfBoundsError(NkiValidationError, IndexError):
     """An index in data points outside its tensor."""
+
+
+def out_of_bounds(
+    view, what: str, limit: int, there="it goes from", skipped=""
+) -> OutOfBoundsError:
+    """Return the error for an index: it names the tensor, whose shape the view's need not be."""
+    info = view.buffer.info
+    skip = f"; oob_mode skip leaves such {skipped} out" if skipped else ""
+    return OutOfBoundsError(
+        f"{what} is out of bounds: {there} 0 to {limit - 1} in {info.name}, "
+        f"{info.dtype}{list(info.shape)} in {info.memory}, and the whole access has to lie inside"
+        f"{skip}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +75,7 @@ class IndirectView(View):
             return np.stack([self._row(int(k)).read() for k in indices_of(indirect)])
         found = resolve_scalar(self, values=True)
         if found is None:
-            raise OutOfBoundsError(
-                f"the index {int(indices_of(indirect)[0])} of {self!r} is out of bounds; it goes "
-                f"from 0 to {indirect.limit - 1}, and all of the pattern lies inside the tensor"
-            )
+            raise out_of_bounds(self, f"index {int(indices_of(indirect)[0])}", indirect.limit)
         return found.read()
 
     def _row(self, k):

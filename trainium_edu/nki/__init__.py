@@ -5,6 +5,8 @@ Names, argument order, defaults, limits and errors follow the public reference o
 
 Modelled: values (FP32 inside, one rounding at the end), every limit, time with its reasons.
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
+Refused or said: branches on what the chip computes (``asking.py``), what AWS lists as failing on
+hardware (``specs.NKI_KNOWN_ISSUES``, ``only_here.py``; values stay).
 Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings).
 
 Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.

@@ -603,3 +603,9 @@ def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
                  has_rdispls=False, priority=None, name=None):  # fmt: skip
     """Give every rank each rank's chunk, of its own length (on hardware: LNC=2, Trainium2)."""
     raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
+
+
+def __getattr__(name):
+    from trainium_edu.nki.earlier import no_attribute
+
+    raise no_attribute("nki.collectives", name)

@@ -1,4 +1,4 @@
-"""Names of earlier NKI interfaces, and what to write instead.
+"""Names of earlier and newer NKI interfaces, and what to write instead.
 
 Kernels of the first interface (``neuronxcc.nki``) do not run here: its functions return their
 results, and those of the current one take where to put them, ``dst``, first.
@@ -33,11 +33,24 @@ _INSTEAD = {
     },
 }  # fmt: skip
 
+_OLDER = {
+    "nki.language": "slices do the same: t[i * 128:(i + 1) * 128, j * 512:(j + 1) * 512]",
+    "nki.collectives": "all_to_all_v and all_gather_v do both halves in one call",
+}
+
 
 def no_attribute(module: str, name: str) -> AttributeError:
     """Return the error for a name that `module`, such as "nki.language", does not have."""
     instead = _INSTEAD.get(module, {}).get(name)
     if instead is None:
+        from trainium_edu.nki.coverage_table import NEWER
+        from trainium_edu.specs.software import SOFTWARE
+
+        if name in NEWER.get(module, "").split():
+            return AttributeError(
+                f"{module}.{name} is new in NKI {SOFTWARE.newest_nki_version.value}; this follows "
+                f"{SOFTWARE.nki_version.value}, as nki.coverage() says; {_OLDER[module]}"
+            )
         from trainium_edu.nki import isa, language
         from trainium_edu.nki.mistakes import near
 

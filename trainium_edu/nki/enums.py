@@ -1,10 +1,14 @@
-"""The choices that instructions take: engines, modes, generations, memory regions."""
+"""The choices that instructions take: engines, modes, generations, memory regions.
+
+Published kernels write some by their values (``dge_mode=3``, ``perf_mode="none"``) and compare
+generations with numbers (``get_nc_version() >= 3``), so a member equals its value.
+"""
 
 from enum import Enum
 from functools import total_ordering
 
-__all__ = ["MemoryRegion", "dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version",
-           "oob_mode", "reduce_cmd"]  # fmt: skip
+__all__ = ["MemoryRegion", "chosen", "dge_mode", "dma_engine", "engine", "matmul_perf_mode",
+           "nc_version", "oob_mode", "reduce_cmd"]  # fmt: skip
 
 
 class MemoryRegion(Enum):
@@ -21,7 +25,36 @@ class MemoryRegion(Enum):
     __str__ = __repr__
 
 
-class engine(Enum):
+class _Choice(Enum):
+    """A choice that equals its value."""
+
+    def __eq__(self, other):
+        return self is other if isinstance(other, bool | Enum) else other == self.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+def chosen(kind: type[_Choice], value, asks: str) -> _Choice:
+    """Return the member of a choice that is given, or whose value is given.
+
+    Raises
+    ------
+    TypeError
+        For what stands for none; `asks` says who asks, such as "dma_copy: dge_mode".
+    """
+    if type(value) is kind:
+        return value
+    try:
+        return kind(None if isinstance(value, bool | Enum) else value)
+    except ValueError:
+        known = ", ".join(f"{m.name} ({m.value!r})" for m in kind)
+        raise TypeError(
+            f"{asks} is {value!r}; it is a member of nki.isa.{kind.__name__}, or its value: {known}"
+        ) from None
+
+
+class engine(_Choice):
     """Engines of a NeuronCore; ``unknown`` leaves the choice to the instruction."""
 
     tensor = 1
@@ -33,7 +66,7 @@ class engine(Enum):
     unknown = 0
 
 
-class reduce_cmd(Enum):
+class reduce_cmd(_Choice):
     """What an instruction does with its engine's accumulator registers."""
 
     idle = 0
@@ -43,7 +76,7 @@ class reduce_cmd(Enum):
     load_reduce = 4
 
 
-class dge_mode(Enum):
+class dge_mode(_Choice):
     """Who writes DMA descriptors; NeuronCore-v2 has no hardware engine for them."""
 
     unknown = 0
@@ -52,14 +85,14 @@ class dge_mode(Enum):
     none = 3
 
 
-class oob_mode(Enum):
+class oob_mode(_Choice):
     """What an indirect access out of bounds does: raise, or be skipped."""
 
     error = 0
     skip = 1
 
 
-class matmul_perf_mode(Enum):
+class matmul_perf_mode(_Choice):
     """Speed modes of the Tensor Engine; ``double_row`` needs a later chip."""
 
     none = "none"
@@ -67,23 +100,24 @@ class matmul_perf_mode(Enum):
 
 
 @total_ordering
-class nc_version(Enum):
-    """NeuronCore generations, in order: ``nc_version.gen2 < nc_version.gen3``."""
+class nc_version(_Choice):
+    """NeuronCore generations, in order: ``nc_version.gen2 < nc_version.gen3``, ``gen2 < 3``."""
 
     gen2 = 2
     gen3 = 3
     gen4 = 4
 
+    def __int__(self):
+        return self.value
+
+    __index__ = __int__
+
     def __lt__(self, other):
-        return self.value < other.value if isinstance(other, nc_version) else NotImplemented
-
-    def __eq__(self, other):
-        return self is other
-
-    __hash__ = Enum.__hash__
+        other = other.value if isinstance(other, nc_version) else other
+        return self.value < other if isinstance(other, int | float) else NotImplemented
 
 
-class dma_engine(Enum):
+class dma_engine(_Choice):
     """Who moves the data of ``sendrecv``."""
 
     dma = 1

@@ -117,9 +117,8 @@ def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode
     NkiValidationError
         For a tile in PSUM, unequal element counts, options of later chips.
     """
-    if engine is not enums.engine.unknown and dge_mode is not enums.dge_mode.hwdge:
-        if not isinstance(engine, enums.engine):
-            raise TypeError(f"dma_copy: engine is {engine!r}; it is a member of nki.isa.engine")
+    engine = enums.chosen(enums.engine, engine, "dma_copy: engine")
+    if engine is not enums.engine.unknown and dge_mode != enums.dge_mode.hwdge:
         raise NkiValidationError(
             f"dma_copy: engine={engine.name}; it names the engine that asks the hardware for "
             "descriptors, with dge_mode=hwdge of NeuronCore-v3 (Trainium2); leave it out here"
@@ -411,7 +410,7 @@ def nc_stream_shuffle(dst, src, shuffle_mask, name=None):
 
 def rng(dst, engine=engine.vector, name=None):
     """Write random bits."""
-    if engine is enums.engine.gpsimd:
+    if engine == enums.engine.gpsimd:
         raise later_chip("nki.isa.rng on the GpSimd Engine", V3)
     return issue("rng", dst=dst, engine=engine, name=name)
 

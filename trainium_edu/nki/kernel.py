@@ -11,7 +11,13 @@ import math
 import types
 
 from trainium_edu import settings
-from trainium_edu.nki.mistakes import describe, explain, frames_of_kernel, warn_of_lost
+from trainium_edu.nki.mistakes import (
+    describe,
+    explain,
+    frames_of_kernel,
+    warn_of_grid,
+    warn_of_lost,
+)
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -129,6 +135,14 @@ def jit(fn=None, **kwargs):
         raise TypeError(
             f"nki.jit takes a function, not {describe(fn)}; a kernel comes first, and what it is "
             "called with after it: nki.run(kernel, x), nki.simulate(kernel)(x)"
+        )
+    inner = fn
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    if isinstance(inner, type | types.BuiltinFunctionType) or type(inner).__name__ == "ufunc":
+        raise TypeError(
+            f"{describe(inner)} computes on this machine and has no instructions of the chip; a "
+            "kernel is a Python function of your own that calls nl and nisa"
         )
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn):
         raise TypeError(
@@ -302,6 +316,12 @@ def _execute(kernel, entries, spec, values, limit) -> list:
         )
         for rank in range(ranks) for place in places
     ]  # fmt: skip
+
+    if len(places) > 1:
+        for running in runnings:
+            running.core.notes.append(("grid", -1, str(len(places)), None))
+        if len(places) > 2:
+            warn_of_grid(kernel.function, len(places))
 
     def program(running):
         found_args, found_kwargs = given[running.rank].for_program(running)

@@ -18,9 +18,11 @@ __all__ = [
     "explain",
     "frames_of_kernel",
     "host_function",
+    "is_ours",
     "near",
     "no_such_attribute",
     "refuse_result",
+    "warn_of_grid",
     "warn_of_lost",
 ]
 
@@ -38,6 +40,9 @@ _INSTEAD = {
     "astype": "nl.copy(t, dtype=...) casts", "to": "nl.copy(t, dtype=...) casts",
     "clone": "nl.copy(t) copies", "dot": "nl.matmul(a, b) multiplies",
     "flatten": "t.reshape(...) and t.flatten_dims(...) rename dimensions without a copy",
+    "any": "nl.max over nl.not_equal(t, 0) says it as a tile, which nl.where chooses by",
+    "numpy": "np.array(t) copies the numbers out to look at them",
+    "tolist": "np.array(t) copies the numbers out to look at them",
     "item": "nl.device_print shows numbers; nisa.register_load brings one into a register",
     "unsqueeze": "t.expand_dim(dim) inserts a dimension",
     "squeeze": "t.squeeze_dim(dim) removes one",
@@ -126,12 +131,25 @@ def warn_of_lost(function, program, arguments: set) -> None:
     lost = [info for info in lost if info.memory.name == "HBM"]
     if not lost or written & arguments:
         return
-    code = getattr(function, "__code__", _usage.__code__)
-    warnings.warn_explicit(
+    _warn(
+        function,
         f"the kernel {getattr(function, '__name__', '')} returns nothing, so what it wrote to "
         f"{lost[-1].name} (allocated in line {lost[-1].site[1]}) is lost: return that tensor",
-        UserWarning, code.co_filename, code.co_firstlineno,
-    )  # fmt: skip
+    )
+
+
+def warn_of_grid(function, count: int) -> None:
+    """Warn of more programs than any launch takes, also where nobody looks at a run."""
+    _warn(
+        function,
+        f"{count} programs are launched, and AWS's compiler takes 1, or 2 where two NeuronCores "
+        "are one logical core (Trn2, Trn3; nki-lnc in specs.SOURCES): loop over the parts instead",
+    )
+
+
+def _warn(function, text):
+    code = getattr(function, "__code__", _usage.__code__)
+    warnings.warn_explicit(text, UserWarning, code.co_filename, code.co_firstlineno)
 
 
 def explain(problem: Exception, names: dict) -> None:
@@ -149,7 +167,7 @@ def explain(problem: Exception, names: dict) -> None:
     if place is None or type(problem) not in (TypeError, AttributeError):
         return
     file = place.tb_frame.f_code.co_filename
-    if _is_ours(file):
+    if is_ours(file):
         return  # this package's own sentence
     more = _more(problem, names, linecache.getline(file, place.tb_lineno))
     if more:
@@ -162,7 +180,7 @@ def frames_of_kernel(problem: Exception) -> TracebackType | None:
     while place is not None:
         places.append(place)
         place = place.tb_next
-    kept = [p for p in places if not _is_ours(p.tb_frame.f_code.co_filename)]
+    kept = [p for p in places if not is_ours(p.tb_frame.f_code.co_filename)]
     if places and places[-1] not in kept and not _is_said(places[-1]):
         kept.append(places[-1])
     for p in reversed(kept):
@@ -175,7 +193,8 @@ def _is_said(place):
     return line.lstrip().startswith("raise ")
 
 
-def _is_ours(file):
+def is_ours(file: str) -> bool:
+    """Whether a file belongs to this package, whose example kernels count as a user's."""
     return file.startswith(_HERE) and not file.startswith(_EXAMPLES)
 
 

@@ -51,34 +51,50 @@ class VirtualRegister(NKIObject):
         return f"VirtualRegister({self.state})"
 
     def __bool__(self):
-        from trainium_edu.nki.running import count_loop
+        from trainium_edu.nki.running import count_loop, known_issue
 
+        known_issue("while_register", once=True)
         count_loop("while")
-        return self.value != 0
+        return self._asked() != 0
+
+    def _asked(self):
+        """Return the number for ``while register:``, which runs on the chip, not for an ``if``."""
+        from trainium_edu.nki.asking import refuse_branch
+
+        refuse_branch(self)
+        return self.value
 
     def __int__(self):
-        return int(self.value)
+        return int(self._looked())
 
     def __index__(self):
-        return index(self.value)
+        return index(self._looked())
 
     def __float__(self):
-        return float(self.value)
+        return float(self._looked())
+
+    def _looked(self):
+        from trainium_edu.nki.asking import note_looking
+
+        note_looking("Python reads a register")
+        return self.value
 
     def __eq__(self, other):
-        return self.value == _number(other)
+        if other is None or isinstance(other, str):
+            return False
+        return self._asked() == _number(other)
 
     def __lt__(self, other):
-        return self.value < _number(other)
+        return self._asked() < _number(other)
 
     def __le__(self, other):
-        return self.value <= _number(other)
+        return self._asked() <= _number(other)
 
     def __gt__(self, other):
-        return self.value > _number(other)
+        return self._asked() > _number(other)
 
     def __ge__(self, other):
-        return self.value >= _number(other)
+        return self._asked() >= _number(other)
 
     __hash__ = object.__hash__
 

@@ -98,6 +98,10 @@ class Run:
             f"{self.timeline.makespan_ns / 1e3:.3f} us{cores})"
         )
 
+    def _repr_pretty_(self, printer, cycle):
+        """Show one line and the warnings where a notebook's cell ends with the run."""
+        printer.text("\n".join([repr(self), *(f"  warning: {w}" for w in self.warnings)]))
+
     def __str__(self):
         lines = [str(self.timeline)]
         lines += [f"  warning: {warning}" for warning in self.warnings]

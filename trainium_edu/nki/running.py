@@ -5,6 +5,7 @@ objects become the plain things that ``neuroncore`` knows: tensors become views,
 operators become their names, choices become strings, registers become numbers.
 """
 
+import sys
 import threading
 from enum import Enum
 from math import prod
@@ -14,13 +15,14 @@ import numpy as np
 
 from trainium_edu.nki import enums
 from trainium_edu.nki.enums import engine as engine_enum
+from trainium_edu.nki.mistakes import is_ours
 from trainium_edu.nki.object import NKIObject
 from trainium_edu.nki.registers import VirtualRegister
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["NkiInstruction", "Running", "count_loop", "current", "is_running", "issue",
-           "later_chip"]  # fmt: skip
+__all__ = ["NkiInstruction", "Running", "count_loop", "current", "current_or_none",
+           "is_running", "issue", "known_issue", "later_chip"]  # fmt: skip
 
 _here = threading.local()
 #: Allocated on this machine, until the tiles that Python still holds are counted.
@@ -126,21 +128,30 @@ def current() -> Running:
     return running
 
 
+def current_or_none() -> Running | None:
+    """Return the program that runs in this thread, if any."""
+    return getattr(_here, "running", None)
+
+
 def is_running() -> bool:
     """Whether a kernel runs in this thread."""
     return getattr(_here, "running", None) is not None
 
 
-def just_computed(tensor) -> bool:
-    """Whether the running kernel's last instruction computed `tensor` from others."""
-    from trainium_edu.neuroncore.engine import Engine
+def known_issue(name: str, *, once=False) -> None:
+    """Note that the next instruction belongs to a call that AWS lists as failing on hardware.
 
+    What this package calls itself is no kernel's call.  `name` is one of ``NKI_KNOWN_ISSUES`` in
+    specs: "divide", or with the function that it was met in, "broadcasting of add"; `once`: the
+    call is one at each turn of a loop.
+    """
     running = getattr(_here, "running", None)
-    last = running and running.core.program.instructions[-1:]
-    if not last or last[0].engine is Engine.DMA:
-        return False
-    writes = {a.allocation for a in last[0].accesses if a.is_write}
-    return tensor._view.buffer.info.index in writes and len(last[0].accesses) > len(writes)
+    if running is None or is_ours(sys._getframe(2).f_code.co_filename):
+        return
+    if not once or running.shared.setdefault(("known issue", name), True) is True:
+        running.shared["known issue", name] = False
+        note = "known issue", len(running.core.program.instructions), name, None
+        running.core.notes.append(note)
 
 
 def plain(value):
@@ -185,9 +196,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
         elif kind in _ENUMS:
             operands[key] = value._name_
         elif key in _CHOICES:
-            raise TypeError(
-                f"{instruction}: {key} is {value!r}; it is a member of nki.isa.{_CHOICES[key]}"
-            )
+            operands[key] = enums.chosen(_CHOICES[key], value, f"{instruction}: {key}").name
         elif kind not in _PLAIN and not (kind is tuple and not value):
             operands[key] = plain(value)
     if engine is _ANY:
@@ -220,19 +229,13 @@ def _into_sbuf(running, operands) -> bool:
 
 _ANY = engine_enum.unknown
 _PLAIN = frozenset({str, bool, int, float, type(None)})
-_CHOICES = {"reduce_cmd": "reduce_cmd", "dge_mode": "dge_mode", "oob_mode": "oob_mode",
-            "perf_mode": "matmul_perf_mode"}  # fmt: skip
-_ENUMS = frozenset({enums.reduce_cmd, enums.dge_mode, enums.oob_mode, enums.matmul_perf_mode})
+_CHOICES = {"reduce_cmd": enums.reduce_cmd, "dge_mode": enums.dge_mode,
+            "oob_mode": enums.oob_mode, "perf_mode": enums.matmul_perf_mode}  # fmt: skip
+_ENUMS = frozenset(_CHOICES.values())
 
 
 def _engine_name(instruction, engine):
-    try:
-        return _ENGINES[engine]
-    except (KeyError, TypeError):
-        raise TypeError(
-            f"{instruction}: engine is {engine!r}; it is a member of nki.isa.engine, such as "
-            "nki.isa.engine.vector"
-        ) from None
+    return _ENGINES[enums.chosen(engine_enum, engine, f"{instruction}: engine")]
 
 
 def count_loop(kind: str) -> None:

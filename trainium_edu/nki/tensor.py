@@ -188,25 +188,44 @@ class NkiTensor(NKIObject):
         return self._view.shape[0]
 
     def __bool__(self):
-        """Whether it is there, as ``if bias:`` asks; of a result just computed, whether it holds.
+        """Whether it is there, as ``if bias:`` asks; a computed tile is not asked what it holds.
 
-        A kernel does not branch on data, so a tensor that is given is true whatever it holds; only
-        right after the instruction that made it, as in ``assert nl.equal(a, b)``, all its elements
-        have to be nonzero.
+        Python branches before the chip has run, so only ``assert nl.equal(a, b)``, which takes no
+        other path, looks at the elements of what was just computed: all have to be nonzero.
         """
-        from trainium_edu.nki.running import just_computed
+        from trainium_edu.nki.asking import truth_of_tile
 
-        if self._view.buffer.base is None or not just_computed(self):
-            return True  # recorded without numbers, nothing speaks against it
-        return bool((self._numbers() != 0).all())
+        return truth_of_tile(self)
+
+    def __eq__(self, other):
+        if self is other or other is None:
+            return self is other
+        from trainium_edu.nki.asking import refuse_comparison
+
+        return refuse_comparison(self, other)
+
+    __hash__ = object.__hash__
 
     def __iter__(self):
-        raise TypeError(f"{self!r} is not iterated; index it in a loop over range({len(self)})")
+        raise TypeError(
+            f"{self!r} is not iterated: its numbers are on the chip. A loop takes rows, t[i] for i "
+            f"in range({len(self)}); nl.max(t, axis=1), nl.sum and others reduce it there"
+        )
+
+    def __contains__(self, _):
+        raise TypeError(
+            f"{self!r}: its numbers are on the chip, so Python cannot look for one `in` it; "
+            "nl.equal(t, number) makes a mask, and nl.max over it says whether there is one"
+        )
 
     def __array__(self, dtype=None, copy=None):
         import numpy as np
 
-        return np.array(self._numbers(), dtype=dtype)
+        from trainium_edu.nki.asking import note_looking
+
+        numbers = self._numbers()
+        note_looking(f"np.array copies {self.name}'s numbers")
+        return np.array(numbers, dtype=dtype)
 
     def _numbers(self):
         """Return the stored numbers, NaN or 4 where nothing was written."""
@@ -309,7 +328,10 @@ class NkiTensor(NKIObject):
     def vector_select(self, dim: int, vector_offset: "NkiTensor") -> "NkiTensor":
         """Gather: output row p is row ``vector_offset[p]`` of this HBM tensor."""
         from trainium_edu.nki.indirection import vector_select
+        from trainium_edu.nki.running import known_issue
 
+        if self._view.dtype is not self._view.buffer.info.dtype:
+            known_issue("reinterpret_cast")
         return vector_select(self, dim, vector_offset)
 
     def indirect(self, index: "NkiTensor", num_elem: int | None = None) -> "NkiTensor":
@@ -569,7 +591,7 @@ def _bound(tensor, part, *, may_be_none=True):
         return None
     try:
         if not isinstance(part, bool):
-            return index(part)
+            return index(part.value if hasattr(part, "frozen") else part)
     except TypeError:
         pass
     from trainium_edu.nki.mistakes import describe
@@ -595,6 +617,7 @@ def _placeholder(shape, dtype, region, name):
     return own_buffer(info, values=False)
 
 
+_MASK = ", a mask that nl.where(mask, c, d) chooses by (Python's `if` cannot: it asks too early)"
 _OPERATORS = {
     "add": ("+", "nl.add(a, b)"), "sub": ("-", "nl.subtract(a, b)"),
     "mul": ("*", "nl.multiply(a, b)"), "truediv": ("/", "nl.divide(a, b)"),
@@ -602,9 +625,9 @@ _OPERATORS = {
     "matmul": ("@", "nl.matmul(a, b)"), "mod": ("%", "nl.mod(a, b)"),
     "and": ("&", "nl.bitwise_and(a, b)"), "or": ("|", "nl.bitwise_or(a, b)"),
     "xor": ("^", "nl.bitwise_xor(a, b)"), "lshift": ("<<", "nl.left_shift(a, b)"),
-    "rshift": (">>", "nl.right_shift(a, b)"), "lt": ("<", "nl.less(a, b)"),
-    "le": ("<=", "nl.less_equal(a, b)"), "gt": (">", "nl.greater(a, b)"),
-    "ge": (">=", "nl.greater_equal(a, b)"), "neg": ("-a", "nl.negative(a)"),
+    "rshift": (">>", "nl.right_shift(a, b)"), "lt": ("<", "nl.less(a, b)" + _MASK),
+    "le": ("<=", "nl.less_equal(a, b)" + _MASK), "gt": (">", "nl.greater(a, b)" + _MASK),
+    "ge": (">=", "nl.greater_equal(a, b)" + _MASK), "neg": ("-a", "nl.negative(a)"),
     "abs": ("abs", "nl.abs(a)"), "invert": ("~", "nl.invert(a)"),
     "iadd": ("+=", "nisa.tensor_tensor(dst=a, data1=a, data2=b, op=nl.add) (and nc_matmul itself "
                    "adds to what a matmul wrote to its dst before)"),

@@ -9,6 +9,7 @@ beside it stands for how long the habit holds its engine or the queues, where th
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.scheduler import schedule
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.nki.costs import Cost, Costing, WhatIf
+from trainium_edu.nki.language.matrix import REPEATING
+from trainium_edu.nki.only_here import NOTED, not_on_the_chip
 
 __all__ = ["FINDERS", "Warning_", "find_warnings", "once"]
 
@@ -45,7 +48,8 @@ class Warning_:
 
     def __str__(self):
         where = f"{self.line}: " if self.line else ""
-        return f"{where}{self.text}.{self._cost()} {self.remedy}."
+        end = "" if self.remedy.endswith("?") else "."
+        return f"{where}{self.text}.{self._cost()} {self.remedy}{end}"
 
     def _cost(self):
         if self.cost is None:
@@ -204,16 +208,24 @@ def small_transfers(run):
     for (line, name), group in run.by_line(short).items():
         low, high = (end(i.work[2] for i, _ in group) for end in (min, max))
         row = str(low) if low == high else f"{low} to {high}"
+        whole = all(
+            run.tile(a).row_bytes <= i.work[2]
+            for i, _ in group for a in i.accesses if run.tile(a).memory is Memory.HBM
+        )  # fmt: skip
         yield from run.judged(
             "small transfers", line,
             f"{_n(_count(group), 'transfer')} in rows of {row} bytes, and a queue needs 2 to 4 KiB "
             "in one piece to reach its rate",
-            _TRANSPOSE if name == "dma_transpose" else _WIDER,
+            _TRANSPOSE if name == "dma_transpose" else _NARROW if whole else _WIDER,
             run.long_rows(run.rows(group)), "the DMA queues",
         )  # fmt: skip
 
 
 _WIDER = "Load wider tiles: more contiguous columns of each row, and fewer transfers"
+_NARROW = (
+    "The tensor's rows in HBM are no longer: only another layout there, in which what goes to one "
+    "partition lies side by side, has longer ones"
+)
 _TRANSPOSE = (
     "A DMA moves a transpose element by element: load the rows as they lie and turn the tile on "
     "the Tensor Engine (nisa.nc_transpose), which takes well under a microsecond for 128 x 128"
@@ -230,10 +242,12 @@ def repeated_loads(run):
     for instruction, times in zip(run.program.instructions, run.times, strict=True):
         if instruction.engine is not Engine.DMA:
             continue
+        roles = {access.role for access in instruction.accesses}
         for access in instruction.accesses:
             source = run.tile(access)
             is_input = source.memory is Memory.HBM and access.allocation not in written
-            if is_input and not access.is_write and not access.role.endswith(".index"):
+            is_gathered = f"{access.role}.index" in roles  # data says which rows
+            if is_input and not access.is_write and not is_gathered:
                 loads[access.allocation, access.geometry].append((instruction, times))
     again = defaultdict(list)
     for (allocation, _), group in loads.items():
@@ -269,8 +283,9 @@ def starved_engine(run):
     tensors = defaultdict(float)
     for load, held in zip(by[mine].tolist(), ns[mine].tolist(), strict=True):
         instruction = timeline.instruction(load)
-        source = next((a for a in instruction.accesses if not a.is_write), None)
-        tensors[run.tile(source).name if source else "a tensor", instruction.line] += held
+        source = next((a for a in instruction.accesses
+                       if not a.is_write and not a.role.endswith(".index")), None)  # fmt: skip
+        tensors[_called(run.tile(source)) if source else "a tensor", instruction.line] += held
     loads = (timeline.engine == timeline.dma) & run.writes_sbuf
     (name, line), most = max(tensors.items(), key=lambda item: item[1])
     none_left = np.where(loads[:, None], 0.0, np.ones(3))
@@ -291,7 +306,9 @@ def starved_engine(run):
         if ahead.nominal_ns > 0.5 * warning.cost.nominal_ns:
             yield replace(warning, remedy=_AHEAD, cost=ahead, is_most=True)
         elif float(ns[mine & (row == first)].sum()) > 0.5 * lost[worst]:
-            yield replace(warning, remedy=_SOONER, is_most=True)
+            awaited = [timeline.instruction(k).work[2] for k in by[mine & (row == first)].tolist()]
+            pieces = min(awaited) >= 2 * _SHORT_ROW_BYTES  # halves still have long rows
+            yield replace(warning, remedy=_SOONER if pieces else _LATENCY, is_most=True)
         else:
             yield replace(warning, remedy=_FEWER_BYTES, is_most=True)
 
@@ -302,6 +319,10 @@ _AHEAD = (
 )
 _SOONER = (
     "Nothing can begin before the first tile is there: load it in pieces, and begin with the first"
+)
+_LATENCY = (
+    "Nothing can begin before the first tile is there, and its rows are too short to come in "
+    "pieces: issue this load before the others, and give the engine work meanwhile that needs none"
 )
 _FEWER_BYTES = (
     "Loads come as fast as the queues can: load less (keep tiles in SBUF, block the loops, a "
@@ -338,11 +359,14 @@ def few_partitions(run):
             cycles = max(cycles_of(i.name, i.work, i.engine, run.timeline.spec), least)
             return 1, 1, max(lanes / 128, least / cycles)
 
-        yield from run.warning("few partitions", line, text, _TURNED, group, left)
+        longest = max(prod(a.geometry[1][1:]) for i, _ in group for a in i.accesses)
+        remedy = _TURNED if longest > lanes else _SPREAD
+        yield from run.warning("few partitions", line, text, remedy, group, left)
 
 
 _BESIDE = "Put several rows of work side by side, so that one instruction does what several do now"
 _TURNED = "Put the longer axis on the partitions"
+_SPREAD = "Spread the elements over 128 partitions, in shorter rows, if the step allows it"
 
 
 def _side_by_side(run, rows, many) -> WhatIf | None:
@@ -403,26 +427,60 @@ def fp32_matmuls(run):
         )  # fmt: skip
 
     passes = float(run.timeline.spec.tensor_engine.fp32_factor)
+    loaded = {a.allocation for i in run.program.instructions if i.engine is Engine.DMA
+              for a in i.accesses if a.is_write}  # fmt: skip
     for (line, _), group in run.by_line(fp32).items():
+        operands = {a.allocation: a.allocation in loaded for i, _ in group
+                    for a in i.accesses if not a.is_write}  # fmt: skip
+        repeats = any(run.program.allocations[a].name == REPEATING for a in operands)
         yield from run.warning(
             "FP32 matmul", line,
-            f"{_n(_count(group), 'matmul')} of FP32 operands, which take {passes:g} passes each",
-            "Load the operands as BF16 (the DMA casts on the way); sums stay FP32 in PSUM",
+            f"{_n(_count(group), 'matmul')} of FP32 operands{' inside nl.broadcast_to' * repeats}, "
+            f"which take {passes:g} passes each", _REPEAT if repeats else _narrower(run, operands),
             group, lambda i: (1 / passes, 1, 1 / passes),
         )  # fmt: skip
+
+
+_REPEAT = (
+    "Give nl.broadcast_to a BF16 tile where its 8 bits do: FP32 is repeated exactly, which takes "
+    "all the passes"
+)
+
+
+def _narrower(run, operands):
+    """Say how operands, {allocation: whether a DMA wrote it}, come to be BF16."""
+    computed = [_called(run.program.allocations[a]) for a, is_loaded in operands.items()
+                if not is_loaded]  # fmt: skip
+    ways = []
+    if any(operands.values()):
+        ways.append("load the operands as BF16 (the DMA casts on the way)")
+    if computed:
+        more = f" (and {_n(len(computed) - 1, 'other tile')})" * (len(computed) > 1)
+        ways.append(f"let what computes {computed[0]}{more} write BF16, as its dst's dtype says")
+    text = ", and ".join(ways)
+    return f"{text[0].upper()}{text[1:]}; sums stay FP32 in PSUM"
 
 
 # -- memory -----------------------------------------------------------------------------------
 
 
 def _held(run, wanted, memory):
-    """Return {line: (rows, {allocation: ns})}: who waited for a reason, writing to `memory`."""
+    """Return {line: (rows, {allocation: ns})}: who waited, for a place in `memory` or a port to it.
+
+    The port to PSUM is the one that Scalar shares, whatever memory it writes.
+    """
     timeline, found = run.timeline, {}
-    row, ns, wait, _ = timeline.waits
+    row, ns, wait, by = timeline.waits
     for k in np.flatnonzero(np.isin(wait, wanted)):
         instruction = timeline.instruction(int(row[k]))
         out = next((a for a in instruction.accesses if a.is_write), None)
-        if out is not None and run.tile(out).memory is memory:
+        if out is None:
+            continue
+        where = run.tile(out).memory
+        if wait[k] == Wait.PORT:
+            both = {ENGINES[timeline.engine[r]] for r in (row[k], by[k])}
+            where = Memory.PSUM if Engine.SCALAR in both else Memory.SBUF
+        if where is memory:
             rows, by_tile = found.setdefault(instruction.line, ([], defaultdict(float)))
             rows.append(int(row[k]))
             by_tile[out.allocation] += float(ns[k])
@@ -448,7 +506,7 @@ def bank_conflicts(run):
             f"a result for {_longest(run, by_tile)} waits until the PSUM bank that it goes to "
             "has been read", f"Let results take turns over several banks. {remedy}",
             more or WhatIf(placeless=_on_line(run, line)),
-            _who(timeline.instruction(rows[0]).engine), _waited(run, rows, _PLACES),
+            _who(ENGINES[timeline.engine[rows[0]]]), _waited(run, rows, _PLACES),
         ):  # fmt: skip
             yield replace(warning, is_most=remedy in (_FULL, _TAKEN))
     for memory, pair in ((Memory.SBUF, "Vector and GpSimd"), (Memory.PSUM, "Vector and Scalar")):
@@ -456,10 +514,10 @@ def bank_conflicts(run):
             where = memory.upper()
             yield from run.judged(
                 "port conflict", line,
-                f"writing {_longest(run, by_tile)} waits for the port to {where}, which {pair} "
-                "share",
+                f"the {timeline.instruction(rows[0]).name} to {_longest(run, by_tile)} waits for "
+                f"the port to {where}, which {pair} share",
                 f"Move work from one of the two engines, or to another memory than {where}",
-                WhatIf(portless=_on_line(run, line)), _who(timeline.instruction(rows[0]).engine),
+                WhatIf(portless=_on_line(run, line)), _who(ENGINES[timeline.engine[rows[0]]]),
                 _waited(run, rows, (Wait.PORT,)),
             )  # fmt: skip
 
@@ -571,9 +629,12 @@ def _one_place(run, row):
     info = run.program.allocations[expanded.allocation[mine]]
     name = _called(info)
     if info.address is not None:
+        here = {run.program.allocations[expanded.allocation[int(i)]].site
+                for i in expanded.access_instance[first:end]}  # fmt: skip
+        turns = "in every turn" if info.site in here else f"in {info.memory.upper()}"
         return (
-            f"{name} has address {info.address} in every turn: it waits until what lay there "
-            "before is used up",
+            f"{name} has address {info.address} {turns}: it waits until what lay there before is "
+            "used up",
             "Let several addresses take turns, so that work runs ahead", None,
         )  # fmt: skip
     if mine in expanded.access_instance[first:end]:
@@ -691,6 +752,8 @@ def unwritten_reads(run):
     """Find instructions that read what was never written, and other notes on values."""
     groups = {}  #: (kind, line, instruction, role, an output's name) -> {tile: its name}
     for kind, index, role, allocation in run.notes:
+        if kind in NOTED:
+            continue
         instructions = run.recorded.instructions
         instruction = instructions[index] if index < len(instructions) else None
         line = instruction.line if instruction else None
@@ -725,6 +788,12 @@ def unwritten_reads(run):
             )
 
 
-FINDERS = (unwritten_reads, small_transfers, repeated_loads, starved_engine, few_partitions,
-           long_strides, fp32_matmuls, bank_conflicts, slow_stores, serialising_buffers,
-           high_water)  # fmt: skip
+def only_here(run):
+    """Find what runs here and not on the chip; see :mod:`~trainium_edu.nki.only_here`."""
+    for found in not_on_the_chip(run.recorded, run.notes, _called):
+        yield Warning_(*found)
+
+
+FINDERS = (unwritten_reads, only_here, small_transfers, repeated_loads, starved_engine,
+           few_partitions, long_strides, fp32_matmuls, bank_conflicts, slow_stores,
+           serialising_buffers, high_water)  # fmt: skip

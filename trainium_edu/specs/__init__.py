@@ -19,11 +19,12 @@ from trainium_edu.specs.instances import CHIPS, INF2, INSTANCES, TRN1, ULTRACLUS
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.record import Record
-from trainium_edu.specs.software import SOFTWARE
+from trainium_edu.specs.software import NKI_KNOWN_ISSUES, SOFTWARE
 from trainium_edu.specs.sources import SOURCES, Source
 
 __all__ = [
-    "CHIPS", "CLAIMS", "FABRIC", "INF2", "INSTANCES", "NCCOM_TABLES", "NEURONCORE_V2", "PRICES",
-    "SOFTWARE", "SOURCES", "TRN1", "ULTRACLUSTER", "Conflict", "Conflicts", "Fact", "Kind",
-    "NccomTable", "NkiValidationError", "Record", "Source", "conflicts", "derive",
+    "CHIPS", "CLAIMS", "FABRIC", "INF2", "INSTANCES", "NCCOM_TABLES", "NEURONCORE_V2",
+    "NKI_KNOWN_ISSUES", "PRICES", "SOFTWARE", "SOURCES", "TRN1", "ULTRACLUSTER", "Conflict",
+    "Conflicts", "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source",
+    "conflicts", "derive",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from trainium_edu.specs.fact import Fact, Kind
 __all__ = ["SOURCES", "Source"]
 
 _SDK = "https://github.com/aws-neuron/aws-neuron-sdk/blob/"
+_DOCS = "https://awsdocs-neuron.readthedocs-hosted.com/en/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,16 @@ _ALL = (
          "nki/guides/nki_simulator.rst"),
     _sdk("nki-release-notes", "Release Notes: Neuron Kernel Interface", "a3247f5b", "2026-08-17",
          "release-notes/components/nki.rst"),
+    Source("nki-release-notes-0.7", "Release Notes: Neuron Kernel Interface, first paragraphs",
+           "AWS Neuron SDK documentation", "2026-10-19",
+           f"{_DOCS}v2.33.1/release-notes/components/nki.html"),
+    Source("nki-migration-0.7", "NKI Migration Guides, first paragraphs",
+           "AWS Neuron SDK documentation", "2026-10-19",
+           f"{_DOCS}v2.33.1/nki/migration/index.html"),
+    _sdk("nki-lnc", "Using Logical Neuron Cores (LNC)", "a3247f5b", "2026-08-17",
+         "nki/get-started/about/lnc.rst"),
+    _sdk("aws-lnc", "Logical NeuronCore configuration", "a3247f5b", "2026-08-17",
+         f"{_ARCH}/neuron-features/logical-neuroncore-config.rst"),
     _sdk("nki-mamba-tutorial", "Fused Mamba tutorial", "fb4ce106", "2026-07-17",
          "nki/guides/tutorials/fused_mamba.rst"),
     _sdk("nki-matmul-tutorial", "Matrix Multiplication tutorial", "9e682577", "2026-06-10",

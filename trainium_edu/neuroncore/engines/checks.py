@@ -3,6 +3,7 @@
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
@@ -33,14 +34,27 @@ def check_tiles(call, *roles) -> None:
                 "bring it on chip with dma_copy first",
             )
         if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
-            can = Engine.VECTOR in INSTRUCTIONS[call.name].engines
             refuse(
-                call,
-                f"{role} is in PSUM, which the GpSimd Engine cannot reach; "
-                + ("run it on the Vector Engine, or " if can else "")
-                + "use a tile in SBUF, and tensor_copy from or to PSUM",
+                call, f"{role} is in PSUM, which the GpSimd Engine cannot reach; {_way_out(call)}"
             )
         check_pattern(call, role)
+
+
+def _way_out(call) -> str:
+    """Return what to write for a tile in PSUM, by whether GpSimd was asked for or is needed."""
+    copy = "use a tile in SBUF, and tensor_copy from or to PSUM"
+    roles = {"tensor_tensor": ("op",), "tensor_scalar": ("op0", "op1")}.get(call.name, ())
+    found = [getattr(call, role) for role in roles]
+    names = {get_operator(op, "op").name for op in found if op is not None}
+    if call.name == "tensor_tensor" and "power" in names:
+        return f"power of two tiles runs there only: {copy}"
+    if "rsqrt" in names:
+        return (
+            f"rsqrt of tensor_scalar runs there only: {copy}, or take activation(op=nl.rsqrt), "
+            "which reads PSUM on the Scalar Engine"
+        )
+    can = Engine.VECTOR in INSTRUCTIONS[call.name].engines
+    return f"run it on the Vector Engine, or {copy}" if can else copy
 
 
 def check_pattern(call, role: str) -> None:

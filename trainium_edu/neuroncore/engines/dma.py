@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import short
-from trainium_edu.neuroncore.indirect import OutOfBoundsError, indices_of
+from trainium_edu.neuroncore.indirect import indices_of, out_of_bounds
 from trainium_edu.neuroncore.instruction_set import define
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
@@ -178,10 +178,8 @@ def _rows(call, view, role):
     inside = (index >= 0) & (index < len(rows))
     if not inside.all() and str(call.oob_mode) != "skip":
         where = int(np.flatnonzero(~inside)[0])
-        raise OutOfBoundsError(
-            f"{call.name}: index {index[where]} (number {where}) of {role} {view!r} is out of "
-            f"bounds; rows are 0 to {len(rows) - 1}, and oob_mode skip leaves such rows out"
-        )
+        what = f"{call.name}: index {index[where]} (number {where}) of {role}"
+        raise out_of_bounds(view, what, len(rows), "rows are", "rows")
     return rows, index, inside
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import price, simple_cycles
-from trainium_edu.neuroncore.indirect import OutOfBoundsError
+from trainium_edu.neuroncore.indirect import out_of_bounds
 from trainium_edu.neuroncore.instruction_set import define
 
 __all__ = []
@@ -18,12 +18,11 @@ _PER_INDEX = (1, 2, 4, 8, 16, 32)
 _INDICES_MAX = 4096
 
 
-def _check_inside(call, index, count, role):
+def _check_inside(call, index, source, count, role):
     if index.size and not (index.min() >= 0 and index.max() < count):
         wrong = int(index.max() if index.max() >= count else index.min())
-        raise OutOfBoundsError(
-            f"{call.name}: {role} holds {wrong}, and a partition has elements 0 to {count - 1}"
-        )
+        what = f"{call.name}: {role} holds {wrong}, which"
+        raise out_of_bounds(source, what, count, "a partition has elements")
 
 
 # -- nc_n_gather ------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ def _n_gather(call):
     data = call.data.read()
     flat = data.reshape(data.shape[0], -1)
     index = call.indices.read().reshape(len(flat), -1).astype(np.int64)
-    _check_inside(call, index, flat.shape[1], "indices")
+    _check_inside(call, index, call.data, flat.shape[1], "indices")
     picked = np.take_along_axis(flat, index, axis=1)
     call.dst.write_bits(picked.reshape(call.dst.shape))
 
@@ -117,7 +116,7 @@ def _local_gather(call):
         part = slice(first, first + group)
         start = index[part].flatten(order="F")[:valid]  # partitions run fastest
         places = (start[:, None] + np.arange(call.num_elem_per_idx)).reshape(-1)
-        _check_inside(call, places, src.shape[1], "index")
+        _check_inside(call, places, call.src_buffer, src.shape[1], "index")
         out[part] = src[part][:, places]
     dst.write_bits(out.reshape(dst.shape))
 

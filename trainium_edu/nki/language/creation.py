@@ -5,7 +5,7 @@ from operator import index
 from trainium_edu.nki.dtypes import LOW_PRECISION, nki_dtype
 from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.running import current, issue
+from trainium_edu.nki.running import current, issue, known_issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -258,4 +258,5 @@ def random_seed(seed) -> None:
         raise TypeError(
             f"nl.random_seed takes a tile, not {seed!r}: nl.full((1, 1), 42, nl.int32) makes one"
         )
+    known_issue("random_seed")
     issue("set_rng_seed", src_seeds=seed)

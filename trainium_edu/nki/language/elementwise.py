@@ -12,7 +12,7 @@ from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.running import issue, later_chip
+from trainium_edu.nki.running import issue, known_issue, later_chip
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -76,9 +76,14 @@ def _binary(op, x, y, dtype):
 
 
 def _tensor_tensor(op, out, x, y):
-    """Issue the instruction; of two tiles in PSUM, which it cannot both read, copy one to SBUF."""
-    if x.buffer is MemoryRegion.psum and y.buffer is MemoryRegion.psum:
+    """Issue the instruction; of two tiles in PSUM, which it cannot both read, copy one to SBUF.
+
+    ``power`` of two tiles runs on GpSimd, which reads none there.
+    """
+    if y.buffer is MemoryRegion.psum and (x.buffer is MemoryRegion.psum or op == "power"):
         y = copied(y, y.dtype)
+    if x.buffer is MemoryRegion.psum and op == "power":
+        x = copied(x, x.dtype)
     issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
 
 
@@ -135,6 +140,11 @@ def _on_chip(op, tile):
 
 def _two(name, says):
     def function(x, y, dtype=None):
+        if isinstance(y, NkiTensor):
+            if isinstance(x, NkiTensor) and x._view.shape != y._view.shape:
+                known_issue(f"broadcasting of {name}")
+        elif name == "power":
+            known_issue("power")
         return _binary(name, x, y, dtype)
 
     function.__name__ = function.__qualname__ = name
@@ -192,6 +202,7 @@ def abs_min(x, y, dtype=None):
 @_operator
 def divide(x, y, dtype=None):
     """Return x / y: the Vector Engine's reciprocal of y, times x (no engine divides)."""
+    known_issue("divide")
     if not isinstance(y, NkiTensor):
         y = _number("divide", y)
         return _binary("multiply", x, 1.0 / y if y else math.copysign(math.inf, y), dtype)

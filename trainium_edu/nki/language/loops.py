@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.registers import VirtualRegister
-from trainium_edu.nki.running import count_loop, current
+from trainium_edu.nki.running import count_loop, current, known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["affine_range", "dynamic_range", "fori_loop", "no_reorder", "sequential_range",
@@ -41,6 +41,7 @@ def _range(name, start, stop, step):
 
 def dynamic_range(start, stop=None, step=1):
     """Yield the values of a loop whose bounds may be registers (superseded by ``fori_loop``)."""
+    known_issue("dynamic_range")
     if stop is None:
         start, stop = 0, start
     for value in _turns("dynamic_range", start, stop, step):
@@ -119,7 +120,8 @@ def while_loop(init, body_fun) -> None:
         raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
     condition = VirtualRegister(init.value)
     with _dynamic("while_loop"):
-        while condition:
+        while condition.value:
+            count_loop("while")
             condition = body_fun(condition)
             if not isinstance(condition, VirtualRegister):
                 raise TypeError(

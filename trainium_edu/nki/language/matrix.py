@@ -5,13 +5,15 @@ from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import full, ndarray
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.running import current, issue
+from trainium_edu.nki.running import current, issue, known_issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["broadcast_to", "matmul", "transpose"]
 
+#: The name of the row of ones that ``broadcast_to`` multiplies with.
+REPEATING = "broadcast_to's ones"
 _FLOAT32 = DTYPE_NAMES["float32"]
 _BANK = TRN1.psum.bank_fp32.value
 _PSUM = TRN1.limits.psum_free_max.value  # FP32 elements of a partition
@@ -102,7 +104,7 @@ def _ones(partitions, dtype):
     """Return the kernel's row of ones, [1, P]."""
     shared = current().shared
     if ("ones", partitions, dtype) not in shared:
-        shared["ones", partitions, dtype] = full((1, partitions), 1.0, dtype, name="ones")
+        shared["ones", partitions, dtype] = full((1, partitions), 1.0, dtype, name=REPEATING)
     return shared["ones", partitions, dtype]
 
 
@@ -169,6 +171,8 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
             raise NkiValidationError(
                 f"nl.matmul: {name} is a 2-D tile in SBUF, not {describe(tile)}"
             )
+    if not transpose_x:
+        known_issue("matmul")
     stationary = x if transpose_x else copied(transpose(x), x.dtype)
     if stationary.shape[0] != y.shape[0]:
         raise NkiValidationError(

@@ -10,7 +10,7 @@ from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.language.matrix import copied
-from trainium_edu.nki.running import issue
+from trainium_edu.nki.running import issue, known_issue
 from trainium_edu.nki.tensor import NkiTensor
 
 __all__ = ["ceil", "cos", "floor", "fmod", "mod", "sin", "tan", "trunc"]
@@ -80,11 +80,13 @@ def trunc(x, dtype=None) -> NkiTensor:
 
 def mod(x, y, dtype=None) -> NkiTensor:
     """Return x - y * floor(x / y), with the sign of y."""
+    known_issue("mod")
     return _remainder("mod", x, y, dtype, floor)
 
 
 def fmod(x, y, dtype=None) -> NkiTensor:
     """Return x - y * trunc(x / y), with the sign of x."""
+    known_issue("fmod")
     return _remainder("fmod", x, y, dtype, trunc)
 
 

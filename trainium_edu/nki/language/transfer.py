@@ -1,9 +1,10 @@
 """Between HBM and SBUF, and copies on chip."""
 
+from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.enums import engine as _engine
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.running import issue
+from trainium_edu.nki.running import issue, known_issue
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -70,7 +71,8 @@ def store(dst: NkiTensor, value: NkiTensor) -> None:
             f"nl.store(dst, value) stores a tile, not {describe(value)}; nl.full makes one of a "
             "number"
         )
-    if value._on_chip and value.buffer.name == "psum":
+    if value._on_chip and value.buffer is MemoryRegion.psum:
+        known_issue("store")
         value = copy(value)
     if dst.ndim == 1:
         dst = dst.expand_dim(1) if value.shape[0] != 1 else dst.expand_dim(0)
@@ -91,6 +93,8 @@ def load_transpose2d(src: NkiTensor, dtype=None) -> NkiTensor:
 def copy(x: NkiTensor, dtype=None) -> NkiTensor:
     """Copy a tile into a new SBUF tile on the Vector Engine."""
     _tensor("copy", x, on_chip=True)
+    if x.buffer is MemoryRegion.psum:
+        known_issue("copy")
     tile = ndarray(x.shape, dtype or x.dtype)
     issue("tensor_copy", engine=_engine.vector, dst=tile, src=x)
     return tile

@@ -1,0 +1,136 @@
+"""What a kernel does here that the chip, or AWS's compiler for it, does not: said, values stay.
+
+Calls on AWS's list of known issues (``specs.NKI_KNOWN_ISSUES``), grids of more programs than a
+logical core has, Python that looked at numbers, and tiles whose stated addresses overlap so that
+one is read after the other was written.
+"""
+
+from collections import defaultdict
+
+from trainium_edu.specs import NKI_KNOWN_ISSUES, SOFTWARE
+
+__all__ = ["NOTED", "not_on_the_chip"]
+
+NOTED = "known issue", "grid", "looks"  #: kinds of notes that are said here
+
+
+def not_on_the_chip(program, notes, called):
+    """Yield (kind, line, text, remedy) of everything found.
+
+    Parameters
+    ----------
+    program : neuroncore.Program
+        As recorded.
+    notes : sequence of (kind, instruction index, role, allocation index)
+    called : function of an allocation
+        What a tile is called in a sentence.
+    """
+    by_kind = defaultdict(dict)  #: kind -> {role: [lines]}
+    for kind, index, role, _ in notes:
+        instructions = program.instructions
+        line = instructions[index].line if 0 <= index < len(instructions) else None
+        by_kind[kind].setdefault(role, {})[line] = None
+    for role, lines in by_kind["known issue"].items():
+        yield _known_issue(role, *lines)
+    for role in by_kind["looks"]:
+        yield "looks", None, role, "To look is fine; what Python then does with it, no chip can"
+    for role in by_kind["grid"]:
+        yield _grid(int(role), program.spec)
+    yield from _overwritten(program, called)
+
+
+_CALLS = {"while_register": "while over a register",
+          "reinterpret_cast": "reinterpret_cast (or view), then vector_select"}  # fmt: skip
+
+
+def _known_issue(role, line, *others):
+    issue, _, call = role.partition(" of ")
+    fact = getattr(NKI_KNOWN_ISSUES, issue)
+    call = _CALLS.get(issue, f"nl.{call or issue}")
+    more = f" (and in {len(others)} more line{'s' * (len(others) > 1)})" * bool(others)
+    return (
+        "known issue", line,
+        f"{call}{more}: {fact.value} ({fact.source}, {fact.locator})", fact.note,
+    )  # fmt: skip
+
+
+def _grid(count, spec):
+    degrees = SOFTWARE.logical_core_degrees
+    text = (
+        f"{count} programs run side by side here, each on a NeuronCore of its own, and a launch "
+        f"takes as many as a logical core has NeuronCores: one on {spec.name} ({degrees.note}; "
+        f"{degrees.source}, {degrees.locator})"
+    )
+    if count not in degrees.value:
+        text += f", {degrees.value[-1]} on later chips, and {count} are an error on all (nki-lnc)"
+    return (
+        "grid", None, text,
+        "Loop over the parts in one program, or start a rank per NeuronCore (nki.run_ranks)",
+    )  # fmt: skip
+
+
+def _overwritten(program, called):
+    """Yield a warning for each read of a tile, part of which another has overwritten since."""
+    infos = program.allocations
+    stated = {
+        info.index: (info.memory, *_place(info)) for info in infos if info.address is not None
+    }
+    places = set(stated.values())
+    near = {
+        one: [other for other in places if other[0] is one[0] and _both(one[1:], other[1:])]
+        for one in places
+    }
+    writes = {place: [] for place in places}  #: [(rectangle, by which tile)], the last one last
+    said = set()
+    for instruction in program.instructions if len(stated) > 1 else ():
+        for access in sorted(instruction.accesses, key=lambda a: a.is_write):
+            info = infos[access.allocation]
+            if info.index not in stated:
+                continue
+            place, mine = stated[info.index], _place(info, access)
+            if access.is_write:
+                for other in near[place]:
+                    if both := _both(mine, other[1:]):
+                        before = [] if both == other[1:] else writes[other]
+                        writes[other] = [*before, (both, info)]
+                continue
+            by = _last_to_write(writes[place], mine, info)
+            if by is None or (instruction.line, info.name, by.name) in said:
+                continue
+            said.add((instruction.line, info.name, by.name))
+            yield (
+                "overlapping addresses", instruction.line,
+                f"{instruction.name} reads {called(info)}, of which {called(by)} has overwritten a "
+                f"part: their addresses in {info.memory.upper()}, {info.address} and "
+                f"{by.address}, overlap",
+                "Give them addresses that do not meet, or read the first before the second is "
+                "written; a tile without an address gets a place of its own",
+            )  # fmt: skip
+
+
+def _last_to_write(writes, wanted, info):
+    """Return the tile that wrote a part of `wanted` after `info` did, or None."""
+    own = []
+    for place, by in reversed(writes):
+        both = _both(place, wanted)
+        if both and by is info:
+            own.append(both)
+            if both == wanted:
+                return None
+        elif both and not any(_both(both, mine) == both for mine in own):
+            return by
+    return None
+
+
+def _place(info, access=None):
+    """Return (first row, end row, first byte, end byte) of a tile, or of an access to it."""
+    row, end = (access.first_row, access.end_row) if access else (0, info.partitions)
+    low, high = (access.first_byte, access.end_byte) if access else (0, info.row_bytes)
+    first, at = info.start_partition, info.address
+    return first + row, first + end, at + low, at + high
+
+
+def _both(a, b):
+    """Return the rectangle that is in both, or None."""
+    found = max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3])
+    return found if found[0] < found[1] and found[2] < found[3] else None
