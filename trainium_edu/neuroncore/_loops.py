@@ -5,10 +5,10 @@ long program comes back to Python between pieces.  Times are float64 nanoseconds
 2**-20, so that sums are exact.
 """
 
-import numba
-from numba import njit
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
 
-numba.config.THREADING_LAYER = "workqueue"
+# isort: split
+from numba import njit
 
 __all__ = ["first_fit", "hazards", "most_alive", "rotate", "simulate", "successors"]
 

@@ -5,7 +5,7 @@ objects become the plain things that ``neuroncore`` knows: tensors become views,
 operators become their names, choices become strings, registers become numbers.
 """
 
-import threading
+from contextvars import ContextVar
 from enum import Enum
 from math import prod
 from weakref import ref
@@ -22,7 +22,8 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["NkiInstruction", "Running", "count_loop", "current", "is_running", "issue",
            "later_chip"]  # fmt: skip
 
-_here = threading.local()
+#: A launch sets it in a context of its own, which ends with the program, however that ends.
+_running: ContextVar["Running | None"] = ContextVar("running", default=None)
 #: Allocated on this machine, until the tiles that Python still holds are counted.
 _MOST_HELD_BYTES = 2**32
 _ENGINES = {e: None if e.name == "unknown" else e.name for e in engine_enum}
@@ -94,30 +95,28 @@ class Running:
         """Wait until every member called ``meet`` with `key`; return {index: value} of all of them.
 
         Programs run one at a time and hand over only here, so results do not depend on the
-        machine.  A meeting that can never come about raises in all programs.
+        machine.  A meeting that can never come about ends the launch.
         """
         if self.launch is None:
             return {self.index: value}
         return self.launch.meet(self.index, key, value, members)
 
-    def __enter__(self):
-        self.loops, self.ordered = (), 0
-        _here.running = self
-        return self
-
-    def __exit__(self, *_):
-        _here.running = None
+    def call(self, body):
+        """Return ``body(self)``, run as this program; the context is the program's own."""
+        __tracebackhide__ = True
+        _running.set(self)
+        return body(self)
 
 
 def current() -> Running:
-    """Return the program that runs in this thread.
+    """Return the program that runs now.
 
     Raises
     ------
     RuntimeError
         Outside a kernel.
     """
-    running = getattr(_here, "running", None)
+    running = _running.get()
     if running is None:
         raise RuntimeError(
             "no kernel is running: nl and nisa functions work inside a function that nki.jit, "
@@ -127,15 +126,15 @@ def current() -> Running:
 
 
 def is_running() -> bool:
-    """Whether a kernel runs in this thread."""
-    return getattr(_here, "running", None) is not None
+    """Whether a kernel runs now."""
+    return _running.get() is not None
 
 
 def just_computed(tensor) -> bool:
     """Whether the running kernel's last instruction computed `tensor` from others."""
     from trainium_edu.neuroncore.engine import Engine
 
-    running = getattr(_here, "running", None)
+    running = _running.get()
     last = running and running.core.program.instructions[-1:]
     if not last or last[0].engine is Engine.DMA:
         return False
@@ -173,7 +172,7 @@ def plain(value):
 
 def issue(instruction: str, *, engine=None, name=None, **operands):
     """Issue one instruction of the running kernel and return a handle on it."""
-    running = getattr(_here, "running", None) or current()
+    running = _running.get() or current()
     core = running.core
     instructions = core.program.instructions
     if len(instructions) >= running.limit:
@@ -237,7 +236,7 @@ def _engine_name(instruction, engine):
 
 def count_loop(kind: str) -> None:
     """Count one turn of a dynamic loop, and stop a loop that never ends."""
-    running = getattr(_here, "running", None)
+    running = _running.get()
     if running is not None:
         running.turns += 1
         if running.turns > running.limit:
