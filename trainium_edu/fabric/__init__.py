@@ -21,7 +21,7 @@ a learner's own; the price is memory, so above 512 ranks there are closed forms 
 memory; simulators that charge every link are matched with ``Latency.EACH``.
 """
 
-import importlib
+from trainium_edu import aside
 
 _HOMES = {
     "topology": "Direction FabricError Topology fully_connected grid hypercube product ring torus",
@@ -52,4 +52,4 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name):
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

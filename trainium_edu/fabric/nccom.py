@@ -4,11 +4,11 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
+from trainium_edu import files
 from trainium_edu.fabric.accounting import Costs
 from trainium_edu.fabric.collectives import run
 from trainium_edu.fabric.machines import group
@@ -251,7 +251,7 @@ def nccom_test(
         operation, ranks, tuple(rows), tuple(stats), show_algorithm, show_input_output_size, note
     )
     if report_to_json_file is not None:
-        Path(report_to_json_file).write_text(json.dumps(report.to_json(), indent=4) + "\n")
+        files.write(report_to_json_file, json.dumps(report.to_json(), indent=4) + "\n")
     return report
 
 

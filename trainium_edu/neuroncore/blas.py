@@ -16,7 +16,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from trainium_edu.numerics.launch import aside
+from trainium_edu.aside import aside, load
 
 __all__ = ["Product", "one_blas_thread"]
 
@@ -49,7 +49,7 @@ class Product:
     def offer(self) -> None:
         """Let a helper compute it, where there are CPUs for helpers and it is worth waking one."""
         left, right = self._operands[:2]
-        if _inside and left.size * right.shape[1] >= _WORTH_HELP:
+        if _owner and left.size * right.shape[1] >= _WORTH_HELP:
             _offer(self)
 
     def compute(self) -> None:
@@ -116,38 +116,36 @@ def _cpus() -> int:
 
 # -- BLAS's own threads -----------------------------------------------------------------------
 
-_inside: set[int] = set()  #: threads (their numbers) that keep BLAS to one thread
+_owner: dict = {}  #: "thread" -> the number of the thread that limits BLAS now
 _before: dict = {}  #: library -> how many threads it had
 
 
 @cache
 def _libraries() -> list:
-    from threadpoolctl import ThreadpoolController
-
-    return aside(ThreadpoolController).select(user_api="blas").lib_controllers
+    found = aside(load("threadpoolctl").ThreadpoolController)
+    return found.select(user_api="blas").lib_controllers
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Return a context in which BLAS runs on the calling thread alone.
 
-    Where several threads are inside, the last one to leave gives BLAS its threads back.
+    Where several threads are inside, the one that came first sets the limit and takes it away;
+    if an interrupt prevents that, it does so when it leaves the next time.
     """
     me = threading.get_ident()
     try:
-        with _lock:
-            _inside.add(me)
+        if _owner.setdefault("thread", me) == me:
             for library in _libraries():
                 _before.setdefault(library, library.num_threads)
                 library.set_num_threads(1)
         yield
-    finally:  # what an interrupt prevents here is done when the thread leaves the next time
-        with _lock:
-            _inside.discard(me)
-            while _before and not _inside:
-                library, threads = next(iter(_before.items()))
+    finally:
+        if _owner.get("thread") == me:
+            for library, threads in _before.items():
                 library.set_num_threads(threads)
-                del _before[library]
+            _before.clear()
+            _owner.clear()
 
 
 def _after_fork():

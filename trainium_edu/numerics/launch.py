@@ -18,50 +18,11 @@ from functools import partial
 import numpy as np
 
 from trainium_edu import settings
+from trainium_edu.aside import aside
 
-__all__ = ["aside", "launch", "launch_parallel", "serial_only"]
+__all__ = ["launch", "launch_parallel", "serial_only"]
 
-_NOTICE_AFTER_S = 1.0
-_LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
 _one_at_a_time = threading.Lock()
-
-
-def aside(function, *args, meanwhile=None):
-    """Call a function in a thread of its own: Ctrl-C ends the waiting for it, never the call.
-
-    Parameters
-    ----------
-    function : callable
-        It loads, compiles or sets up something for the whole session, which must not end half-way
-        and does no harm when nobody waits for it any more.
-    *args
-        Its arguments.
-    meanwhile : callable, optional
-        Called again and again while the function takes long, until it returns True.
-
-    Returns
-    -------
-    What the function returns; what it raises is raised here.
-    """
-    answer, ended = [None, None], threading.Event()
-
-    def call():
-        try:
-            answer[0] = function(*args)
-        except BaseException as problem:
-            answer[1] = problem
-        finally:
-            ended.set()
-
-    threading.Thread(target=call, name="trainium_edu loads or compiles").start()
-    pause = _NOTICE_AFTER_S
-    while not ended.wait(pause):
-        pause = _LOOK_EVERY_S
-        if meanwhile is not None and meanwhile():
-            meanwhile = None
-    if answer[1] is not None:
-        raise answer[1]
-    return answer[0]
 
 
 def launch(loop, *args):
