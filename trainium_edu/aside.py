@@ -75,9 +75,12 @@ def load(name: str) -> ModuleType:
 
 def _is_importing() -> bool:
     frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
+            return True
         frame = frame.f_back
-    return frame is not None
+    return False
 
 
 def _release_import_lock():
