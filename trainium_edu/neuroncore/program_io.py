@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu import files
+from trainium_edu import aside, files
 from trainium_edu.neuroncore.dtypes import get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
@@ -96,6 +96,7 @@ def from_bytes(data: bytes, name: str) -> Program:
     ValueError
         One sentence on what is wrong with it.
     """
+    aside.load("trainium_edu.neuroncore.engines")  # fills INSTRUCTIONS
     try:
         size = unpacked_bytes(data)
         if size > _MAX_BYTES:
