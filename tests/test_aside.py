@@ -96,6 +96,12 @@ def test_a_lock_that_an_interrupted_import_left_taken_is_released(tmp_path, monk
             _imp.release_lock()
 
 
+def test_every_file_of_loops_lets_numba_be_loaded_aside_first():
+    for path in Path(aside.__file__).parent.rglob("_loops.py"):
+        text = path.read_text(encoding="utf-8")
+        assert text.index("import trainium_edu.numerics.launch") < text.index("from numba"), path
+
+
 def interrupted(name, how, count):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", SCRIPT, name, how, str(count)],

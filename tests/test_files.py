@@ -1,9 +1,11 @@
 """Judges: the bytes on the disk after a process was killed, or failed, at every stage."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +70,22 @@ def test_text_is_utf8_and_a_missing_folder_is_named(tmp_path):
     assert (tmp_path / "a.txt").read_bytes() == b"\xc2\xb1\n"
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         files.write(tmp_path / "nowhere" / "a.txt", "")
+
+
+def test_every_file_of_the_package_is_written_through_here():
+    """Journals are appended to, line by line; everything else is replaced."""
+    direct = re.compile(r"\.write_(text|bytes)\(|open\([^)]*[\"'][wx]b?\+?[\"']")
+        r"\.write_(text|bytes)\(|open\([^)]*[\"'][wx]b?\+?[\"']|np\.save[zt]?\w*\([^d]"
+    )
+    package = Path(files.__file__).parent
+    found = [
+        f"{path.relative_to(package)}: {line.strip()}"
+        for path in package.rglob("*.py")
+        if path.name != "files.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if direct.search(line)
+    ]
+    assert found == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and modes are POSIX's")
