@@ -32,9 +32,10 @@ Decisions
     fast, paid for with another order of FP32 additions than the chip's, tile by tile.
 """
 
-import importlib
 import sys
 import types
+
+from trainium_edu import aside
 
 _FROM = {
     "bands": ("Band", "band", "tie"),
@@ -63,11 +64,11 @@ __all__ = [
 
 def __getattr__(name):  # tables and compiled loops load with the first name that needs them
     if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return aside.load(f"{__name__}.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    importlib.import_module(f"{__name__}.engines")  # fills INSTRUCTIONS
-    found = getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    aside.load(f"{__name__}.engines")  # fills INSTRUCTIONS
+    found = getattr(aside.load(f"{__name__}.{_WHERE[name]}"), name)
     globals()[name] = found
     return found
 

@@ -5,11 +5,12 @@ long program comes back to Python between pieces.  Times are float64 nanoseconds
 2**-20, so that sums are exact.
 """
 
-import numba
 import numpy as np
-from numba import njit
 
-numba.config.THREADING_LAYER = "workqueue"
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
+from numba import njit
 
 __all__ = [
     "alive_together", "first_fit", "hazards", "lateness", "lives", "most_alive", "rotate",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trainium_edu import aside, files
 from trainium_edu.neuroncore.dtypes import get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
@@ -19,12 +20,12 @@ from trainium_edu.neuroncore.memory import Allocation, make_allocation, tensor_s
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program, SourceLine
 from trainium_edu.specs import INF2, TRN1
 
-__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes"]
+__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes", "unpacked_bytes"]
 
 FORMAT_VERSION = 2
 _WHAT = "trainium_edu program"
 _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
-_MAX_BYTES = 2**30  # of JSON: about two million instructions
+_MAX_BYTES = 2**29  #: of JSON that a file unpacks to: over a million instructions
 
 
 def save(program: Program, path) -> None:
@@ -47,13 +48,18 @@ def save(program: Program, path) -> None:
     ...     load(pathlib.Path(folder) / "one.json.gz")
     Program('program', 1 instructions, 1 allocations)
     """
-    Path(path).write_bytes(to_bytes(program))
+    files.write(path, to_bytes(program))
 
 
 def to_bytes(program: Program) -> bytes:
     """Return what :func:`save` writes: the same bytes for the same program."""
-    text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True)
-    return gzip.compress(text.encode(), 6, mtime=0)
+    text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True).encode()
+    if len(text) > _MAX_BYTES:
+        raise ValueError(
+            f"{program!r} takes {len(text) >> 20} MiB as JSON, and at most {_MAX_BYTES >> 20} are "
+            "read again; save a shorter program"
+        )
+    return gzip.compress(text, 6, mtime=0)
 
 
 def load(path) -> Program:
@@ -77,7 +83,9 @@ def load(path) -> Program:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no saved program {path.name}")
-    return from_bytes(path.read_bytes(), path.name)
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    return from_bytes(data, path.name)
 
 
 def from_bytes(data: bytes, name: str) -> Program:
@@ -88,13 +96,19 @@ def from_bytes(data: bytes, name: str) -> Program:
     ValueError
         One sentence on what is wrong with it.
     """
+    aside.load("trainium_edu.neuroncore.engines")  # fills INSTRUCTIONS
     try:
+        size = unpacked_bytes(data)
+        if size > _MAX_BYTES:
+            raise ValueError(
+                f"it is cut off, or unpacks to {size >> 20} MiB where {_MAX_BYTES >> 20} are read"
+            )
         with gzip.open(io.BytesIO(data), "rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-        if len(text) > _MAX_BYTES:
-            raise ValueError("it unpacks to over 1 GiB")
+            text = file.read(size + 1)
+        if len(text) != size:
+            raise ValueError("its size is not the one that it states")
         plain = json.loads(text.decode())
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, RecursionError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, RecursionError, MemoryError, ValueError) as error:
         raise ValueError(
             f"{name} cannot be read as a saved program ({_short(error)}); save it again"
         ) from None
@@ -111,6 +125,11 @@ def from_bytes(data: bytes, name: str) -> Program:
         raise ValueError(
             f"{name} is damaged or was edited ({_short(error)}); save it again"
         ) from None
+
+
+def unpacked_bytes(data: bytes) -> int:
+    """Return the size that gzipped data states for what they unpack to."""
+    return int.from_bytes(data[-4:], "little")
 
 
 def _short(error) -> str:

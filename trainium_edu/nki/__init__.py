@@ -13,8 +13,7 @@ Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the noteb
 Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
 """
 
-import importlib
-
+from trainium_edu import aside
 from trainium_edu.nki import isa, language
 from trainium_edu.nki.dtypes import DType as dtype
 from trainium_edu.nki.kernel import jit, run, simulate
@@ -33,7 +32,7 @@ __all__ = [
 
 def __getattr__(name):
     if name not in _LATER:
-        raise importlib.import_module(f"{__name__}.earlier").no_attribute("nki", name)
+        raise aside.load(f"{__name__}.earlier").no_attribute("nki", name)
     home = _LATER[name]
-    module = importlib.import_module(f"{__name__}.{home or name}")
+    module = aside.load(f"{__name__}.{home or name}")
     return getattr(module, name) if home else module

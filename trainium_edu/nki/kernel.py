@@ -11,6 +11,7 @@ import math
 import types
 
 from trainium_edu import settings
+from trainium_edu.aside import load
 from trainium_edu.nki.mistakes import (
     describe,
     explain,
@@ -226,8 +227,6 @@ def run(
     NkiValidationError
         Where a limit of the hardware is passed; also when the tiles do not fit.
     """
-    from trainium_edu.nki.run_result import Run
-
     __tracebackhide__ = True
     kernel = _kernel(kernel)
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
@@ -235,6 +234,8 @@ def run(
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
     entries = [(args, kwargs)]
     ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
+    from trainium_edu.nki.run_result import Run
+
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
 
@@ -279,13 +280,21 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
     __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
     try:
         return _execute(kernel, entries, spec, values, limit)
-    except Exception as problem:
+    except BaseException as problem:  # Ctrl-C too shows where the kernel was
         problem.__traceback__ = frames_of_kernel(problem)
         raise
 
 
+#: What a call and its ``Run`` import late, here first: where Ctrl-C leaves nothing half imported.
+_LATE = (
+    "neuroncore.engines", "neuroncore.blas", "neuroncore.core", "neuroncore.timed",
+    "neuroncore.why", "nki.arguments", "nki.launch", "nki.run_result", "nki.warnings",
+)  # fmt: skip
+
+
 def _execute(kernel, entries, spec, values, limit) -> list:
-    from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
+    for name in _LATE:
+        load(f"trainium_edu.{name}")
     from trainium_edu.neuroncore.blas import one_blas_thread
     from trainium_edu.neuroncore.core import NeuronCore
     from trainium_edu.nki.arguments import Arguments, give_back

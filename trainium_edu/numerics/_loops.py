@@ -5,12 +5,12 @@ Numba widens ``uint32 + uint32`` to 64 bits; the ``U32(...)`` around every step 
 that sixteen numbers fit into one vector register.
 """
 
-import numba
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic, overload
-
-numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following matmul
 
 U32 = np.uint32
 U64 = np.uint64

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trainium_edu import files
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
 from trainium_edu.neuroncore.lifetimes import lifetimes
@@ -88,12 +89,7 @@ def write(timeline, path) -> Path:
     """
     path = Path(path)
     text = json.dumps(to_json(timeline), allow_nan=False, separators=(",", ":"))
-    try:
-        path.write_text(text, encoding="utf-8")
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"there is no folder {path.parent}; make it first, or name a file in another one"
-        ) from None
+    files.write(path, text)
     return path
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trainium_edu.aside import load
 from trainium_edu.numerics import tosses
 
 __all__ = ["BATCH", "CLASSES", "PIXELS", "Digits", "batches", "digits"]
@@ -73,9 +74,7 @@ def _read_table():
     found = find_spec("sklearn")  # finds the folder, runs nothing
     path = Path(found.submodule_search_locations[0], "datasets", "data", "digits.csv.gz")
     if not path.exists():  # moved, in some later scikit-learn
-        from sklearn.datasets import load_digits
-
-        bunch = load_digits()
+        bunch = load("sklearn.datasets").load_digits()
         return np.column_stack([bunch.data, bunch.target])
     with gzip.open(path, "rt", encoding="ascii") as lines:
         return np.loadtxt(lines, delimiter=",")

@@ -13,6 +13,7 @@ from importlib import resources
 
 import numpy as np
 
+from trainium_edu import files
 from trainium_edu.training.arms import ARMS, footprint
 from trainium_edu.training.reference import train
 
@@ -132,7 +133,7 @@ def _write(path, rows):
     """Store rows; the first field is the command that makes them."""
     head = json.dumps({"command": COMMAND, "seeds": list(SEEDS)})[:-1]
     body = ",\n".join("  " + json.dumps(asdict(row)) for row in rows)
-    path.write_text(f'{head}, "rows": [\n{body}\n]}}\n', encoding="utf-8")
+    files.write(path, f'{head}, "rows": [\n{body}\n]}}\n')
 
 
 if __name__ == "__main__":

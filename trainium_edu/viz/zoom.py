@@ -160,8 +160,9 @@ _DRAW = {
 if __name__ == "__main__":  # store the picture that the widget shows where no kernel runs
     from pathlib import Path
 
+    from trainium_edu import files
     from trainium_edu.specs.ladder import ladder
 
     with style.theme(False):
         png = style.to_png(plot_zoom(ladder()))
-    (Path(__file__).parents[1] / "widgets/static/zoom.png").write_bytes(png)
+    files.write(Path(__file__).parents[1] / "widgets/static/zoom.png", png)
