@@ -12,9 +12,10 @@ from math import isfinite
 import numpy as np
 
 from trainium_edu.numerics.codes import ulp
-from trainium_edu.numerics.formats import Format, _short, get_format
+from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.random_bits import check_count, tosses
 from trainium_edu.numerics.rounding import round_to
+from trainium_edu.specs.arguments import short
 
 __all__ = ["Gap", "Throws", "gap", "throw"]
 
@@ -113,7 +114,7 @@ def gap(x, fmt="bf16") -> Gap:
     try:
         x = float(x)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"x is {_short(x)}; it takes one positive number") from None
+        raise TypeError(f"x is {short(x)}; it takes one positive number") from None
     smallest, largest = fmt.smallest_normal, fmt.max
     with np.errstate(over="ignore"):
         x = float(np.float32(x)) if isfinite(x) else x
