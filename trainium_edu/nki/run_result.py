@@ -3,8 +3,12 @@
 import io
 import json
 import zipfile
+from collections.abc import Iterable
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
+
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Run", "load"]
 
@@ -29,7 +33,9 @@ class Run:
         One per program; ``timeline`` is the one that ends last.
     """
 
-    def __init__(self, name, outputs, programs, notes, *, buffers=None, optimise=True):
+    @checked
+    def __init__(self, name: str, outputs, programs: Iterable, notes: Iterable, *, buffers=None,
+                 optimise=True):  # fmt: skip
         self.name = name
         self.outputs = outputs
         self.programs = tuple(programs)
@@ -105,7 +111,8 @@ class Run:
 
     # -- files --------------------------------------------------------------------------------
 
-    def save(self, path) -> None:
+    @checked
+    def save(self, path: str | PathLike) -> None:
         """Write the run to a file: programs, outputs, notes; ``nki.load`` reads it."""
         import numpy as np
 
@@ -176,7 +183,8 @@ def _from_plain(plain, arrays):
     raise ValueError(f"unknown kind of output {kind!r}")
 
 
-def load(path) -> Run:
+@checked
+def load(path: str | PathLike) -> Run:
     """Read a run that ``Run.save`` wrote.
 
     Raises

@@ -23,6 +23,7 @@ from trainium_edu.numerics.random_bits import check_count, check_toss_bits
 from trainium_edu.numerics.rounding import ROUNDINGS, cast, loop_layout, round_to
 from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "Law", "Trajectory", "dot", "error_growth", "exact_law", "predicted_error_growth",
@@ -270,6 +271,10 @@ def error_growth(
     values, replicas = _fp32(values, "values"), _check_positive(replicas, "replicas")
     if values.ndim != 1:
         raise ValueError(f"values have shape {values.shape}; give [n]")
+    if values.size * replicas > _MAX_KEPT_BYTES:
+        raise MemoryError(
+            f"{values.size} values in {replicas} replicas take over 8 GiB; take fewer replicas"
+        )
     wide = np.broadcast_to(values[:, None], (values.size, replicas))
     rounded = round_to(wide, fmt, rounding, seed=seed, step=step, toss_bits=toss_bits)
     return np.cumsum(rounded.astype(np.float64) - wide, axis=0)
@@ -322,6 +327,7 @@ class Law:
         at = int(np.searchsorted(np.cumsum(self.probabilities), q - 1e-12))
         return float(self.values[min(at, self.values.size - 1)])
 
+    @checked
     def chance(self, low: float, high: float | None = None) -> float:
         """Return the probability of a value from `low` to `high` (of exactly `low` without it)."""
         high = low if high is None else high
@@ -332,7 +338,10 @@ class Law:
         return f"Law(mean {self.mean:.6g}, sd {self.sd:.6g}, {self.values.size} values)"
 
 
-def exact_law(start, term, n, fmt, *, toss_bits=None, stop_at=None) -> Law:
+@checked
+def exact_law(
+    start, term, n, fmt, *, toss_bits: int | None = None, stop_at: float | None = None
+) -> Law:
     """Return the exact law of ``start + term + ... + term`` (n terms), rounded stochastically.
 
     Carries the probability of every number of the format through all n steps.
@@ -419,7 +428,7 @@ def _spacing(x: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def _check_positive(value, what: str) -> int:
-    return whole(value, what, 1)
+    return whole(value, what, 1, 2**31)
 
 
 def _check_start(value, fmt: Format | None, *, exactly=False) -> float:

@@ -1,5 +1,6 @@
 """What each code stands for: values, neighbours, spacing, range tables, bits as text."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, log10
@@ -8,6 +9,7 @@ import numpy as np
 
 from trainium_edu.numerics.formats import FORMATS, Format, get_format
 from trainium_edu.specs.arguments import number, short, whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "Range", "all_values", "bit_fields", "bit_string", "from_bits", "neighbours", "range_of",
@@ -172,7 +174,8 @@ def range_of(fmt) -> Range:
     )
 
 
-def range_table(formats=None) -> list[Range]:
+@checked
+def range_table(formats: Iterable | None = None) -> list[Range]:
     """Return one :class:`Range` per format (all named ones if none are given)."""
     return [range_of(f) for f in (FORMATS.values() if formats is None else formats)]
 

@@ -16,6 +16,7 @@ from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.random_bits import check_count, tosses
 from trainium_edu.numerics.rounding import round_to
 from trainium_edu.specs.arguments import short
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Gap", "Throws", "gap", "throw"]
 
@@ -128,6 +129,7 @@ def gap(x, fmt="bf16") -> Gap:
     return Gap(fmt, x, float(lower), float(lower + step))
 
 
+@checked
 def throw(where: Gap, n: int, *, seed: int = 0, step: int = 0) -> Throws:
     """Round the number stochastically n times, each time with its own toss.
 

@@ -14,6 +14,7 @@ from trainium_edu.numerics.codes import check_code, from_bits, neighbours, ulp
 from trainium_edu.numerics.formats import get_format
 from trainium_edu.numerics.rounding import cast_to_bits
 from trainium_edu.specs.arguments import short, whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Landing", "Outcome", "Run", "land", "number_text", "runs", "step_code"]
 
@@ -139,6 +140,7 @@ class Run:
     count: int | None  #: None where `spacing` is
 
 
+@checked
 def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
     """List a format's numbers in a window as evenly spaced runs, from left to right.
 

@@ -1,5 +1,6 @@
 """Round a whole array to a format, and say how much of it is left."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log2, log10
 
@@ -10,6 +11,7 @@ from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.rounding import cast_to_bits
 from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Quantised", "best_power", "error_table", "quantise"]
 
@@ -126,7 +128,8 @@ def best_power(x, fmt) -> int:
     return floor(log2(fmt.max / largest))
 
 
-def error_table(found) -> str:
+@checked
+def error_table(found: Sequence[Quantised]) -> str:
     """Return quantised arrays as a table in plain text, one row each.
 
     Parameters

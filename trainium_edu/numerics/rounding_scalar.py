@@ -25,7 +25,7 @@ def round_to_code(x, fmt, rounding="nearest", *, toss=0, toss_bits=16, overflow=
     Parameters
     ----------
     x : float
-        Rounded once, from all its bits.
+        Rounded once, from all its bits; NaN stays NaN.
     fmt : Format or str
     rounding : {"nearest", "stochastic", "toward_zero"}
     toss : int

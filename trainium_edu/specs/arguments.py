@@ -18,7 +18,8 @@ def short(value) -> str:
     """Return a value for an error message, cut to one line."""
     if type(value) is int and value.bit_length() > 1000:  # Python writes no more than 4300 digits
         return f"a whole number of {value.bit_length()} bits"
-    if hasattr(value, "shape") and hasattr(value, "dtype") and value.shape != ():
+    is_array = not isinstance(value, type) and hasattr(value, "dtype")
+    if is_array and getattr(value, "shape", ()) != ():
         return f"an array of shape {value.shape}"
     try:
         plain = value is None or isinstance(value, str | bytes | int | float | type)

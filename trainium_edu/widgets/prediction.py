@@ -25,6 +25,7 @@ from IPython.core.formatters import format_display_data
 from IPython.display import display
 
 from trainium_edu import settings
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.static import load
@@ -333,6 +334,7 @@ class Reveal(ipywidgets.VBox):
         return f"Reveal({self._prediction.key!r})"
 
 
+@checked
 def number(key: str, question: str, *, unit: str = "") -> Prediction:
     """Ask for a number.
 
@@ -356,6 +358,7 @@ def number(key: str, question: str, *, unit: str = "") -> Prediction:
     return Prediction(key, "number", question, unit=unit)
 
 
+@checked
 def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
     """Ask to choose one of two to nine options.
 
@@ -376,6 +379,7 @@ def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
     return Prediction(key, "choice", question, options=_checked_options(options))
 
 
+@checked
 def order(key: str, question: str, items: Sequence[str]) -> Prediction:
     """Ask to put two to nine items in order.
 
@@ -397,6 +401,7 @@ def order(key: str, question: str, items: Sequence[str]) -> Prediction:
     return Prediction(key, "order", question, options=_checked_options(items))
 
 
+@checked
 def error_factor(guess: float, answer: float) -> float | None:
     """Return how many times too large or too small a guess is, at least 1.
 
