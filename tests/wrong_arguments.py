@@ -58,6 +58,8 @@ TOOLBOX = {
     f"trainium_edu.widgets.{name}"
     for name in ("sketch", "static", "live", "journal", "still", "retiming", "number_line_text")
 }
+#: Called in kernels only, where tests/nki tries their limits one by one.
+IN_KERNELS = tuple(f"nki.collectives.{n}" for n in ("all_", "collective_", "rank_", "reduce_"))
 #: Takes anything by design, or is no function for a reader's arguments.
 LEFT_OUT = {
     "nki.jit", "neuroncore.NeuronCore.issue_with", "neuroncore.Program.append",
@@ -104,7 +106,9 @@ def public(package):
     return {
         name: function
         for name, function in found.items()
-        if name not in LEFT_OUT and set(inspect.signature(function).parameters) - {"self"}
+        if name not in LEFT_OUT
+        and not name.startswith(IN_KERNELS)
+        and set(inspect.signature(function).parameters) - {"self"}
     }
 
 
@@ -451,7 +455,7 @@ GOOD: dict[str, list[str]] = {
     "fabric": [
         "from trainium_edu.fabric import grid, inter_node, fully_connected\n"
         "t = grid(3, 3)\nfully_connected(4)\n"
-        "inter_node('a line', 2, step_ns=1e3, bytes_per_s=1e9)",
+        "inter_node('ring', 2, step_ns=1e3, bytes_per_s=1e9)",
         "from trainium_edu.fabric import *\nt = torus(4, 4)\n"
         "busiest_link_chunks(plan(t, 'all_reduce', 'ring'), t)\n"
         "hbm_touches(plan(t, 'all_reduce', 'ring'))",
@@ -486,6 +490,16 @@ GOOD: dict[str, list[str]] = {
         _RUN + "from trainium_edu.viz import collectives as view, collective_film as film\n"
         "made = film.film(plan(chips, 'all_reduce', 'ring'), chips, 2**20)\n"
         "view.plot_film(made, 1)",
+        "from trainium_edu.viz import collectives as view\n"
+        "two, times, names = [1e6, 2e6], [[1e3, 2e3]], ['ring']\n"
+        "view.plot_times(two, times, names)\nview.plot_bus_bandwidth(two, times, names, 1.5)\n"
+        "view.plot_scaling([2, 4], times, names)\nview.plot_link_use([[0.1, 0.2]], names)",
+        _PROGRAM + "from trainium_edu.viz.core_run import film_of_core\n"
+        "from trainium_edu.viz import core_timeline as view, memory_map\n"
+        "film = film_of_core(timeline)\n"
+        "view.plot_core_timeline(film)\nmemory_map.plot_memory_map(film)",
+        _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
+        "view.plot_journey(run.journey(0, 0), rows=4)",
         _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
         "view.plot_array(sa.frames_of_run(run), 2)",
         _ARRAY + "from trainium_edu.viz import systolic_array as view\n"

@@ -64,16 +64,28 @@ def _settle(ax, title, *, left=0.5, below=0.55):
     ax.yaxis.set_label_coords(-left / (box.width * width), 0.5)
 
 
+def _check_curves(x, curves, names):
+    """Refuse curves that are not one row per name and one point per place on the x axis."""
+    x, curves = np.asarray(x), np.asarray(curves)
+    if x.ndim != 1 or not x.size or curves.shape != (len(names), x.size):
+        raise ValueError(
+            f"{len(names)} curves over {list(x.shape)} points have shape {list(curves.shape)}; they "
+            "have [names, points], a row for each name"
+        )
+    if not (np.isfinite(x) & (x > 0)).all():
+        raise ValueError("the x axis is logarithmic: all its places are finite and above 0")
+
+
 @checked
 def plot_times(
     sizes: Numbers,
     times_ns: Numbers,
     names: Sequence[str],
     *,
-    crossovers=(),
-    published=(),
+    crossovers: Sequence[tuple] = (),
+    published: Sequence[tuple] = (),
     title: str = "",
-    layered=None,
+    layered: Layered | None = None,
 ):
     """Draw time against buffer size, one curve per algorithm, crossovers and published marks.
 
@@ -94,6 +106,7 @@ def plot_times(
     -------
     fig : matplotlib.figure.Figure
     """
+    _check_curves(sizes, times_ns, names)
     times_us = np.asarray(times_ns) / 1e3
     low = 10 ** np.floor(np.log10(times_us.min()))
     high = 10 ** np.ceil(np.log10(times_us.max()))
@@ -170,6 +183,7 @@ def plot_bus_bandwidth(
     -------
     fig : matplotlib.figure.Figure
     """
+    _check_curves(sizes, times_ns, names)
     if ax is None:
         ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
@@ -208,6 +222,7 @@ def plot_scaling(
     -------
     fig : matplotlib.figure.Figure
     """
+    _check_curves(ranks, times_ns, names)
     if ax is None:
         ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
@@ -223,7 +238,9 @@ def plot_scaling(
 
 
 @checked
-def plot_link_use(shares, names: Sequence[str], *, title: str = "", ax: Axes | None = None):
+def plot_link_use(
+    shares: Sequence[Numbers], names: Sequence[str], *, title: str = "", ax: Axes | None = None
+):
     """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
 
     Parameters
@@ -238,6 +255,8 @@ def plot_link_use(shares, names: Sequence[str], *, title: str = "", ax: Axes | N
     -------
     fig : matplotlib.figure.Figure
     """
+    if len(shares) != len(names):
+        raise ValueError(f"{len(names)} names for {len(shares)} lists of shares; give one for each")
     if ax is None:
         ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, share) in enumerate(zip(names, shares, strict=True)):
