@@ -69,8 +69,8 @@ def _check_curves(x, curves, names):
     x, curves = np.asarray(x), np.asarray(curves)
     if x.ndim != 1 or not x.size or curves.shape != (len(names), x.size):
         raise ValueError(
-            f"{len(names)} curves over {list(x.shape)} points have shape {list(curves.shape)}; they "
-            "have [names, points], a row for each name"
+            f"{len(names)} curves over {list(x.shape)} points have shape {list(curves.shape)}; "
+            "they have [names, points], a row for each name"
         )
     if not (np.isfinite(x) & (x > 0)).all():
         raise ValueError("the x axis is logarithmic: all its places are finite and above 0")
