@@ -344,7 +344,7 @@ def _check_call(kernel, args, kwargs):
 def _limit(limit):
     if limit is None:
         return None
-    return whole(limit, "limit", 1, why=" of instructions")
+    return whole(limit, "limit", 1, why=": it counts instructions")
 
 
 def _places(grid):

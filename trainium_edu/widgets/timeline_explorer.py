@@ -101,7 +101,7 @@ class TimelineExplorer(anywidget.AnyWidget):
             sliders=self._sliders() if sliders and self._retiming else [],
             switches=[{"name": n, "text": text, "help": said}
                       for n, (_, text, said) in _SWITCHES.items()] if sliders else [],
-            first=knobs, knobs=knobs, window=list(map(float, window or (0, 0))),
+            first=knobs, knobs=knobs, window=list(map(float, (0, 0) if window is None else window)),
         )  # fmt: skip
         self._is_ready = True
 
