@@ -71,5 +71,5 @@ def test_a_band_prints():
     assert text.count("us") == 1
     assert "matters most" in text
     assert str(Band(1000.0, 1000.0, 1000.0, {})) == "1.00 us, between 1.00 and 1.00"
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="a is 1; it takes a Band or a CoreTimeline"):
         tie(1, 2)

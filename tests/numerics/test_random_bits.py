@@ -140,8 +140,8 @@ def test_no_tosses_is_an_empty_array():
         ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
         ({"step": -1}, ValueError, "step is -1"),
         ({"offset": 0.5}, TypeError, "offset is 0.5"),
-        ({"toss_bits": 0}, ValueError, "toss_bits is 0; a toss has 1 to 31 bits"),
-        ({"toss_bits": 32}, ValueError, "toss_bits is 32; a toss has 1 to 31 bits"),
+        ({"toss_bits": 0}, ValueError, "toss_bits is 0; it takes a whole number from 1 to 31"),
+        ({"toss_bits": 32}, ValueError, "toss_bits is 32; it takes a whole number from 1 to 31"),
         ({"toss_bits": True}, TypeError, "toss_bits is True"),
     ],
 )

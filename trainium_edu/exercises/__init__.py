@@ -15,6 +15,8 @@ import re
 import sys
 from pathlib import Path
 
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["LESSONS", "find", "of_lesson", "progress", "register"]
 
 #: Lessons that have, or will have, exercises: number to notebook.
@@ -29,6 +31,7 @@ LESSONS = {
 }
 
 
+@checked
 def of_lesson(lesson: str) -> tuple:
     """Return a lesson's exercises in the order of its module.
 
@@ -50,6 +53,7 @@ def of_lesson(lesson: str) -> tuple:
     return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Exercise))
 
 
+@checked
 def find(key: str):
     """Return the exercise with a key such as ``"02/spacing"``, or None."""
     return next((e for e in of_lesson(key[:2]) if e.key == key), None)

@@ -13,6 +13,7 @@ from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.scheduler import schedule
 from trainium_edu.neuroncore.timing import parameters as known_parameters
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Band", "band", "band_of", "tie"]
 
@@ -42,6 +43,7 @@ class Band:
         return text + (f"; {self.most} matters most" if self.most else "")
 
 
+@checked
 def band(program: Program, placement: Placement, spec: Record | None = None, *,
          parameters=None) -> Band:  # fmt: skip
     """Return the range in which a program's time lies.
@@ -59,6 +61,7 @@ def band(program: Program, placement: Placement, spec: Record | None = None, *,
     return band_of(schedule(program, placement, spec, parameters=parameters))
 
 
+@checked
 def band_of(timeline: CoreTimeline) -> Band:
     """Return the range of a timeline that was scheduled already."""
     nominal = timeline.parameters
@@ -84,7 +87,8 @@ def band_of(timeline: CoreTimeline) -> Band:
                 effects)  # fmt: skip
 
 
-def tie(a, b) -> bool:
+@checked
+def tie(a: Band | CoreTimeline, b: Band | CoreTimeline) -> bool:
     """Whether two predictions cannot be told apart: their bands overlap.
 
     Parameters

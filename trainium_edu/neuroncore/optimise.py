@@ -30,6 +30,7 @@ from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.neuroncore.memory import Allocation
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["DEFAULT_PASSES", "PASSES", "Effect", "Optimised", "optimise"]
 
@@ -90,7 +91,8 @@ class Optimised:
         return "\n".join([f"{len(self.program)} instructions left", *map(str, self.effects)])
 
 
-def optimise(program: Program, passes: Iterable[str] = DEFAULT_PASSES) -> Optimised:
+@checked
+def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> Optimised:
     """Return a copy of a program without the work that a compiler would not issue.
 
     Parameters

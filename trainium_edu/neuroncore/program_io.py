@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import zlib
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.memory import Allocation, make_allocation, tensor_shape
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program, SourceLine
 from trainium_edu.specs import INF2, TRN1
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes", "unpacked_bytes"]
 
@@ -28,7 +30,8 @@ _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
 _MAX_BYTES = 2**29  #: of JSON that a file unpacks to: over a million instructions
 
 
-def save(program: Program, path) -> None:
+@checked
+def save(program: Program, path: str | PathLike) -> None:
     """Write a program to a file.
 
     Parameters
@@ -51,6 +54,7 @@ def save(program: Program, path) -> None:
     files.write(path, to_bytes(program))
 
 
+@checked
 def to_bytes(program: Program) -> bytes:
     """Return what :func:`save` writes: the same bytes for the same program."""
     text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True).encode()
@@ -62,7 +66,8 @@ def to_bytes(program: Program) -> bytes:
     return gzip.compress(text, 6, mtime=0)
 
 
-def load(path) -> Program:
+@checked
+def load(path: str | PathLike) -> Program:
     """Read a program that :func:`save` wrote.
 
     Parameters

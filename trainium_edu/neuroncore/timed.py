@@ -1,5 +1,6 @@
 """From a recorded program to its time in one call."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
@@ -8,12 +9,15 @@ from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.scheduler import schedule
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["measure"]
 
 
-def measure(program: Program, *, spec: Record | None = None, buffers=None, optimise=True,
-            parameters=None) -> CoreTimeline:  # fmt: skip
+@checked
+def measure(program: Program, *, spec: Record | None = None, buffers=None,
+            optimise: bool | Iterable[str] = True,
+            parameters: Mapping | None = None) -> CoreTimeline:  # fmt: skip
     """Optimise (on a copy), place and schedule a program.
 
     Parameters

@@ -19,6 +19,7 @@ from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.expanded import Expanded
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Durations", "Parameter", "dma_row_ns", "durations", "parameters", "quantise", "settle"]
 
@@ -57,6 +58,7 @@ def check_chip(spec: Record) -> None:
         )
 
 
+@checked
 def parameters(spec: Record) -> dict[str, Parameter]:
     """Return every parameter of time by name, as the chip's facts have them.
 

@@ -13,6 +13,7 @@ from trainium_edu.neuroncore.program import Instruction
 from trainium_edu.neuroncore.timing import parameters
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Piece", "Why", "certainty", "why"]
 
@@ -99,12 +100,14 @@ class Why:
         """The pieces added up: the makespan, exactly."""
         return sum(p.duration_ns for p in self.pieces)
 
+    @checked
     def at(self, ns: float) -> Piece:
         """Return the piece that covers a moment."""
         if not 0 <= ns <= self.makespan_ns:
             raise ValueError(f"{ns} ns is outside the run: 0 to {self.makespan_ns:.1f} ns")
         return next(p for p in self.pieces if ns <= p.end_ns)
 
+    @checked
     def ns_by(self, key) -> dict:
         """Add up durations by ``key(piece)``, the longest first."""
         found = {}
@@ -129,6 +132,7 @@ class Why:
         return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
 
 
+@checked
 def why(timeline: CoreTimeline) -> Why:
     """Explain a makespan.
 

@@ -20,6 +20,7 @@ from trainium_edu.nki.mistakes import (
     warn_of_lost,
 )
 from trainium_edu.nki.running import current, is_running
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Kernel", "execute", "jit", "run", "simulate"]
@@ -372,9 +373,7 @@ def _check_call(kernel, args, kwargs):
 def _limit(limit):
     if limit is None:
         return None
-    if isinstance(limit, bool) or not hasattr(limit, "__index__") or limit.__index__() < 1:
-        raise ValueError(f"limit is {limit!r}; it is a whole number of instructions, at least 1")
-    return limit.__index__()
+    return whole(limit, "limit", 1, why=": it counts instructions")
 
 
 def _places(grid):

@@ -4,10 +4,13 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Iterable
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 
 from trainium_edu import files
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Run", "load"]
 
@@ -34,7 +37,9 @@ class Run:
         One per program; ``timeline`` is the one that ends last.
     """
 
-    def __init__(self, name, outputs, programs, notes, *, buffers=None, optimise=True):
+    @checked
+    def __init__(self, name: str, outputs, programs: Iterable, notes: Iterable, *, buffers=None,
+                 optimise=True):  # fmt: skip
         self.name = name
         self.outputs = outputs
         self.programs = tuple(programs)
@@ -114,7 +119,8 @@ class Run:
 
     # -- files --------------------------------------------------------------------------------
 
-    def save(self, path) -> None:
+    @checked
+    def save(self, path: str | PathLike) -> None:
         """Write the run to a file: programs, outputs, notes; ``nki.load`` reads it."""
         import numpy as np
 
@@ -196,7 +202,8 @@ def _from_plain(plain, arrays):
     raise ValueError(f"unknown kind of output {kind!r}")
 
 
-def load(path) -> Run:
+@checked
+def load(path: str | PathLike) -> Run:
     """Read a run that ``Run.save`` wrote.
 
     Raises

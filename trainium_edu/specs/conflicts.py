@@ -8,6 +8,7 @@ from trainium_edu.specs.fabric import FABRIC
 from trainium_edu.specs.fact import Fact
 from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
 from trainium_edu.specs.prices import PRICES
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Conflict", "Conflicts", "conflicts"]
 
@@ -36,6 +37,7 @@ class Conflicts(tuple):
 
     __slots__ = ()
 
+    @checked
     def about(self, word: str) -> "Conflicts":
         """Return those whose subject contains a word, in any case."""
         return Conflicts(c for c in self if word.lower() in c.subject.lower())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["SOURCES", "Source"]
 
@@ -27,7 +28,10 @@ class Source:
     url: str  #: where the public finds it; "" for our own reasons and for memory
     kind: Kind = Kind.DOCUMENTED  #: what a fact from here is unless it says otherwise
 
-    def says(self, value: Any, unit: str, locator: str, note: str = "", *, kind=None) -> Fact:
+    @checked
+    def says(
+        self, value: Any, unit: str, locator: str, note: str = "", *, kind: Kind | None = None
+    ) -> Fact:
         """Make a fact that this source states at ``locator``.
 
         Examples

@@ -7,6 +7,7 @@ become counters.  Nothing leaves the machine: the file is opened in the browser.
 
 import json
 import math
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from trainium_edu import files
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
 from trainium_edu.neuroncore.lifetimes import lifetimes
+from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Timeline
 
 __all__ = ["to_json", "write"]
@@ -75,7 +77,8 @@ def to_json(timeline) -> dict:
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}
 
 
-def write(timeline, path) -> Path:
+@checked
+def write(timeline, path: str | PathLike) -> Path:
     """Write a timeline to a file that Perfetto opens.
 
     Parameters

@@ -1,12 +1,22 @@
 """What a DMA moves per second, against the length of its rows."""
 
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import TRN1, Record
+from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = ["describe_payload", "plot_payload"]
 
 
-def plot_payload(row_bytes, alone, stream, low, high, *, spec=TRN1):
+@checked
+def plot_payload(
+    row_bytes: Numbers,
+    alone: Numbers,
+    stream: Numbers,
+    low: Numbers,
+    high: Numbers,
+    *,
+    spec: Record = TRN1,
+):
     """Plot rates against row length, with what is published.
 
     Parameters

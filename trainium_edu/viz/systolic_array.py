@@ -1,5 +1,7 @@
 """The systolic array in still pictures: one cycle, utilisation, dataflows, who should stay."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -13,8 +15,12 @@ from trainium_edu.neuroncore.systolic_array import (
     documented_issue_cycles,
     utilisation,
 )
+from trainium_edu.neuroncore.systolic_array.counts import MachineCounts
 from trainium_edu.neuroncore.systolic_array.frames import Frames
+from trainium_edu.neuroncore.systolic_array.march import Step
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.style import COLOURS, figure, ink
 
@@ -31,6 +37,7 @@ _FLOW_COLOURS = {
 }
 
 
+@checked
 def plot_array(frames: Frames, cycle: int):
     """Draw the array at the end of one cycle, and the utilisation of all cycles below.
 
@@ -43,6 +50,7 @@ def plot_array(frames: Frames, cycle: int):
     -------
     Figure
     """
+    cycle = whole(cycle, "cycle", 0, frames.cycles - 1)
     rows, columns = frames.rows, frames.columns
     with_numbers = max(rows, columns) <= 16
     fig = figure(7.2, 5.6, margins=(0.55, 0.2, 0.45, 0.55))
@@ -117,6 +125,7 @@ _REUSE_LOOKS = {
 }
 
 
+@checked
 def plot_reuse(
     n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, layered: Layered | None = None
 ):
@@ -176,6 +185,7 @@ def describe_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -
     return f"Utilisation of the array with N = {n} moving vectors per tile: {shares}."
 
 
+@checked
 def plot_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY):
     """Draw the cycles of both choices of the stationary operand.
 
@@ -211,7 +221,10 @@ def describe_choice(k: int, rows: int, columns: int, *, array: SystolicArray = T
     return f"Cycles for x[{rows}, {k}] times W[{k}, {columns}]. {said}."
 
 
-def plot_dataflows(shapes, *, array: SystolicArray = TRN1_ARRAY):
+@checked
+def plot_dataflows(
+    shapes: Sequence[tuple[str, int, int, int]], *, array: SystolicArray = TRN1_ARRAY
+):
     """Draw cycles and traffic of the three dataflows for some products.
 
     Parameters
@@ -252,7 +265,8 @@ def plot_dataflows(shapes, *, array: SystolicArray = TRN1_ARRAY):
     return fig
 
 
-def plot_machines(counts):
+@checked
+def plot_machines(counts: Sequence[MachineCounts]):
     """Draw memory and register-file accesses per multiply-add of three machines.
 
     Parameters
@@ -284,7 +298,8 @@ def plot_machines(counts):
     return fig
 
 
-def plot_journey(steps, *, rows: int):
+@checked
+def plot_journey(steps: Sequence[Step], *, rows: int):
     """Draw one result's way down: stage against cycle.
 
     Parameters

@@ -1,7 +1,10 @@
 """Pictures of a training run: loss and accuracy epoch by epoch, and digits with their guesses."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
+from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
 from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.scene import Scene
@@ -17,6 +20,7 @@ ARM_STYLE = {
 }
 
 
+@checked
 def plot_runs(curves, epochs: int, *, title: str = ""):
     """Draw training loss and test accuracy of several arms.
 
@@ -49,7 +53,10 @@ def plot_runs(curves, epochs: int, *, title: str = ""):
     return fig
 
 
-def plot_first_run(loss, accuracy, epochs: int, images, labels, named):
+@checked
+def plot_first_run(
+    loss: Numbers, accuracy: Numbers, epochs: int, images: Numbers, labels: Numbers, named
+):
     """Draw one run beside test images and what the network takes them for.
 
     Parameters
@@ -80,7 +87,8 @@ def plot_first_run(loss, accuracy, epochs: int, images, labels, named):
     return fig
 
 
-def plot_accuracies(groups, labels):
+@checked
+def plot_accuracies(groups: Sequence, labels: Mapping):
     """Draw final accuracies, one dot per seed, arms beside each other at each learning rate.
 
     Parameters

@@ -1,9 +1,13 @@
 """Six pictures from a cluster to one multiply-accumulate, for readers without a kernel."""
 
+from collections.abc import Sequence
+
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, ConnectionPatch, FancyBboxPatch, Rectangle
 
+from trainium_edu.specs.ladder import Rung
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 
 __all__ = ["plot_zoom"]
@@ -18,7 +22,8 @@ _SHOWN = {  # two figures under each picture
 }
 
 
-def plot_zoom(rungs) -> Figure:
+@checked
+def plot_zoom(rungs: Sequence[Rung]) -> Figure:
     """Draw one panel per rung, with a frame that says where the next panel looks.
 
     Parameters

@@ -4,6 +4,7 @@ import functools
 
 from trainium_edu.numerics.long_sums import long_sums, many_roundings, quick_test
 from trainium_edu.specs import SOFTWARE
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import accumulation as picture
 from trainium_edu.widgets.sketch import Page, Sketch, choice, slider
 
@@ -12,6 +13,7 @@ __all__ = ["long_sums_explorer", "quick_test_explorer"]
 _LAST_SEED = 99
 
 
+@checked
 def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
     """Show AWS's quick test: the runs on their way, and where they end beside the exact law.
 

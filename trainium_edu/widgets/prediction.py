@@ -27,6 +27,7 @@ from IPython.core.formatters import format_display_data
 from IPython.display import display
 
 from trainium_edu import settings
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip
@@ -377,6 +378,7 @@ class Reveal(ipywidgets.VBox):
         return f"Reveal({self._prediction.key!r})"
 
 
+@checked
 def number(key: str, question: str, *, unit: str = "", domain=None) -> Prediction:
     """Ask for a number.
 
@@ -402,6 +404,7 @@ def number(key: str, question: str, *, unit: str = "", domain=None) -> Predictio
     return Prediction(key, "number", question, unit=unit, domain=domain)
 
 
+@checked
 def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
     """Ask to choose one of two to nine options.
 
@@ -422,6 +425,7 @@ def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
     return Prediction(key, "choice", question, options=_checked_options(options))
 
 
+@checked
 def order(key: str, question: str, items: Sequence[str]) -> Prediction:
     """Ask to put two to nine items in order.
 

@@ -1,5 +1,7 @@
 """Train a small network live: choose learning rate and rounding, watch loss and accuracy."""
 
+from numbers import Real
+
 import anywidget
 import numpy as np
 import traitlets
@@ -91,7 +93,7 @@ class TrainingExplorer(anywidget.AnyWidget):
     words = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, learning_rate, count, *, arms, most_epochs, with_digits=False):
-        if learning_rate not in RATES:
+        if not isinstance(learning_rate, Real) or learning_rate not in RATES:
             offered = ", ".join(f"{rate:g}" for rate in RATES)
             raise ValueError(
                 f"learning_rate is {str(learning_rate)[:40]}; the control offers {offered} "
