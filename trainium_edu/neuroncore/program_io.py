@@ -189,6 +189,7 @@ def _to_plain(program: Program) -> dict:
         ],
         "allocations": allocations,
         "instructions": instructions,
+        "engine_chosen": [i.index for i in program.instructions if i.engine_chosen],
         "geometry": geometry.rows,
         "work": work.rows,
         "options": options.rows,
@@ -213,6 +214,9 @@ def _from_plain(plain: dict) -> Program:
     tables["lines"] = [_source_line(*row) for row in tables["lines"]]
     for index, row in enumerate(plain["instructions"]):
         program.instructions.append(_instruction(index, row, tables, program))
+    for index in plain.get("engine_chosen", range(len(program))):  # not kept before: anyone may be
+        i = program.instructions[_within(index, program.instructions)]
+        i.engine_chosen = len(INSTRUCTIONS[i.name].engines) > 1
     return program
 
 
