@@ -116,7 +116,8 @@ class Times:
                 values[name] = getattr(p, end) * times
         self.variants = Variants.of(timeline.placement)
         self.choices = {choice.group: choice for choice in self.variants.open.values()}
-        self._ordered = {id(timeline.placement): timeline}
+        #: each variant in the order that the nominal parameters give
+        self._ordered = vars(timeline).setdefault("_ordered", {id(timeline.placement): timeline})
         self._found: dict = {}
 
     @classmethod
@@ -150,7 +151,7 @@ class Times:
         return self._found[key]
 
     def _makespan(self, placement, ends):
-        """Time in the order that the nominal parameters give."""
+        """Schedule a variant in its own order, which stays while its pieces grow and shrink."""
         t, program = self.timeline, placement.program
         base = self._ordered.get(id(placement))
         if base is None:

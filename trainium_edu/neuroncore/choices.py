@@ -2,7 +2,8 @@
 
 A :class:`Choice` is to a whole program what a ``Parameter`` is to a duration: what is taken, and
 what else it may truly be.  What the user states is certain and no choice: ``buffers=``, the engine
-of a copy, the passes of ``optimise``.
+of a copy, the passes of ``optimise``.  Copies may go to the Scalar Engine (in the profile of a
+published matmul they all do), and clearing SBUF to GpSimd.
 
 Left out, since published times speak against it or nobody would see the program that was written:
 loads stay as written (AWS's own Mamba kernels measure what loading again costs, although profiles
@@ -11,11 +12,11 @@ of larger kernels show loads merged), and what nobody reads is not dropped.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations, cycle
+from itertools import combinations
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.optimise import DEFAULT_PASSES, optimise
 from trainium_edu.neuroncore.placement import Placement, place
 from trainium_edu.neuroncore.program import Program, copy_of
@@ -25,8 +26,8 @@ from trainium_edu.specs.record import Record
 __all__ = ["Choice", "Variants", "choices"]
 
 _PASSES = (*DEFAULT_PASSES, "copies")
-_NAMES = ("merges", "copies", "buffers")
-_IN_TURNS = "vector and scalar in turns"
+_NAMES = ("merges", "engines", "buffers")
+_ELSEWHERE = {"tensor_copy": Engine.SCALAR, "memset": Engine.GPSIMD}  #: and not on Vector
 _GIVES_WAY = "the largest gives way"  #: where there is no room for two buffers each
 
 
@@ -55,9 +56,10 @@ def choices(spec: Record) -> dict[str, Choice]:
     subsets = [kept for n in range(len(_PASSES) + 1) for kept in combinations(_PASSES, n)]
     most = int(spec.timing.default_buffers)
     found = (
-        Choice("merges", "what the compiler merges", DEFAULT_PASSES,
+        Choice("merges", "what the compiler may merge", DEFAULT_PASSES,
                tuple(kept for kept in subsets if kept != DEFAULT_PASSES)),
-        Choice("copies", "which engine copies", "as recorded", ("vector", "scalar", _IN_TURNS)),
+        Choice("engines", "which engine copies and clears", "as recorded",
+               ("vector", "elsewhere", "in turns")),
         Choice("buffers", "who got buffers", most,
                (*(n for n in spec.timing.buffers_range.value if n != most), _GIVES_WAY)),
     )  # fmt: skip
@@ -102,7 +104,7 @@ class Variants:
                 kept = {id(self._merge(passes)): passes for passes in reversed(choice.others)}
                 kept.pop(id(self._program), None)
                 return tuple(reversed(kept.values()))
-            case "copies":
+            case "engines":
                 kept = {id(self._move(self._program, to)): to for to in reversed(choice.others)}
                 kept.pop(id(self._program), None)
                 return tuple(reversed(kept.values()))
@@ -118,12 +120,12 @@ class Variants:
         settings : dict of str to one of a choice's settings
             A choice that is None, not named, or not open here stays nominal.
         """
-        merges, copies, buffers = (
+        merges, engines, buffers = (
             settings.get(name) if name in self.open else None for name in _NAMES
         )
         program = self._program if merges is None else self._merge(merges)
-        if copies is not None:
-            program = self._move(program, copies)
+        if engines is not None:
+            program = self._move(program, engines)
         key = id(program), buffers
         if key not in self._placed:
             self._placed[key] = self._place(program, buffers)
@@ -136,13 +138,16 @@ class Variants:
         return self._merged.setdefault(left, program or done.program)
 
     def _move(self, program, to):
-        """Return the program with its copies that name no engine on one, or on two in turns."""
-        turns = cycle((Engine.VECTOR, Engine.SCALAR) if to == _IN_TURNS else (Engine(to),))
-        free = [i for i in program.instructions if i.name == "tensor_copy" and i.engine_chosen]
-        engines = tuple(engine for _, engine in zip(free, turns, strict=False))
-        if engines == tuple(i.engine for i in free):
+        """Return the program with what names no engine on Vector, elsewhere, or there in turns."""
+        free = [i for i in program.instructions if _is_free(i, program.allocations)]
+        turn = dict.fromkeys(_ELSEWHERE, to == "elsewhere")
+        engines = []
+        for i in free:
+            engines.append(_ELSEWHERE[i.name] if turn[i.name] else Engine.VECTOR)
+            turn[i.name] ^= to == "in turns"
+        if engines == [i.engine for i in free]:
             return program
-        key = id(program), engines
+        key = id(program), tuple(engines)
         if key not in self._moved:
             self._moved[key] = copy_of(program)
             for i, engine in zip(free, engines, strict=True):
@@ -160,6 +165,14 @@ class Variants:
             return None
         like = (p for p in self._placed.values() if p is not None and p.program is program)
         return next((p for p in like if np.array_equal(p.address, found.address)), found)
+
+
+def _is_free(instruction, allocations) -> bool:
+    """Whether an instruction names no engine and could run elsewhere; GpSimd reaches no PSUM."""
+    return instruction.engine_chosen and instruction.name in _ELSEWHERE and (
+        instruction.name != "memset"
+        or all(allocations[a.allocation].memory is Memory.SBUF for a in instruction.accesses)
+    )  # fmt: skip
 
 
 def _largest(sites) -> str:

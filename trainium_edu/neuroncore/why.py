@@ -19,6 +19,7 @@ from trainium_edu.specs.fact import Fact, Kind
 
 __all__ = ["Piece", "Why", "certainty", "why"]
 
+_WORTH_SAYING = 0.0005  # of the time
 _RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
 
 
@@ -144,7 +145,8 @@ class Why:
         lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical path"]
         lines += [f"  {part:>6.1%}  {cause}" for cause, part in self.share_by_cause().items()]
         kinds = [f"{part:.1%} {kind}" for kind, part in self.share_by_kind().items()]
-        chosen = [f"{part:.1%} {group}" for group, part in self.share_by_choice().items()]
+        chosen = self.share_by_choice().items()
+        chosen = [f"{part:.1%} {group}" for group, part in chosen if part >= _WORTH_SAYING]
         if chosen:
             kinds[-1] += f" (choices of the model: {', '.join(chosen)})"
         return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
