@@ -1,11 +1,30 @@
-"""How sure a time is.  Judge: any setting of the doubtful numbers, drawn between their ends."""
+"""How sure a time is, and what two of them allow one to say.
+
+Judges: any setting of the doubtful numbers, drawn between their ends; closed forms of chains of
+transfers; every corner of small random programs, timed one by one.
+"""
+
+from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.neuroncore.streams import programs, stream
-from trainium_edu.neuroncore import Band, band, parameters, place, schedule, tie
+from trainium_edu.neuroncore import (
+    Band,
+    NeuronCore,
+    band,
+    bands,
+    choices,
+    compare,
+    measure,
+    parameters,
+    place,
+    schedule,
+    tie,
+)
+from trainium_edu.neuroncore.timing import dma_row_ns, settle
 from trainium_edu.specs import TRN1
 
 DOUBTFUL = {n: p for n, p in parameters(TRN1).items() if p.fast != p.slow}
@@ -35,7 +54,7 @@ def test_groups_move_together_and_the_widest_comes_first():
     widths = [high - low for low, high in found.effects.values()]
     assert widths == sorted(widths, reverse=True)
     assert found.most == next(iter(found.effects))
-    assert set(found.effects) == {p.group for p in DOUBTFUL.values()}
+    assert set(found.effects) == {p.group for p in DOUBTFUL.values()}  # four buffers: as stated
     assert found.most == "DMA start" or found.most == "DMA rate"
 
 
@@ -54,22 +73,116 @@ def test_work_on_documented_formulas_alone_is_nearly_certain():
     assert (found.high_ns - found.low_ns) / found.nominal_ns < 0.06
 
 
-def test_overlapping_bands_are_a_tie():
+# -- two versions -----------------------------------------------------------------------------
+
+
+def chain(links, row_bytes=4096):
+    """Time transfers that wait for each other: 128 rows there and back, `links` times."""
+    core = NeuronCore(values=False)
+    x, tile = core.hbm((128, row_bytes), "uint8"), core.sbuf((128, row_bytes), "uint8")
+    for i in range(links):
+        core.dma_copy(dst=(x, tile)[i % 2 == 0], src=(tile, x)[i % 2 == 0])
+    return measure(core.program)
+
+
+def test_what_two_versions_assume_together_cancels_to_the_last_bit():
+    """Judge: n links take n (start + 8 rows), whatever a start and a row take."""
+    twelve, four = chain(12), chain(4)
+    assert twelve.band.high_ns > 1.2 * twelve.band.low_ns
+    ratio = compare(twelve, four)
+    assert (ratio.low, ratio.nominal, ratio.high) == (3, 3, 3)
+    assert not ratio.is_tie
+    assert compare(four, four).is_tie
+
+
+@pytest.mark.parametrize("tried_in_turn", [False, True])
+def test_the_ratio_is_that_of_the_closed_forms_at_the_worst_corners(tried_in_turn, monkeypatch):
+    """Judge: (start + 8 rows of 512 bytes) / (start + 8 rows of 4 KiB) at the ends of both."""
+    if tried_in_turn:
+        monkeypatch.setattr(bands, "_MOST_ROWS", 0)
+
+    def link(row_bytes, ends):
+        moved = {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items() if p.group in ends}
+        values = settle(TRN1, moved)
+        return values["dma_start_ns"] + 8 * float(dma_row_ns(row_bytes, values))
+
+    corners = [{"DMA start": a, "DMA rate": b} for a, b in product(("fast", "slow"), repeat=2)]
+    expected = [link(512, ends) / link(4096, ends) for ends in corners]
+    ratio = compare(chain(6, 512), chain(6, 4096))
+    assert (ratio.low, ratio.high) == pytest.approx((min(expected), max(expected)), rel=1e-6)
+    assert ratio.nominal == pytest.approx(link(512, {}) / link(4096, {}), rel=1e-6)
+    assert ratio.is_exhaustive != tried_in_turn
+    assert next(iter(ratio.effects)) == ratio.most == "DMA rate"
+
+
+def test_overlapping_bands_may_still_be_told_apart_and_a_tie_holds_one():
+    """Judge: 15 links take less than 16, though nobody knows how long a link takes."""
+    a, b = chain(16), chain(15)
+    assert a.band.low_ns < b.band.high_ns
+    assert tie(a.band, b.band)
+    assert not tie(a, b)
+    assert compare(a, b).low == 16 / 15
+    one, other = chain(6, 1024), chain(6, 4096)
+    assert tie(one, other) == (1 in compare(one, other))
+
+
+def _times_at_corners(timeline):
+    """Return {corner: makespan}: every group at an end, every choice that ``place`` knows."""
+    found = {}
+    groups = sorted({p.group for p in DOUBTFUL.values()})
+    for asked in (None, *choices(TRN1)["buffers"].others[:2]):
+        placement = place(timeline.program, buffers=asked)
+        order = schedule(timeline.program, placement).order
+        for ends in product(("fast", "slow"), repeat=len(groups)):
+            end = dict(zip(groups, ends, strict=True))
+            moved = {n: getattr(p, end[p.group]) for n, p in DOUBTFUL.items()}
+            found[asked, ends] = schedule(
+                timeline.program, placement, parameters=moved, order=order
+            ).makespan_ns
+    return found
+
+
+@settings(max_examples=10)
+@given(programs, programs)
+def test_no_corner_of_both_together_leaves_the_ratio(a, b):
+    one, two = (schedule(p, place(p)) for p in (a, b))
+    if not one.makespan_ns or not two.makespan_ns:
+        with pytest.raises(ValueError, match="takes no time"):
+            compare(one, two)
+        return
+    ratio, first, second = compare(one, two), _times_at_corners(one), _times_at_corners(two)
+    for corner, ns in first.items():
+        assert ratio.low <= ns / second[corner] <= ratio.high
+    assert ratio.low <= ratio.nominal == one.makespan_ns / two.makespan_ns <= ratio.high
+    turned = compare(two, one)
+    assert turned.low == pytest.approx(1 / ratio.high)
+    assert turned.is_tie == ratio.is_tie
+
+
+def test_kernels_that_follow_one_another_are_compared_as_one():
+    four, eight = chain(4), chain(8)
+    assert (compare((four, four), eight).low, compare((four, four), eight).high) == (1, 1)
+
+
+def test_bands_alone_tie_where_they_overlap():
     a, b, c = (Band(low, low + 1, low + 2, {}) for low in (0.0, 1.5, 3.0))
     assert tie(a, b)
     assert tie(b, a)
     assert not tie(a, c)
-    program = stream(32)
-    one, two = (schedule(program, place(program, buffers=n)) for n in (1, 2))
-    assert tie(one, one)
-    assert not tie(one, two)
 
 
-def test_a_band_prints():
+@pytest.mark.parametrize("wrong", [1, None, (), "run", (1,)])
+def test_what_is_no_run_is_refused(wrong):
+    for function in (compare, tie):
+        with pytest.raises(TypeError, match=r"takes what nki\.run or measure returned"):
+            function(wrong, chain(1))
+
+
+def test_bands_and_ratios_print():
     program = stream(4)
     text = str(band(program, place(program)))
     assert text.count("us") == 1
     assert "matters most" in text
     assert str(Band(1000.0, 1000.0, 1000.0, {})) == "1.00 us, between 1.00 and 1.00"
-    with pytest.raises(AttributeError):
-        tie(1, 2)
+    assert str(compare(chain(4), chain(2))) == "2.00 x as fast, between 2.00 and 2.00"
+    assert str(compare(chain(2), chain(2))).endswith("between 1.00 and 1.00: a tie")

@@ -200,11 +200,10 @@ class Times:
 
 def _alone(f, axes):
     """Return axis → (least, greatest) of f while only that axis moves, the widest first."""
-    nominal = f({})
     found = {}
     for axis, settings in axes.items():
-        values = [x for s in settings if (x := f({axis: s})) is not None]
-        found[axis] = min(nominal, *values), max(nominal, *values)
+        values = [x for s in (None, *settings) if (x := f({axis: s})) is not None]
+        found[axis] = min(values), max(values)
     return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
 
 

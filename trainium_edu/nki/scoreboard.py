@@ -20,7 +20,7 @@ def scoreboard(runs: Mapping) -> str:
     -------
     str
         Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), the Tensor Engine's
-        TFLOP/s and MFU, and how many times as fast as the first line, with the range of that
+        TFLOP/s and MFU, and how many times faster than the first line, with the range of that
         ratio ("tie" where it holds 1, see :func:`~trainium_edu.neuroncore.bands.compare`).
 
     Raises
@@ -33,7 +33,7 @@ def scoreboard(runs: Mapping) -> str:
     _check("scoreboard", runs, "timeline")
     lines = [
         f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17}"
-        f" {'TFLOP/s':>8} {'MFU':>6}  as fast"
+        f" {'TFLOP/s':>8} {'MFU':>6}  faster"
     ]
     first = None
     for name, found in runs.items():
@@ -45,15 +45,17 @@ def scoreboard(runs: Mapping) -> str:
         rate = sum(t.flops for t in timelines) / time_ns / 1e3 if time_ns else 0.0
         mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
         first = first or found
-        ratio = _ratio(first, found) if time_ns and first is not found else ""
+        ratio = _ratio(first, found) if time_ns else ""
         lines.append(
             f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
-            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}".rstrip()
+            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}"
         )
     return "\n".join(lines)
 
 
 def _ratio(first, found) -> str:
+    if first is found:
+        return "1.0 x"
     ratio = compare(first, found)
     text = f"{ratio.nominal:.1f} x ({ratio.low:.1f}-{ratio.high:.1f})"
     return text + "  tie" * ratio.is_tie
