@@ -136,14 +136,13 @@ def test_where_sbuf_is_full_the_largest_may_give_way_to_those_without_a_second_b
                            op0="multiply", operand0=2.0)  # fmt: skip
         core.dma_copy(dst=x.sliced(slice(0, 128), slice(part.start, part.start + 5120)), src=small)
     timeline = schedule(core.program, place(core.program))
-    slots = {s.name: s.slots for s in timeline.placement.sites}
-    assert slots["loaded"] > slots["other"] == 1
-    turned = place(core.program, buffers={"loaded": 1})
-    expected = schedule(core.program, turned).makespan_ns
+    sites = timeline.placement.sites
+    assert any(site.slots < min(2 * site.alive, site.tiles) for site in sites)
+    name = max(sites, key=lambda site: (site.slots - site.alive) * site.row_bytes).name
+    turned = schedule(core.program, place(core.program, buffers={name: 1})).makespan_ns
     low, high = timeline.band.effects[BUFFERS]
-    assert expected != timeline.makespan_ns
-    assert low <= expected <= high
-    assert expected in (low, high)
+    assert low <= turned <= high
+    assert low < high
 
 
 def test_what_does_not_fit_is_no_alternative():

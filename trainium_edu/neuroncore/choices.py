@@ -101,7 +101,9 @@ class Variants:
         match choice.name:
             case "merges" if self._recorded is not None:
                 self._merge(choice.nominal, self._program)
-                kept = {id(self._merge(passes)): passes for passes in reversed(choice.others)}
+                idle = _idle_passes(self._recorded)
+                others = [passes for passes in choice.others if not idle & {*passes}]
+                kept = {id(self._merge(passes)): passes for passes in reversed(others)}
                 kept.pop(id(self._program), None)
                 return tuple(reversed(kept.values()))
             case "engines":
@@ -165,6 +167,17 @@ class Variants:
             return None
         like = (p for p in self._placed.values() if p is not None and p.program is program)
         return next((p for p in like if np.array_equal(p.address, found.address)), found)
+
+
+def _idle_passes(program: Program) -> set:
+    """Return the passes that find nothing whatever others did: no loop, no copy within a memory."""
+
+    def inside(i):
+        return len({program.allocations[a.allocation].memory for a in i.accesses}) == 1
+
+    copies = (i for i in program.instructions if i.name == "tensor_copy")
+    found = {"loop_invariants": bool(program.loops), "copies": any(map(inside, copies))}
+    return {name for name, may_act in found.items() if not may_act}
 
 
 def _is_free(instruction, allocations) -> bool:
