@@ -33,7 +33,7 @@ from trainium_edu.specs import TRN1, Kind, NkiValidationError
 ENGINES, MERGES, BUFFERS = (choices(TRN1)[name].group for name in ("engines", "merges", "buffers"))
 DOUBTFUL = {n: p for n, p in parameters(TRN1).items() if p.fast != p.slow}
 PASSES = [(), ("value_numbering",), ("loop_invariants",), ("value_numbering", "loop_invariants")]
-ELSEWHERE = {"tensor_copy": Engine.SCALAR, "memset": Engine.GPSIMD}
+ELSEWHERE = {"tensor_copy": Engine.SCALAR, "tensor_scalar": Engine.SCALAR}
 
 
 def held(cycles, clock_hz):
@@ -79,6 +79,24 @@ def test_an_engine_that_the_kernel_names_is_certain():
     assert ENGINES not in stated.band.effects
     assert why(stated).share_by_kind()[Kind.ASSUMED] == 0
     assert why(stated).share_by_kind()[Kind.DOCUMENTED] > 0.9
+
+
+def test_products_with_numbers_and_clearing_may_go_elsewhere_and_other_operators_may_not():
+    """Judge: the engines that the instruction set has for each: three at once, or one by one."""
+    core = NeuronCore(values=False)
+    x, bank = core.sbuf((128, 512)), core.psum((128, 512))
+    core.tensor_tensor(dst=core.sbuf((128, 512)), data1=x, data2=x, op="add")
+    for op0, op1 in (("multiply", "add"), ("add", None), ("max", None), ("add", "multiply")):
+        core.tensor_scalar(dst=core.sbuf((128, 512)), data=x, op0=op0, operand0=2.0, op1=op1,
+                           operand1=op1 and 1.0)  # fmt: skip
+    core.memset(dst=core.sbuf((128, 512)), value=0.0)
+    core.memset(dst=bank, value=0.0)
+    timeline = measure(core.program, buffers=8, optimise=False)
+    everything = timeline.makespan_ns - RESULT_NS
+    left = everything - 2 * held(512, VECTOR_HZ) - held(512, VECTOR_HZ)
+    low, high = timeline.band.effects[ENGINES]
+    assert everything == pytest.approx(held(1024, VECTOR_HZ) + 6 * held(512, VECTOR_HZ), abs=0.1)
+    assert (low, high) == pytest.approx((left + RESULT_NS, timeline.makespan_ns), abs=0.1)
 
 
 def repeated(times, count=1):
@@ -168,7 +186,12 @@ def _recompiled(recorded):
         program = copy_of(optimise(recorded, passes).program)
         turn = dict.fromkeys(ELSEWHERE, where == "elsewhere")
         for i in program.instructions:
+            options = dict(i.options)
             if where == "as is" or i.name not in ELSEWHERE or not i.engine_chosen:
+                continue
+            if i.name == "tensor_scalar" and not {options["op0"], options["op1"]} <= {
+                "multiply", "add", None,
+            }:  # fmt: skip
                 continue
             if turn[i.name]:
                 program.instructions[i.index] = replace(i, engine=ELSEWHERE[i.name])

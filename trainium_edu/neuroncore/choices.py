@@ -2,8 +2,8 @@
 
 A :class:`Choice` is to a whole program what a ``Parameter`` is to a duration: what is taken, and
 what else it may truly be.  What the user states is certain and no choice: ``buffers=``, the engine
-of a copy, the passes of ``optimise``.  Copies may go to the Scalar Engine (in the profile of a
-published matmul they all do), and clearing SBUF to GpSimd.
+of a copy, the passes of ``optimise``.  Copies and products with numbers may go to the Scalar Engine
+(in profiles of published kernels they do), and clearing SBUF to GpSimd.
 
 Left out, since published times speak against it or nobody would see the program that was written:
 loads stay as written (AWS's own Mamba kernels measure what loading again costs, although profiles
@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.vector import SCALAR_ENGINE_PAIRS
 from trainium_edu.neuroncore.optimise import DEFAULT_PASSES, optimise
 from trainium_edu.neuroncore.placement import Placement, place
 from trainium_edu.neuroncore.program import Program, copy_of
@@ -27,7 +28,9 @@ __all__ = ["Choice", "Variants", "choices"]
 
 _PASSES = (*DEFAULT_PASSES, "copies")
 _NAMES = ("merges", "engines", "buffers")
-_ELSEWHERE = {"tensor_copy": Engine.SCALAR, "memset": Engine.GPSIMD}  #: and not on Vector
+#: Where an instruction may run instead of the Vector Engine.
+_ELSEWHERE = {"tensor_copy": Engine.SCALAR, "tensor_scalar": Engine.SCALAR,
+              "memset": Engine.GPSIMD}  # fmt: skip
 _GIVES_WAY = "the largest gives way"  #: where there is no room for two buffers each
 
 
@@ -58,7 +61,7 @@ def choices(spec: Record) -> dict[str, Choice]:
     found = (
         Choice("merges", "what the compiler may merge", DEFAULT_PASSES,
                tuple(kept for kept in subsets if kept != DEFAULT_PASSES)),
-        Choice("engines", "which engine copies and clears", "as recorded",
+        Choice("engines", "which engine takes what names none", "as recorded",
                ("vector", "elsewhere", "in turns")),
         Choice("buffers", "who got buffers", most,
                (*(n for n in spec.timing.buffers_range.value if n != most), _GIVES_WAY)),
@@ -181,11 +184,18 @@ def _idle_passes(program: Program) -> set:
 
 
 def _is_free(instruction, allocations) -> bool:
-    """Whether an instruction names no engine and could run elsewhere; GpSimd reaches no PSUM."""
-    return instruction.engine_chosen and instruction.name in _ELSEWHERE and (
-        instruction.name != "memset"
-        or all(allocations[a.allocation].memory is Memory.SBUF for a in instruction.accesses)
-    )  # fmt: skip
+    """Whether an instruction names no engine and could run elsewhere."""
+    if not instruction.engine_chosen:
+        return False
+    match instruction.name:
+        case "tensor_copy":
+            return True
+        case "tensor_scalar":
+            options = dict(instruction.options)
+            return (options["op0"], options["op1"]) in SCALAR_ENGINE_PAIRS
+        case "memset":  # GpSimd does not reach PSUM
+            return allocations[instruction.accesses[0].allocation].memory is Memory.SBUF
+    return False
 
 
 def _largest(sites) -> str:
