@@ -165,17 +165,20 @@ class Times:
         return schedule(program, placement, t.spec, parameters=moved, order=base.order,
                         without=t.without).makespan_ns  # fmt: skip
 
-    def all_at(self, end: str, choices: Mapping) -> float | None:
-        """Return the makespan with every group at its fast or its slow end."""
-        return self.at({**dict.fromkeys(self.groups, end), **choices})
+    @property
+    def _choice_axes(self):
+        return {group: (None, *choice.others) for group, choice in self.choices.items()}
+
+    @property
+    def _most(self):
+        return _MOST_ROWS // (4 * self.timeline.rows + 1)
 
     def ends(self) -> tuple[float, float, bool]:
         """Return the least and the greatest makespan, and whether all combinations were tried."""
-        axes = {g: (None, *c.others) for g, c in self.choices.items()}
-        most = _MOST_ROWS // (4 * self.timeline.rows + 1)
+        axes, most = self._choice_axes, self._most
         return (
-            _extreme(lambda p: self.all_at("fast", p), axes, min, most),
-            _extreme(lambda p: self.all_at("slow", p), axes, max, most),
+            _extreme(lambda p: self.at(dict.fromkeys(self.groups, "fast") | p), axes, min, most),
+            _extreme(lambda p: self.at(dict.fromkeys(self.groups, "slow") | p), axes, max, most),
             _count(axes) <= most,
         )
 
@@ -188,12 +191,13 @@ class Times:
 
         The widest first; under ``ALL_TOGETHER`` when they are made otherwise in any combination.
         """
-        axes = {g: (None, *c.others) for g, c in self.choices.items()}
-        nominal, most = self.timeline.makespan_ns, _MOST_ROWS // (4 * self.timeline.rows + 1)
+        axes, nominal = self._choice_axes, self.timeline.makespan_ns
         if not axes or not nominal:
             return {}
         found = _alone(self.at, axes)
-        found[ALL_TOGETHER] = tuple(_extreme(self.at, axes, best, most) for best in (min, max))
+        found[ALL_TOGETHER] = tuple(
+            _extreme(self.at, axes, best, self._most) for best in (min, max)
+        )
         return {g: min(1.0, max(nominal - low, high - nominal) / nominal)
                 for g, (low, high) in found.items()}  # fmt: skip
 
@@ -276,18 +280,18 @@ def compare(before, after) -> Ratio:
 
     Examples
     --------
-    The same additions on tiles twice as wide: the band of each time is wide, since nobody knows
-    what short rows cost, but both pay for them.
+    Half as many loads: the band of each time is wide, since nobody knows what short rows cost, but
+    both pay for them.
 
     >>> from trainium_edu.neuroncore import NeuronCore, measure
-    >>> def load(columns, count):
+    >>> def loads(count):
     ...     core = NeuronCore(values=False)
     ...     for _ in range(count):
-    ...         core.dma_copy(dst=core.sbuf((128, columns)), src=core.hbm((128, columns)))
+    ...         core.dma_copy(dst=core.sbuf((128, 64)), src=core.hbm((128, 64)))
     ...     return measure(core.program)
-    >>> short, long = load(64, 64), load(64, 32)
-    >>> ratio = compare(short, long)
-    >>> ratio.high / ratio.low < short.band.high_ns / short.band.low_ns < 10
+    >>> before, after = loads(64), loads(32)
+    >>> ratio = compare(before, after)
+    >>> ratio.high / ratio.low < before.band.high_ns / before.band.low_ns
     True
     >>> ratio.is_tie
     False
@@ -297,7 +301,7 @@ def compare(before, after) -> Ratio:
     The ratio is taken where every group of parameters is at one of its ends, and every choice at
     one of its settings, in both alike.
     """
-    before, after = (_times(x, "compare") for x in (before, after))
+    before, after = _times(before), _times(after)
     axes: dict = {}
     for times in (*before, *after):
         for axis, settings in times.axes.items():
@@ -320,14 +324,14 @@ def compare(before, after) -> Ratio:
     return Ratio(low, nominal, high, effects, _count(corners) <= most)
 
 
-def _times(found, name) -> list:
+def _times(found) -> list:
     """Return the ``Times`` in a run, a timeline, or a tuple of them."""
     several = found if isinstance(found, tuple) and found else (found,)
     timelines = [getattr(x, "timeline", None) if not isinstance(x, CoreTimeline) else x
                  for x in several]  # fmt: skip
     if not all(isinstance(t, CoreTimeline) for t in timelines):
         raise TypeError(
-            f"{name} takes what nki.run or measure returned, or a tuple of these, not a "
+            f"compare takes what nki.run or measure returned, or a tuple of these, not a "
             f"{type(found).__name__}"
         )
     return [Times.of(t) for t in timelines]
