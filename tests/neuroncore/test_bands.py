@@ -127,6 +127,8 @@ def test_the_ratio_is_that_of_the_closed_forms_at_the_worst_corners(tried_in_tur
     assert (ratio.low, ratio.high) == pytest.approx((min(expected), max(expected)), rel=1e-6)
     assert ratio.nominal == pytest.approx(link_ns(64) / link_ns(512), rel=1e-6)
     assert ratio.is_exhaustive != tried_in_turn
+    turned = compare(long, short)
+    assert (1 / turned.high, 1 / turned.low) == pytest.approx((ratio.low, ratio.high))
     assert next(iter(ratio.effects)) == ratio.most == "result latency"
     apart = short.band.low_ns / long.band.high_ns, short.band.high_ns / long.band.low_ns
     assert ratio.high - ratio.low < 0.8 * (apart[1] - apart[0])
@@ -151,37 +153,42 @@ def test_a_tie_is_where_the_ratio_may_be_one():
     assert set(found) == {True, False}
 
 
-def _times_at_corners(timeline):
-    """Return {corner: makespan}: every group at an end, every choice that ``place`` knows."""
-    found = {}
-    groups = sorted({p.group for p in DOUBTFUL.values()})
-    for asked in (None, *choices(TRN1)["buffers"].others[:2]):
-        placement = place(timeline.program, buffers=asked)
-        order = schedule(timeline.program, placement).order
-        for ends in product(("fast", "slow"), repeat=len(groups)):
-            end = dict(zip(groups, ends, strict=True))
-            moved = {n: getattr(p, end[p.group]) for n, p in DOUBTFUL.items()}
-            found[asked, ends] = schedule(
-                timeline.program, placement, parameters=moved, order=order
-            ).makespan_ns
-    return found
+GROUPS = sorted({p.group for p in DOUBTFUL.values()})
 
 
-@settings(max_examples=10)
-@given(programs, programs)
-def test_no_corner_of_both_together_leaves_the_ratio(a, b):
+def _time_at(timeline, ends, asked):
+    """Return a makespan with every group at an end, and so many buffers asked for."""
+    placement = place(timeline.program, buffers=asked)
+    moved = {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items()}
+    order = schedule(timeline.program, placement).order
+    return schedule(timeline.program, placement, parameters=moved, order=order).makespan_ns
+
+
+corners = st.tuples(
+    st.fixed_dictionaries({group: st.sampled_from(("fast", "slow")) for group in GROUPS}),
+    st.sampled_from((None, *choices(TRN1)["buffers"].others[:2])),
+)
+
+
+@settings(max_examples=8, deadline=None)
+@given(programs, programs, st.lists(corners, min_size=20, max_size=20))
+def test_no_corner_of_both_together_leaves_the_ratio(a, b, drawn):
     one, two = (schedule(p, place(p)) for p in (a, b))
     if not one.makespan_ns or not two.makespan_ns:
         with pytest.raises(ValueError, match="takes no time"):
             compare(one, two)
         return
-    ratio, first, second = compare(one, two), _times_at_corners(one), _times_at_corners(two)
-    for corner, ns in first.items():
-        assert ratio.low <= ns / second[corner] <= ratio.high
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bands, "_MOST_ROWS", 10**9)
+        ratio = compare(one, two)
+    assert ratio.is_exhaustive
+    for ends, asked in drawn:
+        assert _time_at(one, ends, asked) / _time_at(two, ends, asked) in ratio
+    for low, high in ratio.effects.values():
+        assert low <= ratio.nominal <= high
     assert ratio.low <= ratio.nominal == one.makespan_ns / two.makespan_ns <= ratio.high
-    turned = compare(two, one)
-    assert turned.low == pytest.approx(1 / ratio.high)
-    assert turned.is_tie == ratio.is_tie
+    in_turn = compare(one, two)
+    assert ratio.low <= in_turn.low <= in_turn.high <= ratio.high
 
 
 def test_kernels_that_follow_one_another_are_compared_as_one():

@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+import numpy as np
+
 from trainium_edu.neuroncore.choices import Variants
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.placement import Placement
 from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.scheduler import schedule
+from trainium_edu.neuroncore.timing import durations
 from trainium_edu.neuroncore.timing import parameters as known_parameters
 from trainium_edu.specs.record import Record
 
@@ -30,6 +33,7 @@ __all__ = ["ALL_TOGETHER", "Band", "Ratio", "Times", "band", "band_of", "compare
 ALL_TOGETHER = "all together"
 _ENDS = "fast", "slow"
 _MOST_ROWS = 1_000_000  # scheduled for one band or ratio; then not every combination is tried
+_ROWS_OF_A_CALL = 500  # as long as a call takes without any
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +170,26 @@ class Times:
                         without=t.without).makespan_ns  # fmt: skip
 
     @property
+    def active(self) -> set:
+        """The choices, and the groups on which the length of some piece depends."""
+        t = self.timeline
+
+        def pieces(**values):
+            found = durations(t.placement.run, t.spec, t.parameters | values, t.without)
+            return [np.asarray(getattr(found, name)).tolist() for name in found.__slots__]
+
+        now = pieces()
+        moved = {g for g, ends in self.groups.items() if any(
+            pieces(**values) != now for values in ends.values())}  # fmt: skip
+        return moved | {*self.choices}
+
+    @property
     def _choice_axes(self):
         return {group: (None, *choice.others) for group, choice in self.choices.items()}
 
     @property
     def _most(self):
-        return _MOST_ROWS // (4 * self.timeline.rows + 1)
+        return _MOST_ROWS // (4 * self.timeline.rows + _ROWS_OF_A_CALL)
 
     def ends(self) -> tuple[float, float, bool]:
         """Return the least and the greatest makespan, and whether all combinations were tried."""
@@ -316,8 +334,9 @@ def compare(before, after) -> Ratio:
     for side in (before, after):
         if not sum(t.timeline.makespan_ns for t in side):
             raise ValueError(f"{side[0].timeline!r} takes no time, and a ratio needs two times")
-    corners = {a: s if s == _ENDS else (None, *s) for a, s in axes.items()}
-    most = _MOST_ROWS // sum(t.timeline.rows for t in (*before, *after))
+    active = {group for t in (*before, *after) for group in t.active}
+    corners = {a: s if s == _ENDS else (None, *s) for a, s in axes.items() if a in active}
+    most = _MOST_ROWS // sum(t.timeline.rows + _ROWS_OF_A_CALL for t in (*before, *after))
     low, high = (_extreme(ratio, corners, best, most) for best in (min, max))
     nominal, effects = ratio({}), _alone(ratio, axes)
     low, high = min(low, nominal), max(high, nominal)
