@@ -187,7 +187,7 @@ def _recompiled(recorded):
         turn = dict.fromkeys(ELSEWHERE, where == "elsewhere")
         for i in program.instructions:
             options = dict(i.options)
-            if where == "as is" or i.name not in ELSEWHERE or not i.engine_chosen:
+            if where == "as is" or i.name not in ELSEWHERE or not i.is_free:
                 continue
             if i.name == "tensor_scalar" and not {options["op0"], options["op1"]} <= {
                 "multiply", "add", None,
@@ -255,7 +255,7 @@ def test_a_saved_program_keeps_what_was_left_to_the_model():
         core.tensor_copy(dst=core.sbuf((128, 64)), src=core.sbuf((128, 64)), engine=engine)
         core.activation(dst=core.sbuf((128, 64)), data=core.sbuf((128, 64)), op="exp")
         again = program_io.from_bytes(program_io.to_bytes(core.program), "saved")
-        assert [i.engine_chosen for i in again.instructions] == [engine is None, False]
+        assert [i.is_free for i in again.instructions] == [engine is None, True]
         assert measure(again).band == measure(core.program).band
 
 

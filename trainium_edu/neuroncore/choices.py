@@ -144,7 +144,7 @@ class Variants:
 
     def _move(self, program, to):
         """Return the program with what names no engine on Vector, elsewhere, or there in turns."""
-        free = [i for i in program.instructions if _is_free(i, program.allocations)]
+        free = [i for i in program.instructions if _may_move(i, program.allocations)]
         turn = dict.fromkeys(_ELSEWHERE, to == "elsewhere")
         engines = []
         for i in free:
@@ -183,9 +183,9 @@ def _idle_passes(program: Program) -> set:
     return {name for name, may_act in found.items() if not may_act}
 
 
-def _is_free(instruction, allocations) -> bool:
+def _may_move(instruction, allocations) -> bool:
     """Whether an instruction names no engine and could run elsewhere."""
-    if not instruction.engine_chosen:
+    if not instruction.is_free:
         return False
     match instruction.name:
         case "tensor_copy":

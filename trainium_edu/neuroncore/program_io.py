@@ -21,7 +21,7 @@ from trainium_edu.specs import INF2, TRN1
 
 __all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _WHAT = "trainium_edu program"
 _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
 _MAX_BYTES = 2**30  # of JSON: about two million instructions
@@ -168,7 +168,7 @@ def _to_plain(program: Program) -> dict:
             None if i.line is None else lines.add(tuple(i.line)), i.label, int(i.flops),
             list(i.loops), list(i.after),
             [[*map(int, a[:5]), int(a.is_write), a.role, geometry.add(a.geometry)]
-             for a in i.accesses],
+             for a in i.accesses], i.is_free,
         ]
         for i in program.instructions
     ]  # fmt: skip
@@ -189,7 +189,6 @@ def _to_plain(program: Program) -> dict:
         ],
         "allocations": allocations,
         "instructions": instructions,
-        "engine_chosen": [i.index for i in program.instructions if i.engine_chosen],
         "geometry": geometry.rows,
         "work": work.rows,
         "options": options.rows,
@@ -214,9 +213,6 @@ def _from_plain(plain: dict) -> Program:
     tables["lines"] = [_source_line(*row) for row in tables["lines"]]
     for index, row in enumerate(plain["instructions"]):
         program.instructions.append(_instruction(index, row, tables, program))
-    for index in plain.get("engine_chosen", range(len(program))):  # not kept before: anyone may be
-        i = program.instructions[_within(index, program.instructions)]
-        i.engine_chosen = len(INSTRUCTIONS[i.name].engines) > 1
     return program
 
 
@@ -235,7 +231,7 @@ def _allocation(index, row, sites) -> Allocation:
 
 
 def _instruction(index, row, tables, program) -> Instruction:
-    name, engine, work, options, line, label, flops, loops, after, accesses = row
+    name, engine, work, options, line, label, flops, loops, after, accesses, is_free = row
     if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
@@ -247,7 +243,7 @@ def _instruction(index, row, tables, program) -> Instruction:
         tuple(_access(a, tables["geometry"], program) for a in accesses),
         tables["work"][_count(work)], tables["options"][_count(options)],
         None if line is None else tables["lines"][_count(line)], str(label), _count(flops),
-        tuple(loops), tuple(after),
+        tuple(loops), tuple(after), bool(is_free),
     )  # fmt: skip
 
 
