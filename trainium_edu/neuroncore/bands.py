@@ -171,17 +171,23 @@ class Times:
 
     @property
     def active(self) -> set:
-        """The choices, and the groups on which the length of some piece depends."""
+        """The choices, and the groups on which the length of some piece depends.
+
+        Of two terms the longer counts: one may hide behind another unless all others are fast.
+        """
         t = self.timeline
 
-        def pieces(**values):
-            found = durations(t.placement.run, t.spec, t.parameters | values, t.without)
+        def pieces(group, end, others):
+            values = dict(t.parameters)
+            for name, ends in self.groups.items():
+                values |= ends[end if name == group else others]
+            found = durations(t.placement.run, t.spec, values, t.without)
             return [np.asarray(getattr(found, name)).tolist() for name in found.__slots__]
 
-        now = pieces()
-        moved = {g for g, ends in self.groups.items() if any(
-            pieces(**values) != now for values in ends.values())}  # fmt: skip
-        return moved | {*self.choices}
+        return {*self.choices} | {
+            group for group in self.groups for others in _ENDS
+            if pieces(group, "fast", others) != pieces(group, "slow", others)
+        }  # fmt: skip
 
     @property
     def _choice_axes(self):
