@@ -3,7 +3,8 @@
 Modelled: SBUF and PSUM as bytes, HBM tensor by tensor; the Tensor, Vector, Scalar and GpSimd
 Engines, Sync and 16 DMA queues with every instruction's values, limits and documented cycles; the
 recorded program, named compiler passes on it, the place of every tile, and the time of everything
-with its reasons (``why``), its band (``band``) and what it would be without a cause (``without``).
+with its reasons (``why``), its band (``band``), how it compares with another version's
+(``compare``) and what it would be without a cause (``without``).
 The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
 Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine,
@@ -38,7 +39,8 @@ import types
 from trainium_edu import aside
 
 _FROM = {
-    "bands": ("Band", "band", "tie"),
+    "bands": ("Band", "Ratio", "band", "compare", "tie"),
+    "choices": ("choices",),
     "causes": ("causes_table", "without"),
     "core": ("NeuronCore",),
     "core_timeline": ("CoreTimeline", "Roofline"),
@@ -57,8 +59,9 @@ _WHERE = {name: module for module, names in _FROM.items() for name in names}
 _SUBMODULES = ("systolic_array", "tilings")
 __all__ = [
     "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
-    "Program", "Roofline", "Why", "band", "causes_table", "load", "measure", "optimise",
-    "parameters", "place", "save", "schedule", "systolic_array", "tie", "tilings", "why", "without",
+    "Program", "Ratio", "Roofline", "Why", "band", "causes_table", "choices", "compare", "load",
+    "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array", "tie",
+    "tilings", "why", "without",
 ]  # fmt: skip
 
 

@@ -459,7 +459,7 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
             Instruction(
                 index, instruction.name, instruction.engine, accesses, instruction.work,
                 instruction.options, instruction.line, instruction.label, instruction.flops,
-                loops, _waits(instruction, program, removed, place),
+                loops, _waits(instruction, program, removed, place), instruction.is_free,
             )
         )  # fmt: skip
     result.loops = _loops(program, edit, order, renumbered)

@@ -24,7 +24,7 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes", "unpacked_bytes"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _WHAT = "trainium_edu program"
 _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
 _MAX_BYTES = 2**29  #: of JSON that a file unpacks to: over a million instructions
@@ -192,7 +192,7 @@ def _to_plain(program: Program) -> dict:
             None if i.line is None else lines.add(tuple(i.line)), i.label, int(i.flops),
             list(i.loops), list(i.after),
             [[*map(int, a[:5]), int(a.is_write), a.role, geometry.add(a.geometry)]
-             for a in i.accesses],
+             for a in i.accesses], i.is_free,
         ]
         for i in program.instructions
     ]  # fmt: skip
@@ -255,7 +255,7 @@ def _allocation(index, row, sites) -> Allocation:
 
 
 def _instruction(index, row, tables, program) -> Instruction:
-    name, engine, work, options, line, label, flops, loops, after, accesses = row
+    name, engine, work, options, line, label, flops, loops, after, accesses, is_free = row
     if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
@@ -267,7 +267,7 @@ def _instruction(index, row, tables, program) -> Instruction:
         tuple(_access(a, tables["geometry"], program) for a in accesses),
         tables["work"][_count(work)], tables["options"][_count(options)],
         None if line is None else tables["lines"][_count(line)], str(label), _count(flops),
-        tuple(loops), tuple(after),
+        tuple(loops), tuple(after), bool(is_free),
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ Modelled: values (FP32 inside, one rounding at the end), every limit, time with 
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
 Refused or said: branches on what the chip computes (``asking.py``), what AWS lists as failing on
 hardware (``specs.NKI_KNOWN_ISSUES``, ``only_here.py``; values stay).
-Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings).
+Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings), and
+``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
 Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.
 Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
@@ -19,14 +20,15 @@ from trainium_edu.nki.dtypes import DType as dtype
 from trainium_edu.nki.kernel import jit, run, simulate
 
 _LATER = {
-    "activate": "activation", "collectives": None, "coverage": "coverage_table",
+    "activate": "activation", "collectives": None, "compare": "scoreboard",
+    "coverage": "coverage_table",
     "deactivate": "activation", "load": "run_result", "Run": "run_result", "run_ranks": "ranks",
     "typing": None,
 }  # fmt: skip
 
 __all__ = [
-    "Run", "activate", "collectives", "coverage", "deactivate", "dtype", "isa", "jit", "language",
-    "load", "run", "run_ranks", "simulate", "typing",
+    "Run", "activate", "collectives", "compare", "coverage", "deactivate", "dtype", "isa", "jit",
+    "language", "load", "run", "run_ranks", "simulate", "typing",
 ]  # fmt: skip
 
 

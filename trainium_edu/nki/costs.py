@@ -2,7 +2,8 @@
 
 A cost is by how much the run ends sooner (``saved``); beside it stands for how long the habit
 holds its engine, or the queues (``held``), since what passes beside other work costs nothing yet.
-Both nominal, and at both ends of the uncertain parameters.
+Both nominal, and at both ends of the uncertain parameters; what the model chose stays, as it would
+while a habit is mended (``compare`` of two runs moves that as well).
 """
 
 from collections.abc import Callable
@@ -73,8 +74,9 @@ class Costing:
             settle(timeline.spec, {p.name: getattr(p, end) for p in known if p.fast != p.slow})
             for end in ("fast", "slow")
         ]
+        self._ends = self.values
         if timeline.rows > _ENDS_UP_TO:
-            del self.values[1:]
+            self.values = self.values[:1]
 
     def _timed(self, placement, values, order):
         t = self.timeline
@@ -119,9 +121,14 @@ class Costing:
     def _cost(self, ns) -> Cost:
         if len(self.values) > 1 or not self.timeline.makespan_ns:
             return Cost.of(ns)
-        band = self.timeline.band
-        return Cost.of([ns[0] * end / band.nominal_ns
-                        for end in (band.nominal_ns, band.low_ns, band.high_ns)])  # fmt: skip
+        return Cost.of([ns[0] * scale for scale in self._scales])
+
+    @cached_property
+    def _scales(self) -> list:
+        """How much longer the whole run takes at each set of parameters."""
+        t = self.timeline
+        ends = [self._timed(t.placement, values, t.order) for values in self._ends[1:]]
+        return [1.0, *(end.makespan_ns / t.makespan_ns for end in ends)]
 
     def waited(self, pick) -> Cost:
         """Return for how long engines stand still by ``pick(row, wait, by)``, a mask of waits."""
