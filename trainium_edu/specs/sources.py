@@ -142,6 +142,9 @@ _ALL = (
     Source("course-traces", "Profiles of small kernels on trn1 published by students of a "
            "course on Trainium", "public repositories of course work", "2025",
            "https://github.com/stanford-cs149/asst4-trainium", Kind.MEASURED),
+    Source("accelopt-nkibench", "NKIBench: kernels and their profiles in AccelOpt", "zhang677 "
+           "(public repository)", "2025", "https://github.com/zhang677/AccelOpt/tree/47e29a7c",
+           Kind.MEASURED),
     # the literature
     Source("gpt3-paper", "Language Models are Few-Shot Learners", "NeurIPS", "2020",
            "https://arxiv.org/abs/2005.14165"),
