@@ -18,6 +18,8 @@ from trainium_edu.neuroncore.program import Program
 __all__ = ["Expanded", "expand"]
 
 MOST_ROWS = 2_000_000
+QUEUES = 16
+FAR_BYTES = 2**17  # from here on a packet costs more; seen at 7 * 2**17 and 2**20, not at 3 * 2**14
 QUEUE_PARTITIONS = 8  # "each DMA engine corresponds to 8 partition lanes"
 ENGINES = (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD, Engine.SYNC, Engine.DMA)
 MEMORIES = (Memory.HBM, Memory.SBUF, Memory.PSUM)
@@ -34,7 +36,7 @@ class Expanded:
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
     #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, first queue, queues) or whether a matmul's stationary matrix is another than
+    #: (packets, far, first queue, queues) or whether a matmul's stationary matrix is another than
     #: before); in a what-if also the parts that are left of lead, fixed part and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
@@ -108,28 +110,39 @@ def _expand(program):
 
 
 def _way(transfer, allocations):
-    """Return (packets, first queue, queues) of a transfer; no queues: it may take them all.
+    """Return (packets, are they far apart, first queue, queues) of a transfer; 0 queues: all.
 
-    A packet is one run of contiguous bytes in HBM.  Each queue serves eight partitions of SBUF;
-    what touches none of them may take them all.
+    A packet is one run of contiguous bytes in HBM.  A transfer with a row for every queue takes
+    them all, a smaller one those of its partitions: each serves eight.
     """
-    count, packets, lanes = transfer.work[1], 0, []
+    count, packets, lanes, far = transfer.work[1], 0, [], False
     for access in transfer.accesses:
         info = allocations[access.allocation]
         if info.memory is Memory.HBM:
             dtype, shape, strides, _ = access.geometry
             run = contiguous_run(shape, strides, get_dtype(dtype).itemsize, 0)
             packets = max(packets, prod(shape) // run)
+            far = far or _step(shape, strides, run) >= FAR_BYTES
         elif not access.role.endswith(".index"):
             lanes += [info.start_partition + access.first_row,
                       info.start_partition + access.end_row - 1]  # fmt: skip
     is_plain = transfer.name == "dma_copy" and ("indirect", "src") not in transfer.options
     if not (packets and is_plain and ("indirect", "dst") not in transfer.options):
         packets = count
-    if not lanes:
-        return min(packets, count), 0, 0
+    packets = min(packets, count)
+    if not lanes or count >= QUEUES:
+        return packets, far, 0, 0
     first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
-    return min(packets, count), first, last - first + 1
+    return packets, far, first, last - first + 1
+
+
+def _step(shape, strides, run):
+    """Return by how many bytes one contiguous run lies behind the next; 0 if there is one."""
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if run <= 1 and size > 1:
+            return abs(stride)
+        run //= size
+    return 0
 
 
 def _kinds(instructions, allocations):

@@ -99,6 +99,7 @@ def parameters(spec: Record) -> dict[str, Parameter]:
         more_is_faster=True)  # fmt: skip
     for name, unit, group, more_is_faster in (
         ("dma_packet_ns", "ns per packet", "DMA packets", False),
+        ("dma_far_packet_ns", "ns per packet", "DMA packets", False),
         ("dma_row_ns", "ns per row", "DMA rate", False),
         ("dma_turnaround_ns", "ns per transfer and queue", "DMA turnaround", False),
         ("dma_burst_turnaround_ns", "ns per transfer and queue", "DMA turnaround", False),
@@ -143,7 +144,7 @@ def settle(spec: Record, changes=None) -> dict[str, float]:
     return values
 
 
-def dma_row_ns(row_bytes, values: Mapping, queues: int = 16, packets=1.0):
+def dma_row_ns(row_bytes, values: Mapping, queues: int = 16, packets=1.0, far=False):
     """Return the nanoseconds for which one row (descriptor) holds one queue, in a long stream.
 
     The longer of two: what its packets cost (up to about 2.4 KiB "the packet rate, not HBM
@@ -157,10 +158,13 @@ def dma_row_ns(row_bytes, values: Mapping, queues: int = 16, packets=1.0):
         Parameters from :func:`settle`.
     packets : number or array, optional
         Packets per row: under 1 where rows of several partitions lie one after another in HBM.
+    far : bool or array, optional
+        Whether they are at least 128 KiB apart in HBM.
     """
     rate = values["dma_bytes_per_s"] / queues / 1e9  # bytes per ns
     bytes_ns = values["dma_row_ns"] + np.asarray(row_bytes, np.float64) / rate
-    return np.maximum(np.multiply(packets, values["dma_packet_ns"]), bytes_ns)
+    packet_ns = np.where(far, values["dma_far_packet_ns"], values["dma_packet_ns"])
+    return np.maximum(packets * packet_ns, bytes_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +233,13 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     descriptors = np.zeros(n, np.int64)
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
-    row_bytes, packets, lanes = np.zeros(n), np.ones(n), np.zeros((n, 2), np.int64)
+    row_bytes, packets, far = np.zeros(n), np.ones(n), np.zeros(n, bool)
+    lanes = np.zeros((n, 2), np.int64)
     for k, (name, engine, what, written, detail, *_) in enumerate(run.kinds):
         if engine is Engine.DMA:
             descriptors[k], row_bytes[k] = what[1], what[2]
-            lanes[k] = detail[1:]
-            packets[k] = max(detail[0], min(what[1], detail[2] or queues)) / max(what[1], 1)
+            lanes[k], far[k] = detail[2:], detail[1]
+            packets[k] = max(detail[0], min(what[1], detail[3] or queues)) / max(what[1], 1)
             continue
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
         full = cycles[k] * values["work_factor"]
@@ -257,7 +262,7 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
         chain[k] = first * ns
     is_dma = descriptors > 0
     lead[is_dma] = values["dma_start_ns"]
-    work[is_dma] = dma_row_ns(row_bytes, values, queues, packets)[is_dma]
+    work[is_dma] = dma_row_ns(row_bytes, values, queues, packets, far)[is_dma]
     fixed[is_dma] = values["dma_turnaround_ns"]
     quick = work / max(values["dma_burst_speedup"], 1.0)
     quick_fixed = np.minimum(fixed, values["dma_burst_turnaround_ns"])

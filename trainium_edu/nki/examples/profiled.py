@@ -76,15 +76,17 @@ def silu(x):
     """Return x / (1 + exp(-x)); x [4096, 7168]."""
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     one = _constant(1.0)
-    for i in nl.affine_range(x.shape[0] // P):
-        for j in nl.affine_range(x.shape[1] // LOAD):
-            here = nl.ds(i * P, P), nl.ds(j * LOAD, LOAD)
+    shape = P, x.shape[0] // P, x.shape[1]
+    x, result_in_hbm = x.reshape(shape), out.reshape(shape)
+    for i in nl.affine_range(shape[1]):
+        for j in nl.affine_range(shape[2] // LOAD):
+            here = slice(None), i, nl.ds(j * LOAD, LOAD)
             loaded, result = _load(x[here]), _tile(P, LOAD)
             for k in nl.affine_range(LOAD // WIDE):
                 part = loaded[:, nl.ds(k * WIDE, WIDE)]
                 below = _scaled(_scaled(part, -1.0, nl.exp), 1.0, nl.copy, one)
                 _binary(nl.multiply, part, _one_over(below), result[:, nl.ds(k * WIDE, WIDE)])
-            nisa.dma_copy(dst=out[here], src=result)
+            nisa.dma_copy(dst=result_in_hbm[here], src=result)
     return out
 
 
@@ -191,11 +193,12 @@ def transpose_matmul(lhs, rhs):
     (depth, m), n = lhs.shape, rhs.shape[1]
     out = nl.ndarray((m, n), dtype=lhs.dtype, buffer=nl.shared_hbm)
     blocks = range(depth // P)
+    lhs, rhs = lhs.reshape((P, depth // P, m)), rhs.reshape((P, depth // P, n))
     for i in nl.affine_range(m // LOAD):
-        held = [_load(lhs[nl.ds(p * P, P), nl.ds(i * LOAD, LOAD)]) for p in blocks]
+        held = [_load(lhs[:, p, nl.ds(i * LOAD, LOAD)]) for p in blocks]
         for start in range(0, n, LOAD):
             wide = min(LOAD, n - start)
-            moving = [_load(rhs[nl.ds(p * P, P), nl.ds(start, wide)]) for p in blocks]
+            moving = [_load(rhs[:, p, nl.ds(start, wide)]) for p in blocks]
             for r in nl.affine_range(LOAD // P):
                 result = _tile(P, wide)
                 for first in range(0, wide, WIDE):
