@@ -36,8 +36,8 @@ class Expanded:
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
     #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, far, first queue, queues) or whether a matmul's stationary matrix is another than
-    #: before); in a what-if also the parts that are left of lead, fixed part and work
+    #: (packets, far, first queue, queues) or whether a matmul takes the
+    #: place of another stationary matrix); in a what-if also the parts that are left of lead, fixed part and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]
@@ -160,7 +160,7 @@ def _kinds(instructions, allocations):
             detail = _way(i, allocations)
         elif i.name == "nc_matmul":
             now = next((a[0], a[7]) for a in i.accesses if a[6] == "stationary")
-            detail, held = now != held, now
+            detail, held = held not in (None, now), now
         key = (i.name, i.engine, i.work, written, detail)
         kind_of.append(numbers.setdefault(key, len(numbers)))
         engines.append(_ENGINE[i.engine])

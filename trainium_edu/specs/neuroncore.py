@@ -17,6 +17,7 @@ _perf = SOURCES["nki-perf-guide"].says
 _dma = SOURCES["nki-dma-guide"].says
 _overview = SOURCES["nki-dma-overview"].says
 _traces = SOURCES["course-traces"].says
+_bench = SOURCES["accelopt-nkibench"].says
 _own = SOURCES["emulator"].says
 
 _TABLE = "NeuronCore-v2 Compute Engines, table of widths and frequencies"
@@ -184,8 +185,15 @@ DMA = Record(
     rate_1kib_rows=_own(
         100e9, "bytes/s", "from published runs of large BF16 matmuls",
         note="about, per core over 16 queues; inferred by us, so not called derived"),
-    rate_4kib_rows=_traces(270e9, "bytes/s", "loads with rows of 4 to 8 KiB",
-                           note="about, per core over 16 queues; equal to the documented 272"),
+    rate_in_bursts=_traces(
+        (385e9, 400e9), "bytes/s", "bodies of kernels with 3 to 6 transfers, rows of 4 to 8 KiB",
+        note="per core over 16 queues"),
+    rate_sustained=_bench(
+        (250e9, 263e9), "bytes/s", "bmm and matmul: bytes over latency",
+        note="rows of 4 KiB, over milliseconds, with nothing else busier"),
+    short_rows_in_bursts=_traces(
+        (14, 40), "ns per row on one queue", "additions in tiles of 128 x 1 and 128 x 2",
+        note="rows of 4 and 8 bytes, whose neighbours in HBM go to the neighbouring partitions"),
     example_transfers=_arch(16, "transfers", "Data movement between HBM and SBUF using DMAs",
                             note="for a 128 x 512 FP32 load, 8 descriptors each"),
 )  # fmt: skip
@@ -276,11 +284,11 @@ CYCLES = Record(
     nc_transpose_vector=_cost(_N, "Vector Engine", "nc_transpose"),
     nc_transpose_tensor=_cost("max(P, min(64, F))", "Tensor Engine", "nc_transpose",
                               note="P partitions, F free elements"),
-    reciprocal=SOURCES["accelopt-nkibench"].says(
+    reciprocal=_cost("max(MIN, 8 * N)", "Vector Engine", "reciprocal"),
+    reciprocal_profiled=_bench(
         "max(MIN, 2.4 * N)", "Vector Engine cycles", "silu_M4096_N7168, Vector's busy time",
-        note="0.985 ms in all, of which 448 tensor_tensor of 512 columns leave 2.4 N for each"
-        " reciprocal; the edition with costs printed 8 N, which alone would be 1.64 ms"),
-    reciprocal_printed=_cost("max(MIN, 8 * N)", "Vector Engine", "reciprocal"),
+        note="0.985 ms in all for 448 blocks of 512 columns: less the tensor_tensor and the fixed"
+        " overheads, 2.4 N are left for each reciprocal; 8 N alone would be 1.64 ms"),
     scalar_tensor_tensor=_cost("2 * N", "Vector Engine", "scalar_tensor_tensor"),
     scalar_tensor_tensor_bf16=_cost("N", "Vector Engine", "scalar_tensor_tensor",
                                     note="BF16 subtract then multiply, N even"),
@@ -392,9 +400,10 @@ TIMING = Record(
     dma_burst_turnaround_ns=_own(
         113, "ns per transfer and queue", "neuroncore.timing", note="in a burst: 300 transfers of"
         " 1 KiB in 34 us"),
-    dma_burst_speedup=_traces(
-        392 / 272, "times the sustained rate", "bodies of kernels with 3 to 6 transfers, 385 to 400"
-        " GB/s", note="documented ceiling 16 x 27.2 GB/s = 1.6 times"),
+    dma_burst_speedup=derive(
+        "times the sustained rate", lambda burst, rate: sum(burst) / 2 / rate, DMA.rate_in_bursts,
+        DMA.bytes_per_s, locator="middle of the rates in bursts / documented rate",
+        note="documented ceiling 16 x 27.2 GB/s = 1.6 times"),
     dma_burst_ns=_own(
         77_000, "ns ahead of the sustained rate", "neuroncore.timing", note="how long a burst may"
         " be is not published: 300 small transfers are fast, 600 take five times as long"),
