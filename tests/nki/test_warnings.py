@@ -116,7 +116,8 @@ def test_fp32_matmuls_cost_three_of_their_four_passes():
     warning = the(nki.run(matmul.blocked, *given), "FP32 matmul")
     clock = float(TRN1.tensor_engine.clock_hz)
     passes = 8 * 8 * 2 * 512 * 4 / clock * 1e9  # matmuls of 512 columns, four passes each
-    assert warning.held.nominal_ns == pytest.approx(passes * 3 / 4)
+    loads = 8 * 8 * 2 * 4 * 64 / clock * 1e9  # four stationary loads of 64 cycles each, all seen
+    assert warning.held.nominal_ns == pytest.approx(passes * 3 / 4 + loads, rel=0.01)
     assert warning.cost.nominal_ns < warning.held.nominal_ns  # a part of it hides behind loads
     narrow = nki.run(matmul.blocked, *(a.astype(ml_dtypes.bfloat16) for a in given))
     assert "FP32 matmul" not in kinds(narrow)

@@ -19,7 +19,7 @@ __all__ = ["Expanded", "expand"]
 
 MOST_ROWS = 2_000_000
 QUEUES = 16
-FAR_BYTES = 2**17  # from here on a packet costs more; seen at 7 * 2**17 and 2**20, not at 3 * 2**14
+FAR_BYTES = 2**19  # from here on a packet costs more; seen at 7 * 2**17 and 2**20, not at 3 * 2**14
 QUEUE_PARTITIONS = 8  # "each DMA engine corresponds to 8 partition lanes"
 ENGINES = (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD, Engine.SYNC, Engine.DMA)
 MEMORIES = (Memory.HBM, Memory.SBUF, Memory.PSUM)

@@ -159,7 +159,7 @@ def dma_row_ns(row_bytes, values: Mapping, queues: int = 16, packets=1.0, far=Fa
     packets : number or array, optional
         Packets per row: under 1 where rows of several partitions lie one after another in HBM.
     far : bool or array, optional
-        Whether they are at least 128 KiB apart in HBM.
+        Whether they are at least 512 KiB apart in HBM.
     """
     rate = values["dma_bytes_per_s"] / queues / 1e9  # bytes per ns
     bytes_ns = values["dma_row_ns"] + np.asarray(row_bytes, np.float64) / rate

@@ -385,9 +385,9 @@ TIMING = Record(
         note="read off: up to 2 KiB the throughput grows with the bytes, at 2 KiB it is 339/417 of"
         " what it is at 32 KiB, which is taken as the 17 B/ns of a queue"),
     dma_far_packet_ns=_own(
-        370, "ns per packet on one queue", "neuroncore.timing", note="at least 128 KiB apart in"
+        370, "ns per packet on one queue", "neuroncore.timing", note="at least 512 KiB apart in"
         " HBM: a profiled silu with rows of 4 KiB at steps of 896 KiB takes 372 ns a row with no"
-        " engine busy; no document says why (same banks?)"),
+        " engine busy, and steps of 48 KiB cost nothing; no document says why"),
     dma_far_packet_ns_range=_own((147, 420), "ns per packet", "neuroncore.timing"),
     dma_row_ns=_overview(
         8, "ns per row on one queue", "figure of throughput against bytes per partition",
