@@ -178,7 +178,8 @@ class NeuronCore:
                 return
         operands = row.complete(operands)
         call = Call(instruction, engine, self, operands)
-        if engine is None:
+        is_free = engine is None
+        if is_free:
             engine = call.engine = row.choose(operands) if row.choose else row.engines[0]
         else:
             engine = call.engine = Engine(engine)
@@ -209,21 +210,22 @@ class NeuronCore:
         record = Instruction(
             0, instruction, engine, tuple(accesses), row.work(call),
             _options(row, operands), line, name,
-            row.flops(call) if row.flops else 0,
+            row.flops(call) if row.flops else 0, is_free=is_free,
         )  # fmt: skip
         self.program.append(record)
         if key is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[key] = (
-                row, engine, _tiles(row, operands), record.work, record.options, record.flops
+                row, engine, _tiles(row, operands), record.work, record.options, record.flops,
+                is_free,
             )  # fmt: skip
         if self.values and not skip:
             self._execute(row, call)
 
     def _issue_again(self, known, instruction, name, operands):
         """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
-        row, engine, tiles, work, options, flops = known
+        row, engine, tiles, work, options, flops, is_free = known
         if len(operands) < row.operands:
             operands = row.defaults | operands
         accesses = tuple([
@@ -231,7 +233,8 @@ class NeuronCore:
             for role, is_write, is_partial in tiles
         ])  # fmt: skip
         line = source_line(self._places, 3)
-        record = Instruction(0, instruction, engine, accesses, work, options, line, name, flops)
+        record = Instruction(0, instruction, engine, accesses, work, options, line, name, flops,
+                             is_free=is_free)  # fmt: skip
         self.program.append(record)
         if self.values:
             self._execute(row, Call(instruction, engine, self, operands))

@@ -78,6 +78,7 @@ class Instruction:
     flops: int = 0  #: multiply-adds of a matmul, times two
     loops: tuple[int, ...] = ()  #: indices of the loops it stands in, outermost first
     after: tuple[int, ...] = ()  #: instructions it waits for besides its data (``depends_on``)
+    is_free: bool = False  #: the call named no engine
 
     def __repr__(self):
         where = f" at {self.line}" if self.line else ""

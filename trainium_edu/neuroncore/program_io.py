@@ -168,7 +168,7 @@ def _to_plain(program: Program) -> dict:
             None if i.line is None else lines.add(tuple(i.line)), i.label, int(i.flops),
             list(i.loops), list(i.after),
             [[*map(int, a[:5]), int(a.is_write), a.role, geometry.add(a.geometry)]
-             for a in i.accesses],
+             for a in i.accesses], i.is_free,
         ]
         for i in program.instructions
     ]  # fmt: skip
@@ -231,7 +231,9 @@ def _allocation(index, row, sites) -> Allocation:
 
 
 def _instruction(index, row, tables, program) -> Instruction:
-    name, engine, work, options, line, label, flops, loops, after, accesses = row
+    name, engine, work, options, line, label, flops, loops, after, accesses, *free = row
+    if free not in ([], [True], [False]):  # files of before have no such column
+        raise ValueError(f"instruction {index} ends in {free!r}")
     if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
@@ -243,7 +245,7 @@ def _instruction(index, row, tables, program) -> Instruction:
         tuple(_access(a, tables["geometry"], program) for a in accesses),
         tables["work"][_count(work)], tables["options"][_count(options)],
         None if line is None else tables["lines"][_count(line)], str(label), _count(flops),
-        tuple(loops), tuple(after),
+        tuple(loops), tuple(after), free == [True],
     )  # fmt: skip
 
 

@@ -286,7 +286,8 @@ class _Walk:
                 asked = {name for name in self.changed if name.startswith("dma_")}
                 asked.discard("dma_start_ns")
         facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
-        found = self.facts[key] = facts, tuple(sorted(asked & self.changed))
+        found = facts, tuple(sorted(asked & self.changed))
+        found = self.facts[key] = self.facts.setdefault((paths, found[1]), found)  # one tuple
         return found
 
 
