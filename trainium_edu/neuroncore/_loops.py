@@ -219,10 +219,11 @@ def successors(edge_start, edge_pred, edge_kind, start, row_of, kind_of, cursor)
 
 
 @njit(cache=True)
-def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, ports, quick, least,
-             quick_least, tolerance, first_queue, wide, descriptors, debt, transfer, next_row, succ_start, succ_row, succ_kind, missing, ready, ready_pred,
-             ready_kind, heads, free, last_row, port_free, port_row, queue_free, queue_row,
-             heap_time, heap_row, start, release, done, pred, kind, order, queue_start, queue_end,
+def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, ports, quick,
+             least, quick_least, tolerance, first_queue, wide, descriptors, debt, transfer,
+             next_row, succ_start, succ_row, succ_kind, missing, ready, ready_pred, ready_kind,
+             heads, free, last_row, port_free, port_row, queue_free, queue_row, heap_time,
+             heap_row, start, release, done, pred, kind, order, queue_start, queue_end,
              queue_pred, critical, progress):  # fmt: skip
     """List scheduling: of all heads that may go, the one that can start first; ties by row.
 

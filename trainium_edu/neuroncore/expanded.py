@@ -19,7 +19,7 @@ __all__ = ["Expanded", "expand"]
 
 MOST_ROWS = 2_000_000
 QUEUES = 16
-FAR_BYTES = 2**19  # from here on a packet costs more; seen at 7 * 2**17 and 2**20, not at 3 * 2**14
+FAR_BYTES = 2**19  # from here on a packet costs more; seen at 7 * 2**17, not at 3 * 2**14
 QUEUE_PARTITIONS = 8  # "each DMA engine corresponds to 8 partition lanes"
 ENGINES = (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD, Engine.SYNC, Engine.DMA)
 MEMORIES = (Memory.HBM, Memory.SBUF, Memory.PSUM)
@@ -36,8 +36,8 @@ class Expanded:
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
     #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, far, first queue, queues) or whether a matmul takes the
-    #: place of another stationary matrix); in a what-if also the parts that are left of lead, fixed part and work
+    #: (packets, far, first queue, queues), or whether a matmul's stationary matrix takes the place
+    #: of another); in a what-if also the parts that are left of lead, fixed part and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]

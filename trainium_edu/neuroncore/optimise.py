@@ -19,12 +19,12 @@ is removed had the same value as what is kept, bit for bit.
 
 ``engine_balance``
     Copies, and operations with a number or a scalar per partition, that name no engine go to the
-    Scalar Engine where that makes the busier of Vector and Scalar less busy: "compiler selects best
-    engine based on engine workload".  Off unless named: which it chooses is not published; profiled
-    kernels had all such work on Scalar.
+    Scalar Engine where that makes the busier of Vector and Scalar less busy ("compiler selects
+    best engine based on engine workload").  Off unless named: which one it chooses is not
+    published; profiled kernels had all such work on Scalar.
 
-The first four touch only tiles that one instruction writes once, without a stated address: a tile that
-is overwritten, or whose bytes another tile may overwrite, is left alone.
+The first four touch only tiles that one instruction writes once, without a stated address: a
+tile that is overwritten, or whose bytes another tile may overwrite, is left alone.
 """
 
 from collections import Counter
@@ -151,7 +151,7 @@ def optimise(program: Program, passes: Iterable[str] = DEFAULT_PASSES) -> Optimi
 
 
 class _Edit:
-    """What a pass wants: to drop, to move before a loop, to run elsewhere, tiles to read instead."""
+    """What a pass drops, moves before a loop or to another engine, and reads instead."""
 
     __slots__ = ("elsewhere", "instead", "moved", "removed")
 
@@ -159,7 +159,7 @@ class _Edit:
         self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
         self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
         self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
-        self.elsewhere: dict[int, Instruction] = {}  # instruction index → the same on another engine
+        self.elsewhere: dict[int, Instruction] = {}  # index → the same on another engine
 
 
 class _Writes:

@@ -21,7 +21,7 @@ from trainium_edu.specs import INF2, TRN1
 
 __all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _WHAT = "trainium_edu program"
 _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
 _MAX_BYTES = 2**30  # of JSON: about two million instructions
@@ -231,9 +231,7 @@ def _allocation(index, row, sites) -> Allocation:
 
 
 def _instruction(index, row, tables, program) -> Instruction:
-    name, engine, work, options, line, label, flops, loops, after, accesses, *free = row
-    if free not in ([], [True], [False]):  # files of before have no such column
-        raise ValueError(f"instruction {index} ends in {free!r}")
+    name, engine, work, options, line, label, flops, loops, after, accesses, is_free = row
     if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
@@ -245,7 +243,7 @@ def _instruction(index, row, tables, program) -> Instruction:
         tuple(_access(a, tables["geometry"], program) for a in accesses),
         tables["work"][_count(work)], tables["options"][_count(options)],
         None if line is None else tables["lines"][_count(line)], str(label), _count(flops),
-        tuple(loops), tuple(after), free == [True],
+        tuple(loops), tuple(after), bool(is_free),
     )  # fmt: skip
 
 

@@ -297,6 +297,7 @@ def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
     packets, far, *_ = timeline.placement.run.kinds[kind][4]
     rows = max(int(p.descriptors[kind]), 1)
     shares = int(p.lanes[kind, 1]) or int(timeline.spec.dma.queues)
+    paths: tuple[str, ...]
     if -(-rows // shares) * p.work[kind] < p.fixed[kind]:
         paths = ("timing.dma_turnaround_ns",)
     elif packets * values["dma_far_packet_ns" if far else "dma_packet_ns"] >= rows * p.work[kind]:

@@ -11,7 +11,7 @@ last.
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -52,7 +52,7 @@ def _add(elements, rows, columns):
 
 
 #: What a row runs: its sizes -> (kernel, arguments).
-KERNELS = {
+KERNELS: dict[str, Callable] = {
     "mamba v1": partial(_mamba, "reload"),
     "mamba v2": partial(_mamba, "hoisted"),
     "mamba v3": partial(_mamba, "tiled"),
@@ -220,8 +220,12 @@ def _as_text(found, markdown):
         return "\n".join([rows[0], "|" + "---|" * len(_HEAD), *rows[1:], "", summary(found)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = "<<>>>>><<"
-    text = ["  ".join(f"{cell:{side}{width}}" for cell, side, width in
-                      zip(cells, sides, widths, strict=True)).rstrip() for cells in lines]  # fmt: skip
+    text = [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=True)
+        ).rstrip()
+        for cells in lines
+    ]
     return "\n".join([*text, summary(found)])
 
 

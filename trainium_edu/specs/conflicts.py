@@ -111,7 +111,7 @@ def conflicts() -> Conflicts:
          "the same digits with two units, 7 % apart; the architecture guide writes GB/s"),
         ("bandwidth of one DMA engine", (dma.bytes_per_s_per_engine,
          dma.theoretical_bytes_per_s_per_engine, dma.peak_bytes_per_s_per_engine), 0,
-         "17 is what a long stream sustains; 27 is what the engine could move, and bursts come near"),
+         "17 is what a long stream sustains; bursts come near the 27 that the engine could move"),
         ("DMA bandwidth of one chip", (TRN1.dma_bytes_per_s_sustained, TRN1.dma_bytes_per_s,
          TRN1.dma_bytes_per_s_from_engines), 0, "twice the sustained rate of a NeuronCore"),
         ("network of trn1.2xlarge", (small.network_bits_per_s, small.network_bits_per_s_launch), 0,

@@ -112,9 +112,7 @@ def adamw(theta, g, m, v):
                 )  # fmt: skip
                 below = _scaled(_scaled(square_now, 1000.0, nl.sqrt), 1.0, nl.copy, tiny[:rows])
                 step = _binary(nl.multiply, _scaled(mean_now, 0.01), _one_over(below))
-                _binary(
-                    nl.subtract, _scaled(old[:, part], 1 - 1e-5), step, result[:, part]
-                )
+                _binary(nl.subtract, _scaled(old[:, part], 1 - 1e-5), step, result[:, part])
             nisa.dma_copy(dst=out[here], src=result)
     return out
 
@@ -255,9 +253,7 @@ def convolution(image, weights, identity):
                 turned[d, c, t] = _tile(P, P)
                 _turn(part[:, c : c + P, t], eye, turned[d, c, t])
     for y in nl.affine_range(down):
-        rows = {
-            c: _load_rows(image[c : c + P, y : y + side, :]) for c in range(0, depth, P)
-        }
+        rows = {c: _load_rows(image[c : c + P, y : y + side, :]) for c in range(0, depth, P)}
         for d in range(0, filters, P):
             sums = nl.ndarray((P, across), dtype=nl.float32, buffer=nl.psum)
             for c in range(0, depth, P):
