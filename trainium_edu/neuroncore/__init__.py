@@ -6,7 +6,8 @@ recorded program, named compiler passes on it, the place of every tile, and the 
 with its reasons (``why``), its band (``band``) and what it would be without a cause (``without``).
 The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
-Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine,
+Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine
+(Sync does it "most commonly"; how fast transfers can follow each other is in their turnaround),
 collectives (``fabric``), HBM conflicts with the other core, start-up and tear-down of a kernel
 (reported apart).  Strided accesses wait for each other as the rectangles around them.  Where no
 figure is published the fact is marked *assumed* and has a range.
@@ -20,8 +21,11 @@ Read first: ``core.py`` (record), then ``placement.py`` (where), ``timing.py`` a
 Decisions
     Results stream: on one engine a dependent instruction waits for first elements only.  Published
     busy times leave about 100 cycles per instruction, which waiting for last ones would double.
-    Transfers are served first come, first served, each split over 16 queues; order among
-    transfers comes from their data alone.  Buffers decide how far ahead that can go.
+    Transfers are served first come, first served, each split over 16 queues (of less than 16 rows:
+    over those of its partitions); order among transfers comes from their data alone.  Buffers
+    decide how far ahead that can go.
+    A queue has a sustained pace and may be ahead of it for a while.  One rule then gives the 385
+    to 400 GB/s of short kernels and the 250 to 263 of long ones; how long a while is assumed.
     A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
     fast, paid for with another order of FP32 additions than the chip's, tile by tile.
 """

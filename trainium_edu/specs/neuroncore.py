@@ -440,7 +440,7 @@ TIMING = Record(
         (0.6, 1.2), "of the nominal latency", "neuroncore.timing", note="between the documented 60"
         " cycles of an access and a little above what was measured"),
     formula_range=_own(
-        (0.98, 1.03), "of the printed cycles", "neuroncore.timing", note="printed as estimates; the"
+        (0.98, 1.02), "of the printed cycles", "neuroncore.timing", note="printed as estimates; the"
         " one slope that was measured is 1 % above its formula, a profiled tensor_tensor 1 %"),
 )  # fmt: skip
 
