@@ -216,7 +216,7 @@ def test_bands_and_ratios_print():
     assert text.count("us") == 1
     assert "matters most" in text
     assert str(Band(1000.0, 1000.0, 1000.0, {})) == "1.00 us, between 1.00 and 1.00"
-    with pytest.raises(TypeError, match="compare takes what nki.run or measure returned"):
+    with pytest.raises(TypeError, match=r"compare takes what nki\.run"):
         tie(1, 2)
     assert str(compare(chain(4), chain(2))) == "2.00 x as fast, between 2.00 and 2.00"
     assert str(compare(chain(2), chain(2))).endswith("between 1.00 and 1.00: a tie")

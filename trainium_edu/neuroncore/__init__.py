@@ -7,7 +7,8 @@ with its reasons (``why``), its band (``band``), how it compares with another ve
 (``compare``) and what it would be without a cause (``without``).
 The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
-Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine,
+Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine
+(Sync does it "most commonly"; how fast transfers can follow each other is in their turnaround),
 collectives (``fabric``), HBM conflicts with the other core, start-up and tear-down of a kernel
 (reported apart).  Strided accesses wait for each other as the rectangles around them.  Where no
 figure is published the fact is marked *assumed* and has a range.
@@ -22,13 +23,12 @@ Read first: ``core.py`` (record), then ``placement.py`` and ``room.py`` (where),
 Decisions
     Results stream: on one engine a dependent instruction waits for first elements only.  Published
     busy times leave about 100 cycles per instruction, which waiting for last ones would double.
-    Transfers are served first come, first served, each split over 16 queues; order among
-    transfers comes from their data alone.  Buffers decide how far ahead that can go.
+    Transfers are served first come, first served, each split over 16 queues (of less than 16 rows:
+    over those of its partitions); order among transfers comes from their data alone.  A queue has
+    a sustained pace and may be ahead of it for a while: one rule gives the 385 to 400 GB/s of short
+    kernels and the 250 to 263 of long ones; how long a while is assumed.
     Where not every tile can have its buffers, slots go where a byte saves most waiting by an ideal
-    clock in program order.  That schedules nothing and is the same every time; of small programs it
-    comes within 3 % of the best of all choices on the mean, and 20 % at the worst.  What a compiler
-    gives is not published: ``place(favour=...)`` has two other choices, ``Placement.short`` who
-    wanted more.
+    clock in program order (``room.py``); ``place(favour=...)`` has two other choices.
     A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
     fast, paid for with another order of FP32 additions than the chip's, tile by tile.
 """

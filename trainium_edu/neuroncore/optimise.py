@@ -17,13 +17,19 @@ is removed had the same value as what is kept, bit for bit.
     A copy inside one memory whose source stays unchanged is dropped, and its readers read the
     source.  Off unless named: no published time asks for it.
 
-All four touch only tiles that one instruction writes once, without a stated address: a tile that
-is overwritten, or whose bytes another tile may overwrite, is left alone.
+``engine_balance``
+    Copies, and operations with a number or a scalar per partition, that name no engine go to the
+    Scalar Engine where that makes the busier of Vector and Scalar less busy ("compiler selects
+    best engine based on engine workload").  Off unless named: which one it chooses is not
+    published; profiled kernels had all such work on Scalar.
+
+The first four touch only tiles that one instruction writes once, without a stated address: a
+tile that is overwritten, or whose bytes another tile may overwrite, is left alone.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from trainium_edu.neuroncore.engine import Engine, Memory
@@ -147,14 +153,15 @@ def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> 
 
 
 class _Edit:
-    """What a pass wants: instructions to drop, to move before a loop, tiles to read instead."""
+    """What a pass drops, moves before a loop or to another engine, and reads instead."""
 
-    __slots__ = ("instead", "moved", "removed")
+    __slots__ = ("elsewhere", "instead", "moved", "removed")
 
     def __init__(self):
         self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
         self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
         self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
+        self.elsewhere: dict[int, Instruction] = {}  # index → the same on another engine
 
 
 class _Writes:
@@ -422,12 +429,55 @@ def _reads_within(program, copy) -> bool:
     return copy[1:5] == (0, info.partitions, 0, info.row_bytes)
 
 
+def _engine_balance(program: Program, edit: _Edit) -> None:
+    busy = dict.fromkeys(Engine, 0.0)
+    lines: dict[object, list[tuple[Instruction, Instruction]]] = {}  # that may move, by line
+    for instruction in program.instructions:
+        busy[instruction.engine] += _held_ns(program, instruction)
+        there = _on_scalar(instruction)
+        if there is not None:
+            lines.setdefault((instruction.line, instruction.name), []).append((instruction, there))
+    for pairs in lines.values():
+        here_ns, there_ns = (
+            sum(_held_ns(program, pair[k]) for pair in pairs) for k in range(2)
+        )  # fmt: skip
+        vector, scalar = busy[Engine.VECTOR] - here_ns, busy[Engine.SCALAR] + there_ns
+        if max(vector, scalar) < max(busy[Engine.VECTOR], busy[Engine.SCALAR]):
+            busy[Engine.VECTOR], busy[Engine.SCALAR] = vector, scalar
+            edit.elsewhere.update((here.index, there) for here, there in pairs)
+
+
+def _held_ns(program, instruction) -> float:
+    """Return for how long all turns of an instruction hold their engine."""
+    if instruction.engine in (Engine.DMA, Engine.SYNC):
+        return 0.0
+    clock = float(program.spec.find(f"{instruction.engine}_engine.clock_hz"))
+    fixed = float(program.spec.cycles.fixed_overhead_cycles) / clock * 1e9
+    return _turns(program, instruction.loops) * (_busy_ns(program.spec, instruction) + fixed)
+
+
+def _on_scalar(instruction: Instruction) -> Instruction | None:
+    """Return a free Vector instruction as the Scalar Engine would run it, or None."""
+    if not instruction.is_free or instruction.engine is not Engine.VECTOR:
+        return None
+    if instruction.name == "tensor_copy":  # NeuronCore-v2 copies there with an activation
+        accesses = tuple(
+            a if a.is_write else a._replace(role="data") for a in instruction.accesses
+        )  # fmt: skip
+        return replace(instruction, name="activation", engine=Engine.SCALAR, accesses=accesses,
+                       work=(*instruction.work, False), options=(("op", "copy"),))  # fmt: skip
+    if Engine.SCALAR in INSTRUCTIONS[instruction.name].engines:
+        return replace(instruction, engine=Engine.SCALAR)
+    return None
+
+
 #: Every pass by its name.
 PASSES: dict[str, Callable[[Program, _Edit], None]] = {
     "value_numbering": _value_numbering,
     "loop_invariants": _loop_invariants,
     "dead_tiles": _dead_tiles,
     "copies": _copies,
+    "engine_balance": _engine_balance,
 }
 
 
@@ -442,7 +492,7 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
     tiles, renumbered = _allocations(program, edit)
     result.allocations = tiles
     if not removed and not edit.moved:
-        result.instructions = list(instructions)
+        result.instructions = [edit.elsewhere.get(i.index, i) for i in instructions]
         result.loops = list(program.loops)
         return result, order
     place = {old: new for new, old in enumerate(order)}
@@ -556,7 +606,7 @@ def _effect(name: str, program: Program, edit: _Edit) -> Effect:
     saved: dict[Engine, float] = {}
     costs: dict[tuple, float] = {}
     examples = []
-    for index in (*edit.removed, *edit.moved):
+    for index in (*edit.removed, *edit.moved, *edit.elsewhere):
         instruction = program.instructions[index]
         turns = _turns(program, instruction.loops)
         if index in edit.moved:

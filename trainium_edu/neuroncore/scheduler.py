@@ -204,7 +204,9 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     of = run.kind
     arguments = (
         given, order is not None, run.engine, pieces.lead[of], pieces.hold[of], pieces.result[of],
-        pieces.chain[of], ports, pieces.descriptors[of], transfer, next_row, start_of, row_of,
+        pieces.chain[of], ports, pieces.quick[of], pieces.fixed[of], pieces.quick_fixed[of],
+        pieces.tolerance, *pieces.lanes.T[:, of], pieces.descriptors[of],
+        np.full(queues, -np.inf), transfer, next_row, start_of, row_of,
         kind_of, missing, np.zeros(n), ready_pred, ready_kind, heads.copy(), np.zeros(_DMA),
         np.full(_DMA, -1, np.int64), np.zeros(4), np.full(4, -1, np.int64), np.zeros(queues),
         np.full(queues, -1, np.int64), heap_time, heap_row, start, release, done, pred, kind,

@@ -220,7 +220,7 @@ class _Walk:
         k = t.transfer_of(row)
         queue = int(t.critical_queue[k]) if queue is None else queue
         begin, end = float(t.queue_start_ns[k, queue]), float(t.queue_end_ns[k, queue])
-        self._add(row, begin, end, "DMA transfer")
+        self._add(row, begin, end, self._pace(row, end - begin))
         before = int(t.queue_predecessor[k, queue])
         if before >= 0:
             self.then = Wait.QUEUE.words
@@ -228,11 +228,22 @@ class _Walk:
         self._add(row, self.start[row], begin, "DMA start")
         return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
 
+    def _pace(self, row, ns):
+        """Say how a queue's share went: sustained, in a burst, or partly so."""
+        p, k = self.t.pieces, self.kind[row]
+        shares = int(p.lanes[k, 1]) or int(self.t.spec.dma.queues)
+        rows = p.descriptors[k] // shares, -(-p.descriptors[k] // shares)
+        if ns in [max(n * p.work[k], p.fixed[k]) for n in rows]:
+            return "DMA transfer"
+        quick = [max(n * p.quick[k], p.quick_fixed[k]) for n in rows]
+        return "DMA transfer, in a burst" if ns in quick else "DMA transfer, a burst's end"
+
     def _instruction(self, row):
         start = self.start[row]
         fixed = self.fixed[self.kind[row]]
         self._add(row, start + fixed, self.release[row], "work")
-        self._add(row, start, start + fixed, "fixed overhead")
+        is_load = self.t.instruction(row).engine is Engine.TENSOR
+        self._add(row, start, start + fixed, "load stationary" if is_load else "fixed overhead")
         return self._before_start(row)
 
     def _before_start(self, row):
@@ -256,7 +267,8 @@ class _Walk:
             worked = min(begun + self.work[k], end - float(self.t.pieces.result[k]))
             self._add(by, worked, end, "result latency")
             self._add(by, begun, worked, "work")
-            self._add(by, start, begun, "fixed overhead")
+            is_load = self.t.instruction(by).engine is Engine.TENSOR
+            self._add(by, start, begun, "load stationary" if is_load else "fixed overhead")
             return self._before_start(by)
         return by
 
@@ -266,13 +278,13 @@ class _Walk:
     def _add(self, row, start, end, what):
         if end > start:
             instruction = self.t.instruction(row)
-            facts, changed = self._facts_of(instruction, what)
+            facts, changed = self._facts_of(instruction, what, self.kind[row])
+            what = "DMA transfer" if what.startswith("DMA transfer") else what
             self.found.append(Piece(start, end, row, instruction, what, self.then, facts, changed))
             self.then = "it goes on"
 
-    def _facts_of(self, instruction, what):
-        row_bytes = instruction.work[2] if what == "DMA transfer" else 0
-        key = instruction.name, instruction.engine, what, row_bytes
+    def _facts_of(self, instruction, what, row_kind):
+        key = instruction.name, instruction.engine, what, instruction.work, row_kind
         if key in self.facts:
             return self.facts[key]
         engine = instruction.engine.clock
@@ -291,14 +303,36 @@ class _Walk:
                 asked.add(f"{engine}_result_cycles")
             case "load stationary":
                 paths = ("tensor_engine.load_stationary_speedup", clock)
-                asked.add("load_stationary_speedup")
+                if self.fixed[row_kind]:
+                    paths = ("timing.fp32_load_speedup", clock)
+                asked |= {"load_stationary_speedup", "fp32_load_speedup"}
             case "DMA start":
                 paths, asked = ("dma.start_ns",), {"dma_start_ns"}
             case _:
-                paths, asked = ("dma.bytes_per_s",), {"dma_bytes_per_s"}
-                if row_bytes < 4096:
-                    paths = ("timing.dma_row_ns", *paths[: row_bytes > 1024])
-                    asked |= {"dma_1kib_row_ns", "dma_short_row_ns"}
+                paths = transfer_facts(self.t, row_kind, what)
+                asked = {name for name in self.changed if name.startswith("dma_")}
+                asked.discard("dma_start_ns")
         facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
-        found = self.facts[key] = facts, tuple(sorted(asked & self.changed))
+        found = facts, tuple(sorted(asked & self.changed))
+        found = self.facts[key] = self.facts.setdefault((paths, found[1]), found)  # one tuple
         return found
+
+
+def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
+    """Return the facts that the pace of one kind of transfer rests on."""
+    p, values = timeline.pieces, timeline.parameters
+    packets, far, *_ = timeline.placement.run.kinds[kind][4]
+    rows = max(int(p.descriptors[kind]), 1)
+    shares = int(p.lanes[kind, 1]) or int(timeline.spec.dma.queues)
+    paths: tuple[str, ...]
+    if -(-rows // shares) * p.work[kind] < p.fixed[kind]:
+        paths = ("timing.dma_turnaround_ns",)
+    elif packets * values["dma_far_packet_ns" if far else "dma_packet_ns"] >= rows * p.work[kind]:
+        paths = (f"timing.dma_{'far_' * far}packet_ns",)
+    else:
+        paths = "dma.bytes_per_s", "timing.dma_row_ns"
+    if what.endswith("in a burst"):
+        paths = (*paths, "timing.dma_burst_speedup")
+    elif what.endswith("end"):
+        paths = (*paths, "timing.dma_burst_ns")
+    return paths

@@ -113,9 +113,10 @@ class Costing:
             rows = np.flatnonzero((left != 1).any(axis=1))
             kind = run.kind[rows]
             p = now.pieces if now.parameters is values else durations(run, spec, values)
-            lost = (1 - left[rows, 1]) * p.fixed[kind] + (1 - left[rows, 2]) * p.work[kind]
             queues = p.descriptors[kind] / int(spec.dma.queues)
-            held.append(float(lost @ np.where(queues > 0, queues, 1.0)))
+            fixed = np.where(queues > 0, 0.0, p.fixed[kind])
+            work = p.work[kind] * np.where(queues > 0, queues, 1.0)
+            held.append(float(((1 - left[rows, 1]) * fixed + (1 - left[rows, 2]) * work).sum()))
         return self._cost(held)
 
     def _cost(self, ns) -> Cost:
@@ -137,12 +138,13 @@ class Costing:
 
     def long_rows(self, values) -> np.ndarray:
         """Return float64[rows]: which part of a transfer's work is left when its rows are long."""
-        run = self.timeline.placement.run
+        run, spec = self.timeline.placement.run, self.timeline.spec
         size = np.array([what[2] if engine is Engine.DMA else _LONG_ROW_BYTES
                          for _, engine, what, *_ in run.kinds], float)  # fmt: skip
-        short, queues = size < _LONG_ROW_BYTES, int(self.timeline.spec.dma.queues)
-        full = dma_row_ns(_LONG_ROW_BYTES, values, queues) * size / _LONG_ROW_BYTES
-        return np.where(short, full / dma_row_ns(size, values, queues), 1.0)[run.kind]
+        now = durations(run, spec, values).work
+        full = dma_row_ns(_LONG_ROW_BYTES, values, int(spec.dma.queues)) * size / _LONG_ROW_BYTES
+        gain = (size < _LONG_ROW_BYTES) & (now > full)
+        return np.where(gain, full / np.where(gain, now, 1.0), 1.0)[run.kind]
 
     def _changed(self, change, values):
         # the copy has what was kept: hazards, followers

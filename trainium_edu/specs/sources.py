@@ -171,6 +171,9 @@ _ALL = (
            "public repositories of course work", "2025",
            "https://github.com/waahm7/asst4-trainium/tree/"
            "a4d46766c8d473d0ed8766600e04977ae98f182d/part1", Kind.MEASURED),
+    Source("accelopt-nkibench", "NKIBench: kernels and their profiles in AccelOpt", "zhang677 "
+           "(public repository)", "2025", "https://github.com/zhang677/AccelOpt/tree/47e29a7c",
+           Kind.MEASURED),
     # the literature
     Source("gpt3-paper", "Language Models are Few-Shot Learners", "NeurIPS", "2020",
            "https://arxiv.org/abs/2005.14165"),

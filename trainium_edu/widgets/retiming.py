@@ -13,7 +13,10 @@ __all__ = ["Retiming", "core_of"]
 
 _CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
 _MOST_KEPT = 6  # placements
-_DMA_TIMES = ("dma_short_row_ns", "dma_1kib_row_ns")
+_DMA_TIMES = (
+    "dma_packet_ns", "dma_far_packet_ns", "dma_row_ns", "dma_turnaround_ns",
+    "dma_burst_turnaround_ns",
+)  # fmt: skip
 
 
 def core_of(source, *, buffers=None):
