@@ -486,6 +486,22 @@ def test_copies_that_name_no_engine_go_to_scalar_where_vector_is_the_busier():
     assert after.makespan_ns < before.makespan_ns
 
 
+@pytest.mark.parametrize(
+    ("ops", "moves"),
+    [(("multiply", "add"), True), (("max", None), False), (("add", "multiply"), False)],
+)
+def test_only_what_the_scalar_engine_takes_goes_there(ops, moves):
+    """Judge: the engine's own check, when the program is issued again."""
+    core = NeuronCore(values=False)
+    tile, busy = core.sbuf((128, 512)), core.sbuf((128, 512))
+    second = {} if ops[1] is None else {"op1": ops[1], "operand1": 1.0}
+    core.tensor_scalar(dst=tile, data=tile, op0=ops[0], operand0=2.0, **second)
+    core.tensor_tensor(dst=busy, data1=busy, data2=busy, op="add")
+    done = optimise(core.program, ("engine_balance",)).program
+    assert (done.instructions[0].engine is Engine.SCALAR) == moves
+    replay(done, NeuronCore(values=False))
+
+
 def test_engines_that_were_named_stay_and_the_pass_is_off_unless_named():
     named = _stream_of_copies("vector")
     assert optimise(named, ("engine_balance",)).program.instructions == named.instructions

@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.vector import SCALAR_ENGINE_PAIRS
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.neuroncore.memory import Allocation
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program
@@ -466,7 +467,10 @@ def _on_scalar(instruction: Instruction) -> Instruction | None:
         )  # fmt: skip
         return replace(instruction, name="activation", engine=Engine.SCALAR, accesses=accesses,
                        work=(*instruction.work, False), options=(("op", "copy"),))  # fmt: skip
-    if Engine.SCALAR in INSTRUCTIONS[instruction.name].engines:
+    options = dict(instruction.options)
+    if instruction.name == "tensor_scalar" and (
+        (options["op0"], options["op1"]) in SCALAR_ENGINE_PAIRS
+    ):
         return replace(instruction, engine=Engine.SCALAR)
     return None
 

@@ -16,6 +16,7 @@ _old = SOURCES["nki-isa-2.26"].says
 _perf = SOURCES["nki-perf-guide"].says
 _dma = SOURCES["nki-dma-guide"].says
 _overview = SOURCES["nki-dma-overview"].says
+_THROUGHPUT = "Performance Considerations, figure of throughput against bytes per partition"
 _traces = SOURCES["course-traces"].says
 _bench = SOURCES["accelopt-nkibench"].says
 _own = SOURCES["emulator"].says
@@ -410,7 +411,7 @@ TIMING = Record(
         0, "Tensor Engine cycles", "neuroncore.timing", note="back to back, the initiation interval"
         " is documented to be max(N, 64) alone"),
     dma_packet_ns=_overview(
-        147, "ns per packet on one queue", "figure of throughput against bytes per partition",
+        147, "ns per packet on one queue", _THROUGHPUT, kind=Kind.MEASURED,
         note="read off: up to 2 KiB the throughput grows with the bytes, at 2 KiB it is 339/417 of"
         " what it is at 32 KiB, which is taken as the 17 B/ns of a queue"),
     dma_far_packet_ns=_own(
@@ -419,7 +420,7 @@ TIMING = Record(
         " engine busy, and steps of 48 KiB cost nothing; no document says why"),
     dma_far_packet_ns_range=_own((147, 420), "ns per packet", "neuroncore.timing"),
     dma_row_ns=_overview(
-        8, "ns per row on one queue", "figure of throughput against bytes per partition",
+        8, "ns per row on one queue", _THROUGHPUT, kind=Kind.MEASURED,
         note="read off: 403/417 of the most at 4 KiB and 410/417 at 8 KiB, beside the bytes at 17"
         " B/ns; gives 263 GB/s for rows of 4 KiB, as profiled kernels sustain (250 to 263)"),
     dma_turnaround_ns=_own(
