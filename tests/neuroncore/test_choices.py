@@ -32,7 +32,11 @@ from trainium_edu.specs import TRN1, Kind, NkiValidationError
 
 ENGINES, MERGES, BUFFERS = (choices(TRN1)[name].group for name in ("engines", "merges", "buffers"))
 DOUBTFUL = {n: p for n, p in parameters(TRN1).items() if p.fast != p.slow}
-PASSES = [(), ("value_numbering",), ("loop_invariants",), ("value_numbering", "loop_invariants")]
+PASSES = [
+    (numbering, invariants)
+    for numbering in ("value_numbering", "value_numbering_but_tensor")
+    for invariants in ("loop_invariants", "loop_invariants_but_tensor")
+]
 ELSEWHERE = {"tensor_copy": Engine.SCALAR, "tensor_scalar": Engine.SCALAR}
 
 
@@ -100,29 +104,39 @@ def test_products_with_numbers_and_clearing_may_go_elsewhere_and_other_operators
 
 
 def repeated(times, count=1):
-    """Record the same multiplication `times` times, in a loop of `count` turns."""
+    """Record the same product `times` times, in a loop of `count` turns."""
     core = NeuronCore(values=False)
-    x = core.sbuf((128, 512))
+    x = core.sbuf((128, 512), "bfloat16")
     with core.repeat(count):
         for _ in range(times):
-            core.tensor_scalar(dst=core.sbuf((128, 512)), data=x, op0="multiply", operand0=2.0)
+            core.nc_matmul(dst=core.psum((128, 512)), moving=x,
+                           stationary=x.sliced(slice(0, 128), slice(0, 128)))  # fmt: skip
     return core.program
 
 
-@pytest.mark.parametrize(("times", "count", "most"), [(5, 1, 5), (1, 7, 7), (3, 4, 12)])
+@pytest.mark.parametrize(("times", "count", "most"), [(5, 1, 5), (1, 7, 7), (2, 4, 8)])
 def test_what_the_compiler_may_merge_moves_the_band(times, count, most):
-    """Judge: one multiplication if all are merged, all of them if none is."""
-    timeline = measure(repeated(times, count))
-    each = held(512, VECTOR_HZ)
-    assert timeline.makespan_ns == pytest.approx(each + RESULT_NS, abs=0.01)
+    """Judge: one product if all are merged, all of them back to back if none is."""
+    timeline = measure(repeated(times, count), buffers=8)
     low, high = timeline.band.effects[MERGES]
     assert low == timeline.makespan_ns
-    assert high == pytest.approx(most * each + RESULT_NS, abs=0.01)
-    assert why(timeline).share_by_kind()[Kind.ASSUMED] == 1  # it may be many times as long
+    each = 512 / float(TRN1.tensor_engine.clock_hz) * 1e9
+    assert high - low == pytest.approx((most - 1) * each, abs=0.01)
     for passes in PASSES:
-        stated = measure(repeated(times, count), optimise=passes)
+        stated = measure(repeated(times, count), optimise=passes, buffers=8)
         assert stated.makespan_ns in timeline.band
         assert MERGES not in stated.band.effects
+
+
+def test_repeated_arithmetic_is_merged_for_certain():
+    """Judge: AWS's times of Mamba's v2 and v3, which repeat one product for each of 16 states."""
+    core = NeuronCore(values=False)
+    x = core.sbuf((128, 512))
+    for _ in range(5):
+        core.tensor_tensor(dst=core.sbuf((128, 512)), data1=x, data2=x, op="multiply")
+    timeline = measure(core.program)
+    assert timeline.makespan_ns == pytest.approx(held(1024, VECTOR_HZ) + RESULT_NS, abs=0.01)
+    assert MERGES not in timeline.band.effects
 
 
 def test_who_got_buffers_moves_the_band_unless_they_were_stated():
@@ -164,14 +178,13 @@ def test_where_sbuf_is_full_the_largest_may_give_way_to_those_without_a_second_b
 
 
 def test_what_does_not_fit_is_no_alternative():
-    """Judge: without merging, the three tiles of 80 KiB would have to live side by side."""
+    """Judge: without merging, nine sums of one bank each would have to live in eight banks."""
     core = NeuronCore(values=False)
-    x, out = core.hbm((128, 20480)), core.sbuf((128, 8))
-    core.dma_copy(dst=(tile := core.sbuf((128, 20480))), src=x)
-    made = [core.sbuf((128, 20480)) for _ in range(2)]
-    for y in made:
-        core.tensor_scalar(dst=y, data=tile, op0="multiply", operand0=2.0)
-    for y in (*made, tile):
+    x, out = core.sbuf((128, 512), "bfloat16"), core.sbuf((128, 8))
+    sums = [core.psum((128, 512)) for _ in range(9)]
+    for y in sums:
+        core.nc_matmul(dst=y, moving=x, stationary=x.sliced(slice(0, 128), slice(0, 128)))
+    for y in sums:
         core.tensor_tensor(dst=out, data1=out, op="add",
                            data2=y.sliced(slice(0, 128), slice(0, 8)))  # fmt: skip
     timeline = measure(core.program)

@@ -5,6 +5,10 @@ what else it may truly be.  What the user states is certain and no choice: ``buf
 of a copy, the passes of ``optimise``.  Copies and products with numbers may go to the Scalar Engine
 (in profiles of published kernels they do), and clearing SBUF to GpSimd.
 
+Repeated arithmetic is merged for certain: AWS's times of its Mamba kernels have no room for it.
+What the Tensor Engine repeats may be merged or not: one profiled kernel transposes its tiles again
+and again.
+
 Left out, since published times speak against it or nobody would see the program that was written:
 loads stay as written (AWS's own Mamba kernels measure what loading again costs, although profiles
 of larger kernels show loads merged), and what nobody reads is not dropped.
@@ -12,7 +16,7 @@ of larger kernels show loads merged), and what nobody reads is not dropped.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import product
 
 import numpy as np
 
@@ -26,7 +30,7 @@ from trainium_edu.specs.record import Record
 
 __all__ = ["Choice", "Variants", "choices"]
 
-_PASSES = (*DEFAULT_PASSES, "copies")
+_BUT_TENSOR = "_but_tensor"
 _NAMES = ("merges", "engines", "buffers")
 #: Where an instruction may run instead of the Vector Engine.
 _ELSEWHERE = {"tensor_copy": Engine.SCALAR, "tensor_scalar": Engine.SCALAR,
@@ -56,7 +60,8 @@ def choices(spec: Record) -> dict[str, Choice]:
     >>> print(choices(TRN1)["buffers"])
     buffers = 4, or 2, 8, 'the largest gives way'
     """
-    subsets = [kept for n in range(len(_PASSES) + 1) for kept in combinations(_PASSES, n)]
+    forms = [[(name,), (name + _BUT_TENSOR,)] for name in DEFAULT_PASSES]
+    subsets = [sum(kept, ()) for kept in product(*forms, [(), ("copies",)])]
     most = int(spec.timing.default_buffers)
     found = (
         Choice("merges", "what the compiler may merge", DEFAULT_PASSES,
@@ -179,7 +184,10 @@ def _idle_passes(program: Program) -> set:
         return len({program.allocations[a.allocation].memory for a in i.accesses}) == 1
 
     copies = (i for i in program.instructions if i.name == "tensor_copy")
-    found = {"loop_invariants": bool(program.loops), "copies": any(map(inside, copies))}
+    found = {
+        "copies": any(map(inside, copies)),
+        "loop_invariants" + _BUT_TENSOR: bool(program.loops),
+    }
     return {name for name, may_act in found.items() if not may_act}
 
 

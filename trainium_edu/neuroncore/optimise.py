@@ -10,6 +10,9 @@ is removed had the same value as what is kept, bit for bit.
 ``loop_invariants``
     The same across the turns of a loop that was recorded once with a count: an instruction that
     every turn would repeat on the same versions moves in front of the loop.
+``value_numbering_but_tensor``, ``loop_invariants_but_tensor``
+    The same, and what the Tensor Engine repeats stays.  Published times of Mamba kernels show that
+    repeated arithmetic is issued once; a profiled kernel transposes the same tiles again and again.
 ``dead_tiles``
     An instruction whose tiles nobody reads is dropped.  Off unless named: a tile that only a
     person looks at would lose its instruction.
@@ -23,7 +26,7 @@ is removed had the same value as what is kept, bit for bit.
     best engine based on engine workload").  Off unless named: which one it chooses is not
     published; profiled kernels had all such work on Scalar.
 
-The first four touch only tiles that one instruction writes once, without a stated address: a
+All but the last touch only tiles that one instruction writes once, without a stated address: a
 tile that is overwritten, or whose bytes another tile may overwrite, is left alone.
 """
 
@@ -156,9 +159,10 @@ def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> 
 class _Edit:
     """What a pass drops, moves before a loop or to another engine, and reads instead."""
 
-    __slots__ = ("elsewhere", "instead", "moved", "removed")
+    __slots__ = ("elsewhere", "instead", "leaves", "moved", "removed")
 
     def __init__(self):
+        self.leaves: Engine | None = None  # whose instructions it does not touch
         self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
         self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
         self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
@@ -220,7 +224,7 @@ def _value_numbering(program: Program, edit: _Edit) -> None:
     instead = edit.instead
     for at, instruction in enumerate(program.instructions):
         key = versions.key(instruction, at, instead)
-        if key is not None:
+        if key is not None and instruction.engine is not edit.leaves:
             like = first.get(key)
             if like is None:
                 first[key] = [instruction]
@@ -347,6 +351,8 @@ def _loop_invariants(program: Program, edit: _Edit) -> None:
     leaves: dict[int, int] = {}  # allocation whose writer moves → loop it leaves
     for at, instruction in enumerate(program.instructions):
         if not instruction.loops or instruction.after or not _is_pure(instruction):
+            continue
+        if instruction.engine is edit.leaves:
             continue
         out_of = None
         for loop in reversed(instruction.loops):
@@ -475,10 +481,22 @@ def _on_scalar(instruction: Instruction) -> Instruction | None:
     return None
 
 
+def _but_tensor(run):
+    """Return a pass that leaves the Tensor Engine's instructions alone."""
+
+    def run_but_tensor(program: Program, edit: _Edit) -> None:
+        edit.leaves = Engine.TENSOR
+        run(program, edit)
+
+    return run_but_tensor
+
+
 #: Every pass by its name.
 PASSES: dict[str, Callable[[Program, _Edit], None]] = {
     "value_numbering": _value_numbering,
+    "value_numbering_but_tensor": _but_tensor(_value_numbering),
     "loop_invariants": _loop_invariants,
+    "loop_invariants_but_tensor": _but_tensor(_loop_invariants),
     "dead_tiles": _dead_tiles,
     "copies": _copies,
     "engine_balance": _engine_balance,
