@@ -81,10 +81,8 @@ def glossary_notebook() -> dict:
     terms = glossary()
     by_name = sorted(terms.values(), key=lambda t: t.name.lower())
     index = " · ".join(f"[{t.name}](#cell-id=term-{t.slug})" for t in by_name)
-    opening = (
-        "# Glossary\n\nThe words of the lessons, one sentence each, with the source of the meaning.\n"
-        "Nothing to run here: close it when you have read what you came for."
-    )
+    said = "The words of the lessons, one sentence each, with the source of the meaning."
+    opening = f"# Glossary\n\n{said}\nNothing to run here: read what you came for, and close it."
     cells, group = [cell("title", opening), cell("index", index)], ""
     for term in terms.values():
         if term.group != group:

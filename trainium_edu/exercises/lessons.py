@@ -21,14 +21,10 @@ class Lesson:
     name: str  #: its notebook is ``NUMBER_NAME.ipynb``; its exercises are in a module of this name
     title: str
     about: str
-    minutes: int = 0  #: to read and play; 0 while it is planned
+    minutes: int = 0  #: to read and play; 0 where nobody says
     exercise_minutes: int = 0  #: for the exercises; 0: there are none, or `minutes` holds them
     core: bool = False  #: part of a first course in computer architecture
-
-    @property
-    def planned(self) -> bool:
-        """Whether there is no notebook yet."""
-        return self.minutes == 0
+    planned: bool = False  #: there is no notebook yet
 
     @property
     def stem(self) -> str:
@@ -38,8 +34,8 @@ class Lesson:
     @property
     def takes(self) -> str:
         """Minutes as people read them: ``15``, ``30 + 40`` with exercises, or ``planned``."""
-        if self.planned:
-            return "planned"
+        if self.planned or not self.minutes:
+            return "planned" if self.planned else ""
         more = f" + {self.exercise_minutes}" if self.exercise_minutes else ""
         return f"{self.minutes}{more}"
 
@@ -69,7 +65,7 @@ COURSE = (
         "05", "kernels", "Kernels", "AWS's NKI language; a vector add, a matmul in stages, fused "
         "attention, and what each step is worth", 45,
     ),
-    Lesson("06", "graphs", "Graphs", "lazy execution and compiling"),
+    Lesson("06", "graphs", "Graphs", "lazy execution and compiling", planned=True),
     Lesson(
         "07", "topology", "Topology",
         "a torus that is a hypercube, hops, broken links, a cluster", 40, core=True,
@@ -78,7 +74,10 @@ COURSE = (
         "08", "collectives", "Collectives",
         "step through an all-reduce, choose the algorithm, train on 32 ranks", 45, core=True,
     ),
-    Lesson("09", "training_run", "A whole training run", "many chips, and what it costs", core=True),
+    Lesson(
+        "09", "training_run", "A whole training run", "many chips, and what it costs",
+        core=True, planned=True,
+    ),
 )  # fmt: skip
 
 
