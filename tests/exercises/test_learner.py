@@ -119,11 +119,19 @@ def test_where_you_left_off_is_what_was_written_last(lessons, home, questions):
     assert "You have not begun" in str(trainium_edu.progress())
 
 
-def test_where_you_left_off_leads_to_the_questions_own_cell(home):
-    """Judge: the cell of the stored notebook in which the question is asked."""
-    predict.ask("00/reads").commit(300)
-    page = trainium_edu.progress()._repr_html_()
-    assert '<a href="00_start_here.ipynb#cell-id=training-predict">You left off at' in page
+@pytest.mark.parametrize(
+    ("journal", "event", "place"),
+    [
+        ("predictions", '{"key": "00/reads"}', "00_start_here.ipynb#cell-id=training-predict"),
+        ("progress", '{"exercise": "02/stands-still"}',
+         "02_stochastic_rounding.ipynb#cell-id=ex-stands-still"),
+        ("progress", '{"exercise": "02/gone"}', "02_stochastic_rounding.ipynb"),
+    ],
+)  # fmt: skip
+def test_where_you_left_off_leads_to_its_own_cell(home, journal, event, place):
+    """Judge: the cells of the stored notebooks."""
+    (home / f"{journal}.jsonl").write_text(event + "\n")
+    assert f'<a href="{place}">You left off at' in trainium_edu.progress()._repr_html_()
 
 
 def test_a_pass_stays_a_pass(lessons):

@@ -129,8 +129,12 @@ def _cell(progress) -> str:
     try:
         path = lessons.lesson_notebook(key[:2])
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        found = next(c["id"] for c in cells if f'"{key}"' in "".join(c["source"]))
-    except (OSError, ValueError, KeyError, StopIteration):  # an exercise is not named by its key
+        found = next(
+            c["id"] for c in cells
+            if f'"{key}"' in "".join(c["source"])
+            or key in c["metadata"].get("trainium_edu", {}).values()
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, AttributeError, StopIteration):  # some other version
         return ""
     return f"#cell-id={found}"
 

@@ -45,9 +45,10 @@ def _rounded(count):
 def light(chip, metres):
     """Return the multiply-accumulates of one chip while light goes some metres."""
     workers, beats = chip.cores.value * _workers(chip), _beats(chip, metres)
+    spelled = f"{workers:_}".replace("_", " ")
     return Answer(
         _rounded(workers * beats),
-        f"{workers:,} workers on a chip, each for {beats:.0f} beats of its clock.",
+        f"{spelled} workers on a chip, each for {beats:.0f} beats of its clock.",
     )
 
 
@@ -124,7 +125,7 @@ def reads(learning_rate, passes):
     history = _history(learning_rate, passes)
     read = _read(history)
     chosen = [n for n in (1, 2, 5, 10, 20) if n <= passes]
-    rows = [f"after pass {n:2}: loss {history.loss[n - 1, 0]:.3f}, reads {read[n - 1]}"
+    rows = [f"pass {n:2}: mean loss {history.loss[n - 1, 0]:.3f}, then reads {read[n - 1]}"
             for n in chosen]  # fmt: skip
 
     def show(guess):

@@ -101,7 +101,7 @@ function digitWall({ images, labels, describe }) {
     pen.clearRect(0, 0, 56, 56);
     pen.imageSmoothingEnabled = false;
     const i = chosen;
-    large.style.visibility = i < 0 ? "hidden" : "visible";
+    large.hidden = i < 0;
     if (i >= 0) {
       pen.drawImage(dark ? sheets.white : sheets.black, 8 * (i % PER_ROW), 8 * Math.floor(i / PER_ROW), 8, 8, 0, 0, 56, 56);
     }
