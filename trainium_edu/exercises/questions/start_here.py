@@ -130,9 +130,12 @@ def reads(learning_rate, passes):
 
     def show(guess):
         first = next((n for n, r in enumerate(read, 1) if guess is not None and r >= guess), None)
-        said = [] if guess is None else [
-            f"your {guess:g}: " + (f"reached in pass {first}" if first else "never reached")
-        ]  # fmt: skip
-        return "\n".join([*rows, *said])
+        when = f"reached by the end of pass {first}" if first else "never reached"
+        return "\n".join(rows if guess is None else [*rows, f"your {guess:g}: {when}"])
 
-    return Answer(read[-1], "Blind guessing would get about 36.", show)
+    images = len(digits().test_labels)
+    return Answer(
+        read[-1],
+        f"At the end it misreads {images - read[-1]}. Blind guessing would read {images // 10}.",
+        show,
+    )
