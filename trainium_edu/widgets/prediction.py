@@ -167,10 +167,13 @@ class Prediction(anywidget.AnyWidget):
                 continue
         return commitment
 
-    def _mark_revealed(self):
+    def _mark_revealed(self, answer):
         if not self._reading_along and not self.commitment.revealed:
             self.commitment = replace(self.commitment, revealed=True)
-            journal.append("predictions", {**self._identity(), "revealed": True})
+            guess = self.commitment.counted
+            close = self.kind == "number" and (error_factor(guess, answer) or math.inf) <= 1.1
+            told = {"revealed": True, "right": guess == answer or close}
+            journal.append("predictions", {**self._identity(), **told})
 
     # -- showing ----------------------------------------------------------------------------
 
@@ -271,7 +274,7 @@ class Prediction(anywidget.AnyWidget):
         return Reveal(self, None, show)
 
     def _verdict(self, answer, explain, recognise):
-        self._mark_revealed()
+        self._mark_revealed(answer)
         head = f"Answer: {self.spell(answer)}"
         if self._reading_along:
             return Verdict([head, explain] if explain else [head], card(head, explain))
