@@ -32,6 +32,22 @@ def test_the_quick_tests_bars_are_shares_beside_the_law():
     assert ends[0] == ends[1]
 
 
+def test_a_guess_is_drawn_at_its_height_and_at_the_edge_beyond():
+    test = quick_test(runs=20)
+
+    def marker(guess):
+        scene = picture.draw_quick_test(test, guess=guess)
+        (area,) = [s for s in scene.shapes if s[0] == "area" and s[-1] == "your guess"]
+        return area[2][0], curves(scene)
+
+    height, found = marker(1024)
+    assert height == found["nearest-even"][1][-1]
+    height, found = marker(2048)
+    assert height == pytest.approx(found["exact sum"][1][-1], abs=0.1)
+    beyond, _ = marker(1e9)
+    assert 0 <= beyond < height
+
+
 def test_long_sums_show_both_modes_and_theory():
     sums, growth = long_sums(n=2000, replicas=4), many_roundings(n=2000, replicas=4)
     found = curves(picture.draw_long_sums(sums, growth))

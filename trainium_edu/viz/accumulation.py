@@ -14,7 +14,9 @@ _BLUE, _RED = ROUNDING["stochastic"], ROUNDING["nearest"]
 _TYPICAL = 0.6745  # the median size of a normal error, in standard deviations
 
 
-def draw_quick_test(test, *, documented: float | None = None, width: float = 960.0) -> Scene:
+def draw_quick_test(
+    test, *, documented: float | None = None, guess: float | None = None, width: float = 960.0
+) -> Scene:
     """Draw runs of the quick test on their way, and where they end beside the exact law.
 
     Parameters
@@ -22,6 +24,8 @@ def draw_quick_test(test, *, documented: float | None = None, width: float = 960
     test : QuickTest
     documented : float, optional
         The result that AWS prints, marked beside the law.
+    guess : float, optional
+        Where the learner lets nearest-even end, marked at its height; at an edge if beyond.
     width : float, CSS pixels
 
     Returns
@@ -29,12 +33,12 @@ def draw_quick_test(test, *, documented: float | None = None, width: float = 960
     Scene
     """
     scene, (first, second) = _two_boxes(width)
-    _draw_runs(scene, first, test)
+    _draw_runs(scene, first, test, guess)
     _draw_ends(scene, second, test, documented)
     return scene
 
 
-def _draw_runs(scene, box, test):
+def _draw_runs(scene, box, test, guess):
     """Draw the sums on their way."""
     x, sd = np.append(0, test.terms_added), np.append(0, test.sd)
     mean = 1024 + 0.5 * x
@@ -52,6 +56,11 @@ def _draw_runs(scene, box, test):
     chart.curve(x, nearest, _RED, width=3.2, words="nearest-even")
     chart.legend(box[0] + 12, box[1] + 14, (f"stochastic, {_PATHS} runs", _BLUE, 1.4, ""),
                  ("exact sum", "ink", 1.6, "dashed"), ("nearest-even", _RED, 3.2, ""))  # fmt: skip
+    if guess is not None:
+        at_x, at_y = chart.place(2048, guess)
+        scene.area([at_x, at_x - 12, at_x - 12], [at_y, at_y - 6, at_y + 6], COLOURS["orange"],
+                   opacity=1, words="your guess")  # fmt: skip
+        scene.text(at_x - 16, at_y + 4, f"you: {guess:g}", anchor="end", size=12, bold=True)
 
 
 def _draw_ends(scene, box, test, documented):

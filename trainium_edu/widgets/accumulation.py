@@ -12,7 +12,7 @@ __all__ = ["long_sums_explorer", "quick_test_explorer"]
 _LAST_SEED = 99
 
 
-def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
+def quick_test_explorer(*, runs: int = 2000, seed: int = 0, guess: float | None = None):
     """Show AWS's quick test: the runs on their way, and where they end beside the exact law.
 
     Parameters
@@ -21,6 +21,8 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
         Stochastic runs.
     seed : int
         The seed shown first.
+    guess : float, optional
+        Where the learner lets nearest-even end in FP16.
 
     Returns
     -------
@@ -34,8 +36,11 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
 
     def page(values):
         test = _quick_test(values["format"], runs, int(values["seed"]))
-        documented = SOFTWARE.quick_test_stochastic.value if values["format"] == "fp16" else None
-        scene = picture.draw_quick_test(test, documented=documented, width=values["width"])
+        asked = values["format"] == "fp16"  # AWS's page, and the question, speak of FP16
+        scene = picture.draw_quick_test(
+            test, documented=SOFTWARE.quick_test_stochastic.value if asked else None,
+            guess=guess if asked else None, width=values["width"],
+        )  # fmt: skip
         scene.alt = _quick_test_words(test)
         return Page(scene, [scene.alt])
 
