@@ -117,7 +117,7 @@ def _draw_relative_errors(scene, box, sums):
     chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
                 words="where stochastic rounding settles")  # fmt: skip
     at_x, at_y = chart.place(x[0], settled)
-    scene.text(at_x + 6, at_y - 6, "settles near 0.67 √(ε/3)", colour="muted", size=11)
+    scene.text(at_x + 6, at_y - 6, f"settles near {100 * settled:.2g} %", colour="muted", size=11)
     chart.curve(sums.n, sums.nearest, _RED, width=3.2, words="nearest-even")
     chart.curve(sums.n, sums.stochastic, _BLUE, width=2.4, words="stochastic")
     chart.curve(sums.n, _TYPICAL * sums.spread, "ink", width=1.6, dash="dashed", words="theory")
