@@ -60,7 +60,9 @@ def _draw_runs(scene, box, test, guess):
         at_x, at_y = chart.place(2048, guess)
         scene.area([at_x, at_x - 12, at_x - 12], [at_y, at_y - 6, at_y + 6], COLOURS["orange"],
                    opacity=1, words="your guess")  # fmt: skip
-        scene.text(at_x - 16, at_y + 4, f"you: {guess:g}", anchor="end", size=12, bold=True)
+        above = at_y > box[1] + box[3] / 2  # clear of the curves that end there
+        scene.text(at_x - 2, at_y + (-12 if above else 54), f"you: {guess:g}", anchor="end",
+                   size=12, bold=True)  # fmt: skip
 
 
 def _draw_ends(scene, box, test, documented):
@@ -137,7 +139,7 @@ def _draw_summed_errors(scene, box, growth):
     seen = np.concatenate([ys[ys > 0] for ys, *_ in curves])
     x, y = (float(growth.n[0]), float(growth.n[-1])), (seen.min() / 1.3, seen.max() * 1.3)
     chart = Chart(scene, box, x, y, log="xy")
-    chart.axes(f"{growth.value:.4g} rounded n times: summed error, in ε", "roundings",
+    chart.axes(f"{growth.value:.4g} rounded n times: error in ε", "roundings",
                _tens(*x), _tens(*y))  # fmt: skip
     for ys, words, colour, width, dash in curves:
         chart.curve(growth.n, ys, colour, width=width, dash=dash, words=words)
