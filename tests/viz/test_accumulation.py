@@ -60,6 +60,18 @@ def test_long_sums_show_both_modes_and_theory():
     np.testing.assert_allclose(heights[0], heights[1], rtol=0.01)  # one axis for both
 
 
+def test_a_guessed_growth_starts_on_the_curve_and_ends_that_many_times_higher():
+    sums, growth = long_sums(n=12_000, replicas=4), many_roundings(n=2000, replicas=4)
+    found = curves(picture.draw_long_sums(sums, growth, guess=10.0))
+    ys = found["theory"][1], np.log10(0.6745 * sums.spread)
+    decade = -np.polyfit(ys[1], ys[0], 1)[0]  # pixels for a factor of ten
+    (x0, x1), (y0, y1) = found["your guess"]
+    assert y0 - y1 == pytest.approx(decade, rel=0.02)
+    at_1000 = np.interp(x0, *found["stochastic"])
+    assert y0 == pytest.approx(at_1000, abs=3)
+    assert x0 < x1
+
+
 def test_many_roundings_are_shown_in_epsilons():
     sums, growth = long_sums(n=2000, replicas=4), many_roundings(n=2000, replicas=4)
     found = curves(picture.draw_long_sums(sums, growth))

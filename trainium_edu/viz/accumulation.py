@@ -89,13 +89,15 @@ def _draw_ends(scene, box, test, documented):
     chart.legend(box[0] + 12, box[1] + 14, *entries)
 
 
-def draw_long_sums(sums, growth, *, width: float = 960.0) -> Scene:
+def draw_long_sums(sums, growth, *, guess: float | None = None, width: float = 960.0) -> Scene:
     """Draw how the errors of long sums, and of many roundings of one number, grow.
 
     Parameters
     ----------
     sums : LongSums
     growth : ErrorGrowth
+    guess : float, optional
+        How many times larger the learner lets the stochastic error become from 1000 to 10 000.
     width : float, CSS pixels
 
     Returns
@@ -103,12 +105,12 @@ def draw_long_sums(sums, growth, *, width: float = 960.0) -> Scene:
     Scene
     """
     scene, (first, second) = _two_boxes(width)
-    _draw_relative_errors(scene, first, sums)
+    _draw_relative_errors(scene, first, sums, guess)
     _draw_summed_errors(scene, second, growth)
     return scene
 
 
-def _draw_relative_errors(scene, box, sums):
+def _draw_relative_errors(scene, box, sums, guess):
     """Draw the relative error of sums of positive terms against their length."""
     low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5) / 1.5
     x = (float(sums.n[0]), float(sums.n[-1]))
@@ -125,6 +127,12 @@ def _draw_relative_errors(scene, box, sums):
     chart.curve(sums.n, _TYPICAL * sums.spread, "ink", width=1.6, dash="dashed", words="theory")
     chart.legend(box[0] + box[2] - 130, box[1] + box[3] - 50, ("nearest-even", _RED, 3.2, ""),
                  ("stochastic", _BLUE, 2.4, ""), ("theory", "ink", 1.6, "dashed"))  # fmt: skip
+    if guess is not None:
+        start = float(np.interp(1_000, sums.n, sums.stochastic))
+        chart.curve((1_000, 10_000), (start, guess * start), COLOURS["orange"], width=3,
+                    words="your guess")  # fmt: skip
+        at_x, at_y = chart.place(10_000, guess * start)
+        scene.text(at_x + 6, at_y + 4, "you", size=12, bold=True)
 
 
 def _draw_summed_errors(scene, box, growth):

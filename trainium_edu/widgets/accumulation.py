@@ -58,8 +58,13 @@ def _quick_test_words(test) -> str:
     )
 
 
-def long_sums_explorer():
+def long_sums_explorer(*, guess: float | None = None):
     """Show how the error of long sums and of many roundings grows, with theory's lines.
+
+    Parameters
+    ----------
+    guess : float, optional
+        How many times larger the learner lets the error in BF16 become from 1000 to 10 000 terms.
 
     Returns
     -------
@@ -71,7 +76,9 @@ def long_sums_explorer():
     def page(values):
         name = values["format"]
         sums, growth = _long_sums(name), _many_roundings(name)
-        scene = picture.draw_long_sums(sums, growth, width=values["width"])
+        scene = picture.draw_long_sums(
+            sums, growth, guess=guess if name == "bf16" else None, width=values["width"]
+        )
         scene.alt = _long_sums_words(labels[name], sums, growth)
         return Page(scene, [scene.alt])
 

@@ -124,7 +124,10 @@ def long_sums_grow(sums):
         "The sum grows, and its scatter grows as fast: a few per cent in BF16, to both sides. Not "
         f"good, but better than the {100 * sums.nearest[-1]:.0f} % of nearest-even, which stands "
         "still.",
-        lambda guess: [long_sums_explorer(), sums.table()],
+        lambda guess: [
+            long_sums_explorer(guess=next((t for t, o in _TIMES.items() if o == guess), None)),
+            sums.table(),
+        ],
     )
 
 
@@ -180,5 +183,9 @@ def who_falls_behind(learning_rate, epochs):
         lambda guess: [
             training_explorer(learning_rate, epochs=epochs),
             "\n".join(["One update of one network, nearest-even:", *map(repr, frozen)]),
+            "BF16's numbers near 0.1 lie 1/2048 apart. An update shorter than half of that is "
+            "rounded back to where it came from. So nearest-even gets worse as the learning rate "
+            "falls, which is the wrong way round: lowering the rate is what one does to finish "
+            "training.",
         ],
     )
