@@ -371,10 +371,10 @@ def test_a_full_disk_leaves_the_notebook_as_it_was(classroom, monkeypatch):
     before = (work / NAME).read_text()
     (source / NAME).write_text(json.dumps(newer()))
 
-    def full(self, *args, **kwargs):
-        raise OSError(28, "No space left on device", str(self))
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         update.update(work)
     monkeypatch.undo()

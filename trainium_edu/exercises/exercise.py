@@ -424,7 +424,9 @@ class _TakesTooLong(BaseException):
 def _at_most(seconds):
     """Raise _TakesTooLong in the body after so many seconds, wherever in Python it stands.
 
-    In another thread than the main one, which no signal reaches, there is no limit.
+    Seconds of this process's work, so that a busy machine stops nobody; one that sleeps is stopped
+    after six times as long.  In another thread than the main one, which no signal reaches, there
+    is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -433,22 +435,25 @@ def _at_most(seconds):
     def stop(*_):
         raise _TakesTooLong
 
+    timers: tuple = ()
     if hasattr(signal, "setitimer"):
-        before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        timers = ((signal.ITIMER_PROF, signal.SIGPROF, 1), (signal.ITIMER_REAL, signal.SIGALRM, 6))
+        before = [signal.signal(number, stop) for _, number, _ in timers]
+        for timer, _, times in timers:
+            signal.setitimer(timer, times * seconds)
     else:  # Windows
-        before = signal.signal(signal.SIGINT, stop)
-        timer = threading.Timer(seconds, _thread.interrupt_main)
-        timer.start()
+        before = [signal.signal(signal.SIGINT, stop)]
+        alarm = threading.Timer(6 * seconds, _thread.interrupt_main)
+        alarm.start()
     try:
         yield
     finally:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-        else:
-            timer.cancel()
-            signal.signal(signal.SIGINT, before)
+        for (timer, number, _), handler in zip(timers, before, strict=False):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
+        if not timers:
+            alarm.cancel()
+            signal.signal(signal.SIGINT, before[0])
 
 
 class _PrintedTooMuch(BaseException):

@@ -51,7 +51,7 @@ COURSE = (
     ),
     Lesson(
         "02", "stochastic_rounding", "Stochastic rounding", "dice, long sums, and a real network "
-        "that at small learning rates learns only with them", 40, 50, core=True,
+        "that at small learning rates learns only with them", 35, 50, core=True,
     ),
     Lesson(
         "03", "systolic_array", "The systolic array",
