@@ -11,6 +11,7 @@ from trainium_edu.neuroncore.systolic_array import (
     dataflow_cycles,
     dataflow_traffic,
     documented_issue_cycles,
+    load_cycles,
     utilisation,
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames
@@ -19,8 +20,8 @@ from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = [
-    "describe_choice", "describe_reuse", "plot_array", "plot_choice",
-    "plot_dataflows", "plot_journey", "plot_machines", "plot_reuse", "reuse_shares",
+    "describe_choice", "describe_reuse", "plot_array", "plot_choice", "plot_dataflows",
+    "plot_journey", "plot_machines", "plot_reuse", "plot_tile_cycles", "reuse_shares",
 ]  # fmt: skip
 
 _N = np.unique(np.round(np.geomspace(1, 512, 80)).astype(int))
@@ -117,9 +118,47 @@ _REUSE_LOOKS = {
 }
 
 
+def plot_tile_cycles(m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, guess=None):
+    """Draw one tile's cycles as a bar of load, feed, fall and skew, and a guess where it falls.
+
+    Parameters
+    ----------
+    m, n : int
+    array : SystolicArray
+    guess : float, optional
+
+    Returns
+    -------
+    Figure
+    """
+    parts = (
+        ("load", load_cycles(m, array), "pink"), ("feed", n, "green"),
+        ("fall", array.rows - 1, "orange"), ("skew", m - 1, "blue"),
+    )  # fmt: skip
+    fig = figure(7.4, 1.9, margins=(0.5, 0.35, 0.5, 0.42))
+    ax = fig.subplots()
+    left = 0
+    for name, cycles, colour in parts:
+        ax.barh(0, cycles, 0.6, left, color=COLOURS[colour], edgecolor=ink("paper"))
+        ax.text(left + cycles / 2, 0.38, f"{name} {cycles}", ha="center", va="bottom")
+        left += cycles
+    ax.text(left, 0, f" {left:,}", va="center", weight="bold")
+    most = left
+    if guess is not None:
+        most = min(max(left, guess), 1.25 * left)  # a wild guess stands at the edge
+        at, sign = (guess, "^") if guess <= most else (most, ">")
+        ax.plot([at], [-0.42], sign, color=ink(), clip_on=False)
+        ax.text(at, -0.44, "   you", va="center")
+    ax.set(xlim=(0, 1.1 * most), ylim=(-0.6, 0.75), yticks=[], xlabel="Tensor Engine cycles")
+    ax.set_title(f"One tile of {array.rows} × {m} × {n}, first weight in to last result out")
+    ax.grid(axis="y", visible=False)
+    return fig
+
+
 def plot_reuse(
-    n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, layered: Layered | None = None
-):
+    n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, layered: Layered | None = None,
+    guess: float | None = None,
+):  # fmt: skip
     """Draw utilisation against the number of moving vectors, and the TFLOPS of a chip beside it.
 
     Parameters
@@ -128,6 +167,8 @@ def plot_reuse(
     array : SystolicArray
     layered : Layered, optional
         Keeps the curves while N moves.
+    guess : float, optional
+        A learner's N, drawn where it lies.
 
     Returns
     -------
@@ -145,12 +186,12 @@ def plot_reuse(
         ]  # fmt: skip
 
     layered = Layered() if layered is None else layered
-    return layered.figure((m, array), lambda: _reuse_curves(m, array), over)
+    return layered.figure((m, array, guess), lambda: _reuse_curves(m, array, guess), over)
 
 
-def _reuse_curves(m, array):
+def _reuse_curves(m, array, guess):
     """Draw what does not depend on N."""
-    fig = figure(7.4, 3.5, margins=(0.62, 0.72, 0.52, 0.42))
+    fig = figure(7.4, 3.9, margins=(0.62, 0.72, 0.92, 0.42))
     ax = fig.subplots()
     curves = [reuse_shares(int(i), m=m, array=array) for i in _N]
     for name, (colour, dash, label) in _REUSE_LOOKS.items():
@@ -161,7 +202,10 @@ def _reuse_curves(m, array):
     ax.minorticks_off()
     ax.set(xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile",
            ylabel="utilisation, %")  # fmt: skip
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.96), fontsize=9)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
+    if guess is not None and 1 <= guess <= 512:
+        ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5)
+        ax.text(guess, 5, "you", ha="center")
     peak = array.peak_flops * int(TRN1.cores) / 1e12
     right = ax.twinx()
     right.set(ylim=(0, 1.04 * peak), ylabel="TFLOPS per chip, BF16")
@@ -184,7 +228,7 @@ def plot_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_
     Figure
     """
     prices = choice_cycles(k, rows, columns, array=array)
-    fig = figure(7.4, 2.5, margins=(1.25, 0.75, 0.5, 0.42))
+    fig = figure(7.4, 2.8, margins=(1.25, 0.35, 0.85, 0.42))
     ax = fig.subplots()
     for i, name in enumerate(("x stays", "W stays")):
         for j, (how, colour) in enumerate((("documented", "red"), ("array", "blue"))):
@@ -193,10 +237,10 @@ def plot_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_
                     edgecolor=ink("paper"), label=how if not i else None)  # fmt: skip
             ax.text(prices[name][how], y, f" {prices[name][how]:,}", va="center")
     ax.set_yticks([0, 1], ["x stays,\nW moves", "W stays,\nx moves"])
-    ax.set(xlabel="Tensor Engine cycles")
+    ax.set(xlabel="Tensor Engine cycles", xlim=(0, 1.12 * ax.dataLim.x1))
     ax.set_title(f"x[{rows}, {k}] @ W[{k}, {columns}]")
-    ax.legend(["by documented prices", "cycles of our array"], loc="upper right",
-              bbox_to_anchor=(1.1, 1.22), ncols=2, fontsize=9)  # fmt: skip
+    ax.legend(["by documented prices", "cycles of our array"], loc="upper center",
+              bbox_to_anchor=(0.4, -0.28), ncols=2, fontsize=9)  # fmt: skip
     ax.grid(axis="y", visible=False)
     return fig
 
@@ -277,7 +321,7 @@ def plot_machines(counts):
             ax.text(value, at, f" {value:.3g}", va="center", size=8.5)
     ax.set_yticks(range(len(counts)), [c.machine for c in counts])
     ax.invert_yaxis()
-    ax.set(xlabel="accesses per multiply-add")
+    ax.set(xlabel="accesses per multiply-add", xlim=(0, 1.08 * ax.dataLim.x1))
     ax.set_title("Who goes back to memory?")
     ax.legend(fontsize=9, loc="lower right")
     ax.grid(axis="y", visible=False)

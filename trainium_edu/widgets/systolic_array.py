@@ -269,7 +269,7 @@ def _joined(header: dict, arrays: dict) -> bytes:
 
 
 def reuse_explorer(
-    *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY
+    *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
 ) -> Panel:  # fmt: skip
     """Show what the number of moving vectors does to utilisation, with a slider from 1 to 512.
 
@@ -280,6 +280,8 @@ def reuse_explorer(
     n : int
         Where the slider stands first.
     array : SystolicArray
+    guess : float, optional
+        A learner's N, marked in the picture.
 
     Returns
     -------
@@ -291,7 +293,7 @@ def reuse_explorer(
     )  # fmt: skip
     layered = Layered()
     shown = Picture(
-        lambda: picture.plot_reuse(slider.value, m=m, array=array, layered=layered),
+        lambda: picture.plot_reuse(slider.value, m=m, array=array, layered=layered, guess=guess),
         alt=lambda: picture.describe_reuse(slider.value, m=m, array=array),
     )
     slider.observe(shown.redraw, "value")

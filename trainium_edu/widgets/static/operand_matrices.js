@@ -26,6 +26,7 @@ function createOperandMatrices({ film, label, sumOf, onPoint, onFollow }) {
     : swapped
       ? { W: [[film.of_across, ACROSS]], X: [[film.of_stays, STAYS], [film.of_waiting, WAITS]] }
       : { W: [[film.of_stays, STAYS], [film.of_waiting, WAITS]], X: [[film.of_across, ACROSS]] };
+  const stayingName = outputs ? "" : swapped ? "X" : "W";
   const psum = new Float32Array(mAll * nAll);
   const landed = new Uint8Array(mAll * nAll);
   const needed = new Uint8Array(mAll * nAll); // how many sums make an element
@@ -55,9 +56,9 @@ function createOperandMatrices({ film, label, sumOf, onPoint, onFollow }) {
     }
     return Math.max(...Object.values(matrices).map(({ y: top, high }) => top + high * cell)) + 4;
   }
-  /** Where each element is at a cycle: 1 in use or on its way, 2 waiting in a PE. */
+  /** Where each element is at a cycle: 1 in use or on its way, 2 waiting in a PE; dst: its PE + 1. */
   function whereabouts(t) {
-    const at = { W: new Uint8Array(kAll * mAll), X: new Uint8Array(kAll * nAll), dst: new Uint8Array(mAll * nAll) };
+    const at = { W: new Uint8Array(kAll * mAll), X: new Uint8Array(kAll * nAll), dst: new Uint16Array(mAll * nAll) };
     for (let j = 0; j < per; j++) {
       const bits = film.state[t * per + j];
       for (const name of ["W", "X"]) {
@@ -66,7 +67,7 @@ function createOperandMatrices({ film, label, sumOf, onPoint, onFollow }) {
         }
       }
       const sum = sumOf(t, Math.floor(j / columns), j % columns);
-      if (sum) at.dst[sum.m * nAll + sum.n] = 1;
+      if (sum) at.dst[sum.m * nAll + sum.n] = j + 1;
     }
     return at;
   }
@@ -107,17 +108,18 @@ function createOperandMatrices({ film, label, sumOf, onPoint, onFollow }) {
       for (let i = 0; i < matrix.high * matrix.wide; i++) {
         const [x, y] = cornerOf(matrix, i);
         const here = where[name][i];
+        const inUse = name === stayingName && here & 1;
         const there = name !== "dst" || landed[i];
         if (name === "dst" && there) c.fillStyle = shadeOf(psum[i]);
-        else c.fillStyle = here & 1 && matrix === staying() ? tones.soft : tones.paper;
+        else c.fillStyle = inUse ? tones.soft : tones.paper;
         c.fillRect(x, y, cell, cell);
-        if (here && !(matrix === staying() && here & 1)) {
+        if (here && !inUse) {
           c.strokeStyle = name === "dst" ? "#E69F00" : here & 2 || name === "W" ? "#CC79A7" : "#009E73";
           c.lineWidth = 2;
           c.strokeRect(x + 2.5, y + 2.5, cell - 5, cell - 5);
         }
         c.fillStyle = here || (name === "dst" && landed[i] === needed[i]) ? tones.ink : tones.muted;
-        c.fillText(there ? short(matrix.value(i)) : here ? "…" : "·", x + cell / 2, y + cell / 2 + 0.5);
+        c.fillText(there ? short(matrix.value(i)) : here ? short(runningSum(t * per + here - 1)) : "·", x + cell / 2, y + cell / 2 + 0.5);
       }
       c.lineWidth = 1;
       c.strokeStyle = tones.line;
@@ -133,7 +135,11 @@ function createOperandMatrices({ film, label, sumOf, onPoint, onFollow }) {
       c.strokeRect(matrix.x + j * cell, matrix.y, cell, kAll * cell);
     }
   }
-  const staying = () => (outputs ? null : swapped ? matrices.X : matrices.W);
+  /** The sum that a PE holds for a result. */
+  function runningSum(j) {
+    if (!outputs) return number(film.down, j);
+    return number(film.state[j] & STAYS ? film.stays : film.leaving, j);
+  }
   const cornerOf = (matrix, i) => [matrix.x + (i % matrix.wide) * cell, matrix.y + Math.floor(i / matrix.wide) * cell];
   function frame(c, matrix, i, colour) {
     const [x, y] = cornerOf(matrix, i);

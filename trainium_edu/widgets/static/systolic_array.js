@@ -9,6 +9,7 @@
 const FILM_TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array };
 const STAYS = 1, ACROSS = 2, DOWN = 4, WORKS = 8, WAITS = 16, LEAVES = 32;
 const SHADES = 24; // of each sign
+const LOADS_FROM = 60; // pixels of a cell that has room for the weight that waits
 const TILE_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"];
 
 /** Unpack the bytes that Python sent: a header in JSON and plain arrays behind it, deflated. */
@@ -209,7 +210,7 @@ function show(film, model, el, still) {
     return make("span", {}, i, text);
   };
   const next = film.loads.length > 1 ? " for the next tile" : "";
-  const arriving = columns <= 12 ? `${stayName}, on its way in or waiting${next}` : `corner: a ${stayName} waits${next}`;
+  const arriving = columns <= 6 ? `${stayName}, on its way in${next}` : `corner: a ${stayName} waits${next}`;
   const legend = make("div", { class: "te-array-legend" },
     swatch("#E69F00", "positive sum"), swatch("#0072B2", "negative sum"),
     ...(heat ? [] : [swatch("#009E73", `${acrossName}, on its way right`)]),
@@ -390,7 +391,7 @@ function show(film, model, el, still) {
       if (outputs && bits & STAYS) c.fillStyle = palette.css[shade(number(film.stays, t * per + i))];
       else c.fillStyle = bits & WORKS ? tones.soft : tones.paper;
       c.fillRect(x + 1, y + 1, cell - 1, cell - 1);
-      if (bits & WAITS && cell < 52) {
+      if (bits & WAITS && cell < LOADS_FROM) {
         c.fillStyle = "#CC79A7";
         c.beginPath();
         c.moveTo(x + cell - 1, y + 1);
@@ -460,7 +461,7 @@ function show(film, model, el, still) {
         else c.fillText(text, x + cell / 2, y + cell / 2);
       });
     }
-    if (all && big && !outputs) drawLoads(c, t, way, size);
+    if (all && cell >= LOADS_FROM && !outputs) drawLoads(c, t, way, size);
     if (!outputs && (all || what === "sums")) each(DOWN, (i, x, y) => sum(c, x, y + way * cell, number(film.down, i), size, what));
     each(LEAVES, (i, x, y) => sum(c, x, y + way * cell, number(film.leaving, i), size, "all"));
     if (outputs && all) {
