@@ -151,6 +151,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         if not (0 <= m < m_all and 0 <= n < n_all):
             raise ValueError(f"there is no dst[{m}, {n}] to follow; dst is [{m_all}, {n_all}]")
         self.frames = frames
+        self._operands = None if matrices is None else (matrices["w"], matrices["x"])
         film = pack(frames, follow=(m, n), matrices=matrices)
         if len(film) > _LIMIT_BYTES:
             raise ValueError(
@@ -163,9 +164,13 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         return repr(self.frames).replace("Frames(", "SystolicArrayPlayer(", 1)
 
     def still(self) -> bytes:
-        """Return the picture for readers without a kernel: one cycle, as PNG bytes."""
+        """Return the picture for readers without a kernel, as PNG bytes.
+
+        It shows one cycle: a later one where the player begins at 0, before anything has entered.
+        """
+        cycle = self.cycle or self.frames.cycles // 2
         with style.theme(False):
-            return style.to_png(picture.plot_array(self.frames, self.cycle))
+            return style.to_png(picture.plot_array(self.frames, cycle, operands=self._operands))
 
     def _repr_mimebundle_(self, **kwargs):
         return with_still(super()._repr_mimebundle_(**kwargs), self.still())

@@ -458,6 +458,7 @@ function show(film, model, el, still) {
       each(STAYS, (i, x, y) => {
         const text = short(number(film.stays, i));
         if (all && !outputs) c.fillText(text, x + 5, y + size * 0.8);
+        else if (all) c.fillText(text, x + cell * 0.28, y + cell * 0.25);
         else c.fillText(text, x + cell / 2, y + cell / 2);
       });
     }
