@@ -115,8 +115,9 @@ function createOperandMatrices({ film, label, sumOf, onPoint, onFollow }) {
         c.fillRect(x, y, cell, cell);
         if (here && !inUse) {
           c.strokeStyle = name === "dst" ? "#E69F00" : here & 2 || name === "W" ? "#CC79A7" : "#009E73";
-          c.lineWidth = 2;
-          c.strokeRect(x + 2.5, y + 2.5, cell - 5, cell - 5);
+          const inset = cell < 18 ? 1 : 2.5;
+          c.lineWidth = cell < 18 ? 1.2 : 2;
+          c.strokeRect(x + inset, y + inset, cell - 2 * inset, cell - 2 * inset);
         }
         c.fillStyle = here || (name === "dst" && landed[i] === needed[i]) ? tones.ink : tones.muted;
         c.fillText(there ? short(matrix.value(i)) : here ? short(runningSum(t * per + here - 1)) : "·", x + cell / 2, y + cell / 2 + 0.5);

@@ -9,6 +9,7 @@
 const FILM_TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array };
 const STAYS = 1, ACROSS = 2, DOWN = 4, WORKS = 8, WAITS = 16, LEAVES = 32;
 const SHADES = 24; // of each sign
+const BESIDE_FROM = 870; // pixels of the player that hold the array and what is beside it
 const LOADS_FROM = 60; // pixels of a cell that has room for the weight that waits
 const TILE_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"];
 
@@ -194,11 +195,11 @@ function show(film, model, el, still) {
     make("table", {}, make("thead", {}, make("tr", {}, ...columnsOfTable.map((c) => make("th", { scope: "col" }, c)))), body));
   scroll.removeAttribute("title");
   const peTitle = make("h4");
-  const matrices = film.of_stays && createOperandMatrices({
+  const matrices = film.w && createOperandMatrices({
     film, label, sumOf, onPoint: () => draw(now), onFollow: choose,
   });
   const side = make("div", { class: "te-array-side" },
-    ...(matrices ? [matrices.canvas] : []), peTitle, facts, past,
+    peTitle, facts, past,
     make("div", { class: "te-array-pick" }, make("span", {}, "Follow the result dst["), mInput, make("span", {}, ","), nInput, make("span", {}, "]")),
     scroll);
   const strip = make("canvas", { role: "img", on: { pointerdown: seekStrip, pointermove: (e) => e.buttons && seekStrip(e) } });
@@ -220,8 +221,9 @@ function show(film, model, el, still) {
     frames: cycles, label, framesPerSecond: film.cycles_per_second, onFrame: draw,
     describe: (t) => `cycle ${t} / ${cycles - 1}`,
   });
+  const bodyBox = make("div", { class: "te-array-body" }, stageBox, side);
   const root = make("div", { class: "te-array", role: "group", "aria-label": label, on: { keydown: (e) => player.onKey(e) } },
-    head, player.element, story, make("div", { class: "te-array-body" }, stageBox, side), legend, stripBox);
+    head, player.element, story, bodyBox, legend, stripBox);
   el.append(root);
 
   // ---- colours and sizes --------------------------------------------------------------------
@@ -265,6 +267,16 @@ function show(film, model, el, still) {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     return context;
   }
+  /** Put the matrices beside the array, or above it where the page is narrow. */
+  function placeMatrices() {
+    const parent = root.clientWidth < BESIDE_FROM ? bodyBox : side;
+    matrices.canvas.style.flex = "0 0 auto";
+    if (matrices.canvas.parentElement !== parent) parent.prepend(matrices.canvas);
+    const width = Math.min(parent.clientWidth, parent === side ? 460 : 800);
+    look = { width, height: matrices.layout(width), tones, shadeOf: (value) => palette.css[shade(value)] };
+    fit(matrices.canvas, width, look.height);
+    matrices.canvas.style.width = `${width}px`;
+  }
   function resize() {
     const width = stageBox.clientWidth;
     if (!width) return;
@@ -287,10 +299,7 @@ function show(film, model, el, still) {
     wide = { strip: stripBox.clientWidth, past: side.clientWidth };
     for (const canvas of [strip, stripStill]) fit(canvas, wide.strip, 74);
     for (const canvas of [past, pastStill]) fit(canvas, wide.past, 74);
-    if (matrices) {
-      look = { width: wide.past, height: matrices.layout(wide.past), tones, shadeOf: (value) => palette.css[shade(value)] };
-      fit(matrices.canvas, look.width, look.height);
-    }
+    if (matrices) placeMatrices();
     forget();
     drawStrip();
     draw(now);
@@ -464,7 +473,7 @@ function show(film, model, el, still) {
     }
     if (all && cell >= LOADS_FROM && !outputs) drawLoads(c, t, way, size);
     if (!outputs && (all || what === "sums")) each(DOWN, (i, x, y) => sum(c, x, y + way * cell, number(film.down, i), size, what));
-    each(LEAVES, (i, x, y) => sum(c, x, y + way * cell, number(film.leaving, i), size, "all"));
+    each(LEAVES, (i, x, y) => sum(c, x, y + way * cell, number(film.leaving, i), size, "all", all ? 0.5 : 0));
     if (outputs && all) {
       each(DOWN, (i, x, y) => token(c, x + cell * 0.28, y + cell * 0.8 + way * cell, number(film.down, i), "#CC79A7", size, big));
     }
@@ -499,14 +508,14 @@ function show(film, model, el, still) {
     }
     c.restore();
   }
-  function sum(c, x, y, value, size, one) {
+  function sum(c, x, y, value, size, one, from = 0) {
     const high = one === "all" ? cell * 0.34 : cell - 4;
     const top = one === "all" ? y + cell * 0.62 : y + 2;
     c.fillStyle = palette.css[shade(value)];
-    c.fillRect(x + 3, top, cell - 6, high);
+    c.fillRect(x + 3 + from * cell, top, cell * (1 - from) - 6, high);
     c.fillStyle = tones.ink;
     c.textAlign = "center";
-    c.fillText(short(value), x + cell / 2, top + high / 2 + 0.5);
+    c.fillText(short(value), x + cell * (1 + from) / 2, top + high / 2 + 0.5);
   }
   function token(c, x, y, value, colour, size, withText) {
     if (!withText) {
@@ -658,7 +667,7 @@ function show(film, model, el, still) {
     for (const [start, length] of film.loads) if (t >= start && t < start + length) loading = " Weights are being loaded.";
     const text = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply, ${leftBy[t]} of ${film.r_cycle.length} sums have left.${loading}`;
     if (!player.playing || still.matches) story.textContent = text;
-    else story.textContent = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply.`;
+    else story.textContent = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply.${loading}`;
     story.setAttribute("aria-live", player.playing ? "off" : "polite");
     tellPe(t);
   }
