@@ -1,78 +1,76 @@
-"""The page for instructors says what is there.
+"""The pages say what is there: the table of lessons, its minutes, the exercises, the commands.
 
-Judge: the notebooks, the exercises and the commands themselves.  ``python -m
-tests.test_instructors`` prints the two tables anew.
+Judge: the notebooks, the exercises and the commands themselves; ``.ci/generate.py`` writes the
+tables from ``exercises.lessons.COURSE``.
 """
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 from trainium_edu import __main__, exercises
+from trainium_edu.exercises.lessons import COURSE
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / ".github" / "INSTRUCTORS.md"
-CORE = ["00", "02", "03", "07", "08", "09"]
+GENERATE = runpy.run_path(str(ROOT / ".ci" / "generate.py"))
+LESSONS = [lesson for lesson in COURSE if not lesson.planned]
+MOST_MINUTES, MOST_CORE_MINUTES = 45, 270
 
 
-def counted_minutes(path) -> int:
-    """180 words a minute, 0.7 minutes to look at what a cell shows, 5 minutes an exercise."""
-    cells = json.loads(path.read_text())["cells"]
-    code = [c for c in cells if c["cell_type"] == "code"]
-    exercise_cells = sum("exercise" in (c["metadata"].get("tags") or ()) for c in code)
-    glossary = next(
-        (i for i, c in enumerate(cells) if "## glossary" in "".join(c["source"]).lower()), None
-    )
-    text = " ".join("".join(c["source"]) for c in cells[:glossary] if c["cell_type"] == "markdown")
-    words = len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "", text)))
-    return round(words / 180 + 0.7 * (len(code) - 2 * exercise_cells) + 5 * exercise_cells)
+def notebook(lesson):
+    return ROOT / "notebooks" / f"{lesson.stem}.ipynb"
 
 
-def stated_minutes(path) -> int:
-    cells = json.loads(path.read_text())["cells"]
-    text = " ".join("".join(c["source"]) for c in cells[:3])
-    return int(re.search(r"(\d+) minutes", text).group(1))
+def opening(lesson):
+    cells = json.loads(notebook(lesson).read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(c["source"]) for c in cells[:3])
 
 
-def lessons():
-    return sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+@pytest.mark.parametrize("path", GENERATE["generated"](), ids=lambda p: p.name)
+def test_what_is_generated_is_as_it_would_be_generated(path):
+    assert path.read_text(encoding="utf-8") == GENERATE["generated"]()[path]
 
 
-def lesson_rows():
-    for path in lessons():
-        core = "yes" if path.name[:2] in CORE else ""
-        yield f"| {path.stem} | {core} | {stated_minutes(path)} | {counted_minutes(path)} |"
+def test_the_course_has_the_lessons_that_there_are():
+    stems = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    assert [lesson.stem for lesson in LESSONS] == stems
+    assert [lesson.number for lesson in COURSE] == [f"{i:02}" for i in range(len(COURSE))]
+    assert {lesson.number: lesson.stem for lesson in LESSONS[1:]} == exercises.LESSONS
 
 
-def exercise_rows():
-    for lesson in exercises.LESSONS:
-        for e in exercises.of_lesson(lesson):
-            yield f"| `{e.key}` | {e.points} | {e.tests} |"
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.stem)
+def test_a_lesson_says_its_number_and_its_minutes(lesson):
+    said = opening(lesson)
+    assert re.match(rf"# {lesson.number}\b", said)
+    minutes = [int(m) for m in re.findall(r"\b(\d+)(?= min)", said)]
+    wanted = [m for m in (lesson.minutes, lesson.exercise_minutes) if m]
+    assert minutes[: len(wanted)] == wanted
 
 
-def test_every_lesson_and_its_minutes_stand_on_the_page():
-    page = PAGE.read_text()
-    assert [row for row in lesson_rows() if row not in page] == []
-
-
-def test_every_exercise_and_what_it_tests_stands_on_the_page():
-    page = PAGE.read_text()
-    assert [row for row in exercise_rows() if row not in page] == []
-    assert len(re.findall(r"(?m)^\| `\d\d/", page)) == len(list(exercise_rows()))
-
-
-@pytest.mark.parametrize("path", lessons(), ids=lambda p: p.stem)
-def test_a_lesson_takes_at_most_45_minutes(path):
-    assert stated_minutes(path) <= 45
-    assert abs(counted_minutes(path) - stated_minutes(path)) <= 12
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.stem)
+def test_a_lessons_minutes_are_what_counting_gives(lesson):
+    reading, exercising = GENERATE["counted"](notebook(lesson))
+    assert lesson.minutes <= MOST_MINUTES
+    if not lesson.exercise_minutes:
+        reading += exercising
+    else:
+        assert lesson.exercise_minutes >= exercising
+    assert abs(reading - lesson.minutes) <= 12
 
 
 def test_the_core_path_takes_at_most_four_and_a_half_hours():
-    core = [path for path in lessons() if path.name[:2] in CORE]
-    missing = len(CORE) - len(core)  # lessons still to come may take 45 minutes each
-    assert sum(map(stated_minutes, core)) + 45 * missing <= 270
+    core = [lesson for lesson in COURSE if lesson.core]
+    assert sum(lesson.minutes or MOST_MINUTES for lesson in core) <= MOST_CORE_MINUTES
+    assert ", ".join(lesson.number for lesson in core) in PAGE.read_text()
+
+
+def test_every_exercise_stands_on_the_page_and_no_other():
+    listed = re.findall(r"(?m)^\| `(\d\d/[^`]+)`", PAGE.read_text())
+    assert listed == [e.key for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
 
 
 def test_every_command_on_the_page_exists(capsys):
@@ -97,7 +95,3 @@ def test_binder_has_the_same_packages_as_conda():
 
     assert packages(ROOT / ".binder/environment.yml") == packages(ROOT / "environment.yml")
     assert "--no-deps" in (ROOT / ".binder/postBuild").read_text()
-
-
-if __name__ == "__main__":
-    print(*lesson_rows(), "", *exercise_rows(), sep="\n")

@@ -4,7 +4,8 @@ The package is a house of floors; each imports only from those below it (from th
 ``specs`` (what the hardware is, and who says so), ``settings`` (AWS's documented switches),
 ``numerics`` (what a number is) and ``timeline`` (what happened when), ``neuroncore`` (inside one
 core) and ``fabric`` (between cores), ``nki`` (kernels that you write), ``training``, ``viz``,
-``widgets``, ``exercises``, and the command line on top.  Start with the notebook
+``widgets``, ``exercises``, and the command line on top; under all of them ``aside`` and ``files``,
+which load and write so that Ctrl-C leaves nothing half done.  Start with the notebook
 ``00_start_here``, then open the file that its last cell names.
 
 Left out: AWS's software.  Nothing here needs it, an account, or the network.
@@ -12,7 +13,7 @@ Left out: AWS's software.  Nothing here needs it, an account, or the network.
 Importing this module is cheap on purpose: submodules load when first used, and nothing compiles.
 """
 
-import importlib
+from trainium_edu import aside
 
 __version__ = "0.1.0"
 _SUBMODULES = (
@@ -24,22 +25,22 @@ __all__ = ["__version__", "progress", *_SUBMODULES]
 
 def __getattr__(name):
     if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return aside.load(f"{__name__}.{name}")
     if name == "progress":
-        return importlib.import_module(f"{__name__}.exercises").progress
+        return aside.load(f"{__name__}.exercises").progress
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load_ipython_extension(shell):
     """Run ``%load_ext trainium_edu``: code that says ``import nki`` finds the emulator."""
-    nki = importlib.import_module(f"{__name__}.nki")
+    nki = aside.load(f"{__name__}.nki")
     if not nki.activate():
         print("AWS's own nki is installed here and stays; nki.activate(replace=True) replaces it.")
 
 
 def unload_ipython_extension(shell):
     """Run ``%unload_ext trainium_edu``: ``import nki`` is as it was."""
-    importlib.import_module(f"{__name__}.nki").deactivate()
+    aside.load(f"{__name__}.nki").deactivate()
 
 
 def __dir__():

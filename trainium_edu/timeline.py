@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["Span", "Timeline"]
 
 
@@ -59,10 +61,12 @@ class Timeline:
             return 0.0
         return max(s.end_ns for s in self.spans) - self.spans[0].start_ns
 
+    @checked
     def on(self, track: str) -> tuple[Span, ...]:
         """Return the spans of one track, in order of start."""
         return tuple(s for s in self.spans if s.track == track)
 
+    @checked
     def busy_ns(self, track: str) -> float:
         """Return the nanoseconds in which the track has at least one span running."""
         busy, until = 0.0, float("-inf")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 
-LESSONS = sorted(p.name for p in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+_FOLDER = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(p.name for p in _FOLDER.glob("[0-9]*.ipynb"))  # the glossary runs nothing
 _LOOK = Path(__file__).with_name("look.js")
 _QUIET_S = 0.105  # for the loop below: the machine of the README's table, with nothing else on it
 

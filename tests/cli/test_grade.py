@@ -429,14 +429,19 @@ def test_an_interrupt_keeps_the_rows_so_far_and_leaves_nothing_running(tmp_path)
     folder = tmp_path / "in"
     folder.mkdir()
     submission(folder / "a.ipynb")
-    submission(folder / "b.ipynb", double="def double(x):\n    while True: pass")
+    begun = tmp_path / "begun"
+    endless = f"def double(x):\n    open({str(begun)!r}, 'w').close()\n    while True: pass"
+    submission(folder / "b.ipynb", double=endless)
     process = subprocess.Popen(
         [sys.executable, "-m", "trainium_edu", "grade", str(folder), "--jobs", "1",
          "--csv", str(tmp_path / "g.csv"), "--seconds", "100", "--exercises", str(LESSON)],
         stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert "a.ipynb: 6 of 6" in process.stdout.readline()
-    time.sleep(3)
+    deadline = time.monotonic() + 100
+    while not begun.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     family = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)

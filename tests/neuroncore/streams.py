@@ -35,7 +35,7 @@ def stream(stages, columns=512, works=3, dtype="float32", looped=False):
     return core.program
 
 
-OPERATIONS = ("load", "store", "vector", "gpsimd", "scalar", "matmul", "copy", "touch")
+OPERATIONS = ("load", "store", "vector", "gpsimd", "scalar", "matmul", "copy", "touch", "move")
 steps = st.lists(
     st.tuples(
         st.sampled_from(OPERATIONS), st.integers(0, 5), st.integers(0, 5), st.integers(0, 3),
@@ -77,6 +77,8 @@ def random_program(drawn, stated=False):
                 core.tensor_copy(dst=out, src=data, engine="gpsimd")
             case "scalar":
                 core.activation(dst=out, op="exp", data=data)
+            case "move":
+                core.tensor_copy(dst=out, src=data)
             case "touch":
                 core.tensor_scalar(dst=out, data=out, op0="multiply", operand0=2.0)
             case "matmul" | "copy":

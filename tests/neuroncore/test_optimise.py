@@ -13,9 +13,11 @@ from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.memory import Allocation
-from trainium_edu.neuroncore.optimise import PASSES, optimise
+from trainium_edu.neuroncore.optimise import DEFAULT_PASSES, PASSES, optimise
 from trainium_edu.neuroncore.program import Program
+from trainium_edu.neuroncore.program_io import load, save
 from trainium_edu.neuroncore.replay import replay
+from trainium_edu.neuroncore.timed import measure
 
 EVERY = tuple(PASSES)
 
@@ -446,3 +448,75 @@ def test_who_was_told_to_wait_for_a_dropped_instruction_waits_for_its_twin():
         (one.index, other.index),
         (),
     ]
+
+
+# -- engine_balance ----------------------------------------------------------------------------
+
+
+def _stream_of_copies(engine=None, alone=False):
+    """Copy results out of PSUM beside enough work for the Vector Engine, or beside none."""
+    core = NeuronCore(values=False)
+    wide, out = core.sbuf((128, 512)), core.sbuf((128, 512))
+    for _ in range(4):
+        bank = core.psum((128, 512))
+        core.nc_matmul(dst=bank, stationary=wide.sliced(slice(None), slice(0, 128)), moving=wide)
+        core.tensor_copy(dst=core.sbuf((128, 512)), src=bank, engine=engine)
+        if not alone:
+            core.tensor_tensor(dst=out, data1=out, data2=wide, op="add")
+    return core.program
+
+
+def test_copies_that_name_no_engine_go_to_scalar_where_vector_is_the_busier():
+    """Judge: the balance in a closed form: the smaller of the two greatest sums."""
+    program = _stream_of_copies()
+    done = optimise(program, ("engine_balance",)).program
+    moved = [i for i in done.instructions if i.engine is Engine.SCALAR]
+    assert [i.name for i in moved] == ["activation"] * 4
+    assert [i.accesses[0].role for i in moved] == ["data"] * 4
+    before, after = measure(program, optimise=False), measure(done, optimise=False)
+    copies, adds = 4 * (512 + 100) / 1.12, 4 * (2 * 512 + 100) / 1.12
+
+    def held(tl, engine):
+        rows = tl.rows_on(engine)
+        return (tl.release_ns[rows] - tl.start_ns[rows]).sum()
+
+    assert held(before, "vector") == pytest.approx(copies + adds)
+    assert held(after, "vector") == pytest.approx(adds)
+    assert held(after, "scalar") == pytest.approx(4 * (512 + 100) / 1.4)
+    assert after.makespan_ns < before.makespan_ns
+
+
+@pytest.mark.parametrize(
+    ("ops", "moves"),
+    [(("multiply", "add"), True), (("max", None), False), (("add", "multiply"), False)],
+)
+def test_only_what_the_scalar_engine_takes_goes_there(ops, moves):
+    """Judge: the engine's own check, when the program is issued again."""
+    core = NeuronCore(values=False)
+    tile, busy = core.sbuf((128, 512)), core.sbuf((128, 512))
+    second = {} if ops[1] is None else {"op1": ops[1], "operand1": 1.0}
+    core.tensor_scalar(dst=tile, data=tile, op0=ops[0], operand0=2.0, **second)
+    core.tensor_tensor(dst=busy, data1=busy, data2=busy, op="add")
+    done = optimise(core.program, ("engine_balance",)).program
+    assert (done.instructions[0].engine is Engine.SCALAR) == moves
+    replay(done, NeuronCore(values=False))
+
+
+def test_engines_that_were_named_stay_and_the_pass_is_off_unless_named():
+    named = _stream_of_copies("vector")
+    assert optimise(named, ("engine_balance",)).program.instructions == named.instructions
+    assert "engine_balance" not in DEFAULT_PASSES
+    free = _stream_of_copies()
+    assert not any(i.engine is Engine.SCALAR for i in optimise(free).program.instructions)
+    assert "fewer on the Vector Engine" in str(optimise(free, ("engine_balance",)))
+
+
+def test_whether_an_engine_was_named_survives_saving(tmp_path):
+    for engine in (None, "vector"):
+        program = _stream_of_copies(engine)
+        save(program, tmp_path / "program.json")
+        free = [i.is_free for i in load(tmp_path / "program.json").instructions]
+        assert free == [i.is_free for i in program.instructions]
+        assert any(i.name == "tensor_copy" and i.is_free for i in program.instructions) is (
+            engine is None
+        )

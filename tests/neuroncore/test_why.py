@@ -93,17 +93,26 @@ def test_a_chain_by_hand():
         ("dma_copy", "DMA start"), ("dma_copy", "DMA transfer"),
     ]  # fmt: skip
     kinds = [p.kind for p in explained]
-    assert kinds == [*(Kind.DOCUMENTED,) * 4, Kind.MEASURED, *(Kind.DOCUMENTED,) * 2]
+    sure, seen = Kind.DOCUMENTED, Kind.MEASURED  # two transfers are a burst
+    assert kinds == [sure, seen, sure, sure, seen, sure, seen]
+    burst = sum(TRN1.dma.rate_in_bursts.value) / 2 / 272e9
     assert explained.share_by_cause()["DMA transfer"] == pytest.approx(
-        2 * 8 * 4096 / 17 / explained.makespan_ns
+        2 * 8 * (8 + 4096 / 17) / burst / explained.makespan_ns
     )
 
 
-def test_short_rows_rest_on_an_assumption_and_long_ones_on_a_document():
-    for columns, kind in ((256, Kind.ASSUMED), (1024, Kind.DOCUMENTED)):
-        explained = why(schedule(p := stream(1, columns), place(p)))
-        transfer = next(x for x in explained if x.what == "DMA transfer")
-        assert transfer.kind is kind
+def test_a_transfer_rests_on_the_fact_that_sets_its_pace():
+    """Judges: the documented packet rate and bytes, the traces' bursts, a loop of small ones."""
+
+    def facts(columns, stages):
+        explained = why(schedule(p := stream(stages, columns, 1), place(p, endless=True)))
+        return [[path for path, _ in x.facts] for x in explained if x.what == "DMA transfer"]
+
+    assert facts(256, 4)[0] == ["timing.dma_packet_ns", "timing.dma_burst_speedup"]
+    assert facts(1024, 1)[0] == ["dma.bytes_per_s", "timing.dma_row_ns", "timing.dma_burst_speedup"]
+    long = facts(1024, 100)
+    assert long[-1] == ["dma.bytes_per_s", "timing.dma_row_ns"]
+    assert sum("timing.dma_burst_ns" in paths for paths in long) == 1  # where the burst ends
 
 
 def test_a_derived_fact_is_no_surer_than_what_it_was_derived_from():

@@ -182,7 +182,9 @@ def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
 
 
 @pytest.mark.parametrize(
-    "given", [len, print, sum, str, list, np.exp, X.sum, type, functools.partial(len)], ids=repr
+    "given",
+    [len, print, sum, str, list, np.exp, X.sum, type, functools.partial(len)],
+    ids=lambda given: getattr(given, "__name__", "partial"),
 )
 def test_what_has_no_python_body_is_no_kernel(given):
     for call in (nki.run, lambda f, x: nki.simulate(f)(x), lambda f, x: nki.jit(f)(x)):

@@ -1,5 +1,6 @@
-"""Device times that AWS published for this generation.  Judge: the table of the Mamba tutorial.
+"""Device times that somebody published for this generation, and the kernels that stand for them.
 
+Judges: the table of the Mamba tutorial, traces and reports of a course, seven profiles of NKIBench.
 Rows from which a rule of the model was inferred are labelled calibration; the others validate it.
 """
 
@@ -12,73 +13,136 @@ import pytest
 
 import trainium_edu.nki as nki
 from trainium_edu.nki import published
-from trainium_edu.nki.examples import selective_scan
-from trainium_edu.nki.published import ROWS, device_ns, mamba_table, vector_share
-from trainium_edu.specs import TRN1, NkiValidationError
+from trainium_edu.nki.examples import profiled, selective_scan
+from trainium_edu.nki.published import KERNELS, ROWS, device_ns, summary, table, vector_share
+from trainium_edu.specs import SOURCES, TRN1, NkiValidationError
 
 predict = cache(published.predict)  # one recording of a row serves all tests: nobody changes it
+compare = cache(published.compare)
+ROOT = Path(__file__).parents[2]
+SHORT = [r for r in ROWS if min(r.us) < 5000]
+MAMBA = [r for r in ROWS if r.kernel.startswith("mamba")]
 
 
-def test_the_twelve_rows_that_do_not_spill_are_there_and_labelled():
-    assert len(ROWS) == 12
-    assert [row.length for row in ROWS if row.version == "v3"] == [
-        512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192,
-    ]  # fmt: skip
-    assert 0 < sum(row.calibration for row in ROWS) <= 4
+def row(kernel, *sizes):
+    return next(r for r in ROWS if (r.kernel, r.sizes) == (kernel, sizes))
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.length <= 1024], ids=str)
-def test_a_short_row_is_predicted_within_a_fifth(row):
-    predicted = device_ns(predict(row).makespan_ns)
-    assert predicted == pytest.approx(row.published_ns, rel=0.20)
+# -- the table --------------------------------------------------------------------------------
+
+
+def test_every_row_has_a_kernel_a_source_and_a_label_and_validation_comes_first():
+    assert len(ROWS) == 26
+    assert {r.kernel for r in ROWS} == set(KERNELS)
+    assert {r.source for r in ROWS} <= set(SOURCES)
+    labels = [r.calibration for r in ROWS]
+    assert labels == sorted(labels)
+    assert sum(labels) < len(ROWS) / 2
+    assert sum(r.calibration for r in ROWS if r.source == "accelopt-nkibench") <= 4
+
+
+def test_the_twelve_rows_of_the_mamba_tutorial_are_those_of_specs():
+    seen = TRN1.measured
+    third = sorted((r for r in MAMBA if r.kernel == "mamba v3"), key=lambda r: r.us[0])
+    assert [(r.sizes[1], r.us[0] * 1e3) for r in third] == list(seen.mamba_v3_ns.value)
+    assert row("mamba v1", 256, 512).us[0] * 1e3 == float(seen.mamba_v1_small_ns)
+    assert row("mamba v1", 4096, 512).us[0] * 1e3 == float(seen.mamba_v1_ns)
+    assert row("mamba v2", 4096, 512).us[0] * 1e3 == float(seen.mamba_v2_ns)
+
+
+@pytest.mark.parametrize("row", SHORT, ids=str)
+def test_a_short_row_is_predicted_within_a_quarter(row):
+    assert abs(compare(row).off) <= 0.25
+
+
+def test_of_the_short_validation_rows_most_are_near_and_inside_their_band():
+    found = [compare(r) for r in SHORT if not r.calibration]
+    assert np.median([abs(p.off) for p in found]) <= 0.10
+    assert np.median([p.half_width for p in found]) <= 0.20
+    assert sum(p.is_inside for p in found) >= 0.6 * len(found)
+
+
+@pytest.mark.slow
+def test_all_rows_are_within_a_quarter_and_the_validating_ones_within_a_tenth_at_the_median():
+    found = [compare(r) for r in ROWS]
+    assert max(abs(p.off) for p in found) <= 0.25, summary(found)
+    found = [p for p in found if not p.row.calibration]
+    assert np.median([abs(p.off) for p in found]) <= 0.10
+    assert sum(p.is_inside for p in found) >= 0.75 * len(found)
+
+
+def test_the_table_prints_what_is_published_and_what_is_predicted():
+    small = row("mamba v1", 256, 512)
+    head, line, last = table([small]).splitlines()
+    assert "published" in head
+    assert "172.93" in line
+    assert f"{compare(small).us:.5g}" in line
+    assert line.endswith("calibration")
+    assert last.startswith("1 calibration rows: median error")
+
+
+def test_the_command_prints_the_table_and_stops_when_asked(monkeypatch, capsys):
+    few = [row("add", 25600, 128, 200), row("add", 256000, 128, 1000)]
+    monkeypatch.setattr(published, "_short_rows", lambda: few)
+    assert published.main([]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.strip() == table(few)
+    assert "2 of 2: add 256000 x 128 x 1000" in printed.err
+
+    def interrupted(row, first=few[0]):
+        if row is not first:
+            raise KeyboardInterrupt
+        return compare(row)
+
+    monkeypatch.setattr(published, "compare", interrupted)
+    assert published.main(["--markdown"]) == 130
+    printed = capsys.readouterr()
+    assert "| add | 25600 x 128 x 200 |" in printed.out
+    assert "stopped after 1 of 2 rows" in printed.err
 
 
 def _printed():
-    """Return {row: (published, predicted, label)} as the README's table has them."""
-    lines = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").splitlines()
+    """Return {(kernel, sizes): cells} as the README's table has them."""
     found = {}
-    for line in lines:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 8 and cells[0] in ("v1", "v2", "v3"):
-            name = f"{cells[0]}, {cells[1].replace('×', 'x')}"
-            found[name] = float(cells[2]), float(cells[3].split()[0]), cells[7]
+    for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines():
+        cells = tuple(cell.strip() for cell in line.strip().strip("|").split("|"))
+        if len(cells) == 9 and cells[0] in KERNELS:
+            found[cells[:2]] = cells
     return found
 
 
 def test_the_readmes_table_is_of_these_rows_with_their_labels():
     printed = _printed()
-    assert list(printed) == [str(row) for row in ROWS]
-    for row in ROWS:
-        published, _, label = printed[str(row)]
-        assert published == pytest.approx(row.published_ns / 1e3, abs=0.5)
-        assert label == ("calibration" if row.calibration else "validation")
+    assert list(printed) == [(r.kernel, " x ".join(map(str, r.sizes))) for r in ROWS]
+    for r, cells in zip(ROWS, printed.values(), strict=True):
+        assert cells[2] == " or ".join(f"{us:.5g}" for us in r.us)
+        assert cells[8] == ("calibration" if r.calibration else "validation")
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.length == 512], ids=str)
+@pytest.mark.parametrize("row", SHORT, ids=str)
 def test_the_readme_prints_what_the_model_says(row):
-    ours = device_ns(predict(row).makespan_ns) / 1e3
-    assert ours == pytest.approx(_printed()[str(row)][1], rel=0.005)
+    cells = _printed()[row.kernel, " x ".join(map(str, row.sizes))]
+    assert compare(row).us == pytest.approx(float(cells[3]), rel=0.005)
 
 
-@pytest.mark.slow
-def test_all_rows_are_within_a_fifth_and_nine_within_a_tenth():
-    timelines = {row: published.predict(row) for row in ROWS}
-    off = {str(r): device_ns(t.makespan_ns) / r.published_ns - 1 for r, t in timelines.items()}
-    assert max(map(abs, off.values())) <= 0.20, off
-    assert sum(abs(share) <= 0.10 for share in off.values()) >= 9, off
-    busy = {str(r): vector_share(t) - r.vector_busy for r, t in timelines.items() if r.vector_busy}
-    assert len(busy) == 4
-    assert max(map(abs, busy.values())) <= 0.05, busy
+def test_the_template_for_a_measured_row_asks_for_every_field():
+    form = (ROOT / ".github/ISSUE_TEMPLATE/measured_time.yml").read_text(encoding="utf-8")
+    for field in ("kernel", "sizes", "us", "source", "instance", "statistic", "sdk"):
+        assert f"id: {field}\n" in form
+    assert "specs/times.py" in (ROOT / ".github/CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.vector_busy and r.length <= 1024], ids=str)
-def test_the_vector_engine_is_as_busy_as_published_within_five_points(row):
-    assert abs(vector_share(predict(row)) - row.vector_busy) <= 0.05
+# -- busy shares and formulas -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", [r for r in MAMBA if r.vector_busy and r.sizes[1] == 512], ids=str)
+def test_the_vector_engine_is_as_busy_as_published_within_eight_points(row):
+    assert abs(vector_share(predict(row)) - row.vector_busy) <= 0.08
 
 
 def test_vectors_share_begins_with_data_and_ends_with_its_last_instruction():
     """Judge: the definition, in a plain loop."""
-    timeline = predict(ROWS[0])
+    timeline = predict(row("mamba v1", 256, 512))
     rows = timeline.rows_on("vector")
     start, end = timeline.start_ns[rows], timeline.end_ns[rows]
     assert timeline.instruction(rows[0]).name == "memset"
@@ -87,25 +151,96 @@ def test_vectors_share_begins_with_data_and_ends_with_its_last_instruction():
     assert vector_share(timeline) > timeline.busy_ns("vector") / timeline.makespan_ns
 
 
-def test_the_table_prints_what_is_published_and_what_is_predicted():
-    lines = mamba_table(ROWS[:1]).splitlines()
-    ours = device_ns(predict(ROWS[0]).makespan_ns) / 1e3
-    assert "published" in lines[0]
-    assert "173 us" in lines[1]
-    assert f"{ours:.0f} us" in lines[1]
-    assert lines[1].endswith("calibration")
+@pytest.mark.parametrize(
+    ("kernel", "engine"),
+    [("silu", "vector"), ("silu", "scalar"), ("adamw", "vector"), ("adamw", "scalar"),
+     ("rope", "vector"), ("bmm", "scalar"), ("matmul_add_rmsnorm", "vector")],
+)  # fmt: skip
+def test_documented_formulas_give_the_busy_time_of_profiled_engines(kernel, engine):
+    """Judge: share x latency of NKIBench's profiles; 8 N for a reciprocal is 60 % off in silu."""
+    measured = next(r for r in ROWS if r.kernel == kernel)
+    busy_us = getattr(measured, f"{engine}_busy") * measured.us[0]
+    found = predict(measured).busy_ns(engine) / 1e3
+    assert found == pytest.approx(busy_us, rel=0.45 if kernel == "matmul_add_rmsnorm" else 0.25)
+    if engine == "vector" and kernel != "matmul_add_rmsnorm":
+        assert found == pytest.approx(busy_us, rel=0.07)
+
+
+def test_eight_n_for_a_reciprocal_alone_is_more_than_all_vector_work_of_a_profile():
+    silu = next(r for r in ROWS if r.kernel == "silu")
+    clock, blocks = float(TRN1.vector_engine.clock_hz), 4096 * 7168 // 128 // 512
+    printed = blocks * eval(TRN1.cycles.reciprocal.value, {"max": max, "MIN": 64, "N": 512})
+    assert printed / clock * 1e6 > 1.6 * silu.vector_busy * silu.us[0]
+    used = blocks * eval(TRN1.cycles.reciprocal_profiled.value, {"max": max, "MIN": 64, "N": 512})
+    left = silu.vector_busy * silu.us[0] * 1e-6 * clock - blocks * (2 * 512 + 2 * 100)
+    assert used == pytest.approx(left, rel=0.03)
+
+
+# -- the kernels ------------------------------------------------------------------------------
+
+
+def _arrays(*shapes, seed=0):
+    draw = np.random.default_rng(seed)
+    return [draw.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def _near(found, wanted):
+    assert np.linalg.norm(found - wanted) <= 2e-5 * np.linalg.norm(wanted)  # the benchmark's limit
+
+
+def test_profiled_kernels_compute_what_numpy_computes():
+    eye = np.eye(128, dtype=np.float32)
+    [x] = _arrays((256, 1024))
+    _near(nki.simulate(profiled.silu)(x), x / (1 + np.exp(-x)))
+    theta, g, m, v = _arrays(*[(160, 1024)] * 4)
+    v = np.abs(v)
+    mean, square = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    step = 0.01 * mean / (np.sqrt(1000 * square) + 1e-8)
+    _near(nki.simulate(profiled.adamw)(theta, g, m, v), theta * (1 - 1e-5) - step)
+    x, cos, sin = _arrays((128, 1024), (64, 1024), (64, 1024))
+    turned = np.vstack((x[:64] * cos - x[64:] * sin, x[64:] * cos + x[:64] * sin))
+    _near(nki.simulate(profiled.rope)(x, cos, sin), turned)
+    a, b = _arrays((2, 256, 64), (2, 64, 1024))
+    _near(nki.simulate(profiled.bmm)(a, b, eye), a @ b)
+    a, b = _arrays((128, 1024), (1024, 1024))
+    _near(nki.simulate(profiled.matmul)(a, b, eye), a @ b)
+    a, b = _arrays((256, 1024), (256, 1100))
+    _near(nki.simulate(profiled.transpose_matmul)(a, b), a.T @ b)
+    x, w, z, gain = _arrays((128, 256), (256, 512), (128, 512), (1, 512))
+    both = x @ w + z
+    norm = both / np.sqrt((both**2).mean(axis=1, keepdims=True) + 1e-6) * gain
+    _near(nki.simulate(profiled.matmul_add_rmsnorm)(x, w, z, gain, eye), norm)
+    for rows, columns in ((1, 1), (128, 2), (128, 4)):
+        x, y = _arrays((1024,), (1024,))
+        assert (nki.simulate(profiled.add)(x, y, rows, columns) == x + y).all()
+
+
+def test_the_convolution_computes_what_its_sum_says():
+    image, weights = _arrays((128, 6, 7), (128, 128, 3, 3))
+    found = nki.simulate(profiled.convolution)(image, weights, np.eye(128, dtype=np.float32))
+    wanted = sum(
+        np.einsum("dc,cyx->dyx", weights[:, :, i, j], image[:, i : i + 4, j : j + 5])
+        for i in range(3) for j in range(3)
+    )  # fmt: skip
+    _near(found, wanted)
 
 
 def test_helper_functions_cost_no_buffers():
     """Judge: the tutorial's kernel written out in one function would have these sites."""
-    sites = predict(ROWS[0]).placement.sites
+    small = row("mamba v1", 256, 512)
+    sites = predict(small).placement.sites
     loads = [s for s in sites if s.line and s.tiles == 32 and s.slots == 4]
     assert len({s.addresses for s in loads}) == len(loads) >= 5  # delta, A, u, B and C
 
     def deeper():
-        return published.predict(ROWS[0])
+        return published.predict(small)
 
-    assert deeper().makespan_ns == predict(ROWS[0]).makespan_ns
+    assert deeper().makespan_ns == predict(small).makespan_ns
+
+
+def test_a_device_time_has_start_and_stop_in_it():
+    """Judge: 18 to 19 us in traces."""
+    assert [device_ns(1000, end) for end in ("low", "middle", "high")] == [19_000, 19_500, 20_000]
 
 
 def test_longer_sequences_of_the_second_kernel_do_not_fit_and_the_run_says_so():

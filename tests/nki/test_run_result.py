@@ -1,6 +1,12 @@
 """What ``nki.run`` leaves behind.  Judges: NumPy for values, ``neuroncore`` for times."""
 
+import functools
 import gzip
+import json
+import subprocess
+import sys
+import zipfile
+import zlib
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +15,9 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
+from trainium_edu.neuroncore import program_io
 from trainium_edu.neuroncore.timed import measure
+from trainium_edu.nki import run_result
 from trainium_edu.nki.examples import selective_scan
 
 
@@ -140,6 +148,145 @@ def test_a_damaged_file_gets_one_sentence(run, tmp_path, damage):
     (tmp_path / "b.run").write_bytes(damage(data))
     with pytest.raises(ValueError, match=r"b\.run cannot be read"):
         nki.load(tmp_path / "b.run")
+
+
+# -- sizes, and a kill while it is written ----------------------------------------------------
+
+
+def peak_bytes(code, *args):
+    """Run code in a process of its own; return what it printed and by how much its memory grew."""
+    measured = (
+        "import resource, sys\nimport trainium_edu.nki as nki\n"
+        "from trainium_edu import neuroncore\nfrom trainium_edu.nki import run_result\n"
+        "neuroncore.load\nnow = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"before = now()\n{code}\nprint(now() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", measured, *map(str, args)], check=True, text=True,
+                          capture_output=True, timeout=300)  # fmt: skip
+    *said, grown = done.stdout.splitlines()
+    return "\n".join(said), int(grown) * (1 if sys.platform == "darwin" else 1024)
+
+
+LOADS = """
+try: {}.load(sys.argv[1])
+except ValueError as problem: print(problem)
+"""
+
+
+def zeros(mib) -> bytes:
+    """Return a deflated stream of so many MiB of zeros: one block, again and again."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return block * mib + packer.flush()
+
+
+def bomb(path, name, mib):
+    """Write a run one entry of which unpacks to so many MiB of zeros."""
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("run.json", json.dumps({"what": "trainium_edu run", "version": 1,
+                                              "dtypes": ["uint8"], "programs": 1}))  # fmt: skip
+        file.writestr(name, zeros(mib))
+        entry = file.getinfo(name)  # what the table at the end of the file will say
+        entry.compress_type, entry.file_size = zipfile.ZIP_DEFLATED, mib << 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
+@pytest.mark.parametrize("name", ["run.json.more", "output_0.npy", "program_0.json.gz"])
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused_unread(tmp_path, name):
+    """Judge: what the operating system says of the memory used."""
+    path = tmp_path / "bomb.run"
+    bomb(path, name, 2048)
+    assert path.stat().st_size < 15e6
+    said, grown = peak_bytes(LOADS.format("nki"), path)
+    assert "bomb.run cannot be read as a saved run" in said
+    assert "2048 MiB" in said
+    assert "1024" in said  # the limit
+    assert grown < 100e6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
+@pytest.mark.parametrize("states", ["its size", "another size"])
+def test_a_program_that_unpacks_to_gigabytes_is_refused_unread(tmp_path, states):
+    path = tmp_path / "bomb.json.gz"
+    size = (2 << 30 if states == "its size" else 1000).to_bytes(4, "little")
+    path.write_bytes(b"\x1f\x8b\x08" + bytes(7) + zeros(2048) + bytes(4) + size)
+    assert path.stat().st_size < 15e6
+    said, grown = peak_bytes(LOADS.format("neuroncore"), path)
+    assert "bomb.json.gz cannot be read as a saved program" in said
+    assert grown < 100e6
+
+
+def test_a_run_too_large_to_be_read_again_is_not_saved(run, tmp_path, monkeypatch):
+    run.save(tmp_path / "a.run")
+    kept = (tmp_path / "a.run").read_bytes()
+    monkeypatch.setattr(run_result, "_MAX_BYTES", 10_000)
+    with pytest.raises(ValueError, match=r"unpacks to .* MiB .* at most"):
+        run.save(tmp_path / "a.run")
+    assert (tmp_path / "a.run").read_bytes() == kept
+    monkeypatch.setattr(program_io, "_MAX_BYTES", 100)
+    with pytest.raises(ValueError, match=r"MiB as JSON, and at most"):
+        program_io.save(run.program, tmp_path / "a.json.gz")
+
+
+@pytest.mark.parametrize("entry", [json.dumps([[[9]] * 3]), "[" * 100_000, "[1e400]", "{}"])
+def test_an_output_whose_shape_is_foreign_gets_one_sentence(run, tmp_path, entry):
+    run.save(tmp_path / "a.run")
+    with (
+        zipfile.ZipFile(tmp_path / "a.run") as old,
+        zipfile.ZipFile(tmp_path / "b.run", "w") as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, entry if name == "output_0.json" else old.read(name))
+    with pytest.raises(ValueError, match=r"b\.run cannot be read") as caught:
+        nki.load(tmp_path / "b.run")
+    assert "\n" not in str(caught.value)
+
+
+KILLED = """
+import os, sys
+import trainium_edu.nki as nki
+from trainium_edu import neuroncore
+run = nki.load(sys.argv[1])
+left = int(sys.argv[3])
+def count(event, args):
+    global left
+    if event in ("open", "os.rename", "os.remove") and sys.argv[2] in str(args[0]):
+        left -= 1
+        if left == 0:
+            os._exit(9)
+sys.addaudithook(count)
+(run.save if sys.argv[2] == "kept.run" else lambda path: neuroncore.save(run.program, path))(
+    os.path.join(os.path.dirname(sys.argv[1]), sys.argv[2])
+)
+"""
+
+
+@pytest.mark.parametrize("name", ["kept.run", "kept.json.gz"])
+def test_a_kill_while_saving_leaves_a_file_that_loads(run, tmp_path, name):
+    """The process ends itself at the first, second, ... time it opens or renames that file."""
+    load, save = (nki.load, run.save) if name == "kept.run" else (
+        program_io.load, functools.partial(program_io.save, run.program))  # fmt: skip
+    run.save(tmp_path / "given.run")
+    save(tmp_path / name)
+    old = repr(load(tmp_path / name))
+    killed = 0
+    for stage in range(1, 9):
+        run_once = [sys.executable, "-c", KILLED, tmp_path / "given.run", name, str(stage)]
+        code = subprocess.run(run_once, timeout=120).returncode
+        assert repr(load(tmp_path / name)) == old
+        if code == 0:
+            break
+        assert code == 9
+        killed += 1
+    assert killed >= 2  # it was opened, and renamed
+
+
+def test_a_new_session_loads_a_run_first(run, tmp_path):
+    run.save(tmp_path / "a.run")
+    code = "import sys, trainium_edu.nki as nki; print(nki.load(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "a.run"], text=True,
+                          capture_output=True, timeout=120)  # fmt: skip
+    assert done.stdout == f"{run}\n", done.stderr
 
 
 def test_a_missing_file_is_named(tmp_path):

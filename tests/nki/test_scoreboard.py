@@ -56,12 +56,27 @@ class Quiet:
     warnings = ()
 
 
-def test_equal_bands_are_a_tie():
+def test_a_ratio_stands_with_its_range_and_a_tie_is_said():
+    """Judge: ``compare``; one kernel three times is a tie with once, and exactly three of them."""
     wide = nki.run(add_tiles, X, X, width=512)
     near = nki.run(add_tiles, X, X, width=256)
-    text = scoreboard({"wide": wide, "near": near})
-    overlap = wide.timeline.band.high_ns >= near.timeline.band.low_ns
-    assert text.splitlines()[2].endswith("tie") == overlap
+    ratio = nki.compare(wide, near)
+    table = scoreboard({"wide": wide, "near": near, "same": wide, "thrice": (wide,) * 3})
+    first, second, same, thrice = table.splitlines()[1:]
+    assert first.endswith("  1.0 x")
+    range_ = f"({ratio.low:.1f}-{ratio.high:.1f})"
+    assert second.endswith(f"  {ratio.nominal:.1f} x {range_}" + "  tie" * (1 in ratio))
+    assert wide.timeline.band.high_ns > near.timeline.band.low_ns  # and yet they are no tie
+    assert not ratio.is_tie
+    assert same.endswith("  1.0 x")
+    assert thrice.endswith("  0.3 x (0.3-0.3)")
+
+
+def test_two_buffers_or_four_may_be_a_tie():
+    """Judge: the range, by hand: eight tiles need at most two."""
+    two, four = (nki.run(add_tiles, X, X, width=512, buffers=n) for n in (2, 4))
+    text = scoreboard({"two": two, "four": four})
+    assert text.splitlines()[2].endswith("1.0 x (1.0-1.0)  tie")
 
 
 def test_nothing_to_compare_says_so():

@@ -104,10 +104,15 @@ def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "sentence"),
     [
-        ((9, 3), {}, ValueError, "exponent_bits is 9; it goes from 0 to 8"),
+        ((9, 3), {}, ValueError, "exponent_bits is 9; it takes a whole number from 0 to 8"),
         ((-1, 3), {}, ValueError, "exponent_bits is -1"),
-        ((5, 24), {}, ValueError, "mantissa_bits is 24; it goes from 0 to 23"),
-        ((4, 3), {"sign_bits": 2}, ValueError, "sign_bits is 2; it goes from 0 to 1"),
+        ((5, 24), {}, ValueError, "mantissa_bits is 24; it takes a whole number from 0 to 23"),
+        (
+            (4, 3),
+            {"sign_bits": 2},
+            ValueError,
+            "sign_bits is 2; it takes a whole number from 0 to 1",
+        ),
         ((4.0, 3), {}, TypeError, "exponent_bits is 4.0; it takes a whole number"),
         ((4, True), {}, TypeError, "mantissa_bits is True; it takes a whole number"),
         (("4", 3), {}, TypeError, "exponent_bits is '4'; it takes a whole number"),

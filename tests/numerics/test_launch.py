@@ -1,53 +1,64 @@
 """Calling compiled loops.  Judges: a serial run, and what the terminal shows."""
 
-import io
 import subprocess
 import sys
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-from trainium_edu import fabric
+from trainium_edu import aside, fabric
 from trainium_edu.numerics import launch as launching
 from trainium_edu.numerics.launch import launch, launch_parallel, serial_only
 
 
-class SlowToCome:
-    """A loop that this process has not called yet, and takes a while."""
+class Loop:
+    """A loop that Numba has to load from disk, or to compile, when it is called."""
 
     __name__ = "slow_loop"
     overloads = MappingProxyType({})  # Numba's record of compiled versions
 
-    def __init__(self, *, on_disk, until=None):
+    def __init__(self, *, on_disk, enough=lambda: True):
         self.stats = SimpleNamespace(cache_misses={})
-        self._on_disk, self._until = on_disk, until
+        self._on_disk = on_disk
+        self._enough = enough
 
     def __call__(self, out):
-        time.sleep(0.1)
+        self._compile_for_args(out)(out)
+
+    def _compile_for_args(self, out):
+        assert threading.current_thread() is not threading.main_thread()
         if not self._on_disk:
             self.stats.cache_misses["a signature"] = 1
-        deadline = time.monotonic() + (60 if self._until else 0.2)
-        while time.monotonic() < deadline and not (self._until and self._until()):
-            time.sleep(0.01)
-        out[:] = 1
+        assert self._enough()
+        return lambda out: out.fill(1)
 
 
 @pytest.mark.parametrize(
     ("on_disk", "quiet", "times"), [(False, "0", 1), (True, "0", 0), (False, "1", 0)]
 )
-def test_only_a_slow_call_that_compiles_says_so(monkeypatch, on_disk, quiet, times):
-    said = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", said)
-    monkeypatch.setattr(launching, "_NOTICE_AFTER_S", 0.02)
-    monkeypatch.setattr(launching, "_LOOK_EVERY_S", 0.02)
+def test_only_a_slow_call_that_compiles_says_so(monkeypatch, capsys, on_disk, quiet, times):
+    monkeypatch.setattr(aside, "_LONG_S", 0.0)
+    monkeypatch.setattr(aside, "_LOOK_EVERY_S", 0.001)
     monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", quiet)
+    looked = threading.Semaphore(0)
+    says = launching._says_if_it_compiles
+
+    def look(loop):
+        looked.release()
+        return says(loop)
+
+    monkeypatch.setattr(launching, "_says_if_it_compiles", look)
+
+    def enough():  # the notice is given, or withheld three times
+        return all(looked.acquire(timeout=60) for _ in range(1 if times else 3))
+
     out = np.zeros(3)
-    launch(SlowToCome(on_disk=on_disk, until=said.getvalue if times else None), out)
+    launch(Loop(on_disk=on_disk, enough=enough), out)
     assert out.tolist() == [1, 1, 1]
-    assert said.getvalue().count("compiling slow_loop") == times
+    assert capsys.readouterr().err.count("compiling slow_loop") == times
 
 
 @pytest.mark.compiled
@@ -73,7 +84,7 @@ def test_numba_counts_a_miss_before_it_compiles_and_none_for_what_is_on_disk(tmp
 
 def test_a_quick_first_call_says_nothing(capsys):
     out = np.zeros(3)
-    launch(SlowToCome(on_disk=False), out)
+    launch(Loop(on_disk=False), out)
     assert capsys.readouterr().err == ""
 
 

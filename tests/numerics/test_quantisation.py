@@ -68,7 +68,7 @@ def test_no_error_without_finite_numbers(x):
 
 @pytest.mark.parametrize("power", [True, 1.5, 201, "2", None])
 def test_bad_powers_are_refused(power):
-    with pytest.raises(ValueError, match="power is"):
+    with pytest.raises((TypeError, ValueError), match="power is"):
         quantise([1.0], "bf16", power=power)
     with pytest.raises(ValueError, match="largest size"):
         best_power([0.0], "bf16")

@@ -13,7 +13,7 @@ from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import glossary
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-START = NOTEBOOKS / "00_start_here.ipynb"
+GLOSSARY = NOTEBOOKS / "glossary.ipynb"
 HOUSE_WORDS = {
     "NeuronCore", "chip", "instance", "rank", "Tensor Engine", "Vector Engine", "Scalar Engine",
     "GpSimd Engine", "Sync Engine", "DMA", "kernel", "partition", "free axis", "PSUM bank",
@@ -46,11 +46,17 @@ def test_slugs_and_names_are_unique():
     assert len(set(names)) == len(names) == len(glossary())
 
 
-@pytest.mark.skipif(not START.exists(), reason="the lesson is not built yet")
-def test_the_lesson_shows_every_term_in_a_cell_of_its_own():
-    shown = {cell["id"]: "".join(cell["source"]) for cell in _cells(START)}
+def test_the_notebook_shows_every_term_in_a_cell_of_its_own():
+    shown = {cell["id"]: "".join(cell["source"]) for cell in _cells(GLOSSARY)}
     for slug, term in glossary().items():
         assert shown.get(f"term-{slug}") == term.markdown, slug
+        assert f"(#cell-id=term-{slug})" in shown["index"]
+
+
+def test_lessons_link_terms_to_the_glossary_alone():
+    for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
+        text = "".join("".join(cell["source"]) for cell in _cells(path))
+        assert set(re.findall(r"([\w.]*)#cell-id=term-", text)) <= {"glossary.ipynb"}, path.name
 
 
 def test_every_link_of_every_lesson_finds_its_cell():
@@ -68,14 +74,3 @@ def test_every_link_of_every_lesson_finds_its_cell():
                     ids = {c["id"] for c in _cells(goal)}
                     assert kind == "cell-id", f"{path.name}: {name}{target}"
                     assert cell_id in ids, f"{path.name}: {name}{target}"
-
-
-def test_the_table_of_lessons_says_each_lessons_own_minutes():
-    table = "".join(next(c for c in _cells(START) if c["id"] == "lessons")["source"])
-    rows = re.findall(r"\| \d\d \| \[.*?\]\((.*?)\).*?\| (\d+) \|", table)
-    assert len(rows) >= 5
-    for name, minutes in rows:
-        opening = "".join("".join(cell["source"]) for cell in _cells(NOTEBOOKS / name)[:5])
-        assert re.search(rf"\b{minutes} min", opening), name
-    core = [int(m) for m in re.findall(r"\| (\d+) \| ●", table)]
-    assert sum(core) + 45 <= 270  # the path of the course, with 45 minutes for what is planned

@@ -34,7 +34,7 @@ def test_impossible_sizes_are_refused(tokens):
 
 @pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan")])
 def test_impossible_utilisations_are_refused(share):
-    with pytest.raises(ValueError, match="above 0 and at most 1"):
+    with pytest.raises(ValueError, match=r"above 0 up to 1|it takes a number"):
         step_share(100, utilisation=share)
-    with pytest.raises(TypeError, match="a share such as"):
+    with pytest.raises(TypeError, match="it takes a number"):
         step_share(100, utilisation="half")

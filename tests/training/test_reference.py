@@ -317,7 +317,7 @@ def test_progress_sees_every_epoch():
         ({"seeds": [-1]}, ValueError, "seed is -1"),
         ({"seeds": [True]}, TypeError, "seed is True"),
         ({"seeds": range(10**9)}, ValueError, "at most 100"),
-        ({"rounding": "up"}, ValueError, "'nearest' or 'stochastic'"),
+        ({"rounding": "up"}, ValueError, "it is one of nearest, stochastic"),
         ({"arm": "fp32", "rounding": "nearest"}, ValueError, "goes with arm='bf16'"),
         ({"arm": "fp64"}, ValueError, "it is one of"),
         ({"rounding_seed": 1.5}, TypeError, "rounding_seed is 1.5"),

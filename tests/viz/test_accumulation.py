@@ -32,6 +32,22 @@ def test_the_quick_tests_bars_are_shares_beside_the_law():
     assert ends[0] == ends[1]
 
 
+def test_a_guess_is_drawn_at_its_height_and_at_the_edge_beyond():
+    test = quick_test(runs=20)
+
+    def marker(guess):
+        scene = picture.draw_quick_test(test, guess=guess)
+        (area,) = [s for s in scene.shapes if s[0] == "area" and s[-1] == "your guess"]
+        return area[2][0], curves(scene)
+
+    height, found = marker(1024)
+    assert height == found["nearest-even"][1][-1]
+    height, found = marker(2048)
+    assert height == pytest.approx(found["exact sum"][1][-1], abs=0.1)
+    beyond, _ = marker(1e9)
+    assert 0 <= beyond < height
+
+
 def test_long_sums_show_both_modes_and_theory():
     sums, growth = long_sums(n=2000, replicas=4), many_roundings(n=2000, replicas=4)
     found = curves(picture.draw_long_sums(sums, growth))
@@ -42,6 +58,18 @@ def test_long_sums_show_both_modes_and_theory():
         heights.append(np.polyfit(np.log10(values), ys, 1))
         assert np.abs(np.polyval(heights[-1], np.log10(values)) - ys).max() < 0.2
     np.testing.assert_allclose(heights[0], heights[1], rtol=0.01)  # one axis for both
+
+
+def test_a_guessed_growth_starts_on_the_curve_and_ends_that_many_times_higher():
+    sums, growth = long_sums(n=12_000, replicas=4), many_roundings(n=2000, replicas=4)
+    found = curves(picture.draw_long_sums(sums, growth, guess=10.0))
+    ys = found["theory"][1], np.log10(0.6745 * sums.spread)
+    decade = -np.polyfit(ys[1], ys[0], 1)[0]  # pixels for a factor of ten
+    (x0, x1), (y0, y1) = found["your guess"]
+    assert y0 - y1 == pytest.approx(decade, rel=0.02)
+    at_1000 = np.interp(x0, *found["stochastic"])
+    assert y0 == pytest.approx(at_1000, abs=3)
+    assert x0 < x1
 
 
 def test_many_roundings_are_shown_in_epsilons():

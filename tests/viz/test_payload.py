@@ -18,7 +18,7 @@ def test_every_rate_is_drawn_with_what_is_published():
     texts = " ".join(t.get_text() for t in ax.texts)
     assert f"{float(TRN1.dma.bytes_per_s) / 1e9:.0f} GB/s sustained" in texts
     assert "about 100" in texts
-    assert "about 270" in texts
+    assert "about 256" in texts  # 250 to 263 in profiled kernels
     assert ax.get_ylim()[0] == 0
 
 

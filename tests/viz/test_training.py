@@ -33,17 +33,23 @@ def test_no_arm_is_a_picture_too():
     assert len(picture.plot_runs({}, 10).axes) == 2
 
 
-def test_the_mosaic_marks_wrong_guesses():
-    images = np.random.default_rng(0).random((12, 64))
-    named = np.arange(12) % 10
+def test_the_wall_fills_what_is_misread_and_nothing_else():
+    """Judge: the colours of the drawn array, tile by tile."""
+    images = np.zeros((40, 64))
+    named = np.arange(40) % 10
     labels = named.copy()
-    labels[3] = 9
+    labels[[3, 38]] = 9, 1
     with style.theme():  # titles stand on the left there
-        fig = picture.plot_first_run([2.0, 1.0], [0.2, 0.5], 5, images, labels, named)
-    texts = [t.get_text() for t in fig.axes[2].texts]
-    assert texts[3] == "3?"
-    assert sum("?" in t for t in texts) == 1
-    assert "1 of 12 wrong" in fig.axes[2].get_title(loc="left")
+        fig = picture.plot_film_end([np.nan, 2.0, 1.0], [4, 20, 38], 2, images, labels, named)
+    loss, right, wall = fig.axes
+    assert right.lines[0].get_ydata().tolist() == [4, 20, 38]
+    assert right.lines[0].get_xdata().tolist() == [0, 0.5, 1]
+    assert loss.lines[0].get_xdata().tolist() == [0, 0.5, 1]
+    canvas = np.asarray(wall.images[0].get_array())
+    middle = canvas[4::10, 4::10].reshape(-1, 3)[:40]  # two rows of 36 tiles
+    filled = np.flatnonzero((middle != middle[0]).any(axis=1))
+    assert filled.tolist() == [3, 38]
+    assert wall.get_title(loc="left").startswith("At the end 2 of 40 are misread")
 
 
 def test_every_seed_is_a_dot_and_every_mean_is_written():

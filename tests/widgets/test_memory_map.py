@@ -23,7 +23,7 @@ def test_it_shows_memory_only_and_has_no_sliders_unless_asked():
     shown = memory_map(gelu_linear(), buffers=2)
     assert (shown.panels, shown.sliders) == (["memory"], [])
     assert len(memory_map(gelu_linear(), sliders=True).sliders) == 3
-    assert repr(shown) == "MemoryMap('gelu_linear', 31 instructions, 20.84 µs)"
+    assert repr(shown) == "MemoryMap('gelu_linear', 31 instructions, 11.93 µs)"
 
 
 def test_the_still_is_the_map():

@@ -129,7 +129,7 @@ def test_a_slider_on_two_thousand_instructions_answers_within_a_blink():
 
 
 def test_the_repr_is_fixed_and_has_the_makespan(explorer):
-    assert repr(explorer) == "TimelineExplorer('gelu_linear', 31 instructions, 20.84 µs)"
+    assert repr(explorer) == "TimelineExplorer('gelu_linear', 31 instructions, 11.93 µs)"
 
 
 def test_a_still_stands_beside_the_live_widget_and_follows_the_window(explorer):

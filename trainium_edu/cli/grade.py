@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import hmac
 import importlib.util
+import io
 import json
 import os
 import secrets
@@ -26,7 +27,7 @@ from pathlib import Path
 import psutil
 
 import trainium_edu
-from trainium_edu import exercises, settings
+from trainium_edu import exercises, files, settings
 from trainium_edu.cli import sandbox
 from trainium_edu.cli.grade_one import Limits, Unreadable, open_submission
 
@@ -263,10 +264,10 @@ def submissions(target: Path, complain: Callable = lambda sentence: None) -> lis
     def unreadable(error):
         complain(f"{error.filename}: cannot be read ({error.strerror})")
 
-    for folder, names, files in os.walk(target, onerror=unreadable):
+    for folder, names, others in os.walk(target, onerror=unreadable):
         names[:] = sorted(n for n in names if not n.startswith("."))
         names_here = [n for n in names if n.endswith(".ipynb")]  # a folder named like a notebook
-        found += [Path(folder) / n for n in sorted([*files, *names_here])
+        found += [Path(folder) / n for n in sorted([*others, *names_here])
                   if n.endswith(".ipynb") and not n.startswith(".")]  # fmt: skip
     if not found:
         raise ValueError(f"{target} holds no notebook")
@@ -362,22 +363,18 @@ def write_csv(rows: list[Row], out: Path):
         "walls",
     ]
     head += [column for key in keys for column in (key, f"{key} feedback")]
-    partial = out.with_name(f"{out.name}.part")
-    try:
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            table = csv.writer(file)
-            table.writerow(head)
-            for row in rows:
-                line = [row.submission, row.student, row.lesson, row.points, row.of, row.status,
-                        row.reason, "; ".join(row.notes), row.seconds, row.walls]  # fmt: skip
-                for key in keys:
-                    grade = row.exercises.get(key)
-                    said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
-                    line += [grade["points"], said] if grade else ["", ""]
-                table.writerow([_harmless(value) for value in line])
-        os.replace(partial, out)
-    finally:
-        partial.unlink(missing_ok=True)
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    table.writerow(head)
+    for row in rows:
+        line = [row.submission, row.student, row.lesson, row.points, row.of, row.status,
+                row.reason, "; ".join(row.notes), row.seconds, row.walls]  # fmt: skip
+        for key in keys:
+            grade = row.exercises.get(key)
+            said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
+            line += [grade["points"], said] if grade else ["", ""]
+        table.writerow([_harmless(value) for value in line])
+    files.write(out, text.getvalue())
 
 
 def _harmless(value):

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import trainium_edu
-from trainium_edu import exercises
+from trainium_edu import exercises, files
 
 __all__ = ["export", "write_results"]
 
@@ -64,21 +64,16 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
             " call this from the clone"
         )
     out = Path(out)
-    partial = out.with_name(f"{out.name}.part")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-            _put(archive, "setup.sh", _SETUP, mode=0o755)
-            _put(archive, "run_autograder", _RUN.format(salt=shlex.quote(salt)), mode=0o755)
-            files = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
-            for folder in (package, root / "notebooks"):
-                files += sorted(p for p in folder.rglob("*") if p.is_file())
-            for path in files:
-                if "__pycache__" not in path.parts and ".ipynb_checkpoints" not in path.parts:
-                    name = f"package/{path.relative_to(root).as_posix()}"
-                    _put(archive, name, path.read_bytes())
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+    with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:
+        _put(archive, "setup.sh", _SETUP, mode=0o755)
+        _put(archive, "run_autograder", _RUN.format(salt=shlex.quote(salt)), mode=0o755)
+        packed = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+        for folder in (package, root / "notebooks"):
+            packed += sorted(p for p in folder.rglob("*") if p.is_file())
+        for path in packed:
+            if "__pycache__" not in path.parts and ".ipynb_checkpoints" not in path.parts:
+                name = f"package/{path.relative_to(root).as_posix()}"
+                _put(archive, name, path.read_bytes())
     points = sum(exercise.points for exercise in mine)
     return f"{out}: autograder for lesson {lesson}, {len(mine)} exercises, {points} points"
 
@@ -114,6 +109,4 @@ def write_results(row, out: Path):
     }  # fmt: skip
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f"{out.name}.part")
-    partial.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    partial.replace(out)
+    files.write(out, json.dumps(results, indent=1) + "\n")

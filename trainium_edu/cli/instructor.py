@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from trainium_edu import files
+
 __all__ = ["add"]
 
 
@@ -140,7 +142,7 @@ def _predictions(paths, options):
         for key, prediction in found.items():
             with style.theme():
                 picture = style.to_png(class_predictions.plot_predictions(prediction))
-            (options.png / f"{key.replace('/', '-')}.png").write_bytes(picture)
+            files.write(options.png / f"{key.replace('/', '-')}.png", picture)
     return 0
 
 

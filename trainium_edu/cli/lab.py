@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from trainium_edu import files
 from trainium_edu.exercises import lessons
 
 __all__ = ["default_folder", "make_working_copy", "open_lab", "stripped"]
@@ -54,14 +55,7 @@ def base_folder(work: Path) -> Path:
 def write(path: Path, notebook: dict):
     """Write a notebook whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(
-            json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    files.write(path, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 
 
 def make_working_copy(work: Path) -> list[Path]:

@@ -49,6 +49,7 @@ def _numerics():
         numerics.cast(few, fmt, "stochastic", random_bits=given)
     many = np.ones(1 << 18, np.float32)  # whole tiles of tosses have a loop of their own
     numerics.cast(many, "bf16", "stochastic")
+    numerics.cast(few.astype(np.float64), "bf16")  # one version serves all formats and roundings
     mine = numerics.configure(4, 3, bias=9)
     for rounding in numerics.ROUNDINGS:
         numerics.cast(few, mine, rounding)

@@ -15,20 +15,16 @@ import re
 import sys
 from pathlib import Path
 
+from trainium_edu.exercises.lessons import COURSE
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["LESSONS", "find", "of_lesson", "progress", "register"]
 
-#: Lessons that have, or will have, exercises: number to notebook.
-LESSONS = {
-    "01": "01_number_formats",
-    "02": "02_stochastic_rounding",
-    "03": "03_systolic_array",
-    "04": "04_neuroncore",
-    "05": "05_kernels",
-    "07": "07_topology",
-    "08": "08_collectives",
-}
+#: Lessons that have, or may have, exercises: number to notebook; :func:`register` adds more.
+LESSONS = {lesson.number: lesson.stem for lesson in COURSE[1:] if not lesson.planned}
 
 
+@checked
 def of_lesson(lesson: str) -> tuple:
     """Return a lesson's exercises in the order of its module.
 
@@ -50,6 +46,7 @@ def of_lesson(lesson: str) -> tuple:
     return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Exercise))
 
 
+@checked
 def find(key: str):
     """Return the exercise with a key such as ``"02/spacing"``, or None."""
     return next((e for e in of_lesson(key[:2]) if e.key == key), None)
@@ -91,6 +88,6 @@ def register(path) -> str:
     return path.name[:2]
 
 
-def progress():
-    """Show which exercises pass their public checks so far; see :mod:`.learner`."""
-    return importlib.import_module(f"{__name__}.learner").progress()
+def progress(lesson: str = ""):
+    """Show how far you are in all lessons, or what is open in one; see :mod:`.learner`."""
+    return importlib.import_module(f"{__name__}.learner").progress(lesson)

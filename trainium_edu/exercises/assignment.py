@@ -7,12 +7,11 @@ so they never change.  nbgrader itself is not imported here; only its metadata f
 """
 
 import json
-import os
 import re
 import warnings
 from pathlib import Path
 
-from trainium_edu import exercises
+from trainium_edu import exercises, files
 from trainium_edu.exercises import lessons
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
 
@@ -208,7 +207,7 @@ def mend(path: Path) -> list[str]:
     book["nbformat"], book["nbformat_minor"] = 4, 5
     kept = path.with_name(path.name + ".before-mending")
     if not kept.exists():
-        kept.write_text(text, encoding="utf-8")
+        files.write(kept, text)
     _write(path, book)
     return [*said, f"{path}: mended; the former file is {kept.name}"]
 
@@ -356,9 +355,4 @@ def _text(source, key):
 
 
 def _write(path, book):
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    files.write(path, json.dumps(book, indent=1, ensure_ascii=False) + "\n")

@@ -1,10 +1,84 @@
-"""Where the lessons are: ``notebooks/`` of a clone, or the copies inside an installed package."""
+"""The lessons: which there are, how long they take, and where their notebooks lie.
 
+``COURSE`` is the one table of lessons; the README, the instructors' page and ``progress`` show it,
+and each notebook's opening has to agree (``.ci/generate.py`` writes the pages, tests hold them).
+Notebooks are in ``notebooks/`` of a clone, or copies inside an installed package.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 
 import trainium_edu
 
-__all__ = ["folder", "lesson_notebook", "notebooks"]
+__all__ = ["COURSE", "Lesson", "folder", "lesson_notebook", "notebooks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One lesson of the course."""
+
+    number: str
+    name: str  #: its notebook is ``NUMBER_NAME.ipynb``; its exercises are in a module of this name
+    title: str
+    about: str
+    minutes: int = 0  #: to read and play; 0 where nobody says
+    exercise_minutes: int = 0  #: for the exercises; 0: there are none, or `minutes` holds them
+    core: bool = False  #: part of a first course in computer architecture
+    planned: bool = False  #: there is no notebook yet
+
+    @property
+    def stem(self) -> str:
+        """Its notebook's name without the ending."""
+        return f"{self.number}_{self.name}"
+
+    @property
+    def takes(self) -> str:
+        """Minutes as people read them: ``15``, ``30 + 40`` with exercises, or ``planned``."""
+        if self.planned or not self.minutes:
+            return "planned" if self.planned else ""
+        more = f" + {self.exercise_minutes}" if self.exercise_minutes else ""
+        return f"{self.minutes}{more}"
+
+
+COURSE = (
+    Lesson(
+        "00", "start_here", "Start here", "from a cluster to one multiply-accumulate, the number "
+        "line, and a network that learns before your eyes", 20, core=True,
+    ),
+    Lesson(
+        "01", "number_formats", "Number formats",
+        "click bits, configure FP8, quantise real weights and a photo", 45,
+    ),
+    Lesson(
+        "02", "stochastic_rounding", "Stochastic rounding", "dice, long sums, and a real network "
+        "that at small learning rates learns only with them", 40, 50, core=True,
+    ),
+    Lesson(
+        "03", "systolic_array", "The systolic array",
+        "16 384 multipliers, one cycle at a time", 30, 45, core=True,
+    ),
+    Lesson(
+        "04", "neuroncore", "Inside a NeuronCore",
+        "four engines, three memories, and where a predicted time comes from", 45,
+    ),
+    Lesson(
+        "05", "kernels", "Kernels", "AWS's NKI language; a vector add, a matmul in stages, fused "
+        "attention, and what each step is worth", 45,
+    ),
+    Lesson("06", "graphs", "Graphs", "lazy execution and compiling", planned=True),
+    Lesson(
+        "07", "topology", "Topology",
+        "a torus that is a hypercube, hops, broken links, a cluster", 40, core=True,
+    ),
+    Lesson(
+        "08", "collectives", "Collectives",
+        "step through an all-reduce, choose the algorithm, train on 32 ranks", 45, core=True,
+    ),
+    Lesson(
+        "09", "training_run", "A whole training run", "many chips, and what it costs",
+        core=True, planned=True,
+    ),
+)  # fmt: skip
 
 
 def folder() -> Path:
@@ -29,8 +103,8 @@ def folder() -> Path:
 
 
 def notebooks() -> list[Path]:
-    """Return the lessons' notebooks in order."""
-    return sorted(folder().glob("[0-9][0-9]_*.ipynb"))
+    """Return the lessons' notebooks in order, and the glossary that they link to."""
+    return sorted([*folder().glob("[0-9][0-9]_*.ipynb"), *folder().glob("glossary.ipynb")])
 
 
 def lesson_notebook(lesson: str) -> Path:

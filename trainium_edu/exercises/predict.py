@@ -56,6 +56,7 @@ class Question:
     unit: str
     options: tuple[str, ...]
     above: float  #: a number that is not above it is no answer
+    most: float  #: a number beyond it is no answer
     whole: bool
     wrong: tuple[Misconception, ...]
     function: Callable[..., Answer]
@@ -67,6 +68,8 @@ class Question:
         if not value > self.above:
             what = "not negative" if self.above < 0 else f"above {self.above:g}"
             raise ValueError(f"{value:g} is no answer: the number is {what}.")
+        if value > self.most:
+            raise ValueError(f"{value:g} is no answer: there are only {self.most:g}.")
 
     @property
     def _of_what(self):
@@ -101,8 +104,8 @@ def _same(guess, value, whole) -> bool:
 
 
 def question(key: str, text: str, *, unit: str = "", options: Sequence[str] = (),
-             ordered: bool = False, above: float = 0.0, whole: bool = False,
-             wrong: Sequence[Misconception] = ()):  # fmt: skip
+             ordered: bool = False, above: float = 0.0, most: float = math.inf,
+             whole: bool = False, wrong: Sequence[Misconception] = ()):  # fmt: skip
     """Turn a function of a question's values into a :class:`Question`.
 
     Parameters
@@ -118,6 +121,8 @@ def question(key: str, text: str, *, unit: str = "", options: Sequence[str] = ()
         The options are to be put in order.
     above : float
         A number has to be above it; -1 lets zero pass.
+    most : float
+        How many there are, where a number counts some of them.
     whole : bool
         Only whole numbers are answers.
     wrong : sequence of Misconception
@@ -139,7 +144,8 @@ def question(key: str, text: str, *, unit: str = "", options: Sequence[str] = ()
     kind = "order" if ordered else "choice" if options else "number"
 
     def decorate(function):
-        return Question(key, text, kind, unit, tuple(options), above, whole, tuple(wrong), function)
+        return Question(key, text, kind, unit, tuple(options), above, most, whole,
+                        tuple(wrong), function)  # fmt: skip
 
     return decorate
 

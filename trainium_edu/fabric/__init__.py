@@ -24,7 +24,7 @@ to 56 MB; with all ranks on one axis that cannot come out.  The price: on trn1, 
 wins nowhere here, and whether it does on the machine is open (``axis_order``, ``selection.py``).
 """
 
-import importlib
+from trainium_edu import aside
 
 _HOMES = {
     "topology": "Direction FabricError Topology fully_connected grid hypercube product ring torus",
@@ -55,4 +55,4 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name):
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,11 +1,11 @@
 """Compiled loops of the fabric: arrays in, ``out`` filled."""
 
-import numba
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
 from numba import njit, prange
 
 from trainium_edu.fabric import touches
-
-numba.config.THREADING_LAYER = "workqueue"
 
 __all__ = ["count_touches", "ring_all_reduce", "ring_all_reduce_parallel"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from trainium_edu import files
 from trainium_edu.fabric.accounting import Costs, rules
 from trainium_edu.fabric.arguments import choice, flag, names_of, real_number, shown
 from trainium_edu.fabric.collectives import run
@@ -260,7 +261,7 @@ def nccom_test(
     )
     if path is not None:
         try:
-            path.write_text(json.dumps(report.to_json(), indent=4) + "\n")
+            files.write(path, json.dumps(report.to_json(), indent=4) + "\n")
         except (OSError, ValueError) as why:  # a folder, no permission; a null byte in the name
             raise FabricError(f"the report cannot be written to {shown(path)}: {why}") from None
     return report

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from trainium_edu.aside import load
 from trainium_edu.fabric.arguments import (
     FabricError,
     are_several,
@@ -162,9 +163,7 @@ class Topology:
 
     def to_networkx(self):
         """Return a ``networkx.DiGraph`` with bandwidth and latency on each edge."""
-        import networkx as nx
-
-        graph = nx.DiGraph(name=self.name)
+        graph = load("networkx").DiGraph(name=self.name)
         graph.add_nodes_from(range(self.chips), kind="chip")
         graph.add_nodes_from(range(self.chips, self.chips + self.switches), kind="switch")
         graph.add_edges_from(

@@ -3,10 +3,12 @@
 Modelled: SBUF and PSUM as bytes, HBM tensor by tensor; the Tensor, Vector, Scalar and GpSimd
 Engines, Sync and 16 DMA queues with every instruction's values, limits and documented cycles; the
 recorded program, named compiler passes on it, the place of every tile, and the time of everything
-with its reasons (``why``), its band (``band``) and what it would be without a cause (``without``).
+with its reasons (``why``), its band (``band``), how it compares with another version's
+(``compare``) and what it would be without a cause (``without``).
 The Tensor Engine also exists one cycle at a time: ``systolic_array``.
 
-Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine,
+Left out: instruction fetch, the semaphores' own cost, what triggering a transfer costs its engine
+(Sync does it "most commonly"; how fast transfers can follow each other is in their turnaround),
 collectives (``fabric``), HBM conflicts with the other core, start-up and tear-down of a kernel
 (reported apart).  Strided accesses wait for each other as the rectangles around them.  Where no
 figure is published the fact is marked *assumed* and has a range.
@@ -21,23 +23,24 @@ Read first: ``core.py`` (record), then ``placement.py`` and ``room.py`` (where),
 Decisions
     Results stream: on one engine a dependent instruction waits for first elements only.  Published
     busy times leave about 100 cycles per instruction, which waiting for last ones would double.
-    Transfers are served first come, first served, each split over 16 queues; order among
-    transfers comes from their data alone.  Buffers decide how far ahead that can go.
+    Transfers are served first come, first served, each split over 16 queues (of less than 16 rows:
+    over those of its partitions); order among transfers comes from their data alone.  A queue has
+    a sustained pace and may be ahead of it for a while: one rule gives the 385 to 400 GB/s of short
+    kernels and the 250 to 263 of long ones; how long a while is assumed.
     Where not every tile can have its buffers, slots go where a byte saves most waiting by an ideal
-    clock in program order.  That schedules nothing and is the same every time; of small programs it
-    comes within 3 % of the best of all choices on the mean, and 20 % at the worst.  What a compiler
-    gives is not published: ``place(favour=...)`` has two other choices, ``Placement.short`` who
-    wanted more.
+    clock in program order (``room.py``); ``place(favour=...)`` has two other choices.
     A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
     fast, paid for with another order of FP32 additions than the chip's, tile by tile.
 """
 
-import importlib
 import sys
 import types
 
+from trainium_edu import aside
+
 _FROM = {
-    "bands": ("Band", "band", "tie"),
+    "bands": ("Band", "Ratio", "band", "compare", "tie"),
+    "choices": ("choices",),
     "causes": ("causes_table", "without"),
     "core": ("NeuronCore",),
     "core_timeline": ("CoreTimeline", "Roofline"),
@@ -56,18 +59,19 @@ _WHERE = {name: module for module, names in _FROM.items() for name in names}
 _SUBMODULES = ("systolic_array", "tilings")
 __all__ = [
     "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
-    "Program", "Roofline", "Why", "band", "causes_table", "load", "measure", "optimise",
-    "parameters", "place", "save", "schedule", "systolic_array", "tie", "tilings", "why", "without",
+    "Program", "Ratio", "Roofline", "Why", "band", "causes_table", "choices", "compare", "load",
+    "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array", "tie",
+    "tilings", "why", "without",
 ]  # fmt: skip
 
 
 def __getattr__(name):  # tables and compiled loops load with the first name that needs them
     if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return aside.load(f"{__name__}.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    importlib.import_module(f"{__name__}.engines")  # fills INSTRUCTIONS
-    found = getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    aside.load(f"{__name__}.engines")  # fills INSTRUCTIONS
+    found = getattr(aside.load(f"{__name__}.{_WHERE[name]}"), name)
     globals()[name] = found
     return found
 

@@ -5,11 +5,12 @@ long program comes back to Python between pieces.  Times are float64 nanoseconds
 2**-20, so that sums are exact.
 """
 
-import numba
 import numpy as np
-from numba import njit
 
-numba.config.THREADING_LAYER = "workqueue"
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
+from numba import njit
 
 __all__ = [
     "alive_together", "first_fit", "hazards", "lateness", "lives", "most_alive", "rotate",
@@ -339,16 +340,20 @@ def successors(edge_start, edge_pred, edge_kind, start, row_of, kind_of, cursor)
 
 
 @njit(cache=True)
-def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, ports, descriptors,
-             transfer, next_row, succ_start, succ_row, succ_kind, missing, ready, ready_pred,
-             ready_kind, heads, free, last_row, port_free, port_row, queue_free, queue_row,
-             heap_time, heap_row, start, release, done, pred, kind, order, queue_start, queue_end,
+def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, ports, quick,
+             least, quick_least, tolerance, first_queue, wide, descriptors, debt, transfer,
+             next_row, succ_start, succ_row, succ_kind, missing, ready, ready_pred, ready_kind,
+             heads, free, last_row, port_free, port_row, queue_free, queue_row, heap_time,
+             heap_row, start, release, done, pred, kind, order, queue_start, queue_end,
              queue_pred, critical, progress):  # fmt: skip
     """List scheduling: of all heads that may go, the one that can start first; ties by row.
 
     An instruction holds its engine from ``start`` to ``release`` and its result is visible at
     ``done``; ``lead`` is what follows its operands and may overlap with a busy engine.  A transfer
-    is split over the queues by descriptors.  ``progress``: rows done, heap size, next queue, error.
+    is split over its queues by descriptors (``wide`` of them from ``first_queue`` on, or all in
+    turn).  A queue is at its sustained pace (``hold`` per descriptor, at least ``least`` for its
+    share) unless it is ahead of that by less than ``tolerance``: then it is ``quick``.
+    ``progress``: rows done, heap size, next queue, error.
     """
     rows = engine.size
     n, heap, turn = progress[0], progress[1], progress[2]
@@ -414,10 +419,12 @@ def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, por
             finish = issued + lead[row]
             why, by, slowest = ready_kind[row], ready_pred[row], -1
             k = transfer[row]
-            each = descriptors[row] // queues
-            extra = descriptors[row] - each * queues
-            for j in range(queues if each > 0 else extra):
-                q = turn + j
+            use = wide[row] if wide[row] > 0 else queues
+            begin = first_queue[row] if wide[row] > 0 else turn
+            each = descriptors[row] // use
+            extra = descriptors[row] - each * use
+            for j in range(use if each > 0 else extra):
+                q = begin + j
                 if q >= queues:
                     q -= queues
                 t = issued + lead[row]
@@ -425,14 +432,17 @@ def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, por
                 if waits:
                     t = queue_free[q]
                 count = each + 1 if j < extra else each
-                end = t + count * hold[row]
+                paid = max(debt[q], t - tolerance) + max(count * hold[row], least[row])
+                debt[q] = paid
+                end = max(t + max(count * quick[row], quick_least[row]), paid)
                 queue_start[k, q], queue_end[k, q] = t, end
                 queue_pred[k, q] = queue_row[q] if waits else -1
                 if end > finish or slowest < 0:
                     finish, slowest = end, q
                 queue_free[q] = end
                 queue_row[q] = row
-            turn = (turn + extra) % queues
+            if wide[row] == 0:
+                turn = (turn + extra) % queues
             if slowest >= 0 and queue_pred[k, slowest] >= 0:
                 why, by = W_QUEUE, queue_pred[k, slowest]
             critical[k] = slowest

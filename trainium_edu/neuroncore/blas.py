@@ -16,6 +16,8 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from trainium_edu.aside import aside, load
+
 __all__ = ["Product", "one_blas_thread"]
 
 _WORTH_HELP = 2**22  # multiply-adds: 0.1 ms
@@ -47,7 +49,7 @@ class Product:
     def offer(self) -> None:
         """Let a helper compute it, where there are CPUs for helpers and it is worth waking one."""
         left, right = self._operands[:2]
-        if _is_limited and left.size * right.shape[1] >= _WORTH_HELP:
+        if _owner and left.size * right.shape[1] >= _WORTH_HELP:
             _offer(self)
 
     def compute(self) -> None:
@@ -114,33 +116,36 @@ def _cpus() -> int:
 
 # -- BLAS's own threads -----------------------------------------------------------------------
 
-_is_limited = False
+_owner: dict = {}  #: "thread" -> the number of the thread that limits BLAS now
+_before: dict = {}  #: library -> how many threads it had
 
 
 @cache
-def _controller():
-    from threadpoolctl import ThreadpoolController  # comes with scikit-learn
-
-    return ThreadpoolController()
+def _libraries() -> list:
+    found = aside(load("threadpoolctl").ThreadpoolController)
+    return found.select(user_api="blas").lib_controllers
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Return a context in which BLAS runs on the calling thread alone.
 
-    Where several threads are inside, the one that came first sets the limit and takes it away.
+    Where several threads are inside, the one that came first sets the limit and takes it away;
+    if an interrupt prevents that, it does so when it leaves the next time.
     """
-    global _is_limited
-    with _lock:
-        is_mine, _is_limited = not _is_limited, True
-    if not is_mine:
-        yield
-        return
+    me = threading.get_ident()
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
+        if _owner.setdefault("thread", me) == me:
+            for library in _libraries():
+                _before.setdefault(library, library.num_threads)
+                library.set_num_threads(1)
+        yield
     finally:
-        _is_limited = False
+        if _owner.get("thread") == me:
+            for library, threads in _before.items():
+                library.set_num_threads(threads)
+            _before.clear()
+            _owner.clear()
 
 
 def _after_fork():

@@ -3,6 +3,7 @@
 A cause that hides behind another shows only when both are gone, which is why pairs are timed too.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,6 +11,7 @@ from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.scheduler import check_causes, schedule
 from trainium_edu.neuroncore.waits import CAUSES
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["CausesTable", "causes_table", "without"]
 
@@ -20,6 +22,7 @@ _GONE = {"dma": "transfers take no time", "ports": "ports are free",
 _WORTH_SAYING = 0.05  # of the time
 
 
+@checked
 def without(timeline: CoreTimeline, *causes: str) -> CoreTimeline:
     """Time the same program again with some causes taken away.
 
@@ -97,7 +100,10 @@ class CausesTable:
         return "\n".join([*lines, *self.sentences])
 
 
-def causes_table(timeline: CoreTimeline, causes=tuple(CAUSES)) -> CausesTable:
+@checked
+def causes_table(
+    timeline: CoreTimeline, causes: str | Iterable[str] = tuple(CAUSES)
+) -> CausesTable:
     """Time a program without each cause, alone and in pairs.
 
     Parameters

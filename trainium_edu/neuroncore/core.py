@@ -39,8 +39,9 @@ from trainium_edu.neuroncore.program import (
 )
 from trainium_edu.neuroncore.views import View, whole
 from trainium_edu.neuroncore.waiting import Waiting
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import TRN1, arguments
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["NeuronCore"]
 
@@ -64,7 +65,14 @@ class NeuronCore:
         Of the program.
     """
 
-    def __init__(self, spec=TRN1, *, values=True, rounding="nearest", seed=0, name="program"):
+    @checked
+    def __init__(
+        self, spec=TRN1, *, values: bool = True,
+        rounding: str = "nearest", seed: int = 0,
+        name: str = "program",
+    ):  # fmt: skip
+        arguments.choice(rounding, "rounding", ("nearest", "stochastic"))
+        seed = arguments.whole(seed, "seed", 0, 2**64 - 1)
         self.spec = _check_spec(spec)
         self.values = bool(values)
         self.rounding = Rounding(rounding, seed)
@@ -98,12 +106,18 @@ class NeuronCore:
         """Put an array into HBM (used in place, not copied), or allocate a shape there."""
         if isinstance(data_or_shape, np.ndarray):
             return self._adopt(data_or_shape, dtype, name)
-        return self.allocate(Memory.HBM, data_or_shape, dtype or "float32", name)
+        return self.allocate(Memory.HBM, data_or_shape, "float32" if dtype is None else dtype, name)
 
     def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0,
                  limits=None) -> View:  # fmt: skip
         """Allocate a buffer and return the view of all of it; `limits`: dtype that has to fit."""
         dtype = get_dtype(dtype)
+        if name is not None:
+            arguments.text(name, "name")
+        if address is not None:
+            arguments.whole(address, "address")
+        if type(start_partition) is not int:
+            arguments.whole(start_partition, "start_partition")
         name = name or f"{memory}_{len(self.program.allocations)}"
         shape = tensor_shape(shape, name)
         on_chip = self.sbuf_memory if memory is Memory.SBUF else self.psum_memory
@@ -123,7 +137,7 @@ class NeuronCore:
         return whole(buffer)
 
     def _adopt(self, array, dtype, name):
-        dtype = get_dtype(dtype or array.dtype)
+        dtype = get_dtype(array.dtype if dtype is None else dtype)
         if array.dtype != dtype.storage:
             array = array.astype(dtype.storage)
         array = np.ascontiguousarray(array)
@@ -141,6 +155,7 @@ class NeuronCore:
             )
         self.hbm_bytes += size
 
+    @checked
     def value(self, view: View) -> np.ndarray:
         """Return a copy of a view's numbers (storage dtype; unwritten reads NaN or 4)."""
         if not self.values:
@@ -163,13 +178,15 @@ class NeuronCore:
         **operands
             Views, numbers and options by the instruction's own names.
         """
-        self.issue_with(instruction, engine, name, operands)
+        self.issue_with(instruction, engine, arguments.text(name, "name"), operands)
 
     def issue_with(self, instruction: str, engine, name: str, operands: dict) -> None:
         """Issue an instruction with its operands in a dict; see ``issue``."""
-        row = INSTRUCTIONS.get(instruction)
+        row = INSTRUCTIONS.get(instruction) if isinstance(instruction, str) else None
         if row is None:
-            raise NkiValidationError(f"no instruction {instruction!r}; see neuroncore.INSTRUCTIONS")
+            raise NkiValidationError(
+                f"no instruction {arguments.short(instruction)}; see neuroncore.INSTRUCTIONS"
+            )
         key = _shapes(row, engine, operands) if row.by_shape else None
         if key is not None:
             known = self._known.get(key)
@@ -178,9 +195,12 @@ class NeuronCore:
                 return
         operands = row.complete(operands)
         call = Call(instruction, engine, self, operands)
-        if engine is None:
+        is_free = engine is None
+        if is_free:
             engine = call.engine = row.choose(operands) if row.choose else row.engines[0]
         else:
+            if not isinstance(engine, str) or engine not in list(Engine):
+                arguments.choice(engine, "engine", list(Engine))
             engine = call.engine = Engine(engine)
             if engine not in row.engines:
                 can = " or ".join(e.title for e in row.engines)
@@ -209,21 +229,22 @@ class NeuronCore:
         record = Instruction(
             0, instruction, engine, tuple(accesses), row.work(call),
             _options(row, operands), line, name,
-            row.flops(call) if row.flops else 0,
+            row.flops(call) if row.flops else 0, is_free=is_free,
         )  # fmt: skip
         self.program.append(record)
         if key is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[key] = (
-                row, engine, _tiles(row, operands), record.work, record.options, record.flops
+                row, engine, _tiles(row, operands), record.work, record.options, record.flops,
+                is_free,
             )  # fmt: skip
         if self.values and not skip:
             self._execute(row, call)
 
     def _issue_again(self, known, instruction, name, operands):
         """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
-        row, engine, tiles, work, options, flops = known
+        row, engine, tiles, work, options, flops, is_free = known
         if len(operands) < row.operands:
             operands = row.defaults | operands
         accesses = tuple([
@@ -231,7 +252,8 @@ class NeuronCore:
             for role, is_write, is_partial in tiles
         ])  # fmt: skip
         line = source_line(self._places, 3)
-        record = Instruction(0, instruction, engine, accesses, work, options, line, name, flops)
+        record = Instruction(0, instruction, engine, accesses, work, options, line, name, flops,
+                             is_free=is_free)  # fmt: skip
         self.program.append(record)
         if self.values:
             self._execute(row, Call(instruction, engine, self, operands))

@@ -13,6 +13,7 @@ from trainium_edu.neuroncore.program import Instruction, Program
 from trainium_edu.neuroncore.timing import Durations
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 
 __all__ = ["CoreTimeline", "Roofline", "Traffic"]
@@ -189,7 +190,8 @@ class CoreTimeline:
         """Return the row's index into ``queue_start_ns``, or -1 if it is no transfer."""
         return int(self.transfer[row]) if self.engine[row] == _DMA else -1
 
-    def rows_on(self, engine) -> np.ndarray:
+    @checked
+    def rows_on(self, engine: Engine) -> np.ndarray:
         """Return the rows of one engine in order."""
         return np.flatnonzero(self.engine == ENGINES.index(Engine(engine)))
 
@@ -200,7 +202,8 @@ class CoreTimeline:
         """From the first moment to the last result."""
         return float(self.done_ns.max()) if self.rows else 0.0
 
-    def busy_ns(self, engine) -> float:
+    @checked
+    def busy_ns(self, engine: Engine) -> float:
         """Return the ns in which an engine works; DMA: in which any queue moves data."""
         engine = Engine(engine)
         if engine is not Engine.DMA:
@@ -213,11 +216,13 @@ class CoreTimeline:
         before = np.concatenate(([0.0], reach[:-1])) if reach.size else reach
         return float(np.maximum(reach - np.maximum(start, before), 0).sum())
 
-    def idle_ns(self, engine) -> float:
+    @checked
+    def idle_ns(self, engine: Engine) -> float:
         """Return the ns in which an engine does nothing: makespan - busy."""
         return self.makespan_ns - self.busy_ns(engine)
 
-    def waiting(self, engine) -> dict[str, float]:
+    @checked
+    def waiting(self, engine: Engine) -> dict[str, float]:
         """Return what a stream's idle time was spent waiting for, in ns, the longest first.
 
         The sum is ``idle_ns(engine)``.  DMA has no stream of its own; its queues wait in

@@ -10,12 +10,17 @@ from math import prod
 
 import numpy as np
 
+from trainium_edu.neuroncore.dtypes import get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.dma import contiguous_run
 from trainium_edu.neuroncore.program import Program
 
 __all__ = ["Expanded", "expand"]
 
 MOST_ROWS = 2_000_000
+QUEUES = 16
+FAR_BYTES = 2**19  # from here on a packet costs more; seen at 7 * 2**17, not at 3 * 2**14
+QUEUE_PARTITIONS = 8  # "each DMA engine corresponds to 8 partition lanes"
 ENGINES = (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD, Engine.SYNC, Engine.DMA)
 MEMORIES = (Memory.HBM, Memory.SBUF, Memory.PSUM)
 _ENGINE = {engine: i for i, engine in enumerate(ENGINES)}
@@ -30,8 +35,9 @@ class Expanded:
     instruction: np.ndarray  #: int32[rows], index into ``program.instructions``
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
-    #: (instruction name, engine, work, elements per partition written); in a what-if also the
-    #: parts that are left of lead, fixed part and work
+    #: (instruction name, engine, work, elements per partition written, detail: a transfer's
+    #: (packets, far, first queue, queues), or whether a matmul's stationary matrix takes the place
+    #: of another); in a what-if also the parts that are left of lead, fixed part and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]
@@ -76,7 +82,7 @@ def _expand(program):
     counts = np.fromiter((len(i.accesses) for i in instructions), np.int64, len(instructions))
     flat = list(chain.from_iterable(i.accesses for i in instructions))
     table = np.array([a[:6] for a in flat], np.int64).reshape(-1, 6)
-    kind_of, kinds, engines = _kinds(instructions)
+    kind_of, kinds, engines = _kinds(instructions, allocations)
     memory_of = np.fromiter((_MEMORY[a.memory] for a in allocations), np.int8, len(allocations))
     bits = np.zeros(len(instructions), np.uint8)
     recorded_row = np.repeat(np.arange(len(instructions)), counts)
@@ -103,16 +109,60 @@ def _expand(program):
     )  # fmt: skip
 
 
-def _kinds(instructions):
+def _way(transfer, allocations):
+    """Return (packets, are they far apart, first queue, queues) of a transfer; 0 queues: all.
+
+    A packet is one run of contiguous bytes in HBM.  A transfer with a row for every queue takes
+    them all, a smaller one those of its partitions: each serves eight.
+    """
+    count, packets, lanes, far = transfer.work[1], 0, [], False
+    for access in transfer.accesses:
+        info = allocations[access.allocation]
+        if info.memory is Memory.HBM:
+            dtype, shape, strides, _ = access.geometry
+            run = contiguous_run(shape, strides, get_dtype(dtype).itemsize, 0)
+            packets = max(packets, prod(shape) // run)
+            far = far or _step(shape, strides, run) >= FAR_BYTES
+        elif not access.role.endswith(".index"):
+            lanes += [info.start_partition + access.first_row,
+                      info.start_partition + access.end_row - 1]  # fmt: skip
+    is_plain = transfer.name == "dma_copy" and ("indirect", "src") not in transfer.options
+    if not (packets and is_plain and ("indirect", "dst") not in transfer.options):
+        packets = count
+    packets = min(packets, count)
+    if not lanes or count >= QUEUES:
+        return packets, far, 0, 0
+    first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
+    return packets, far, first, last - first + 1
+
+
+def _step(shape, strides, run):
+    """Return by how many bytes one contiguous run lies behind the next; 0 if there is one."""
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if run <= 1 and size > 1:
+            return abs(stride)
+        run //= size
+    return 0
+
+
+def _kinds(instructions, allocations):
     """Give each distinct (name, engine, work) a number: durations are computed once for each."""
     numbers, kind_of, engines = {}, [], []
+    held = None  # the stationary matrix of the newest matmul
     for i in instructions:
         written = 0
         for a in i.accesses:
             if a.is_write:
                 written = prod(a.geometry[1][1:])
                 break
-        kind_of.append(numbers.setdefault((i.name, i.engine, i.work, written), len(numbers)))
+        detail = None
+        if i.engine is Engine.DMA:
+            detail = _way(i, allocations)
+        elif i.name == "nc_matmul":
+            now = next((a[0], a[7]) for a in i.accesses if a[6] == "stationary")
+            detail, held = held not in (None, now), now
+        key = (i.name, i.engine, i.work, written, detail)
+        kind_of.append(numbers.setdefault(key, len(numbers)))
         engines.append(_ENGINE[i.engine])
     return np.array(kind_of, np.int32), list(numbers), np.array(engines, np.int8)
 

@@ -10,6 +10,9 @@ is removed had the same value as what is kept, bit for bit.
 ``loop_invariants``
     The same across the turns of a loop that was recorded once with a count: an instruction that
     every turn would repeat on the same versions moves in front of the loop.
+``value_numbering_but_tensor``, ``loop_invariants_but_tensor``
+    The same, and what the Tensor Engine repeats stays.  Published times of Mamba kernels show that
+    repeated arithmetic is issued once; a profiled kernel transposes the same tiles again and again.
 ``dead_tiles``
     An instruction whose tiles nobody reads is dropped.  Off unless named: a tile that only a
     person looks at would lose its instruction.
@@ -17,19 +20,27 @@ is removed had the same value as what is kept, bit for bit.
     A copy inside one memory whose source stays unchanged is dropped, and its readers read the
     source.  Off unless named: no published time asks for it.
 
-All four touch only tiles that one instruction writes once, without a stated address: a tile that
-is overwritten, or whose bytes another tile may overwrite, is left alone.
+``engine_balance``
+    Copies, and operations with a number or a scalar per partition, that name no engine go to the
+    Scalar Engine where that makes the busier of Vector and Scalar less busy ("compiler selects
+    best engine based on engine workload").  Off unless named: which one it chooses is not
+    published; profiled kernels had all such work on Scalar.
+
+All but the last touch only tiles that one instruction writes once, without a stated address: a
+tile that is overwritten, or whose bytes another tile may overwrite, is left alone.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from trainium_edu.neuroncore.engine import Engine, Memory
+from trainium_edu.neuroncore.engines.vector import SCALAR_ENGINE_PAIRS
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.neuroncore.memory import Allocation
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["DEFAULT_PASSES", "PASSES", "Effect", "Optimised", "optimise"]
 
@@ -90,7 +101,8 @@ class Optimised:
         return "\n".join([f"{len(self.program)} instructions left", *map(str, self.effects)])
 
 
-def optimise(program: Program, passes: Iterable[str] = DEFAULT_PASSES) -> Optimised:
+@checked
+def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> Optimised:
     """Return a copy of a program without the work that a compiler would not issue.
 
     Parameters
@@ -145,14 +157,16 @@ def optimise(program: Program, passes: Iterable[str] = DEFAULT_PASSES) -> Optimi
 
 
 class _Edit:
-    """What a pass wants: instructions to drop, to move before a loop, tiles to read instead."""
+    """What a pass drops, moves before a loop or to another engine, and reads instead."""
 
-    __slots__ = ("instead", "moved", "removed")
+    __slots__ = ("elsewhere", "instead", "leaves", "moved", "removed")
 
     def __init__(self):
+        self.leaves: Engine | None = None  # whose instructions it does not touch
         self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
         self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
         self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
+        self.elsewhere: dict[int, Instruction] = {}  # index → the same on another engine
 
 
 class _Writes:
@@ -210,7 +224,7 @@ def _value_numbering(program: Program, edit: _Edit) -> None:
     instead = edit.instead
     for at, instruction in enumerate(program.instructions):
         key = versions.key(instruction, at, instead)
-        if key is not None:
+        if key is not None and instruction.engine is not edit.leaves:
             like = first.get(key)
             if like is None:
                 first[key] = [instruction]
@@ -338,6 +352,8 @@ def _loop_invariants(program: Program, edit: _Edit) -> None:
     for at, instruction in enumerate(program.instructions):
         if not instruction.loops or instruction.after or not _is_pure(instruction):
             continue
+        if instruction.engine is edit.leaves:
+            continue
         out_of = None
         for loop in reversed(instruction.loops):
             if not _is_invariant(program, writes, instruction, at, loop, leaves):
@@ -420,12 +436,70 @@ def _reads_within(program, copy) -> bool:
     return copy[1:5] == (0, info.partitions, 0, info.row_bytes)
 
 
+def _engine_balance(program: Program, edit: _Edit) -> None:
+    busy = dict.fromkeys(Engine, 0.0)
+    lines: dict[object, list[tuple[Instruction, Instruction]]] = {}  # that may move, by line
+    for instruction in program.instructions:
+        busy[instruction.engine] += _held_ns(program, instruction)
+        there = _on_scalar(instruction)
+        if there is not None:
+            lines.setdefault((instruction.line, instruction.name), []).append((instruction, there))
+    for pairs in lines.values():
+        here_ns, there_ns = (
+            sum(_held_ns(program, pair[k]) for pair in pairs) for k in range(2)
+        )  # fmt: skip
+        vector, scalar = busy[Engine.VECTOR] - here_ns, busy[Engine.SCALAR] + there_ns
+        if max(vector, scalar) < max(busy[Engine.VECTOR], busy[Engine.SCALAR]):
+            busy[Engine.VECTOR], busy[Engine.SCALAR] = vector, scalar
+            edit.elsewhere.update((here.index, there) for here, there in pairs)
+
+
+def _held_ns(program, instruction) -> float:
+    """Return for how long all turns of an instruction hold their engine."""
+    if instruction.engine in (Engine.DMA, Engine.SYNC):
+        return 0.0
+    clock = float(program.spec.find(f"{instruction.engine}_engine.clock_hz"))
+    fixed = float(program.spec.cycles.fixed_overhead_cycles) / clock * 1e9
+    return _turns(program, instruction.loops) * (_busy_ns(program.spec, instruction) + fixed)
+
+
+def _on_scalar(instruction: Instruction) -> Instruction | None:
+    """Return a free Vector instruction as the Scalar Engine would run it, or None."""
+    if not instruction.is_free or instruction.engine is not Engine.VECTOR:
+        return None
+    if instruction.name == "tensor_copy":  # NeuronCore-v2 copies there with an activation
+        accesses = tuple(
+            a if a.is_write else a._replace(role="data") for a in instruction.accesses
+        )  # fmt: skip
+        return replace(instruction, name="activation", engine=Engine.SCALAR, accesses=accesses,
+                       work=(*instruction.work, False), options=(("op", "copy"),))  # fmt: skip
+    options = dict(instruction.options)
+    if instruction.name == "tensor_scalar" and (
+        (options["op0"], options["op1"]) in SCALAR_ENGINE_PAIRS
+    ):
+        return replace(instruction, engine=Engine.SCALAR)
+    return None
+
+
+def _but_tensor(run):
+    """Return a pass that leaves the Tensor Engine's instructions alone."""
+
+    def run_but_tensor(program: Program, edit: _Edit) -> None:
+        edit.leaves = Engine.TENSOR
+        run(program, edit)
+
+    return run_but_tensor
+
+
 #: Every pass by its name.
 PASSES: dict[str, Callable[[Program, _Edit], None]] = {
     "value_numbering": _value_numbering,
+    "value_numbering_but_tensor": _but_tensor(_value_numbering),
     "loop_invariants": _loop_invariants,
+    "loop_invariants_but_tensor": _but_tensor(_loop_invariants),
     "dead_tiles": _dead_tiles,
     "copies": _copies,
+    "engine_balance": _engine_balance,
 }
 
 
@@ -440,7 +514,7 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
     tiles, renumbered = _allocations(program, edit)
     result.allocations = tiles
     if not removed and not edit.moved:
-        result.instructions = list(instructions)
+        result.instructions = [edit.elsewhere.get(i.index, i) for i in instructions]
         result.loops = list(program.loops)
         return result, order
     place = {old: new for new, old in enumerate(order)}
@@ -457,7 +531,7 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
             Instruction(
                 index, instruction.name, instruction.engine, accesses, instruction.work,
                 instruction.options, instruction.line, instruction.label, instruction.flops,
-                loops, _waits(instruction, program, removed, place),
+                loops, _waits(instruction, program, removed, place), instruction.is_free,
             )
         )  # fmt: skip
     result.loops = _loops(program, edit, order, renumbered)
@@ -554,7 +628,7 @@ def _effect(name: str, program: Program, edit: _Edit) -> Effect:
     saved: dict[Engine, float] = {}
     costs: dict[tuple, float] = {}
     examples = []
-    for index in (*edit.removed, *edit.moved):
+    for index in (*edit.removed, *edit.moved, *edit.elsewhere):
         instruction = program.instructions[index]
         turns = _turns(program, instruction.loops)
         if index in edit.moved:

@@ -23,8 +23,10 @@ from trainium_edu.neuroncore.expanded import MEMORIES, Expanded, expand
 from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.timing import check_chip
 from trainium_edu.numerics.launch import launch
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Placement", "Site", "place"]
 
@@ -180,8 +182,9 @@ class Placement:
         return find_hazards(self)
 
 
-def place(program: Program, spec: Record | None = None, *, buffers=None, endless=False,
-          favour="gain"):  # fmt: skip
+@checked
+def place(program: Program, spec: Record | None = None, *, buffers=None, endless: bool = False,
+          favour: str = "gain"):  # fmt: skip
     """Choose the address of every tile, or say that they do not fit.
 
     Parameters
@@ -253,16 +256,12 @@ def _check_buffers(buffers, default):
     if buffers is None:
         return default, {}
 
-    def whole(value, what):
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
-            raise ValueError(
-                f"{what} is {value!r}; it counts how many tiles take turns, a whole number from 1"
-            )
-        return value.__index__()
+    def count(value, what):
+        return whole(value, what, 1, 1_000_000, why=": it counts how many tiles take turns")
 
     if isinstance(buffers, Mapping):
-        return default, {name: whole(b, f"buffers[{name!r}]") for name, b in buffers.items()}
-    return whole(buffers, "buffers"), {}
+        return default, {name: count(b, f"buffers[{name!r}]") for name, b in buffers.items()}
+    return count(buffers, "buffers"), {}
 
 
 def _check_names(program, named):

@@ -6,7 +6,7 @@ instructions times; both only read it.
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.memory import Allocation
 from trainium_edu.specs.record import Record
 
-__all__ = ["Access", "Instruction", "Loop", "Program", "SourceLine"]
+__all__ = ["Access", "Instruction", "Loop", "Program", "SourceLine", "copy_of"]
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 _KERNELS = str(Path(_PACKAGE) / "nki" / "examples")  # kernels that come with the package are code
@@ -78,6 +78,7 @@ class Instruction:
     flops: int = 0  #: multiply-adds of a matmul, times two
     loops: tuple[int, ...] = ()  #: indices of the loops it stands in, outermost first
     after: tuple[int, ...] = ()  #: instructions it waits for besides its data (``depends_on``)
+    is_free: bool = False  #: the call named no engine
 
     def __repr__(self):
         where = f" at {self.line}" if self.line else ""
@@ -106,6 +107,8 @@ class Program:
     allocations: list[Allocation] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)  #: allocations that must outlive the program
+    #: the program before those passes that the model chose to run (see ``choices``)
+    recorded: "Program | None" = field(default=None, repr=False, compare=False)
     _open_loops: list[int] = field(default_factory=list, repr=False)
 
     def __len__(self):
@@ -137,6 +140,14 @@ class Program:
         instruction.loops = tuple(self._open_loops)
         self.instructions.append(instruction)
         return instruction
+
+
+def copy_of(program: Program) -> Program:
+    """Return a program of the same instructions that does not grow with the first."""
+    return replace(
+        program, instructions=list(program.instructions), allocations=list(program.allocations),
+        loops=list(program.loops), outputs=list(program.outputs), _open_loops=[],
+    )  # fmt: skip
 
 
 _COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}

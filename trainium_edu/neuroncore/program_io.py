@@ -8,26 +8,30 @@ import gzip
 import io
 import json
 import zlib
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from trainium_edu import aside, files
 from trainium_edu.neuroncore.dtypes import get_dtype
 from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.memory import Allocation, make_allocation, tensor_shape
 from trainium_edu.neuroncore.program import Access, Instruction, Loop, Program, SourceLine
 from trainium_edu.specs import INF2, TRN1
+from trainium_edu.specs.signatures import checked
 
-__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes"]
+__all__ = ["FORMAT_VERSION", "from_bytes", "load", "save", "to_bytes", "unpacked_bytes"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _WHAT = "trainium_edu program"
 _CHIPS = {chip.name: chip for chip in (TRN1, INF2)}
-_MAX_BYTES = 2**30  # of JSON: about two million instructions
+_MAX_BYTES = 2**29  #: of JSON that a file unpacks to: over a million instructions
 
 
-def save(program: Program, path) -> None:
+@checked
+def save(program: Program, path: str | PathLike) -> None:
     """Write a program to a file.
 
     Parameters
@@ -47,16 +51,23 @@ def save(program: Program, path) -> None:
     ...     load(pathlib.Path(folder) / "one.json.gz")
     Program('program', 1 instructions, 1 allocations)
     """
-    Path(path).write_bytes(to_bytes(program))
+    files.write(path, to_bytes(program))
 
 
+@checked
 def to_bytes(program: Program) -> bytes:
     """Return what :func:`save` writes: the same bytes for the same program."""
-    text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True)
-    return gzip.compress(text.encode(), 6, mtime=0)
+    text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True).encode()
+    if len(text) > _MAX_BYTES:
+        raise ValueError(
+            f"{program!r} takes {len(text) >> 20} MiB as JSON, and at most {_MAX_BYTES >> 20} are "
+            "read again; save a shorter program"
+        )
+    return gzip.compress(text, 6, mtime=0)
 
 
-def load(path) -> Program:
+@checked
+def load(path: str | PathLike) -> Program:
     """Read a program that :func:`save` wrote.
 
     Parameters
@@ -77,7 +88,9 @@ def load(path) -> Program:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no saved program {path.name}")
-    return from_bytes(path.read_bytes(), path.name)
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    return from_bytes(data, path.name)
 
 
 def from_bytes(data: bytes, name: str) -> Program:
@@ -88,13 +101,19 @@ def from_bytes(data: bytes, name: str) -> Program:
     ValueError
         One sentence on what is wrong with it.
     """
+    aside.load("trainium_edu.neuroncore.engines")  # fills INSTRUCTIONS
     try:
+        size = unpacked_bytes(data)
+        if size > _MAX_BYTES:
+            raise ValueError(
+                f"it is cut off, or unpacks to {size >> 20} MiB where {_MAX_BYTES >> 20} are read"
+            )
         with gzip.open(io.BytesIO(data), "rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-        if len(text) > _MAX_BYTES:
-            raise ValueError("it unpacks to over 1 GiB")
+            text = file.read(size + 1)
+        if len(text) != size:
+            raise ValueError("its size is not the one that it states")
         plain = json.loads(text.decode())
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, RecursionError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, RecursionError, MemoryError, ValueError) as error:
         raise ValueError(
             f"{name} cannot be read as a saved program ({_short(error)}); save it again"
         ) from None
@@ -111,6 +130,11 @@ def from_bytes(data: bytes, name: str) -> Program:
         raise ValueError(
             f"{name} is damaged or was edited ({_short(error)}); save it again"
         ) from None
+
+
+def unpacked_bytes(data: bytes) -> int:
+    """Return the size that gzipped data states for what they unpack to."""
+    return int.from_bytes(data[-4:], "little")
 
 
 def _short(error) -> str:
@@ -168,7 +192,7 @@ def _to_plain(program: Program) -> dict:
             None if i.line is None else lines.add(tuple(i.line)), i.label, int(i.flops),
             list(i.loops), list(i.after),
             [[*map(int, a[:5]), int(a.is_write), a.role, geometry.add(a.geometry)]
-             for a in i.accesses],
+             for a in i.accesses], i.is_free,
         ]
         for i in program.instructions
     ]  # fmt: skip
@@ -231,7 +255,7 @@ def _allocation(index, row, sites) -> Allocation:
 
 
 def _instruction(index, row, tables, program) -> Instruction:
-    name, engine, work, options, line, label, flops, loops, after, accesses = row
+    name, engine, work, options, line, label, flops, loops, after, accesses, is_free = row
     if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
@@ -243,7 +267,7 @@ def _instruction(index, row, tables, program) -> Instruction:
         tuple(_access(a, tables["geometry"], program) for a in accesses),
         tables["work"][_count(work)], tables["options"][_count(options)],
         None if line is None else tables["lines"][_count(line)], str(label), _count(flops),
-        tuple(loops), tuple(after),
+        tuple(loops), tuple(after), bool(is_free),
     )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ free again, and the shared ports allow it.  Among the streams' next instructions
 start first goes first, ties in program order; a transfer goes as soon as what it needs is there.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from trainium_edu.neuroncore import _loops
@@ -17,6 +19,7 @@ from trainium_edu.neuroncore.timing import durations, settle
 from trainium_edu.neuroncore.waits import CAUSES
 from trainium_edu.numerics.launch import launch
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["check_causes", "find_hazards", "schedule"]
 
@@ -139,8 +142,10 @@ def _followers(placement):
     return cache
 
 
+@checked
 def schedule(program: Program, placement: Placement, spec: Record | None = None, *,
-             parameters=None, order=None, without=()) -> CoreTimeline:  # fmt: skip
+             parameters=None, order=None,
+             without: str | Iterable[str] = ()) -> CoreTimeline:  # fmt: skip
     """Give every instruction its time.
 
     Parameters
@@ -199,7 +204,9 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
     of = run.kind
     arguments = (
         given, order is not None, run.engine, pieces.lead[of], pieces.hold[of], pieces.result[of],
-        pieces.chain[of], ports, pieces.descriptors[of], transfer, next_row, start_of, row_of,
+        pieces.chain[of], ports, pieces.quick[of], pieces.fixed[of], pieces.quick_fixed[of],
+        pieces.tolerance, *pieces.lanes.T[:, of], pieces.descriptors[of],
+        np.full(queues, -np.inf), transfer, next_row, start_of, row_of,
         kind_of, missing, np.zeros(n), ready_pred, ready_kind, heads.copy(), np.zeros(_DMA),
         np.full(_DMA, -1, np.int64), np.zeros(4), np.full(4, -1, np.int64), np.zeros(queues),
         np.full(queues, -1, np.int64), heap_time, heap_row, start, release, done, pred, kind,
@@ -235,7 +242,10 @@ def check_causes(without) -> tuple[str, ...]:
 
 
 def _check_order(order, n):
-    order = np.asarray(order)
+    try:
+        order = np.asarray(order)
+    except ValueError:
+        order = np.empty(0)
     if order.shape != (n,) or order.dtype.kind not in "iu":
         raise ValueError(f"order lists the {n} rows of the run once each, as whole numbers")
     order = order.astype(np.int64)

@@ -1,19 +1,23 @@
 """From a recorded program to its time in one call."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.placement import place
-from trainium_edu.neuroncore.program import Program
+from trainium_edu.neuroncore.program import Program, copy_of
 from trainium_edu.neuroncore.scheduler import schedule
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["measure"]
 
 
-def measure(program: Program, *, spec: Record | None = None, buffers=None, optimise=True,
-            parameters=None) -> CoreTimeline:  # fmt: skip
+@checked
+def measure(program: Program, *, spec: Record | None = None, buffers=None,
+            optimise: bool | Iterable[str] = True,
+            parameters: Mapping | None = None) -> CoreTimeline:  # fmt: skip
     """Optimise (on a copy), place and schedule a program.
 
     Parameters
@@ -24,7 +28,8 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None, optim
     buffers : int or dict, optional
         See :func:`~trainium_edu.neuroncore.placement.place`.
     optimise : bool or tuple of str
-        Whether the compiler's passes run first, or which.
+        Whether the compiler's passes run first, or which; True leaves the choice to the model,
+        and the band counts it as one.
     parameters : dict, optional
         See :func:`~trainium_edu.neuroncore.scheduler.schedule`.
 
@@ -37,7 +42,11 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None, optim
     if optimise:
         from trainium_edu.neuroncore.optimise import optimise as run_passes
 
-        done = run_passes(program) if optimise is True else run_passes(program, optimise)
+        if optimise is True:
+            done = run_passes(program)
+            done.program.recorded = copy_of(program)
+        else:
+            done = run_passes(program, optimise)
         placement = _place_or_none(done.program, spec, buffers)
         if placement is None:  # says what does not fit if the recorded program does not either
             placement = place(program, spec, buffers=buffers)

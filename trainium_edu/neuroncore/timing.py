@@ -3,8 +3,15 @@
 An instruction holds its engine for ``fixed + work``; its result is visible to others ``result``
 later (the pipeline drains, and the engine may already run the next).  Before its work a matmul
 loads its stationary matrix and a transfer starts up: the ``lead``, which may pass while the engine
-or queue is still busy with something else.  A result is written as it comes, so a dependent
-instruction on the *same* engine waits only for the first elements: ``chain`` after the start.
+or queue is still busy with something else.  FP32 matrices are loaded in parts, one for each pass,
+and those loads are seen: they are the matmul's fixed part.  A result is written as it comes, so a
+dependent instruction on the *same* engine waits only for the first elements: ``chain`` after the
+start.
+
+A transfer's share of a queue lasts as long as the longest of three: the least turnaround, its
+packets (runs that are contiguous in HBM) at the packet rate, its bytes at the queue's rate.  That
+is the pace of long streams.  A queue may be ahead of it by ``dma_burst_ns``, and is quicker until
+then: short kernels were seen at 385 to 400 GB/s, long ones at 250 to 263.
 
 Every piece is a multiple of 2**-20 ns, so that sums of float64 are exact.
 """
@@ -19,6 +26,7 @@ from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.expanded import Expanded
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Durations", "Parameter", "dma_row_ns", "durations", "parameters", "quantise", "settle"]
 
@@ -57,6 +65,7 @@ def check_chip(spec: Record) -> None:
         )
 
 
+@checked
 def parameters(spec: Record) -> dict[str, Parameter]:
     """Return every parameter of time by name, as the chip's facts have them.
 
@@ -67,7 +76,6 @@ def parameters(spec: Record) -> dict[str, Parameter]:
     dma_start_ns = 1300 ns, between 1200 and 2400 (DMA start)
     """
     t, d = spec.timing, spec.dma
-    short, long_row = t.dma_row_ns.value
     share = t.result_share_range.value
     found = []
 
@@ -98,12 +106,20 @@ def parameters(spec: Record) -> dict[str, Parameter]:
     add("dma_bytes_per_s", float(d.bytes_per_s), "bytes/s", "DMA rate",
         ("dma.bytes_per_s", "timing.dma_rate_range"), t.dma_rate_range.value, zero=False,
         more_is_faster=True)  # fmt: skip
-    add("dma_short_row_ns", short[1], "ns per row", "DMA rate",
-        ("timing.dma_row_ns", "timing.dma_short_row_range_ns"),
-        t.dma_short_row_range_ns.value)  # fmt: skip
-    add("dma_1kib_row_ns", long_row[1], "ns per row", "DMA rate",
-        ("timing.dma_row_ns", "timing.dma_1kib_row_range_ns"),
-        t.dma_1kib_row_range_ns.value)  # fmt: skip
+    for name, unit, group, more_is_faster in (
+        ("dma_packet_ns", "ns per packet", "DMA packets", False),
+        ("dma_far_packet_ns", "ns per packet", "DMA packets", False),
+        ("dma_row_ns", "ns per row", "DMA rate", False),
+        ("dma_turnaround_ns", "ns per transfer and queue", "DMA turnaround", False),
+        ("dma_burst_turnaround_ns", "ns per transfer and queue", "DMA turnaround", False),
+        ("dma_burst_speedup", "times the sustained rate", "DMA bursts", True),
+        ("dma_burst_ns", "ns ahead of the sustained rate", "DMA bursts", True),
+        ("fp32_load_speedup", "", "FP32 stationary loads", True),
+    ):
+        add(name, spec.find(f"timing.{name}").value, unit, group,
+            (f"timing.{name}", f"timing.{name}_range"), spec.find(f"timing.{name}_range").value,
+            zero=name not in ("dma_burst_speedup", "fp32_load_speedup"),
+            more_is_faster=more_is_faster)  # fmt: skip
     return {p.name: p for p in found}
 
 
@@ -137,10 +153,11 @@ def settle(spec: Record, changes=None) -> dict[str, float]:
     return values
 
 
-def dma_row_ns(row_bytes, values: Mapping, queues: int = 16):
-    """Return the nanoseconds for which one row (descriptor) holds one queue.
+def dma_row_ns(row_bytes, values: Mapping, queues: int = 16, packets=1.0, far=False):
+    """Return the nanoseconds for which one row (descriptor) holds one queue, in a long stream.
 
-    Linear between 0, 1 KiB and 4 KiB, and at the sustained rate from 4 KiB on.
+    The longer of two: what its packets cost (up to about 2.4 KiB "the packet rate, not HBM
+    bandwidth, is the limiting factor"), and its bytes at the queue's rate.
 
     Parameters
     ----------
@@ -148,18 +165,15 @@ def dma_row_ns(row_bytes, values: Mapping, queues: int = 16):
         Contiguous bytes of a row.
     values : mapping
         Parameters from :func:`settle`.
+    packets : number or array, optional
+        Packets per row: under 1 where rows of several partitions lie one after another in HBM.
+    far : bool or array, optional
+        Whether they are at least 512 KiB apart in HBM.
     """
-    b = np.asarray(row_bytes, np.float64)
     rate = values["dma_bytes_per_s"] / queues / 1e9  # bytes per ns
-    short, middle = values["dma_short_row_ns"], values["dma_1kib_row_ns"]
-    long = max(4096 / rate, middle)
-    return np.where(
-        b < 1024,
-        short + (middle - short) * b / 1024,
-        np.where(
-            b < 4096, middle + (long - middle) * (b - 1024) / 3072, np.maximum(b / rate, long)
-        ),
-    )
+    bytes_ns = values["dma_row_ns"] + np.asarray(row_bytes, np.float64) / rate
+    packet_ns = np.where(far, values["dma_far_packet_ns"], values["dma_packet_ns"])
+    return np.maximum(packets * packet_ns, bytes_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +181,20 @@ class Durations:
     """Pieces in ns for each kind of instruction (``Expanded.kinds``), and rows of transfers."""
 
     lead: np.ndarray  #: load stationary, or DMA start
-    fixed: np.ndarray
+    fixed: np.ndarray  #: a transfer: the least that its share holds a queue
     work: np.ndarray  #: a transfer: of one row on one queue
     result: np.ndarray
     chain: np.ndarray
     descriptors: np.ndarray  #: int64, 0 for instructions
+    quick: np.ndarray  #: ``work`` of a transfer in a burst
+    quick_fixed: np.ndarray  #: its ``fixed`` in a burst
+    lanes: np.ndarray  #: int64[kinds, 2]: first queue and how many of a transfer, (0, 0) for all
+    tolerance: float  #: by how many ns of the sustained pace a queue may be ahead
 
     @property
     def hold(self):
-        """For how long the engine is held."""
-        return self.fixed + self.work
+        """For how long the engine is held; of a transfer, one row its queue."""
+        return np.where(self.descriptors > 0, self.work, self.fixed + self.work)
 
 
 def _cycles(run: Expanded, spec: Record):
@@ -224,10 +242,13 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     descriptors = np.zeros(n, np.int64)
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
-    row_bytes = np.zeros(n)
-    for k, (name, engine, what, written, *_) in enumerate(run.kinds):
+    row_bytes, packets, far = np.zeros(n), np.ones(n), np.zeros(n, bool)
+    lanes = np.zeros((n, 2), np.int64)
+    for k, (name, engine, what, written, detail, *_) in enumerate(run.kinds):
         if engine is Engine.DMA:
             descriptors[k], row_bytes[k] = what[1], what[2]
+            lanes[k], far[k] = detail[2:], detail[1]
+            packets[k] = max(detail[0], min(what[1], detail[3] or queues)) / max(what[1], 1)
             continue
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
         full = cycles[k] * values["work_factor"]
@@ -239,21 +260,34 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
             if name == "nc_matmul":  # as many passes as it multiplies in, at up to 4 x the speed
                 floor = float(spec.tensor_engine.min_initiation_cycles)
                 passes = cycles[k] / max(min(floor, what[1]), what[2])
-                lead[k] = what[1] * passes / values["load_stationary_speedup"] * ns
+                load = what[1] * passes * ns
+                if passes > 1 and detail:  # each pass loads a part of a new FP32 matrix
+                    fixed[k] = load / values["fp32_load_speedup"]
+                else:
+                    lead[k] = load / values["load_stationary_speedup"]
         elif not has_own_fixed_part(name, spec):
             fixed[k] = values["fixed_cycles"] * ns
         first = min(full, max(least, full / max(written, 1)))
         chain[k] = first * ns
     is_dma = descriptors > 0
     lead[is_dma] = values["dma_start_ns"]
-    work[is_dma] = dma_row_ns(row_bytes, values, queues)[is_dma]
+    work[is_dma] = dma_row_ns(row_bytes, values, queues, packets, far)[is_dma]
+    fixed[is_dma] = values["dma_turnaround_ns"]
+    quick = work / max(values["dma_burst_speedup"], 1.0)
+    quick_fixed = np.minimum(fixed, values["dma_burst_turnaround_ns"])
     if "dma" in without:
-        lead[is_dma] = work[is_dma] = 0
+        lead[is_dma] = fixed[is_dma] = quick_fixed[is_dma] = work[is_dma] = quick[is_dma] = 0
     if "fixed" in without:
-        lead[:] = fixed[:] = result[:] = 0
+        lead[:] = fixed[:] = quick_fixed[:] = result[:] = 0
     for k, kind in enumerate(run.kinds):
-        if len(kind) > 4:  # a what-if: so much is left of each
-            lead[k], fixed[k], work[k] = np.multiply(kind[4:], (lead[k], fixed[k], work[k]))
-    lead, fixed, work, result, chain = map(quantise, (lead, fixed, work, result, chain))
+        if len(kind) > 5:  # a what-if: so much is left of each
+            lead[k], fixed[k], work[k] = np.multiply(kind[5:], (lead[k], fixed[k], work[k]))
+            quick_fixed[k], quick[k] = np.multiply(kind[6:], (quick_fixed[k], quick[k]))
+    lead, fixed, work, result, chain, quick, quick_fixed = map(
+        quantise, (lead, fixed, work, result, chain, quick, quick_fixed)
+    )
     engine_chain = np.where(is_dma, 0, np.minimum(fixed + chain, fixed + work) + result)
-    return Durations(lead, fixed, work, result, engine_chain, descriptors)
+    return Durations(
+        lead, fixed, work, result, engine_chain, descriptors, quick, quick_fixed, lanes,
+        float(quantise(values["dma_burst_ns"])),
+    )  # fmt: skip

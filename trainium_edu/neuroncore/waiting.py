@@ -155,8 +155,8 @@ class Waiting:
                 "this core was interrupted while it computed, so these numbers are lost; run the "
                 "kernel again"
             )
-        self._is_computing = self._is_lost = True
         try:
+            self._is_computing = self._is_lost = True
             with np.errstate(all="ignore"):
                 products = [each.end() for each in self._sums]
                 rest = iter(products)

@@ -2,10 +2,13 @@
 
 Walk back from the last result: an instruction's own pieces, then what held it back last, then that
 one's pieces, until time 0.  Pieces touch each other, and their sum is the makespan to the last bit.
+That path is one of the program as the model compiled it.  By how much the time would be another
+under other choices (``choices``) rests on no fact of any piece, and counts as assumed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from trainium_edu.neuroncore.bands import ALL_TOGETHER, Times
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
@@ -13,9 +16,11 @@ from trainium_edu.neuroncore.program import Instruction
 from trainium_edu.neuroncore.timing import parameters
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Piece", "Why", "certainty", "why"]
 
+_WORTH_SAYING = 0.0005  # of the time
 _RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
 
 
@@ -84,6 +89,7 @@ class Why:
     name: str
     makespan_ns: float
     pieces: tuple[Piece, ...]
+    timeline: CoreTimeline | None = field(default=None, repr=False)
 
     def __iter__(self):
         return iter(self.pieces)
@@ -99,12 +105,14 @@ class Why:
         """The pieces added up: the makespan, exactly."""
         return sum(p.duration_ns for p in self.pieces)
 
+    @checked
     def at(self, ns: float) -> Piece:
         """Return the piece that covers a moment."""
         if not 0 <= ns <= self.makespan_ns:
             raise ValueError(f"{ns} ns is outside the run: 0 to {self.makespan_ns:.1f} ns")
         return next(p for p in self.pieces if ns <= p.end_ns)
 
+    @checked
     def ns_by(self, key) -> dict:
         """Add up durations by ``key(piece)``, the longest first."""
         found = {}
@@ -113,9 +121,23 @@ class Why:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def share_by_kind(self) -> dict[Kind, float]:
-        """Return how much of the time rests on documented, derived, measured, assumed facts."""
-        ns = self.ns_by(lambda p: p.kind)
-        return {kind: ns.get(kind, 0.0) / (self.makespan_ns or 1.0) for kind in _RANK}
+        """Return how much of the time rests on documented, derived, measured, assumed facts.
+
+        What rests on a choice of the model is assumed, whatever its pieces are; of the rest each
+        piece counts as the least certain of its facts.
+        """
+        ns, chosen = self.ns_by(lambda p: p.kind), self._chosen.get(ALL_TOGETHER, 0.0)
+        shares = {k: (1 - chosen) * ns.get(k, 0.0) / (self.makespan_ns or 1.0) for k in _RANK}
+        shares[Kind.ASSUMED] += chosen
+        return shares
+
+    def share_by_choice(self) -> dict[str, float]:
+        """Return by how much of itself the time moves when one choice alone is made otherwise."""
+        return {group: share for group, share in self._chosen.items() if group != ALL_TOGETHER}
+
+    @property
+    def _chosen(self):
+        return Times.of(self.timeline).shares_of_choices() if self.timeline else {}
 
     def share_by_cause(self) -> dict[str, float]:
         """Return how much of the time each engine's work, overhead, ... takes on the path."""
@@ -126,9 +148,14 @@ class Why:
         lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical path"]
         lines += [f"  {part:>6.1%}  {cause}" for cause, part in self.share_by_cause().items()]
         kinds = [f"{part:.1%} {kind}" for kind, part in self.share_by_kind().items()]
+        chosen = self.share_by_choice().items()
+        chosen = [f"{part:.1%} {group}" for group, part in chosen if part >= _WORTH_SAYING]
+        if chosen:
+            kinds[-1] += f" (choices of the model: {', '.join(chosen)})"
         return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
 
 
+@checked
 def why(timeline: CoreTimeline) -> Why:
     """Explain a makespan.
 
@@ -154,7 +181,7 @@ def why(timeline: CoreTimeline) -> Why:
     result latency 121 measured
     """
     walk = _Walk(timeline)
-    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces())
+    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), timeline)
 
 
 class _Walk:
@@ -193,7 +220,7 @@ class _Walk:
         k = t.transfer_of(row)
         queue = int(t.critical_queue[k]) if queue is None else queue
         begin, end = float(t.queue_start_ns[k, queue]), float(t.queue_end_ns[k, queue])
-        self._add(row, begin, end, "DMA transfer")
+        self._add(row, begin, end, self._pace(row, end - begin))
         before = int(t.queue_predecessor[k, queue])
         if before >= 0:
             self.then = Wait.QUEUE.words
@@ -201,11 +228,22 @@ class _Walk:
         self._add(row, self.start[row], begin, "DMA start")
         return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
 
+    def _pace(self, row, ns):
+        """Say how a queue's share went: sustained, in a burst, or partly so."""
+        p, k = self.t.pieces, self.kind[row]
+        shares = int(p.lanes[k, 1]) or int(self.t.spec.dma.queues)
+        rows = p.descriptors[k] // shares, -(-p.descriptors[k] // shares)
+        if ns in [max(n * p.work[k], p.fixed[k]) for n in rows]:
+            return "DMA transfer"
+        quick = [max(n * p.quick[k], p.quick_fixed[k]) for n in rows]
+        return "DMA transfer, in a burst" if ns in quick else "DMA transfer, a burst's end"
+
     def _instruction(self, row):
         start = self.start[row]
         fixed = self.fixed[self.kind[row]]
         self._add(row, start + fixed, self.release[row], "work")
-        self._add(row, start, start + fixed, "fixed overhead")
+        is_load = self.t.instruction(row).engine is Engine.TENSOR
+        self._add(row, start, start + fixed, "load stationary" if is_load else "fixed overhead")
         return self._before_start(row)
 
     def _before_start(self, row):
@@ -229,7 +267,8 @@ class _Walk:
             worked = min(begun + self.work[k], end - float(self.t.pieces.result[k]))
             self._add(by, worked, end, "result latency")
             self._add(by, begun, worked, "work")
-            self._add(by, start, begun, "fixed overhead")
+            is_load = self.t.instruction(by).engine is Engine.TENSOR
+            self._add(by, start, begun, "load stationary" if is_load else "fixed overhead")
             return self._before_start(by)
         return by
 
@@ -239,13 +278,13 @@ class _Walk:
     def _add(self, row, start, end, what):
         if end > start:
             instruction = self.t.instruction(row)
-            facts, changed = self._facts_of(instruction, what)
+            facts, changed = self._facts_of(instruction, what, self.kind[row])
+            what = "DMA transfer" if what.startswith("DMA transfer") else what
             self.found.append(Piece(start, end, row, instruction, what, self.then, facts, changed))
             self.then = "it goes on"
 
-    def _facts_of(self, instruction, what):
-        row_bytes = instruction.work[2] if what == "DMA transfer" else 0
-        key = instruction.name, instruction.engine, what, row_bytes
+    def _facts_of(self, instruction, what, row_kind):
+        key = instruction.name, instruction.engine, what, instruction.work, row_kind
         if key in self.facts:
             return self.facts[key]
         engine = instruction.engine.clock
@@ -264,14 +303,36 @@ class _Walk:
                 asked.add(f"{engine}_result_cycles")
             case "load stationary":
                 paths = ("tensor_engine.load_stationary_speedup", clock)
-                asked.add("load_stationary_speedup")
+                if self.fixed[row_kind]:
+                    paths = ("timing.fp32_load_speedup", clock)
+                asked |= {"load_stationary_speedup", "fp32_load_speedup"}
             case "DMA start":
                 paths, asked = ("dma.start_ns",), {"dma_start_ns"}
             case _:
-                paths, asked = ("dma.bytes_per_s",), {"dma_bytes_per_s"}
-                if row_bytes < 4096:
-                    paths = ("timing.dma_row_ns", *paths[: row_bytes > 1024])
-                    asked |= {"dma_1kib_row_ns", "dma_short_row_ns"}
+                paths = transfer_facts(self.t, row_kind, what)
+                asked = {name for name in self.changed if name.startswith("dma_")}
+                asked.discard("dma_start_ns")
         facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
-        found = self.facts[key] = facts, tuple(sorted(asked & self.changed))
+        found = facts, tuple(sorted(asked & self.changed))
+        found = self.facts[key] = self.facts.setdefault((paths, found[1]), found)  # one tuple
         return found
+
+
+def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
+    """Return the facts that the pace of one kind of transfer rests on."""
+    p, values = timeline.pieces, timeline.parameters
+    packets, far, *_ = timeline.placement.run.kinds[kind][4]
+    rows = max(int(p.descriptors[kind]), 1)
+    shares = int(p.lanes[kind, 1]) or int(timeline.spec.dma.queues)
+    paths: tuple[str, ...]
+    if -(-rows // shares) * p.work[kind] < p.fixed[kind]:
+        paths = ("timing.dma_turnaround_ns",)
+    elif packets * values["dma_far_packet_ns" if far else "dma_packet_ns"] >= rows * p.work[kind]:
+        paths = (f"timing.dma_{'far_' * far}packet_ns",)
+    else:
+        paths = "dma.bytes_per_s", "timing.dma_row_ns"
+    if what.endswith("in a burst"):
+        paths = (*paths, "timing.dma_burst_speedup")
+    elif what.endswith("end"):
+        paths = (*paths, "timing.dma_burst_ns")
+    return paths

@@ -7,33 +7,34 @@ Modelled: values (FP32 inside, one rounding at the end), every limit, time with 
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
 Refused or said: branches on what the chip computes (``asking.py``), what AWS lists as failing on
 hardware (``specs.NKI_KNOWN_ISSUES``, ``only_here.py``; values stay).
-Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings).
+Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings), and
+``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
 Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.
 Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
 """
 
-import importlib
-
+from trainium_edu import aside
 from trainium_edu.nki import isa, language
 from trainium_edu.nki.dtypes import DType as dtype
 from trainium_edu.nki.kernel import jit, run, simulate
 
 _LATER = {
-    "activate": "activation", "collectives": None, "coverage": "coverage_table",
+    "activate": "activation", "collectives": None, "compare": "scoreboard",
+    "coverage": "coverage_table",
     "deactivate": "activation", "load": "run_result", "Run": "run_result", "run_ranks": "ranks",
     "typing": None,
 }  # fmt: skip
 
 __all__ = [
-    "Run", "activate", "collectives", "coverage", "deactivate", "dtype", "isa", "jit", "language",
-    "load", "run", "run_ranks", "simulate", "typing",
+    "Run", "activate", "collectives", "compare", "coverage", "deactivate", "dtype", "isa", "jit",
+    "language", "load", "run", "run_ranks", "simulate", "typing",
 ]  # fmt: skip
 
 
 def __getattr__(name):
     if name not in _LATER:
-        raise importlib.import_module(f"{__name__}.earlier").no_attribute("nki", name)
+        raise aside.load(f"{__name__}.earlier").no_attribute("nki", name)
     home = _LATER[name]
-    module = importlib.import_module(f"{__name__}.{home or name}")
+    module = aside.load(f"{__name__}.{home or name}")
     return getattr(module, name) if home else module

@@ -2,7 +2,8 @@
 
 A cost is by how much the run ends sooner (``saved``); beside it stands for how long the habit
 holds its engine, or the queues (``held``), since what passes beside other work costs nothing yet.
-Both nominal, and at both ends of the uncertain parameters.
+Both nominal, and at both ends of the uncertain parameters; what the model chose stays, as it would
+while a habit is mended (``compare`` of two runs moves that as well).
 """
 
 from collections.abc import Callable
@@ -73,8 +74,9 @@ class Costing:
             settle(timeline.spec, {p.name: getattr(p, end) for p in known if p.fast != p.slow})
             for end in ("fast", "slow")
         ]
+        self._ends = self.values
         if timeline.rows > _ENDS_UP_TO:
-            del self.values[1:]
+            self.values = self.values[:1]
 
     def _timed(self, placement, values, order):
         t = self.timeline
@@ -111,17 +113,23 @@ class Costing:
             rows = np.flatnonzero((left != 1).any(axis=1))
             kind = run.kind[rows]
             p = now.pieces if now.parameters is values else durations(run, spec, values)
-            lost = (1 - left[rows, 1]) * p.fixed[kind] + (1 - left[rows, 2]) * p.work[kind]
             queues = p.descriptors[kind] / int(spec.dma.queues)
-            held.append(float(lost @ np.where(queues > 0, queues, 1.0)))
+            fixed = np.where(queues > 0, 0.0, p.fixed[kind])
+            work = p.work[kind] * np.where(queues > 0, queues, 1.0)
+            held.append(float(((1 - left[rows, 1]) * fixed + (1 - left[rows, 2]) * work).sum()))
         return self._cost(held)
 
     def _cost(self, ns) -> Cost:
         if len(self.values) > 1 or not self.timeline.makespan_ns:
             return Cost.of(ns)
-        band = self.timeline.band
-        return Cost.of([ns[0] * end / band.nominal_ns
-                        for end in (band.nominal_ns, band.low_ns, band.high_ns)])  # fmt: skip
+        return Cost.of([ns[0] * scale for scale in self._scales])
+
+    @cached_property
+    def _scales(self) -> list:
+        """How much longer the whole run takes at each set of parameters."""
+        t = self.timeline
+        ends = [self._timed(t.placement, values, t.order) for values in self._ends[1:]]
+        return [1.0, *(end.makespan_ns / t.makespan_ns for end in ends)]
 
     def waited(self, pick) -> Cost:
         """Return for how long engines stand still by ``pick(row, wait, by)``, a mask of waits."""
@@ -130,12 +138,13 @@ class Costing:
 
     def long_rows(self, values) -> np.ndarray:
         """Return float64[rows]: which part of a transfer's work is left when its rows are long."""
-        run = self.timeline.placement.run
+        run, spec = self.timeline.placement.run, self.timeline.spec
         size = np.array([what[2] if engine is Engine.DMA else _LONG_ROW_BYTES
                          for _, engine, what, *_ in run.kinds], float)  # fmt: skip
-        short, queues = size < _LONG_ROW_BYTES, int(self.timeline.spec.dma.queues)
-        full = dma_row_ns(_LONG_ROW_BYTES, values, queues) * size / _LONG_ROW_BYTES
-        return np.where(short, full / dma_row_ns(size, values, queues), 1.0)[run.kind]
+        now = durations(run, spec, values).work
+        full = dma_row_ns(_LONG_ROW_BYTES, values, int(spec.dma.queues)) * size / _LONG_ROW_BYTES
+        gain = (size < _LONG_ROW_BYTES) & (now > full)
+        return np.where(gain, full / np.where(gain, now, 1.0), 1.0)[run.kind]
 
     def _changed(self, change, values):
         # the copy has what was kept: hazards, followers

@@ -11,6 +11,7 @@ import math
 import types
 
 from trainium_edu import settings
+from trainium_edu.aside import load
 from trainium_edu.nki.mistakes import (
     describe,
     explain,
@@ -19,6 +20,7 @@ from trainium_edu.nki.mistakes import (
     warn_of_lost,
 )
 from trainium_edu.nki.running import current, is_running
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Kernel", "execute", "jit", "run", "simulate"]
@@ -226,8 +228,6 @@ def run(
     NkiValidationError
         Where a limit of the hardware is passed; also when the tiles do not fit.
     """
-    from trainium_edu.nki.run_result import Run
-
     __tracebackhide__ = True
     kernel = _kernel(kernel)
     given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
@@ -235,6 +235,8 @@ def run(
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
     entries = [(args, kwargs)]
     ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
+    from trainium_edu.nki.run_result import Run
+
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
 
@@ -279,13 +281,21 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
     __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
     try:
         return _execute(kernel, entries, spec, values, limit)
-    except Exception as problem:
+    except BaseException as problem:  # Ctrl-C too shows where the kernel was
         problem.__traceback__ = frames_of_kernel(problem)
         raise
 
 
+#: What a call and its ``Run`` import late, here first: where Ctrl-C leaves nothing half imported.
+_LATE = (
+    "neuroncore.engines", "neuroncore.blas", "neuroncore.core", "neuroncore.timed",
+    "neuroncore.why", "nki.arguments", "nki.launch", "nki.run_result", "nki.warnings",
+)  # fmt: skip
+
+
 def _execute(kernel, entries, spec, values, limit) -> list:
-    from trainium_edu.neuroncore import engines  # noqa: F401  (fills the instruction set)
+    for name in _LATE:
+        load(f"trainium_edu.{name}")
     from trainium_edu.neuroncore.blas import one_blas_thread
     from trainium_edu.neuroncore.core import NeuronCore
     from trainium_edu.nki.arguments import Arguments, give_back
@@ -363,9 +373,7 @@ def _check_call(kernel, args, kwargs):
 def _limit(limit):
     if limit is None:
         return None
-    if isinstance(limit, bool) or not hasattr(limit, "__index__") or limit.__index__() < 1:
-        raise ValueError(f"limit is {limit!r}; it is a whole number of instructions, at least 1")
-    return limit.__index__()
+    return whole(limit, "limit", 1, why=": it counts instructions")
 
 
 def _places(grid):

@@ -1,19 +1,19 @@
 """Several programs of one kernel: the cores of a grid, the ranks of a collective.
 
-Each has a thread of its own, but only one runs at a time, and they hand over in a fixed order and
-only where they wait for each other, so every launch gives the same result.
+Each is a coroutine (a greenlet) of the caller's thread.  They hand over in a fixed order and only
+where they wait for each other, so every launch gives the same result, needs no locks, and is
+interrupted like any function.
 """
 
-import threading
+from contextlib import suppress
+from contextvars import copy_context
+
+from greenlet import getcurrent, greenlet
 
 from trainium_edu.nki.running import Running
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Launch"]
-
-
-class _Abandoned(BaseException):
-    """Another program failed; this one stops quietly."""
 
 
 class Launch:
@@ -28,11 +28,8 @@ class Launch:
         self.runnings = runnings
         for running in runnings:
             running.launch = self if len(runnings) > 1 else None
-        self._baton = threading.Condition()
-        self._turn = 0
+        self._caller = getcurrent()  #: where programs that wait hand over to
         self._waiting = {}  #: program -> what it waits for
-        self._done = set()
-        self._failure = None
         self._meetings = {}  #: (key, occurrence) -> {program: value}
         self._visits = {}  #: (program, key) -> how many meetings it had
         self._shared = {}  #: (line, occurrence, shape, dtype) -> SharedBytes
@@ -40,80 +37,40 @@ class Launch:
 
     def run(self, body) -> list:
         """Call ``body(running)`` in every program and return what each returned."""
+        __tracebackhide__ = True
         if len(self.runnings) == 1:
-            with self.runnings[0] as running:
-                return [body(running)]
+            return [copy_context().run(self.runnings[0].call, body)]
         results = [None] * len(self.runnings)
-        threads = [
-            threading.Thread(
-                target=self._program, args=(k, body, results), name=f"program {k}", daemon=True
-            )
-            for k in range(len(self.runnings))
-        ]
-        for thread in threads:
-            thread.start()
+        programs = [greenlet(running.call) for running in self.runnings]
+        for program in programs:
+            program.gr_context = copy_context()  # with the caller's np.errstate
         try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(0.2)
-        except BaseException as problem:  # Ctrl-C in the main thread stops the programs
-            self._fail(problem)
-            raise
-        if self._failure is not None:
-            raise self._failure
+            index = 0
+            while index is not None:
+                result = programs[index].switch(*([] if programs[index] else [body]))
+                if programs[index].dead:
+                    results[index] = result
+                index = self._next(index, programs)
+        finally:  # after a failure or Ctrl-C the others end where they wait
+            for running, program in zip(self.runnings, programs, strict=True):
+                running.limit = -1  # who goes on all the same stops at the next instruction
+                with suppress(Exception):
+                    if program:
+                        program.throw()
         return results
 
-    def _program(self, index, body, results):
-        try:
-            with self._baton:
-                self._wait_for_turn(index)
-            with self.runnings[index] as running:
-                results[index] = body(running)
-        except _Abandoned:
-            return
-        except BaseException as problem:
-            self._fail(problem)
-            return
-        with self._baton:
-            self._done.add(index)
-            self._hand_over(index)
-
-    def _fail(self, problem):
-        with self._baton:
-            if self._failure is None:
-                self._failure = problem
-            for running in self.runnings:
-                running.limit = -1  # who still computes stops at the next instruction or turn
-            self._baton.notify_all()
-
-    def check(self) -> None:
-        """Stop this program if another one failed."""
-        if self._failure is not None:
-            raise _Abandoned
-
-    def _wait_for_turn(self, index):
-        while self._turn != index or index in self._waiting:
-            self.check()
-            self._baton.wait()
-        self.check()
-
-    def _hand_over(self, index):
-        """Give the turn to the next program that can run; raise if none can."""
-        count = len(self.runnings)
+    def _next(self, index, programs):
+        """Return the next program that can run, None if all have ended; raise if all wait."""
+        count = len(programs)
         for step in range(1, count + 1):
             other = (index + step) % count
-            if other not in self._done and other not in self._waiting:
-                self._turn = other
-                self._baton.notify_all()
-                return
-        if self._waiting:
-            self._failure = NkiValidationError(self._deadlock())
-            self._baton.notify_all()
-
-    def _deadlock(self):
+            if not programs[other].dead and other not in self._waiting:
+                return other
+        if not self._waiting:
+            return None
         waits = ", ".join(f"program {k} at {key}" for k, (key, _) in sorted(self._waiting.items()))
-        ended = ", ".join(map(str, sorted(self._done))) or "none"
-        return (
+        ended = ", ".join(str(k) for k in range(count) if programs[k].dead) or "none"
+        raise NkiValidationError(
             f"the programs wait for each other for ever: {waits} (ended: {ended}); every program "
             "that takes part has to reach the same barrier, sendrecv or collective"
         )
@@ -121,22 +78,17 @@ class Launch:
     def meet(self, index, key, value, members=None) -> dict:
         """See ``Running.meet``."""
         members = frozenset(range(len(self.runnings)) if members is None else members)
-        with self._baton:
-            self.check()
-            visit = self._visits.get((index, key), 0)
-            self._visits[index, key] = visit + 1
-            meeting = self._meetings.setdefault((key, visit), {})
-            meeting[index] = value
-            if members <= meeting.keys():
-                for member in members:
-                    self._waiting.pop(member, None)
-            else:
-                self._waiting[index] = (key, visit)
-                self._hand_over(index)
-                if self._failure is not None:
-                    raise self._failure
-                self._wait_for_turn(index)
-            return dict(sorted(meeting.items()))
+        visit = self._visits.get((index, key), 0)
+        self._visits[index, key] = visit + 1
+        meeting = self._meetings.setdefault((key, visit), {})
+        meeting[index] = value
+        if members <= meeting.keys():
+            for member in members:
+                self._waiting.pop(member, None)
+        else:
+            self._waiting[index] = (key, visit)
+            self._caller.switch()
+        return dict(sorted(meeting.items()))
 
     def shared_tensor(self, running, shape, dtype, name):
         """Return this program's view of a tensor in shared HBM that all programs allocate alike.

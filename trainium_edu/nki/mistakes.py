@@ -174,7 +174,7 @@ def explain(problem: Exception, names: dict) -> None:
         problem.args = (f"{problem}; {more}",)
 
 
-def frames_of_kernel(problem: Exception) -> TracebackType | None:
+def frames_of_kernel(problem: BaseException) -> TracebackType | None:
     """Return a traceback without this package's own frames, but for a place that fails unawares."""
     places, place = [], problem.__traceback__
     while place is not None:

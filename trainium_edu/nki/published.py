@@ -1,69 +1,145 @@
-"""Device times that AWS published for three kernels on this generation, beside our predictions.
+"""Device times that somebody published for this generation, beside our predictions.
 
-The kernels are ``examples.selective_scan``'s, which issue what the tutorial's issue.  Rows whose
-figures helped to choose a rule of the model are *calibration*: that they agree proves nothing.
-The tutorial's pictures show what its figures mean, and ours are formed alike: the device time has
-a kernel's start and stop in it (18 to 19 us in others' traces), and Vector's busy share is that of
-the *core execution period*, from its first instruction on data to its last.
+``python -m trainium_edu.nki.published`` prints the table (``--all``: with the longest kernels,
+``--markdown``: as the README has it).  The rows are ``specs.times``; the kernels are
+``examples.selective_scan`` and ``examples.profiled``, which issue what the published ones issue.
+Rows whose figures helped to choose a rule of the model are *calibration*: that they agree proves
+nothing.  As in the publications a device time has a kernel's start and stop in it, and Mamba's busy
+share of Vector is that of the *core execution period*, from its first instruction on data to its
+last.
 """
 
+import argparse
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.times import TIMES, MeasuredTime
 
-__all__ = ["ROWS", "Row", "device_ns", "mamba_table", "predict", "vector_share"]
+__all__ = ["KERNELS", "ROWS", "Prediction", "compare", "device_ns", "predict", "summary", "table",
+           "vector_share"]  # fmt: skip
+
+#: Every published time, validation first.
+ROWS = tuple(sorted(TIMES, key=lambda row: row.calibration))
+_LONG_US = 10_000  # longer ones are recorded in tens of seconds
+_P = 128
+
+
+def _zeros(*shapes):
+    return [np.zeros(shape, np.float32) for shape in shapes]
+
+
+def _mamba(name, channels, length, states=16):
+    from trainium_edu.nki.examples import selective_scan
+
+    wide, deep = (1, channels, length), (1, states, length)
+    return getattr(selective_scan, name), _zeros(wide, wide, (channels, states), deep, deep)
+
+
+def _profiled(name, shapes, *sizes):
+    from trainium_edu.nki.examples import profiled
+
+    return getattr(profiled, name), _zeros(*shapes(*sizes))
+
+
+def _add(elements, rows, columns):
+    kernel, arrays = _profiled("add", lambda n: ((n,), (n,)), elements)
+    return kernel, [*arrays, rows, columns]
+
+
+#: What a row runs: its sizes -> (kernel, arguments).
+KERNELS: dict[str, Callable] = {
+    "mamba v1": partial(_mamba, "reload"),
+    "mamba v2": partial(_mamba, "hoisted"),
+    "mamba v3": partial(_mamba, "tiled"),
+    "add": _add,
+    "convolution": partial(
+        _profiled, "convolution", lambda c, d, w: ((c, w, w), (d, c, 3, 3), (_P, _P))
+    ),
+    "silu": partial(_profiled, "silu", lambda m, n: ((m, n),)),
+    "adamw": partial(_profiled, "adamw", lambda m, n: ((m, n),) * 4),
+    "rope": partial(_profiled, "rope", lambda d, s: ((d, s), (d // 2, s), (d // 2, s))),
+    "bmm": partial(_profiled, "bmm", lambda b, m, k, n: ((b, m, k), (b, k, n), (_P, _P))),
+    "matmul": partial(_profiled, "matmul", lambda m, k, n: ((m, k), (k, n), (_P, _P))),
+    "transpose_matmul": partial(_profiled, "transpose_matmul", lambda m, k, n: ((k, m), (k, n))),
+    "matmul_add_rmsnorm": partial(
+        _profiled, "matmul_add_rmsnorm",
+        lambda m, k, n: ((m, k), (k, n), (m, n), (1, n), (_P, _P)),
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One published time."""
+class Prediction:
+    """One row beside what the emulator says; device times in us."""
 
-    version: str  #: "v1", "v2" or "v3" of the tutorial
-    channels: int
-    length: int  #: of the sequence
-    published_ns: float
-    vector_busy: float | None = None  #: published share of the core execution period
-    calibration: bool = False  #: it helped to choose a rule
+    row: MeasuredTime
+    us: float
+    low_us: float
+    high_us: float
+    vector_busy: float
 
-    def __str__(self):
-        return f"{self.version}, {self.channels} x {self.length}"
+    @property
+    def published_us(self) -> float:
+        """The published time; of several the nearest."""
+        return min(self.row.us, key=lambda us: abs(self.us / us - 1))
+
+    @property
+    def off(self) -> float:
+        """By which part of the published time the prediction misses it."""
+        return self.us / self.published_us - 1
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a published time, as far as its digits go, lies in the band."""
+        low, high = self.low_us - self.row.rounding_us, self.high_us + self.row.rounding_us
+        return any(low <= us <= high for us in self.row.us)
+
+    @property
+    def half_width(self) -> float:
+        """Half of the band, as a part of the prediction."""
+        return (self.high_us - self.low_us) / 2 / self.us
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What the table prints of it."""
+        row = self.row
+        busy = "" if row.vector_busy is None else f"{row.vector_busy:.0%} / {self.vector_busy:.0%}"
+        return (
+            row.kernel, " x ".join(map(str, row.sizes)), " or ".join(f"{us:.5g}" for us in row.us),
+            f"{self.us:.5g}", f"{self.low_us:.5g} to {self.high_us:.5g}", f"{self.off:+.1%}",
+            "yes" if self.is_inside else "no", busy,
+            "calibration" if row.calibration else "validation",
+        )  # fmt: skip
 
 
-def _rows():
-    seen = TRN1.measured
-    small = float(seen.mamba_v1_small_vector_busy)
-    yield Row("v1", 256, 512, float(seen.mamba_v1_small_ns), small, True)
-    yield Row("v1", 4096, 512, float(seen.mamba_v1_ns), float(seen.mamba_v1_vector_busy), True)
-    yield Row("v2", 4096, 512, float(seen.mamba_v2_ns), float(seen.mamba_v2_vector_busy), True)
-    for length, ns in seen.mamba_v3_ns.value:
-        last = length == 8192
-        busy = float(seen.mamba_v3_8192_vector_busy) if last else None
-        yield Row("v3", 4096, length, float(ns), busy, last)
+_HEAD = ("kernel", "sizes", "published us", "predicted", "band", "off", "in band",
+         "Vector busy", "label")  # fmt: skip
 
 
-#: The twelve rows that do not spill; batch 1, state size 16.
-ROWS = tuple(_rows())
-
-
-def predict(row: Row, *, buffers=None):
+def predict(row: MeasuredTime, *, buffers=None):
     """Run a row's kernel without values and return its CoreTimeline."""
-    from trainium_edu.nki.examples import selective_scan
     from trainium_edu.nki.kernel import run
 
-    kernel = {
-        "v1": selective_scan.reload, "v2": selective_scan.hoisted, "v3": selective_scan.tiled,
-    }[row.version]  # fmt: skip
-    states = 16
-    wide, deep = (1, row.channels, row.length), (1, states, row.length)
-    arrays = [np.zeros(s, np.float32) for s in (wide, wide, (row.channels, states), deep, deep)]
-    return run(kernel, *arrays, values=False, buffers=buffers).timeline
+    kernel, arguments = KERNELS[row.kernel](*row.sizes)
+    return run(kernel, *arguments, values=False, buffers=buffers).timeline
 
 
-def device_ns(makespan_ns: float) -> float:
-    """Return a device time: a kernel's makespan with its start and stop, in ns."""
-    return makespan_ns + sum(TRN1.measured.start_and_stop_ns.value) / 2
+def device_ns(makespan_ns: float, which: str = "middle") -> float:
+    """Return a device time: a kernel's makespan with its start and stop, in ns.
+
+    Parameters
+    ----------
+    makespan_ns : float
+    which : {"middle", "low", "high"}
+        Which end of what start and stop take.
+    """
+    low, high = TRN1.measured.start_and_stop_ns.value
+    return makespan_ns + {"low": low, "middle": (low + high) / 2, "high": high}[which]
 
 
 def vector_share(timeline) -> float:
@@ -77,35 +153,107 @@ def vector_share(timeline) -> float:
     """
     rows = timeline.rows_on("vector")
     names = [timeline.instruction(row).name for row in rows]
-    first = next(i for i, name in enumerate(names) if name != "memset")
+    first = next((i for i, name in enumerate(names) if name != "memset"), None)
+    if first is None:
+        return 0.0
     start, end = timeline.start_ns[rows[first:]], timeline.end_ns[rows[first:]]
     return float((end - start).sum() / (end.max() - start[0]))
 
 
-def mamba_table(rows=None) -> str:
-    """Return published and predicted times as text.
+def compare(row: MeasuredTime) -> Prediction:
+    """Predict a row, with its band."""
+    timeline = predict(row)
+    band = timeline.band
+    if row.kernel.startswith("mamba"):
+        busy = vector_share(timeline)
+    else:
+        busy = timeline.busy_ns("vector") / timeline.makespan_ns
+    return Prediction(
+        row, device_ns(timeline.makespan_ns) / 1e3, device_ns(band.low_ns, "low") / 1e3,
+        device_ns(band.high_ns, "high") / 1e3, busy,
+    )  # fmt: skip
+
+
+def summary(found: Iterable[Prediction]) -> str:
+    """Say of the validation rows, and of the others, how near they are."""
+    said = []
+    for label in (False, True):
+        rows = [p for p in found if p.row.calibration is label]
+        if rows:
+            off = [abs(p.off) for p in rows]
+            said.append(
+                f"{len(rows)} {'calibration' if label else 'validation'} rows: median error "
+                f"{np.median(off):.1%}, largest {max(off):.1%}, "
+                f"{sum(o <= 0.25 for o in off)} within 25 %, "
+                f"{sum(p.is_inside for p in rows)} inside their band, "
+                f"median band +- {np.median([p.half_width for p in rows]):.0%}"
+            )
+    return "\n".join(said)
+
+
+def table(rows: Iterable[MeasuredTime] | None = None, *, markdown=False) -> str:
+    """Return published and predicted times as text, validation first.
 
     Parameters
     ----------
-    rows : iterable of Row, optional
-        Default: the four with the fewest instructions; ``ROWS`` for all twelve (half a minute).
+    rows : iterable of MeasuredTime, optional
+        Default: those of less than 10 ms on the device.
+    markdown : bool
 
     Returns
     -------
     str
     """
-    rows = [r for r in ROWS if r.length == 512] if rows is None else list(rows)
-    lines = [
-        f"{'kernel, channels x length':<26} {'published':>10} {'predicted':>10} {'':>7}"
-        f" {'Vector busy':>18}"
+    rows = _short_rows() if rows is None else rows
+    found = sorted((compare(row) for row in rows), key=lambda p: p.row.calibration)
+    return _as_text(found, markdown)
+
+
+def _short_rows():
+    return [row for row in ROWS if min(row.us) < _LONG_US]
+
+
+def _as_text(found, markdown):
+    lines = [_HEAD, *(p.cells for p in found)]
+    if markdown:
+        rows = ["| " + " | ".join(cells) + " |" for cells in lines]
+        return "\n".join([rows[0], "|" + "---|" * len(_HEAD), *rows[1:], "", summary(found)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = "<<>>>>><<"
+    text = [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=True)
+        ).rstrip()
+        for cells in lines
     ]
-    for row in rows:
-        found = predict(row)
-        ours, busy = device_ns(found.makespan_ns), vector_share(found)
-        printed = f"{row.vector_busy:.1%}" if row.vector_busy else "-"
-        lines.append(
-            f"{row!s:<26} {row.published_ns / 1e3:>7.0f} us {ours / 1e3:>7.0f} us"
-            f" {ours / row.published_ns - 1:>+7.1%} {printed:>8} / {busy:<7.1%}"
-            + (" calibration" if row.calibration else "")
-        )
-    return "\n".join(lines)
+    return "\n".join([*text, summary(found)])
+
+
+def main(arguments=None) -> int:
+    """Print the table; say on stderr how far it is, and print what there is after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m trainium_edu.nki.published",
+                                     description=main.__doc__)  # fmt: skip
+    parser.add_argument("--all", action="store_true", help="also kernels of 10 ms and more")
+    parser.add_argument("--markdown", action="store_true", help="as a Markdown table")
+    asked = parser.parse_args(arguments)
+    rows = ROWS if asked.all else _short_rows()
+    found = []
+    try:
+        for number, row in enumerate(rows, 1):
+            print(f"\r{number} of {len(rows)}: {row!s:<45}", end="", file=sys.stderr, flush=True)
+            found.append(compare(row))
+    except KeyboardInterrupt:
+        print(f"\rstopped after {len(found)} of {len(rows)} rows{'':<40}", file=sys.stderr)
+        if found:
+            print(_as_text(found, asked.markdown))
+        return 130
+    print(f"\r{'':<60}\r", end="", file=sys.stderr)
+    print(_as_text(found, asked.markdown))
+    left = len(ROWS) - len(rows)
+    if left:
+        print(f"{left} longer ones left out; --all takes a few minutes", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

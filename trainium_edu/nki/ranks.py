@@ -50,11 +50,11 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
     ([11.0, 22.0], True)
     """
-    from trainium_edu.nki.kernel import execute, jit
+    from trainium_edu.nki.kernel import _kernel, execute
     from trainium_edu.nki.run_result import Run
 
     __tracebackhide__ = True
-    kernel = jit(kernel)
+    kernel = _kernel(kernel)
     entries = [(entry, {}) for entry in _checked(arguments)]
     return [
         Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)

@@ -3,13 +3,21 @@
 import io
 import json
 import zipfile
+import zlib
+from collections.abc import Iterable
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
+
+from trainium_edu import files
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Run", "load"]
 
 _WHAT = "trainium_edu run"
 _VERSION = 1
+_MAX_BYTES = 2**30  #: of all that a saved run unpacks to, its programs still packed
+_DEFLATED = zipfile.ZIP_DEFLATED
 
 
 class Run:
@@ -29,7 +37,9 @@ class Run:
         One per program; ``timeline`` is the one that ends last.
     """
 
-    def __init__(self, name, outputs, programs, notes, *, buffers=None, optimise=True):
+    @checked
+    def __init__(self, name: str, outputs, programs: Iterable, notes: Iterable, *, buffers=None,
+                 optimise=True):  # fmt: skip
         self.name = name
         self.outputs = outputs
         self.programs = tuple(programs)
@@ -109,7 +119,8 @@ class Run:
 
     # -- files --------------------------------------------------------------------------------
 
-    def save(self, path) -> None:
+    @checked
+    def save(self, path: str | PathLike) -> None:
         """Write the run to a file: programs, outputs, notes; ``nki.load`` reads it."""
         import numpy as np
 
@@ -123,7 +134,7 @@ class Run:
             "optimise": list(self.optimise) if isinstance(self.optimise, tuple) else self.optimise,
             "programs": len(self.programs), "notes": self.notes,
         }  # fmt: skip
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        with files.replacing(path) as whole, zipfile.ZipFile(whole, "w", _DEFLATED) as file:
             _write(file, "run.json", json.dumps(head).encode())
             for k, array in enumerate(arrays):
                 data = io.BytesIO()
@@ -132,6 +143,17 @@ class Run:
                 _write(file, f"output_{k}.json", json.dumps(array.shape).encode())
             for k, program in enumerate(self.programs):
                 _write(file, f"program_{k}.json.gz", program_io.to_bytes(program))
+            _check_size(file)
+
+
+def _check_size(file):
+    """Raise ValueError if a run is too large; zipfile unpacks no more than these sizes."""
+    held = sum(entry.file_size for entry in file.infolist())
+    if held > _MAX_BYTES:
+        raise ValueError(
+            f"it unpacks to {held >> 20} MiB and a saved run holds at most {_MAX_BYTES >> 20}; "
+            "np.save keeps large outputs"
+        )
 
 
 def _write(file, name, data):
@@ -180,7 +202,8 @@ def _from_plain(plain, arrays):
     raise ValueError(f"unknown kind of output {kind!r}")
 
 
-def load(path) -> Run:
+@checked
+def load(path: str | PathLike) -> Run:
     """Read a run that ``Run.save`` wrote.
 
     Raises
@@ -197,11 +220,12 @@ def load(path) -> Run:
         raise FileNotFoundError(f"there is no saved run {path.name}")
     try:
         with zipfile.ZipFile(path) as file:
+            _check_size(file)
             head = json.loads(file.read("run.json"))
             if head.get("what") != _WHAT or head.get("version") != _VERSION:
                 raise ValueError(f"it is no run of version {_VERSION}")
             arrays = [_array(file, k, name) for k, name in enumerate(head["dtypes"])]
-            names = [f"program_{k}.json.gz" for k in range(head["programs"])]
+            names = (f"program_{k}.json.gz" for k in range(head["programs"]))
             programs = [program_io.from_bytes(file.read(name), name) for name in names]
         outputs = _from_plain(head["outputs"], arrays)
         optimise = head["optimise"]
@@ -209,8 +233,10 @@ def load(path) -> Run:
         notes = [[tuple(note) for note in notes] for notes in head["notes"]]
         return Run(head["name"], outputs, programs, notes, buffers=head["buffers"],
                    optimise=optimise)  # fmt: skip
-    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, AttributeError, EOFError, OSError,
-            ValueError) as problem:  # fmt: skip
+    except (
+        zipfile.BadZipFile, zlib.error, LookupError, TypeError, AttributeError, EOFError, OSError,
+        RuntimeError, MemoryError, ArithmeticError, ValueError,
+    ) as problem:  # fmt: skip
         raise ValueError(
             f"{path.name} cannot be read as a saved run ({type(problem).__name__}: {problem}); "
             "save it again"
@@ -222,7 +248,12 @@ def _array(file, k, dtype):
 
     from trainium_edu.neuroncore.dtypes import DTYPES
 
-    data = np.load(io.BytesIO(file.read(f"output_{k}.npy")), allow_pickle=False)
+    packed = io.BytesIO(file.read(f"output_{k}.npy"))
+    np.lib.format.read_magic(packed)
+    stated, _, kind = np.lib.format.read_array_header_1_0(packed)
+    data = np.frombuffer(packed.getbuffer()[packed.tell() :], np.uint8).copy()
+    if stated != data.shape or kind != np.uint8:
+        raise ValueError(f"output {k} has not the size that it states")
     shape = json.loads(file.read(f"output_{k}.json"))
     storage = DTYPES[dtype].storage if dtype in DTYPES else np.dtype(dtype)
     return data.view(storage).reshape(shape)

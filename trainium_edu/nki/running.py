@@ -6,7 +6,7 @@ operators become their names, choices become strings, registers become numbers.
 """
 
 import sys
-import threading
+from contextvars import ContextVar
 from enum import Enum
 from math import prod
 from weakref import ref
@@ -24,7 +24,8 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["NkiInstruction", "Running", "count_loop", "current", "current_or_none",
            "is_running", "issue", "known_issue", "later_chip"]  # fmt: skip
 
-_here = threading.local()
+#: A launch sets it in a context of its own, which ends with the program, however that ends.
+_running: ContextVar["Running | None"] = ContextVar("running", default=None)
 #: Allocated on this machine, until the tiles that Python still holds are counted.
 _MOST_HELD_BYTES = 2**32
 _ENGINES = {e: None if e.name == "unknown" else e.name for e in engine_enum}
@@ -96,30 +97,28 @@ class Running:
         """Wait until every member called ``meet`` with `key`; return {index: value} of all of them.
 
         Programs run one at a time and hand over only here, so results do not depend on the
-        machine.  A meeting that can never come about raises in all programs.
+        machine.  A meeting that can never come about ends the launch.
         """
         if self.launch is None:
             return {self.index: value}
         return self.launch.meet(self.index, key, value, members)
 
-    def __enter__(self):
-        self.loops, self.ordered = (), 0
-        _here.running = self
-        return self
-
-    def __exit__(self, *_):
-        _here.running = None
+    def call(self, body):
+        """Return ``body(self)``, run as this program; the context is the program's own."""
+        __tracebackhide__ = True
+        _running.set(self)
+        return body(self)
 
 
 def current() -> Running:
-    """Return the program that runs in this thread.
+    """Return the program that runs now.
 
     Raises
     ------
     RuntimeError
         Outside a kernel.
     """
-    running = getattr(_here, "running", None)
+    running = _running.get()
     if running is None:
         raise RuntimeError(
             "no kernel is running: nl and nisa functions work inside a function that nki.jit, "
@@ -130,12 +129,12 @@ def current() -> Running:
 
 def current_or_none() -> Running | None:
     """Return the program that runs in this thread, if any."""
-    return getattr(_here, "running", None)
+    return _running.get()
 
 
 def is_running() -> bool:
-    """Whether a kernel runs in this thread."""
-    return getattr(_here, "running", None) is not None
+    """Whether a kernel runs now."""
+    return _running.get() is not None
 
 
 def known_issue(name: str, *, once=False) -> None:
@@ -145,7 +144,7 @@ def known_issue(name: str, *, once=False) -> None:
     specs: "divide", or with the function that it was met in, "broadcasting of add"; `once`: the
     call is one at each turn of a loop.
     """
-    running = getattr(_here, "running", None)
+    running = _running.get()
     if running is None or is_ours(sys._getframe(2).f_code.co_filename):
         return
     if not once or running.shared.setdefault(("known issue", name), True) is True:
@@ -184,7 +183,7 @@ def plain(value):
 
 def issue(instruction: str, *, engine=None, name=None, **operands):
     """Issue one instruction of the running kernel and return a handle on it."""
-    running = getattr(_here, "running", None) or current()
+    running = _running.get() or current()
     core = running.core
     instructions = core.program.instructions
     if len(instructions) >= running.limit:
@@ -240,7 +239,7 @@ def _engine_name(instruction, engine):
 
 def count_loop(kind: str) -> None:
     """Count one turn of a dynamic loop, and stop a loop that never ends."""
-    running = getattr(_here, "running", None)
+    running = _running.get()
     if running is not None:
         running.turns += 1
         if running.turns > running.limit:

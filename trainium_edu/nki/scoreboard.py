@@ -3,7 +3,9 @@
 import textwrap
 from collections.abc import Mapping
 
-__all__ = ["advice", "scoreboard"]
+from trainium_edu.neuroncore.bands import compare
+
+__all__ = ["advice", "compare", "scoreboard"]
 
 
 def scoreboard(runs: Mapping) -> str:
@@ -18,8 +20,8 @@ def scoreboard(runs: Mapping) -> str:
     -------
     str
         Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), the Tensor Engine's
-        TFLOP/s and MFU, and how many times faster than the first line (with "tie" where the two
-        bands overlap).
+        TFLOP/s and MFU, and how many times faster than the first line, with the range of that
+        ratio ("tie" where it holds 1, see :func:`~trainium_edu.neuroncore.bands.compare`).
 
     Raises
     ------
@@ -42,15 +44,21 @@ def scoreboard(runs: Mapping) -> str:
         moved = sum(t.hbm_bytes for t in timelines)
         rate = sum(t.flops for t in timelines) / time_ns / 1e3 if time_ns else 0.0
         mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
-        first = first or (time_ns, low, high)
-        ratio = f"{first[0] / time_ns:.1f} x" if time_ns else ""
-        if first != (time_ns, low, high) and low <= first[2] and first[1] <= high:
-            ratio += "  tie"
+        first = first or found
+        ratio = _ratio(first, found) if time_ns else ""
         lines.append(
             f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
             f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}"
         )
     return "\n".join(lines)
+
+
+def _ratio(first, found) -> str:
+    if first is found:
+        return "1.0 x"
+    ratio = compare(first, found)
+    text = f"{ratio.nominal:.1f} x ({ratio.low:.1f}-{ratio.high:.1f})"
+    return text + "  tie" * ratio.is_tie
 
 
 def advice(runs: Mapping, *, count: int = 1) -> str:

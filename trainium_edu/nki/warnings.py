@@ -159,7 +159,7 @@ class _Evidence:
 
         def left(values):
             parts = np.ones((rows.size, 3))
-            parts[rows, 2] = self.costing.long_rows(values)[rows]
+            parts[rows, 1:] = self.costing.long_rows(values)[rows, None]
             return parts
 
         return WhatIf(left)
@@ -437,7 +437,7 @@ def fp32_matmuls(run):
             "FP32 matmul", line,
             f"{_n(_count(group), 'matmul')} of FP32 operands{' inside nl.broadcast_to' * repeats}, "
             f"which take {passes:g} passes each", _REPEAT if repeats else _narrower(run, operands),
-            group, lambda i: (1 / passes, 1, 1 / passes),
+            group, lambda i: (1 / passes, 0, 1 / passes),
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ the last place does; the price is a bias below ``2**-toss_bits`` of a spacing, t
 *NaN into an integer raises*: any number would be made up; the price is one pass over the array.
 """
 
-import importlib
+from trainium_edu import aside
 
 _HOMES = {
     "formats": "BF16 FORMATS FP16 FP32 FP8_E3M4 FP8_E4M3 FP8_E4M3FN FP8_E5M2 Format INT16 INT32 "
@@ -40,4 +40,4 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name):  # the compiled loops load with the first name that needs them
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -5,12 +5,12 @@ Numba widens ``uint32 + uint32`` to 64 bits; the ``U32(...)`` around every step 
 that sixteen numbers fit into one vector register.
 """
 
-import numba
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic, overload
-
-numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following matmul
 
 U32 = np.uint32
 U64 = np.uint64
@@ -274,6 +274,55 @@ def round_to_integer(words, mode, tosses, lift, toss_bits, lowest, highest, out)
             rounded = ((significand >> (drop - weighed)) + toss) >> weighed
         signed = -rounded if negative else rounded
         out[i] = min(max(signed, np.int64(lowest)), np.int64(highest))
+
+
+# --- Any format, from 64 bits: what FP32 cannot hold ---
+
+
+@njit(cache=True)
+def round_float64(words, mode, tosses, lift, toss_bits, layout, whole, out):
+    """Round FP64 words (int64) to codes; mode 0 nearest, 1 toward zero, 2 by toss.
+
+    The steps of ``rounding_scalar.py`` under the same names; ``layout`` is int64[10], and with
+    ``whole`` the codes are whole numbers from ``layout[4]`` (lowest) to ``layout[3]`` instead.
+    """
+    mantissa_drop, min_field, rebias, max_code, overflow_code = (
+        layout[0], layout[1], layout[2], layout[3], layout[4])  # fmt: skip
+    infinity_code, nan_code, payload, mask, all_bits = (
+        layout[5], layout[6], layout[7], layout[8], layout[9])  # fmt: skip
+    one, infinity = np.int64(1), np.int64(0x7FF0000000000000)
+    for i in range(words.size):
+        word = words[i]
+        magnitude = word & np.int64(0x7FFFFFFFFFFFFFFF)
+        field = magnitude >> 52
+        seen = max(field, one)
+        below = max(min_field, seen) - seen
+        significand = magnitude
+        if below > 0:
+            significand = (magnitude & np.int64(0xFFFFFFFFFFFFF)) | (min(field, one) << 52)
+        drop = mantissa_drop + below
+        if mode == 0:
+            drop = min(drop, np.int64(54))  # 53 bits and their half are gone by then
+            half = (one << drop) >> 1
+            odd = (significand >> drop) & 1
+            rounded = (significand + half - 1 + odd) >> drop
+        elif mode == 1:
+            rounded = significand >> min(drop, np.int64(63))
+        else:
+            weighed = min(drop, np.int64(toss_bits))
+            unseen = min(drop - weighed, np.int64(63))
+            toss = (np.int64(tosses[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
+            rounded = ((significand >> unseen) + toss) >> weighed
+        code = rounded - rebias if below == 0 else rounded
+        if whole:
+            code = -code if word < 0 else code
+            out[i] = min(max(code, overflow_code), max_code) & all_bits
+            continue
+        code = overflow_code if code > max_code else code
+        code = infinity_code if magnitude == infinity else code
+        if magnitude > infinity:
+            code = nan_code | ((magnitude >> mantissa_drop) & payload)
+        out[i] = code | mask if word < 0 else code
 
 
 # --- Running sums ---

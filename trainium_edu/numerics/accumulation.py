@@ -17,11 +17,13 @@ import numpy as np
 
 from trainium_edu.numerics import _loops
 from trainium_edu.numerics.codes import all_values
-from trainium_edu.numerics.formats import Format, _check_whole, _short, get_format
+from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.launch import launch
 from trainium_edu.numerics.random_bits import check_count, check_toss_bits
-from trainium_edu.numerics.rounding import ROUNDINGS, loop_layout, round_to
-from trainium_edu.numerics.widen import as_numbers, to_fp32
+from trainium_edu.numerics.rounding import ROUNDINGS, cast, loop_layout, round_to
+from trainium_edu.numerics.widen import as_numbers
+from trainium_edu.specs.arguments import choice, flag, number, short, whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "Law", "Trajectory", "dot", "error_growth", "exact_law", "predicted_error_growth",
@@ -92,8 +94,7 @@ def running_sum(
     fmt = get_format(fmt)
     if fmt.is_integer:
         raise ValueError(f"{fmt.name} is an integer format; sums are kept in a float such as bf16")
-    if not isinstance(rounding, str) or rounding not in ROUNDINGS:
-        raise ValueError(f"rounding is {_short(rounding)}; it is one of {', '.join(ROUNDINGS)}")
+    choice(rounding, "rounding", ROUNDINGS)
     replicas, every = _check_positive(replicas, "replicas"), _check_positive(every, "every")
     seed, step = check_count(seed, "seed"), check_count(step, "step")
     toss_bits = check_toss_bits(toss_bits)
@@ -182,8 +183,7 @@ def dot(
     a, b = as_numbers(a), as_numbers(b)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"a and b have shapes {a.shape} and {b.shape}; give two [n]")
-    if not isinstance(round_products, (bool, np.bool_)):
-        raise TypeError(f"round_products is {_short(round_products)}; it takes True or False")
+    flag(round_products, "round_products")
     with np.errstate(over="ignore", invalid="ignore"):
         products = a.astype(np.float32) * b.astype(np.float32)
     if round_products:
@@ -268,9 +268,13 @@ def error_growth(
     >>> round(float(growth[-1, 0]), 3)
     -1.0
     """
-    values, replicas = to_fp32(as_numbers(values)), _check_positive(replicas, "replicas")
+    values, replicas = _fp32(values, "values"), _check_positive(replicas, "replicas")
     if values.ndim != 1:
         raise ValueError(f"values have shape {values.shape}; give [n]")
+    if values.size * replicas > _MAX_KEPT_BYTES:
+        raise MemoryError(
+            f"{values.size} values in {replicas} replicas take over 8 GiB; take fewer replicas"
+        )
     wide = np.broadcast_to(values[:, None], (values.size, replicas))
     rounded = round_to(wide, fmt, rounding, seed=seed, step=step, toss_bits=toss_bits)
     return np.cumsum(rounded.astype(np.float64) - wide, axis=0)
@@ -293,7 +297,7 @@ def predicted_error_growth(values, fmt) -> tuple[np.ndarray, np.ndarray]:
     (-1.0, 0.0825)
     """
     fmt = get_format(fmt)
-    values = to_fp32(as_numbers(values)).astype(np.float64)
+    values = _fp32(values, "values").astype(np.float64)
     bias = np.cumsum(round_to(values, fmt).astype(np.float64) - values)
     spacing = _spacing(values, fmt)
     fraction = np.mod(np.abs(values) / spacing, 1.0)
@@ -319,11 +323,11 @@ class Law:
 
     def quantile(self, q: float) -> float:
         """Return the smallest value that at least a share `q` of all runs does not exceed."""
-        if isinstance(q, bool) or not 0 <= q <= 1:
-            raise ValueError(f"q is {_short(q)}; a share goes from 0 to 1")
+        q = number(q, "q", 0, 1)
         at = int(np.searchsorted(np.cumsum(self.probabilities), q - 1e-12))
         return float(self.values[min(at, self.values.size - 1)])
 
+    @checked
     def chance(self, low: float, high: float | None = None) -> float:
         """Return the probability of a value from `low` to `high` (of exactly `low` without it)."""
         high = low if high is None else high
@@ -334,7 +338,10 @@ class Law:
         return f"Law(mean {self.mean:.6g}, sd {self.sd:.6g}, {self.values.size} values)"
 
 
-def exact_law(start, term, n, fmt, *, toss_bits=None, stop_at=None) -> Law:
+@checked
+def exact_law(
+    start, term, n, fmt, *, toss_bits: int | None = None, stop_at: float | None = None
+) -> Law:
     """Return the exact law of ``start + term + ... + term`` (n terms), rounded stochastically.
 
     Carries the probability of every number of the format through all n steps.
@@ -368,9 +375,7 @@ def exact_law(start, term, n, fmt, *, toss_bits=None, stop_at=None) -> Law:
     """
     fmt = get_format(fmt)
     grid = all_values(fmt)
-    _check_whole(n, "n")
-    if not 0 <= n <= 1_000_000:
-        raise ValueError(f"n is {_short(n)}; it goes from 0 to 1000000")
+    n = whole(n, "n", 0, 1_000_000)
     start, term = _check_start(start, fmt, exactly=True), _check_start(term, None)
     if toss_bits is not None:
         toss_bits = check_toss_bits(toss_bits)
@@ -409,6 +414,11 @@ def exact_law(start, term, n, fmt, *, toss_bits=None, stop_at=None) -> Law:
     return Law(grid[possible], chances[possible])
 
 
+def _fp32(x, what: str) -> np.ndarray:
+    """Return numbers as FP32, to nearest."""
+    return cast(as_numbers(x, what), "fp32")
+
+
 def _spacing(x: np.ndarray, fmt: Format) -> np.ndarray:
     """Return the spacing of a format at many numbers."""
     exponent = np.frexp(np.where(x == 0, fmt.smallest_subnormal, np.abs(x)))[1] - 1
@@ -418,24 +428,16 @@ def _spacing(x: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def _check_positive(value, what: str) -> int:
-    _check_whole(value, what)
-    if value < 1:
-        raise ValueError(f"{what} is {_short(value)}; it takes a whole number from 1")
-    return int(value)
+    return whole(value, what, 1, 2**31)
 
 
 def _check_start(value, fmt: Format | None, *, exactly=False) -> float:
     """Return a finite number, rounded to nearest in `fmt`, or say why it is none."""
     what = "term" if fmt is None else "start"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{what} is {_short(value)}; it takes one number")
-    if not np.isfinite(value):
-        raise ValueError(f"{what} is {value}; it takes a finite number")
+    value = number(value, what)
     if fmt is None:
-        return float(value)
+        return value
     held = float(round_to(value, fmt))
     if exactly and held != value:
-        raise ValueError(f"start is {_short(value)}, which {fmt.name} cannot hold; {held} is near")
+        raise ValueError(f"start is {short(value)}, which {fmt.name} cannot hold; {held} is near")
     return held

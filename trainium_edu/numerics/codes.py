@@ -1,12 +1,15 @@
 """What each code stands for: values, neighbours, spacing, range tables, bits as text."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, isinf, isnan, log10
+from math import inf, log10
 
 import numpy as np
 
-from trainium_edu.numerics.formats import FORMATS, Format, _check_whole, _short, get_format
+from trainium_edu.numerics.formats import FORMATS, Format, get_format
+from trainium_edu.specs.arguments import number, short, whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "Range", "all_values", "bit_fields", "bit_string", "from_bits", "neighbours", "range_of",
@@ -56,7 +59,13 @@ def from_bits(bits, fmt):
     >>> from_bits([0x3F80, 0x7F80, 0x0001], "bf16").tolist()
     [1.0, inf, 9.183549615799121e-41]
     """
-    fmt, bits = get_format(fmt), np.asarray(bits)
+    fmt = get_format(fmt)
+    if isinstance(bits, np.ma.MaskedArray):
+        raise TypeError("bits are a masked array; codes are whole numbers, all of them")
+    try:
+        bits = np.asarray(bits)
+    except (ValueError, TypeError, OverflowError):
+        raise TypeError(f"bits are {short(bits)}; codes are whole numbers") from None
     if bits.size == 0 and bits.dtype.kind == "f":
         bits = bits.astype(np.uint32)
     if bits.dtype.kind not in "iu":
@@ -102,7 +111,7 @@ def ulp(x, fmt) -> float:
     (1.0, 5.960464477539063e-08)
     """
     fmt = get_format(fmt)
-    x = min(abs(_finite(x)), fmt.max)
+    x = min(abs(number(x, "x")), fmt.max)
     exponent = np.frexp(x)[1] - 1 if x else fmt.min_exponent
     normal = fmt.exponent_bits > 0
     exponent = max(exponent, fmt.min_exponent) if normal else fmt.min_exponent
@@ -127,7 +136,7 @@ def neighbours(x, fmt) -> tuple[float, float]:
     >>> neighbours(3.14159, "fp8_e4m3")
     (3.0, 3.25)
     """
-    fmt, x = get_format(fmt), _finite(x)
+    fmt, x = get_format(fmt), number(x, "x")
     if x < 0 and not fmt.sign_bits:
         return 0.0, 0.0
     step = ulp(x, fmt)
@@ -165,7 +174,8 @@ def range_of(fmt) -> Range:
     )
 
 
-def range_table(formats=None) -> list[Range]:
+@checked
+def range_table(formats: Iterable | None = None) -> list[Range]:
     """Return one :class:`Range` per format (all named ones if none are given)."""
     return [range_of(f) for f in (FORMATS.values() if formats is None else formats)]
 
@@ -179,10 +189,8 @@ def bit_fields(code, fmt) -> tuple[str, str, str]:
     ('1', '01111111', '0000000')
     """
     fmt = get_format(fmt)
-    _check_whole(code, "code")
-    if not 0 <= code < 1 << fmt.bits:
-        raise ValueError(f"{_short(code)} is no code of {fmt.name}, which has {fmt.bits} bits")
-    text = format(int(code), f"0{fmt.bits}b")
+    code = check_code(code, fmt)
+    text = format(code, f"0{fmt.bits}b")
     s, e = fmt.sign_bits, fmt.sign_bits + fmt.exponent_bits
     return text[:s], text[s:e], text[e:]
 
@@ -223,12 +231,9 @@ def _decode(codes: np.ndarray, fmt: Format) -> np.ndarray:
     return np.where(negative, -values, values)
 
 
-def _finite(x) -> float:
-    """Return `x` as a float, or say why it has no place on the number line."""
-    try:
-        value = float(x)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"x is {_short(x)}; it takes one finite number") from None
-    if isnan(value) or isinf(value):
-        raise ValueError(f"x is {value}, which has no place on the number line; give a finite one")
-    return value
+def check_code(code, fmt: Format) -> int:
+    """Return one code of a format, or say why it is none."""
+    code = whole(code, "code")
+    if not 0 <= code < 1 << fmt.bits:
+        raise ValueError(f"{short(code)} is no code of {fmt.name}, which has {fmt.bits} bits")
+    return code

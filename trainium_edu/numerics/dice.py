@@ -12,9 +12,11 @@ from math import isfinite
 import numpy as np
 
 from trainium_edu.numerics.codes import ulp
-from trainium_edu.numerics.formats import Format, _short, get_format
+from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.random_bits import check_count, tosses
 from trainium_edu.numerics.rounding import round_to
+from trainium_edu.specs.arguments import short
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Gap", "Throws", "gap", "throw"]
 
@@ -113,7 +115,7 @@ def gap(x, fmt="bf16") -> Gap:
     try:
         x = float(x)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"x is {_short(x)}; it takes one positive number") from None
+        raise TypeError(f"x is {short(x)}; it takes one positive number") from None
     smallest, largest = fmt.smallest_normal, fmt.max
     with np.errstate(over="ignore"):
         x = float(np.float32(x)) if isfinite(x) else x
@@ -127,6 +129,7 @@ def gap(x, fmt="bf16") -> Gap:
     return Gap(fmt, x, float(lower), float(lower + step))
 
 
+@checked
 def throw(where: Gap, n: int, *, seed: int = 0, step: int = 0) -> Throws:
     """Round the number stochastically n times, each time with its own toss.
 

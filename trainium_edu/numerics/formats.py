@@ -20,6 +20,8 @@ from types import MappingProxyType
 import ml_dtypes
 import numpy as np
 
+from trainium_edu.specs.arguments import flag, short, text, whole
+
 __all__ = [
     "BF16",
     "FORMATS",
@@ -257,7 +259,7 @@ def get_format(fmt) -> Format:
         found = FORMATS.get(fmt.lower()) or _BY_STORAGE.get(fmt.lower())
         if found is None:
             raise ValueError(
-                f"no number format is called {_short(fmt)}; there are {', '.join(FORMATS)}"
+                f"no number format is called {short(fmt)}; there are {', '.join(FORMATS)}"
             )
         return found
     if isinstance(fmt, (type, np.dtype)):
@@ -268,7 +270,7 @@ def get_format(fmt) -> Format:
         if found is not None:
             return found
     raise TypeError(
-        f"a number format is a Format or its name such as 'bf16', and this is {_short(fmt)}"
+        f"a number format is a Format or its name such as 'bf16', and this is {short(fmt)}"
     )
 
 
@@ -327,18 +329,12 @@ def configure(
         (exponent_bits, "exponent_bits", 8),
         (mantissa_bits, "mantissa_bits", 23),
     ):
-        _check_whole(value, what)
-        if not 0 <= value <= top:
-            raise ValueError(
-                f"{what} is {_short(value)}; it goes from 0 to {top}, because every value has to "
-                "fit into FP32 (1 sign, 8 exponent and 23 mantissa bits), in which the engines "
-                "compute"
-            )
-    for flag, what in ((infinities, "infinities"), (nan, "nan")):
-        if not isinstance(flag, (bool, np.bool_)):
-            raise TypeError(f"{what} is {_short(flag)}; it takes True or False")
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"name is {_short(name)}; it takes a text such as 'mine'")
+        whole(value, what, 0, top, why=", because every value has to fit into FP32 (1 sign, 8 "
+              "exponent and 23 mantissa bits), in which the engines compute")  # fmt: skip
+    flag(infinities, "infinities")
+    flag(nan, "nan")
+    if name is not None:
+        text(name, "name", "mine")
     if infinities and not nan and mantissa_bits:
         raise ValueError(
             "infinities=True reserves the top exponent field, and all but one of its codes are "
@@ -346,8 +342,7 @@ def configure(
         )
     if bias is None:
         bias = max((1 << exponent_bits >> 1) - 1, 0)
-    _check_whole(bias, "bias")
-    bias = int(bias)
+    bias = whole(bias, "bias")
     specials = Specials.IEEE if infinities else Specials.NAN_ONLY if nan else Specials.NONE
     bits = sign_bits + exponent_bits + mantissa_bits
     if name is None:
@@ -379,7 +374,7 @@ def _check_fits_fp32(fmt: Format):
     low, high = fmt.min_exponent, 1 - fmt.bias + max((fmt.max_code >> fmt.mantissa_bits) - 1, 0)
     if low < FP32.min_exponent:
         raise ValueError(
-            f"bias {_short(fmt.bias)} puts the smallest normal number at 2^{_short(low)}, below "
+            f"bias {short(fmt.bias)} puts the smallest normal number at 2^{short(low)}, below "
             f"FP32's 2^{FP32.min_exponent}; the largest bias is {FP32.bias}"
         )
     if high > FP32.bias:
@@ -390,21 +385,6 @@ def _check_fits_fp32(fmt: Format):
                 "has, and no bias fits them into FP32's; give it 7"
             )
         raise ValueError(
-            f"bias {_short(fmt.bias)} puts the largest number at 2^{_short(high)}, above FP32's "
+            f"bias {short(fmt.bias)} puts the largest number at 2^{short(high)}, above FP32's "
             f"2^{FP32.bias}; the smallest bias for this split is {lowest_bias}"
         )
-
-
-def _check_whole(value, what: str):
-    """Refuse anything but a whole number (a bool is none)."""
-    if type(value) is int:
-        return
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{what} is {_short(value)}; it takes a whole number")
-
-
-def _short(value) -> str:
-    """Return a value for an error message, cut to one line."""
-    text = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-    text = " ".join(text.split())
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -10,9 +10,11 @@ from math import ceil, floor, frexp, isfinite
 
 import numpy as np
 
-from trainium_edu.numerics.codes import from_bits, neighbours, ulp
-from trainium_edu.numerics.formats import _check_whole, _short, get_format
+from trainium_edu.numerics.codes import check_code, from_bits, neighbours, ulp
+from trainium_edu.numerics.formats import get_format
 from trainium_edu.numerics.rounding import cast_to_bits
+from trainium_edu.specs.arguments import short, whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Landing", "Outcome", "Run", "land", "number_text", "runs", "step_code"]
 
@@ -115,13 +117,12 @@ def step_code(code: int, fmt, steps: int) -> int:
     (15361, 32769)
     """
     fmt = get_format(fmt)
-    _check_whole(code, "code")
-    _check_whole(steps, "steps")
-    if np.isnan(from_bits(int(code), fmt)):
-        raise ValueError(f"code {_short(code)} of {fmt.name} is NaN, which has no neighbours")
+    code, steps = check_code(code, fmt), whole(steps, "steps")
+    if np.isnan(from_bits(code, fmt)):
+        raise ValueError(f"code {short(code)} of {fmt.name} is NaN, which has no neighbours")
     end = fmt.max_code + fmt.has_infinities
     if fmt.twos_complement:
-        value = int(from_bits(int(code), fmt)) + steps
+        value = int(from_bits(code, fmt)) + steps
         return min(max(value, int(fmt.min)), int(fmt.max)) % (1 << fmt.bits)
     magnitude = code & ~fmt.sign_mask
     place = (-magnitude if code & fmt.sign_mask else magnitude) + steps
@@ -139,6 +140,7 @@ class Run:
     count: int | None  #: None where `spacing` is
 
 
+@checked
 def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
     """List a format's numbers in a window as evenly spaced runs, from left to right.
 

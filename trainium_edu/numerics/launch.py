@@ -1,42 +1,40 @@
-"""Call compiled loops: tell the learner when the first call compiles, keep parallel ones in line.
+"""Call compiled loops: load and compile them aside, keep parallel ones in line.
 
-Two rules live here so that no caller has to remember them.  Numba's workqueue threading layer
+Three rules live here so that no caller has to remember them.  Numba's workqueue threading layer
 aborts the process when two Python threads enter parallel loops at once, so there is one lock for
-the whole process, and who finds it taken runs the serial twin.  And the first call of a loop
-compiles it; when that takes over a second, one line on stderr says so (and not when the compiled
-loop was on disk and merely slow to come, as on a busy machine).
+the whole process, and who finds it taken runs the serial twin.  The first call of a loop compiles
+it; when that takes over a second, one line on stderr says so (and not when the compiled loop was on
+disk and merely slow to come, as on a busy machine).  And Ctrl-C must find nothing half made: Numba
+is imported and compiles in threads of their own, where no interrupt comes; every ``_loops.py``
+imports this module before Numba.
 """
 
+import importlib
 import sys
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from trainium_edu import settings
+from trainium_edu.aside import aside
 
 __all__ = ["launch", "launch_parallel", "serial_only"]
 
-_NOTICE_AFTER_S = 1.0
-_LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
 _one_at_a_time = threading.Lock()
 
 
 def launch(loop, *args):
     """Run a compiled loop on its arguments; what it computes goes into its ``out`` argument."""
-    compiled = getattr(loop, "overloads", None)
-    if compiled is None:  # Numba is switched off; unsigned sums wrap as they do when compiled
+    if not hasattr(loop, "overloads"):  # Numba is off; unsigned sums wrap as they do when compiled
         with np.errstate(over="ignore", invalid="ignore"):
             return loop(*args)
-    if compiled:
-        return loop(*args)
-    returned = threading.Event()
-    if not settings.lesson().quiet:
-        threading.Thread(target=_say_if_it_compiles, args=(loop, returned), daemon=True).start()
-    try:
-        return loop(*args)
-    finally:
-        returned.set()
+    if "_compile_for_args" not in vars(loop):  # what Numba calls for arguments of new types
+        loop._compile_for_args = partial(
+            aside, loop._compile_for_args, meanwhile=partial(_says_if_it_compiles, loop)
+        )
+    return loop(*args)
 
 
 def launch_parallel(parallel_loop, serial_loop, *args):
@@ -44,12 +42,10 @@ def launch_parallel(parallel_loop, serial_loop, *args):
 
     The two must give the same bits; which of them ran never shows in a result.
     """
-    if not _one_at_a_time.acquire(blocking=False):
+    if _one_at_a_time.locked():
         return launch(serial_loop, *args)
-    try:
+    with _one_at_a_time:  # whoever comes between the two lines waits, 0.2 s at most
         return launch(parallel_loop, *args)
-    finally:
-        _one_at_a_time.release()
 
 
 @contextmanager
@@ -59,16 +55,17 @@ def serial_only():
         yield
 
 
-def _say_if_it_compiles(loop, returned):
-    """Say once that `loop` compiles, unless it returns soon or comes from the cache on disk."""
-    pause = _NOTICE_AFTER_S
-    while not returned.wait(pause):
-        if loop.stats.cache_misses:  # counted by Numba just before it compiles
-            print(
-                f"trainium_edu: compiling {loop.__name__.strip('_')} for this machine; only the "
-                "first time",
-                file=sys.stderr,
-                flush=True,
-            )
-            return
-        pause = _LOOK_EVERY_S
+def _says_if_it_compiles(loop) -> bool:
+    """Say once that `loop` compiles, unless it comes from the cache on disk."""
+    if settings.lesson().quiet or not loop.stats.cache_misses:  # counted before Numba compiles
+        return False
+    print(
+        f"trainium_edu: compiling {loop.__name__.strip('_')} for this machine; only the first time",
+        file=sys.stderr,
+        flush=True,
+    )
+    return True
+
+
+#: The omp layer slows a following matmul.
+aside(importlib.import_module, "numba").config.THREADING_LAYER = "workqueue"

@@ -18,6 +18,7 @@ from trainium_edu.numerics.accumulation import (
 )
 from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.random_bits import tosses
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["ErrorGrowth", "LongSums", "QuickTest", "long_sums", "many_roundings", "quick_test"]
 
@@ -60,6 +61,7 @@ class QuickTest:
         return f"QuickTest({self.fmt.name}, {self.runs.shape[1]} runs, {self.law})"
 
 
+@checked
 def quick_test(fmt="fp16", *, runs: int = 2000, seed: int = 0) -> QuickTest:
     """Run AWS's documented test: add 0.5 to 1024, 2 048 times, rounding the sum at each step.
 
@@ -127,6 +129,7 @@ class LongSums:
         return f"LongSums({self.fmt.name}, n to {self.n[-1]})"
 
 
+@checked
 def long_sums(fmt="bf16", *, n: int = 100_000, replicas: int = 64, seed: int = 0) -> LongSums:
     """Add up to n numbers drawn from 0 to 1, rounding the sum at each step.
 
@@ -191,6 +194,7 @@ class ErrorGrowth:
         return f"ErrorGrowth({self.fmt.name}, {self.value:g} rounded {self.n[-1]} times)"
 
 
+@checked
 def many_roundings(
     fmt="bf16", *, value: float = 1.001, n: int = 100_000, replicas: int = 64, seed: int = 0
 ) -> ErrorGrowth:

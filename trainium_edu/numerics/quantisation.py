@@ -1,12 +1,17 @@
 """Round a whole array to a format, and say how much of it is left."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log2, log10
 
 import numpy as np
 
-from trainium_edu.numerics.formats import Format, _short, get_format
-from trainium_edu.numerics.rounding import round_to
+from trainium_edu.numerics.codes import from_bits
+from trainium_edu.numerics.formats import Format, get_format
+from trainium_edu.numerics.rounding import cast_to_bits
+from trainium_edu.numerics.widen import as_numbers
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Quantised", "best_power", "error_table", "quantise"]
 
@@ -63,14 +68,13 @@ def quantise(x, fmt, *, power: int = 0, overflow: str = "saturate", rounding="ne
     ([1.0, 0.3125, 0.0, 240.0], 1, 1, 1)
     """
     fmt = get_format(fmt)
-    if isinstance(power, bool) or not isinstance(power, (int, np.integer)) or abs(power) > 200:
-        raise ValueError(f"power is {_short(power)}; it takes a whole number from -200 to 200")
-    x = np.asarray(x, np.float64)
+    power = whole(power, "power", -200, 200)
+    x = as_numbers(x).astype(np.float64)
     if x.size == 0 or not np.isfinite(x).all():
         what = "empty" if x.size == 0 else f"not finite in {(~np.isfinite(x)).sum()} places"
         raise ValueError(f"x is {what}; an error can be measured on finite numbers only")
     scaled = np.ldexp(x, power)
-    kept = round_to(scaled, fmt, rounding, overflow=overflow, **options).astype(np.float64)
+    kept = from_bits(cast_to_bits(scaled, fmt, rounding, overflow=overflow, **options), fmt)
     size, kept_size = np.abs(scaled), np.abs(kept)
     beyond = (scaled > fmt.max) | (scaled < fmt.min)
     tiny = fmt.smallest_normal if isfinite(fmt.smallest_normal) else np.inf
@@ -88,7 +92,7 @@ def quantise(x, fmt, *, power: int = 0, overflow: str = "saturate", rounding="ne
     subnormal = (kept_size > 0) & (kept_size < tiny) & (not fmt.is_integer)
     return Quantised(
         fmt=fmt,
-        power=int(power),
+        power=power,
         values=values,
         snr_db=snr_db,
         max_relative_error=float(relative.max()) if relative.size else 0.0,
@@ -118,13 +122,14 @@ def best_power(x, fmt) -> int:
     8
     """
     fmt = get_format(fmt)
-    largest = float(np.abs(np.asarray(x, np.float64)).max(initial=0.0))
+    largest = float(np.abs(as_numbers(x).astype(np.float64)).max(initial=0.0))
     if not 0 < largest < float("inf"):
         raise ValueError(f"the largest size in x is {largest}; it takes a finite one above zero")
     return floor(log2(fmt.max / largest))
 
 
-def error_table(found) -> str:
+@checked
+def error_table(found: Sequence[Quantised]) -> str:
     """Return quantised arrays as a table in plain text, one row each.
 
     Parameters

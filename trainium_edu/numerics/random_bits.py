@@ -20,12 +20,14 @@ NeuronCore-v4); a counter-based generator is our choice because its tosses can b
 import numpy as np
 
 from trainium_edu.numerics import _loops
-from trainium_edu.numerics.formats import _check_whole, _short
 from trainium_edu.numerics.launch import launch
+from trainium_edu.specs.arguments import short, whole
 
 __all__ = ["MAX_TOSS_BITS", "philox4x32", "tosses"]
 
+MAX_ROUNDS = 1000  # far beyond any use
 MAX_TOSS_BITS = 31  #: a toss and the bits it is added to share one 32-bit lane
+_ROWS_PER_CALL = 2**16  # some 10 ms, then back to Python, so that Ctrl-C works
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 
@@ -38,11 +40,16 @@ def philox4x32(counter, key, *, rounds: int = 10):
     counter : uint32[..., 4]
     key : uint32[..., 2]
     rounds : int, optional
-        10 is the standard number; fewer shows how the mixing grows.
+        10 is the standard number; fewer shows how the mixing grows; 0 to 1000.
 
     Returns
     -------
     uint32[..., 4]
+
+    Raises
+    ------
+    TypeError, ValueError
+        For words that are no integers of 32 bits, too few of them, or `rounds` out of range.
 
     Examples
     --------
@@ -53,8 +60,15 @@ def philox4x32(counter, key, *, rounds: int = 10):
     ----------
     `salmon-2011` in :data:`trainium_edu.specs.SOURCES`.
     """
-    w0, w1, w2, w3 = np.moveaxis(np.asarray(counter, np.uint32), -1, 0)
-    k0, k1 = np.moveaxis(np.asarray(key, np.uint32), -1, 0)
+    rounds = whole(rounds, "rounds", 0, MAX_ROUNDS)
+    w0, w1, w2, w3 = np.moveaxis(_words(counter, "counter", 4), -1, 0)
+    k0, k1 = np.moveaxis(_words(key, "key", 2), -1, 0)
+    try:
+        np.broadcast_shapes(w0.shape, k0.shape)
+    except ValueError:
+        raise ValueError(
+            f"counters of shape {w0.shape} and keys of shape {k0.shape} do not go together"
+        ) from None
     low = np.uint64(0xFFFFFFFF)
     with np.errstate(over="ignore"):
         for _ in range(rounds):
@@ -72,10 +86,11 @@ def tosses(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, toss_bits: 
     Parameters
     ----------
     n : int
+        As many as free memory holds.
     seed, step : int
         From 0 to 2**64 - 1.
     offset : int
-        Number of the first element.
+        Number of the first element, from 0; ``offset + n`` is at most 2**64.
     toss_bits : int
         1 to 31.
 
@@ -90,10 +105,13 @@ def tosses(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, toss_bits: 
     >>> bool((tosses(4, seed=7, offset=6) == whole[6:]).all())
     True
     """
-    check_toss_bits(toss_bits)
+    toss_bits = check_toss_bits(toss_bits)
+    offset = check_count(offset, "offset")
+    if offset + check_count(n, "n") > 2**64:
+        raise ValueError(f"offset {offset} and {n} elements pass 2**64, where counting ends")
     words = raw_tosses(
-        check_count(n, "n"), check_count(seed, "seed"), check_count(step, "step"),
-        check_count(offset, "offset"), toss_bits,
+        _check_room(n), check_count(seed, "seed"), check_count(step, "step"),
+        offset, toss_bits,
     )  # fmt: skip
     return words >> words.dtype.type(words.itemsize * 8 - toss_bits)
 
@@ -103,24 +121,47 @@ def raw_tosses(n, seed, step, offset, toss_bits):
     dtype, per_tile = (np.uint16, _loops.TILE) if toss_bits <= 16 else (np.uint32, _loops.TILE // 2)
     first, skip = divmod(offset, per_tile)
     out = np.empty((-(-(skip + n) // (2 * per_tile)), _loops.DRAW // 2), np.uint32)
-    launch(_loops.philox_tiles, np.uint64(first), np.uint64(seed), np.uint64(step), out)
+    for row in range(0, len(out), _ROWS_PER_CALL):  # two tiles each
+        launch(_loops.philox_tiles, np.uint64(first + 2 * row), np.uint64(seed), np.uint64(step),
+               out[row : row + _ROWS_PER_CALL])  # fmt: skip
     return out.reshape(-1).view(dtype)[skip : skip + n]
 
 
 def check_count(value, what: str) -> int:
     """Return a seed, step or element number, or say why it is none."""
-    _check_whole(value, what)
-    if not 0 <= value < 2**64:
-        raise ValueError(f"{what} is {_short(value)}; it takes a whole number from 0 to 2**64 - 1")
-    return int(value)
+    return whole(value, what, 0, 2**64 - 1)
+
+
+def _check_room(n) -> int:
+    """Return a number of tosses that this machine's free memory holds, or say that it does not."""
+    if n * 8 > 2**28:  # the words that are drawn, and the tosses cut from them
+        import psutil
+
+        free_bytes = psutil.virtual_memory().available
+        if n * 8 > free_bytes:
+            raise MemoryError(
+                f"{n} tosses take {n * 8 / 2**30:.1f} GiB while they are made and "
+                f"{free_bytes / 2**30:.1f} GiB are free; draw them in pieces, with offset="
+            )
+    return int(n)
+
+
+def _words(words, what: str, last: int):
+    """Return words as uint32[..., last], or say what is wrong with them."""
+    try:
+        given = np.asarray(words)
+    except (ValueError, TypeError, OverflowError):
+        given = np.empty(0, object)
+    if given.dtype.kind not in "iu" or isinstance(words, np.ma.MaskedArray):
+        raise TypeError(f"{what} is {short(words)}; it takes words from 0 to 2**32 - 1")
+    if given.ndim == 0 or given.shape[-1] != last:
+        raise ValueError(f"{what} has shape {given.shape}; its last axis holds {last} words")
+    if given.size and (given.min() < 0 or given.max() >= 2**32):
+        raise ValueError(f"{what} is {short(words)}; it takes words from 0 to 2**32 - 1")
+    return given.astype(np.uint32)
 
 
 def check_toss_bits(toss_bits) -> int:
     """Return the number of random bits, or say why it is none."""
-    _check_whole(toss_bits, "toss_bits")
-    if not 1 <= toss_bits <= MAX_TOSS_BITS:
-        raise ValueError(
-            f"toss_bits is {_short(toss_bits)}; a toss has 1 to {MAX_TOSS_BITS} bits (the dropped "
-            "bits and the toss are added in 32)"
-        )
-    return int(toss_bits)
+    return whole(toss_bits, "toss_bits", 1, MAX_TOSS_BITS,
+                 why=" (the dropped bits and the toss are added in 32 bits)")  # fmt: skip

@@ -15,7 +15,7 @@ too large              what infinity becomes, or the largest number with ``overf
                        toward zero always stops at the largest number
 too large, integer     always the largest or smallest number
 negative, unsigned     zero
-float64 in             as if rounded once from all 53 bits (nearest, toward zero)
+float64 in             rounded once, from all 53 bits, whatever the rounding
 =====================  ============================================================================
 """
 
@@ -26,15 +26,15 @@ import numpy as np
 
 from trainium_edu.numerics import _loops
 from trainium_edu.numerics.codes import from_bits
-from trainium_edu.numerics.formats import BF16, FP32, TF32, Format, _short, get_format
+from trainium_edu.numerics.formats import BF16, FP32, TF32, Format, get_format
 from trainium_edu.numerics.launch import launch
 from trainium_edu.numerics.random_bits import check_count, check_toss_bits, raw_tosses
-from trainium_edu.numerics.rounding_scalar import overflow_codes
-from trainium_edu.numerics.widen import as_numbers, to_fp32, toward_zero_to_fp32
+from trainium_edu.numerics.rounding_scalar import OVERFLOWS, ROUNDINGS, overflow_codes
+from trainium_edu.numerics.widen import as_numbers, exact_floats
+from trainium_edu.specs.arguments import choice
 
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_to"]
 
-ROUNDINGS = ("nearest", "stochastic", "toward_zero")
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
 _TOSSES = 1 << 16  # tosses drawn ahead: they stay in the second cache
 
@@ -56,7 +56,7 @@ def cast(
     Parameters
     ----------
     x : array of real numbers, any shape and memory layout
-        Computed with in FP32; float64 and large integers are rounded once, from all their bits.
+        Float64 and large integers are rounded once, from all their bits.
     fmt : Format or str
         ``"bf16"``, ``"fp16"``, ``"tf32"``, ``"fp8_e4m3"``, ``"int8"``, ... or a configured one.
     rounding : {"nearest", "stochastic", "toward_zero"}
@@ -173,10 +173,8 @@ def round_to(x, fmt, rounding="nearest", **options):
 
 def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, *, as_words):
     """Check everything, then return (flat codes, shape); `as_words` keeps TF32 in FP32's place."""
-    if not isinstance(rounding, str) or rounding not in ROUNDINGS:
-        raise ValueError(f"rounding is {_short(rounding)}; it is one of {', '.join(ROUNDINGS)}")
-    if not isinstance(overflow, str) or overflow not in ("infinity", "saturate"):
-        raise ValueError(f"overflow is {_short(overflow)}; it is 'infinity' or 'saturate'")
+    choice(rounding, "rounding", ROUNDINGS)
+    choice(overflow, "overflow", OVERFLOWS)
     seed, step = check_count(seed, "seed"), check_count(step, "step")
     offset, toss_bits = check_count(offset, "offset"), check_toss_bits(toss_bits)
     x = as_numbers(x)
@@ -192,9 +190,12 @@ def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflo
         return np.clip(x, int(fmt.min), int(fmt.max)).astype(fmt.dtype, order="C").view(
             fmt.bits_dtype
         ).reshape(-1), x.shape
-    if fmt is FP32:
-        return _to_fp32(x, rounding, overflow).view(np.uint32).reshape(-1), x.shape
-    values = to_fp32(x)
+    values = exact_floats(x)
+    if fmt is FP32 and values.dtype == np.float32:
+        values = values.copy() if np.may_share_memory(values, x) else values
+        if overflow == "saturate":
+            np.clip(values, FP32.min, FP32.max, out=values)
+        return values.view(np.uint32).reshape(-1), x.shape
     if not fmt.has_nan:
         missing = int(np.isnan(values).sum())
         if missing:
@@ -203,8 +204,8 @@ def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflo
                 "replace them first, for example with np.nan_to_num"
             )
     if not fmt.sign_bits and not fmt.is_integer:
-        values = np.where(values < 0, np.float32(0), values)
-    words = values.view(np.uint32).reshape(-1)
+        values = np.where(values < 0, values.dtype.type(0), values)
+    words = values.view(np.uint32 if values.dtype == np.float32 else np.int64).reshape(-1)
     out = np.empty(words.size, np.uint32 if as_words and fmt is TF32 else fmt.bits_dtype)
     rule = _Rule(fmt, rounding, overflow, seed, step, toss_bits)
     for start in range(0, words.size, _CHUNK):
@@ -238,8 +239,11 @@ def _round(words, out, rule, first_element, tosses):
     if rule.rounding == "stochastic":
         _round_by_toss(words, out, rule, first_element, tosses)
         return
+    mode = 0 if rule.rounding == "nearest" else 1
+    if words.dtype == np.int64:
+        _round_float64(words, out, rule, mode, np.empty(0, np.uint16), 0)
+        return
     if rule.fmt.is_integer:
-        mode = 0 if rule.rounding == "nearest" else 1
         _round_to_integer(words, out, rule, mode, np.empty(0, np.uint16), 0)
         return
     if rule.fmt is BF16 and rule.rounding == "nearest" and rule.overflow == "infinity":
@@ -269,7 +273,9 @@ def _adder_rounds(fmt):
 
 def _round_by_toss(words, out, rule, first_element, tosses):
     """Round one chunk by given tosses, or by tosses drawn for its elements."""
-    if tosses is None and rule.fmt is BF16 and rule.overflow == "infinity" and rule.toss_bits == 16:
+    wide, integer = words.dtype == np.int64, rule.fmt.is_integer
+    in_tiles = rule.fmt is BF16 and rule.overflow == "infinity" and rule.toss_bits == 16
+    if tosses is None and in_tiles and not wide:
         first_tile, ahead = divmod(first_element, _loops.TILE)
         if ahead == 0 and words.size >= _loops.DRAW:  # whole tiles are drawn and used on the spot
             whole = words.size // _loops.DRAW * _loops.DRAW
@@ -280,8 +286,7 @@ def _round_by_toss(words, out, rule, first_element, tosses):
             if whole == words.size:
                 return
             words, out, first_element = words[whole:], out[whole:], first_element + whole
-    integer = rule.fmt.is_integer
-    layout = None if integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
+    layout = None if wide or integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
     for start in range(0, words.size, _TOSSES):
         part = slice(start, start + _TOSSES)
         if tosses is None:
@@ -290,7 +295,9 @@ def _round_by_toss(words, out, rule, first_element, tosses):
             lift = 32 - some.itemsize * 8
         else:
             some, lift = tosses[part], 32 - rule.toss_bits
-        if integer:
+        if wide:
+            _round_float64(words[part], out[part], rule, 2, some, lift)
+        elif integer:
             _round_to_integer(words[part], out[part], rule, 2, some, lift)
         else:
             launch(_loops.stochastic_any, words[part], some, np.uint32(lift),
@@ -301,6 +308,15 @@ def _round_to_integer(words, out, rule, mode, tosses, lift):
     """Round one chunk to whole numbers."""
     launch(_loops.round_to_integer, words, mode, tosses, lift, rule.toss_bits,
            int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
+
+
+def _round_float64(words, out, rule, mode, tosses, lift):
+    """Round one chunk of FP64 words."""
+    layout = _wide_layout(rule.fmt, rule.rounding, rule.overflow)
+    codes = np.empty(words.size, np.uint32)  # one compiled version of the loop serves all formats
+    launch(_loops.round_float64, words, mode, tosses.astype(np.uint32), lift, rule.toss_bits,
+           layout, rule.fmt.is_integer, codes)  # fmt: skip
+    out[...] = codes
 
 
 @lru_cache(maxsize=256)
@@ -326,20 +342,33 @@ def loop_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
     return layout
 
 
-def _to_fp32(x, rounding, overflow):
-    """Arrive in FP32 itself: to nearest or toward zero (tosses are for narrower formats)."""
-    if rounding == "toward_zero":
-        values = toward_zero_to_fp32(x)
-    else:
-        with np.errstate(over="ignore"):
-            values = x.astype(np.float32, order="C")
-    if overflow == "saturate":
-        np.clip(values, FP32.min, FP32.max, out=values)
-    return values
+@lru_cache(maxsize=256)
+def _wide_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
+    """Return a format as the ten numbers (int64) that the loop over FP64 words reads."""
+    beyond, infinity = overflow_codes(fmt, rounding, overflow)
+    layout = np.array(
+        [
+            52 - fmt.mantissa_bits,
+            fmt.min_exponent + 1023,
+            (1023 - fmt.bias) << fmt.mantissa_bits,
+            fmt.max_code,
+            int(fmt.min) if fmt.is_integer else beyond,
+            infinity,
+            fmt.nan_code,
+            (1 << fmt.mantissa_bits) - 1,
+            fmt.sign_mask,
+            (1 << fmt.bits) - 1,
+        ],
+        np.int64,
+    )
+    layout.setflags(write=False)  # shared by every call
+    return layout
 
 
 def _check_random_bits(random_bits, shape, toss_bits):
     """Return given tosses as a flat unsigned array, or say what is wrong with them."""
+    if isinstance(random_bits, np.ma.MaskedArray):
+        raise TypeError("random_bits are a masked array; tosses are unsigned integers, all of them")
     bits = np.asarray(random_bits)
     if bits.dtype.kind not in "iu":
         raise TypeError(f"random_bits have dtype {bits.dtype}; tosses are unsigned integers")
@@ -356,8 +385,9 @@ def _check_random_bits(random_bits, shape, toss_bits):
 
 def _check_memory(x, fmt):
     """Refuse a result that this machine's free memory cannot hold."""
-    plain = x.dtype == np.float32 and x.flags.c_contiguous
-    needed_bytes = x.size * (fmt.dtype.itemsize + (0 if plain else 4))
+    plain = x.dtype in (np.float32, np.float64) and x.flags.c_contiguous
+    exactly = 4 if x.dtype == np.float32 or x.dtype.itemsize <= 2 else 8  # see `exact_floats`
+    needed_bytes = x.size * (fmt.dtype.itemsize + (0 if plain else exactly))
     if needed_bytes < 2**28:
         return
     import psutil

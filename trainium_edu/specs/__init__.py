@@ -6,7 +6,8 @@ facts, ``TRN1.tensor_engine.clock_hz.value``.  ``INSTANCES``, ``PRICES``, ``ULTR
 documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` the words.
 
 Left out: chips other than these (a Trn2 line stands beside the fabric for comparison), anything
-that AWS does not publish.  Sources: ``sources.py``; read ``fact.py`` first, then ``neuroncore.py``.
+that AWS does not publish.  ``arguments.py`` and ``signatures.py`` check what public functions of
+all floors are given.  Sources: ``sources.py``; read ``fact.py`` first, then ``neuroncore.py``.
 Every lesson uses this floor; ``00_start_here`` shows it from cluster to multiply-accumulate.
 """
 

@@ -8,6 +8,7 @@ from trainium_edu.specs.fabric import FABRIC
 from trainium_edu.specs.fact import Fact
 from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
 from trainium_edu.specs.prices import PRICES
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Conflict", "Conflicts", "conflicts"]
 
@@ -36,6 +37,7 @@ class Conflicts(tuple):
 
     __slots__ = ()
 
+    @checked
     def about(self, word: str) -> "Conflicts":
         """Return those whose subject contains a word, in any case."""
         return Conflicts(c for c in self if word.lower() in c.subject.lower())
@@ -95,6 +97,14 @@ def conflicts() -> Conflicts:
         ("clock of the Tensor Engine", (te.clock_hz, TRN1.limits.port_clock_hz), 0,
          "the engine table; the second is stated of every SBUF port, and would halve the peak to"
          " 45.9 TFLOPS, which published matmul times beat"),
+        ("reciprocal on the Vector Engine", (cycles.reciprocal_profiled, cycles.reciprocal), 0,
+         "a profiled silu has less Vector work in all than 8 N for its reciprocals alone"),
+        ("rate of a core's DMA engines", (dma.bytes_per_s, dma.rate_sustained,
+         dma.rate_in_bursts), 0, "the documented rate lies between what long streams sustain and"
+         " what short kernels reach; timing has both, and a burst's length is assumed"),
+        ("rows of a few bytes", (TRN1.timing.dma_packet_ns, dma.short_rows_in_bursts), 0,
+         "one packet per contiguous run of HBM explains both: rows of neighbouring partitions that"
+         " are neighbours in HBM too travel together"),
         ("shortest matmul", (cycles.nc_matmul, te.initiation_cycles), 0,
          "the instruction reference knows the stationary size; the guide says max(N, 64) for all"),
         ("cost of nc_match_replace8", (cycles.nc_match_replace8, cycles.nc_match_replace8_printed),
@@ -106,7 +116,7 @@ def conflicts() -> Conflicts:
          " queue on every engine, and we model that one"),
         ("bandwidth of one DMA engine", (dma.bytes_per_s_per_engine,
          dma.theoretical_bytes_per_s_per_engine, dma.peak_bytes_per_s_per_engine), 0,
-         "17 is what a transfer sustains, and traces agree; 27 is what the engine could move"),
+         "17 is what a long stream sustains; bursts come near the 27 that the engine could move"),
         ("DMA bandwidth of one chip", (TRN1.dma_bytes_per_s_sustained, TRN1.dma_bytes_per_s,
          TRN1.dma_bytes_per_s_from_engines), 0, "twice the sustained rate of a NeuronCore"),
         ("network of trn1.2xlarge", (small.network_bits_per_s, small.network_bits_per_s_launch), 0,

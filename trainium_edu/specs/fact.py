@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["Fact", "Kind", "derive"]
 
 
@@ -99,6 +101,7 @@ class Fact:
         return self.formula(*(f.value for f in self.inputs)) if self.formula else self.value
 
 
+@checked
 def derive(unit: str, formula: Callable[..., Any], *inputs: Fact, locator: str, note: str = ""):
     """Compute a derived fact from others; its date is the newest of theirs.
 

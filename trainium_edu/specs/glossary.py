@@ -14,7 +14,7 @@ __all__ = ["Term", "glossary"]
 class Term:
     """One word of the glossary."""
 
-    slug: str  #: "stochastic-rounding"; lessons link ``#cell-id=term-stochastic-rounding``
+    slug: str  #: "ulp"; lessons link ``glossary.ipynb#cell-id=term-ulp``
     name: str
     sentence: str
     source: str  #: a key of :data:`trainium_edu.specs.SOURCES`
@@ -25,7 +25,7 @@ class Term:
 
     @property
     def markdown(self) -> str:
-        """The term as its cell in ``00_start_here`` shows it.
+        """The term as its cell in ``notebooks/glossary.ipynb`` shows it.
 
         Two lines, as high as JupyterLab expects a cell of one source line to be: so that a link
         from another notebook still shows the term after the cells above it have been laid out.

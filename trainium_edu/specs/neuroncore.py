@@ -16,7 +16,9 @@ _old = SOURCES["nki-isa-2.26"].says
 _perf = SOURCES["nki-perf-guide"].says
 _dma = SOURCES["nki-dma-guide"].says
 _overview = SOURCES["nki-dma-overview"].says
+_THROUGHPUT = "Performance Considerations, figure of throughput against bytes per partition"
 _traces = SOURCES["course-traces"].says
+_bench = SOURCES["accelopt-nkibench"].says
 _own = SOURCES["emulator"].says
 
 _TABLE = "NeuronCore-v2 Compute Engines, table of widths and frequencies"
@@ -204,8 +206,15 @@ DMA = Record(
     rate_1kib_rows=_own(
         100e9, "bytes/s", "from published runs of large BF16 matmuls",
         note="about, per core over 16 queues; inferred by us, so not called derived"),
-    rate_4kib_rows=_traces(270e9, "bytes/s", "loads with rows of 4 to 8 KiB",
-                           note="about, per core over 16 queues; equal to the documented 272"),
+    rate_in_bursts=_traces(
+        (385e9, 400e9), "bytes/s", "bodies of kernels with 3 to 6 transfers, rows of 4 to 8 KiB",
+        note="per core over 16 queues"),
+    rate_sustained=_bench(
+        (250e9, 263e9), "bytes/s", "bmm and matmul: bytes over latency",
+        note="rows of 4 KiB, over milliseconds, with nothing else busier"),
+    short_rows_in_bursts=_traces(
+        (14, 40), "ns per row on one queue", "additions in tiles of 128 x 1 and 128 x 2",
+        note="rows of 4 and 8 bytes, whose neighbours in HBM go to the neighbouring partitions"),
     example_transfers=_arch(16, "transfers", "Data movement between HBM and SBUF using DMAs",
                             note="for a 128 x 512 FP32 load, 8 descriptors each"),
 )  # fmt: skip
@@ -300,6 +309,10 @@ CYCLES = Record(
     nc_transpose_tensor=_cost("max(P, min(64, F))", "Tensor Engine", "nc_transpose",
                               note="P partitions, F free elements"),
     reciprocal=_cost("max(MIN, 8 * N)", "Vector Engine", "reciprocal"),
+    reciprocal_profiled=_bench(
+        "max(MIN, 2.4 * N)", "Vector Engine cycles", "silu_M4096_N7168, Vector's busy time",
+        note="0.985 ms in all for 448 blocks of 512 columns: less the tensor_tensor and the fixed"
+        " overheads, 2.4 N are left for each reciprocal; 8 N alone would be 1.64 ms"),
     scalar_tensor_tensor=_cost("2 * N", "Vector Engine", "scalar_tensor_tensor"),
     scalar_tensor_tensor_bf16=_cost("N", "Vector Engine", "scalar_tensor_tensor",
                                     note="BF16 subtract then multiply, N even"),
@@ -376,6 +389,9 @@ TIMING = Record(
     default_buffers=_own(
         4, "buffers per allocation site", "neuroncore.placement", note="at most, as many as fit;"
         " the compiler's choice is not published"),
+    buffers_range=_own(
+        (2, 8), "buffers per allocation site", "neuroncore.placement", note="one is refuted by"
+        " published Mamba times (v1 of 2.34 ms would take 2.83), unless there is no room for two"),
     scalar_result_cycles=derive(
         "Scalar Engine cycles", lambda ns, hz, least, fixed: round(ns * hz / 1e9) - least - fixed,
         SCALAR_ENGINE.dependent_chain_ns, SCALAR_ENGINE.clock_hz, _min, _fixed,
@@ -394,31 +410,68 @@ TIMING = Record(
     tensor_fixed_cycles=_own(
         0, "Tensor Engine cycles", "neuroncore.timing", note="back to back, the initiation interval"
         " is documented to be max(N, 64) alone"),
-    dma_row_ns=_own(
-        ((0, 163.84), (1024, 163.84)), "(bytes per row, ns per row on one queue)",
-        "neuroncore.timing", note="163.84 ns is 1 KiB at 100 GB/s over 16 queues, inferred from"
-        " published runs of large BF16 matmuls; shorter rows, of which documents say only \"very"
-        " poor\" below 256 bytes, take the same: with the line to 4 KiB drawn on (138 ns) Mamba v1"
-        " would be less held up by its loads than AWS's profile shows"),
+    dma_packet_ns=_overview(
+        147, "ns per packet on one queue", _THROUGHPUT, kind=Kind.MEASURED,
+        note="read off: up to 2 KiB the throughput grows with the bytes, at 2 KiB it is 339/417 of"
+        " what it is at 32 KiB, which is taken as the 17 B/ns of a queue"),
+    dma_far_packet_ns=_own(
+        370, "ns per packet on one queue", "neuroncore.timing", note="at least 512 KiB apart in"
+        " HBM: a profiled silu with rows of 4 KiB at steps of 896 KiB takes 372 ns a row with no"
+        " engine busy, and steps of 48 KiB cost nothing; no document says why"),
+    dma_far_packet_ns_range=_own((147, 420), "ns per packet", "neuroncore.timing"),
+    dma_row_ns=_overview(
+        8, "ns per row on one queue", _THROUGHPUT, kind=Kind.MEASURED,
+        note="read off: 403/417 of the most at 4 KiB and 410/417 at 8 KiB, beside the bytes at 17"
+        " B/ns; gives 263 GB/s for rows of 4 KiB, as profiled kernels sustain (250 to 263)"),
+    dma_turnaround_ns=_own(
+        370, "ns per transfer and queue", "neuroncore.timing", note="least time between two"
+        " transfers of one queue in a long stream: a published loop of 25 600 x 3 transfers of one"
+        " element took 357 to 437 ns for each; about 1300 ns of start-up, four under way at once"),
+    dma_burst_turnaround_ns=_own(
+        113, "ns per transfer and queue", "neuroncore.timing", note="in a burst: 300 transfers of"
+        " 1 KiB in 34 us"),
+    dma_burst_speedup=derive(
+        "times the sustained rate", lambda burst, rate: sum(burst) / 2 / rate, DMA.rate_in_bursts,
+        DMA.bytes_per_s, locator="middle of the rates in bursts / documented rate",
+        note="documented ceiling 16 x 27.2 GB/s = 1.6 times"),
+    dma_burst_ns=_own(
+        77_000, "ns ahead of the sustained rate", "neuroncore.timing", note="how long a burst may"
+        " be is not published: 300 small transfers are fast, 600 take five times as long"),
+    fp32_load_speedup=_own(
+        2, "times a MultiplyMoving of the same free size", "neuroncore.timing", note="up to 4 is"
+        " documented; FP32 elements are twice as wide as the 16-bit ones. Not hidden behind the"
+        " pass before: each of four passes loads another part of the matrix. Three profiled FP32"
+        " kernels show 92 to 143 ns per matmul more than their passes"),
+    dma_packet_ns_range=_own(
+        (100, 205), "ns per packet", "neuroncore.timing", note="80 to 130 GB/s at 1 KiB from large"
+        " BF16 matmuls is 125 to 205; a quarter less where nothing was measured"),
+    dma_row_ns_range=_own((0, 20), "ns per row", "neuroncore.timing", note="the figure's pixels"),
+    dma_turnaround_ns_range=_own(
+        (300, 440), "ns per transfer and queue", "neuroncore.timing", note="both reports"),
+    dma_burst_turnaround_ns_range=_own(
+        (60, 300), "ns per transfer and queue", "neuroncore.timing"),
+    dma_burst_speedup_range=_own(
+        (1.2, 1.6), "times the sustained rate", "neuroncore.timing", note="27.2/17 = 1.6"),
+    dma_burst_ns_range=_own(
+        (20_000, 200_000), "ns ahead of the sustained rate", "neuroncore.timing"),
+    fp32_load_speedup_range=_own(
+        (1.3, 4), "times a MultiplyMoving", "neuroncore.timing", note="up to 4 is documented"),
     dma_start_range_ns=_own(
         (1200, 2400), "ns", "neuroncore.timing", note="first data came after 1.2 to 1.4 us with"
         " rows of 4 KiB and after 2.3 to 2.5 us with rows of 8 KiB"),
-    dma_short_row_range_ns=_own(
-        (80, 330), "ns per row", "neuroncore.timing", note="no figure exists below 1 KiB: a factor"
-        " of two either way"),
-    dma_1kib_row_range_ns=_own(
-        (125, 205), "ns per row", "neuroncore.timing", note="80 to 130 GB/s over 16 queues"),
     dma_rate_range=_own(
-        (260e9, 280e9), "bytes/s", "neuroncore.timing", note="270 in traces, 272 documented"),
+        (255e9, 285e9), "bytes/s", "neuroncore.timing", note="250 to 263 in profiled kernels with"
+        " rows of 4 KiB, 272 documented"),
     fixed_overhead_range=_own(
-        (90, 125), "cycles", "neuroncore.timing", note='"about 100"; published busy times of the'
-        " Mamba kernels leave 94 to 124 per instruction"),
+        (80, 125), "cycles", "neuroncore.timing", note='"about 100"; published busy times of the'
+        " Mamba kernels leave 94 to 124 per instruction, and copies from PSUM by profiled Scalar"
+        " Engines 50 to 75"),
     result_share_range=_own(
         (0.6, 1.2), "of the nominal latency", "neuroncore.timing", note="between the documented 60"
         " cycles of an access and a little above what was measured"),
     formula_range=_own(
-        (0.99, 1.02), "of the printed cycles", "neuroncore.timing", note="printed as estimates; the"
-        " one slope that was measured is 1 % above its formula"),
+        (0.98, 1.02), "of the printed cycles", "neuroncore.timing", note="printed as estimates; the"
+        " one slope that was measured is 1 % above its formula, a profiled tensor_tensor 1 %"),
 )  # fmt: skip
 
 _types = SOURCES["aws-data-types"].says

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trainium_edu.specs.fact import Fact
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Record"]
 
@@ -23,6 +24,7 @@ class Record:
     25165824
     """
 
+    @checked
     def __init__(self, name: str, /, **members):
         self.__dict__.update(members, _name=name)
 
@@ -70,6 +72,7 @@ class Record:
             else:
                 yield name, member
 
+    @checked
     def find(self, path: str):
         """Return the fact or record at a dotted name such as ``"psum.banks"``."""
         found = self

@@ -18,7 +18,8 @@ SOFTWARE = Record(
     newest_nki_version=_newest("0.7.0", "", "first entry", note="its new names: nki.coverage()"),
     newest_sdk_version=_newest("2.33.0", "", "first entry"),
     logical_core_degrees=SOURCES["aws-lnc"].says(
-        (1, 2), "NeuronCores", "Important", note="only Trn2 and Trn3 have LNC"),
+        (1, 2), "NeuronCores", "Logical NeuronCore configurations",
+        note="only Trn2 and Trn3 have LNC"),
     stochastic_rounding_default=_runtime(False, "", "NEURON_RT_STOCHASTIC_ROUNDING_EN"),
     stochastic_rounding_seed_default=SOURCES["aws-torch-variables"].says(
         0, "", "NEURON_RT_STOCHASTIC_ROUNDING_SEED", note="the runtime guide names none"),

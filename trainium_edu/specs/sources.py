@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["SOURCES", "Source"]
 
@@ -27,7 +28,10 @@ class Source:
     url: str  #: where the public finds it; "" for our own reasons and for memory
     kind: Kind = Kind.DOCUMENTED  #: what a fact from here is unless it says otherwise
 
-    def says(self, value: Any, unit: str, locator: str, note: str = "", *, kind=None) -> Fact:
+    @checked
+    def says(
+        self, value: Any, unit: str, locator: str, note: str = "", *, kind: Kind | None = None
+    ) -> Fact:
         """Make a fact that this source states at ``locator``.
 
         Examples
@@ -167,6 +171,9 @@ _ALL = (
            "public repositories of course work", "2025",
            "https://github.com/waahm7/asst4-trainium/tree/"
            "a4d46766c8d473d0ed8766600e04977ae98f182d/part1", Kind.MEASURED),
+    Source("accelopt-nkibench", "NKIBench: kernels and their profiles in AccelOpt", "zhang677 "
+           "(public repository)", "2025", "https://github.com/zhang677/AccelOpt/tree/47e29a7c",
+           Kind.MEASURED),
     # the literature
     Source("gpt3-paper", "Language Models are Few-Shot Learners", "NeurIPS", "2020",
            "https://arxiv.org/abs/2005.14165"),

@@ -13,6 +13,6 @@ __all__ = ["perfetto"]
 def __getattr__(name):
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    from trainium_edu import aside
 
-    return importlib.import_module(f"{__name__}.{name}")
+    return aside.load(f"{__name__}.{name}")

@@ -7,13 +7,16 @@ become counters.  Nothing leaves the machine: the file is opened in the browser.
 
 import json
 import math
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from trainium_edu import files
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
 from trainium_edu.neuroncore.lifetimes import lifetimes
+from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Timeline
 
 __all__ = ["to_json", "write"]
@@ -74,7 +77,8 @@ def to_json(timeline) -> dict:
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}
 
 
-def write(timeline, path) -> Path:
+@checked
+def write(timeline, path: str | PathLike) -> Path:
     """Write a timeline to a file that Perfetto opens.
 
     Parameters
@@ -88,12 +92,7 @@ def write(timeline, path) -> Path:
     """
     path = Path(path)
     text = json.dumps(to_json(timeline), allow_nan=False, separators=(",", ":"))
-    try:
-        path.write_text(text, encoding="utf-8")
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"there is no folder {path.parent}; make it first, or name a file in another one"
-        ) from None
+    files.write(path, text)
     return path
 
 

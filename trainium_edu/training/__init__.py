@@ -18,13 +18,14 @@ Decisions
 kernels into another accuracy; the price is a third of BLAS's speed at these sizes.
 """
 
-import importlib
+from trainium_edu import aside
 
 _HOMES = {
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
     "dice_cost": "measure_dice_cost stored_dice_cost",
     "faster": "share_needed step_share",
+    "film": "FRAMES_PER_PASS Film film_run",
     "frozen": "frozen_weights",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
@@ -36,4 +37,4 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name):  # scikit-learn and the compiled loops load with the first name needed
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

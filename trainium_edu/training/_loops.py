@@ -6,11 +6,11 @@ Each sum runs over its index from 0 upwards, one product after the other and nev
 side by side, which is why activations are stored ``[features, batch]``.
 """
 
-import numba
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
 import numpy as np
 from numba import njit, prange
-
-numba.config.THREADING_LAYER = "workqueue"
 
 _ZERO = np.float32(0)
 _HALF = np.float32(0.5)

@@ -6,6 +6,8 @@ step to step, and how the update is rounded on its way back into storage.
 
 from dataclasses import dataclass
 
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["ARMS", "OPTIMIZERS", "Arm", "Footprint", "footprint", "footprint_table", "get_arm"]
 
 _BYTES = {"fp32": 4, "bf16": 2}
@@ -90,6 +92,7 @@ class Footprint:
         return self.read_bytes + self.written_bytes
 
 
+@checked
 def footprint(arm, optimizer: str = "sgd", *, state: str | None = None) -> Footprint:
     """Count the bytes of one parameter.
 

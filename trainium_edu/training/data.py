@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from trainium_edu.aside import load
 from trainium_edu.numerics import tosses
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["BATCH", "CLASSES", "PIXELS", "Digits", "batches", "digits"]
 
@@ -73,14 +76,13 @@ def _read_table():
     found = find_spec("sklearn")  # finds the folder, runs nothing
     path = Path(found.submodule_search_locations[0], "datasets", "data", "digits.csv.gz")
     if not path.exists():  # moved, in some later scikit-learn
-        from sklearn.datasets import load_digits
-
-        bunch = load_digits()
+        bunch = load("sklearn.datasets").load_digits()
         return np.column_stack([bunch.data, bunch.target])
     with gzip.open(path, "rt", encoding="ascii") as lines:
         return np.loadtxt(lines, delimiter=",")
 
 
+@checked
 def batches(n: int, *, seed: int, epoch: int, batch: int = BATCH):
     """Deal `n` images into batches, in an order that depends on (seed, epoch) alone.
 
@@ -100,11 +102,14 @@ def batches(n: int, *, seed: int, epoch: int, batch: int = BATCH):
     >>> batches(1437, seed=0, epoch=0).shape
     (44, 32)
     """
+    whole(batch, "batch", 1, 2**31)
+    epoch = whole(epoch, "epoch", 0, 2**32)
     cards = tosses(n, seed=seed, step=_SHUFFLES + 1 + epoch, toss_bits=31)
     steps = n // batch
     return np.argsort(cards, kind="stable")[: steps * batch].reshape(steps, batch)
 
 
+@checked
 def uniform(n: int, *, seed: int):
     """Return float32[n], uniform in (-1, 1), for the start of replica `seed`."""
     words = tosses(n, seed=seed, step=_SHUFFLES, toss_bits=24)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trainium_edu import files
 from trainium_edu.numerics import cast, tosses
 from trainium_edu.training.reference import train
 
@@ -128,5 +129,5 @@ if __name__ == "__main__":
     rows = [{**asdict(row), "ns_per_number": round(row.ns_per_number, 3)} for row in cost.rows]
     body = ",\n".join("  " + json.dumps(row) for row in rows)
     head = json.dumps({"command": COMMAND, "machine": cost.machine})[:-1]
-    Path(str(_file())).write_text(f'{head}, "rows": [\n{body}\n]}}\n', encoding="utf-8")
+    files.write(_file(), f'{head}, "rows": [\n{body}\n]}}\n')
     print(cost.table())

@@ -6,11 +6,12 @@ into these two, and nothing more: it is arithmetic on paper, no measurement.
 """
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
-from trainium_edu.specs import CLAIMS, TRN1
+from trainium_edu.specs import CLAIMS, TRN1, Record
+from trainium_edu.specs.arguments import number
+from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.training.arms import footprint
 
 __all__ = ["FLOP_PER_PARAMETER_AND_TOKEN", "StepShare", "share_needed", "step_share"]
@@ -38,7 +39,10 @@ class StepShare:
         return before / after - 1
 
 
-def step_share(tokens, *, optimizer: str = "adam", utilisation: float = 0.4, chip=TRN1):
+@checked
+def step_share(
+    tokens: Numbers, *, optimizer: str = "adam", utilisation: float = 0.4, chip: Record = TRN1
+):
     """Split a step of one NeuronCore into arithmetic and weight update.
 
     Parameters
@@ -69,10 +73,7 @@ def step_share(tokens, *, optimizer: str = "adam", utilisation: float = 0.4, chi
     >>> bool(step_share(4096).faster_by < 0.1 < step_share(512).faster_by)
     True
     """
-    if isinstance(utilisation, bool) or not isinstance(utilisation, Real):
-        raise TypeError(f"utilisation is {str(utilisation)[:40]!r}; it is a share such as 0.4")
-    if not 0 < utilisation <= 1:
-        raise ValueError(f"utilisation is {utilisation}; it is a share, above 0 and at most 1")
+    utilisation = number(utilisation, "utilisation", high=1, above=0)
     tokens = np.asarray(tokens, dtype=float)
     if not (np.isfinite(tokens) & (tokens > 0)).all():
         raise ValueError("tokens has to be positive and finite: a step without them is none")
@@ -85,13 +86,14 @@ def step_share(tokens, *, optimizer: str = "adam", utilisation: float = 0.4, chi
     )
 
 
+@checked
 def share_needed(faster_by: float | None = None, *, optimizer: str = "adam") -> float:
     """Return the share of a step that the update must take for a given gain.
 
     Parameters
     ----------
     faster_by : float, optional
-        The claimed gain unless given, 0.3.
+        The claimed gain unless given, 0.3; positive.
     optimizer : {"sgd", "momentum", "adam"}
 
     Returns
@@ -113,6 +115,7 @@ def share_needed(faster_by: float | None = None, *, optimizer: str = "adam") -> 
     `aws-news-trn1-launch` in :data:`trainium_edu.specs.SOURCES`.
     """
     gain = CLAIMS.stochastic_rounding_faster_by.value if faster_by is None else faster_by
+    gain = number(gain, "faster_by", above=0)
     before = footprint("master", optimizer).update_traffic_bytes
     after = footprint("stochastic", optimizer).update_traffic_bytes
     return (1 - 1 / (1 + gain)) / (1 - after / before)

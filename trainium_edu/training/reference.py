@@ -12,7 +12,7 @@ does it, and the weight gradient is rounded to BF16; what differs between the tw
 is the rounding of the update, and nothing else.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -23,6 +23,8 @@ from trainium_edu import settings
 from trainium_edu.numerics import round_to, tosses
 from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.numerics.random_bits import check_count
+from trainium_edu.specs.arguments import choice, flag, short
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training import _loops
 from trainium_edu.training.arms import Arm, get_arm
 from trainium_edu.training.data import BATCH, CLASSES, PIXELS, batches, digits, uniform
@@ -97,7 +99,8 @@ def _in_order(a, axis):
 # --- the network --------------------------------------------------------------------------------
 
 
-def initial_weights(seeds, *, narrow: bool = False):
+@checked
+def initial_weights(seeds: Sequence[int], *, narrow: bool = False):
     """Draw He-uniform weights and zero biases, one row per seed.
 
     Parameters
@@ -119,7 +122,8 @@ def initial_weights(seeds, *, narrow: bool = False):
     return round_to(rows, "bf16") if narrow else rows
 
 
-def gradient(weights, images, labels, *, bf16: bool = False):
+@checked
+def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf16: bool = False):
     """Differentiate the mean cross-entropy loss of one batch, forward and backward.
 
     Parameters
@@ -140,6 +144,11 @@ def gradient(weights, images, labels, *, bf16: bool = False):
     -----
     Judged by central differences in float64 and by PyTorch.
     """
+    _check_shape(weights, "weights", "replicas", PARAMETERS)
+    _check_shape(images, "images", len(weights), "batch", PIXELS)
+    _check_shape(labels, "labels", *images.shape[:2])
+    if labels.dtype.kind not in "iu" or not ((labels >= 0) & (labels < CLASSES)).all():
+        raise ValueError(f"labels are whole numbers from 0 to {CLASSES - 1}, got {short(labels)}")
     narrow = _to_bf16 if bf16 else _as_is
     w1, b1, w2, b2 = _parts(weights)
     x = np.swapaxes(images, -1, -2)
@@ -186,7 +195,8 @@ def update(stored, grad, learning_rate, arm, *, tosses=None):
     return round_to(exact, "bf16", arm.rounding, random_bits=tosses)
 
 
-def logits(weights, images, *, bf16: bool = False):
+@checked
+def logits(weights: np.ndarray, images: np.ndarray, *, bf16: bool = False):
     """Run the network forward on test images.
 
     Parameters
@@ -199,17 +209,31 @@ def logits(weights, images, *, bf16: bool = False):
     -------
     float32[replicas, 10, n]
     """
-    weights = np.ascontiguousarray(_to_bf16(weights) if bf16 else weights)
-    turned = np.ascontiguousarray(images.T)
+    _check_shape(weights, "weights", "replicas", PARAMETERS)
+    _check_shape(images, "images", "n", PIXELS)
+    weights = np.ascontiguousarray(_to_bf16(weights) if bf16 else weights, _F32)
+    turned = np.ascontiguousarray(images.T, _F32)
     out = np.empty((len(weights), CLASSES, len(images)), _F32)
     h = np.empty((HIDDEN, len(images)), _F32)
     launch(_loops.logits, turned, weights, HIDDEN, bf16, h, out)
     return out
 
 
-def predict(weights, images, *, bf16: bool = False):
+@checked
+def predict(weights: np.ndarray, images: np.ndarray, *, bf16: bool = False):
     """Name the digit on each image: int64[replicas, n]."""
     return logits(weights, images, bf16=bf16).argmax(axis=1)
+
+
+def _check_shape(values, what, *sizes):
+    """Refuse an array of another shape; a size in words may be any."""
+    fits = len(sizes) == values.ndim and all(
+        isinstance(size, str) or size == have
+        for size, have in zip(sizes, values.shape, strict=True)
+    )
+    if not fits or 0 in values.shape:
+        wanted = ", ".join(map(str, sizes))
+        raise ValueError(f"{what} have shape {list(values.shape)}; it is [{wanted}]")
 
 
 # --- training -----------------------------------------------------------------------------------
@@ -308,6 +332,9 @@ def train(
     `aws-rounding-modes` in :data:`trainium_edu.specs.SOURCES`.
     """
     plan = _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed)
+    fast = flag(fast, "fast")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is {short(progress)}; it takes a function of an Epoch")
     passes = []
     for done in _run(plan, fast):
         passes.append(done)
@@ -341,6 +368,7 @@ def epochs(
     >>> next(epochs("fp32", seeds=[0])).number
     1
     """
+    fast = flag(fast, "fast")
     return _run(_plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed), fast)
 
 
@@ -357,8 +385,8 @@ class _Plan:
 
 def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
     """Check all arguments, and read the documented switches once where they say nothing."""
-    if rounding is not None and rounding not in ("nearest", "stochastic"):
-        raise ValueError(f"rounding is {str(rounding)[:40]!r}; it is 'nearest' or 'stochastic'")
+    if rounding is not None:
+        choice(rounding, "rounding", ("nearest", "stochastic"))
     if isinstance(arm, str) and arm == "bf16":
         arm = rounding if rounding is not None else settings.rounding().rounding
     elif rounding is not None:

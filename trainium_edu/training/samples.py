@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 
+from trainium_edu.aside import load
 from trainium_edu.training.data import PIXELS, digits
 from trainium_edu.training.reference import HIDDEN, gradient, matmul, train
 
@@ -77,6 +78,4 @@ def _from_network(name):
 
 def _photo():
     """Load the photograph: every fourth pixel, 0 to 1."""
-    from sklearn.datasets import load_sample_image
-
-    return load_sample_image("china.jpg")[::4, ::4] / np.float32(255)
+    return load("sklearn.datasets").load_sample_image("china.jpg")[::4, ::4] / np.float32(255)

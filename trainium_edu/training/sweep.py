@@ -7,12 +7,14 @@ ask that the stored accuracies come back exactly.
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 
 import numpy as np
 
+from trainium_edu import files
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training.arms import ARMS, footprint
 from trainium_edu.training.reference import train
 
@@ -44,8 +46,13 @@ class Row:
         return float(np.std(self.accuracies, ddof=1))
 
 
+@checked
 def run_sweep(
-    settings=SETTINGS, *, arms=tuple(ARMS), seeds=SEEDS, progress: Callable | None = None
+    settings: Sequence[tuple[float, int]] = SETTINGS,
+    *,
+    arms: Sequence[str] = tuple(ARMS),
+    seeds=SEEDS,
+    progress: Callable | None = None,
 ):
     """Train every arm at every (learning rate, epochs).
 
@@ -90,7 +97,8 @@ def stored_sweep() -> tuple[Row, ...]:
     return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in stored["rows"])
 
 
-def accuracy_table(rows, *, optimizer: str = "sgd") -> str:
+@checked
+def accuracy_table(rows: Sequence[Row], *, optimizer: str = "sgd") -> str:
     """Write rows as text: accuracies beside the bytes that each arm keeps and moves.
 
     Parameters
@@ -132,7 +140,7 @@ def _write(path, rows):
     """Store rows; the first field is the command that makes them."""
     head = json.dumps({"command": COMMAND, "seeds": list(SEEDS)})[:-1]
     body = ",\n".join("  " + json.dumps(asdict(row)) for row in rows)
-    path.write_text(f'{head}, "rows": [\n{body}\n]}}\n', encoding="utf-8")
+    files.write(path, f'{head}, "rows": [\n{body}\n]}}\n')
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ _BLUE, _RED = ROUNDING["stochastic"], ROUNDING["nearest"]
 _TYPICAL = 0.6745  # the median size of a normal error, in standard deviations
 
 
-def draw_quick_test(test, *, documented: float | None = None, width: float = 960.0) -> Scene:
+def draw_quick_test(
+    test, *, documented: float | None = None, guess: float | None = None, width: float = 960.0
+) -> Scene:
     """Draw runs of the quick test on their way, and where they end beside the exact law.
 
     Parameters
@@ -22,6 +24,8 @@ def draw_quick_test(test, *, documented: float | None = None, width: float = 960
     test : QuickTest
     documented : float, optional
         The result that AWS prints, marked beside the law.
+    guess : float, optional
+        Where the learner lets nearest-even end, marked at its height; at an edge if beyond.
     width : float, CSS pixels
 
     Returns
@@ -29,12 +33,12 @@ def draw_quick_test(test, *, documented: float | None = None, width: float = 960
     Scene
     """
     scene, (first, second) = _two_boxes(width)
-    _draw_runs(scene, first, test)
+    _draw_runs(scene, first, test, guess)
     _draw_ends(scene, second, test, documented)
     return scene
 
 
-def _draw_runs(scene, box, test):
+def _draw_runs(scene, box, test, guess):
     """Draw the sums on their way."""
     x, sd = np.append(0, test.terms_added), np.append(0, test.sd)
     mean = 1024 + 0.5 * x
@@ -52,6 +56,13 @@ def _draw_runs(scene, box, test):
     chart.curve(x, nearest, _RED, width=3.2, words="nearest-even")
     chart.legend(box[0] + 12, box[1] + 14, (f"stochastic, {_PATHS} runs", _BLUE, 1.4, ""),
                  ("exact sum", "ink", 1.6, "dashed"), ("nearest-even", _RED, 3.2, ""))  # fmt: skip
+    if guess is not None:
+        at_x, at_y = chart.place(2048, guess)
+        scene.area([at_x, at_x - 12, at_x - 12], [at_y, at_y - 6, at_y + 6], COLOURS["orange"],
+                   opacity=1, words="your guess")  # fmt: skip
+        above = at_y > box[1] + box[3] / 2  # clear of the curves that end there
+        scene.text(at_x - 2, at_y + (-12 if above else 54), f"you: {guess:g}", anchor="end",
+                   size=12, bold=True)  # fmt: skip
 
 
 def _draw_ends(scene, box, test, documented):
@@ -78,13 +89,15 @@ def _draw_ends(scene, box, test, documented):
     chart.legend(box[0] + 12, box[1] + 14, *entries)
 
 
-def draw_long_sums(sums, growth, *, width: float = 960.0) -> Scene:
+def draw_long_sums(sums, growth, *, guess: float | None = None, width: float = 960.0) -> Scene:
     """Draw how the errors of long sums, and of many roundings of one number, grow.
 
     Parameters
     ----------
     sums : LongSums
     growth : ErrorGrowth
+    guess : float, optional
+        How many times larger the learner lets the stochastic error become from 1000 to 10 000.
     width : float, CSS pixels
 
     Returns
@@ -92,12 +105,12 @@ def draw_long_sums(sums, growth, *, width: float = 960.0) -> Scene:
     Scene
     """
     scene, (first, second) = _two_boxes(width)
-    _draw_relative_errors(scene, first, sums)
+    _draw_relative_errors(scene, first, sums, guess)
     _draw_summed_errors(scene, second, growth)
     return scene
 
 
-def _draw_relative_errors(scene, box, sums):
+def _draw_relative_errors(scene, box, sums, guess):
     """Draw the relative error of sums of positive terms against their length."""
     low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5) / 1.5
     x = (float(sums.n[0]), float(sums.n[-1]))
@@ -108,12 +121,18 @@ def _draw_relative_errors(scene, box, sums):
     chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
                 words="where stochastic rounding settles")  # fmt: skip
     at_x, at_y = chart.place(x[0], settled)
-    scene.text(at_x + 6, at_y - 6, "settles near 0.67 √(ε/3)", colour="muted", size=11)
+    scene.text(at_x + 6, at_y - 6, f"settles near {100 * settled:.2g} %", colour="muted", size=11)
     chart.curve(sums.n, sums.nearest, _RED, width=3.2, words="nearest-even")
     chart.curve(sums.n, sums.stochastic, _BLUE, width=2.4, words="stochastic")
     chart.curve(sums.n, _TYPICAL * sums.spread, "ink", width=1.6, dash="dashed", words="theory")
     chart.legend(box[0] + box[2] - 130, box[1] + box[3] - 50, ("nearest-even", _RED, 3.2, ""),
                  ("stochastic", _BLUE, 2.4, ""), ("theory", "ink", 1.6, "dashed"))  # fmt: skip
+    if guess is not None:
+        start = float(np.interp(1_000, sums.n, sums.stochastic))
+        chart.curve((1_000, 10_000), (start, guess * start), COLOURS["orange"], width=3,
+                    words="your guess")  # fmt: skip
+        at_x, at_y = chart.place(10_000, guess * start)
+        scene.text(at_x + 6, at_y + 4, "you", size=12, bold=True)
 
 
 def _draw_summed_errors(scene, box, growth):
@@ -128,7 +147,7 @@ def _draw_summed_errors(scene, box, growth):
     seen = np.concatenate([ys[ys > 0] for ys, *_ in curves])
     x, y = (float(growth.n[0]), float(growth.n[-1])), (seen.min() / 1.3, seen.max() * 1.3)
     chart = Chart(scene, box, x, y, log="xy")
-    chart.axes(f"{growth.value:.4g} rounded n times: summed error, in ε", "roundings",
+    chart.axes(f"{growth.value:.4g} rounded n times: error in ε", "roundings",
                _tens(*x), _tens(*y))  # fmt: skip
     for ys, words, colour, width, dash in curves:
         chart.curve(growth.n, ys, colour, width=width, dash=dash, words=words)

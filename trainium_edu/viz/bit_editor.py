@@ -1,6 +1,8 @@
 """One number as a row of bits, its fields in their colours."""
 
+from trainium_edu.numerics.anatomy import Anatomy
 from trainium_edu.numerics.grid import number_text
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 
 __all__ = ["plot_bits"]
@@ -8,7 +10,8 @@ __all__ = ["plot_bits"]
 _NAMES = {"sign": "sign", "exponent": "exponent", "mantissa": "mantissa"}
 
 
-def plot_bits(anatomy, *, label=None, width=8.6):
+@checked
+def plot_bits(anatomy: Anatomy, *, label: str | None = None, width: float = 8.6):
     """Draw the bits of one code and what they stand for.
 
     Parameters

@@ -1,12 +1,17 @@
 """Collectives as curves: time and bus bandwidth against size, scaling, link use; a film's still."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
-from trainium_edu.viz.collective_film import size_text
+from trainium_edu.viz.collective_film import Film, size_text
 from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.topology import Layout
 
@@ -59,7 +64,29 @@ def _settle(ax, title, *, left=0.5, below=0.55):
     ax.yaxis.set_label_coords(-left / (box.width * width), 0.5)
 
 
-def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="", layered=None):
+def _check_curves(x, curves, names):
+    """Refuse curves that are not one row per name and one point per place on the x axis."""
+    x, curves = np.asarray(x), np.asarray(curves)
+    if x.ndim != 1 or not x.size or curves.shape != (len(names), x.size):
+        raise ValueError(
+            f"{len(names)} curves over {list(x.shape)} points have shape {list(curves.shape)}; "
+            "they have [names, points], a row for each name"
+        )
+    if not (np.isfinite(x) & (x > 0)).all():
+        raise ValueError("the x axis is logarithmic: all its places are finite and above 0")
+
+
+@checked
+def plot_times(
+    sizes: Numbers,
+    times_ns: Numbers,
+    names: Sequence[str],
+    *,
+    crossovers: Sequence[tuple] = (),
+    published: Sequence[tuple] = (),
+    title: str = "",
+    layered: Layered | None = None,
+):
     """Draw time against buffer size, one curve per algorithm, crossovers and published marks.
 
     Parameters
@@ -79,6 +106,7 @@ def plot_times(sizes, times_ns, names, *, crossovers=(), published=(), title="",
     -------
     fig : matplotlib.figure.Figure
     """
+    _check_curves(sizes, times_ns, names)
     times_us = np.asarray(times_ns) / 1e3
     low = 10 ** np.floor(np.log10(times_us.min()))
     high = 10 ** np.ceil(np.log10(times_us.max()))
@@ -126,7 +154,17 @@ def _times_ground(sizes, names, published, low, high, title):
     return ax.figure
 
 
-def plot_bus_bandwidth(sizes, times_ns, names, factor, *, limit=None, title="", ax=None):
+@checked
+def plot_bus_bandwidth(
+    sizes: Numbers,
+    times_ns: Numbers,
+    names: Sequence[str],
+    factor: float,
+    *,
+    limit: float | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+):
     """Draw bus bandwidth as nccom-test defines it: bytes over time, times the collective's factor.
 
     Parameters
@@ -145,6 +183,7 @@ def plot_bus_bandwidth(sizes, times_ns, names, factor, *, limit=None, title="", 
     -------
     fig : matplotlib.figure.Figure
     """
+    _check_curves(sizes, times_ns, names)
     if ax is None:
         ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
@@ -159,7 +198,15 @@ def plot_bus_bandwidth(sizes, times_ns, names, factor, *, limit=None, title="", 
     return ax.figure
 
 
-def plot_scaling(ranks, times_ns, names, *, title="", ax=None):
+@checked
+def plot_scaling(
+    ranks: Numbers,
+    times_ns: Numbers,
+    names: Sequence[str],
+    *,
+    title: str = "",
+    ax: Axes | None = None,
+):
     """Draw time against the number of ranks, both axes logarithmic.
 
     Parameters
@@ -175,6 +222,7 @@ def plot_scaling(ranks, times_ns, names, *, title="", ax=None):
     -------
     fig : matplotlib.figure.Figure
     """
+    _check_curves(ranks, times_ns, names)
     if ax is None:
         ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
@@ -189,7 +237,10 @@ def plot_scaling(ranks, times_ns, names, *, title="", ax=None):
     return ax.figure
 
 
-def plot_link_use(shares, names, *, title="", ax=None):
+@checked
+def plot_link_use(
+    shares: Sequence[Numbers], names: Sequence[str], *, title: str = "", ax: Axes | None = None
+):
     """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
 
     Parameters
@@ -204,6 +255,8 @@ def plot_link_use(shares, names, *, title="", ax=None):
     -------
     fig : matplotlib.figure.Figure
     """
+    if len(shares) != len(names):
+        raise ValueError(f"{len(names)} names for {len(shares)} lists of shares; give one for each")
     if ax is None:
         ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, share) in enumerate(zip(names, shares, strict=True)):
@@ -215,7 +268,8 @@ def plot_link_use(shares, names, *, title="", ax=None):
     return ax.figure
 
 
-def plot_film(film, step=0, *, layout=""):
+@checked
+def plot_film(film: Film, step: int = 0, *, layout: str = ""):
     """Draw one frame of a film: topology, buffers, and link use over time.
 
     Parameters
@@ -230,6 +284,7 @@ def plot_film(film, step=0, *, layout=""):
     -------
     fig : matplotlib.figure.Figure
     """
+    step = whole(step, "step", 0, film.steps)
     fig = style.figure(9.6, 5.4, margins=(0.1, 0.2, 0.1, 0.4))
     stage = fig.add_axes((0.01, 0.25, 0.49, 0.68))
     cells = fig.add_axes((0.54, 0.27, 0.45, 0.61))
@@ -305,7 +360,8 @@ def _boxes(ax, left, floor, width, height, colours):
     )
 
 
-def plot_learning(loss, accuracy, *, title="", ax=None):
+@checked
+def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = "", ax: Axes | None = None):
     """Draw loss per step and test accuracy of a run on many ranks.
 
     Parameters

@@ -1,9 +1,12 @@
 """A run of a NeuronCore as a still picture: engines, DMA queues at work, the critical path."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_film import CoreFilm
 from trainium_edu.viz.memory_map import draw_memories
@@ -16,7 +19,14 @@ _LABEL_SHARE = 0.05  # of the picture's width: a span this wide gets its name
 _LANE = 0.30  # inches
 
 
-def plot_core_timeline(film: CoreFilm, *, window=None, queues: bool = False, memory: bool = False):
+@checked
+def plot_core_timeline(
+    film: CoreFilm,
+    *,
+    window: Sequence | None = None,
+    queues: bool = False,
+    memory: bool = False,
+):
     """Draw what stood on which engine when, and which of it the run's length rests on.
 
     Parameters

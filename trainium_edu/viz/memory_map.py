@@ -1,9 +1,12 @@
 """SBUF and PSUM over time: a tile is as high as its bytes and as long as its life."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.core_film import CoreFilm
 from trainium_edu.viz.style import figure, ink
@@ -16,7 +19,8 @@ SITES = tuple(
 )
 
 
-def plot_memory_map(film: CoreFilm, *, window=None):
+@checked
+def plot_memory_map(film: CoreFilm, *, window: Sequence | None = None):
     """Draw what lies where in SBUF and PSUM from when to when.
 
     Parameters

@@ -1,10 +1,13 @@
 """Formats as combs over one stretch of the number line, and where x lands on each."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
 
 from trainium_edu.numerics.grid import number_text
+from trainium_edu.specs.arguments import number
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 
 __all__ = ["plot_number_line"]
@@ -12,7 +15,8 @@ __all__ = ["plot_number_line"]
 _FINEST = 0.004  # of the window: numbers closer than this become a band
 
 
-def plot_number_line(rows, low, high, *, width=8.6):
+@checked
+def plot_number_line(rows: Sequence[tuple], low: float, high: float, *, width: float = 8.6):
     """Draw one comb per format and the place where x lands on it.
 
     Parameters
@@ -35,6 +39,7 @@ def plot_number_line(rows, low, high, *, width=8.6):
     >>> len(plot_number_line(rows, 3.0, 4.0).axes)
     1
     """
+    low, high = number(low, "low"), number(high, "high")
     fig = style.figure(width, 0.9 + 0.72 * max(len(rows), 1), margins=(1.05, 0.25, 0.45, 0.35))
     ax = fig.subplots()
     for i, (label, colour, landing, found) in enumerate(rows):

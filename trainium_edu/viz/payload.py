@@ -1,12 +1,24 @@
 """What a DMA moves per second, against the length of its rows."""
 
-from trainium_edu.specs import TRN1
+import numpy as np
+
+from trainium_edu.specs import TRN1, Record
+from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = ["describe_payload", "plot_payload"]
 
 
-def plot_payload(row_bytes, alone, stream, low, high, *, spec=TRN1):
+@checked
+def plot_payload(
+    row_bytes: Numbers,
+    alone: Numbers,
+    stream: Numbers,
+    low: Numbers,
+    high: Numbers,
+    *,
+    spec: Record = TRN1,
+):
     """Plot rates against row length, with what is published.
 
     Parameters
@@ -32,13 +44,14 @@ def plot_payload(row_bytes, alone, stream, low, high, *, spec=TRN1):
     ax.axhline(sustained, color=ink("muted"), linewidth=0.8, linestyle=(0, (4, 3)))
     ax.text(row_bytes[0], sustained + 5, f"documented: {sustained:.0f} GB/s sustained", fontsize=8,
             color=ink("muted"), va="bottom")  # fmt: skip
-    points = [(1024, spec.dma.rate_1kib_rows), (4096, spec.dma.rate_4kib_rows)]
+    points = [(1024, spec.dma.rate_1kib_rows), (4096, spec.dma.rate_sustained)]
     for (where, fact), (x, y, side) in zip(
         points, ((-9, 4, "right"), (10, -17, "left")), strict=True
     ):
-        ax.plot(where, float(fact) / 1e9, "D", color=COLOURS["green"], markersize=6)
+        rate = float(np.mean(fact.value)) / 1e9
+        ax.plot(where, rate, "D", color=COLOURS["green"], markersize=6)
         ax.annotate(
-            f"{fact.kind}: about {float(fact) / 1e9:.0f}", (where, float(fact) / 1e9), fontsize=8,
+            f"{fact.kind}: about {rate:.0f}", (where, rate), fontsize=8,
             xytext=(x, y), textcoords="offset points", color=COLOURS["green"], ha=side,
         )  # fmt: skip
     ax.axvline(256, color=ink("muted"), linewidth=0.8, linestyle=":")
@@ -57,7 +70,7 @@ def plot_payload(row_bytes, alone, stream, low, high, *, spec=TRN1):
     ticks = [b for b in row_bytes if b.bit_length() % 2]
     ax.set_xticks(ticks, [_short(b) for b in ticks])
     ax.minorticks_off()
-    ax.set_ylim(0, sustained * 1.18)
+    ax.set_ylim(0, max(sustained, *stream, *high) * 1.08)
     ax.set_xlabel("bytes per row: contiguous in HBM and in one partition")
     ax.set_ylabel("GB/s")
     return fig

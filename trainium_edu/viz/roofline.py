@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.neuroncore.engine import Engine
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.fact import Fact, derive
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = ["Point", "describe_roofline", "plot_roofline", "point_of", "ridges", "roofs"]
@@ -139,7 +140,8 @@ def _operations(instruction) -> int:
     return sum(math.prod(a.geometry[1]) for a in instruction.accesses if a.is_write)
 
 
-def plot_roofline(points: Iterable[Point] = (), *, spec=TRN1):
+@checked
+def plot_roofline(points: Iterable[Point] = (), *, spec: Record = TRN1):
     """Draw roofs, ridges, and where programs stand below them.
 
     Parameters

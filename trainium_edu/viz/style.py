@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from trainium_edu.specs.arguments import number
 from trainium_edu.viz.colours import COLOURS, ENGINE, FIELD, FORMAT, HATCH, ROUNDING
 
 __all__ = [
@@ -90,6 +91,7 @@ def figure(width: float = 7.2, height: float = 3.4, *, margins=None) -> Figure:
         Where the axes stand.  Without it matplotlib finds a layout, which doubles the time of a
         redraw: pictures behind a slider state their margins.
     """
+    width, height = number(width, "width", 0.1, 100), number(height, "height", 0.1, 100)
     fig = Figure(figsize=(width, height), layout=None if margins else "constrained")
     FigureCanvasAgg(fig)
     if margins:

@@ -1,5 +1,7 @@
 """The systolic array in still pictures: one cycle, utilisation, dataflows, who should stay."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.patches import Rectangle
@@ -15,8 +17,12 @@ from trainium_edu.neuroncore.systolic_array import (
     load_cycles,
     utilisation,
 )
+from trainium_edu.neuroncore.systolic_array.counts import MachineCounts
 from trainium_edu.neuroncore.systolic_array.frames import Frames
+from trainium_edu.neuroncore.systolic_array.march import Step
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.layered import Layered
 from trainium_edu.viz.style import COLOURS, figure, ink
 
@@ -33,7 +39,8 @@ _FLOW_COLOURS = {
 }
 
 
-def plot_array(frames: Frames, cycle: int, *, operands=None):
+@checked
+def plot_array(frames: Frames, cycle: int, *, operands: Sequence | None = None):
     """Draw the array at the end of one cycle as the player does, and all utilisations below.
 
     Parameters
@@ -47,6 +54,7 @@ def plot_array(frames: Frames, cycle: int, *, operands=None):
     -------
     Figure
     """
+    cycle = whole(cycle, "cycle", 0, frames.cycles - 1)
     beside = operands is not None and max(frames.shape) <= 8
     fig = figure(9.6 if beside else 7.2, 5.6, margins=(0.75, 0.2, 0.45, 0.55))
     grid = fig.add_gridspec(2, 2 if beside else 1, height_ratios=[4.2, 1], hspace=0.28, wspace=0.08,
@@ -210,7 +218,10 @@ _REUSE_LOOKS = {
 }
 
 
-def plot_tile_cycles(m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, guess=None):
+@checked
+def plot_tile_cycles(
+    m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
+):  # fmt: skip
     """Draw one tile's cycles as a bar of load, feed, fall and skew, and a guess where it falls.
 
     Parameters
@@ -247,6 +258,7 @@ def plot_tile_cycles(m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, guess
     return fig
 
 
+@checked
 def plot_reuse(
     n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY, layered: Layered | None = None,
     guess: float | None = None,
@@ -312,6 +324,7 @@ def describe_reuse(n: int, *, m: int = 128, array: SystolicArray = TRN1_ARRAY) -
     return f"Utilisation of the array with N = {n} moving vectors per tile: {shares}."
 
 
+@checked
 def plot_choice(k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY):
     """Draw the cycles of both choices of the stationary operand.
 
@@ -347,7 +360,10 @@ def describe_choice(k: int, rows: int, columns: int, *, array: SystolicArray = T
     return f"Cycles for x[{rows}, {k}] times W[{k}, {columns}]. {said}."
 
 
-def plot_dataflows(shapes, *, array: SystolicArray = TRN1_ARRAY):
+@checked
+def plot_dataflows(
+    shapes: Sequence[tuple[str, int, int, int]], *, array: SystolicArray = TRN1_ARRAY
+):
     """Draw cycles and traffic of the three dataflows for some products.
 
     Parameters
@@ -388,7 +404,8 @@ def plot_dataflows(shapes, *, array: SystolicArray = TRN1_ARRAY):
     return fig
 
 
-def plot_machines(counts):
+@checked
+def plot_machines(counts: Sequence[MachineCounts]):
     """Draw memory and register-file accesses per multiply-add of three machines.
 
     Parameters
@@ -420,7 +437,8 @@ def plot_machines(counts):
     return fig
 
 
-def plot_journey(steps, *, rows: int):
+@checked
+def plot_journey(steps: Sequence[Step], *, rows: int):
     """Draw one result's way down: stage against cycle.
 
     Parameters

@@ -4,15 +4,19 @@ A layout is plain data (places in the unit square, one bend per wire), so that t
 and the stored picture stand on the same numbers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.patches import BoxStyle
 from matplotlib.path import Path
 
 from trainium_edu.fabric import FabricError, cube_addresses, hamiltonian_cycles, product
+from trainium_edu.fabric.topology import Topology
+from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
 
 __all__ = ["Layout", "layouts", "missing_wires", "plot_topology", "wires_of"]
@@ -177,7 +181,17 @@ def _cluster_layout(topology, wires):
     return Layout("cluster", xy, bend, notes, min(0.1, 0.5 * wide / cols, 0.5 * high / rows))
 
 
-def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", width=5.4, ax=None):
+@checked
+def plot_topology(
+    topology: Topology,
+    *,
+    layout: str = "",
+    path: Sequence[int] = (),
+    colour_by: Numbers | None = None,
+    title: str = "",
+    width: float = 5.4,
+    ax: Axes | None = None,
+):
     """Draw chips and cables, one path along them, and cables that are missing.
 
     Parameters
@@ -219,6 +233,10 @@ def plot_topology(topology, *, layout="", path=(), colour_by=None, title="", wid
     xy = chosen.xy * [1, high]
     steps = {frozenset(p) for p in pairwise(path)}
     groups = np.zeros(len(there), int) if colour_by is None else np.asarray(colour_by)
+    if groups.shape != (len(there),):
+        raise ValueError(
+            f"colour_by has shape {groups.shape}; it gives each of {len(there)} wires a group"
+        )
     cables: dict[str, list] = {}
     for k, (a, b) in enumerate(wires):
         middle = (xy[a] + xy[b]) / 2 + 2 * chosen.bend[k] * [1, high]
@@ -282,7 +300,8 @@ def _draw_chips(ax, xy, layout, marked, chips):
             ax.text(x, y + half * 0.5, note, fontsize=7, color=muted, **look)
 
 
-def plot_ladder(names, bytes_per_s, *, title=""):
+@checked
+def plot_ladder(names: Sequence[str], bytes_per_s: Numbers, *, title: str = ""):
     """Draw what one chip can move over each rung, from its own memory out to the network.
 
     Parameters

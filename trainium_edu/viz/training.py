@@ -1,12 +1,16 @@
-"""Pictures of a training run: loss and accuracy epoch by epoch, and digits with their guesses."""
+"""Pictures of a training run: loss and accuracy epoch by epoch, and digits read or misread."""
 
+from collections.abc import Mapping, Sequence
+
+import matplotlib.colors
 import numpy as np
 
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.viz.chart import Chart
 from trainium_edu.viz.scene import Scene
 
-__all__ = ["ARM_STYLE", "draw_faster", "plot_accuracies", "plot_first_run", "plot_runs"]
+__all__ = ["ARM_STYLE", "draw_faster", "plot_accuracies", "plot_film_end", "plot_runs"]
 
 #: Arms often lie on top of each other; the widths let all of them be seen.
 ARM_STYLE = {
@@ -17,6 +21,7 @@ ARM_STYLE = {
 }
 
 
+@checked
 def plot_runs(curves, epochs: int, *, title: str = ""):
     """Draw training loss and test accuracy of several arms.
 
@@ -49,38 +54,42 @@ def plot_runs(curves, epochs: int, *, title: str = ""):
     return fig
 
 
-def plot_first_run(loss, accuracy, epochs: int, images, labels, named):
-    """Draw one run beside test images and what the network takes them for.
+def plot_film_end(loss, right, per_pass: int, images, labels, named, *, per_row: int = 36):
+    """Draw a filmed run's loss and count, and below all test images, misread ones filled.
 
     Parameters
     ----------
-    loss, accuracy : float[n]
-        Of the n epochs done so far.
-    epochs : int
-        Where the horizontal axis ends.
+    loss, right : float[frames], int[frames]
+        Frame 0 is before training, and has no loss.
+    per_pass : int
+        Frames of a pass.
     images : float32[m, 64]
     labels, named : int[m]
-        The right digit and the network's guess; m images in rows of four.
+        The right digit and the network's guess.
+    per_row : int, optional
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    fig = style.figure(9, 3.9, margins=(0.65, 0.2, 0.5, 0.45))
-    left, middle, right = fig.subplots(
-        1, 3, gridspec_kw={"width_ratios": [1, 1, 1.1], "wspace": 0.25}
-    )
-    x = np.arange(1, len(loss) + 1)
-    mark = {"marker": "o", "ms": 3} if len(loss) < 2 else {}
-    left.plot(x, loss, color=style.COLOURS["orange"], lw=2, **mark)
-    middle.plot(x, 100 * np.asarray(accuracy), color=style.COLOURS["blue"], lw=2, **mark)
-    _loss_axis(left, epochs, [loss])
-    middle.set(xlim=(0, epochs), ylim=(0, 102), xlabel="epoch", title="New images read, %")
-    _mosaic(right, images, labels, named)
+    fig = style.figure(9, 5.0, margins=(0.65, 0.2, 0.1, 0.45))
+    grid = fig.add_gridspec(2, 2, height_ratios=[1, 1.25], hspace=0.42, wspace=0.2)
+    left, middle, wall = (fig.add_subplot(grid[at]) for at in ((0, 0), (0, 1), (1, slice(None))))
+    x = np.arange(len(loss)) / per_pass
+    left.plot(x, loss, color=style.COLOURS["orange"], lw=2)
+    middle.plot(x, right, color=style.COLOURS["blue"], lw=2)
+    _loss_axis(left, x[-1], [loss])
+    left.set_xlabel("pass")
+    middle.set(xlim=(0, x[-1]), ylim=(0, len(labels)), xlabel="pass")
+    middle.set_title(f"New images read correctly, of {len(labels)}")
+    wrong = np.asarray(labels) != np.asarray(named)
+    _wall(wall, images, wrong, per_row)
+    wall.set_title(f"At the end {wrong.sum()} of {len(labels)} are misread (filled)")
     return fig
 
 
-def plot_accuracies(groups, labels):
+@checked
+def plot_accuracies(groups: Sequence, labels: Mapping):
     """Draw final accuracies, one dot per seed, arms beside each other at each learning rate.
 
     Parameters
@@ -172,25 +181,19 @@ def _loss_axis(ax, epochs, losses):
     ax.set(xlim=(0, epochs), ylim=(low, high))
 
 
-def _mosaic(ax, images, labels, named, per_row: int = 4):
-    """Draw images in rows of four, the guess above each; a wrong one is marked and coloured."""
-    rows = -(-len(images) // per_row)
-    step_x, step_y = 10, 13
-    canvas = np.zeros((rows * step_y, per_row * step_x))
+def _wall(ax, images, wrong, per_row):
+    """Draw images in rows; those read wrongly are filled."""
+    rows, tile = -(-len(images) // per_row), 10
+    paper = np.array(matplotlib.colors.to_rgb(style.ink("paper")))
+    ink = np.array(matplotlib.colors.to_rgb(style.ink()))
+    fill = np.array(matplotlib.colors.to_rgb(style.COLOURS["red"]))
+    canvas = np.tile(paper, (rows * tile, per_row * tile, 1))
     for i, image in enumerate(images):
-        y, x = divmod(i, per_row)
-        top, side = y * step_y + 4, x * step_x + 1
-        canvas[top : top + 8, side : side + 8] = np.reshape(image, (8, 8))
-    light = style.ink("paper") == "#ffffff"
-    ax.imshow(canvas, cmap="gray_r" if light else "gray", vmin=0, vmax=1, aspect="equal")
-    for i, (right, guess) in enumerate(zip(labels, named, strict=True)):
-        y, x = divmod(i, per_row)
-        good = right == guess
-        ax.text(
-            x * step_x + 4.5, y * step_y + 1.6, f"{guess}" if good else f"{guess}?",
-            ha="center", va="center", weight="bold", fontsize=11,
-            color=style.COLOURS["green"] if good else style.COLOURS["red"],
-        )  # fmt: skip
-    wrong = int(np.sum(np.asarray(labels) != np.asarray(named)))
-    ax.set_title(f"What it reads ({wrong} of {len(images)} wrong)")
+        y, x = (tile * k for k in divmod(i, per_row))
+        ground, pen = (fill, np.ones(3)) if wrong[i] else (paper, ink)
+        square = canvas[y : y + tile - 1, x : x + tile - 1]
+        square[:] = ground
+        strength = np.reshape(image, (8, 8))[..., None]
+        square[:8, :8] = ground + strength * (pen - ground)
+    ax.imshow(canvas, aspect="equal", interpolation="nearest")
     ax.set_axis_off()

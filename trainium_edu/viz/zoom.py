@@ -1,9 +1,13 @@
 """Six pictures from a cluster to one multiply-accumulate, for readers without a kernel."""
 
+from collections.abc import Sequence
+
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, ConnectionPatch, FancyBboxPatch, Rectangle
 
+from trainium_edu.specs.ladder import Rung
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 
 __all__ = ["plot_zoom"]
@@ -18,7 +22,8 @@ _SHOWN = {  # two figures under each picture
 }
 
 
-def plot_zoom(rungs) -> Figure:
+@checked
+def plot_zoom(rungs: Sequence[Rung]) -> Figure:
     """Draw one panel per rung, with a frame that says where the next panel looks.
 
     Parameters
@@ -160,8 +165,9 @@ _DRAW = {
 if __name__ == "__main__":  # store the picture that the widget shows where no kernel runs
     from pathlib import Path
 
+    from trainium_edu import files
     from trainium_edu.specs.ladder import ladder
 
     with style.theme(False):
         png = style.to_png(plot_zoom(ladder()))
-    (Path(__file__).parents[1] / "widgets/static/zoom.png").write_bytes(png)
+    files.write(Path(__file__).parents[1] / "widgets/static/zoom.png", png)

@@ -4,6 +4,7 @@ import functools
 
 from trainium_edu.numerics.long_sums import long_sums, many_roundings, quick_test
 from trainium_edu.specs import SOFTWARE
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import accumulation as picture
 from trainium_edu.widgets.sketch import Page, Sketch, choice, slider
 
@@ -12,7 +13,8 @@ __all__ = ["long_sums_explorer", "quick_test_explorer"]
 _LAST_SEED = 99
 
 
-def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
+@checked
+def quick_test_explorer(*, runs: int = 2000, seed: int = 0, guess: float | None = None):
     """Show AWS's quick test: the runs on their way, and where they end beside the exact law.
 
     Parameters
@@ -21,6 +23,8 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
         Stochastic runs.
     seed : int
         The seed shown first.
+    guess : float, optional
+        Where the learner lets nearest-even end in FP16.
 
     Returns
     -------
@@ -34,8 +38,11 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0):
 
     def page(values):
         test = _quick_test(values["format"], runs, int(values["seed"]))
-        documented = SOFTWARE.quick_test_stochastic.value if values["format"] == "fp16" else None
-        scene = picture.draw_quick_test(test, documented=documented, width=values["width"])
+        asked = values["format"] == "fp16"  # AWS's page, and the question, speak of FP16
+        scene = picture.draw_quick_test(
+            test, documented=SOFTWARE.quick_test_stochastic.value if asked else None,
+            guess=guess if asked else None, width=values["width"],
+        )  # fmt: skip
         scene.alt = _quick_test_words(test)
         return Page(scene, [scene.alt])
 
@@ -53,8 +60,13 @@ def _quick_test_words(test) -> str:
     )
 
 
-def long_sums_explorer():
+def long_sums_explorer(*, guess: float | None = None):
     """Show how the error of long sums and of many roundings grows, with theory's lines.
+
+    Parameters
+    ----------
+    guess : float, optional
+        How many times larger the learner lets the error in BF16 become from 1000 to 10 000 terms.
 
     Returns
     -------
@@ -66,7 +78,9 @@ def long_sums_explorer():
     def page(values):
         name = values["format"]
         sums, growth = _long_sums(name), _many_roundings(name)
-        scene = picture.draw_long_sums(sums, growth, width=values["width"])
+        scene = picture.draw_long_sums(
+            sums, growth, guess=guess if name == "bf16" else None, width=values["width"]
+        )
         scene.alt = _long_sums_words(labels[name], sums, growth)
         return Page(scene, [scene.alt])
 

@@ -8,6 +8,7 @@ import traitlets
 from trainium_edu.numerics import FORMATS, cast_to_bits, get_format
 from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.viz.bit_editor import plot_bits
 from trainium_edu.viz.formats import colour_of, label_of
@@ -22,12 +23,13 @@ _COMPARED = ("fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn
              "int8", "int32")  # fmt: skip
 
 
-def bit_editor(x=13.0, fmt="bf16"):
+@checked
+def bit_editor(x: float | int | str = 13.0, fmt="bf16"):
     """Show one number as bits that can be flipped.
 
     Parameters
     ----------
-    x : float
+    x : float, or str as one types it
         The number shown first; encoded to nearest.
     fmt : Format or str
         The format shown first; the learner may choose another.

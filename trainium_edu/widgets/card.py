@@ -3,6 +3,8 @@
 import html
 import math
 
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["card", "error_factor", "marked_list", "number_strip"]
 
 
@@ -87,6 +89,7 @@ def marked_list(rows) -> str:
     return f'<ul style="margin:6px 0 0;padding:0">{"".join(lines)}</ul>'
 
 
+@checked
 def error_factor(guess: float, answer: float) -> float | None:
     """Return how many times too large or too small a guess is, at least 1.
 

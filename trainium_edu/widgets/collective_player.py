@@ -5,6 +5,8 @@ import ipywidgets
 import traitlets
 
 from trainium_edu import fabric
+from trainium_edu.specs.arguments import choice
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.viz.collective_film import Film, film
 from trainium_edu.viz.collectives import plot_film
@@ -106,7 +108,10 @@ _MACHINES = {
 _SIZES = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24, "256 MiB": 2**28}
 
 
-def collective_explorer(machine="Trn1 (16 chips, 32 ranks)", algorithm="kangaring", size="16 MiB"):
+@checked
+def collective_explorer(
+    machine: str = "Trn1 (16 chips, 32 ranks)", algorithm: str = "kangaring", size: str = "16 MiB"
+):
     """Build a panel: choose machine, collective, algorithm and size, and play the result.
 
     Returns
@@ -114,6 +119,9 @@ def collective_explorer(machine="Trn1 (16 chips, 32 ranks)", algorithm="kangarin
     panel : Panel
         Its ``player`` is the :class:`CollectivePlayer`.
     """
+    choice(machine, "machine", list(_MACHINES))
+    choice(algorithm, "algorithm", _able(machine, "all_reduce"))
+    choice(size, "size", list(_SIZES))
     where = _menu("machine", list(_MACHINES), machine)
     what = _menu("collective", ["all_reduce", "reduce_scatter", "all_gather"], "all_reduce")
     how = _menu("algorithm", _able(where.value, what.value), algorithm)

@@ -7,7 +7,10 @@ import ipywidgets
 import numpy as np
 
 from trainium_edu import fabric
+from trainium_edu.fabric.selection import Selection
 from trainium_edu.specs import FABRIC
+from trainium_edu.specs.arguments import choice
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.collectives import plot_bus_bandwidth, plot_times
 from trainium_edu.viz.layered import Layered
 from trainium_edu.widgets.picture import Panel, Picture
@@ -31,7 +34,8 @@ _MACHINES = {
 }
 
 
-def crossover_text(selection) -> list[str]:
+@checked
+def crossover_text(selection: Selection) -> list[str]:
     """Say in lines where the fastest algorithm changes."""
     lines = [
         f"{before} → {after} at {nbytes / 1e6:.1f} MB"
@@ -40,7 +44,8 @@ def crossover_text(selection) -> list[str]:
     return lines or [f"{selection.order[0]} at every size"]
 
 
-def selection_picture(selection, *, title=""):
+@checked
+def selection_picture(selection: Selection, *, title: str = ""):
     """Return a picture of time against size with crossovers and the published marks."""
     told = f"{title}: {'; '.join(crossover_text(selection))}."
     return Picture(lambda: _draw(selection, title), alt=told)
@@ -54,7 +59,8 @@ def _draw(selection, title, layered=None):
     )  # fmt: skip
 
 
-def selection_explorer(machine="trn1.32xlarge"):
+@checked
+def selection_explorer(machine: str = "trn1.32xlarge"):
     """Build a panel: machine, what a link's figure counts, hop latency, memory, RDH's axes; sweep.
 
     Returns
@@ -62,6 +68,7 @@ def selection_explorer(machine="trn1.32xlarge"):
     panel : Panel
         ``panel.controls`` by name; ``panel.told`` names the crossovers.
     """
+    choice(machine, "machine", list(_MACHINES))
     wide = {"description_width": "initial"}
     where = ipywidgets.Dropdown(
         description="machine", options=list(_MACHINES), value=machine, style=wide

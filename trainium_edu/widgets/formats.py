@@ -1,5 +1,6 @@
 """Range against precision with real data below; an eight-bit float of your own, by sliders."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from trainium_edu.numerics import FORMATS, configure, get_format, range_of
 from trainium_edu.numerics.grid import number_text
 from trainium_edu.numerics.quantisation import quantise
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.viz.formats import (
     colour_of,
@@ -23,7 +25,8 @@ _FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2")
 _SHIFT = 16  # how far the bias slider goes to either side
 
 
-def range_explorer(data="gradients", *, formats=_FLOATS):
+@checked
+def range_explorer(data: str = "gradients", *, formats: Sequence = _FLOATS):
     """Show how far formats reach and how finely they count, and whether real data fit.
 
     Parameters
@@ -81,6 +84,7 @@ def _range_page(formats, values) -> Page:
     return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
 
 
+@checked
 def cfp8(exponent_bits: int, shift: int = 0, *, infinities: bool = True, nan: bool = True):
     """Configure an eight-bit float: sign, `exponent_bits`, and what is left for the mantissa.
 
@@ -109,7 +113,8 @@ def cfp8(exponent_bits: int, shift: int = 0, *, infinities: bool = True, nan: bo
                      nan=nan or infinities)  # fmt: skip
 
 
-def cfp8_explorer(data="weights"):
+@checked
+def cfp8_explorer(data: str = "weights"):
     """Split eight bits your own way and see what numbers come out.
 
     Parameters

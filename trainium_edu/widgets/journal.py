@@ -9,7 +9,7 @@ import os
 
 from trainium_edu import settings
 
-__all__ = ["append", "read"]
+__all__ = ["append", "last", "read"]
 
 _READ_AT_MOST = 8 << 20  # bytes from the end: decades of one learner, and no surprise for memory
 
@@ -72,3 +72,26 @@ def read(name: str) -> list[dict]:
         if isinstance(event, dict):
             events.append(event)
     return events
+
+
+def last(*names: str) -> dict:
+    """Return the last event of the journal that was written to last.
+
+    Parameters
+    ----------
+    *names : str
+
+    Returns
+    -------
+    event : dict
+        Empty where there is none.
+    """
+    written = []
+    for name in names:
+        try:
+            stamp = (settings.data_folder() / f"{name}.jsonl").stat().st_mtime_ns
+        except OSError:
+            continue
+        if events := read(name):
+            written.append((stamp, name, events[-1]))
+    return max(written, key=lambda entry: entry[:2])[2] if written else {}

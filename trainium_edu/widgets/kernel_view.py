@@ -1,5 +1,8 @@
 """A kernel's source beside its time: a line, its instructions and its tiles light up together."""
 
+from collections.abc import Sequence
+
+from trainium_edu.specs.signatures import checked
 from trainium_edu.widgets.timeline_explorer import TimelineExplorer
 
 __all__ = ["KernelView", "kernel_view"]
@@ -9,7 +12,10 @@ class KernelView(TimelineExplorer):
     """Source lines with their share of the critical path, engines, and memories."""
 
 
-def kernel_view(run, *, memory=True, sliders=True, window=None) -> KernelView:
+@checked
+def kernel_view(
+    run, *, memory: bool = True, sliders: bool = True, window: Sequence | None = None
+) -> KernelView:
     """Show which line of a kernel took which time, and where its data lay.
 
     Parameters

@@ -1,5 +1,8 @@
 """SBUF and PSUM over time: what lies where, from its first to its last access."""
 
+from collections.abc import Sequence
+
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.memory_map import plot_memory_map
 from trainium_edu.widgets.timeline_explorer import TimelineExplorer
 
@@ -14,7 +17,10 @@ class MemoryMap(TimelineExplorer):
         return plot_memory_map(self._shown, window=window)
 
 
-def memory_map(source, *, sliders=False, buffers=None, window=None) -> MemoryMap:
+@checked
+def memory_map(
+    source, *, sliders: bool = False, buffers=None, window: Sequence | None = None
+) -> MemoryMap:
     """Show SBUF and PSUM over time, tile by tile.
 
     Parameters

@@ -1,12 +1,15 @@
 """Drag a number along the line and watch where each format puts it."""
 
+from collections.abc import Sequence
 from math import isfinite, nextafter
 
 import anywidget
 import traitlets
 
 from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
-from trainium_edu.numerics.grid import Outcome, land, number_text, runs, step_code
+from trainium_edu.numerics.formats import Format
+from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, runs, step_code
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import number_line as picture
 from trainium_edu.viz import style
 from trainium_edu.viz.formats import colour_of, label_of
@@ -21,12 +24,18 @@ _NARROWEST_PX = 6  # binades below this are joined
 _APART_PX = 3.2  # numbers closer than this become a band
 
 
-def number_line_explorer(x=3.3, formats=("fp8_e4m3", "bf16", "fp16"), *, window=None):
+@checked
+def number_line_explorer(
+    x=3.3,
+    formats: str | Format | Sequence = ("fp8_e4m3", "bf16", "fp16"),
+    *,
+    window: Sequence | None = None,
+):
     """Show the numbers that formats have around x, and where x lands; drag x.
 
     Parameters
     ----------
-    x : float
+    x : float, or str as one types it
         Where the needle stands first; finite, within FP32's range.
     formats : sequence of Format or str
         What is compared at first; the learner may switch others on.
@@ -52,6 +61,7 @@ def number_line_explorer(x=3.3, formats=("fp8_e4m3", "bf16", "fp16"), *, window=
     return NumberLine(x, formats, window)
 
 
+@checked
 def parse_number(text: str) -> float:
     """Read a number as learners write it: ``0.1``, ``1/3``, ``-2e5``, ``pi``.
 
@@ -270,7 +280,8 @@ def _describe(fmt) -> dict:
     return {"name": fmt.name, "label": label_of(fmt), "colour": colour_of(fmt), "about": about}
 
 
-def say_landing(landing, fmt) -> tuple[str, str, str, str]:
+@checked
+def say_landing(landing: Landing, fmt: Format) -> tuple[str, str, str, str]:
     """Return (before, the value, after, all of it in a few words) saying what became of x."""
     text, top = number_text(landing.value, fmt), number_text(fmt.max)
     match landing.outcome:
@@ -289,6 +300,7 @@ def say_landing(landing, fmt) -> tuple[str, str, str, str]:
     return "x lands on", text, f"(off by {share})", f"off by {share}"
 
 
+@checked
 def share_of(size: float) -> str:
     """Return a share without its sign as people say it: in per cent, or as one part in many.
 

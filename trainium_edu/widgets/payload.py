@@ -1,8 +1,9 @@
 """The payload curve of a DMA, measured with the learner's own program."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.payload import describe_payload, plot_payload
 from trainium_edu.widgets.picture import Picture
 
@@ -50,7 +51,10 @@ class PayloadCurve:
         )
 
 
-def payload_curve(transfers: Callable, row_bytes=_SIZES, count: int = 64) -> PayloadCurve:
+@checked
+def payload_curve(
+    transfers: Callable, row_bytes: Sequence[int] = _SIZES, count: int = 64
+) -> PayloadCurve:
     """Measure rates with a function that times transfers.
 
     Parameters

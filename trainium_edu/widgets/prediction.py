@@ -27,6 +27,7 @@ from IPython.core.formatters import format_display_data
 from IPython.display import display
 
 from trainium_edu import settings
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.widgets import journal
 from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip
@@ -166,10 +167,13 @@ class Prediction(anywidget.AnyWidget):
                 continue
         return commitment
 
-    def _mark_revealed(self):
+    def _mark_revealed(self, answer):
         if not self._reading_along and not self.commitment.revealed:
             self.commitment = replace(self.commitment, revealed=True)
-            journal.append("predictions", {**self._identity(), "revealed": True})
+            guess = self.commitment.counted
+            close = self.kind == "number" and (error_factor(guess, answer) or math.inf) <= 1.1
+            told = {"revealed": True, "right": guess == answer or close}
+            journal.append("predictions", {**self._identity(), **told})
 
     # -- showing ----------------------------------------------------------------------------
 
@@ -270,7 +274,7 @@ class Prediction(anywidget.AnyWidget):
         return Reveal(self, None, show)
 
     def _verdict(self, answer, explain, recognise):
-        self._mark_revealed()
+        self._mark_revealed(answer)
         head = f"Answer: {self.spell(answer)}"
         if self._reading_along:
             return Verdict([head, explain] if explain else [head], card(head, explain))
@@ -377,6 +381,7 @@ class Reveal(ipywidgets.VBox):
         return f"Reveal({self._prediction.key!r})"
 
 
+@checked
 def number(key: str, question: str, *, unit: str = "", domain=None) -> Prediction:
     """Ask for a number.
 
@@ -402,6 +407,7 @@ def number(key: str, question: str, *, unit: str = "", domain=None) -> Predictio
     return Prediction(key, "number", question, unit=unit, domain=domain)
 
 
+@checked
 def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
     """Ask to choose one of two to nine options.
 
@@ -422,6 +428,7 @@ def choice(key: str, question: str, options: Sequence[str]) -> Prediction:
     return Prediction(key, "choice", question, options=_checked_options(options))
 
 
+@checked
 def order(key: str, question: str, items: Sequence[str]) -> Prediction:
     """Ask to put two to nine items in order.
 

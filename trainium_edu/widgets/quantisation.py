@@ -1,10 +1,12 @@
 """Round a real weight matrix or a real image to any format and see what is left."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import isfinite
 
 from trainium_edu.numerics import get_format
 from trainium_edu.numerics.quantisation import best_power, quantise
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.viz.formats import colour_of, label_of, raised
 from trainium_edu.viz.quantisation import draw_quantised
@@ -17,7 +19,8 @@ _FORMATS = ("tf32", "fp16", "bf16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2", "int8")
 _POWERS = 20
 
 
-def quantise_explorer(data="weights", fmt="fp8_e4m3", *, formats=_FORMATS):
+@checked
+def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequence = _FORMATS):
     """Show a real array before and after rounding, and its error in every format.
 
     Parameters

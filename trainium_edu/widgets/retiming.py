@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass
 
+from trainium_edu.neuroncore.bands import Times
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.scheduler import schedule
-from trainium_edu.neuroncore.timing import parameters
 from trainium_edu.timeline import Timeline
 
 __all__ = ["Retiming", "core_of"]
 
 _CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
 _MOST_KEPT = 6  # placements
-_DMA_TIMES = ("dma_short_row_ns", "dma_1kib_row_ns")
+_DMA_TIMES = (
+    "dma_packet_ns", "dma_far_packet_ns", "dma_row_ns", "dma_turnaround_ns",
+    "dma_burst_turnaround_ns",
+)  # fmt: skip
 
 
 def core_of(source, *, buffers=None):
@@ -106,26 +109,13 @@ class Retiming:
 
     @staticmethod
     def bounds(core: CoreTimeline) -> tuple[float, float]:
-        """Return the makespan with every doubtful parameter at its fast and at its slow end.
+        """Return the makespan with everything doubtful favourable, and adverse.
 
         As recorded these are the two numbers of ``core.band``; a parameter that a slider has
         multiplied keeps its doubt in proportion.
         """
-        nominal = core.parameters
-        doubtful = [
-            (p, nominal[p.name] / p.nominal)
-            for p in parameters(core.spec).values()
-            if p.fast != p.slow and p.nominal
-        ]
-        ends = (
-            {p.name: p.fast * times for p, times in doubtful},
-            {p.name: p.slow * times for p, times in doubtful},
-        )
-        return tuple(
-            schedule(core.program, core.placement, core.spec, parameters={**nominal, **end},
-                     order=core.order, without=core.without).makespan_ns
-            for end in ends
-        )  # fmt: skip
+        low, high, _ = Times(core, in_proportion=True).ends()
+        return low, high
 
     def _parameters(self, settings):
         values = dict(self.core.parameters)

@@ -1,17 +1,21 @@
 """The roofline as a picture, with a table of who says so."""
 
+from collections.abc import Sequence
 from html import escape
 
 import ipywidgets
 
-from trainium_edu.specs import SOURCES, TRN1
+from trainium_edu.specs import SOURCES, TRN1, Record
+from trainium_edu.specs.arguments import short
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import roofline as picture
 from trainium_edu.widgets.picture import Panel, Picture
 
 __all__ = ["roofline"]
 
 
-def roofline(*timelines, names=None, spec=TRN1) -> Panel:
+@checked
+def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1) -> Panel:
     """Show where programs stand below the roofs of a NeuronCore.
 
     Parameters
@@ -48,6 +52,8 @@ def roofline(*timelines, names=None, spec=TRN1) -> Panel:
 def _point(source, name):
     if isinstance(source, picture.Point):
         return source
+    if not (hasattr(source, "makespan_ns") or hasattr(source, "timeline")):
+        raise TypeError(f"{short(source)} is no CoreTimeline, Run or roofline.Point")
     timeline = source if hasattr(source, "makespan_ns") else source.timeline
     return picture.point_of(timeline, name)
 

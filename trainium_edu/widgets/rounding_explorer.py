@@ -24,7 +24,7 @@ def rounding_explorer(
 
     Parameters
     ----------
-    x : float
+    x : float, or str as one types it
         A positive number within the format's normal numbers.
     fmt : {"bf16", "fp16", "fp8_e4m3"}
     throws : int, optional

@@ -3,6 +3,7 @@
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 
 import anywidget
 import ipywidgets
@@ -19,6 +20,8 @@ from trainium_edu.neuroncore.systolic_array import (
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
+from trainium_edu.neuroncore.systolic_array.plan import Pass
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
 from trainium_edu.viz.layered import Layered
@@ -34,9 +37,12 @@ _LIMIT_BYTES = 200 * 2**20
 _TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32"}
 
 
+@checked
 def array_player(
-    stationary, moving, *, array: SystolicArray, fmt="bf16", dataflow="weight-stationary",
-    skew=None, plan=None, cycle: int | None = None, follow=None,
+    stationary, moving, *, array: SystolicArray, fmt="bf16",
+    dataflow: Dataflow = Dataflow.WEIGHT, skew: Sequence[int] | None = None,
+    plan: Sequence[Pass] | None = None, cycle: int | None = None,
+    follow: tuple[int, int] | None = None,
 ) -> "SystolicArrayPlayer":  # fmt: skip
     """Run a product cycle by cycle and make a player of it.
 
@@ -273,6 +279,7 @@ def _joined(header: dict, arrays: dict) -> bytes:
     return zlib.compress(struct.pack("<I", len(text)) + text + b"".join(blocks), 1)
 
 
+@checked
 def reuse_explorer(
     *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
 ) -> Panel:  # fmt: skip
@@ -305,6 +312,7 @@ def reuse_explorer(
     return Panel([slider, shown], f"utilisation against N, M = {m}, N from 1 to 512")
 
 
+@checked
 def stationary_explorer(
     *, k: int = 128, rows: int = 1, columns: int = 4096, array: SystolicArray = TRN1_ARRAY
 ) -> Panel:  # fmt: skip

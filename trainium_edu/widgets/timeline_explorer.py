@@ -1,6 +1,7 @@
 """The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
 
 import time
+from collections.abc import Sequence
 
 import anywidget
 import ipywidgets
@@ -9,6 +10,7 @@ import traitlets
 from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.why import why
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_book import book_of, book_to_bytes
@@ -99,7 +101,7 @@ class TimelineExplorer(anywidget.AnyWidget):
             sliders=self._sliders() if sliders and self._retiming else [],
             switches=[{"name": n, "text": text, "help": said}
                       for n, (_, text, said) in _SWITCHES.items()] if sliders else [],
-            first=knobs, knobs=knobs, window=list(map(float, window or (0, 0))),
+            first=knobs, knobs=knobs, window=list(map(float, (0, 0) if window is None else window)),
         )  # fmt: skip
         self._is_ready = True
 
@@ -230,7 +232,15 @@ class TimelineExplorer(anywidget.AnyWidget):
         )
 
 
-def timeline_explorer(source, *, memory=True, sliders=True, buffers=None, window=None):
+@checked
+def timeline_explorer(
+    source,
+    *,
+    memory: bool = True,
+    sliders: bool = True,
+    buffers=None,
+    window: Sequence | None = None,
+):
     """Show when everything ran on a NeuronCore, and let sliders time it again.
 
     Parameters
@@ -259,6 +269,7 @@ def timeline_explorer(source, *, memory=True, sliders=True, buffers=None, window
     return TimelineExplorer(source, panels=panels, sliders=sliders, buffers=buffers, window=window)
 
 
+@checked
 def link(leader: TimelineExplorer, *followers: TimelineExplorer):
     """Join pictures of one program: one window of time, one cursor, and the leader's sliders.
 

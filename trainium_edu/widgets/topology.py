@@ -1,9 +1,14 @@
 """The topology explorer: draw a machine as torus, hypercube or ring; count hops; cut a cable."""
 
+from collections.abc import Sequence
+
 import ipywidgets
 import numpy as np
 
 from trainium_edu import fabric
+from trainium_edu.fabric.topology import Topology
+from trainium_edu.specs.arguments import choice
+from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.topology import layouts, plot_topology, wires_of
 from trainium_edu.widgets.picture import Panel, Picture
 
@@ -16,7 +21,16 @@ _MACHINES = {
 }
 
 
-def topology_picture(topology, *, layout="", path=(), colour_by=None, title="", width=5.4):
+@checked
+def topology_picture(
+    topology: Topology,
+    *,
+    layout: str = "",
+    path: Sequence[int] = (),
+    colour_by=None,
+    title: str = "",
+    width: float = 5.4,
+):
     """Return a picture of a topology, with its links and path in words.
 
     Parameters
@@ -39,7 +53,8 @@ def topology_picture(topology, *, layout="", path=(), colour_by=None, title="", 
     )
 
 
-def cycles_picture(topology, *, layout=""):
+@checked
+def cycles_picture(topology: Topology, *, layout: str = ""):
     """Return a picture of the two edge-disjoint Hamiltonian cycles, in two colours."""
     groups = np.zeros(len(wires_of(topology)), int)
     number = {tuple(w): k for k, w in enumerate(wires_of(topology).tolist())}
@@ -51,7 +66,10 @@ def cycles_picture(topology, *, layout=""):
     return topology_picture(topology, layout=layout, colour_by=groups, title=title)
 
 
-def topology_explorer(machine="trn1.32xlarge: 16 chips", *, start=0, end=10, cut=""):
+@checked
+def topology_explorer(
+    machine: str = "trn1.32xlarge: 16 chips", *, start: int = 0, end: int = 10, cut: str = ""
+):
     """Build a panel: machine, drawing, two chips, and a cable to cut; shows the way and its hops.
 
     Parameters
@@ -67,6 +85,7 @@ def topology_explorer(machine="trn1.32xlarge: 16 chips", *, start=0, end=10, cut
     panel : Panel
         ``panel.controls`` holds the controls by name; ``panel.told`` the text below.
     """
+    choice(machine, "machine", list(_MACHINES))
     wide = {"description_width": "initial"}
     drawing = ipywidgets.ToggleButtons(
         description="drawn as", options=["torus"], style={"button_width": "90px"}

@@ -1,21 +1,23 @@
 """Train a small network live: choose learning rate and rounding, watch loss and accuracy."""
 
+from numbers import Real
+
 import anywidget
 import numpy as np
 import traitlets
 
-from trainium_edu.training import ARMS, digits, epochs, predict
+from trainium_edu.training import ARMS, epochs
 from trainium_edu.viz import style
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
 from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
-__all__ = ["RATES", "TrainingExplorer", "first_training_run", "training_explorer"]
+__all__ = ["RATES", "TrainingExplorer", "offered_rate", "training_explorer"]
 
 #: Learning rates offered, from the smallest to the largest.
 RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-_SHOWN = slice(0, 360, 30)  # test images shown with their guesses
+_MOST_EPOCHS = 200
 
 
 def training_explorer(learning_rate: float = 0.01, *, epochs: int = 60):
@@ -42,32 +44,18 @@ def training_explorer(learning_rate: float = 0.01, *, epochs: int = 60):
     >>> training_explorer(0.1, epochs=5).done
     [5, 5, 5, 5]
     """
-    return TrainingExplorer(learning_rate, epochs, arms=tuple(ARMS), most_epochs=200)
+    return TrainingExplorer(learning_rate, epochs)
 
 
-def first_training_run(learning_rate: float = 0.1, *, epochs: int = 20):
-    """Train a network to read digits, live: a first training run with its picture.
-
-    Parameters
-    ----------
-    learning_rate : float
-        One of :data:`RATES`.
-    epochs : int
-        5 to 60.
-
-    Returns
-    -------
-    TrainingExplorer
-        One arm, weights in BF16 rounded stochastically, with twelve test images and guesses.
-
-    Raises
-    ------
-    ValueError
-        If the learning rate is not offered, or the number of epochs is out of range.
-    """
-    return TrainingExplorer(
-        learning_rate, epochs, arms=("stochastic",), most_epochs=60, with_digits=True
-    )
+def offered_rate(learning_rate) -> float:
+    """Return a learning rate that the controls offer, or raise ValueError with a sentence."""
+    if not isinstance(learning_rate, Real) or learning_rate not in RATES:
+        offered = ", ".join(f"{rate:g}" for rate in RATES)
+        raise ValueError(
+            f"learning_rate is {str(learning_rate)[:40]}; the control offers {offered} "
+            "(trainium_edu.training.train takes any)"
+        )
+    return learning_rate
 
 
 class TrainingExplorer(anywidget.AnyWidget):
@@ -79,7 +67,6 @@ class TrainingExplorer(anywidget.AnyWidget):
     _esm = load("playback.js", "training.js")
     _css = load("training.css")
     offer = traitlets.Dict().tag(sync=True)  # what the controls offer
-    images = traitlets.Bytes().tag(sync=True)  # uint8[12, 64]
     rate = traitlets.Float().tag(sync=True)
     epochs = traitlets.Int().tag(sync=True)
     shown = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -87,35 +74,24 @@ class TrainingExplorer(anywidget.AnyWidget):
     curve_arms = traitlets.List(traitlets.Unicode()).tag(sync=True)
     curves = traitlets.Bytes().tag(sync=True)  # float32[arms, (loss, accuracy), epochs]
     done = traitlets.List(traitlets.Int()).tag(sync=True)  # epochs done by each arm
-    guesses = traitlets.List(traitlets.Int()).tag(sync=True)
     words = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, learning_rate, count, *, arms, most_epochs, with_digits=False):
-        if learning_rate not in RATES:
-            offered = ", ".join(f"{rate:g}" for rate in RATES)
+    def __init__(self, learning_rate, count):
+        learning_rate = offered_rate(learning_rate)
+        if isinstance(count, bool) or not isinstance(count, int) or not 5 <= count <= _MOST_EPOCHS:
             raise ValueError(
-                f"learning_rate is {str(learning_rate)[:40]}; the control offers {offered} "
-                "(trainium_edu.training.train takes any)"
+                f"epochs is {str(count)[:40]}; the control goes from 5 to {_MOST_EPOCHS}"
             )
-        if isinstance(count, bool) or not isinstance(count, int) or not 5 <= count <= most_epochs:
-            raise ValueError(
-                f"epochs is {str(count)[:40]}; the control goes from 5 to {most_epochs}"
-            )
-        self._data = digits()
-        self._with_digits = with_digits
         self._values = np.empty((0, 2, 0), np.float32)
         self._counts: list[int] = []
-        self._weights = None
         self._live = LiveRun(self._show)
         self._started = False
-        labels = self._data.test_labels[_SHOWN].tolist() if with_digits else []
         super().__init__(
             offer={
-                "rates": list(RATES), "most_epochs": most_epochs, "labels": labels,
-                "arms": [_describe(name) for name in arms], "images_length": 64 * len(labels),
+                "rates": list(RATES), "most_epochs": _MOST_EPOCHS,
+                "arms": [_describe(name) for name in ARMS],
             },
-            images=(255 * self._data.test_images[_SHOWN]).astype(np.uint8).tobytes(),
-            rate=learning_rate, epochs=count, shown=list(arms),
+            rate=learning_rate, epochs=count, shown=list(ARMS),
         )  # fmt: skip
         self.on_msg(self._receive)
         self._started = True
@@ -128,8 +104,7 @@ class TrainingExplorer(anywidget.AnyWidget):
 
     @traitlets.validate("epochs")
     def _possible_epochs(self, proposal):
-        most = self.offer["most_epochs"] if self.offer else proposal["value"]
-        return min(max(proposal["value"], 5), most)
+        return min(max(proposal["value"], 5), _MOST_EPOCHS)
 
     @traitlets.validate("shown")
     def _known_arms(self, proposal):
@@ -167,7 +142,6 @@ class TrainingExplorer(anywidget.AnyWidget):
                 done = next(run)
                 values[i, :, number] = done.loss[0], done.accuracy[0]
                 counts[i] = number + 1
-                self._weights = done.weights
                 yield
 
     def _show(self):
@@ -178,9 +152,6 @@ class TrainingExplorer(anywidget.AnyWidget):
             self.done = list(self._counts)
             self.curves = self._values.tobytes()
             self.words = self.summary()
-            if self._with_digits and self._weights is not None:
-                images = self._data.test_images[_SHOWN]
-                self.guesses = predict(self._weights, images, bf16=True)[0].tolist()
 
     def summary(self) -> str:
         """Say the picture's numbers in a sentence."""
@@ -188,14 +159,6 @@ class TrainingExplorer(anywidget.AnyWidget):
             return "No arm chosen: tick at least one."
         if not min(self._counts):
             return "Training …"
-        if self._with_digits:
-            loss, accuracy = self._values[0, :, self._counts[0] - 1]
-            tested = len(self._data.test_labels)
-            return (
-                f"Learning rate {self.rate:g}, after epoch {self._counts[0]} of {self.epochs}: "
-                f"loss {_three_digits(loss)}; reads {round(accuracy * tested)} of {tested} new "
-                f"images correctly, {100 * accuracy:.1f} %."
-            )
         parts = [
             f"{ARMS[name].short} {100 * self._values[i, 1, n - 1]:.1f} %"
             for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
@@ -208,18 +171,11 @@ class TrainingExplorer(anywidget.AnyWidget):
     def still(self) -> bytes:
         """Return a picture of the present state for readers without a kernel."""
         with style.theme(False):
-            if self._with_digits:
-                n = self._counts[0]
-                fig = picture.plot_first_run(
-                    *self._values[0, :, :n], self.epochs, self._data.test_images[_SHOWN],
-                    self._data.test_labels[_SHOWN], np.array(self.guesses),
-                )  # fmt: skip
-            else:
-                curves = {
-                    name: (ARMS[name].short, *self._values[i, :, :n])
-                    for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
-                }
-                fig = picture.plot_runs(curves, self.epochs, title=f"learning rate {self.rate:g}")
+            curves = {
+                name: (ARMS[name].short, *self._values[i, :, :n])
+                for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
+            }
+            fig = picture.plot_runs(curves, self.epochs, title=f"learning rate {self.rate:g}")
             return style.to_png(fig)
 
     def _repr_mimebundle_(self, **kwargs):
@@ -236,8 +192,3 @@ def _describe(name) -> dict:
         "name": name, "label": arm.label, "short": arm.short, "colour": look["color"],
         "width": look["lw"], "dash": look["dash"], "opacity": look.get("alpha", 1),
     }  # fmt: skip
-
-
-def _three_digits(value) -> str:
-    """Return a loss to three digits; a run that diverged has none."""
-    return f"{value:.3g}" if np.isfinite(value) else "no number any more (it diverged)"

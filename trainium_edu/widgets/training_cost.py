@@ -1,9 +1,13 @@
 """Two panels around training: final accuracies, and what "30 % faster" would require."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from trainium_edu.specs import CLAIMS
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training import ARMS, share_needed, step_share
+from trainium_edu.training.sweep import Row
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.sketch import Page, Sketch, choice, slider
@@ -13,7 +17,8 @@ __all__ = ["accuracy_picture", "faster_panel"]
 _TOKENS = np.geomspace(64, 16384, 97)
 
 
-def accuracy_picture(rows):
+@checked
+def accuracy_picture(rows: Sequence[Row]):
     """Show final accuracies of a sweep, one dot per seed.
 
     Parameters
@@ -40,6 +45,7 @@ def accuracy_picture(rows):
     )
 
 
+@checked
 def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
     """Show what "up to 30 % faster" would require of a training step.
 

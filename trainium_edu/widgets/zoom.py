@@ -46,7 +46,7 @@ _COLOURS = {
 _WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
 
-def zoom_ladder(level=0):
+def zoom_ladder(level: int | str = 0):
     """Show the machine from the outside in.
 
     Parameters

@@ -36,7 +36,7 @@ def test_one_input_instructions_take_n_cycles(bench, n):
     assert _cycles(bench, "tensor_scalar", dst=y, data=x, **add) == at_least(n)
     assert _cycles(bench, "activation", dst=y, data=x, op="exp") == at_least(n)
     assert _cycles(bench, "memset", dst=y, value=1.0) == at_least(n)
-    assert _cycles(bench, "reciprocal", dst=y, data=x) == max(64, 8 * n)
+    assert _cycles(bench, "reciprocal", dst=y, data=x) == max(64, 2.4 * n)  # profiled
     assert _cycles(bench, "tensor_reduce", dst=one, data=x, op="add", axis=1) == n
     assert (
         _cycles(

@@ -25,8 +25,8 @@ def test_array_follows_the_facts():
     [
         ({"rows": 129}, NkiValidationError, "128"),
         ({"columns": 200}, NkiValidationError, "128"),
-        ({"rows": 0}, ValueError, "at least 1"),
-        ({"columns": -4}, ValueError, "at least 1"),
+        ({"rows": 0}, ValueError, "from 1 to"),
+        ({"columns": -4}, ValueError, "from 1 to"),
         ({"rows": 4.0}, TypeError, "whole number"),
         ({"rows": True}, TypeError, "whole number"),
         ({"load_speed": 10**9}, ValueError, "128"),

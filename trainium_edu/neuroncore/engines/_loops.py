@@ -1,10 +1,10 @@
 """The recurrence of the Vector Engine's scans: one running FP32 number per partition."""
 
-import numba
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
 import numpy as np
 from numba import njit
-
-numba.config.THREADING_LAYER = "workqueue"
 
 ADD, SUBTRACT, MULTIPLY, MAXIMUM, MINIMUM, SUBTRACT_REVERSED, FIRST = range(7)
 

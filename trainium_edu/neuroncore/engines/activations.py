@@ -12,6 +12,7 @@ from math import pi, sqrt
 
 import numpy as np
 
+from trainium_edu.aside import load
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["ACTIVATIONS", "Activation", "get_activation"]
@@ -37,9 +38,7 @@ class Activation:
 
 def erf(x):
     """Return the error function."""
-    from scipy.special import erf as error_function  # with scikit-learn; not needed before
-
-    return error_function(x)
+    return load("scipy.special").erf(x)  # comes with scikit-learn; not needed before
 
 
 def sigmoid(x):

@@ -18,7 +18,8 @@ from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
-    "MODES", "check_modes", "check_oob_mode", "check_reach", "load", "store", "transfer",
+    "MODES", "check_modes", "check_oob_mode", "check_reach", "contiguous_run", "load", "store",
+    "transfer",
 ]  # fmt: skip
 
 MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
@@ -30,7 +31,7 @@ _DGE = ("unknown", "swdge", "hwdge", "none")
 
 
 @lru_cache(4096)
-def _run(shape, strides, itemsize, first_axis) -> int:
+def contiguous_run(shape, strides, itemsize, first_axis) -> int:
     """Return how many elements in row-major order lie one after another before the first jump."""
     run = 1
     for axis in range(len(shape) - 1, first_axis - 1, -1):
@@ -46,7 +47,7 @@ def _run_of(view: View) -> int:
     first = 0 if view.memory is Memory.HBM else 1  # bytes of two partitions are not neighbours
     if view.indirect is not None and view.indirect.is_vector:
         first = 1
-    return _run(view.shape, view.strides, view.dtype.itemsize, first)
+    return contiguous_run(view.shape, view.strides, view.dtype.itemsize, first)
 
 
 def transfer(src: View, dst: View) -> tuple:

@@ -55,8 +55,8 @@ define(
     "reciprocal", Engine.VECTOR, reads=("data",), defaults={},
     check=_check_reciprocal, execute=_reciprocal,
     work=lambda call: (call.dst.free_size, strided(call, "dst", "data")),
-    cycles=simple_cycles("reciprocal"),
-    by_shape=True, facts=("cycles.reciprocal", "cycles.min_initiation_cycles"),
+    cycles=simple_cycles("reciprocal_profiled"),
+    by_shape=True, facts=("cycles.reciprocal_profiled", "cycles.min_initiation_cycles"),
 )  # fmt: skip
 
 

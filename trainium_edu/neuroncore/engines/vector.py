@@ -284,7 +284,7 @@ define(
 
 # -- tensor_scalar ----------------------------------------------------------------------------
 
-_SCALAR_ENGINE_PAIRS = {("multiply", "add"), ("multiply", None), ("add", None)}
+SCALAR_ENGINE_PAIRS = {("multiply", "add"), ("multiply", None), ("add", None)}
 
 
 def _operators(op0, op1):
@@ -342,7 +342,7 @@ def _check_tensor_scalar(call):
     names = first.name, None if second is None else second.name
     if first.is_bitvec:
         _check_bitvec(call, first, "dst", "data")
-    elif call.engine is Engine.SCALAR and names not in _SCALAR_ENGINE_PAIRS:
+    elif call.engine is Engine.SCALAR and names not in SCALAR_ENGINE_PAIRS:
         refuse(
             call,
             f"the Scalar Engine takes multiply, add, or multiply then add, not {first.name}"

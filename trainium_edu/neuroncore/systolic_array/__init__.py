@@ -24,7 +24,7 @@ way a tile's load hides completely once N >= ceil(M / 4), which is the guide's o
 *Sums pass unused rows*: results leave at the bottom edge whatever K is.
 """
 
-import importlib
+from trainium_edu import aside
 
 _HOMES = {
     "array": "SystolicArray TRN1_ARRAY",
@@ -49,4 +49,4 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name):  # the compiled loops load with the first name that needs them
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

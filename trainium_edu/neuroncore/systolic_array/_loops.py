@@ -13,10 +13,11 @@ rows are a little longer than a power of two so that a row and the one above do 
 cache.
 """
 
+import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
+
+# isort: split
 import numba
 from numba import njit, prange, uintp
-
-numba.config.THREADING_LAYER = "workqueue"  # the omp layer slows a following matmul
 
 START, END, K, M, W, X, DST, ACCUMULATE, RECORD = range(9)  # columns of the table of passes
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from trainium_edu.specs import TRN1, NkiValidationError, Record
+from trainium_edu.specs import TRN1, NkiValidationError, Record, arguments
 
 __all__ = ["TRN1_ARRAY", "SystolicArray", "whole"]
 
@@ -75,12 +75,7 @@ class SystolicArray:
 
 def whole(value, what: str, *, least: int = 1) -> int:
     """Return a whole number of at least `least`, or say what is wrong with it."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{what} is {value!r}; it takes a whole number such as {max(least, 4)}")
-    value = value.__index__()
-    if value < least:
-        raise ValueError(f"{what} is {value}; it has to be at least {least}")
-    return value
+    return arguments.whole(value, what, least, 2**40)
 
 
 #: The Tensor Engine of Trainium and Inferentia2.

@@ -5,10 +5,12 @@ import numpy as np
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray
 from trainium_edu.neuroncore.systolic_array.cycles import gemm_cycles
 from trainium_edu.neuroncore.systolic_array.plan import plan_gemm
+from trainium_edu.specs.signatures import Numbers, checked
 
 __all__ = ["choice_cycles", "convolution_operands"]
 
 
+@checked
 def choice_cycles(
     k: int, rows: int, columns: int, *, array: SystolicArray = TRN1_ARRAY
 ) -> dict[str, dict[str, int]]:
@@ -42,7 +44,8 @@ def choice_cycles(
     return prices
 
 
-def convolution_operands(images, kernels) -> tuple[np.ndarray, np.ndarray]:
+@checked
+def convolution_operands(images: Numbers, kernels: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Lay a convolution out as one product: kernels stay, patches of the images move.
 
     Parameters

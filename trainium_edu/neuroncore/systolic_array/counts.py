@@ -5,10 +5,13 @@ register-file and the SIMD machine are textbook machines, counted, not measured:
 blocking in registers, which real ones have.  Energy is left out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
-from trainium_edu.neuroncore.systolic_array.plan import plan_gemm
+from trainium_edu.neuroncore.systolic_array.plan import Pass, plan_gemm
+from trainium_edu.numerics.formats import Format
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["MachineCounts", "Traffic", "count_machines", "traffic"]
 
@@ -58,7 +61,8 @@ class MachineCounts:
         return self.register_file_accesses / self.macs
 
 
-def traffic(passes, formats) -> Traffic:
+@checked
+def traffic(passes: Sequence[Pass], formats: tuple[Format, Format]) -> Traffic:
     """Count the bytes of a plan.
 
     Parameters
@@ -84,6 +88,7 @@ def traffic(passes, formats) -> Traffic:
     return Traffic(stationary, moving, written, read)
 
 
+@checked
 def count_machines(
     k: int, m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, lanes: int | None = None
 ) -> tuple[MachineCounts, MachineCounts, MachineCounts]:

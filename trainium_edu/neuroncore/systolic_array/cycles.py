@@ -13,7 +13,8 @@ a whole product without listing them.
 
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
 from trainium_edu.neuroncore.systolic_array.plan import MOVING_MAX, PSUM_COLUMNS
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import TRN1, arguments
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "documented_issue_cycles", "gemm_cycles", "load_cycles", "steady_interval", "stream_cycles",
@@ -21,6 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@checked
 def load_cycles(m: int, array: SystolicArray = TRN1_ARRAY) -> int:
     """Return the cycles in which a stationary of M columns enters: ``ceil(M / load_speed)``.
 
@@ -32,6 +34,7 @@ def load_cycles(m: int, array: SystolicArray = TRN1_ARRAY) -> int:
     return -(-whole(m, "M") // array.load_speed)
 
 
+@checked
 def tile_cycles(m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, loaded: bool = False) -> int:
     """Return the cycles of one tile alone, from the first weight in to the last result out.
 
@@ -54,6 +57,7 @@ def tile_cycles(m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, loaded: bo
     return (0 if loaded else load_cycles(m, array)) + n + (array.rows - 1) + (m - 1)
 
 
+@checked
 def steady_interval(
     m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, reuse: bool = False
 ) -> int:
@@ -72,6 +76,7 @@ def steady_interval(
     return max(issue, load if array.background_load else n + load)
 
 
+@checked
 def stream_cycles(
     tiles: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, reuse: bool = False
 ) -> int:
@@ -86,6 +91,7 @@ def stream_cycles(
     return tile_cycles(m, n, array) + further
 
 
+@checked
 def gemm_cycles(
     k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, passes: int = 1,
     moving_max: int = MOVING_MAX,
@@ -112,6 +118,7 @@ def gemm_cycles(
     65822
     """
     k, m, n = whole(k, "K"), whole(m, "M"), whole(n, "N")
+    moving_max = arguments.whole(moving_max, "moving_max", 1, MOVING_MAX)
     per_column = -(-k // array.rows) * whole(passes, "passes")
     full, last_m = divmod(m - 1, array.columns)
     last_m += 1  # 1 to columns: the width of the last column of tiles
@@ -152,6 +159,7 @@ def gemm_cycles(
     return total + max(ends) + array.rows - 2
 
 
+@checked
 def documented_issue_cycles(n: int, fmt: str = "bf16") -> int:
     """Return what the NKI architecture guide charges for a moving tile: ``max(N, 64)``, FP32 x 4.
 
@@ -169,6 +177,7 @@ def documented_issue_cycles(n: int, fmt: str = "bf16") -> int:
     return cycles * (int(engine.fp32_factor) if fmt == "fp32" else 1)
 
 
+@checked
 def utilisation(
     k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY, *, tiles: int | None = None,
     reuse: bool = False,

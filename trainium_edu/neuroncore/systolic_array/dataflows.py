@@ -26,6 +26,7 @@ from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.neuroncore.systolic_array.march import run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "Dataflow", "DataflowTraffic", "dataflow_cycles", "dataflow_traffic", "run_dataflow",
@@ -58,7 +59,10 @@ class DataflowTraffic:
         return self.stationary_reads + self.moving_reads + self.sum_reads + self.sum_writes
 
 
-def dataflow_cycles(dataflow, k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY) -> int:
+@checked
+def dataflow_cycles(
+    dataflow: Dataflow, k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY
+) -> int:
     """Return the cycles of a product of any size, tile after tile, nothing overlapped.
 
     Parameters
@@ -89,8 +93,9 @@ def dataflow_cycles(dataflow, k: int, m: int, n: int, array: SystolicArray = TRN
     )
 
 
+@checked
 def dataflow_traffic(
-    dataflow, k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY
+    dataflow: Dataflow, k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY
 ) -> DataflowTraffic:
     """Count the elements that each operand moves across the array's edge.
 
@@ -116,7 +121,8 @@ def dataflow_traffic(
             )
 
 
-def scale_sim_cycles(dataflow, k: int, m: int, n: int, array: SystolicArray) -> int:
+@checked
+def scale_sim_cycles(dataflow: Dataflow, k: int, m: int, n: int, array: SystolicArray) -> int:
     """Return what SCALE-Sim v3 reports without stalls, from our own count.
 
     Notes
@@ -151,8 +157,9 @@ def scale_sim_cycles(dataflow, k: int, m: int, n: int, array: SystolicArray) -> 
     return tiles * (ours + d) - 1
 
 
+@checked
 def run_dataflow(
-    dataflow, stationary, moving, *, array: SystolicArray, fmt=None
+    dataflow: Dataflow, stationary, moving, *, array: SystolicArray, fmt=None
 ) -> tuple[np.ndarray, Frames]:
     """Run one small tile in a dataflow and return its result and its motion.
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainium_edu.neuroncore.systolic_array.march import Run
+from trainium_edu.specs.signatures import checked
+
 __all__ = ["Frames", "frames_of_run"]
 
 _PLANES = {
@@ -56,7 +59,10 @@ class Frames:
         return self.working.mean(axis=(1, 2))
 
 
-def frames_of_run(run, *, dataflow="weight-stationary", swapped: bool = False) -> Frames:
+@checked
+def frames_of_run(
+    run: Run, *, dataflow: str = "weight-stationary", swapped: bool = False
+) -> Frames:
     """Collect the frames of a recorded run.
 
     Parameters

@@ -3,6 +3,7 @@
 import numpy as np
 
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["matmul", "reordering_bound"]
 
@@ -10,6 +11,7 @@ _UNIT = 2.0**-24  # half a spacing of FP32 at 1
 _UNDERFLOW = 2.0**-149
 
 
+@checked
 def matmul(stationary, moving, *, fmt=None) -> np.ndarray:
     """Multiply as the Tensor Engine does, in whatever order BLAS adds.
 
@@ -36,6 +38,7 @@ def matmul(stationary, moving, *, fmt=None) -> np.ndarray:
         return np.ascontiguousarray(operands.stationary.T) @ operands.moving
 
 
+@checked
 def reordering_bound(stationary, moving, *, fmt=None) -> np.ndarray:
     """Bound the distance between the array's result and the functional one, for finite results.
 

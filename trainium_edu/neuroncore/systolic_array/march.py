@@ -8,6 +8,7 @@ register to register instead; tests hold the two equal at every cycle.
 
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,6 +26,7 @@ from trainium_edu.neuroncore.systolic_array.plan import (
 )
 from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.specs import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["PeState", "Run", "Step", "run"]
 
@@ -133,6 +135,7 @@ class Run:
         """Whether every cycle was kept."""
         return self.kept is not None
 
+    @checked
     def state(self, cycle: int) -> PeState:
         """Return what every PE holds at the end of a cycle.
 
@@ -177,6 +180,7 @@ class Run:
             np.where(sum_valid, n + self._lookup("n0")[index], -1),
         )
 
+    @checked
     def journey(self, m: int, n: int) -> list[Step]:
         """Return the life of ``dst[m, n]``: one step per row and pass, and its arrival in PSUM.
 
@@ -294,9 +298,10 @@ class Run:
         return np.where(valid, values, np.float32(0)), valid
 
 
+@checked
 def run(
     stationary, moving, *, array: SystolicArray = TRN1_ARRAY, fmt=None,
-    plan: tuple[Pass, ...] | None = None, record: bool = False, skew=None,
+    plan: Sequence[Pass] | None = None, record: bool = False, skew: Sequence[int] | None = None,
     threads: int | None = None,
 ) -> Run:  # fmt: skip
     """Send a product through the array, cycle by cycle.

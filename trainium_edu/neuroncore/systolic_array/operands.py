@@ -11,6 +11,7 @@ import numpy as np
 
 from trainium_edu.numerics import Format, cast, get_format
 from trainium_edu.specs import NkiValidationError
+from trainium_edu.specs.signatures import Numbers, checked
 
 __all__ = ["ENGINE_FORMATS", "Operands", "as_operand", "check_operands", "pieces_of"]
 
@@ -44,7 +45,8 @@ class Operands:
         return FOUR_PASSES if self.formats[0].name == "fp32" else ONE_PASS
 
 
-def as_operand(x, fmt=None, name: str = "operand") -> tuple[np.ndarray, Format]:
+@checked
+def as_operand(x: Numbers, fmt=None, name: str = "operand") -> tuple[np.ndarray, Format]:
     """Return an operand as FP32 numbers on its format's grid, with the format.
 
     Parameters

@@ -6,11 +6,13 @@ enters row 0 at column 0.  The PE in row k and column m sees it k + m cycles lat
 number per event fixes it for every PE.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray, whole
 from trainium_edu.neuroncore.systolic_array.operands import ONE_PASS
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Pass", "Schedule", "plan_gemm", "schedule"]
 
@@ -62,8 +64,11 @@ class Schedule:
         return sum(p.load for p in self.passes)
 
 
+@checked
 def plan_gemm(
-    k: int, m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, passes=ONE_PASS, reuse=True,
+    k: int, m: int, n: int, *, array: SystolicArray = TRN1_ARRAY,
+    passes: Sequence[tuple[int, int]] = ONE_PASS,
+    reuse: bool = True,
     moving_max: int = MOVING_MAX,
 ) -> tuple[Pass, ...]:  # fmt: skip
     """Cut a product of any size into passes.
@@ -124,7 +129,8 @@ def plan_gemm(
     return tuple(plan)
 
 
-def schedule(passes: tuple[Pass, ...], array: SystolicArray = TRN1_ARRAY) -> Schedule:
+@checked
+def schedule(passes: Sequence[Pass], array: SystolicArray = TRN1_ARRAY) -> Schedule:
     """Let each load and each moving tile start as soon as the PEs allow it.
 
     A load takes ``ceil(M / load_speed)`` cycles.  With a second weight register it may start in the
@@ -137,6 +143,8 @@ def schedule(passes: tuple[Pass, ...], array: SystolicArray = TRN1_ARRAY) -> Sch
     >>> schedule(plan_gemm(128, 128, 512)).cycles
     798
     """
+    if not passes:
+        raise ValueError("passes is empty; plan_gemm makes at least one")
     load_start: list[int] = []
     feed_start: list[int] = []
     wires_free = loaded = taken = fed = 0

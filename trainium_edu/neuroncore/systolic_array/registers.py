@@ -6,6 +6,7 @@ before, and at nothing else.  A sequencer at the corner sends commands ("vector 
 Slow on purpose: ``march.py`` does the same fast, and tests compare all registers at all cycles.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from trainium_edu.neuroncore.systolic_array.array import SystolicArray
 from trainium_edu.neuroncore.systolic_array.operands import check_operands, pieces_of
 from trainium_edu.neuroncore.systolic_array.plan import Pass
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Pe", "simulate_registers"]
 
@@ -141,7 +143,11 @@ class Sequencer:
             self.next_load += 1
 
 
-def simulate_registers(stationary, moving, plan, *, array: SystolicArray, fmt=None, skew=None):
+@checked
+def simulate_registers(
+    stationary, moving, plan: Sequence[Pass], *, array: SystolicArray, fmt=None,
+    skew: Sequence[int] | None = None,
+):  # fmt: skip
     """Run a plan one PE at a time.
 
     Parameters

@@ -1,5 +1,7 @@
 """The numbers behind the pictures, as text: what the lesson prints."""
 
+from collections.abc import Sequence
+
 from trainium_edu.neuroncore.systolic_array.array import TRN1_ARRAY, SystolicArray
 from trainium_edu.neuroncore.systolic_array.choice import choice_cycles
 from trainium_edu.neuroncore.systolic_array.counts import count_machines
@@ -15,12 +17,14 @@ from trainium_edu.neuroncore.systolic_array.dataflows import (
     dataflow_traffic,
 )
 from trainium_edu.neuroncore.systolic_array.evidence import EVIDENCE
+from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "choice_table", "dataflow_table", "evidence_table", "interval_table", "machine_table",
 ]  # fmt: skip
 
 
+@checked
 def machine_table(k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY) -> str:
     """Tell what three machines do for one product, per multiply-add.
 
@@ -39,7 +43,10 @@ def machine_table(k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY) -> 
     return "\n".join(lines)
 
 
-def interval_table(moving=(1, 16, 32, 64, 128, 512), array: SystolicArray = TRN1_ARRAY) -> str:
+@checked
+def interval_table(
+    moving: Sequence[int] = (1, 16, 32, 64, 128, 512), array: SystolicArray = TRN1_ARRAY
+) -> str:
     """Tell what a 128 x 128 tile costs, for some numbers of moving vectors."""
     m = array.columns
     lines = [
@@ -57,7 +64,8 @@ def interval_table(moving=(1, 16, 32, 64, 128, 512), array: SystolicArray = TRN1
     return "\n".join(lines)
 
 
-def choice_table(cases, array: SystolicArray = TRN1_ARRAY) -> str:
+@checked
+def choice_table(cases: Sequence[tuple[int, int, int]], array: SystolicArray = TRN1_ARRAY) -> str:
     """Tell the cycles of both choices for some products ``x[rows, k] @ W[k, columns]``.
 
     Parameters
@@ -76,7 +84,10 @@ def choice_table(cases, array: SystolicArray = TRN1_ARRAY) -> str:
     return "\n".join(lines)
 
 
-def dataflow_table(shapes, array: SystolicArray = TRN1_ARRAY) -> str:
+@checked
+def dataflow_table(
+    shapes: Sequence[tuple[str, int, int, int]], array: SystolicArray = TRN1_ARRAY
+) -> str:
     """Tell cycles and edge traffic of the three dataflows.
 
     Parameters

@@ -1,16 +1,23 @@
 """One operation on every element: of two tensors, of a tensor and a number, or a function."""
 
+from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, pieces, row_tiles, store
 from trainium_edu.neuroncore.views import View
+from trainium_edu.specs.arguments import instance, whole
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["elementwise"]
 
 COLUMNS = 2048  #: of one tile: rows of 8 KiB in FP32, where DMA has reached its full rate
 
 
-def elementwise(core, dst: View, op: str, *sources, scale=1.0, bias=None, columns=COLUMNS) -> None:
+@checked
+def elementwise(
+    core: NeuronCore, dst: View, op: str, *sources: View | float,
+    scale: View | float = 1.0, bias: View | float | None = None, columns: int = COLUMNS,
+) -> None:  # fmt: skip
     """Apply an operator or a function to every element.
 
     Parameters
@@ -47,13 +54,14 @@ def elementwise(core, dst: View, op: str, *sources, scale=1.0, bias=None, column
     """
     if len(sources) not in (1, 2):
         raise TypeError(f"elementwise takes one or two sources, and {len(sources)} were given")
-    out, x = as_rows(dst, "dst"), as_rows(sources[0], "the first source")
+    source = instance(sources[0], "the first source", View, "a View")
+    out, x = as_rows(dst, "dst"), as_rows(source, "the first source")
     if x.shape != out.shape:
         raise NkiValidationError(
             f"elementwise: dst is {list(out.shape)} and the source {list(x.shape)}; they are equal"
         )
     other = _other(out, sources[1]) if len(sources) == 2 else None
-    width = min(columns, out.shape[1])
+    width = min(whole(columns, "columns", 1), out.shape[1])
     for across in pieces(out.shape[1], width):  # a repeated row is loaded once per column piece
         shared = _shared(core, out, other, across)
         for down in row_tiles(core, out):

@@ -1,14 +1,17 @@
 """Layer norm of each row: mean and variance by ``bn_stats``, then one subtraction, one product."""
 
+from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, pieces, row_tiles, store
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["layer_norm"]
 
 
-def layer_norm(core, dst: View, src: View, gamma: View | None = None, beta: View | None = None, *,
-               epsilon: float = 1e-5) -> None:  # fmt: skip
+@checked
+def layer_norm(core: NeuronCore, dst: View, src: View, gamma: View | None = None,
+               beta: View | None = None, *, epsilon: float = 1e-5) -> None:  # fmt: skip
     """Write ``(x - mean) / sqrt(variance + epsilon) * gamma + beta`` of each row to dst.
 
     Parameters

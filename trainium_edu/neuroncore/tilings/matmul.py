@@ -1,11 +1,13 @@
 """A product of any size from matmuls of 128 x 128 x 512: blocks, sums in PSUM, reuse in SBUF."""
 
+from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.dtypes import get_dtype
 from trainium_edu.neuroncore.engine import Memory
 from trainium_edu.neuroncore.tilings.pieces import as_rows, cast_copy, load, new_like, pieces, store
 from trainium_edu.neuroncore.tilings.transpose import transposed_tile
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["matmul"]
 
@@ -15,7 +17,9 @@ ROW_BYTES = 4096  #: rows this long move at the full rate
 BANKS = 4  #: results under way at once where blocks do not stay; half of PSUM
 
 
-def matmul(core, dst: View, stationary: View, moving: View, *, stationary_layout: str = "KM",
+@checked
+def matmul(core: NeuronCore, dst: View, stationary: View, moving: View, *,
+           stationary_layout: str = "KM",
            moving_layout: str = "KN", dtype=None) -> None:  # fmt: skip
     """Write ``stationary.T @ moving`` to dst.
 

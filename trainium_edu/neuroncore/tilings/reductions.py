@@ -1,5 +1,6 @@
 """Sum or maximum of rows (along the free axis) or of columns (across partitions)."""
 
+from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.tilings.elementwise import COLUMNS
 from trainium_edu.neuroncore.tilings.pieces import (
     as_rows,
@@ -12,12 +13,17 @@ from trainium_edu.neuroncore.tilings.pieces import (
 )
 from trainium_edu.neuroncore.tilings.transpose import transposed_tile
 from trainium_edu.neuroncore.views import View
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["reduce"]
 
 
-def reduce(core, dst: View, op: str, src: View, *, axis: int = 1, columns: int = COLUMNS) -> None:
+@checked
+def reduce(
+    core: NeuronCore, dst: View, op: str, src: View, *, axis: int = 1, columns: int = COLUMNS
+) -> None:
     """Reduce a tensor along one axis.
 
     Parameters
@@ -54,7 +60,7 @@ def reduce(core, dst: View, op: str, src: View, *, axis: int = 1, columns: int =
             f"{list(dst.shape)}"
         )
     if axis == 1:
-        _along_rows(core, dst, op, src, columns)
+        _along_rows(core, dst, op, src, whole(columns, "columns", 1))
     elif op == "add" and src.dtype.is_float:
         _sum_of_rows(core, dst, src)
     else:

@@ -1,13 +1,16 @@
 """Softmax of each row: the maximum taken off, exponentials and their sum in one pass."""
 
+from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, row_tiles, store
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["softmax"]
 
 
-def softmax(core, dst: View, src: View, *, scale: float = 1.0) -> None:
+@checked
+def softmax(core: NeuronCore, dst: View, src: View, *, scale: float = 1.0) -> None:
     """Write ``exp(scale * x - max) / sum`` of each row to dst.
 
     Parameters

@@ -1,15 +1,18 @@
 """Exchange rows and columns: through the Tensor Engine's array, or by DMA."""
 
+from trainium_edu.neuroncore.core import NeuronCore
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, pieces, row_tiles, store
 from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["transpose", "transposed_tile"]
 
 BLOCK = 128  #: rows and columns of one block: the array's size
 
 
-def transpose(core, dst: View, src: View, *, via: str = "tensor") -> None:
+@checked
+def transpose(core: NeuronCore, dst: View, src: View, *, via: str = "tensor") -> None:
     """Write ``src.T`` to dst.
 
     Parameters

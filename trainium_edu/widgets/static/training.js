@@ -1,4 +1,4 @@
-// Train live: controls, one row per arm with its numbers, loss and accuracy, digits with guesses.
+// Train live: controls, one row per arm with its numbers, loss and accuracy.
 // Python trains and sends curves; this file draws them.  Joined behind playback.js (make, focusable).
 const SVG = "http://www.w3.org/2000/svg";
 const PLOT_HEIGHT = 250, PAD = { left: 44, right: 12, top: 30, bottom: 40 };
@@ -20,8 +20,7 @@ function lossText(v) {
 }
 
 function render({ model, el }) {
-  const offer = model.get("offer"); // { rates, arms, most_epochs, labels }
-  const single = offer.arms.length === 1;
+  const offer = model.get("offer"); // { rates, arms, most_epochs }
   let hover = null; // an epoch under the mouse, counted from 1
   let curves = {}; // arm -> { loss: Float32Array, accuracy: Float32Array, done: n }
 
@@ -49,7 +48,7 @@ function render({ model, el }) {
     const sample = shape("svg", { width: 34, height: 12, "aria-hidden": "true" });
     sample.append(shape("line", { x1: 1, x2: 33, y1: 6, y2: 6, ...stroke(arm) }));
     const numbers = make("span", { class: "te-tr-numbers" });
-    const element = make("label", { class: "te-tr-arm", style: `--c:${arm.colour}` }, ...(single ? [] : [box]), sample, make("span", { class: "te-tr-name", title: arm.label }, arm.short), numbers);
+    const element = make("label", { class: "te-tr-arm", style: `--c:${arm.colour}` }, box, sample, make("span", { class: "te-tr-name", title: arm.label }, arm.short), numbers);
     return { arm, box, numbers, element };
   });
   const legend = make("div", { class: "te-tr-legend", role: "group", "aria-label": "Ways to keep the weights" }, ...rows.map((r) => r.element));
@@ -57,8 +56,7 @@ function render({ model, el }) {
   // ---- pictures
   const loss = makePlot("Training loss", "loss");
   const accuracy = makePlot("Accuracy on images never trained on, %", "accuracy");
-  const digits = offer.labels.length ? make("div", { class: "te-tr-digits" }) : null;
-  const plots = make("div", { class: "te-tr-plots" }, loss.element, accuracy.element, ...(digits ? [digits] : []));
+  const plots = make("div", { class: "te-tr-plots" }, loss.element, accuracy.element);
   const words = make("div", { class: "te-tr-words", role: "status" });
   const root = make("div", { class: "te-tr", "data-lm-suppress-shortcuts": "true" }, bar, legend, plots, words);
   el.append(root);
@@ -134,32 +132,6 @@ function render({ model, el }) {
     picture.setAttribute("aria-label", `${title}: ${model.get("words")}`);
   }
 
-  function drawDigits() {
-    const guesses = model.get("guesses");
-    const pixels = new Uint8Array(offer.images_length ? model.get("images").buffer.slice(model.get("images").byteOffset) : 0);
-    if (!digits.children.length) {
-      digits.append(make("div", { class: "te-tr-title2" }));
-      const grid = make("div", { class: "te-tr-grid12" });
-      offer.labels.forEach((_, i) => {
-        const canvas = make("canvas", { width: 8, height: 8, "aria-hidden": "true" });
-        const data = new ImageData(8, 8);
-        for (let p = 0; p < 64; p++) data.data.set([255, 255, 255, 0].map((_v, c) => (c < 3 ? 128 : pixels[64 * i + p])), 4 * p);
-        canvas.getContext("2d").putImageData(data, 0, 0);
-        grid.append(make("figure", {}, make("figcaption", {}), canvas));
-      });
-      digits.append(grid);
-    }
-    let wrong = 0;
-    [...digits.lastChild.children].forEach((figure, i) => {
-      const good = guesses[i] === offer.labels[i];
-      wrong += good ? 0 : 1;
-      figure.firstChild.textContent = guesses.length ? `${guesses[i]}${good ? " ✓" : " ✗"}` : "";
-      figure.className = good ? "te-tr-good" : "te-tr-wrong";
-      figure.setAttribute("aria-label", `a ${offer.labels[i]}, read as ${guesses[i]}`);
-    });
-    digits.firstChild.textContent = `What it reads: ${wrong} of ${offer.labels.length} wrong`;
-  }
-
   function readCurves() {
     const view = model.get("curves"), arms = model.get("curve_arms");
     const bytes = view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength);
@@ -183,7 +155,6 @@ function render({ model, el }) {
       const last = curve ? Math.min(curve.done, hover || curve.done) : 0;
       numbers.textContent = last ? `${hover ? `epoch ${last}: ` : ""}loss ${lossText(curve.loss[last - 1])}, ${(100 * curve.accuracy[last - 1]).toFixed(1)} %` : "";
     }
-    if (digits) drawDigits();
   }
   function showControls() {
     rate.value = offer.rates.indexOf(model.get("rate"));
@@ -203,7 +174,7 @@ function render({ model, el }) {
   const onCurves = () => { readCurves(); draw(); };
   const names = ["rate", "epochs", "shown", "running", "words"];
   for (const name of names) model.on(`change:${name}`, showControls);
-  for (const name of ["curves", "done", "guesses", "epochs"]) model.on(`change:${name}`, onCurves);
+  for (const name of ["curves", "done", "epochs"]) model.on(`change:${name}`, onCurves);
   const resize = new ResizeObserver(draw);
   resize.observe(plots);
   showControls();
@@ -212,7 +183,7 @@ function render({ model, el }) {
     resize.disconnect();
     cancelAnimationFrame(request);
     for (const name of names) model.off(`change:${name}`, showControls);
-    for (const name of ["curves", "done", "guesses", "epochs"]) model.off(`change:${name}`, onCurves);
+    for (const name of ["curves", "done", "epochs"]) model.off(`change:${name}`, onCurves);
   };
 }
 export default { render };

@@ -1,0 +1,126 @@
+"""Write what is made from the package: the glossary notebook, and the tables of two pages.
+
+Usage: python .ci/generate.py [--check]
+
+Sources: ``specs/glossary.toml``, ``exercises.lessons.COURSE`` and the exercises themselves.  With
+``--check`` nothing is written; the exit code says whether all of it is as it would be written.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from trainium_edu import exercises  # noqa: E402
+from trainium_edu.exercises.lessons import COURSE  # noqa: E402
+from trainium_edu.specs.glossary import glossary  # noqa: E402
+
+WORDS_A_MINUTE, LOOK_MINUTES, EXERCISE_MINUTES = 180, 0.7, 5
+
+
+def counted(path) -> tuple[float, float]:
+    """Return minutes to read a lesson and look at its pictures, and for its exercises."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [c for c in cells if c["cell_type"] == "code"]
+    asked = sum("exercise" in (c["metadata"].get("tags") or ()) for c in code)
+    text = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    words = len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "", text)))
+    reading = words / WORDS_A_MINUTE + LOOK_MINUTES * (len(code) - 2 * asked)
+    return reading, EXERCISE_MINUTES * asked
+
+
+def readme_rows():
+    """Yield README's table of lessons."""
+    yield "| | lesson | minutes | core path |"
+    yield "| --- | --- | ---: | :---: |"
+    for x in COURSE:
+        title = x.title if x.planned else f"[{x.title}](notebooks/{x.stem}.ipynb)"
+        yield f"| {x.number} | {title}: {x.about} | {x.takes} | {'● ' if x.core else ''}|"
+
+
+def lesson_rows():
+    """Yield the instructors' table of lessons."""
+    yield "| lesson | core | stated min | counted min |"
+    yield "| --- | --- | --- | --- |"
+    for x in COURSE:
+        if not x.planned:
+            reading, more = counted(ROOT / "notebooks" / f"{x.stem}.ipynb")
+            apart = f"{reading:.0f} + {more}"
+            said = apart if x.exercise_minutes else f"{reading + more:.0f}"
+            yield f"| {x.stem} | {'yes' if x.core else ''} | {x.takes} | {said} |"
+
+
+def exercise_rows():
+    """Yield the instructors' table of exercises."""
+    yield "| exercise | points | what it tests |"
+    yield "| --- | --- | --- |"
+    for lesson in exercises.LESSONS:
+        for e in exercises.of_lesson(lesson):
+            yield f"| `{e.key}` | {e.points} | {e.tests} |"
+
+
+def with_table(text, rows) -> str:
+    """Return a page with the table of the same header replaced."""
+    rows = list(rows)
+    begin = text.index(rows[0] + "\n")
+    end = text.index("\n\n", begin)
+    return text[:begin] + "\n".join(rows) + text[end:]
+
+
+def cell(cell_id, text) -> dict:
+    """Return a markdown cell."""
+    lines = text.splitlines(keepends=True)
+    return {"cell_type": "markdown", "id": cell_id, "metadata": {}, "source": lines}
+
+
+def glossary_notebook() -> dict:
+    """Return the glossary: one cell a term, so that a link finds it."""
+    terms = glossary()
+    by_name = sorted(terms.values(), key=lambda t: t.name.lower())
+    index = " · ".join(f"[{t.name}](#cell-id=term-{t.slug})" for t in by_name)
+    said = "The words of the lessons, one sentence each, with the source of the meaning."
+    opening = f"# Glossary\n\n{said}\nNothing to run here: read what you came for, and close it."
+    cells, group = [cell("title", opening), cell("index", index)], ""
+    for term in terms.values():
+        if term.group != group:
+            group = term.group
+            name = re.sub(r"[^a-z]+", "-", group.lower()).strip("-")
+            cells.append(cell(f"group-{name}", f"## {group}"))
+        cells.append(cell(f"term-{term.slug}", term.markdown))
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def generated() -> dict:
+    """Return each generated file's path with its text."""
+    readme, page = ROOT / "README.md", ROOT / ".github" / "INSTRUCTORS.md"
+    tables = with_table(page.read_text(encoding="utf-8"), lesson_rows())
+    book = json.dumps(glossary_notebook(), indent=1, ensure_ascii=False, sort_keys=True)
+    return {
+        readme: with_table(readme.read_text(encoding="utf-8"), readme_rows()),
+        page: with_table(tables, exercise_rows()),
+        ROOT / "notebooks" / "glossary.ipynb": book + "\n",
+    }
+
+
+def main(arguments):
+    """Write, or check."""
+    loose = []
+    for path, text in generated().items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if "--check" in arguments:
+            loose.append(str(path.relative_to(ROOT)))
+        else:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+    if loose:
+        sys.exit("not as generated, run `python .ci/generate.py`: " + ", ".join(loose))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

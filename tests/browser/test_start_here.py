@@ -1,0 +1,121 @@
+"""The doorway: the first picture after one Shift+Enter, predictions, and a network that learns.
+
+Judge: the browser; how many digits are misread, the film itself says (``data-wrong``).
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.browser.lesson_page import LessonPage
+
+pytestmark = pytest.mark.browser
+SCROLLED = "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop"
+
+
+@pytest.fixture(scope="module", params=[(1400, False), (900, True)], ids=["light", "dark"])
+def lesson(request, browser, lab):
+    width, dark = request.param
+    for journal in (lab[1].parent / "progress").glob("*.jsonl"):
+        journal.unlink()  # a learner who has done nothing yet
+    page = LessonPage(browser, lab, "00_start_here.ipynb", width=width, dark=dark)
+    page.shots = f"{os.environ.get('SEE_SHOTS', '')}/{'dark' if dark else 'light'}-{width}"
+    yield page
+    page.close()
+
+
+def shot(lesson, name):
+    if os.environ.get("SEE_SHOTS"):
+        Path(lesson.shots).mkdir(parents=True, exist_ok=True)
+        lesson.page.screenshot(path=f"{lesson.shots}/{name}.png")
+
+
+def cell(lesson, cell_id):
+    """Bring a cell into view and return it."""
+    i = lesson.cells().index(cell_id)
+    lesson.page.evaluate(
+        "i => window.jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')", i
+    )
+    found = lesson.page.locator(f".jp-Cell[data-windowed-list-index='{i}']")
+    found.wait_for()
+    return found
+
+
+def commit(lesson, cell_id, *, text=None, option=None):
+    asked = cell(lesson, cell_id)
+    if text is not None:
+        asked.locator("input[type=text]").fill(text)
+    else:
+        asked.locator(f"label:has-text('{option}') input").first.check()
+    asked.locator("button:text-is('Commit')").click()
+
+
+def test_one_shift_enter_brings_the_first_picture_and_the_page_stays_at_the_top(lesson):
+    page = lesson.page
+    shot(lesson, "1-opened")
+    page.locator(".jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Shift+Enter")
+    page.locator("button:has-text('fly through')").first.wait_for(timeout=60_000)
+    page.wait_for_timeout(500)
+    assert page.evaluate(SCROLLED) < 60
+    shot(lesson, "2-first-picture")
+
+
+def test_predictions_right_and_wrong_get_their_cards(lesson):
+    lesson.run_all()
+    commit(lesson, "light-predict", text="93")
+    reveal = cell(lesson, "light-run")
+    reveal.locator("text=the work of a single worker").wait_for()
+    shot(lesson, "3-wrong-number")
+    commit(lesson, "next-predict", option="257")
+    reveal = cell(lesson, "next-run")
+    reveal.locator("text=As if each whole number were there").wait_for()
+    shot(lesson, "4-wrong-choice")
+    commit(lesson, "training-predict", text="500")
+    cell(lesson, "training-predict").locator("text=there are only 360").wait_for()
+    commit(lesson, "training-predict", text="346")
+    cell(lesson, "training-reveal").locator("text=Exactly right.").wait_for()
+    shot(lesson, "5-right-number")
+    assert lesson.trouble() == []
+
+
+def test_the_film_plays_wrong_digits_turn_right_and_another_rate_is_another_film(lesson):
+    page, film = lesson.page, cell(lesson, "training-run")
+    wall = film.locator("[data-wrong]")
+
+    def wrong():
+        return int(wall.get_attribute("data-wrong"))
+
+    assert wrong() == 360 - 64
+    shot(lesson, "6-film-begins")
+    film.locator("button[aria-label^='Play:']").click()
+    page.wait_for_timeout(1500)
+    assert wrong() < 150
+    shot(lesson, "7-film-plays")
+    film.locator("input[aria-label^='Position']").focus()
+    page.keyboard.press("End")
+    assert lesson.soon(lambda: wrong() == 14)
+    film.locator("canvas.te-tf-wall").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert "this is a 0" in film.locator(".te-tf-about").inner_text()
+    shot(lesson, "8-film-ends")
+    film.locator("input[aria-label='Learning rate']").focus()
+    page.keyboard.press("ArrowLeft")
+    assert lesson.soon(lambda: film.locator(".te-playback").get_attribute("data-playing") == "yes")
+    page.keyboard.press("ArrowRight")
+    assert lesson.console_errors == []
+
+
+def test_progress_says_what_was_done_and_where(lesson):
+    page = lesson.page
+    i = lesson.cells().index("progress")
+    cell(lesson, "progress").locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    lesson.wait_idle(60)
+    table = page.locator(f".jp-Cell[data-windowed-list-index='{i}']")
+    table.locator("text=3 of 3").wait_for()
+    assert "You left off at 00/reads in Start here." in table.inner_text()
+    assert table.locator("a:text-is('Kernels')").count() == 1
+    shot(lesson, "9-progress")

@@ -1,0 +1,100 @@
+"""Judges: the bytes on the disk after a process was killed, or failed, at every stage."""
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainium_edu import files
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from trainium_edu import files
+target, stage, count = Path(sys.argv[1]), sys.argv[2], 0
+def die(event, args):
+    if event == "open" and str(target.name) in str(args[0]) and "w" in str(args[1]):
+        reached("opened")
+    if event == "os.rename":
+        reached("renamed")
+def reached(name):
+    if name == stage:
+        os._exit(9)
+sys.addaudithook(die)
+sync = os.fsync
+def synced(number):
+    reached("written")
+    sync(number)
+    reached("synced")
+os.fsync = synced
+with files.replacing(target) as file:
+    file.write(b"new" * 100)
+    file.flush()
+    reached("half")
+    file.write(b"new" * 100_000)
+reached("ended")
+"""
+
+
+@pytest.mark.parametrize("stage", ["opened", "half", "written", "synced", "renamed", "ended"])
+def test_a_kill_at_any_stage_leaves_the_old_file_or_the_new_one(tmp_path, stage):
+    target = tmp_path / "kept.bin"
+    target.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", KILLED, target, stage], timeout=60)
+    assert done.returncode == 9, f"stage {stage} was not reached"
+    assert target.read_bytes() == (b"new" * 100_100 if stage == "ended" else b"old")
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, OSError])
+def test_after_an_error_the_old_file_stands_alone(tmp_path, problem):
+    target = tmp_path / "kept.txt"
+    files.write(target, "old")
+
+    def fails():
+        with files.replacing(target) as file:
+            file.write(b"ne")
+            raise problem
+
+    with pytest.raises(problem):
+        fails()
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["kept.txt"]
+
+
+def test_text_is_utf8_and_a_missing_folder_is_named(tmp_path):
+    files.write(str(tmp_path / "a.txt"), "±\n")
+    assert (tmp_path / "a.txt").read_bytes() == b"\xc2\xb1\n"
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        files.write(tmp_path / "nowhere" / "a.txt", "")
+
+
+def test_every_file_of_the_package_is_written_through_here():
+    """Journals are appended to, line by line; everything else is replaced."""
+    direct = re.compile(r"\.write_(text|bytes)\(|open\([^)]*[\"'][wx]b?\+?[\"']")
+    package = Path(files.__file__).parent
+    found = [
+        f"{path.relative_to(package)}: {line.strip()}"
+        for path in package.rglob("*.py")
+        if path.name != "files.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if direct.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes are POSIX's")
+def test_links_modes_and_pipes_stay_what_they_are(tmp_path):
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    files.write(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    files.write(os.devnull, "gone")
+    assert not os.path.isfile(os.devnull)

@@ -1,0 +1,126 @@
+"""Wrong arguments are refused in a sentence; judges: the signature and docstring of each function.
+
+``wrong_arguments.py`` learns right calls from the docstrings' examples and makes them wrong, one
+argument at a time; it runs in a process of its own, under a limit of time and memory.  Here its
+report is held to three rules: at most 2 % end in a traceback of Python, NumPy or Numba, nothing
+that the docstring excludes is accepted, and nothing hangs.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.wrong_arguments import PACKAGES, is_deliberate, kind_of, wrong_values
+from trainium_edu.specs import Record
+
+ROOT = Path(__file__).parents[1]
+WORKER = Path(__file__).with_name("wrong_arguments.py")
+#: Public functions that no example and no line of GOOD reaches, at most, of all.
+UNTRIED = 0.12
+#: Tracebacks of Python's own, at most, of all calls.
+RAW = 0.02
+
+
+def tried(package, share, seed, folder, timeout):
+    """Run the worker; return its report and what it was trying when it had to be stopped."""
+    run = [sys.executable, str(WORKER), package, str(share), str(seed)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TRAINIUM_EDU_COMMITTED": "1"}
+    out = folder / f"{package}.jsonl"
+    folder.mkdir(exist_ok=True)
+    with out.open("w") as lines:
+        try:
+            done = subprocess.run(run, stdout=lines, stderr=subprocess.PIPE, text=True, cwd=folder,
+                                  env=environment, timeout=timeout)  # fmt: skip
+            trouble = done.stderr[-2000:] if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            trouble = f"stopped after {timeout} s"
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    if trouble:
+        pytest.fail(f"{package}: {trouble}; the last call was {found[-1] if found else None}")
+    return found
+
+
+@cache
+def report(share, seed, folder, timeout):
+    """Return {package: lines} of every package, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        lines = pool.map(lambda p: tried(p, share, seed, folder, timeout), PACKAGES)
+        return dict(zip(PACKAGES, lines, strict=True))
+
+
+def hold(found, package):
+    """Hold one package's report to the rules."""
+    first, calls = found[package][0], [line for line in found[package] if "outcome" in line]
+    assert not first["missed"], first["missed"]
+    of = {
+        outcome: [f"{c['call']}: {c['detail']}" for c in calls if c["outcome"] == outcome]
+        for outcome in ("hang", "silent", "raw")
+    }
+    assert not of["hang"], "\n".join(of["hang"])
+    assert not of["silent"], "\n".join(of["silent"])
+    assert len(of["raw"]) <= max(2, RAW * len(calls)), "\n".join(of["raw"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("wrong_arguments")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_draw_of_wrong_arguments_is_refused_in_a_sentence(package, folder):
+    hold(report(0.15, 1, folder / "draw", 240), package)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_wrong_arguments_are_refused_in_a_sentence(package, folder):
+    hold(report(1.0, 0, folder / "all", 500), package)
+
+
+def test_few_of_all_end_in_a_traceback(folder):
+    found = report(0.15, 1, folder / "draw", 240)
+    outcomes = [line["outcome"] for lines in found.values() for line in lines if "outcome" in line]
+    assert outcomes.count("raw") <= RAW * len(outcomes)
+    assert outcomes.count("refused") > 0.8 * len(outcomes)
+
+
+def test_nearly_every_public_function_is_tried(folder):
+    first = [lines[0] for lines in report(0.15, 1, folder / "draw", 240).values()]
+    unknown = [name for line in first for name in line["unknown"]]
+    assert len(unknown) <= UNTRIED * sum(line["functions"] for line in first), unknown
+
+
+# --- The judge itself ---
+
+
+def test_a_sentence_of_ours_is_told_from_a_traceback_of_pythons():
+    with pytest.raises(TypeError) as caught:
+        Record("a", b=1).find(3)
+    assert is_deliberate(caught.value)
+    with pytest.raises(AttributeError) as caught:
+        Record.find.__wrapped__(Record("a"), 3)
+    assert not is_deliberate(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [("int", "int"), ("int, optional", "int"), ("float, CSS pixels", "float"), ("bool", "bool"),
+     ("{1, 2}", "choice"), ("Format or str", "record"), ("float32[n, 64]", "array"),
+     ("sequence of int", "sequence"), ("Topology", "record"), ("int or dict", None)],
+)  # fmt: skip
+def test_type_lines_are_read(line, kind):
+    assert kind_of(line, None) == kind
+
+
+def test_what_a_docstring_excludes_is_known():
+    excluded = {label for label, _, no in wrong_values("int", "int", "1 to 31.", 16) if no}
+    assert {"a bool", "a fraction", "text", "None", "0", "-1", "huge", "NaN"} <= excluded
+    allowed = {label for label, _, no in wrong_values("float", "float, optional", "", None) if no}
+    assert "None" not in allowed
+    assert "huge" not in allowed

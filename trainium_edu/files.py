@@ -1,0 +1,66 @@
+"""Write files whole or not at all: a program that is killed half-way leaves the old one."""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["replacing", "write"]
+
+
+def write(path, content: str | bytes) -> None:
+    """Write a text (as UTF-8) or bytes to a file, in place of an older one.
+
+    Parameters
+    ----------
+    path : str or Path
+    content : str or bytes
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/note.txt", "one")
+    ...     write(f"{folder}/note.txt", "two")
+    ...     Path(f"{folder}/note.txt").read_text()
+    'two'
+    """
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path) -> Iterator[BinaryIO]:
+    """Return a context with a file to write to, which becomes `path` when the context ends.
+
+    It stands in the same folder until all of it is on the disk.  After an error, or Ctrl-C, the
+    older file is still there.  What is no plain file (a pipe, ``/dev/stdout``) is written directly.
+    """
+    path = Path(os.path.realpath(path))  # a link goes on pointing at what it names
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {path.parent}; make it first, or name a file in another one"
+        )
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
