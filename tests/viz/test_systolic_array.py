@@ -10,6 +10,7 @@ from trainium_edu.neuroncore.systolic_array import (
     frames_of_run,
     run,
     run_dataflow,
+    tile_cycles,
 )
 from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
@@ -75,3 +76,42 @@ def test_machines_bars_are_the_counts():
     widths = [bar.get_width() for bar in picture.plot_machines(counts).axes[0].patches]
     assert widths[:3] == [c.memory_per_mac for c in counts]
     assert widths[6:] == [c.handed_on / c.macs for c in counts]
+
+
+def test_the_picture_of_a_small_product_has_its_matrices_and_the_results_so_far(frames):
+    """Judge: W.T @ X, and the cycles at which results leave."""
+    cycle = 6
+    matrices = picture.plot_array(frames, cycle, operands=(W, X)).axes[2]
+    texts = [t.get_text() for t in matrices.texts]
+    dst = W.T @ X
+    left = [(m, n) for t, _, m, n, _ in frames.results if t <= cycle]
+    assert 0 < len(left) < dst.size
+    wanted = [f"{v:.3g}" for v in (*W.ravel(), *X.ravel(), *(dst[e] for e in left))]
+    shown = [t for t in texts if "[" not in t and t != "·"]
+    assert sorted(shown) == sorted(wanted)
+    assert texts.count("·") == dst.size - len(left)
+
+
+@pytest.mark.parametrize("guess", [None, 544, 8_000_000, 1])
+def test_a_tiles_bar_adds_up_to_the_closed_form_and_keeps_any_guess_inside(guess):
+    fig = picture.plot_tile_cycles(128, 512, guess=guess)
+    (ax,) = fig.axes
+    assert sum(bar.get_width() for bar in ax.patches) == tile_cycles(128, 512)
+    assert all(line.get_xdata()[0] <= ax.get_xlim()[1] for line in ax.lines)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_legend_covers_a_title_or_a_curve(dark):
+    with style.theme(dark):
+        figures = [
+            picture.plot_reuse(64, guess=128),
+            picture.plot_choice(128, 1, 4096),
+            picture.plot_choice(128, 512, 8192),
+        ]
+    for fig in figures:
+        fig.canvas.draw()
+        legend = fig.axes[0].get_legend().get_window_extent()
+        assert not legend.overlaps(fig.axes[0].get_window_extent())
+        assert not legend.overlaps(fig.axes[0]._left_title.get_window_extent())
+        assert fig.bbox.y0 <= legend.y0
+        assert fig.bbox.x0 <= legend.x0 < legend.x1 <= fig.bbox.x1

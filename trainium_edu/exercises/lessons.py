@@ -55,7 +55,7 @@ COURSE = (
     ),
     Lesson(
         "03", "systolic_array", "The systolic array",
-        "16 384 multipliers, one cycle at a time", 45, core=True,
+        "16 384 multipliers, one cycle at a time", 30, 45, core=True,
     ),
     Lesson(
         "04", "neuroncore", "Inside a NeuronCore",

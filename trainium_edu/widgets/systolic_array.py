@@ -19,6 +19,7 @@ from trainium_edu.neuroncore.systolic_array import (
     run_dataflow,
 )
 from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
+from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
@@ -30,6 +31,8 @@ from trainium_edu.widgets.static import load
 __all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_explorer"]
 
 _WITH_NUMBERS_MAX = 32  # larger arrays are heat maps
+_MATRIX_MAX = 16  # larger operands are not drawn beside the array
+_LABEL_FORMAT = "fp16"  # holds the whole numbers up to 256 = 16 x 16
 _LIMIT_BYTES = 200 * 2**20
 _TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32"}
 
@@ -75,7 +78,46 @@ def array_player(
     if skew is not None or plan is not None:
         raise ValueError("a skew or a plan of your own goes with the weight-stationary array only")
     _, frames = run_dataflow(dataflow, stationary, moving, array=array, fmt=fmt)
-    return SystolicArrayPlayer(frames, cycle=cycle, follow=follow)
+    operands = check_operands(stationary, moving, fmt)
+    matrices = _matrices(
+        operands, lambda w, x: run_dataflow(dataflow, w, x, array=array, fmt=_LABEL_FORMAT)[1]
+    )
+    return SystolicArrayPlayer(frames, cycle=cycle, follow=follow, matrices=matrices)
+
+
+def _matrices(operands, play) -> dict | None:
+    """Return both operands, and by labels which element each PE holds; None for large ones.
+
+    Parameters
+    ----------
+    operands : Operands
+    play : callable
+        Runs two operands and returns the frames: the same plan on labels 1, 2, ... in place of
+        numbers says where each element is, whatever the plan, the skew or the dataflow.
+    """
+    if max(operands.shape) > _MATRIX_MAX or len(operands.passes) > 1:
+        return None
+    labels = [np.arange(1.0, 1 + x.size).reshape(x.shape)
+              for x in (operands.stationary, operands.moving)]  # fmt: skip
+    places = play(*labels)
+    planes = {"stays": places.stays, "across": places.across, "waiting": places.waiting}
+    if places.leaving is not None:  # the sums stay, and both operands march
+        planes = {"across": places.across, "down": places.down}
+    return {
+        "w": operands.stationary,
+        "x": operands.moving,
+        **{f"of_{name}": plane.astype(np.uint16) for name, plane in planes.items()},
+    }
+
+
+def _matrices_of_run(recorded: Run) -> dict | None:
+    def play(w, x):
+        return frames_of_run(
+            run(w, x, array=recorded.array, fmt=_LABEL_FORMAT, skew=recorded.skew or None,
+                plan=recorded.schedule.passes, record=True)
+        )  # fmt: skip
+
+    return _matrices(recorded.operands, play)
 
 
 class SystolicArrayPlayer(anywidget.AnyWidget):
@@ -92,16 +134,21 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         Where it stands first; a third of the way if not given.
     follow : (m, n), optional
         The result whose life the table shows first.
+    matrices : dict, optional
+        What `_matrices` returns, if `what` is no run.
     """
 
-    _esm = load("controls.js", "playback.js", "number_grid.js", "systolic_array.js")
+    _esm = load("controls.js", "playback.js", "number_grid.js", "operand_matrices.js",
+                "systolic_array.js")  # fmt: skip
     _css = load("playback.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, what: Run | Frames, *, cycle: int | None = None, follow=None):
+    def __init__(self, what: Run | Frames, *, cycle: int | None = None, follow=None, matrices=None):
         frames = what if isinstance(what, Frames) else frames_of_run(what)
+        if isinstance(what, Run):
+            matrices = _matrices_of_run(what)
         cycle = frames.cycles // 3 if cycle is None else int(cycle)
         if not 0 <= cycle < frames.cycles:
             raise ValueError(f"cycle is {cycle}; the run has cycles 0 to {frames.cycles - 1}")
@@ -110,7 +157,8 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         if not (0 <= m < m_all and 0 <= n < n_all):
             raise ValueError(f"there is no dst[{m}, {n}] to follow; dst is [{m_all}, {n_all}]")
         self.frames = frames
-        film = pack(frames, follow=(m, n))
+        self._operands = None if matrices is None else (matrices["w"], matrices["x"])
+        film = pack(frames, follow=(m, n), matrices=matrices)
         if len(film) > _LIMIT_BYTES:
             raise ValueError(
                 f"{frames.cycles} cycles of {frames.rows} x {frames.columns} PEs are "
@@ -122,9 +170,13 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         return repr(self.frames).replace("Frames(", "SystolicArrayPlayer(", 1)
 
     def still(self) -> bytes:
-        """Return the picture for readers without a kernel: one cycle, as PNG bytes."""
+        """Return the picture for readers without a kernel, as PNG bytes.
+
+        It shows one cycle: a later one where the player begins at 0, before anything has entered.
+        """
+        cycle = self.cycle or self.frames.cycles // 2
         with style.theme(False):
-            return style.to_png(picture.plot_array(self.frames, self.cycle))
+            return style.to_png(picture.plot_array(self.frames, cycle, operands=self._operands))
 
     def _repr_mimebundle_(self, **kwargs):
         return with_still(super()._repr_mimebundle_(**kwargs), self.still())
@@ -139,13 +191,14 @@ def title_of(frames: Frames) -> str:
     )
 
 
-def pack(frames: Frames, *, follow=(0, 0)) -> bytes:
+def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
     """Pack frames for the page: a header in JSON, plain arrays behind it, deflated.
 
     Parameters
     ----------
     frames : Frames
     follow : (m, n)
+    matrices : dict, optional
 
     Returns
     -------
@@ -166,7 +219,9 @@ def pack(frames: Frames, *, follow=(0, 0)) -> bytes:
     with np.errstate(over="ignore"):
         arrays = {"state": state, "down": frames.down.astype(wide)}
         if exact:
-            arrays |= {"stays": frames.stays, "across": frames.across}
+            arrays |= {"stays": frames.stays, "across": frames.across, **(matrices or {})}
+            if frames.waiting is not None:
+                arrays["waiting"] = frames.waiting
         else:
             arrays["stays"] = frames.stays[frames.cycles // 2].astype(wide)
             arrays["across"] = frames.across.astype(wide)
@@ -177,6 +232,10 @@ def pack(frames: Frames, *, follow=(0, 0)) -> bytes:
         arrays[f"{name}_cycle"] = np.array([r[0] for r in rows], np.uint32)
         arrays[f"{name}_lane"] = np.array([r[1] for r in rows], np.uint32)
         arrays[f"{name}_value"] = np.array([r[2] for r in rows], np.float32)
+    loads = frames.load_queue if exact else ()
+    for i, name in enumerate(("l_cycle", "l_lane", "l_column")):
+        arrays[name] = np.array([r[i] for r in loads], np.uint32)
+    arrays["l_value"] = np.array([r[3] for r in loads], np.float32)
     for i, name in enumerate(("r_cycle", "r_column", "r_m", "r_n")):
         arrays[name] = np.array([r[i] for r in frames.results], np.uint32)
     arrays["r_value"] = np.array([r[4] for r in frames.results], np.float32)
@@ -222,7 +281,7 @@ def _joined(header: dict, arrays: dict) -> bytes:
 
 @checked
 def reuse_explorer(
-    *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY
+    *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
 ) -> Panel:  # fmt: skip
     """Show what the number of moving vectors does to utilisation, with a slider from 1 to 512.
 
@@ -233,6 +292,8 @@ def reuse_explorer(
     n : int
         Where the slider stands first.
     array : SystolicArray
+    guess : float, optional
+        A learner's N, marked in the picture.
 
     Returns
     -------
@@ -244,7 +305,7 @@ def reuse_explorer(
     )  # fmt: skip
     layered = Layered()
     shown = Picture(
-        lambda: picture.plot_reuse(slider.value, m=m, array=array, layered=layered),
+        lambda: picture.plot_reuse(slider.value, m=m, array=array, layered=layered, guess=guess),
         alt=lambda: picture.describe_reuse(slider.value, m=m, array=array),
     )
     slider.observe(shown.redraw, "value")

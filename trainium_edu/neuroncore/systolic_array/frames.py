@@ -16,7 +16,7 @@ __all__ = ["Frames", "frames_of_run"]
 _PLANES = {
     "stays": "weight", "stays_valid": "weight_valid", "across": "moving",
     "across_valid": "moving_valid", "down": "partial_sum", "down_valid": "sum_valid",
-    "working": "multiplied", "waiting_valid": "waiting_valid",
+    "working": "multiplied", "waiting": "waiting", "waiting_valid": "waiting_valid",
 }  # fmt: skip
 
 
@@ -42,7 +42,9 @@ class Frames:
     loads: tuple  #: (first cycle, cycles) of each load of the stationary, at the corner
     leaving: np.ndarray | None = None  #: finished sums on their way out, where sums stay
     leaving_valid: np.ndarray | None = None
-    waiting_valid: np.ndarray | None = None  #: whether a weight for the next tile waits
+    waiting: np.ndarray | None = None  #: the weight that came in and is not in use yet
+    waiting_valid: np.ndarray | None = None  #: whether there is one
+    load_queue: tuple = ()  #: (cycle of entry, row, column it stays in, value) of each weight
 
     def __repr__(self):
         k, m, n = self.shape
@@ -86,7 +88,7 @@ def frames_of_run(
             plane = planes.setdefault(name, np.empty((run.cycles, *values.shape), values.dtype))
             plane[t] = values
     array = run.array
-    queue, results, loads = [], [], []
+    queue, results, loads, load_queue = [], [], [], []
     k_all, m_all, n_all = run.operands.shape
     delays = run.skew or tuple(range(array.rows))
     plan = zip(run.schedule.passes, run.schedule.load_start, run.schedule.feed_start, strict=True)
@@ -94,6 +96,11 @@ def frames_of_run(
         k, m, n = p.shape
         if p.load:
             loads.append((load_start, -(-m // array.load_speed)))
+            weights = run.pieces[0][p.stationary_piece, p.k0 : p.k1, p.m0 : p.m1]
+            load_queue += [
+                (load_start + column // array.load_speed + delays[row], row, column, value)
+                for (row, column), value in np.ndenumerate(weights)
+            ]
         values = run.pieces[1][p.moving_piece, p.k0 : p.k1, p.n0 : p.n1]
         queue += [
             (feed_start + j + delays[row], row, values[row, j])
@@ -117,5 +124,6 @@ def frames_of_run(
         top_queue=(),
         results=tuple(sorted(results)),
         loads=tuple(loads),
+        load_queue=tuple(load_queue),
         **planes,
     )

@@ -3,11 +3,14 @@
 // Every frame comes from one recorded run (see widgets/systolic_array.py): what each PE holds at the
 // end of each cycle.  A position p shows cycle floor(p), with what is handed on frac(p) of its way to
 // the neighbour.  Nothing is computed here but where to draw.  What stands still during a cycle is
-// drawn once in it, on a canvas of its own.  Joined behind number_grid.js and playback.js.
+// drawn once in it, on a canvas of its own.  Joined behind number_grid.js, operand_matrices.js and
+// playback.js.
 
 const FILM_TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array };
 const STAYS = 1, ACROSS = 2, DOWN = 4, WORKS = 8, WAITS = 16, LEAVES = 32;
 const SHADES = 24; // of each sign
+const BESIDE_FROM = 870; // pixels of the player that hold the array and what is beside it
+const LOADS_FROM = 60; // pixels of a cell that has room for the weight that waits
 const TILE_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"];
 
 /** Unpack the bytes that Python sent: a header in JSON and plain arrays behind it, deflated. */
@@ -121,6 +124,7 @@ function show(film, model, el, still) {
   const stripStill = document.createElement("canvas"); // the strips without the line at the present cycle
   const pastStill = document.createElement("canvas");
   let pastOf = ""; // whose past that is
+  let look = null; // how the matrices are drawn
   let wide = { strip: 0, past: 0 }; // so that no frame asks for the layout
   const leftBy = new Uint32Array(cycles + 1); // sums that have left by each cycle
   for (let i = 0; i < film.r_cycle.length; i++) leftBy[Math.min(cycles, film.r_cycle[i])]++;
@@ -134,6 +138,22 @@ function show(film, model, el, still) {
     const key = film.r_m[i] * film.n + film.r_n[i];
     if (!resultsOf.has(key)) resultsOf.set(key, []);
     resultsOf.get(key).push(i);
+  }
+  /** The element of dst whose sum a PE holds at a cycle: {m, n}, or null. */
+  function sumOf(t, k, m) {
+    const bits = film.state[at(t, k, m)];
+    if (outputs && bits & STAYS) return { m, n: k };
+    if (!(bits & (outputs ? LEAVES : DOWN))) return null;
+    const i = resultAt.get((t + rows - 1 - k) * columns + m);
+    return i === undefined ? null : { m: film.r_m[i], n: film.r_n[i] };
+  }
+  const loadByLane = Array.from({ length: rows }, () => []); // weights on their way in
+  const abreast = new Map(); // how many enter a row in one cycle
+  for (let i = 0; i < film.l_cycle.length; i++) {
+    const key = film.l_cycle[i] * rows + film.l_lane[i];
+    const place = abreast.get(key) || 0;
+    abreast.set(key, place + 1);
+    loadByLane[film.l_lane[i]].push({ enters: film.l_cycle[i], column: film.l_column[i], value: film.l_value[i], place, key });
   }
   const queueByLane = Array.from({ length: rows }, () => []);
   for (let i = 0; i < film.q_cycle.length; i++) queueByLane[film.q_lane[i]].push(i);
@@ -175,6 +195,9 @@ function show(film, model, el, still) {
     make("table", {}, make("thead", {}, make("tr", {}, ...columnsOfTable.map((c) => make("th", { scope: "col" }, c)))), body));
   scroll.removeAttribute("title");
   const peTitle = make("h4");
+  const matrices = film.w && createOperandMatrices({
+    film, label, sumOf, onPoint: () => draw(now), onFollow: choose,
+  });
   const side = make("div", { class: "te-array-side" },
     peTitle, facts, past,
     make("div", { class: "te-array-pick" }, make("span", {}, "Follow the result dst["), mInput, make("span", {}, ","), nInput, make("span", {}, "]")),
@@ -187,17 +210,20 @@ function show(film, model, el, still) {
     i.style.background = colour;
     return make("span", {}, i, text);
   };
+  const next = film.loads.length > 1 ? " for the next tile" : "";
+  const arriving = columns <= 6 ? `${stayName}, on its way in${next}` : `corner: a ${stayName} waits${next}`;
   const legend = make("div", { class: "te-array-legend" },
     swatch("#E69F00", "positive sum"), swatch("#0072B2", "negative sum"),
     ...(heat ? [] : [swatch("#009E73", `${acrossName}, on its way right`)]),
     ...(outputs ? [swatch("#CC79A7", "stationary, on its way down")] : []),
-    ...(heat || outputs ? [] : [swatch("#CC79A7", "corner: a weight waits for the next tile")]));
+    ...(heat || outputs ? [] : [swatch("#CC79A7", arriving)]));
   const player = createPlayback({
     frames: cycles, label, framesPerSecond: film.cycles_per_second, onFrame: draw,
     describe: (t) => `cycle ${t} / ${cycles - 1}`,
   });
+  const bodyBox = make("div", { class: "te-array-body" }, stageBox, side);
   const root = make("div", { class: "te-array", role: "group", "aria-label": label, on: { keydown: (e) => player.onKey(e) } },
-    head, player.element, story, make("div", { class: "te-array-body" }, stageBox, side), legend, stripBox);
+    head, player.element, story, bodyBox, legend, stripBox);
   el.append(root);
 
   // ---- colours and sizes --------------------------------------------------------------------
@@ -241,6 +267,16 @@ function show(film, model, el, still) {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     return context;
   }
+  /** Put the matrices beside the array, or above it where the page is narrow. */
+  function placeMatrices() {
+    const parent = root.clientWidth < BESIDE_FROM ? bodyBox : side;
+    matrices.canvas.style.flex = "0 0 auto";
+    if (matrices.canvas.parentElement !== parent) parent.prepend(matrices.canvas);
+    const width = Math.min(parent.clientWidth, parent === side ? 460 : 800);
+    look = { width, height: matrices.layout(width), tones, shadeOf: (value) => palette.css[shade(value)] };
+    fit(matrices.canvas, width, look.height);
+    matrices.canvas.style.width = `${width}px`;
+  }
   function resize() {
     const width = stageBox.clientWidth;
     if (!width) return;
@@ -263,6 +299,7 @@ function show(film, model, el, still) {
     wide = { strip: stripBox.clientWidth, past: side.clientWidth };
     for (const canvas of [strip, stripStill]) fit(canvas, wide.strip, 74);
     for (const canvas of [past, pastStill]) fit(canvas, wide.past, 74);
+    if (matrices) placeMatrices();
     forget();
     drawStrip();
     draw(now);
@@ -278,8 +315,16 @@ function show(film, model, el, still) {
     if (moved) {
       drawPast();
       drawCursor();
+      drawMatrices();
       tell();
     }
+  }
+  function drawMatrices() {
+    if (!look) return;
+    const t = Math.floor(now);
+    look.tones = tones;
+    matrices.draw(matrices.canvas.getContext("2d"), t, picked, element, look);
+    matrices.describe(t);
   }
   function drawHeat() {
     const start = Math.floor(now) * per;
@@ -339,6 +384,7 @@ function show(film, model, el, still) {
       if (step) outline(c, step.k, step.column, "#0072B2", cell - 3);
     }
     outline(c, picked.k, picked.m, tones.mark, cell);
+    if (matrices) for (const [k, m] of matrices.holders(t)) outline(c, k, m, tones.ink, cell - 6);
   }
   /** Draw what stands still in this cycle: the cells that changed. */
   function drawGround(t) {
@@ -354,7 +400,7 @@ function show(film, model, el, still) {
       if (outputs && bits & STAYS) c.fillStyle = palette.css[shade(number(film.stays, t * per + i))];
       else c.fillStyle = bits & WORKS ? tones.soft : tones.paper;
       c.fillRect(x + 1, y + 1, cell - 1, cell - 1);
-      if (bits & WAITS) {
+      if (bits & WAITS && cell < LOADS_FROM) {
         c.fillStyle = "#CC79A7";
         c.beginPath();
         c.moveTo(x + cell - 1, y + 1);
@@ -421,11 +467,13 @@ function show(film, model, el, still) {
       each(STAYS, (i, x, y) => {
         const text = short(number(film.stays, i));
         if (all && !outputs) c.fillText(text, x + 5, y + size * 0.8);
+        else if (all) c.fillText(text, x + cell * 0.28, y + cell * 0.25);
         else c.fillText(text, x + cell / 2, y + cell / 2);
       });
     }
+    if (all && cell >= LOADS_FROM && !outputs) drawLoads(c, t, way, size);
     if (!outputs && (all || what === "sums")) each(DOWN, (i, x, y) => sum(c, x, y + way * cell, number(film.down, i), size, what));
-    each(LEAVES, (i, x, y) => sum(c, x, y + way * cell, number(film.leaving, i), size, "all"));
+    each(LEAVES, (i, x, y) => sum(c, x, y + way * cell, number(film.leaving, i), size, "all", all ? 0.5 : 0));
     if (outputs && all) {
       each(DOWN, (i, x, y) => token(c, x + cell * 0.28, y + cell * 0.8 + way * cell, number(film.down, i), "#CC79A7", size, big));
     }
@@ -434,14 +482,40 @@ function show(film, model, el, still) {
       each(ACROSS, (i, x, y) => token(c, x + cell * (right + way), y + cell * low, number(film.across, i), "#009E73", size, roomy || !all));
     }
   }
-  function sum(c, x, y, value, size, one) {
+  /** Draw what will stay: in front of its row, on its way to its column, and waiting there. */
+  function drawLoads(c, t, way, size) {
+    c.save();
+    c.beginPath();
+    c.rect(28, 0, box.width - 28, box.height);
+    c.clip();
+    for (let k = 0; k < rows; k++) {
+      const y = box.top + (k + 0.15) * cell;
+      for (const { enters, column, value, place, key } of loadByLane[k]) {
+        const on = t - enters; // the column that it has reached
+        if (on >= column || -on > box.queue + 1) continue;
+        const many = abreast.get(key);
+        const x = box.left + (0.24 + (many > 1 ? 0.8 * place / many : 0) + on + way) * cell;
+        c.globalAlpha = on < 0 ? Math.max(0.25, 1 + (on + way) / (box.queue + 1.2)) : 1;
+        token(c, x, y, value, "#CC79A7", many > 1 ? Math.min(size, 9) : size, true);
+      }
+      c.globalAlpha = 1;
+      for (let m = 0; m < columns; m++) {
+        const i = at(t, k, m);
+        if (!(film.state[i] & WAITS)) continue;
+        const x = box.left + (m + (film.state[i] & STAYS ? 0.78 : 0.24)) * cell;
+        token(c, x, y, number(film.waiting, i), "#CC79A7", size, true);
+      }
+    }
+    c.restore();
+  }
+  function sum(c, x, y, value, size, one, from = 0) {
     const high = one === "all" ? cell * 0.34 : cell - 4;
     const top = one === "all" ? y + cell * 0.62 : y + 2;
     c.fillStyle = palette.css[shade(value)];
-    c.fillRect(x + 3, top, cell - 6, high);
+    c.fillRect(x + 3 + from * cell, top, cell * (1 - from) - 6, high);
     c.fillStyle = tones.ink;
     c.textAlign = "center";
-    c.fillText(short(value), x + cell / 2, top + high / 2 + 0.5);
+    c.fillText(short(value), x + cell * (1 + from) / 2, top + high / 2 + 0.5);
   }
   function token(c, x, y, value, colour, size, withText) {
     if (!withText) {
@@ -593,7 +667,7 @@ function show(film, model, el, still) {
     for (const [start, length] of film.loads) if (t >= start && t < start + length) loading = " Weights are being loaded.";
     const text = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply, ${leftBy[t]} of ${film.r_cycle.length} sums have left.${loading}`;
     if (!player.playing || still.matches) story.textContent = text;
-    else story.textContent = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply.`;
+    else story.textContent = `Cycle ${t}: ${film.busy[t]} of ${per} PEs multiply.${loading}`;
     story.setAttribute("aria-live", player.playing ? "off" : "polite");
     tellPe(t);
   }
@@ -611,11 +685,15 @@ function show(film, model, el, still) {
     } else {
       const weight = weightAt(t, k, m);
       if (weight !== null) lines.push(`Holds the ${stayName} ${near}${long(weight)}.`);
-      if (state & WAITS) lines.push("A weight for the next tile waits beside it.");
+      if (state & WAITS) {
+        const value = film.waiting ? ` ${long(number(film.waiting, i))}` : "";
+        lines.push(weight === null ? `Its ${stayName}${value} has arrived and waits for the first value.`
+          : `The next tile's ${stayName}${value} waits beside it.`);
+      }
       if (state & DOWN) {
         const before = k && t ? number(film.down, at(t - 1, k - 1, m)) : 0;
-        const i2 = resultAt.get((t + rows - 1 - k) * columns + m);
-        const name = i2 === undefined ? "a result" : `dst[${film.r_m[i2]}, ${film.r_n[i2]}]`;
+        const part = sumOf(t, k, m);
+        const name = part ? `dst[${part.m}, ${part.n}]` : "a result";
         if (state & WORKS && film.across) lines.push(`${near}${long(before)} from above + ${bracket(weight)} × ${bracket(number(film.across, i))} = ${long(number(film.down, i))}.`);
         else if (state & WORKS) lines.push(`From above ${near}${long(before)}, handed down ${near}${long(number(film.down, i))}.`);
         else lines.push(`Lets ${near}${long(number(film.down, i))} pass: no row of this tile lies here.`);
@@ -711,9 +789,8 @@ function show(film, model, el, still) {
   function followPicked() {
     const t = Math.floor(now);
     const { k, m } = picked;
-    if (outputs) return choose(m, k);
-    const i = resultAt.get((t + rows - 1 - k) * columns + m);
-    if (i !== undefined && film.state[at(t, k, m)] & DOWN) choose(film.r_m[i], film.r_n[i]);
+    const found = outputs ? { m, n: k } : sumOf(t, k, m);
+    if (found) choose(found.m, found.n);
   }
   function stageKey(event) {
     const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
