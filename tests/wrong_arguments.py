@@ -483,7 +483,7 @@ GOOD: dict[str, list[str]] = {
             ("topology", "topology_explorer()"),
             ("topology", "topology_picture(chips)"),
             ("topology", "cycles_picture(chips)"),
-            ("training", "first_training_run(0.1, epochs=5)"),
+            ("training_film", "first_training_run(0.1, passes=1)"),
             ("training_cost", "faster_panel(optimizer='adam', utilisation=0.4)"),
         )
     ],

@@ -14,7 +14,7 @@ from numba import njit
 
 __all__ = [
     "alive_together", "first_fit", "hazards", "lateness", "lives", "most_alive", "rotate",
-    "simulate", "sink", "successors",
+    "simulate", "successors",
 ]  # fmt: skip
 
 RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
@@ -46,7 +46,7 @@ def most_alive(site_start, first_sorted, last_sorted, out):
 
 
 @njit(cache=True)
-def sink(heap, until, low, high):
+def _sink(heap, until, low, high):
     """Let the first of ``heap[low:high]`` sink to its place, so that who died first is first."""
     at, slot = low, heap[low]
     while True:
@@ -75,7 +75,7 @@ def rotate(site_start, last, slots, slot_start, until, heap, out):
         for i in range(site_start[s], site_start[s + 1]):
             out[i] = heap[low]
             until[heap[low]] = last[i]
-            sink(heap, until, low, high)
+            _sink(heap, until, low, high)
 
 
 @njit(cache=True)
@@ -164,7 +164,7 @@ def lateness(last, writer, write_ns, lead_ns, make_ns, need_ns, dead_ns, end_ns,
         for i in range(last.size):
             slot = heap[0]
             until[slot] = last[i]
-            sink(heap, until, 0, count)
+            _sink(heap, until, 0, count)
             begin = -np.inf if slots[k] > 0 else write_ns[i] + late
             for engine in range(end_ns.shape[1]):
                 if engine != writer[i] or engine == DMA:

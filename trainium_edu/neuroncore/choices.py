@@ -27,6 +27,7 @@ from trainium_edu.neuroncore.placement import Placement, place
 from trainium_edu.neuroncore.program import Program, copy_of
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Choice", "Variants", "choices"]
 
@@ -51,6 +52,7 @@ class Choice:
         return f"{self.name} = {self.nominal!r}, or {', '.join(map(repr, self.others))}"
 
 
+@checked
 def choices(spec: Record) -> dict[str, Choice]:
     """Return every choice by name.
 

@@ -124,7 +124,8 @@ class NeuronCore:
         if memory is Memory.HBM:
             self._count_hbm(shape, dtype, name)
         else:
-            on_chip.check(shape, limits or dtype, name, address, start_partition)
+            on_chip.check(shape, dtype if limits is None else get_dtype(limits), name, address,
+                          start_partition)  # fmt: skip
             address = address if limits is None else None  # a stand-in of another size has no place
         site = (*allocation_site(self._places), shape, dtype.name, memory)
         number = len(self.program.allocations)

@@ -12,6 +12,7 @@ from trainium_edu.neuroncore.placement import Placement
 from trainium_edu.neuroncore.program import Instruction, Program
 from trainium_edu.neuroncore.timing import Durations
 from trainium_edu.neuroncore.waits import Wait
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
@@ -168,6 +169,8 @@ class CoreTimeline:
 
     def instruction(self, row: int) -> Instruction:
         """Return what a row executes."""
+        if type(row) is not int:
+            row = whole(row, "row")
         return self.program.instructions[self.instruction_index[row]]
 
     @cached_property
@@ -188,6 +191,8 @@ class CoreTimeline:
 
     def transfer_of(self, row: int) -> int:
         """Return the row's index into ``queue_start_ns``, or -1 if it is no transfer."""
+        if type(row) is not int:
+            row = whole(row, "row")
         return int(self.transfer[row]) if self.engine[row] == _DMA else -1
 
     @checked
@@ -326,7 +331,7 @@ class CoreTimeline:
 
     def reason_of(self, wait: int, by: int) -> str:
         """Say in a few words what it means to wait in this way for row `by`."""
-        if by < 0:
+        if whole(by, "by") < 0:
             return Wait(wait).words
         other = self.instruction(by)
         who = "a transfer" if other.engine is Engine.DMA else f"the {other.engine.title}"

@@ -11,9 +11,10 @@ from math import prod
 import numpy as np
 
 from trainium_edu.neuroncore.engines.operators import operator_name
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.object import NKIObject
 from trainium_edu.nki.registers import VirtualRegister
-from trainium_edu.nki.running import current, issue, later_chip
+from trainium_edu.nki.running import Running, current, issue, later_chip
 from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.errors import NkiValidationError
@@ -62,6 +63,8 @@ class ReplicaGroup(NKIObject):
 
     def of(self, running) -> list[int]:
         """Return the group that the running rank belongs to."""
+        if not isinstance(running, Running):
+            raise TypeError(f"running is {describe(running)}; it is the rank that asks")
         for group in self.replica_groups:
             if running.rank in group:
                 outside = [rank for rank in group if rank >= running.ranks]
