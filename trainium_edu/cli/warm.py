@@ -98,9 +98,11 @@ def _neuroncore():
     full = NeuronCore(values=False)  # tiles that fight for room are placed by loops of their own
     wide = full.hbm((128, 20_000))
     for _ in range(4):
-        tile, half, result = (full.sbuf((128, 20_000)) for _ in range(3))
+        tile = full.sbuf((128, 20_000))
         full.dma_copy(dst=tile, src=wide)
+        half = full.sbuf((128, 20_000))
         full.activation(dst=half, data=tile, op="exp")
+        result = full.sbuf((128, 20_000))
         full.activation(dst=result, data=half, op="exp")
         full.dma_copy(dst=wide, src=result)
     schedule(full.program, place(full.program))
