@@ -7,13 +7,24 @@ from trainium_edu import fabric
 from trainium_edu.viz.topology import layouts, plot_topology, wires_of
 from trainium_edu.widgets.picture import Panel, Picture
 
-__all__ = ["cycles_picture", "topology_explorer", "topology_picture"]
+__all__ = ["cycles_picture", "topology_explorer", "topology_picture", "way"]
 
 _MACHINES = {
     "trn1.32xlarge: 16 chips": fabric.trn1_32xlarge,
     "inf2.48xlarge: 12 chips": fabric.inf2_48xlarge,
     "inf2.24xlarge: 6 chips": fabric.inf2_24xlarge,
 }
+
+
+def way(topology, start, end) -> list[int]:
+    """Return the chips on the shortest way that a message takes, both ends included.
+
+    Examples
+    --------
+    >>> way(fabric.trn1_32xlarge(), 0, 2)
+    [0, 1, 2]
+    """
+    return [start, *(int(topology.dst[i]) for i in fabric.route(topology, start, end))]
 
 
 def topology_picture(topology, *, layout="", path=(), colour_by=None, title="", width=5.4):
@@ -101,8 +112,7 @@ def topology_explorer(machine="trn1.32xlarge: 16 chips", *, start=0, end=10, cut
         topology = whole()
         if cable.value != "none":
             topology = fabric.without_link(topology, *map(int, cable.value.split(" - ")))
-        links = fabric.route(topology, a.value, b.value)
-        path = [a.value, *(int(topology.dst[i]) for i in links)]
+        path = way(topology, a.value, b.value)
         state.update(topology=topology, path=path)
         told.value = _tell(topology, path)
         if "picture" in state:
