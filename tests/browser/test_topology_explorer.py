@@ -74,6 +74,8 @@ def test_no_way_is_drawn_through_a_chip_that_is_not_on_it(explorer, drawn_as):
         explorer.page.locator(".te-topo-chip").nth(chip).focus()
         way = topology_explorer(end=chip).path
         assert explorer.soon(lambda way=way: explorer.page.evaluate(MARKED) == sorted(way)), chip
+        said = topology_explorer(end=chip, drawn_as=drawn_as.removesuffix(" 1")).told
+        assert told(explorer) == said
 
 
 def test_a_click_on_a_cable_cuts_it_and_another_mends_it(explorer):

@@ -17,13 +17,15 @@ from trainium_edu.widgets.topology import (
 
 
 def test_the_text_tells_shortest_distances():
-    explorer = topology_explorer()
+    explorer = topology_explorer(drawn_as="hypercube")
     graph = fabric.trn1_32xlarge().to_networkx()
     for a, b in ((0, 10), (3, 0), (15, 12), (5, 5)):
         explorer.start, explorer.end = a, b
         hops = nx.shortest_path_length(graph, a, b)
         assert f"{hops} hop" in explorer.told
         assert f"differ in {hops} bit" in explorer.told
+    explorer.drawn_as = "flat"
+    assert "address" not in explorer.told
 
 
 def test_cutting_a_cable_makes_a_detour():

@@ -29,7 +29,7 @@ class TurnLayout:
     chips: np.ndarray  #: float[chips, 4]
     cables: np.ndarray  #: float[cables, POINTS, 4]
     view: tuple[float, float]  #: turned about the upright axis, tilted; in radians
-    notes: tuple[str, ...] = ()  #: a second label per chip
+    notes: tuple[str, ...] = ()  #: a second label per chip: its ranks, or its address
 
 
 def turn_layouts(topology) -> dict[str, TurnLayout]:
@@ -51,13 +51,19 @@ def turn_layouts(topology) -> dict[str, TurnLayout]:
     >>> list(turn_layouts(trn1_32xlarge()))
     ['flat', 'torus', 'hypercube', 'ring']
     """
-    wires = wires_of(topology)
+    wires, per_chip = wires_of(topology), topology.ranks_per_chip
+    ranks = tuple(
+        " ".join(str(per_chip * chip + k) for k in range(per_chip))
+        for chip in range(topology.chips)
+    )
     found = {}
     if topology.shape == (4, 4):
         row, col = np.divmod(np.arange(16), 4)
         found = {
-            "flat": TurnLayout("flat", *_flat(row, col, wires), view=(0.0, 0.35)),
-            "torus": TurnLayout("torus", *_rolled(row, col, wires), view=(-0.48, 0.18)),
+            "flat": TurnLayout("flat", *_flat(row, col, wires), view=(0.0, 0.35), notes=ranks),
+            "torus": TurnLayout(
+                "torus", *_rolled(row, col, wires), view=(-0.48, 0.18), notes=ranks
+            ),
             "hypercube": _hypercube(topology, wires),
         }
     order = hamiltonian_cycles(topology)[0]
@@ -66,7 +72,7 @@ def turn_layouts(topology) -> dict[str, TurnLayout]:
     flat = np.zeros(topology.chips)
     chips = 1.5 * np.stack([np.sin(angle), -np.cos(angle), flat, flat], axis=1)
     label = "ring 1" if found else "ring"
-    found["ring"] = TurnLayout(label, chips, _straight(chips, wires), (0.0, 0.0))
+    found["ring"] = TurnLayout(label, chips, _straight(chips, wires), (0.0, 0.0), ranks)
     return found
 
 

@@ -10,7 +10,7 @@ import traitlets
 from trainium_edu import fabric
 from trainium_edu.viz import style
 from trainium_edu.viz.topology import layouts, plot_topology, wires_of
-from trainium_edu.viz.topology_scene import TurnLayout, all_ways, turn_layouts
+from trainium_edu.viz.topology_scene import all_ways, turn_layouts
 from trainium_edu.widgets.picture import Picture, with_still
 from trainium_edu.widgets.static import load
 
@@ -117,8 +117,8 @@ class TopologyExplorer(anywidget.AnyWidget):
 
     @property
     def told(self) -> str:
-        """The way, its hops, and what the addresses have to do with them."""
-        return _tell(self._topology(), self.path)
+        """The way and its hops; drawn as a hypercube, also the addresses of its ends."""
+        return _tell(self._topology(), self.path, self.drawn_as)
 
     def _topology(self):
         whole = MACHINES[self.machine]()
@@ -152,7 +152,6 @@ def _everything():
         scenes[name] = {
             "chips": topology.chips, "most": table.shape[-1], "begin": begin,
             "wires": wires_of(topology).tolist(), "ranks": topology.ranks_per_chip,
-            "addresses": list(turn_layouts(topology).get("hypercube", _NO_NOTES).notes),
             "layouts": {
                 key: {"label": a.label, "view": a.view, "chips": np.round(a.chips, 4).tolist(),
                       "cables": np.round(a.cables, 4).tolist(), "notes": a.notes}
@@ -164,14 +163,11 @@ def _everything():
     return json.dumps(scenes), b"".join(tables)
 
 
-_NO_NOTES = TurnLayout("", np.zeros((0, 4)), np.zeros((0, 0, 4)), (0.0, 0.0))
-
-
-def _tell(topology, path):
-    """Say the way, its hops, and what the addresses have to do with them."""
+def _tell(topology, path, drawn_as):
+    """Say the way, its hops, and on a hypercube what the addresses have to do with them."""
     hops = len(path) - 1
     text = f"{' → '.join(map(str, path))}: {hops} hop{'s' if hops != 1 else ''}."
-    if topology.chips == 16 and topology.shape == (4, 4):
+    if drawn_as == "hypercube":
         address = fabric.cube_addresses(topology)
         p, q = int(address[path[0]]), int(address[path[-1]])
         flips = (p ^ q).bit_count()

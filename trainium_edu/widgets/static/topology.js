@@ -41,7 +41,7 @@ function render({ model, el }) {
   const hint = make("div", { class: "te-topo-hint" },
     "Drag to turn. Point at a chip: the way there. Click a chip: start from it. Click a cable: cut it, or mend it.");
   const root = make("div", { class: "te-topo", role: "group", "aria-label": "Topology explorer" },
-    make("div", { class: "te-topo-top" }, machines, layoutRow, spinBox, again), stage, told, hint);
+    make("div", { class: "te-topo-top" }, machines, layoutRow, again, spinBox), stage, told, hint);
   el.append(root);
 
   function set(values) {
@@ -142,6 +142,7 @@ function render({ model, el }) {
     if (next === layout) return;
     cancelAnimationFrame(request);
     [before, layout] = [layout, next];
+    tell();
     const from = { ...view }, to = home(), began = performance.now();
     const tick = (now) => {
       const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / 1400));
@@ -242,7 +243,7 @@ function render({ model, el }) {
     g.strokeStyle = end && place >= 0 ? tones.ink : tones.cable;
     g.lineWidth = end && place >= 0 ? 2.5 : 1;
     g.stroke();
-    const note = half > 13.5 ? scene.addresses[i] : "";
+    const note = half > 13.5 ? layout.notes[i] : "";
     g.textAlign = "center";
     g.textBaseline = "middle";
     g.fillStyle = place >= 0 ? "#000" : tones.ink;
@@ -259,8 +260,8 @@ function render({ model, el }) {
     const way = path(), hops = way.length - 1;
     const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
     let text = `${way.join(" → ")}: ${many(hops, "hop")}.`;
-    if (scene.addresses.length) {
-      const [p, q] = [scene.addresses[way[0]], scene.addresses[way[hops]]];
+    if (layout === scene.layouts.hypercube) {
+      const [p, q] = [layout.notes[way[0]], layout.notes[way[hops]]];
       const flips = [...p].filter((bit, i) => bit !== q[i]).length;
       text += ` Hypercube addresses ${p} and ${q} differ in ${many(flips, "bit")}.`;
     }
