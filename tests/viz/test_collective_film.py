@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from trainium_edu import fabric
 from trainium_edu.viz.collective_film import film, size_text
@@ -129,3 +130,18 @@ def test_sizes_are_written_for_people():
         "1.5 MiB",
         "1 GiB",
     ]
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#111111", "#212121"], ids=["light", "dark", "darker"])
+def test_full_cells_stand_out_from_an_empty_one_on_light_and_dark_pages(page):
+    """Judge: WCAG's relative luminance and contrast of JupyterLab's own page colours."""
+
+    def luminance(colour):
+        c = np.array(to_rgb(colour))
+        return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [
+            0.2126, 0.7152, 0.0722,
+        ]  # fmt: skip
+
+    for colour in make(TRN1, "all_reduce", "rdh").palette():
+        low, high = sorted([luminance(colour), luminance(page)])
+        assert (high + 0.05) / (low + 0.05) > 1.7, colour

@@ -36,6 +36,19 @@ def test_layouts_stay_in_the_unit_square_and_keep_chips_apart(topology):
         assert gap.min() > 0.6 * layout.room
 
 
+@pytest.mark.parametrize("topology", [m for m in MACHINES if not m.switches], ids=lambda t: t.name)
+def test_no_cable_is_drawn_through_a_chip_that_is_not_at_its_end(topology):
+    """Judge: the parabola that page and figure draw, point by point, beside each chip's box."""
+    wires, t = wires_of(topology), np.linspace(0, 1, 101)[:, None]
+    for name, layout in layouts(topology).items():
+        xy, bend = layout.xy * [1, 0.86], layout.bend * [1, 0.86]
+        for (a, b), middle in zip(wires.tolist(), bend, strict=True):
+            curve = (1 - t) * xy[a] + t * xy[b] + 4 * t * (1 - t) * middle
+            away = np.abs(curve[:, None] - xy).max(axis=2).min(axis=0) - layout.room / 2
+            away[[a, b]] = np.inf
+            assert away.min() > 0.002, (name, a, b, away.argmin())
+
+
 def test_trn1_has_four_drawings_and_a_ring_of_twelve_one():
     assert list(layouts(fabric.trn1_32xlarge())) == ["torus", "hypercube", "ring", "ring2"]
     assert list(layouts(fabric.inf2_48xlarge())) == ["ring"]

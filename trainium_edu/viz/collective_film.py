@@ -65,7 +65,8 @@ class Film:
         """Return one colour per chunk."""
         if self.chunks <= len(_FIRST_COLOURS):
             return [style.COLOURS[name] for name in _FIRST_COLOURS[: self.chunks]]
-        return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.05, 0.97, self.chunks))]
+        # neither as dark as a dark page nor as light as a light one
+        return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.3, 0.78, self.chunks))]
 
     def to_bytes(self) -> bytes:
         """Pack header and arrays into one run of bytes; ``collective_player.js`` reads them."""

@@ -121,9 +121,10 @@ def _torus_layout(rows, cols, wires, *, label="torus", notes=()):
     return Layout(label, xy, bend, tuple(notes), min(0.165, 0.6 / max(rows, cols)))
 
 
-#: Steps along the address bits of a hypercube, for the outer cube and for the cube inside it.
-_OUTER = np.array([[0.90, 0.0], [0.0, -0.83], [0.10, -0.17]])
-_INNER = np.array([[0.40, 0.0], [0.0, -0.30], [-0.06, -0.15]])
+#: Steps along the address bits of a hypercube, for the outer cube and for the cube inside it;
+#: such that no cable passes under a chip that is not at one of its ends.
+_OUTER = np.array([[0.94, 0.0], [0.0, -0.77], [0.06, -0.16]])
+_INNER = np.array([[0.37, 0.0], [0.0, -0.31], [-0.07, -0.16]])
 
 
 def _hypercube_layout(addresses, wires):
@@ -150,7 +151,7 @@ def _ring_layout(order, wires, label):
     xy = 0.5 + 0.5 * np.stack([np.sin(angle), -np.cos(angle)], axis=1)
     notes = np.empty(count, dtype=object)
     notes[list(order)] = [f"#{i}" for i in range(count)]
-    room = min(0.14, 1.45 / count)
+    room = min(0.14, 1.25 / count)
     return Layout(label, xy, np.zeros((len(wires), 2)), tuple(notes), room)
 
 

@@ -13,7 +13,7 @@ from trainium_edu.viz.collectives import plot_film
 from trainium_edu.widgets.picture import Panel, with_still
 from trainium_edu.widgets.static import load
 
-__all__ = ["CollectivePlayer", "collective_explorer"]
+__all__ = ["MACHINES", "CollectivePlayer", "collective_explorer"]
 
 
 class CollectivePlayer(anywidget.AnyWidget):
@@ -99,7 +99,8 @@ class CollectivePlayer(anywidget.AnyWidget):
         return f"CollectivePlayer({self._reel.title!r}, {self._reel.steps} steps)"
 
 
-_MACHINES = {
+#: What the explorer offers.
+MACHINES = {
     "Trn1 (16 chips, 32 ranks)": fabric.trn1_32xlarge,
     "16 chips, one rank each": lambda: fabric.torus(4, 4),
     "Inf2.48 (12 chips, 24 ranks)": fabric.inf2_48xlarge,
@@ -119,29 +120,30 @@ def collective_explorer(
     panel : Panel
         Its ``player`` is the :class:`CollectivePlayer`.
     """
-    choice(machine, "machine", list(_MACHINES))
+    choice(machine, "machine", list(MACHINES))
     choice(algorithm, "algorithm", _able(machine, "all_reduce"))
     choice(size, "size", list(_SIZES))
-    where = _menu("machine", list(_MACHINES), machine)
+    where = _menu("machine", list(MACHINES), machine)
     what = _menu("collective", ["all_reduce", "reduce_scatter", "all_gather"], "all_reduce")
     how = _menu("algorithm", _able(where.value, what.value), algorithm)
     much = _menu("buffer", list(_SIZES), size)
     note = ipywidgets.HTML()
-    topology = _MACHINES[where.value]()
+    topology = MACHINES[where.value]()
     schedule = fabric.plan(topology, what.value, how.value)
     player = CollectivePlayer(schedule, topology, _SIZES[much.value])
 
     def choose_machine(_change):
         options = _able(where.value, what.value)
-        if tuple(options) == how.options:
-            return update()
         kept = how.value if how.value in options else options[0]
-        with how.hold_trait_notifications():
-            how.options, how.value = options, kept
+        if tuple(options) != how.options:
+            how.unobserve(update, "value")  # one film for one choice
+            how.options = options
+            how.value = kept
+            how.observe(update, "value")
         update()
 
     def update(_change=None):
-        topology = _MACHINES[where.value]()
+        topology = MACHINES[where.value]()
         schedule = fabric.plan(topology, what.value, how.value)
         player.play(schedule, topology, _SIZES[much.value])
         note.value = _bill(player.reel)
@@ -167,7 +169,7 @@ def _menu(name, options, value):
 
 def _able(machine, collective):
     """Return the algorithms that can do this collective on this machine."""
-    topology = _MACHINES[machine]()
+    topology = MACHINES[machine]()
     names = (
         "kangaring",
         "ring",

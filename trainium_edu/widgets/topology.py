@@ -1,20 +1,28 @@
-"""The topology explorer: draw a machine as torus, hypercube or ring; count hops; cut a cable."""
+"""The topology explorer: turn a machine, draw it as torus, hypercube or ring; cut a cable."""
 
+import json
 from collections.abc import Sequence
+from functools import cache
 
-import ipywidgets
+import anywidget
 import numpy as np
+import traitlets
 
 from trainium_edu import fabric
 from trainium_edu.fabric.topology import Topology
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
+from trainium_edu.viz import style
 from trainium_edu.viz.topology import layouts, plot_topology, wires_of
-from trainium_edu.widgets.picture import Panel, Picture
+from trainium_edu.viz.topology_scene import all_ways, turn_layouts
+from trainium_edu.widgets.picture import Picture, with_still
+from trainium_edu.widgets.static import load
 
-__all__ = ["cycles_picture", "topology_explorer", "topology_picture"]
+__all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer",
+           "topology_picture", "way"]  # fmt: skip
 
-_MACHINES = {
+#: What the explorer offers.
+MACHINES = {
     "trn1.32xlarge: 16 chips": fabric.trn1_32xlarge,
     "inf2.48xlarge: 12 chips": fabric.inf2_48xlarge,
     "inf2.24xlarge: 6 chips": fabric.inf2_24xlarge,
@@ -22,15 +30,20 @@ _MACHINES = {
 
 
 @checked
-def topology_picture(
-    topology: Topology,
-    *,
-    layout: str = "",
-    path: Sequence[int] = (),
-    colour_by=None,
-    title: str = "",
-    width: float = 5.4,
-):
+def way(topology: Topology, start: int, end: int) -> list[int]:
+    """Return the chips on the shortest way that a message takes, both ends included.
+
+    Examples
+    --------
+    >>> way(fabric.trn1_32xlarge(), 0, 2)
+    [0, 1, 2]
+    """
+    return [start, *(int(topology.dst[i]) for i in fabric.route(topology, start, end))]
+
+
+@checked
+def topology_picture(topology: Topology, *, layout: str = "", path: Sequence[int] = (),
+                     colour_by=None, title: str = "", width: float = 5.4):  # fmt: skip
     """Return a picture of a topology, with its links and path in words.
 
     Parameters
@@ -66,93 +79,106 @@ def cycles_picture(topology: Topology, *, layout: str = ""):
     return topology_picture(topology, layout=layout, colour_by=groups, title=title)
 
 
-@checked
-def topology_explorer(
-    machine: str = "trn1.32xlarge: 16 chips", *, start: int = 0, end: int = 10, cut: str = ""
-):
-    """Build a panel: machine, drawing, two chips, and a cable to cut; shows the way and its hops.
+class TopologyExplorer(anywidget.AnyWidget):
+    """Turn a machine in space, cut a cable, point at a chip to see the way there.
 
     Parameters
     ----------
     machine : str
+        One of ``MACHINES``.
     start, end : int
-        Chips.
+        Chips: the way shown leads from one to the other.
     cut : str
-        "a - b", or nothing.
-
-    Returns
-    -------
-    panel : Panel
-        ``panel.controls`` holds the controls by name; ``panel.told`` the text below.
+        A cable, "a - b", or nothing.
+    drawn_as : str
+        ``"flat"``, ``"torus"``, ``"hypercube"`` or ``"ring"``, where it applies.
     """
-    choice(machine, "machine", list(_MACHINES))
-    wide = {"description_width": "initial"}
-    drawing = ipywidgets.ToggleButtons(
-        description="drawn as", options=["torus"], style={"button_width": "90px"}
-    )
-    machines = ipywidgets.Dropdown(
-        description="machine", options=list(_MACHINES), value=machine, style=wide
-    )
-    a = ipywidgets.IntSlider(description="from chip", min=0, max=15, value=start, style=wide)
-    b = ipywidgets.IntSlider(description="to chip", min=0, max=15, value=end, style=wide)
-    cable = ipywidgets.Dropdown(description="cut cable", options=["none"], style=wide)
-    told = ipywidgets.HTML()
-    state = {}
 
-    def whole():
-        return _MACHINES[machines.value]()
+    _esm = load("playback.js", "turning.js", "topology.js")
+    _css = load("playback.css", "topology.css")
+    scenes = traitlets.Unicode().tag(sync=True)  # every machine's chips, cables and drawings
+    ways = traitlets.Bytes().tag(sync=True)  # every way on every machine, behind one another
+    machine = traitlets.Unicode().tag(sync=True)
+    drawn_as = traitlets.Unicode().tag(sync=True)
+    start = traitlets.Int().tag(sync=True)
+    end = traitlets.Int().tag(sync=True)
+    cut = traitlets.Unicode("").tag(sync=True)
 
-    def set_machine(_change=None):
-        topology = whole()
-        state["busy"] = True
-        drawing.options = [(way.label, key) for key, way in layouts(topology).items()]
-        drawing.value = drawing.options[0][1]
-        cable.options = ["none", *(f"{p} - {q}" for p, q in wires_of(topology))]
-        cable.value = cut if cut in cable.options else "none"
-        for slider in (a, b):
-            slider.max = topology.chips - 1
-        state["busy"] = False
-        update()
+    def __init__(self, machine, start=0, end=10, cut="", drawn_as=""):
+        whole = MACHINES[machine]()
+        fabric.topology.known(whole, start, end)
+        cables = [f"{a} - {b}" for a, b in wires_of(whole)]
+        drawings = list(turn_layouts(whole))
+        for what, value, known in (("cable", cut, cables), ("drawing", drawn_as, drawings)):
+            if value and value not in known:
+                raise fabric.FabricError(f"no {what} {value!r} here; there are {', '.join(known)}")
+        scenes, ways = _everything()
+        super().__init__(
+            scenes=scenes, ways=ways, machine=machine, drawn_as=drawn_as or drawings[0],
+            start=start, end=end, cut=cut,
+        )  # fmt: skip
 
-    def update(_change=None):
-        if state.get("busy"):
-            return
-        topology = whole()
-        if cable.value != "none":
-            topology = fabric.without_link(topology, *map(int, cable.value.split(" - ")))
-        links = fabric.route(topology, a.value, b.value)
-        path = [a.value, *(int(topology.dst[i]) for i in links)]
-        state.update(topology=topology, path=path)
-        told.value = _tell(topology, path)
-        if "picture" in state:
-            state["picture"].redraw()
+    @property
+    def path(self) -> list[int]:
+        """The chips on the way that is shown."""
+        return way(self._topology(), self.start, self.end)
 
-    def draw():
-        return plot_topology(state["topology"], layout=drawing.value, path=state["path"])
+    @property
+    def told(self) -> str:
+        """The way and its hops; drawn as a hypercube, also the addresses of its ends."""
+        return _tell(self._topology(), self.path, self.drawn_as)
 
-    def alt():
-        topology = state["topology"]
-        return f"{topology.name} drawn as {drawing.value}. {_tell(topology, state['path'])}"
+    def _topology(self):
+        whole = MACHINES[self.machine]()
+        return fabric.without_link(whole, *map(int, self.cut.split(" - "))) if self.cut else whole
 
-    set_machine()
-    state["picture"] = picture = Picture(draw, alt=alt)
-    machines.observe(set_machine, "value")
-    for control in (drawing, a, b, cable):
-        control.observe(update, "value")
-    rows = [
-        ipywidgets.HBox(r, layout={"flex_flow": "row wrap"}) for r in ([machines, cable], [a, b])
-    ]
-    panel = Panel([*rows, drawing, picture, told], "topology explorer")
-    panel.controls = {"machine": machines, "drawn as": drawing, "from": a, "to": b, "cut": cable}
-    panel.told = told
-    return panel
+    def still(self) -> bytes:
+        """Return the machine on paper, as PNG bytes for a light page."""
+        topology, path = self._topology(), self.path
+        drawn = self.drawn_as if self.drawn_as in layouts(topology) else ""
+        with style.theme(False):
+            return style.to_png(plot_topology(topology, layout=drawn, path=path))
+
+    def _repr_mimebundle_(self, **kwargs):
+        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+
+    def __repr__(self):
+        return f"TopologyExplorer({self.machine!r}: {self.told!r})"
 
 
-def _tell(topology, path):
-    """Say the way, its hops, and what the addresses have to do with them."""
+@checked
+def topology_explorer(machine: str = "trn1.32xlarge: 16 chips", *, start: int = 0, end: int = 10,
+                      cut: str = "", drawn_as: str = ""):  # fmt: skip
+    """Return a :class:`TopologyExplorer` of a machine; the others are in its menu."""
+    choice(machine, "machine", list(MACHINES))
+    return TopologyExplorer(machine, start, end, cut, drawn_as)
+
+
+@cache
+def _everything():
+    """Return all machines as the page takes them: a description in JSON, and the ways' bytes."""
+    scenes, tables, begin = {}, [], 0
+    for name, make in MACHINES.items():
+        topology, table = make(), all_ways(make())
+        scenes[name] = {
+            "chips": topology.chips, "most": table.shape[-1], "begin": begin,
+            "wires": wires_of(topology).tolist(), "ranks": topology.ranks_per_chip,
+            "layouts": {
+                key: {"label": a.label, "view": a.view, "chips": np.round(a.chips, 4).tolist(),
+                      "cables": np.round(a.cables, 4).tolist(), "notes": a.notes}
+                for key, a in turn_layouts(topology).items()
+            },
+        }  # fmt: skip
+        tables.append(table.tobytes())
+        begin += table.size
+    return json.dumps(scenes), b"".join(tables)
+
+
+def _tell(topology, path, drawn_as):
+    """Say the way, its hops, and on a hypercube what the addresses have to do with them."""
     hops = len(path) - 1
     text = f"{' → '.join(map(str, path))}: {hops} hop{'s' if hops != 1 else ''}."
-    if topology.chips == 16 and topology.shape == (4, 4):
+    if drawn_as == "hypercube":
         address = fabric.cube_addresses(topology)
         p, q = int(address[path[0]]), int(address[path[-1]])
         flips = (p ^ q).bit_count()

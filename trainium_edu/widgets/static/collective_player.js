@@ -85,7 +85,7 @@ function render({ model, el }) {
     frames: film.steps + 1, label: "collective", framesPerSecond: 1.25, onFrame,
     describe: (k) => `step ${k} / ${film.steps}`,
   });
-  root.append(top, body, caption, band, player.element, story);
+  root.append(top, player.element, caption, body, band, story);
   el.append(root);
 
   function buildFilm() {
@@ -534,6 +534,8 @@ function render({ model, el }) {
     g.textAlign = "right";
     g.textBaseline = "middle";
     for (let r = 0; r < film.ranks; r += skip) g.fillText(String(r), cellLeft - 5, cellHead + (r + 0.5) * h);
+    g.fillStyle = tones.line; // shows between the cells
+    g.fillRect(cellLeft - 1, cellHead - 1, film.chunks * w + 1, film.ranks * h + 1);
     for (let r = 0; r < film.ranks; r++) {
       if (film.chipOf(r) === mine) {
         g.fillStyle = tones.brand;
@@ -543,13 +545,17 @@ function render({ model, el }) {
     }
   }
   function paintCell(g, r, c, w, h, share) {
-    const gap = w > 6 && h > 6 ? 1 : 0;
+    const gap = w > 4 && h > 4 ? 1 : 0;
     const x = cellLeft + c * w, y = cellHead + r * h;
-    g.fillStyle = tones.chip;
+    g.fillStyle = tones.paper;
     g.fillRect(x, y, w - gap, h - gap);
     if (share <= 0) return;
     g.fillStyle = film.palette[c];
-    g.fillRect(x, y + (h - gap) * (1 - share), w - gap, (h - gap) * share);
+    g.globalAlpha = 0.34; // that there is something at all shows at any size; the bar is how much
+    g.fillRect(x, y, w - gap, h - gap);
+    g.globalAlpha = 1;
+    const high = Math.min(h - gap, Math.max(2, (h - gap) * share));
+    g.fillRect(x, y + h - gap - high, w - gap, high);
   }
   function writeValues(g, left, head, w, h, step, fill) {
     g.font = `600 ${h >= 60 ? 20 : h >= 26 ? 13 : 11}px ${tones.font}`;
@@ -772,13 +778,17 @@ function render({ model, el }) {
   const resizer = new ResizeObserver(() => { if (Math.abs(root.clientWidth - 2 - size.width) > 1) fit(); });
   resizer.observe(root);
   const onFilm = () => {
+    cancelAnimationFrame(morphRequest); // what still moves belongs to the film before
+    cancelAnimationFrame(stepRequest);
+    player.pause();
     film = readFilm(model.get("film"));
     layoutFrom = null;
     morph = 1;
-    if (!film.layouts[layoutName]) layoutName = Object.keys(film.layouts)[0];
+    const wanted = model.get("layout_name");
+    layoutName = film.layouts[wanted] ? wanted : Object.keys(film.layouts)[0];
     at = 0;
+    buildFilm(); // every chip of this film has a place before anything is drawn
     player.setFrames(film.steps + 1);
-    buildFilm();
   };
   const onLayout = () => showLayout(model.get("layout_name"));
   const onStep = () => { if (!player.playing && Math.round(at) !== model.get("step")) { at = model.get("step"); player.seek(at); } };

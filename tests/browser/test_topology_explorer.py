@@ -1,0 +1,127 @@
+"""The topology explorer in real JupyterLab: turned, cut, routed and grown.
+
+Judges: the browser's errors and pixels, and what Python says of the same way.
+"""
+
+import itertools
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tests.browser.lesson_page import LessonPage
+from trainium_edu.widgets.topology import MACHINES, topology_explorer
+
+pytestmark = pytest.mark.browser
+SOURCE = "from trainium_edu.widgets.topology import topology_explorer\ntopology_explorer()"
+TRN1 = "trn1.32xlarge: 16 chips"
+#: Chips drawn in the colour of the way; sampled just inside the left edge of each chip.
+MARKED = """() => {
+  const canvas = document.querySelector('.te-topo canvas'), g = canvas.getContext('2d');
+  const ratio = canvas.width / canvas.clientWidth, box = canvas.getBoundingClientRect();
+  return [...document.querySelectorAll('.te-topo-chip')].flatMap((spot, i) => {
+    const b = spot.getBoundingClientRect();
+    const x = (b.left + 4 - box.left) * ratio, y = (b.top + b.height / 2 - box.top) * ratio;
+    const [r, gr, bl] = g.getImageData(Math.round(x), Math.round(y), 1, 1).data;
+    return r === 0xd5 && gr === 0x5e && bl === 0 ? [i] : [];
+  });
+}"""
+
+
+@pytest.fixture(scope="module")
+def explorer(browser, lab):
+    book = new_notebook(cells=[new_code_cell(SOURCE)])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
+    nbformat.write(book, lab[1] / "topology_explorer.ipynb")
+    page = LessonPage(browser, lab, "topology_explorer.ipynb")
+    page.run_all()
+    page.page.wait_for_selector(".te-topo[data-drawn]")
+    yield page
+    assert page.console_errors == []
+    assert page.trouble() == []
+    page.close()
+
+
+def told(page):
+    return page.page.inner_text(".te-topo-told")
+
+
+def centre(page, selector, number):
+    box = page.page.locator(selector).nth(number).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def view(page):
+    return page.page.get_attribute(".te-topo", "data-view")
+
+
+def draw_as(page, label):
+    page.page.locator(f".te-topo-layouts button:text-is('{label}')").click()
+    page.page.wait_for_timeout(1600)  # it has grown
+
+
+def test_pointing_at_a_chip_tells_the_way_there(explorer):
+    draw_as(explorer, "flat")
+    for chip in (5, 15, 2):
+        explorer.page.mouse.move(*centre(explorer, ".te-topo-chip", chip))
+        assert explorer.soon(lambda chip=chip: told(explorer) == topology_explorer(end=chip).told)
+
+
+@pytest.mark.parametrize("drawn_as", ["flat", "torus", "hypercube", "ring 1"])
+def test_no_way_is_drawn_through_a_chip_that_is_not_on_it(explorer, drawn_as):
+    draw_as(explorer, drawn_as)
+    for chip in (10, 8, 3, 6):
+        explorer.page.locator(".te-topo-chip").nth(chip).focus()
+        way = topology_explorer(end=chip).path
+        assert explorer.soon(lambda way=way: explorer.page.evaluate(MARKED) == sorted(way)), chip
+        said = topology_explorer(end=chip, drawn_as=drawn_as.removesuffix(" 1")).told
+        assert told(explorer) == said
+
+
+def test_a_click_on_a_cable_cuts_it_and_another_mends_it(explorer):
+    draw_as(explorer, "flat")
+    explorer.page.locator(".te-topo-chip").nth(1).focus()
+    whole = topology_explorer(end=1)
+    assert explorer.soon(lambda: told(explorer) == whole.told)
+    explorer.page.mouse.click(*centre(explorer, ".te-topo-wire", 0))  # 0 - 1
+    broken = topology_explorer(end=1, cut="0 - 1")
+    assert explorer.soon(lambda: told(explorer) == broken.told)
+    cable = explorer.page.locator(".te-topo-wire").first
+    assert cable.get_attribute("aria-label").endswith("Enter mends it")
+    cable.focus()
+    explorer.page.keyboard.press("Enter")
+    assert explorer.soon(lambda: told(explorer) == whole.told)
+
+
+def test_it_turns_by_dragging_and_by_arrow_keys_and_a_drag_cuts_nothing(explorer):
+    draw_as(explorer, "hypercube")
+    before, said = view(explorer), told(explorer)
+    box = explorer.page.locator(".te-topo canvas").bounding_box()
+    x, y = box["x"] + 20, box["y"] + 20
+    explorer.page.mouse.move(x, y)
+    explorer.page.mouse.down()
+    explorer.page.mouse.move(x + 90, y + 30, steps=6)
+    explorer.page.mouse.up()
+    dragged = view(explorer)
+    assert dragged != before
+    explorer.page.locator(".te-topo-stage").focus()
+    explorer.page.keyboard.press("ArrowLeft")
+    assert view(explorer) != dragged
+    explorer.page.locator(".te-topo input[type=range]").focus()
+    explorer.page.keyboard.press("ArrowRight")
+    assert view(explorer).endswith(" 0.017")  # one degree through the fourth dimension
+    explorer.page.locator("button:text-is('reset view')").click()
+    assert view(explorer) == before
+    assert told(explorer) == said
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(MACHINES, 2)))
+def test_every_machine_follows_every_other(explorer, first, second):
+    menu = explorer.page.locator("select[aria-label='Machine']")
+    for machine in (first, second):
+        menu.select_option(machine)
+        chips = MACHINES[machine]().chips
+        assert explorer.page.locator(".te-topo-chip").count() == chips
+        explorer.page.locator(".te-topo-chip").nth(chips - 1).focus()
+        assert explorer.soon(lambda chips=chips: f"→ {chips - 1}: " in told(explorer))
+    menu.select_option(TRN1)
