@@ -68,11 +68,11 @@ COURSE = (
     Lesson("06", "graphs", "Graphs", "lazy execution and compiling", planned=True),
     Lesson(
         "07", "topology", "Topology",
-        "a torus that is a hypercube, hops, broken links, a cluster", 45, 30, core=True,
+        "a torus that is a hypercube, hops, broken links, a cluster", 35, 30, core=True,
     ),
     Lesson(
         "08", "collectives", "Collectives",
-        "step through an all-reduce, choose the algorithm, train on 32 ranks", 45, 40, core=True,
+        "step through an all-reduce, choose the algorithm, train on 32 ranks", 40, 40, core=True,
     ),
     Lesson(
         "09", "training_run", "A whole training run", "many chips, and what it costs",
