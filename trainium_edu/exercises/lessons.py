@@ -72,7 +72,7 @@ COURSE = (
     ),
     Lesson(
         "08", "collectives", "Collectives",
-        "step through an all-reduce, choose the algorithm, train on 32 ranks", 40, 40, core=True,
+        "step through an all-reduce, choose the algorithm, train on 32 ranks", 35, 40, core=True,
     ),
     Lesson(
         "09", "training_run", "A whole training run", "many chips, and what it costs",
