@@ -88,7 +88,8 @@ def _page(offered, values) -> Page:
             "too large", "exact"]  # fmt: skip
     rows = [
         {"cells": [label_of(r.fmt), str(r.fmt.bits),
-                   _ratio(r, "exact"), _worst(r), *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
+                   _ratio(r, "exact"), _worst(r),
+                   *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
          "colour": colour_of(r.fmt), "marked": key == values["format"]}
         for key, r in found.items()
     ]  # fmt: skip
