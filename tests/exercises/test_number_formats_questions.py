@@ -113,8 +113,8 @@ def test_the_best_format_for_the_weights_and_the_guess_shown(found):
 def test_the_first_task_is_one_click_each():
     """Each number named is one flipped bit away from 13, and there is no other claim."""
     cells = json.loads(BOOK.read_text(encoding="utf-8"))["cells"]
-    text = "".join(cells[2]["source"])
-    task = re.search(r"\*one click\* away from 13: (.*?)\. Which bit", text, re.S).group(1)
+    text = "".join(cells[0]["source"])
+    task = re.search(r"\*one click\* away from 13: (.*?)\. Which bits", text, re.S).group(1)
     wanted = [float(n.replace("−", "-")) for n in re.findall(r"\*\*([−\d.]+)\*\*", task)]
     assert len(wanted) == 4
     code = np.array(13, ml_dtypes.bfloat16).view(np.uint16)

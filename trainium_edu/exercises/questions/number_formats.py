@@ -170,8 +170,8 @@ def _codes(exponent_bits, mantissa_bits):
                       "Close: +0 and −0 have two codes, and are equal."),
         Misconception("no infinities", lambda exponent_bits, mantissa_bits: range_of(
                           configure(exponent_bits, mantissa_bits, infinities=False)).finite_values,
-                      "So many has the other E4M3, often called e4m3fn: no infinities, one NaN of"
-                      " each sign. This one spends all codes with the top exponent."),
+                      "The other E4M3, often called e4m3fn, has that many: no infinities, and one"
+                      " NaN of each sign. This one spends all codes with the top exponent."),
         Misconception("one sign", lambda exponent_bits, mantissa_bits:
                           range_of(configure(exponent_bits, mantissa_bits)).finite_values // 2,
                       "Those are the positive ones. As many are negative, and there is zero."),
@@ -220,8 +220,8 @@ def _mostly_normal(x, fmt):
                       " its neighbour has most of them there, and counts the large ones, which"
                       " make the error, twice as finely."),
         Misconception("equal steps", lambda x: _best(lambda f: -get_format(f).exponent_bits),
-                      "It has the most steps, and each is 1 wide. All weights are below 1: without"
-                      " a scale nearly all become zero."),
+                      "It has the most steps, and each is 1 wide: far too wide for weights that are"
+                      " all below 1."),
     ],
 )  # fmt: skip
 def best_for_weights(x):
