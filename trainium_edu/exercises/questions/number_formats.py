@@ -51,8 +51,9 @@ def between_powers(fmt, low, high):
                     f"{number_text(there.spacing)} apart")  # fmt: skip
 
     def show(guess):
-        apart = f"your {guess:g} would stand {(high - low) / guess:.3g} apart" if guess else ""
-        return "\n".join([*rows, apart] if apart else rows)
+        wrong = guess is not None and guess != run.count
+        apart = [f"your {guess:g} would stand {(high - low) / guess:.3g} apart"] if wrong else []
+        return "\n".join([*rows, *apart])
 
     return Answer(
         run.count,

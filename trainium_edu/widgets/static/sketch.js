@@ -70,7 +70,7 @@ function render({ model, el: host }) {
   const buttons = model.get("buttons").map(([name, words, help]) =>
     el("button", { type: "button", class: "te-sk-button", "data-lm-suppress-shortcuts": "true", "aria-label": help, title: help, on: { click: () => model.send({ press: name }) } }, words));
   const drawn = el("div", { class: "te-sk-drawn" });
-  const wipe = el("input", { type: "range", class: "te-sk-wipe", min: 0, max: 1000, value: 500, step: 10, "data-lm-suppress-shortcuts": "true", "aria-label": "Wipe: before on the left, after on the right", on: { input: () => uncover() } });
+  const wipe = el("input", { type: "range", class: "te-sk-wipe", min: 0, max: 1000, value: 500, step: 10, "data-lm-suppress-shortcuts": "true", "aria-label": "Wipe: before on the left, after on the right", title: "Drag: before on the left, after on the right", on: { input: () => uncover() } });
   const stage = el("div", { class: "te-sk-stage" }, drawn, wipe);
   let after = null; // the canvas that the wipe uncovers
   function uncover() {
