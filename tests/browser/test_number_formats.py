@@ -28,8 +28,8 @@ def test_one_shift_enter_brings_the_bits_and_one_click_flips_the_sign(lesson):
     page.locator(".te-be").first.wait_for(timeout=60_000)
     page.wait_for_timeout(500)
     assert page.evaluate(SCROLLED) < 60
-    page.locator(".te-be [aria-label^='sign bit']").first.click()
-    page.locator(".te-be-value:has-text('−13')").first.wait_for()
+    page.locator(".te-be-sign .te-be-bit").first.click()
+    page.locator(".te-be-reading:has-text('−13')").first.wait_for()
 
 
 def test_predictions_right_and_wrong_get_their_cards(lesson):
@@ -66,6 +66,6 @@ def test_the_wipe_uncovers_what_it_is_dragged_over(lesson):
     lesson.page.keyboard.press("ArrowRight")
     assert "26%" in drawn.evaluate(covered)
     photo.locator("select[aria-label='Format']").select_option("fp8_e4m3")
-    photo.locator("text=33.6 dB").wait_for()
+    photo.locator("strong:text-is('33.6 dB')").wait_for()
     assert "26%" in photo.locator("canvas").first.evaluate(covered)  # it stays where it was
     assert lesson.console_errors == []
