@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 from trainium_edu.numerics import FORMATS, configure, from_bits, get_format
-from trainium_edu.numerics.quantisation import best_power, error_table, quantise
+from trainium_edu.numerics.quantisation import (
+    best_power,
+    error_table,
+    fitted_table,
+    lost_table,
+    quantise,
+)
 
 
 @pytest.mark.parametrize("name", ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4"])
@@ -79,3 +85,31 @@ def test_every_code_of_a_format_survives_it():
     values = from_bits(np.arange(256, dtype=np.uint8), fmt)
     q = quantise(values[np.isfinite(values)], fmt)
     assert q.exact == q.count
+
+
+def test_what_is_lost_at_each_power_is_what_another_library_loses():
+    x = np.random.default_rng(3).normal(0, 1e-3, 500).astype(np.float32)
+    table = lost_table(x, ["fp8_e4m3", "fp8_e5m2"], [0, 20]).splitlines()
+    for row, judge in zip(table[1:], (ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2), strict=True):
+        cells = []
+        for power in (0, 20):
+            scaled = np.ldexp(x, power)
+            zero = int(((x != 0) & (scaled.astype(judge).astype(float) == 0)).sum())
+            beyond = int((np.abs(scaled) > float(ml_dtypes.finfo(judge).max)).sum())
+            cells.append(f"{zero} + {beyond}")
+        assert [c.strip() for c in row[12:].split("  ") if c.strip()] == cells
+
+
+def test_a_fitted_format_has_the_ratio_of_another_librarys_cast():
+    x = np.random.default_rng(4).normal(0, 0.1, 500).astype(np.float32)
+    _, row = fitted_table(x, ["fp8_e3m4"]).splitlines()
+    power = int(row.split("^")[1])
+
+    def ratio(power):
+        scaled = np.ldexp(x, power).astype(np.float64)
+        kept = scaled.astype(ml_dtypes.float8_e3m4).astype(float)
+        return 10 * np.log10((scaled**2).sum() / ((scaled - kept) ** 2).sum())
+
+    top = float(ml_dtypes.finfo(ml_dtypes.float8_e3m4).max)
+    assert np.ldexp(np.abs(x).max(), power) <= top < np.ldexp(np.abs(x).max(), power + 1)
+    assert row.split()[1:3] == [f"{ratio(0):.1f}", f"{ratio(power):.1f}"]

@@ -25,6 +25,31 @@ def test_a_photograph_is_shown_as_it_is_and_as_it_is_kept():
     assert third.any()
 
 
+def test_before_and_after_lie_under_one_wipe_and_are_the_largest_pictures():
+    x = np.random.default_rng(0).uniform(0, 1, (6, 8, 3)).astype(np.float32)
+    for width in (500, 960):
+        data = draw_quantised(x, quantise(x, "fp8_e5m2"), width=width).data()
+        before, after, error = (place[:4] for place in data["images"])
+        assert data["wipe"] == 1
+        assert before == after
+        assert before[2] > 1.5 * error[2]
+        assert before[2] / before[3] == pytest.approx(8 / 6, rel=0.01)
+        assert max(box[0] + box[2] for box in (before, error)) <= width
+
+
+def test_on_paper_the_wipe_stands_in_the_middle():
+    """Judge: the figure's own images, read back: the left half before, the right half after."""
+    x = np.random.default_rng(0).uniform(0, 1, (6, 8, 3)).astype(np.float32)
+    scene = draw_quantised(x, quantise(x, "fp8_e5m2"))
+    before, after, _ = _pictures(scene)
+    ax = scene.figure().axes[0]
+    shown = [np.asarray(image.get_array())[..., :3] for image in ax.images]
+    np.testing.assert_array_equal(shown[0], before)
+    np.testing.assert_array_equal(shown[1], after[:, 4:])
+    (l0, r0, *_), (l1, r1, *_) = (image.get_extent() for image in ax.images[:2])
+    assert (l1, r1) == (pytest.approx((l0 + r0) / 2), r0)
+
+
 @pytest.mark.parametrize("overflow", ["saturate", "infinity"])
 def test_infinities_and_wholly_exact_arrays_can_be_drawn(overflow):
     for x in (np.ones((3, 3)), np.array([[1e30, -1.0]]), np.zeros((2, 2))):

@@ -13,7 +13,7 @@ from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Quantised", "best_power", "error_table", "quantise"]
+__all__ = ["Quantised", "best_power", "error_table", "fitted_table", "lost_table", "quantise"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -153,6 +153,62 @@ def error_table(found: Sequence[Quantised]) -> str:
         for q in found
     ]
     return "\n".join([head, *rows])
+
+
+@checked
+def lost_table(x, formats: Sequence, powers: Sequence) -> str:
+    """Return how many numbers formats lose of an array, multiplied by powers of two.
+
+    Parameters
+    ----------
+    x : array of finite real numbers
+    formats : sequence of Format or str
+    powers : sequence of int
+
+    Returns
+    -------
+    str
+        In each place: those that become zero + those too large.
+
+    Examples
+    --------
+    >>> print(lost_table([1e-9, 0.5], ["fp8_e4m3"], [0, 20]))
+    format             x 2^0      x 2^20
+    fp8_e4m3           1 + 0       0 + 1
+    """
+    rows = ["format      " + "".join(f"{f'x 2^{p}':>12s}" for p in powers)]
+    for fmt in map(get_format, formats):
+        found = (quantise(x, fmt, power=p) for p in powers)
+        cells = "".join(f"{f'{q.vanished} + {q.saturated}':>12s}" for q in found)
+        rows.append(f"{fmt.name:12s}" + cells)
+    return "\n".join(rows)
+
+
+@checked
+def fitted_table(x, formats: Sequence) -> str:
+    """Return signal-to-noise ratios of an array as it is, and fitted by :func:`best_power`.
+
+    Parameters
+    ----------
+    x : array of finite real numbers, not all zero
+    formats : sequence of Format or str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(fitted_table([0.3, 0.1], ["int8"]))
+    format      as it is   fitted     (SNR in dB)
+    int8             0.0     45.2     x 2^8
+    """
+    rows = ["format      as it is   fitted     (SNR in dB)"]
+    for fmt in map(get_format, formats):
+        power = best_power(x, fmt)
+        plain, best = (_decibel(quantise(x, fmt, power=p).snr_db) for p in (0, power))
+        rows.append(f"{fmt.name:12s}{plain:>8s} {best:>8s}     x 2^{power}")
+    return "\n".join(rows)
 
 
 def _decibel(snr_db) -> str:

@@ -1,4 +1,4 @@
-"""An array before and after rounding: two pictures, the error, and where the sizes lie."""
+"""An array before and after rounding under one wipe, the error, and where the sizes lie."""
 
 from functools import cache
 from math import isfinite, log2
@@ -12,10 +12,11 @@ from trainium_edu.viz.scene import Scene, linear
 __all__ = ["draw_quantised"]
 
 _LOW, _HIGH = -34, 20  # log2 of the sizes shown
+_TALLEST = 400  # CSS pixels of the picture
 
 
 def draw_quantised(x, quantised, *, title="", width=960.0) -> Scene:
-    """Draw an array, what a format kept of it, the error, and a histogram of sizes.
+    """Draw an array and what a format kept of it, under one wipe; the error; the sizes.
 
     Parameters
     ----------
@@ -33,19 +34,22 @@ def draw_quantised(x, quantised, *, title="", width=960.0) -> Scene:
     x = np.asarray(x)
     error = np.abs(np.nan_to_num(quantised.values - x, posinf=0, neginf=0))
     gain = _gain(error.max(), np.abs(x).max())
-    names = [f"{title}: FP32", label_of(quantised.fmt), f"error × {gain}" if gain > 1 else "error"]
-    wide = width > 780
-    side = (width * (0.68 if wide else 1.0) - 24) / 3
-    tall = side * x.shape[0] / x.shape[1]
-    below = 0 if wide else tall + 34
-    height = max(tall + 30, 240) if wide else tall + 34 + 190
+    before, after, wrong = _pictures(x, quantised.values, gain * error)
+    shape, wide = x.shape[0] / x.shape[1], width > 780
+    across = min(0.62 * width, _TALLEST / shape) if wide else min(width, _TALLEST / shape)
+    tall = across * shape
+    left, top = (across + 24, 0.0) if wide else (0.0, tall + 34)
+    aside = min((width - left if wide else 0.4 * width) - 10, _TALLEST / 2 / shape)
+    under = top + aside * shape + 34 if wide else top
+    start = left if wide else aside + 24
+    height = max(tall + 30, under + 180, top + aside * shape + 30)
     scene = Scene(width, height)
-    for i, (name, picture) in enumerate(zip(names, _pictures(x, quantised.values, gain * error),
-                                            strict=True)):  # fmt: skip
-        scene.text(i * (side + 12), 14, name, bold=True)
-        scene.image(i * (side + 12), 22, side, tall, picture)
-    start = 3 * (side + 12) + 10 if wide else 10
-    _draw_sizes(scene, x, quantised, start, below, width - 10, height)
+    scene.text(0, 14, f"{title}: FP32", bold=True)
+    scene.text(across, 14, label_of(quantised.fmt), anchor="end", bold=True)
+    scene.wipe(0, 22, across, tall, before, after)
+    scene.text(left, top + 14, f"error × {gain}" if gain > 1 else "error", bold=True)
+    scene.image(left, top + 22, aside, aside * shape, wrong)
+    _draw_sizes(scene, x, quantised, start, under, width - 10, height)
     scene.alt = (
         f"{title} in FP32 and in {label_of(quantised.fmt)}: {quantised.vanished} of "
         f"{quantised.count} numbers vanished, {quantised.saturated} saturated"

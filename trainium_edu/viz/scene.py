@@ -47,6 +47,7 @@ class Scene:
         self.width, self.height, self.alt = float(width), float(height), alt
         self.shapes: list[list] = []
         self._images: list[tuple] = []
+        self._wipe = None  # the place among the images of one that is drawn over the one before
 
     def rect(self, x, y, width, height, colour, *, opacity=1.0, outline=False):
         """Add a rectangle, filled or as an outline."""
@@ -82,6 +83,15 @@ class Scene:
         opaque = np.full((*pixels.shape[:2], 1), 255, np.uint8)
         self._images.append((_px(x, y, width, height), np.concatenate([pixels, opaque], axis=2)))
 
+    def wipe(self, x, y, width, height, before, after):
+        """Add two pictures in one place, uint8[rows, columns, 3] each, with a handle to drag.
+
+        Left of the handle is `before`, right of it `after`; a scene has at most one such pair.
+        """
+        self.image(x, y, width, height, before)
+        self.image(x, y, width, height, after)
+        self._wipe = len(self._images) - 1
+
     def axis(self, to_x, ticks, y, *, label="", grid_top=None):
         """Add a horizontal axis: `to_x` maps values, `ticks` are (value, text)."""
         xs = [to_x(value) for value, _ in ticks]
@@ -102,7 +112,7 @@ class Scene:
             places.append([*box, columns, rows, offset])
             offset += pixels.size
         return {"width": self.width, "height": self.height, "alt": self.alt,
-                "shapes": self.shapes, "images": places}  # fmt: skip
+                "shapes": self.shapes, "images": places, "wipe": self._wipe}  # fmt: skip
 
     def pixels(self) -> bytes:
         """Return the images' bytes, RGBA, one after the other."""
@@ -114,7 +124,12 @@ class Scene:
         ax = fig.subplots()
         ax.set(xlim=(0, self.width), ylim=(self.height, 0))
         ax.axis("off")
-        for (x, y, width, height), pixels in self._images:
+        for i, ((x, y, width, height), pixels) in enumerate(self._images):
+            if i == self._wipe:  # on paper, the handle stands in the middle
+                half = pixels.shape[1] // 2
+                x, width = x + width * half / pixels.shape[1], width * (1 - half / pixels.shape[1])
+                pixels = pixels[:, half:]
+                ax.plot([x, x], [y, y + height], color="white", lw=2, zorder=1.5)
             ax.imshow(pixels, extent=(x, x + width, y + height, y), interpolation="nearest",
                       aspect="auto", zorder=1)  # fmt: skip
         for order, (kind, *rest) in enumerate(self.shapes):

@@ -42,8 +42,8 @@ def range_explorer(data: str = "gradients", *, formats: Sequence = _FLOATS):
 
     Examples
     --------
-    >>> range_explorer("gradients")
-    Sketch('Range against precision')
+    >>> range_explorer("gradients", formats=["bf16", "fp16"])
+    Sketch('Range against precision; of 3134 gradients become zero: BF16 0, FP16 18')
     """
     formats = [get_format(f) for f in formats]
     offered = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
@@ -53,7 +53,11 @@ def range_explorer(data: str = "gradients", *, formats: Sequence = _FLOATS):
         choice("data", "Data", offered, data, help="; ".join(SAMPLES.values())),
         slider("power", "Multiply by", -24, 24, 0, help="A scale in powers of two"),
     ]
-    return Sketch(controls, lambda v: _range_page(formats, v), "Range against precision")
+    name = printed = "Range against precision"
+    if data != "none":
+        lost = ", ".join(f"{label_of(f)} {quantise(sample(data), f).vanished}" for f in formats)
+        printed = f"{name}; of {np.count_nonzero(sample(data))} {data} become zero: {lost}"
+    return Sketch(controls, lambda v: _range_page(formats, v), name, printed=printed)
 
 
 def _range_page(formats, values) -> Page:

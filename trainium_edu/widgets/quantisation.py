@@ -21,7 +21,7 @@ _POWERS = 20
 
 @checked
 def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequence = _FORMATS):
-    """Show a real array before and after rounding, and its error in every format.
+    """Show a real array before and after rounding under a wipe, and its error in every format.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
 
     Examples
     --------
-    >>> quantise_explorer("photo", "bf16")
-    Sketch('Quantise real data')
+    >>> quantise_explorer("digit", "fp8_e5m2", formats=["bf16"])
+    Sketch('Quantise real data; digit, SNR in dB: BF16 exact, FP8 E5M2 27.8')
     """
     offered = {f.name: f for f in (*map(get_format, formats), get_format(fmt))}
     if data not in SAMPLES:
@@ -60,7 +60,10 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
         return {"power": max(-_POWERS, min(_POWERS, best))}
 
     press = {"fit": ("fit to the format", "The largest power of two without overflow", fit)}
-    return Sketch(controls, lambda v: _page(offered, v), "Quantise real data", press=press)
+    found = (_quantised(data, f, 0, "saturate") for f in offered.values())
+    first = ", ".join(f"{label_of(q.fmt)} {_ratio(q, 'exact')}" for q in found)
+    return Sketch(controls, lambda v: _page(offered, v), "Quantise real data", press=press,
+                  printed=f"Quantise real data; {data}, SNR in dB: {first}")  # fmt: skip
 
 
 @lru_cache(maxsize=512)
@@ -76,7 +79,7 @@ def _page(offered, values) -> Page:
     found = {k: _quantised(name, f, power, overflow) for k, f in offered.items()}
     q = found[values["format"]]
     scene = draw_quantised(sample(name), q, title=name, width=values["width"])
-    ratio = f"{q.snr_db:.1f} dB" if isfinite(q.snr_db) else "no error" if q.snr_db > 0 else "none"
+    ratio = _ratio(q, "no error", " dB")
     said = [
         f"{label_of(q.fmt)}: signal-to-noise ratio **{ratio}**, largest relative error "
         f"**{_worst(q)}**, {q.vanished} of {q.count} become zero, {q.saturated} are too large."
@@ -85,12 +88,17 @@ def _page(offered, values) -> Page:
             "too large", "exact"]  # fmt: skip
     rows = [
         {"cells": [label_of(r.fmt), str(r.fmt.bits),
-                   f"{r.snr_db:.1f}" if isfinite(r.snr_db) else "exact" if r.snr_db > 0 else "none",
-                   _worst(r), *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
+                   _ratio(r, "exact"), _worst(r),
+                   *map(str, (r.vanished, r.subnormal, r.saturated, r.exact))],
          "colour": colour_of(r.fmt), "marked": key == values["format"]}
         for key, r in found.items()
     ]  # fmt: skip
     return Page(scene, said, {"power": f"2{raised(power)}"}, head=head, rows=rows)
+
+
+def _ratio(q, no_error, unit="") -> str:
+    """Return a signal-to-noise ratio to a tenth, or a word."""
+    return f"{q.snr_db:.1f}{unit}" if isfinite(q.snr_db) else no_error if q.snr_db > 0 else "none"
 
 
 def _worst(q) -> str:

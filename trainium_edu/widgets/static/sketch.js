@@ -69,7 +69,14 @@ function render({ model, el: host }) {
   });
   const buttons = model.get("buttons").map(([name, words, help]) =>
     el("button", { type: "button", class: "te-sk-button", "data-lm-suppress-shortcuts": "true", "aria-label": help, title: help, on: { click: () => model.send({ press: name }) } }, words));
-  const stage = el("div", { class: "te-sk-stage" });
+  const drawn = el("div", { class: "te-sk-drawn" });
+  const wipe = el("input", { type: "range", class: "te-sk-wipe", min: 0, max: 1000, value: 500, step: 10, "data-lm-suppress-shortcuts": "true", "aria-label": "Wipe: before on the left, after on the right", title: "Drag: before on the left, after on the right", on: { input: () => uncover() } });
+  const stage = el("div", { class: "te-sk-stage" }, drawn, wipe);
+  let after = null; // the canvas that the wipe uncovers
+  function uncover() {
+    if (after) after.style.clipPath = `inset(0 0 0 ${wipe.value / 10}%)`;
+    wipe.setAttribute("aria-valuetext", `${Math.round(wipe.value / 10)} % before`);
+  }
   const said = el("div", { class: "te-sk-said" });
   const table = el("table", { class: "te-sk-table" });
   const live = el("div", { class: "te-sk-live", "aria-live": "polite" });
@@ -114,7 +121,14 @@ function render({ model, el: host }) {
       canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(bytes), columns, rows), 0, 0);
       return canvas;
     });
-    stage.replaceChildren(...canvases, picture);
+    drawn.replaceChildren(...canvases, picture);
+    after = canvases[scene.wipe] || null;
+    wipe.hidden = !after;
+    if (after) {
+      const [x, y, w, h] = scene.images[scene.wipe];
+      wipe.style.cssText = `left:${x}px;top:${y}px;width:${w}px;height:${h}px`;
+      uncover();
+    }
     stage.style.height = `${scene.height}px`;
     said.replaceChildren(...page.said.map((words) => el("p", {}, ...words.split("**").map((part, i) => (i % 2 ? el("strong", {}, part) : part)))));
     table.replaceChildren();

@@ -1,0 +1,242 @@
+"""Questions of lesson 01: how dense numbers stand, a tie, what gradients lose, codes, weights."""
+
+from math import floor, isfinite, log2
+
+import numpy as np
+
+from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.numerics import configure, get_format, range_of
+from trainium_edu.numerics.grid import land, number_text, runs
+from trainium_edu.numerics.quantisation import quantise
+from trainium_edu.viz.formats import label_of
+from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
+from trainium_edu.widgets.number_line import number_line_explorer
+from trainium_edu.widgets.quantisation import quantise_explorer
+
+
+def _run(fmt, low, high):
+    """Return a format's numbers from `low` up to `high`, which is not counted."""
+    (run,) = runs(fmt, low, np.nextafter(high, low))
+    return run
+
+
+@question(
+    "01/bf16-1024",
+    "How many BF16 numbers are there from 1024 up to 2048 (2048 not counted)?",
+    unit="numbers",
+    whole=True,
+    wrong=[
+        Misconception("each whole number", lambda fmt, low, high: high - low,
+                      "As if each whole number were there. That takes ten mantissa bits (FP16 has"
+                      " them); BF16 stores seven."),
+        Misconception("one step everywhere", lambda fmt, low, high:
+                          round((high - low) / (2 - 1) * _run(fmt, 1, 2).count),
+                      "As if numbers stood as close as between 1 and 2. The exponent has grown by"
+                      " ten since, and each time the gap doubled."),
+        Misconception("the hidden one counted", lambda fmt, low, high:
+                          2 * _run(fmt, low, high).count,
+                      "That is two to the eighth. The hidden one is always 1: it makes no choice,"
+                      " so it makes no numbers."),
+        Misconception("both ends", lambda fmt, low, high: _run(fmt, low, high).count + 1,
+                      "That counts the upper end as well; it belongs to the next power of two."),
+    ],
+)  # fmt: skip
+def between_powers(fmt, low, high):
+    """Return how many numbers a format has from `low` to `high`."""
+    run = _run(fmt, low, high)
+    rows = []
+    for start in (0.25, 1, 128, 256, low):
+        there = _run(fmt, start, 2 * start)
+        rows.append(f"from {start:g} to {2 * start:g}: {there.count} numbers, "
+                    f"{number_text(there.spacing)} apart")  # fmt: skip
+
+    def show(guess):
+        wrong = guess is not None and guess != run.count
+        apart = [f"your {guess:g} would stand {(high - low) / guess:.3g} apart"] if wrong else []
+        return "\n".join([*rows, *apart])
+
+    return Answer(
+        run.count,
+        "The mantissa has seven bits everywhere, so each power of two gets as many numbers, twice"
+        " as far apart as the last. In relation to the number, the gap stays between one part in"
+        f" {run.count} and one in {2 * run.count}.",
+        show,
+    )
+
+
+@question(
+    "01/257-in-bf16",
+    "What does 257 become in BF16?",
+    options=["256", "257", "258", "infinity"],
+    wrong=[
+        Misconception("whole numbers are exact", lambda x: f"{land(x, 'fp16').value:g}",
+                      "FP16 keeps it. BF16 has three mantissa bits fewer, and from 256 on its gap"
+                      " is two: every other whole number is missing."),
+        Misconception("ties go up", lambda x: f"{land(x, 'bf16').above:g}",
+                      "A half goes up, as at school. Here, half-way between two numbers, the one"
+                      " whose last bit is 0 wins, and that is the lower one."),
+        Misconception("FP8's range", lambda x: _spelled(land(x, "fp8_e4m3").value),
+                      "That happens in FP8 E4M3, which ends at 240. BF16 has eight exponent bits"
+                      " and reaches as far as FP32."),
+    ],
+)  # fmt: skip
+def at_a_tie(x):
+    """Return what BF16 makes of x."""
+    rows = []
+    for name in ("bf16", "fp16", "fp8_e4m3"):
+        it = land(x, name)
+        rows.append(f"{name:9s} {x:g} -> {it.value:g} ({it.outcome}), gap here {it.spacing:g}")
+    it = land(x, "bf16")
+    return Answer(
+        _spelled(it.value),
+        f"{x:g} lies exactly between {it.below:g} and {it.above:g}. At such a tie the even last bit"
+        " wins (nearest-even), unless Trainium is told otherwise. If ties always went up, sums"
+        " would slowly drift up.",
+        lambda guess: ["\n".join(rows), number_line_explorer(x, ["bf16", "fp16", "fp8_e4m3"])],
+    )
+
+
+def _spelled(value):
+    return f"{value:g}" if isfinite(value) else "infinity"
+
+
+_HALF_AND_LESS = ("bf16", "fp8_e4m3", "fp16", "fp8_e5m2")  # as first shown
+
+
+def _from_most(lost) -> tuple:
+    """Return the formats' labels, ordered by a function of the format from high to low."""
+    return tuple(label_of(f) for f in sorted(_HALF_AND_LESS, key=lost, reverse=True))
+
+
+def _order_lost(x):
+    return _from_most(lambda f: quantise(x, f).vanished)
+
+
+def _below_normal(x, fmt):
+    q = quantise(x, fmt)
+    return q.vanished + q.subnormal
+
+
+@question(
+    "01/gradients-lost",
+    "In which format do most gradients become zero? Order from most to fewest.",
+    options=[label_of(f) for f in _HALF_AND_LESS],
+    ordered=True,
+    wrong=[
+        Misconception("mantissa bits keep small numbers", lambda x: _from_most(
+                          lambda f: -get_format(f).mantissa_bits),
+                      "That is the order of mantissa bits. They make numbers finer, not smaller;"
+                      " how near to zero a format reaches is mostly its exponent bits."),
+        Misconception("subnormal numbers forgotten", lambda x: _from_most(
+                          lambda f: _below_normal(x, f)),
+                      "That would be so if subnormal numbers were zero. FP16 has ten mantissa bits"
+                      " to go on below its smallest normal number; E5M2 has two."),
+        Misconception("read from fewest to most", lambda x: _order_lost(x)[::-1],
+                      "The right order, from the other end: asked was from most to fewest."),
+    ],
+)  # fmt: skip
+def gradients_lost(x):
+    """Return the formats by how many numbers of x they turn into zero."""
+    return Answer(
+        _order_lost(x),
+        "Small numbers need range, and range is exponent bits: 4, 5, 5 and 8. FP16 reaches lower"
+        " than E5M2, for its longer mantissa makes smaller subnormal numbers. BF16 keeps every"
+        " gradient, each roughly, and so it became the format of training.",
+        lambda guess: range_explorer("gradients"),
+    )
+
+
+def _codes(exponent_bits, mantissa_bits):
+    return 2 ** (1 + exponent_bits + mantissa_bits)
+
+
+@question(
+    "01/e4m3-finite",
+    "Eight bits make 256 codes. How many different finite numbers has FP8 E4M3, "
+    "with infinities and NaN, zero counted once?",
+    unit="numbers",
+    whole=True,
+    most=256,
+    wrong=[
+        Misconception("every code a number", _codes,
+                      "Not every code is a finite number: some are infinite or NaN, and two are"
+                      " zero."),
+        Misconception("one NaN", lambda exponent_bits, mantissa_bits:
+                          _codes(exponent_bits, mantissa_bits) - 4,
+                      "That leaves out two infinities, one NaN and one zero. With an exponent of"
+                      " all ones, every code is spent: on infinity if the mantissa is zero, and"
+                      " else on NaN."),
+        Misconception("both zeros", lambda exponent_bits, mantissa_bits:
+                          range_of(configure(exponent_bits, mantissa_bits)).finite_values + 1,
+                      "Close: +0 and −0 have two codes, and are equal."),
+        Misconception("no infinities", lambda exponent_bits, mantissa_bits: range_of(
+                          configure(exponent_bits, mantissa_bits, infinities=False)).finite_values,
+                      "The other E4M3, often called e4m3fn, has that many: no infinities, and one"
+                      " NaN of each sign. This one spends all codes with the top exponent."),
+        Misconception("one sign", lambda exponent_bits, mantissa_bits:
+                          range_of(configure(exponent_bits, mantissa_bits)).finite_values // 2,
+                      "Those are the positive ones. As many are negative, and there is zero."),
+    ],
+)  # fmt: skip
+def finite_numbers(exponent_bits, mantissa_bits):
+    """Return how many finite numbers a float with infinities has."""
+    here = range_of(configure(exponent_bits, mantissa_bits)).finite_values
+    codes, nan = _codes(exponent_bits, mantissa_bits), 2 * (2**mantissa_bits - 1)
+    rows = []
+    for e in range(2, 6):
+        r = range_of(configure(e, 7 - e))
+        ends = f"largest {r.max:g}, smallest {r.smallest_subnormal:.3g}"
+        rows.append(f"1-{e}-{7 - e}: {r.finite_values} numbers, {ends}")
+    return Answer(
+        here,
+        f"{codes} codes, less 2 infinities, {nan} NaN, and one because +0 and −0 are equal.",
+        lambda guess: ["\n".join(rows), cfp8_explorer("weights")],
+    )
+
+
+_EIGHT_BITS = ("fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "int8")
+
+
+def _best(score):
+    """Return the label of the eight-bit format with the highest score."""
+    return label_of(max(_EIGHT_BITS, key=score))
+
+
+def _mostly_normal(x, fmt):
+    """Return precision, or -1 where over a tenth of the numbers are not normal."""
+    f = get_format(fmt)
+    return f.mantissa_bits if _below_normal(x, f) < 0.1 * x.size and f.exponent_bits else -1
+
+
+@question(
+    "01/weights-8-bit",
+    "As they are, not scaled: which 8-bit format keeps the weights best?",
+    options=[label_of(f) for f in _EIGHT_BITS],
+    wrong=[
+        Misconception("range is all", lambda x: _best(lambda f: get_format(f).exponent_bits),
+                      "It has the widest range of the four. These weights lie within a few powers"
+                      " of two, where the bits are better spent on the mantissa."),
+        Misconception("subnormal is lost", lambda x: _best(lambda f: _mostly_normal(x, f)),
+                      "It holds nearly all weights as normal numbers. But subnormal is not lost:"
+                      " its neighbour has most of them there, and counts the large ones, which"
+                      " make the error, twice as finely."),
+        Misconception("equal steps", lambda x: _best(lambda f: -get_format(f).exponent_bits),
+                      "It has the most steps, and each is 1 wide: far too wide for weights that are"
+                      " all below 1."),
+    ],
+)  # fmt: skip
+def best_for_weights(x):
+    """Return the eight-bit format with the highest signal-to-noise ratio."""
+    names = {label_of(f): f for f in _EIGHT_BITS}
+    best = _best(lambda f: quantise(x, f).snr_db)
+
+    def show(guess):
+        return quantise_explorer("weights", names[guess or best])
+
+    top = floor(log2(np.abs(x).max())) + 1
+    return Answer(
+        best,
+        f"The weights are of similar size, below {2.0**top:g}: precision counts, range is idle."
+        " INT8 sees next to nothing but zeros, because nothing is scaled.",
+        show,
+    )
