@@ -6,6 +6,7 @@ import trainium_edu.nki as nki
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.nki.scoreboard import advice, scoreboard
 from trainium_edu.widgets.kernel_view import kernel_view
+from trainium_edu.widgets.roofline import roofline
 
 
 def _times(slow, fast):
@@ -125,7 +126,10 @@ def hoisting(products):
         round(_bytes(products["tiled"]) / _bytes(products["hoisted"]), 1),
         "Each stationary tile has 32 KiB, each moving one 128 KiB: hoisting spared the smaller"
         " ones. That is a seventh of the bytes.",
-        lambda guess: scoreboard(products),
+        lambda guess: [
+            scoreboard(products),
+            roofline(*products.values(), names=list(products)),
+        ],
     )
 
 
