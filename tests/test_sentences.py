@@ -2,14 +2,18 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import trainium_edu.nki as nki
+from trainium_edu.exercises import kernels
 from trainium_edu.neuroncore.systolic_array import evidence_table
 from trainium_edu.nki.examples import attention, softmax
+from trainium_edu.nki.examples.matmul import STAGES, blocked, fully_blocked
 from trainium_edu.nki.examples.vector_add import add_rows, add_tiles
 from trainium_edu.numerics import configure, range_of
 from trainium_edu.training import train
@@ -94,6 +98,8 @@ def test_05_says_why_tiles_are_not_128_times_faster():
     said = f"a hundredfold, from {work[0]:_.0f} µs to {work[1]:.0f}".replace("_", " ")
     assert said in words("05")
     assert tiles.makespan_ns > 2 * tiles.busy_ns("vector")  # transfers set the pace
+    pace = [round(ns / 1e3) for ns in (tiles.busy_ns("dma"), tiles.makespan_ns)]
+    assert "transfers set the pace: {} of the {} µs".format(*pace) in words("05")
 
 
 def test_05_counts_the_bytes_that_fusing_spares():
@@ -105,3 +111,32 @@ def test_05_counts_the_bytes_that_fusing_spares():
     ratio = sum(run.timeline.hbm_bytes for run in three) / one.timeline.hbm_bytes
     assert round(ratio) == 9
     assert "Nine times fewer bytes" in words("05")
+
+
+def _of_zeros(kernel, k, m):
+    lhs, rhs = (np.zeros((k, n), ml_dtypes.bfloat16) for n in (m, 2048))
+    return nki.run(kernel, lhs, rhs, values=False).timeline
+
+
+def test_05_says_who_works_more_in_the_fully_blocked_kernel():
+    """Judge: the two runs' own counts; and the ratio's band, which holds 1."""
+    few, many = (_of_zeros(kernel, 1024, 2048) for kernel in (fully_blocked, blocked))
+    dma, vector = ([round(t.busy_ns(n) / 1e3) for t in (few, many)] for n in ("dma", "vector"))
+    assert "work for {} µs instead of {}; but".format(*dma) in words("05")
+    assert "works for {} instead of {}, and".format(*vector) in words("05")
+    assert nki.compare(many, few).is_tie
+    assert "the two is faster is a tie" in words("05")
+
+
+@pytest.mark.parametrize(("k", "m"), [(1024, 1024), (1024, 2048), (1536, 1024), (1536, 2048)])
+def test_05_asks_for_more_of_the_peak_than_its_own_kernels_reach(k, m):
+    """Judge: the lesson's stages that take these sizes, on all that a student may draw."""
+    assert _of_zeros(STAGES[2], k, m).mfu < kernels.TARGET_MFU
+
+
+def test_04_says_the_time_of_the_run_that_it_stores():
+    (path,) = NOTEBOOKS.glob("04_*.ipynb")
+    stored = path.read_text(encoding="utf-8")
+    us = round(float(re.search(r"stream: ([\d.]+) ns on the critical path", stored)[1]) / 1e3)
+    assert f"{us} µs: says who?" in words("04")
+    assert f"One buffer, {us} µs." in words("04")

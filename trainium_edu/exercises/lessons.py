@@ -59,11 +59,11 @@ COURSE = (
     ),
     Lesson(
         "04", "neuroncore", "Inside a NeuronCore",
-        "four engines, three memories, and where a predicted time comes from", 45,
+        "four engines, three memories, and where a predicted time comes from", 35, 40,
     ),
     Lesson(
         "05", "kernels", "Kernels", "AWS's NKI language; a vector add, a matmul in stages, fused "
-        "attention, and what each step is worth", 45,
+        "attention, and what each step is worth", 30, 70,
     ),
     Lesson("06", "graphs", "Graphs", "lazy execution and compiling", planned=True),
     Lesson(
