@@ -5,6 +5,8 @@ import pytest
 
 from trainium_edu.training import ARMS, FRAMES_PER_PASS, digits, film_run, predict, train
 
+pytestmark = pytest.mark.compiled  # whole trainings take minutes where Numba is switched off
+
 
 @pytest.mark.parametrize("arm", list(ARMS))
 def test_a_filmed_run_is_the_run(arm):
