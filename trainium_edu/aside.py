@@ -8,6 +8,7 @@ next call that needs it finds it whole.
 
 import _imp
 import importlib
+import os
 import sys
 import threading
 from types import FrameType, ModuleType
@@ -16,6 +17,21 @@ __all__ = ["aside", "load"]
 
 _LONG_S = 1.0
 _LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
+
+
+#: What an interrupt left running is done before anything else is loaded, which may need it whole.
+_turn = threading.Lock()
+_here = threading.local()
+
+
+def _after_fork():
+    """Let a child begin anew: what its parent was loading no thread of the child's will end."""
+    global _turn
+    _turn = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def aside(function, *args, meanwhile=None):
@@ -40,12 +56,16 @@ def aside(function, *args, meanwhile=None):
     >>> aside(divmod, 7, 2)
     (3, 1)
     """
+    if getattr(_here, "is_aside", False):
+        return function(*args)
     answer, is_running = [None, None], threading.Lock()
     is_running.acquire()
 
     def call():
+        _here.is_aside = True
         try:
-            answer[0] = function(*args)
+            with _turn:
+                answer[0] = function(*args)
         except BaseException as problem:
             answer[1] = problem
         finally:
@@ -68,7 +88,7 @@ def load(name: str) -> ModuleType:
 
     Inside another import it is imported in place: that one may hold locks that this one needs.
     """
-    if name in sys.modules or _is_importing():
+    if (name in sys.modules and not _turn.locked()) or _is_importing():
         return importlib.import_module(name)
     return aside(importlib.import_module, name)
 
