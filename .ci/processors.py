@@ -19,7 +19,10 @@ CORE_TYPES = {
     "Zen": "avx2 fma", "SkylakeX": "avx512f avx512cd avx512bw avx512dq avx512vl",
     "Cooperlake": "avx512_bf16", "Sapphirerapids": "amx_bf16",
 }  # fmt: skip
-NUMERIC = ("numerics", "training", "neuroncore", "nki", "fabric", "exercises", "test_docstrings.py")
+NUMERIC = (
+    "numerics", "training", "neuroncore/engines", "neuroncore/tilings", "nki/kernels",
+    "test_docstrings.py",
+)  # fmt: skip
 _ARCHITECTURE = (
     "import numpy, threadpoolctl; print({i['architecture'] for i in"
     " threadpoolctl.threadpool_info() if i['internal_api'] == 'openblas' and 'numpy' in"
