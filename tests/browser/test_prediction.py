@@ -161,7 +161,7 @@ def test_predictions_are_committed_by_keyboard_and_stay_in_the_saved_notebook(pa
     page.keyboard.press("Control+A")
     page.keyboard.type("128")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=Too low by a factor of 2")
+    page.wait_for_selector("text=A factor of 2 below the answer")
     page.wait_for_timeout(300)
     assert page.evaluate("document.activeElement.className") == "te-predict-status"
     assert page.locator(".jupyter-widgets.widget-hslider").count() == 1
@@ -199,7 +199,7 @@ def test_predictions_are_committed_by_keyboard_and_stay_in_the_saved_notebook(pa
     command(page, "notebook:restart-run-all")
     page.click(".jp-Dialog .jp-mod-accept", timeout=20_000)
     page.wait_for_selector(".jp-InputPrompt:text-is('[1]:')", timeout=60_000)  # a new kernel
-    page.wait_for_selector("text=Too low by a factor of 2", timeout=60_000)
+    page.wait_for_selector("text=A factor of 2 below the answer", timeout=60_000)
     wait_idle(page)
     later, _ = saved(page, path)
     assert later == predictions
