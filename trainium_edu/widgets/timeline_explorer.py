@@ -7,8 +7,8 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from trainium_edu.neuroncore.core_timeline import CoreTimeline
-from trainium_edu.neuroncore.why import why
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
+from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
