@@ -61,7 +61,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     _esm = load("playback.js", "core_time.js", "engine_lanes.js", "memory_map.js", "core_cards.js",
                 "source_lines.js", "timeline_explorer.js")  # fmt: skip
-    _css = load("playback.css", "timeline_explorer.css")
+    _css = load("shared/playback.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
