@@ -36,11 +36,12 @@ Decisions
 from trainium_edu import aside
 
 _FROM = {
-    "timing.bands": ("Band", "Ratio", "band", "compare", "tie"),
+    "timing.bands": ("Band", "Ratio", "band", "band_of", "compare", "tie"),
     "timing.choices": ("choices",),
     "timing.causes": ("causes_table", "without"),
     "recording.core": ("NeuronCore",),
-    "timing.timeline": ("CoreTimeline", "Roofline"),
+    "timing.timeline": ("CoreTimeline",),
+    "timing.roofline": ("Roofline",),
     "recording.engine": ("Engine", "Memory"),
     "recording.instruction_set": ("INSTRUCTIONS",),
     "timing.optimise": ("optimise",),
@@ -56,9 +57,9 @@ _WHERE = {name: module for module, names in _FROM.items() for name in names}
 _SUBMODULES = ("systolic_array", "tilings")
 __all__ = [
     "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
-    "Program", "Ratio", "Roofline", "Why", "band", "causes_table", "choices", "compare", "load",
-    "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array", "tie",
-    "tilings", "why", "without",
+    "Program", "Ratio", "Roofline", "Why", "band", "band_of", "causes_table", "choices", "compare",
+    "load", "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array",
+    "tie", "tilings", "why", "without",
 ]  # fmt: skip
 
 

@@ -202,8 +202,9 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._answer_s = time.perf_counter() - begin
 
     def _make_film(self, core, *, band):
-        bounds = Retiming.bounds(core) if band else None
-        return film_of_core(core, why=why(core), band=bounds, book=self._book)
+        times = self._retiming.times(core)
+        bounds = times.ends()[:2] if band else None
+        return film_of_core(core, why=why(core, times), band=bounds, book=self._book)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""

@@ -19,7 +19,7 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import cycles_of
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES
 from trainium_edu.neuroncore.timing.placement import place
-from trainium_edu.neuroncore.timing.scheduler import schedule
+from trainium_edu.neuroncore.timing.scheduler import reschedule
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.nki.language.matrix import REPEATING
 
@@ -677,8 +677,7 @@ def _more_buffers(run, site):
         count = max(found.buffers, -(-found.slots // found.alive))  # part of a set is one, too
         said = {**buffers, site.name: count} if buffers is alone else count
         more = place(run.program, placement.spec, buffers=said)
-        then = schedule(run.program, more, timeline.spec, parameters=timeline.parameters,
-                        without=timeline.without)  # fmt: skip
+        then = reschedule(timeline, more)
         if then.makespan_ns < run.makespan_ns:
             whom = _named(run, site) if buffers is alone else "the loop"
             return more, f"Give {whom} more buffers (buffers={said})"

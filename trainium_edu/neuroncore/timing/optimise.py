@@ -13,13 +13,9 @@ is removed had the same value as what is kept, bit for bit.
 ``value_numbering_but_tensor``, ``loop_invariants_but_tensor``
     The same, and what the Tensor Engine repeats stays.  Published times of Mamba kernels show that
     repeated arithmetic is issued once; a profiled kernel transposes the same tiles again and again.
-``dead_tiles``
-    An instruction whose tiles nobody reads is dropped.  Off unless named: a tile that only a
-    person looks at would lose its instruction.
 ``copies``
     A copy inside one memory whose source stays unchanged is dropped, and its readers read the
-    source.  Off unless named: no published time asks for it.
-
+    source.  Off unless named, since no published time asks for it; the band tries it (``choices``).
 ``engine_balance``
     Copies, and operations with a number or a scalar per partition, that name no engine go to the
     Scalar Engine where that makes the busier of Vector and Scalar less busy ("compiler selects
@@ -30,7 +26,6 @@ All but the last touch only tiles that one instruction writes once, without a st
 tile that is overwritten, or whose bytes another tile may overwrite, is left alone.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import prod
@@ -382,34 +377,6 @@ def _is_invariant(program, writes, instruction, at, loop, leaves) -> bool:
     return True
 
 
-def _dead_tiles(program: Program, edit: _Edit) -> None:
-    needed = [a.memory is Memory.HBM or a.address is not None for a in program.allocations]
-    for index in program.outputs:
-        needed[index] = True
-    readers = Counter(
-        access[0] for i in program.instructions for access in i.accesses if not access[5]
-    )
-    dead = []
-    for instruction in reversed(program.instructions):
-        written = _written(instruction)
-        row = INSTRUCTIONS.get(instruction.name)
-        keeps_state = (
-            row is None
-            or not row.pure
-            or any(
-                name == "reduce_cmd" and value not in _SETTLED
-                for name, value in instruction.options
-            )
-        )
-        if not written or keeps_state or any(needed[t] or readers[t] for t in written):
-            continue
-        dead.append(instruction.index)
-        for access in instruction.accesses:
-            if not access[5]:
-                readers[access[0]] -= 1
-    edit.removed.update(dict.fromkeys(reversed(dead)))
-
-
 def _copies(program: Program, edit: _Edit) -> None:
     writes = _Writes(program)
     for at, instruction in enumerate(program.instructions):
@@ -497,7 +464,6 @@ PASSES: dict[str, Callable[[Program, _Edit], None]] = {
     "value_numbering_but_tensor": _but_tensor(_value_numbering),
     "loop_invariants": _loop_invariants,
     "loop_invariants_but_tensor": _but_tensor(_loop_invariants),
-    "dead_tiles": _dead_tiles,
     "copies": _copies,
     "engine_balance": _engine_balance,
 }
