@@ -7,7 +7,7 @@ Modelled: values (FP32 inside, one rounding at the end), every limit, time with 
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
 Refused or said: branches on what the chip computes (``asking.py``), what AWS lists as failing on
 hardware (``specs.NKI_KNOWN_ISSUES``, ``neuroncore/advice/only_here.py``; values stay).
-Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings), and
+Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, advice), and
 ``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
 Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.
@@ -21,7 +21,7 @@ from trainium_edu.nki.objects.dtypes import DType as dtype
 
 _LATER = {
     "activate": "nki.drop_in", "compare": "neuroncore.scoreboard", "coverage": "nki.coverage_table",
-    "deactivate": "nki.drop_in", "load": "neuroncore.run", "Run": "neuroncore.run",
+    "deactivate": "nki.drop_in", "load": "nki.kernel", "Run": "neuroncore.run",
     "run_ranks": "nki.ranks",
 }  # fmt: skip
 _MODULES = ("collectives", "typing")

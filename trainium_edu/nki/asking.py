@@ -4,7 +4,7 @@ A kernel is a Python function that is run once to find its instructions; the num
 run.  A branch on them has no instruction: AWS's tracer raises TypeError (reference of
 ``VirtualRegister``), and so does this module, with numbers and without (``values=False``).  Two
 statements stay: ``assert nl.equal(a, b)``, which takes no other path, and ``while register:``,
-which the chip can run.  Looking at numbers (``np.array(tile)``) is said in the run's warnings.
+which the chip can run.  Looking at numbers (``np.array(tile)``) is said in the run's advice.
 """
 
 import ast

@@ -10,8 +10,7 @@ import itertools
 import math
 import types
 
-from trainium_edu import settings
-from trainium_edu.aside import load
+from trainium_edu import aside, settings
 from trainium_edu.nki.mistakes import (
     describe,
     explain,
@@ -23,7 +22,7 @@ from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Kernel", "execute", "jit", "run", "simulate"]
+__all__ = ["Kernel", "execute", "jit", "load", "run", "simulate"]
 
 
 class Kernel:
@@ -200,7 +199,7 @@ def simulate(kernel):
 def run(
     kernel, /, *args, spec=None, buffers=None, optimise=True, values=True, limit=None, **kwargs
 ):
-    """Run a kernel and keep the whole story: outputs, programs, placement, timeline, warnings.
+    """Run a kernel and keep the whole story: outputs, programs, placement, timeline, advice.
 
     Parameters
     ----------
@@ -236,8 +235,33 @@ def run(
     entries = [(args, kwargs)]
     ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
     from trainium_edu.neuroncore.run import Run
+    from trainium_edu.nki.remedies import WORDS
 
-    return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+    return Run.of(kernel.__name__, outputs, cores, words=WORDS, buffers=buffers, optimise=optimise)
+
+
+def load(path):
+    """Read a run that ``Run.save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        One sentence on what is wrong with it.
+    """
+    from trainium_edu.neuroncore.run import Run
+    from trainium_edu.nki.remedies import WORDS
+
+    return Run.load(path, words=WORDS)
 
 
 def _ours(kernel, given, args, kwargs) -> list:
@@ -296,7 +320,7 @@ _LATE = (
 
 def _execute(kernel, entries, spec, values, limit) -> list:
     for name in _LATE:
-        load(f"trainium_edu.{name}")
+        aside.load(f"trainium_edu.{name}")
     from trainium_edu.neuroncore.execution.products import one_blas_thread
     from trainium_edu.neuroncore.recording.core import NeuronCore
     from trainium_edu.nki.launching.arguments import Arguments, give_back

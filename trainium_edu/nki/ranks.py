@@ -52,12 +52,13 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     """
     from trainium_edu.neuroncore.run import Run
     from trainium_edu.nki.kernel import _kernel, execute
+    from trainium_edu.nki.remedies import WORDS
 
     __tracebackhide__ = True
     kernel = _kernel(kernel)
     entries = [(entry, {}) for entry in _checked(arguments)]
     return [
-        Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+        Run.of(kernel.__name__, outputs, cores, words=WORDS, buffers=buffers, optimise=optimise)
         for outputs, cores in execute(kernel, entries, spec=spec, values=values, limit=limit)
     ]
 

@@ -212,7 +212,7 @@ def test_a_kernel_leaves_the_same_record_and_the_same_time_put_off_or_at_once(mo
         i.accesses for i in at_once.program.instructions
     ]
     assert late.timeline.makespan_ns == at_once.timeline.makespan_ns
-    assert list(map(str, late.warnings)) == list(map(str, at_once.warnings))
+    assert list(map(str, late.advice)) == list(map(str, at_once.advice))
     difference = np.abs(late.outputs.astype(np.float32) - at_once.outputs.astype(np.float32))
     assert (difference <= 2.0**-7 * np.abs(late.outputs.astype(np.float32)) + 1e-3).all()
 
