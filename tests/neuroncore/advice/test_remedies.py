@@ -53,16 +53,18 @@ def test_a_remedy_may_stand_inside_another():
 def test_another_front_end_words_the_same_finding_in_its_own_terms():
     """A core by itself, as a graph will drive it: short rows, and tiles that nobody wrote."""
     core = NeuronCore(values=False)
-    x, out = core.hbm((128, 64), name="x"), core.hbm((128, 64), name="out")
-    core.dma_copy(dst=out, src=x)
-    core.notes.append(("unwritten output", 1, "returned", core.program.allocations[1]))
+    x = core.hbm((128, 1024), name="x")
+    for start in range(0, 1024, 16):
+        part = x.sliced(slice(0, 128), slice(start, start + 16))
+        core.dma_copy(dst=core.sbuf((128, 16)), src=part)
+    core.notes.append(("unwritten output", 64, "returned", core.program.allocations[0]))
     run = Run.of("graph", None, [core], words=GRAPH)
     wrong, slow = run.advice
     assert str(wrong) == (
-        "the graph returns out, part of which was never written. do reach_the_end."
+        "the graph returns x, part of which was never written. do reach_the_end."
     )
     assert (slow.kind, slow.do, slow.remedy) == (
-        "small transfers", Remedy.OTHER_LAYOUT, "do other_layout")  # fmt: skip
+        "small transfers", Remedy.LOAD_WIDER, "do load_wider")  # fmt: skip
     assert run.with_buffers(1).words is GRAPH
 
 
