@@ -1,5 +1,8 @@
 """Run lessons from clean and store them: outputs kept, all that changes by itself removed.
 
+What Python draws is stored as Python drew it; of what the page draws, Chromium takes a picture.  On
+one machine the same lesson gives the same bytes; another Chromium, or other fonts, may not.
+
 Usage: python .ci/notebooks.py [--check] notebooks/*.ipynb
 
 With ``--check`` nothing runs or is written; the exit code says whether all are in normal form.
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import nbclient
 import nbformat
+from pictures import Camera, add_pictures
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KEPT_CELL_METADATA = {"tags", "trainium_edu", "nbgrader", "jupyter", "collapsed"}
@@ -48,8 +52,8 @@ def normalise(notebook):
     return notebook
 
 
-def run(path):
-    """Execute one notebook with predictions committed and an empty progress folder."""
+def run(path, camera):
+    """Execute one notebook, predictions committed, progress folder empty; add its pictures."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -60,25 +64,34 @@ def run(path):
             notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": "."}}
         )
         client.execute()
+    add_pictures(notebook, client.widget_state, client.widget_buffers, WIDGET_VIEW, camera)
     return notebook
 
 
-def main(arguments):
-    check = "--check" in arguments
-    loose = []
-    for path in (Path(a) for a in arguments if a != "--check"):
-        before = path.read_text(encoding="utf-8")
-        start = time.perf_counter()
-        notebook = normalise(nbformat.reads(before, as_version=4) if check else run(path))
-        nbformat.validate(notebook)
-        after = nbformat.writes(notebook) + "\n"
-        if check and after != before:
-            loose.append(str(path))
-        elif not check:
-            path.write_text(after, encoding="utf-8")
-            print(f"{path}: {time.perf_counter() - start:.1f} s")
+def stored(notebook) -> str:
+    """Return a notebook as the text of its file, in normal form."""
+    notebook = normalise(notebook)
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def check(paths):
+    """Exit with a sentence if a notebook is not in normal form."""
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    loose = [str(p) for p, t in texts.items() if stored(nbformat.reads(t, as_version=4)) != t]
     if loose:
         sys.exit("not in normal form, run `make notebooks`: " + ", ".join(loose))
+
+
+def main(arguments):
+    paths = [Path(a) for a in arguments if a != "--check"]
+    if "--check" in arguments:
+        return check(paths)
+    with Camera() as camera:
+        for path in paths:
+            start = time.perf_counter()
+            path.write_text(stored(run(path, camera)), encoding="utf-8")
+            print(f"{path}: {time.perf_counter() - start:.1f} s")
 
 
 if __name__ == "__main__":

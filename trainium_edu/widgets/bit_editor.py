@@ -9,11 +9,8 @@ from trainium_edu.numerics import FORMATS, cast_to_bits, get_format
 from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
-from trainium_edu.viz.bit_editor import plot_bits
 from trainium_edu.viz.formats import colour_of, label_of
 from trainium_edu.widgets.number_line import parse_number, say_landing, share_of
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["BitEditor", "bit_editor"]
@@ -142,14 +139,6 @@ class BitEditor(anywidget.AnyWidget):
         except ValueError:  # NaN into a format without NaN
             code = 0
         self.state = {"format": fmt.name, "code": code}
-
-    def still(self) -> bytes:
-        """Return a picture of the present state for readers without a kernel."""
-        with style.theme(False):
-            return style.to_png(plot_bits(self.anatomy, label=label_of(self.anatomy.fmt)))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         now = self.anatomy

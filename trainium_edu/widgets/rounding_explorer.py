@@ -6,9 +6,6 @@ import traitlets
 from trainium_edu.numerics import get_format
 from trainium_edu.numerics.dice import MAX_THROWS, TOSS_BITS, gap, throw
 from trainium_edu.numerics.grid import number_text
-from trainium_edu.viz import rounding as picture
-from trainium_edu.viz import style
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["RoundingExplorer", "rounding_explorer"]
@@ -160,19 +157,6 @@ class RoundingExplorer(anywidget.AnyWidget):
             f"else down to {self.gap['lower_text']}"
         )
         return f"{head}; {up} of {n} throws went up" if n else head
-
-    def still(self) -> bytes:
-        """Return a picture of the present state for readers without a kernel."""
-        between = self.between
-        with style.theme(False):
-            return style.to_png(picture.plot_throws(
-                between.lower, between.upper, between.x, between.nearest,
-                self.tally["up"], self.tally["n"],
-                (self.gap["lower_text"], self.gap["upper_text"], number_text(between.x)),
-            ))  # fmt: skip
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"RoundingExplorer({self.summary()})"

@@ -7,14 +7,13 @@ from math import isfinite
 import anywidget
 import traitlets
 
-from trainium_edu.viz import style
 from trainium_edu.viz.scene import Scene
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["Page", "Sketch", "check", "choice", "slider"]
 
 _WIDTH = (320, 1400)  # CSS pixels a page may ask for
+_FIRST_WIDTH = 890  # inside a stored picture, which is 900 wide
 
 
 @dataclass(slots=True)
@@ -82,7 +81,7 @@ class Sketch(anywidget.AnyWidget):
         self.buttons = [[key, text, help] for key, (text, help, _) in self._press.items()]
         self.on_msg(self._on_request)
         first = {control["name"]: control["value"] for control in controls}
-        self.values = {**first, "width": 960, "ask": 0}
+        self.values = {**first, "width": _FIRST_WIDTH, "ask": 0}
 
     @traitlets.validate("values")
     def _check_values(self, proposal):
@@ -140,14 +139,6 @@ class Sketch(anywidget.AnyWidget):
         key = content.get("press")
         if key in self._press:
             self.values = {**self.values, **self._press[key][2](dict(self.values))}
-
-    def still(self) -> bytes:
-        """Return the present picture as PNG bytes for a light page."""
-        with style.theme(False):
-            return style.to_png(self._scene.figure())
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"Sketch({self._name!r})"

@@ -1,7 +1,5 @@
 """Watch the array work: every frame is one cycle of a recorded run."""
 
-import json
-import struct
 import zlib
 from collections.abc import Sequence
 
@@ -22,10 +20,10 @@ from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
 from trainium_edu.viz.layered import Layered
-from trainium_edu.widgets.picture import Panel, Picture, with_still
+from trainium_edu.viz.packing import pack
+from trainium_edu.widgets.picture import Panel, Picture
 from trainium_edu.widgets.static import load
 
 __all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_explorer"]
@@ -34,7 +32,6 @@ _WITH_NUMBERS_MAX = 32  # larger arrays are heat maps
 _MATRIX_MAX = 16  # larger operands are not drawn beside the array
 _LABEL_FORMAT = "fp16"  # holds the whole numbers up to 256 = 16 x 16
 _LIMIT_BYTES = 200 * 2**20
-_TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32"}
 
 
 @checked
@@ -157,8 +154,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         if not (0 <= m < m_all and 0 <= n < n_all):
             raise ValueError(f"there is no dst[{m}, {n}] to follow; dst is [{m_all}, {n_all}]")
         self.frames = frames
-        self._operands = None if matrices is None else (matrices["w"], matrices["x"])
-        film = pack(frames, follow=(m, n), matrices=matrices)
+        film = packed(frames, follow=(m, n), matrices=matrices)
         if len(film) > _LIMIT_BYTES:
             raise ValueError(
                 f"{frames.cycles} cycles of {frames.rows} x {frames.columns} PEs are "
@@ -168,18 +164,6 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
 
     def __repr__(self):
         return repr(self.frames).replace("Frames(", "SystolicArrayPlayer(", 1)
-
-    def still(self) -> bytes:
-        """Return the picture for readers without a kernel, as PNG bytes.
-
-        It shows one cycle: a later one where the player begins at 0, before anything has entered.
-        """
-        cycle = self.cycle or self.frames.cycles // 2
-        with style.theme(False):
-            return style.to_png(picture.plot_array(self.frames, cycle, operands=self._operands))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
 
 def title_of(frames: Frames) -> str:
@@ -191,7 +175,7 @@ def title_of(frames: Frames) -> str:
     )
 
 
-def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
+def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
     """Pack frames for the page: a header in JSON, plain arrays behind it, deflated.
 
     Parameters
@@ -252,7 +236,7 @@ def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
         "follow": list(follow), "cycles_per_second": 2 if frames.cycles <= 60 else 8
         if exact else 30,
     }  # fmt: skip
-    return _joined(header, arrays)
+    return zlib.compress(pack(header, arrays, prefix=4, align=4), 1)
 
 
 def _adds(frames: Frames) -> np.ndarray:
@@ -262,21 +246,6 @@ def _adds(frames: Frames) -> np.ndarray:
         adds.append((m, n) in seen)
         seen.add((m, n))
     return np.array(adds, np.uint8)
-
-
-def _joined(header: dict, arrays: dict) -> bytes:
-    """Lay arrays behind a header, each at a multiple of four bytes, and deflate."""
-    blocks, table, offset = [], {}, 0
-    for name, values in arrays.items():
-        block = np.ascontiguousarray(values).tobytes()
-        kind = values.dtype.newbyteorder("=").str[1:]
-        table[name] = [_TYPES[kind], offset, int(values.size)]
-        block += b"\0" * (-len(block) % 4)
-        blocks.append(block)
-        offset += len(block)
-    text = json.dumps({**header, "arrays": table}).encode()
-    text += b" " * (-(len(text)) % 4)
-    return zlib.compress(struct.pack("<I", len(text)) + text + b"".join(blocks), 1)
 
 
 @checked

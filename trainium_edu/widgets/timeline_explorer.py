@@ -11,13 +11,11 @@ from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.why import why
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.core_book import book_of, book_to_bytes
-from trainium_edu.viz.core_film import film_of_timeline
-from trainium_edu.viz.core_run import film_of_core
-from trainium_edu.viz.core_timeline import plot_core_timeline, time_text
-from trainium_edu.widgets.picture import with_still
+from trainium_edu.viz.core_listing import listing_of, listing_to_bytes
+from trainium_edu.viz.core_timing import trace_of_core
+from trainium_edu.viz.core_trace import trace_of_timeline
+from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.retiming import Retiming, Settings, core_of
 from trainium_edu.widgets.static import load
 
@@ -87,14 +85,14 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._check_size(core)
         self._answer_s = 0.0
         if self._retiming:
-            self._book = book_of(core.program)
-            self._shown = self._make_film(core, band=True)
+            self._listing = listing_of(core.program)
+            self._shown = self._trace(core, band=True)
         else:
-            panels, self._book = ("timeline",), None
-            self._shown = film_of_timeline(core)
+            panels, self._listing = ("timeline",), None
+            self._shown = trace_of_timeline(core)
         knobs = self._knobs_of(self._retiming.first) if self._retiming else {}
         super().__init__(
-            book=book_to_bytes(self._book) if self._book else b"",
+            book=listing_to_bytes(self._listing) if self._listing else b"",
             film=self._shown.to_bytes(baseline=self._shown.makespan_ns),
             label=f"timeline of {core.program.name}" if self._retiming else "timeline",
             panels=[p for p in _PANELS if p in panels], colours=ENGINE, ports=ports,
@@ -195,34 +193,20 @@ class TimelineExplorer(anywidget.AnyWidget):
             self.film = self._shown.to_bytes(refused=str(error).split("\n")[0], **ask)
             return
         self._core = core
-        self._shown = self._make_film(core, band=core.rows <= _BAND_ROWS)
+        self._shown = self._trace(core, band=core.rows <= _BAND_ROWS)
         self.film = self._shown.to_bytes(**ask)
         for other in self._others:
             other._follow(self)
         self._answer_s = time.perf_counter() - begin
 
-    def _make_film(self, core, *, band):
+    def _trace(self, core, *, band):
         bounds = Retiming.bounds(core) if band else None
-        return film_of_core(core, why=why(core), band=bounds, book=self._book)
+        return trace_of_core(core, why=why(core), band=bounds)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""
         self._core, self._shown = leader._core, leader._shown
         self.film = leader.film
-
-    # -- for readers without a kernel -----------------------------------------------------------
-
-    def still(self) -> bytes:
-        """Return the run as PNG bytes for a light page."""
-        with style.theme(False):
-            return style.to_png(self._figure())
-
-    def _figure(self):
-        window = self.window if self.window[1] > self.window[0] else None
-        return plot_core_timeline(self._shown, window=window, memory="memory" in self.panels)
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         name = self._core.program.name if self._core is not None else "timeline"

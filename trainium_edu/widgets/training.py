@@ -7,10 +7,8 @@ import numpy as np
 import traitlets
 
 from trainium_edu.training import ARMS, epochs
-from trainium_edu.viz import style
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["RATES", "TrainingExplorer", "offered_rate", "training_explorer"]
@@ -167,19 +165,6 @@ class TrainingExplorer(anywidget.AnyWidget):
             f"Test accuracy at learning rate {self.rate:g} after epoch {min(self._counts)}: "
             f"{', '.join(parts)}."
         )
-
-    def still(self) -> bytes:
-        """Return a picture of the present state for readers without a kernel."""
-        with style.theme(False):
-            curves = {
-                name: (ARMS[name].short, *self._values[i, :, :n])
-                for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
-            }
-            fig = picture.plot_runs(curves, self.epochs, title=f"learning rate {self.rate:g}")
-            return style.to_png(fig)
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"TrainingExplorer({self.summary()})"

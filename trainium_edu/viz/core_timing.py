@@ -1,4 +1,4 @@
-"""From a timed program to the film that pictures draw: nothing is computed here but sums."""
+"""From a timed program to the trace that the page draws: nothing is computed here but sums."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from trainium_edu.neuroncore.lifetimes import lifetimes
 from trainium_edu.neuroncore.waits import Wait
 from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.core_book import book_of
-from trainium_edu.viz.core_film import CoreFilm, Track, no_pieces
+from trainium_edu.viz.core_trace import CoreTrace, Track, no_pieces
+from trainium_edu.viz.units import size_text
 
-__all__ = ["film_of_core"]
+__all__ = ["trace_of_core"]
 
 _DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
 #: What a wait is, for its colour: data, a place in memory, a port, a queue, the stream's own order.
@@ -39,21 +39,19 @@ _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
 
-def film_of_core(core, *, why=None, band=None, book=None) -> CoreFilm:
-    """Make the film of a timed program.
+def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
+    """Make the trace of a timed program.
 
     Parameters
     ----------
     core : CoreTimeline
     why : Why, optional
-        Its critical path; without it the film has none.
+        Its critical path; without it the trace has none.
     band : (low, high) in ns, optional
-    book : dict, optional
-        Of the program, if it was made before.
 
     Returns
     -------
-    CoreFilm
+    CoreTrace
     """
     tracks, number = _tracks(core)
     lane = np.array([number.get(e, 0) for e in ENGINES], np.uint16)
@@ -74,13 +72,12 @@ def film_of_core(core, *, why=None, band=None, book=None) -> CoreFilm:
         "kinds": list(KINDS), "knowsWaits": True, "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
-    film = CoreFilm(
+    trace = CoreTrace(
         f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
         tuple(tracks), _spans(core, number), rows, _waits(core), pieces, _tiles(core), words,
-        book_of(core.program) if book is None else book,
     )  # fmt: skip
-    words["busy"] = _busy(core, film)
-    return film
+    words["busy"] = [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks]
+    return trace
 
 
 def _tracks(core):
@@ -190,19 +187,11 @@ def _memories(core):
 def _sites(core):
     """Return what each allocating line takes, as pairs of texts."""
     return [
-        [site.name, f"{site.tiles} x {_size(site.row_bytes)} in {site.memory.upper()}; "
-         f"{site.slots} slot{'s' * (site.slots != 1)}, {_size(site.slots * site.row_bytes)} of each"
-         " partition"]
+        [site.name, f"{site.tiles} x {size_text(site.row_bytes)} in {site.memory.upper()}; "
+         f"{site.slots} slot{'s' * (site.slots != 1)}, {size_text(site.slots * site.row_bytes)} of "
+         "each partition"]
         for site in sorted(core.placement.sites, key=lambda s: -s.slots * s.row_bytes)[:10]
     ]  # fmt: skip
-
-
-def _busy(core, film):
-    """Return the busy time of each track."""
-    return [
-        core.busy_ns(t.key) if t.kind == "engine" else film.busy_ns(i) if t.kind == "other" else 0.0
-        for i, t in enumerate(film.tracks)
-    ]
 
 
 def _summary(core):
@@ -210,7 +199,7 @@ def _summary(core):
     said = []
     hbm = core.bytes[Memory.HBM]
     if core.hbm_bytes and core.makespan_ns:
-        said.append(("HBM", f"{_size(hbm.read)} read, {_size(hbm.written)} written, "
+        said.append(("HBM", f"{size_text(hbm.read)} read, {size_text(hbm.written)} written, "
                      f"{core.hbm_bytes / core.makespan_ns:.3g} GB/s"))  # fmt: skip
     if core.flops:
         roof = core.roofline()
@@ -224,13 +213,6 @@ def _summary(core):
         if sites
     ]
     return [list(pair) for pair in said] + [["note", note] for note in core.placement.notes[:3]]
-
-
-def _size(count) -> str:
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= scale:
-            return f"{count / scale:.4g} {unit}"
-    return f"{count} B"
 
 
 class _Numbers(dict):
