@@ -52,8 +52,9 @@ class Chart:
         self.scene, self.log, self.x, self.y = scene, log, x, y
         self.left, self.top, self.width, self.height = box
         right, bottom = self.left + self.width, self.top + self.height
-        self._to_x = linear(*self._scaled("x", x), self.left, right)
-        self._to_y = linear(*self._scaled("y", y), bottom, self.top)
+        (x0, x1), (y0, y1) = self._scaled("x", x), self._scaled("y", y)
+        self._to_x = linear(x0, x1, self.left, right)
+        self._to_y = linear(y0, y1, bottom, self.top)
 
     def _scaled(self, axis, values):
         return np.log10(values) if axis in self.log else np.asarray(values, float)

@@ -102,8 +102,7 @@ class CollectiveFrames:
         }
         for name, lists in (("chunks", self.chunks_of), ("path", self.path_of)):
             arrays[f"msg_{name}_start"] = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
-            flat = np.concatenate([np.asarray(x, np.uint16) for x in lists] or [[]])
-            arrays[f"msg_{name}"] = flat.astype(np.uint16)
+            arrays[f"msg_{name}"] = np.array([x for part in lists for x in part], np.uint16)
         if self.values is not None:
             arrays["values"] = self.values.astype(np.float32)
         return pack(header, arrays, prefix=4)

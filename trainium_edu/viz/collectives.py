@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from trainium_edu.specs.signatures import Numbers, checked
@@ -159,7 +158,6 @@ def plot_bus_bandwidth(
     *,
     limit: float | None = None,
     title: str = "",
-    ax: Axes | None = None,
 ):
     """Draw bus bandwidth as nccom-test defines it: bytes over time, times the collective's factor.
 
@@ -173,15 +171,13 @@ def plot_bus_bandwidth(
     limit : float, optional
         What the wires could carry, in decimal GB/s.
     title : str
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
     _check_curves(sizes, times_ns, names)
-    if ax is None:
-        ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
+    ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
         ax.plot(sizes, factor * np.asarray(sizes) / np.asarray(row), label=name, **_look(name, i))
     if limit is not None:
@@ -201,7 +197,6 @@ def plot_scaling(
     names: Sequence[str],
     *,
     title: str = "",
-    ax: Axes | None = None,
 ):
     """Draw time against the number of ranks, both axes logarithmic.
 
@@ -212,15 +207,13 @@ def plot_scaling(
         NaN where a curve has no point.
     names : sequence of str
     title : str
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
     _check_curves(ranks, times_ns, names)
-    if ax is None:
-        ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
+    ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
         ax.plot(
             ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **_look(name, i)
@@ -234,9 +227,7 @@ def plot_scaling(
 
 
 @checked
-def plot_link_use(
-    shares: Sequence[Numbers], names: Sequence[str], *, title: str = "", ax: Axes | None = None
-):
+def plot_link_use(shares: Sequence[Numbers], names: Sequence[str], *, title: str = ""):
     """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
 
     Parameters
@@ -245,7 +236,6 @@ def plot_link_use(
         Between 0 and 1.
     names : sequence of str
     title : str
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
@@ -253,8 +243,7 @@ def plot_link_use(
     """
     if len(shares) != len(names):
         raise ValueError(f"{len(names)} names for {len(shares)} lists of shares; give one for each")
-    if ax is None:
-        ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
+    ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, share) in enumerate(zip(names, shares, strict=True)):
         ax.step(np.arange(len(share)), 100 * np.sort(share)[::-1], where="mid", label=name,
                 **_look(name, i))  # fmt: skip
@@ -265,7 +254,7 @@ def plot_link_use(
 
 
 @checked
-def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = "", ax: Axes | None = None):
+def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = ""):
     """Draw loss per step and test accuracy of a run on many ranks.
 
     Parameters
@@ -273,15 +262,12 @@ def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = "", ax: Axes
     loss : float[steps]
     accuracy : float[steps + 1], from 0 to 1
     title : str
-    ax : matplotlib.axes.Axes, optional
-        For the loss; accuracy goes on a second axis to its right.
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
-    if ax is None:
-        ax = style.figure(7.4, 3.2, margins=(0.65, 0.75, 0.55, 0.4)).subplots()
+    ax = style.figure(7.4, 3.2, margins=(0.65, 0.75, 0.55, 0.4)).subplots()
     steps = np.arange(1, len(loss) + 1)
     ax.plot(steps, loss, color=style.COLOURS["orange"], linewidth=2, linestyle=(0, (4, 1)))
     ax.set(xlabel="step", ylabel="loss (dashed)", ylim=(0, None))

@@ -90,7 +90,7 @@ def plot_tile_cycles(
         ax.text(left + cycles / 2, 0.38, f"{name} {cycles}", ha="center", va="bottom")
         left += cycles
     ax.text(left, 0, f" {left:,}", va="center", weight="bold")
-    most = left
+    most: float = left
     if guess is not None:
         most = min(max(left, guess), 1.25 * left)  # a wild guess stands at the edge
         at, sign = (guess, "^") if guess <= most else (most, ">")

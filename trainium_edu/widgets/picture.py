@@ -94,7 +94,7 @@ class Panel(ipywidgets.VBox):
         return f"Panel({self._name!r})"
 
 
-def _with_png(bundle, png: bytes) -> dict:
+def _with_png(bundle, png: bytes) -> tuple[dict, dict]:
     """Return a widget's MIME bundle (data, data with metadata, or None) with a PNG in it."""
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
     return {**data, "image/png": base64.b64encode(png).decode()}, metadata

@@ -7,6 +7,7 @@ from trainium_edu.neuroncore.core_timeline import CoreTimeline
 from trainium_edu.neuroncore.placement import place
 from trainium_edu.neuroncore.program import Program
 from trainium_edu.neuroncore.scheduler import schedule
+from trainium_edu.neuroncore.timed import measure
 from trainium_edu.timeline import Timeline
 
 __all__ = ["Retiming", "core_of"]
@@ -35,8 +36,6 @@ def core_of(source, *, buffers=None):
         If it is something else.
     """
     if isinstance(source, Program):
-        from trainium_edu.neuroncore.timed import measure
-
         return measure(source, buffers=buffers)
     for found in (source, getattr(source, "timeline", None)):
         if isinstance(found, CoreTimeline | Timeline):

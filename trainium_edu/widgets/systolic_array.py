@@ -201,7 +201,7 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
             state |= valid.astype(np.uint8) << bit
     wide = np.float32 if exact else np.float16
     with np.errstate(over="ignore"):
-        arrays = {"state": state, "down": frames.down.astype(wide)}
+        arrays: dict[str, np.ndarray] = {"state": state, "down": frames.down.astype(wide)}
         if exact:
             arrays |= {"stays": frames.stays, "across": frames.across, **(matrices or {})}
             if frames.waiting is not None:
@@ -209,7 +209,7 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
         else:
             arrays["stays"] = frames.stays[frames.cycles // 2].astype(wide)
             arrays["across"] = frames.across.astype(wide)
-    if leaving is not None:
+    if frames.leaving is not None:
         arrays["leaving"] = frames.leaving
     for name, queue in (("q", frames.left_queue), ("t", frames.top_queue)):
         rows = queue if exact else ()

@@ -53,7 +53,7 @@ def offered_rate(learning_rate) -> float:
             f"learning_rate is {str(learning_rate)[:40]}; the control offers {offered} "
             "(trainium_edu.training.train takes any)"
         )
-    return learning_rate
+    return float(learning_rate)
 
 
 class TrainingExplorer(anywidget.AnyWidget):
