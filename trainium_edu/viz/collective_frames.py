@@ -184,7 +184,7 @@ def frames_of_schedule(
         path_of=path_of,
         layouts=layouts(topology, every),
         ending=_ENDINGS[str(schedule.collective)],
-    )  # fmt: skip
+    )
 
 
 _ENDINGS = {

@@ -105,9 +105,10 @@ def _short(dtype):
 
 def _options(instruction):
     said = [
-        f"{n}={_value(v)}" for n, v in instruction.options if not any(v is x for x in _NOTHING)
-        and v not in _EMPTY
-    ]  # fmt: skip
+        f"{n}={_value(v)}"
+        for n, v in instruction.options
+        if not any(v is x for x in _NOTHING) and v not in _EMPTY
+    ]
     return ", ".join(said)
 
 
@@ -175,10 +176,12 @@ def _part(file, found):
         high -= 1
     indent = min((len(b) - len(b.lstrip()) for b in body if b.strip()), default=0)
     return {
-        "file": _file(file), "function": _function_at(text, found[0][0]), "first": low,
+        "file": _file(file),
+        "function": _function_at(text, found[0][0]),
+        "first": low,
         "text": [b[indent:] for b in body],
         "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
-    }  # fmt: skip
+    }
 
 
 def _def_above(text, number):

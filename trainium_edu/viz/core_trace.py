@@ -15,9 +15,12 @@ from trainium_edu.viz.packing import pack
 __all__ = ["CoreTrace", "Track", "trace_of_timeline"]
 
 _ENGINE_TRACKS = {
-    "Tensor Engine": "tensor", "Vector Engine": "vector", "Scalar Engine": "scalar",
-    "GpSimd Engine": "gpsimd", "Sync Engine": "sync",
-}  # fmt: skip
+    "Tensor Engine": "tensor",
+    "Vector Engine": "vector",
+    "Scalar Engine": "scalar",
+    "GpSimd Engine": "gpsimd",
+    "Sync Engine": "sync",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +127,12 @@ def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:
     track = np.array([number[s.track] for s in timeline.spans], np.uint16)
     count = len(start)
     rows = {
-        "start": start, "end": end, "instruction": np.arange(count, dtype=np.int32),
-        "lane": track, "critical": np.zeros(count, np.uint8),
-    }  # fmt: skip
+        "start": start,
+        "end": end,
+        "instruction": np.arange(count, dtype=np.int32),
+        "lane": track,
+        "critical": np.zeros(count, np.uint8),
+    }
     trace = CoreTrace(
         title, timeline.makespan_ns, tuple(track_of(name) for name in names),
         {"start": start, "end": end, "track": track, "row": np.arange(count, dtype=np.int32)},
@@ -153,9 +159,11 @@ def _track_order(name):
     engines = list(_ENGINE_TRACKS)
     digits = "".join(c for c in name if c.isdigit())
     return (
-        kinds.index(track_of(name).kind), engines.index(name) if name in engines else 0,
-        int(digits) if digits else 0, name,
-    )  # fmt: skip
+        kinds.index(track_of(name).kind),
+        engines.index(name) if name in engines else 0,
+        int(digits) if digits else 0,
+        name,
+    )
 
 
 def no_waits() -> dict:

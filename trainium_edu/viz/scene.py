@@ -19,8 +19,11 @@ def linear(low, high, start, end):
     150.0
     """
     slope = (end - start) / (high - low)
-    return lambda value: start + (np.asarray(value, float) - low) * slope if np.ndim(value) else (
-        float(start + (value - low) * slope))  # fmt: skip
+    return lambda value: (
+        start + (np.asarray(value, float) - low) * slope
+        if np.ndim(value)
+        else (float(start + (value - low) * slope))
+    )
 
 
 class Scene:

@@ -65,7 +65,7 @@ _REUSE_LOOKS = {
 @checked
 def plot_tile_cycles(
     m: int, n: int, *, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
-):  # fmt: skip
+):
     """Draw one tile's cycles as a bar of load, feed, fall and skew, and a guess where it falls.
 
     Parameters
@@ -79,9 +79,11 @@ def plot_tile_cycles(
     Figure
     """
     parts = (
-        ("load", load_cycles(m, array), "pink"), ("feed", n, "green"),
-        ("fall", array.rows - 1, "orange"), ("skew", m - 1, "blue"),
-    )  # fmt: skip
+        ("load", load_cycles(m, array), "pink"),
+        ("feed", n, "green"),
+        ("fall", array.rows - 1, "orange"),
+        ("skew", m - 1, "blue"),
+    )
     fig = figure(7.4, 1.9, margins=(0.5, 0.35, 0.5, 0.42))
     ax = fig.subplots()
     left = 0
@@ -128,10 +130,12 @@ def plot_reuse(
         here = reuse_shares(n, m=m, array=array)
         return [
             ax.axvline(n, color=ink("muted"), lw=0.8),
-            *(ax.plot(n, 100 * here[name], "o", color=colour, ms=7)[0]
-              for name, (colour, *_) in _REUSE_LOOKS.items()),
+            *(
+                ax.plot(n, 100 * here[name], "o", color=colour, ms=7)[0]
+                for name, (colour, *_) in _REUSE_LOOKS.items()
+            ),
             ax.text(0, 1.02, f"N = {n}", transform=ax.transAxes, weight="bold", size=11),
-        ]  # fmt: skip
+        ]
 
     layered = Layered() if layered is None else layered
     return layered.figure((m, array, guess), lambda: _reuse_curves(m, array, guess), over)
@@ -148,8 +152,9 @@ def _reuse_curves(m, array, guess):
     ticks = [1, 4, 16, 64, 128, 512]
     ax.set_xticks(ticks, ticks)
     ax.minorticks_off()
-    ax.set(xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile",
-           ylabel="utilisation, %")  # fmt: skip
+    ax.set(
+        xlim=(1, 530), ylim=(0, 104), xlabel="N, moving vectors per tile", ylabel="utilisation, %"
+    )
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=9)
     if guess is not None and 1 <= guess <= 512:
         ax.plot([guess], [0], "^", color=ink(), clip_on=False, zorder=5)

@@ -264,11 +264,13 @@ def _cables(kind, curves):
         "link": {"edgecolor": style.ink("grid"), "linewidth": 3.5},
         "cycle 1": {"edgecolor": style.COLOURS["blue"], "linewidth": 3.5},
         "cycle 2": {
-            "edgecolor": style.COLOURS["orange"], "linewidth": 3.5, "linestyle": (0, (4, 1))
+            "edgecolor": style.COLOURS["orange"],
+            "linewidth": 3.5,
+            "linestyle": (0, (4, 1)),
         },
         "path": {"edgecolor": style.COLOURS["red"], "linewidth": 5, "zorder": 1.5},
         "down": {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3))},
-    }[kind]  # fmt: skip
+    }[kind]
     return PathCollection(curves, facecolor="none", capstyle="round", label=kind, **look)
 
 

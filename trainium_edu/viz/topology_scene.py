@@ -139,10 +139,12 @@ def all_ways(topology) -> np.ndarray:
     rows = [whole]
     for p, q in wires_of(topology).tolist():
         broken, cut = without_link(topology, p, q), {(p, q), (q, p)}
-        rows.append({
-            pair: stops(broken, *pair) if cut & set(pairwise(way)) else way
-            for pair, way in whole.items()
-        })  # fmt: skip
+        rows.append(
+            {
+                pair: stops(broken, *pair) if cut & set(pairwise(way)) else way
+                for pair, way in whole.items()
+            }
+        )
     most = max(len(way) for row in rows for way in row.values())
     table = np.full((len(rows), topology.chips, topology.chips, most), 255, np.uint8)
     for k, row in enumerate(rows):

@@ -83,10 +83,12 @@ def draw_faster(tokens, faster_by, update_share, claimed: float, *, width=960.0)
     scene.text(end_x, end_y - 6, said, anchor="end")
     gain, share = style.COLOURS["blue"], style.COLOURS["orange"]
     before = "share of the step that the update took before"
-    chart.curve(tokens, 100 * np.asarray(update_share), share, width=2.8, dash="dashed",
-                words=before)  # fmt: skip
-    chart.curve(tokens, 100 * np.asarray(faster_by), gain, width=3.2,
-                words="the step gets faster by")  # fmt: skip
+    chart.curve(
+        tokens, 100 * np.asarray(update_share), share, width=2.8, dash="dashed", words=before
+    )
+    chart.curve(
+        tokens, 100 * np.asarray(faster_by), gain, width=3.2, words="the step gets faster by"
+    )
     chart.legend(max(width - 36 - 330, 60), 46, ("the step gets faster by", gain, 3.2, ""),
                  (before, share, 2.8, "dashed"))  # fmt: skip
     return scene

@@ -42,8 +42,9 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
         chart.curve(x, np.append(0, run), _BLUE, width=1.2, opacity=0.85, words="a run with dice")
     chart.curve(x, np.append(0, walks.nearest[:n]), _RED, width=3.2, words="nearest-even")
     left, base = first[0] + 12, first[1] + first[3] - 50
-    chart.legend(left, base, (f"dice, {_PATHS} runs", _BLUE, 1.4, ""),
-                 ("nearest-even", _RED, 3.2, ""))  # fmt: skip
+    chart.legend(
+        left, base, (f"dice, {_PATHS} runs", _BLUE, 1.4, ""), ("nearest-even", _RED, 3.2, "")
+    )
     scene.rect(left, base + 30, 26, 12, _BLUE, opacity=0.22)
     scene.text(left + 32, base + 40, "± √n × one rounding's", size=12)
 
@@ -125,9 +126,12 @@ def _draw_relative(scene, box, doublings, k):
     last = doublings.sums.size - 1
     percent = 100 * doublings.saturation
     chart = Chart(scene, box, (0, last), (0, 1.35 * percent))
-    chart.axes("Scatter of the runs, % of the sum", "doublings",
-               [(j, str(j)) for j in range(last + 1)],
-               [(v, f"{v:g}") for v in round_steps(0, 1.35 * percent)])  # fmt: skip
+    chart.axes(
+        "Scatter of the runs, % of the sum",
+        "doublings",
+        [(j, str(j)) for j in range(last + 1)],
+        [(v, f"{v:g}") for v in round_steps(0, 1.35 * percent)],
+    )
     if k >= 2:  # after the squares suggest it
         chart.curve((0, last), (percent, percent), "muted", width=1.6, dash="dotted",
                     words="a third of the square")  # fmt: skip
@@ -155,5 +159,8 @@ def _two_boxes(width, share, tall):
         each = width - _BESIDE - 22
         return scene, (_BESIDE, _ABOVE, each, tall), (_BESIDE, one + _ABOVE, each, tall)
     middle = share * width
-    return (scene, (_BESIDE, _ABOVE, middle - _BESIDE - 22, tall),
-            (middle + _BESIDE, _ABOVE, width - middle - _BESIDE - 22, tall))  # fmt: skip
+    return (
+        scene,
+        (_BESIDE, _ABOVE, middle - _BESIDE - 22, tall),
+        (middle + _BESIDE, _ABOVE, width - middle - _BESIDE - 22, tall),
+    )

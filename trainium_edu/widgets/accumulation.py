@@ -40,9 +40,11 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0, guess: float | None 
         test = _quick_test(values["format"], runs, int(values["seed"]))
         asked = values["format"] == "fp16"  # AWS's page, and the question, speak of FP16
         scene = picture.draw_quick_test(
-            test, documented=SOFTWARE.quick_test_stochastic.value if asked else None,
-            guess=guess if asked else None, width=values["width"],
-        )  # fmt: skip
+            test,
+            documented=SOFTWARE.quick_test_stochastic.value if asked else None,
+            guess=guess if asked else None,
+            width=values["width"],
+        )
         scene.alt = _quick_test_words(test)
         return Page(scene, [scene.alt])
 
@@ -86,9 +88,11 @@ def long_sums_explorer(*, guess: float | None = None):
 
     first = _long_sums_words("BF16", _long_sums("bf16"), _many_roundings("bf16"))
     return Sketch(
-        [choice("format", "Format", labels, "bf16")], page, "Long sums and many roundings",
+        [choice("format", "Format", labels, "bf16")],
+        page,
+        "Long sums and many roundings",
         printed=f"Long sums and many roundings; {first}",
-    )  # fmt: skip
+    )
 
 
 def _long_sums_words(label, sums, growth) -> str:

@@ -207,8 +207,11 @@ def _places(now) -> list[dict]:
             else:
                 worth = f"2{_raised(-1 - i)}"
             name = label.partition(",")[0]
-            say = f"{name} bit {right}, worth {worth}, is {bit}" if kind != "sign" else (
-                f"sign bit, is {bit}")  # fmt: skip
+            say = (
+                f"{name} bit {right}, worth {worth}, is {bit}"
+                if kind != "sign"
+                else (f"sign bit, is {bit}")
+            )
             places.append({"kind": kind, "bit": bit, "worth": worth, "say": say})
     return places
 
@@ -217,9 +220,11 @@ def _formula(now) -> list[list]:
     """Return the value as a product, each part with the field it comes from."""
     fmt = now.fmt
     if now.kind in (Kind.NAN, Kind.INFINITY):
-        return [["exponent", "exponent field"], ["", " all ones"],
-                ["", ": no number but a signal"]] if fmt.has_infinities else [
-                ["", "the one code kept for NaN"]]  # fmt: skip
+        return (
+            [["exponent", "exponent field"], ["", " all ones"], ["", ": no number but a signal"]]
+            if fmt.has_infinities
+            else [["", "the one code kept for NaN"]]
+        )
     if fmt.is_integer:
         if not fmt.sign_bits:
             return [["mantissa", f"{int(now.mantissa, 2):,}".replace(",", " ")]]
@@ -306,8 +311,11 @@ def _range_map(now) -> dict:
     ends = [[share(sign * float("inf")), "∞" if sign > 0 else "−∞"] for sign in signs]
     if not fmt.has_infinities:
         ends = [[share(sign * fmt.max), number_text(sign * fmt.max, fmt)] for sign in signs]
-    named = [v for v in (1.0, fmt.smallest_normal, fmt.smallest_subnormal, fmt.max)
-             if fmt.smallest_subnormal <= v <= fmt.max]  # fmt: skip
+    named = [
+        v
+        for v in (1.0, fmt.smallest_normal, fmt.smallest_subnormal, fmt.max)
+        if fmt.smallest_subnormal <= v <= fmt.max
+    ]
     marks = [[centre, "0"], *ends]
     marks += [
         [share(sign * v), number_text(sign * float(f"{v:.3g}"))] for v in named for sign in signs

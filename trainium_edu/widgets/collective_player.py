@@ -148,9 +148,12 @@ def collective_explorer(
 
 def _menu(name, options, value):
     return ipywidgets.Dropdown(
-        options=options, value=value, description=name, style={"description_width": "initial"},
+        options=options,
+        value=value,
+        description=name,
+        style={"description_width": "initial"},
         layout={"width": "auto"},
-    )  # fmt: skip
+    )
 
 
 def _able(machine, collective):

@@ -25,8 +25,10 @@ PUBLISHED = tuple(
 _SIZES = np.geomspace(2**10, 2**31, 128)
 _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
 _AXES = (
-    ("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"),
-)  # fmt: skip
+    ("one each", "rotated"),
+    ("one each, cut chunks", "spread"),
+    ("all the same", "same"),
+)
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
     "Trn2-like": fabric.trn2_like,
@@ -74,18 +76,23 @@ def selection_explorer(machine: str = "trn1.32xlarge"):
         description="machine", options=list(_MACHINES), value=machine, style=wide
     )
     counts = ipywidgets.Dropdown(
-        description="a link's figure counts", style=wide,
+        description="a link's figure counts",
+        style=wide,
         options=[("one direction", "one_way"), ("both together", "both_ways")],
-    )  # fmt: skip
+    )
     hop = ipywidgets.FloatSlider(
         description="latency of a hop (µs)", min=0.5, max=3, step=0.1, value=1.5, style=wide
     )
     memory = ipywidgets.Dropdown(
-        description="memory traffic", style=wide, options=list(_MEMORY),
-    )  # fmt: skip
+        description="memory traffic",
+        style=wide,
+        options=list(_MEMORY),
+    )
     axes = ipywidgets.Dropdown(
-        description="axes of RDH's ranks", style=wide, options=list(_AXES),
-    )  # fmt: skip
+        description="axes of RDH's ranks",
+        style=wide,
+        options=list(_AXES),
+    )
     shown = ipywidgets.ToggleButtons(
         description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
     )

@@ -113,8 +113,9 @@ def cfp8(exponent_bits: int, shift: int = 0, *, infinities: bool = True, nan: bo
     if isinstance(exponent_bits, bool) or exponent_bits not in range(1, 7):
         raise ValueError(f"exponent_bits is {str(exponent_bits)[:40]}; a cFP8 here takes 1 to 6")
     bias = 2 ** (exponent_bits - 1) - 1 + shift
-    return configure(exponent_bits, 7 - exponent_bits, bias=bias, infinities=infinities,
-                     nan=nan or infinities)  # fmt: skip
+    return configure(
+        exponent_bits, 7 - exponent_bits, bias=bias, infinities=infinities, nan=nan or infinities
+    )
 
 
 @checked

@@ -155,10 +155,11 @@ class NumberLine(anywidget.AnyWidget):
         pixel = (v["hi"] - v["lo"]) / max(float(v["width"]), 100.0)
         found = runs(fmt, v["lo"], v["hi"], narrowest=_NARROWEST_PX * pixel)
         pieces = [
-            [r.first, r.last - r.first, 2, 0] if r.spacing is None or r.spacing < _APART_PX * pixel
+            [r.first, r.last - r.first, 2, 0]
+            if r.spacing is None or r.spacing < _APART_PX * pixel
             else [r.first, r.spacing, r.count, 1]
             for r in found
-        ]  # fmt: skip
+        ]
         inside = sum(r.count for r in found if r.count)
         joined = any(r.spacing is None for r in found)
         value = landing.value if isfinite(landing.value) else None

@@ -84,9 +84,11 @@ class RoundingExplorer(anywidget.AnyWidget):
         thrown = throw(self.between, n, seed=self._seed, step=self._step)
         self._step += 1
         self.tally = {
-            "n": self.tally["n"] + thrown.n, "up": self.tally["up"] + thrown.up,
-            "tosses": list(thrown.tosses), "went_up": list(thrown.went_up),
-        }  # fmt: skip
+            "n": self.tally["n"] + thrown.n,
+            "up": self.tally["up"] + thrown.up,
+            "tosses": list(thrown.tosses),
+            "went_up": list(thrown.went_up),
+        }
 
     def _go_to(self, between):
         """Show another gap, without throws."""
@@ -97,14 +99,16 @@ class RoundingExplorer(anywidget.AnyWidget):
         with self.hold_sync():
             self.format = between.fmt.name
             self.gap = {
-                "lower": between.lower, "upper": between.upper, "ticks": ticks,
+                "lower": between.lower,
+                "upper": between.upper,
+                "ticks": ticks,
                 "lower_text": number_text(between.lower, between.fmt),
                 "upper_text": number_text(between.upper, between.fmt),
                 "kept": f"{between.word >> between.dropped_bits:0{kept}b}",
                 "kept_up": f"{(between.word >> between.dropped_bits) + 1:0{kept}b}",
                 "dropped_bits": between.dropped_bits,
                 "tie_goes_up": _at(between, 1, 2).nearest == between.upper,
-            }  # fmt: skip
+            }
             self.place = int((between.x - between.lower) / between.spacing * ticks)
             self.between = _at(between, self.place, ticks)
             self.tally = dict(_NO_THROWS)

@@ -91,8 +91,11 @@ class Sketch(anywidget.AnyWidget):
             if name in self._kinds and self._fits(name, value):
                 kept[name] = value
             elif name in ("width", "ask") and _is_number(value):
-                kept[name] = int(min(max(value, 0), 2**31)) if name == "ask" else (
-                    min(max(float(value), _WIDTH[0]), _WIDTH[1]))  # fmt: skip
+                kept[name] = (
+                    int(min(max(value, 0), 2**31))
+                    if name == "ask"
+                    else (min(max(float(value), _WIDTH[0]), _WIDTH[1]))
+                )
         return kept
 
     def _fits(self, name, value) -> bool:

@@ -94,8 +94,9 @@ def _matrices(operands, play) -> dict | None:
     """
     if max(operands.shape) > _MATRIX_MAX or len(operands.passes) > 1:
         return None
-    labels = [np.arange(1.0, 1 + x.size).reshape(x.shape)
-              for x in (operands.stationary, operands.moving)]  # fmt: skip
+    labels = [
+        np.arange(1.0, 1 + x.size).reshape(x.shape) for x in (operands.stationary, operands.moving)
+    ]
     places = play(*labels)
     planes = {"stays": places.stays, "across": places.across, "waiting": places.waiting}
     if places.leaving is not None:  # the sums stay, and both operands march
@@ -135,8 +136,9 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         What `_matrices` returns, if `what` is no run.
     """
 
-    _esm = load("controls.js", "playback.js", "number_grid.js", "operand_matrices.js",
-                "systolic_array.js")  # fmt: skip
+    _esm = load(
+        "controls.js", "playback.js", "number_grid.js", "operand_matrices.js", "systolic_array.js"
+    )
     _css = load("playback.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
@@ -251,7 +253,7 @@ def _adds(frames: Frames) -> np.ndarray:
 @checked
 def reuse_explorer(
     *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
-) -> Panel:  # fmt: skip
+) -> Panel:
     """Show what the number of moving vectors does to utilisation, with a slider from 1 to 512.
 
     Parameters
@@ -284,7 +286,7 @@ def reuse_explorer(
 @checked
 def stationary_explorer(
     *, k: int = 128, rows: int = 1, columns: int = 4096, array: SystolicArray = TRN1_ARRAY
-) -> Panel:  # fmt: skip
+) -> Panel:
     """Compare the two choices of the stationary operand for ``x[rows, k] @ W[k, columns]``.
 
     Parameters

@@ -31,7 +31,7 @@ _SWITCHES = {
     "no_ports": ("ports", "port conflicts", "Engines use the memories' ports together"),
     "no_buffers": ("buffers", "buffer waits", "Every tile has bytes of its own"),
     "no_fixed": ("fixed", "fixed costs", "No fixed overhead, no latency of results, no DMA start"),
-}  # fmt: skip
+}
 
 
 class TimelineExplorer(anywidget.AnyWidget):
@@ -148,8 +148,10 @@ class TimelineExplorer(anywidget.AnyWidget):
             "clock": ("clocks", _CLOCK, "Times the documented clock of every engine"),
             "buffers": ("buffers", buffers, "How many tiles of each line take turns"),
         }
-        return [{"name": n, "text": text, "options": [list(o) for o in options], "help": more}
-                for n, (text, options, more) in said.items()]  # fmt: skip
+        return [
+            {"name": n, "text": text, "options": [list(o) for o in options], "help": more}
+            for n, (text, options, more) in said.items()
+        ]
 
     @staticmethod
     def _knobs_of(settings: Settings) -> dict:
@@ -173,9 +175,10 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     def _takes(self, name):
         return {
-            "dma": "a factor from 0.25 to 4", "clock": "a factor from 0.5 to 2",
+            "dma": "a factor from 0.25 to 4",
+            "clock": "a factor from 0.5 to 2",
             "buffers": "it takes 1 to 8, or 0 for as many as fit",
-        }.get(name, "it takes True or False")  # fmt: skip
+        }.get(name, "it takes True or False")
 
     @traitlets.observe("knobs")
     def _retime(self, change):
@@ -269,9 +272,12 @@ def link(leader: TimelineExplorer, *followers: TimelineExplorer):
         If they show different programs, whose times have nothing to do with each other.
     """
     for other in followers:
-        if other is leader or leader.core is None or other.core is None or (
-            other.core.program is not leader.core.program
-        ):  # fmt: skip
+        if (
+            other is leader
+            or leader.core is None
+            or other.core is None
+            or (other.core.program is not leader.core.program)
+        ):
             raise ValueError("only pictures of one and the same timed program share a clock")
     for other in followers:
         for name in ("window", "cursor_ns"):

@@ -86,11 +86,14 @@ class TrainingExplorer(anywidget.AnyWidget):
         self._started = False
         super().__init__(
             offer={
-                "rates": list(RATES), "most_epochs": _MOST_EPOCHS,
+                "rates": list(RATES),
+                "most_epochs": _MOST_EPOCHS,
                 "arms": [_describe(name) for name in ARMS],
             },
-            rate=learning_rate, epochs=count, shown=list(ARMS),
-        )  # fmt: skip
+            rate=learning_rate,
+            epochs=count,
+            shown=list(ARMS),
+        )
         self.on_msg(self._receive)
         self._started = True
         self.start(at_once=True)

@@ -35,9 +35,12 @@ def walk_steps(n: int = 4):
 
     press = {
         "more": ("One more", "Round once more", lambda v: {"n": min(v["n"] + 1, end)}),
-        "four": ("Four times as many", "Round four times as often",
-                 lambda v: {"n": 4 * v["n"] if 4 * v["n"] <= end else 1}),
-    }  # fmt: skip
+        "four": (
+            "Four times as many",
+            "Round four times as often",
+            lambda v: {"n": 4 * v["n"] if 4 * v["n"] <= end else 1},
+        ),
+    }
     words = _walk_words(walks, end).replace("**", "")
     return Sketch([slider("n", "Roundings", 1, end, n)], page, "Errors of dice add up",
                   press=press, printed=f"Errors of dice add up; {words}")  # fmt: skip

@@ -35,10 +35,13 @@ _PARTS = {
     "element": {"work of one beat": "times", "inputs, for example": "times", "sums": "plus"},
 }  # fmt: skip
 _COLOURS = {
-    **colours.ENGINE, "chip": colours.COLOURS["green"], "link": colours.COLOURS["orange"],
-    "hbm": colours.COLOURS["sky"], "psum": colours.COLOURS["yellow"],
+    **colours.ENGINE,
+    "chip": colours.COLOURS["green"],
+    "link": colours.COLOURS["orange"],
+    "hbm": colours.COLOURS["sky"],
+    "psum": colours.COLOURS["yellow"],
     "mark": colours.COLOURS["red"],
-}  # fmt: skip
+}
 _WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
 
