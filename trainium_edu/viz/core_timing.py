@@ -201,8 +201,8 @@ def _sites(core):
         [
             site.name,
             f"{site.tiles} x {size_text(site.row_bytes)} in {site.memory.upper()}; "
-            f"{site.slots} slot{'s' * (site.slots != 1)}, {size_text(site.slots * site.row_bytes)} of "
-            "each partition",
+            f"{site.slots} slot{'s' * (site.slots != 1)}, "
+            f"{size_text(site.slots * site.row_bytes)} of each partition",
         ]
         for site in sorted(core.placement.sites, key=lambda s: -s.slots * s.row_bytes)[:10]
     ]
