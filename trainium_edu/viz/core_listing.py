@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.viz.packing import pack
 
 __all__ = ["listing_of", "listing_to_bytes"]

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from trainium_edu.neuroncore.bands import Times
-from trainium_edu.neuroncore.core_timeline import CoreTimeline
-from trainium_edu.neuroncore.placement import place
-from trainium_edu.neuroncore.program import Program
-from trainium_edu.neuroncore.scheduler import schedule
-from trainium_edu.neuroncore.timed import measure
+from trainium_edu.neuroncore.recording.program import Program
+from trainium_edu.neuroncore.timing.bands import Times
+from trainium_edu.neuroncore.timing.measure import measure
+from trainium_edu.neuroncore.timing.placement import place
+from trainium_edu.neuroncore.timing.scheduler import schedule
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.timeline import Timeline
 
 __all__ = ["Retiming", "core_of"]
@@ -56,7 +56,7 @@ class Settings:
     dma: float = 1.0  #: times the bandwidth of every queue
     clock: float = 1.0  #: times the clock of every engine
     buffers: int = 0  #: slots per site; 0: as many as fit, -1: as recorded
-    without: frozenset = frozenset()  #: causes taken away, see ``neuroncore.causes``
+    without: frozenset = frozenset()  #: causes taken away, see ``neuroncore.timing.causes``
 
 
 class Retiming:
