@@ -16,9 +16,8 @@ from pathlib import Path
 
 import nbclient
 import nbformat
-from pictures import Camera, add_pictures
+from pictures import VIEW, add_pictures, chromium
 
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KEPT_CELL_METADATA = {"tags", "trainium_edu", "nbgrader", "jupyter", "collapsed"}
 
 
@@ -45,14 +44,14 @@ def normalise(notebook):
         if cell.outputs or cell.execution_count is not None:
             cell.execution_count = count
         for output in cell.outputs:
-            output.get("data", {}).pop(WIDGET_VIEW, None)
+            output.get("data", {}).pop(VIEW, None)
             if "execution_count" in output:
                 output.execution_count = count
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
 
 
-def run(path, camera):
+def run(path, browser):
     """Execute one notebook, predictions committed, progress folder empty; add its pictures."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
@@ -64,7 +63,7 @@ def run(path, camera):
             notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": "."}}
         )
         client.execute()
-    add_pictures(notebook, client.widget_state, client.widget_buffers, WIDGET_VIEW, camera)
+    add_pictures(notebook, client.widget_state, client.widget_buffers, browser)
     return notebook
 
 
@@ -87,10 +86,10 @@ def main(arguments):
     paths = [Path(a) for a in arguments if a != "--check"]
     if "--check" in arguments:
         return check(paths)
-    with Camera() as camera:
+    with chromium() as browser:
         for path in paths:
             start = time.perf_counter()
-            path.write_text(stored(run(path, camera)), encoding="utf-8")
+            path.write_text(stored(run(path, browser)), encoding="utf-8")
             print(f"{path}: {time.perf_counter() - start:.1f} s")
 
 

@@ -6,8 +6,10 @@ import os
 import shutil
 import sys
 import sysconfig
+from contextlib import contextmanager
 from pathlib import Path
 
+VIEW = "application/vnd.jupyter.widget-view+json"
 WIDTH = 900  # CSS pixels
 SCALE = 1.5  # image pixels per CSS pixel
 THEME = "share/jupyter/lab/themes/@jupyterlab/theme-light-extension/index.css"
@@ -15,72 +17,84 @@ PAGE = """<!doctype html><meta charset="utf-8"><style>{theme}
 body {{ margin: 0; background: #fff; font: 13px/1.4 "DejaVu Sans", sans-serif; }}
 #picture {{ width: {width}px; padding: 5px; box-sizing: border-box; }}</style>
 <body data-jp-theme-light="true"><div id="picture"></div>"""
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-         "--font-render-hinting=none", "--force-color-profile=srgb"]  # fmt: skip
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--font-render-hinting=none",
+    "--force-color-profile=srgb",
+]
 QUESTION = "Prediction"  # asks, and has nothing to show
 AT_ITS_END = "TrainingPlayer"  # tells most there; other players tell most half way
-TRIES = 40
+TRIES = 40  # of 50 ms
+LEAST = 100  # CSS pixels: lower than this, a widget is not there yet
 
 
-class Camera:
-    """Chromium with an empty page, open as long as the ``with`` block runs."""
-
-    def __enter__(self):
-        path = os.environ.get("CHROMIUM") or next(
-            filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
+@contextmanager
+def chromium():
+    """Open Chromium, or exit with a sentence on what is missing."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    why = "the pictures of stored lessons are taken in Chromium by playwright, and "
+    if not path:
+        sys.exit(
+            f"{why}there is no Chromium here: install it (Debian: apt-get install chromium), or "
+            "name it with CHROMIUM=path"
         )
-        if not path or not importlib.util.find_spec("playwright"):
-            sys.exit(
-                "the pictures of stored lessons are taken in Chromium by playwright, and "
-                f"{'playwright is not installed' if path else 'there is no Chromium here'}: "
-                f"{'run `make notebooks`' if path else 'install it (Debian: apt-get install'}"
-                f"{', which installs it' if path else ' chromium), or name it with CHROMIUM=path'}"
-            )
-        from playwright.sync_api import sync_playwright
+    if not importlib.util.find_spec("playwright"):
+        sys.exit(f"{why}playwright is not installed: `make notebooks` installs it")
+    from playwright.sync_api import sync_playwright
 
-        self._playwright = sync_playwright().start()
-        self._browser = self._playwright.chromium.launch(executable_path=path, args=FLAGS)
-        return self
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
 
-    def __exit__(self, *_):
-        self._browser.close()
-        self._playwright.stop()
 
-    def picture(self, state, buffers):
-        """Return one widget as PNG bytes, and its height in CSS pixels.
+def take(browser, state, buffers):
+    """Return one widget's picture as PNG bytes, and its height in CSS pixels.
 
-        Parameters
-        ----------
-        state : dict
-            The widget's synced traits.
-        buffers : list of (path, base64 text)
-            Those of its traits that are bytes.
-        """
-        page = self._browser.new_page(
-            viewport={"width": WIDTH, "height": 1000}, device_scale_factor=SCALE,
-            reduced_motion="reduce", color_scheme="light",
-        )  # fmt: skip
-        failed = []
-        page.on("pageerror", lambda error: failed.append(str(error)))
-        theme = Path(sysconfig.get_path("data"), THEME).read_text(encoding="utf-8")
-        page.set_content(PAGE.format(theme=theme, width=WIDTH))
-        page.add_script_tag(path=Path(__file__).with_name("pictures.js"))
-        page.evaluate("(widget) => show(widget)", {"state": state, "buffers": buffers})
-        page.evaluate("(share) => go(share)", 1 if name_of(state) == AT_ITS_END else 0.5)
-        shown = page.locator("#picture")
-        png, before = shown.screenshot(), b""
-        for _ in range(TRIES):  # until it stands still
-            if png == before or failed:
-                break
-            page.wait_for_timeout(50)
-            png, before = shown.screenshot(), png
-        height = round(shown.bounding_box()["height"])
-        page.close()
-        if failed or png != before:
-            raise RuntimeError(
-                f"{name_of(state)}: {'; '.join(failed) or 'it does not stand still'}"
-            )
-        return png, height
+    Parameters
+    ----------
+    browser : playwright's Browser
+    state : dict
+        The widget's synced traits.
+    buffers : list of (path, base64 text)
+        Those of its traits that are bytes.
+    """
+    page = browser.new_page(
+        viewport={"width": WIDTH, "height": 1000},
+        device_scale_factor=SCALE,
+        reduced_motion="reduce",
+        color_scheme="light",
+    )
+    failed = []
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    theme = Path(sysconfig.get_path("data"), THEME).read_text(encoding="utf-8")
+    page.set_content(PAGE.format(theme=theme, width=WIDTH))
+    page.add_script_tag(path=Path(__file__).with_name("pictures.js"))
+    page.evaluate("(widget) => show(widget)", {"state": state, "buffers": buffers})
+    shown = page.locator("#picture")
+    page.wait_for_function(f"() => document.getElementById('picture').offsetHeight > {LEAST}")
+    _standing_still(page, shown)
+    page.evaluate("(share) => go(share)", 1 if name_of(state) == AT_ITS_END else 0.5)
+    png = _standing_still(page, shown)
+    height = round(shown.bounding_box()["height"])
+    page.close()
+    if failed or not png:
+        raise RuntimeError(f"{name_of(state)}: {'; '.join(failed) or 'it does not stand still'}")
+    return png, height
+
+
+def _standing_still(page, shown) -> bytes:
+    """Return the picture once two in a row are equal, or nothing if it goes on moving."""
+    png, before = shown.screenshot(), b""
+    for _ in range(TRIES):
+        if png == before:
+            return png
+        page.wait_for_timeout(50)
+        png, before = shown.screenshot(), png
+    return b""
 
 
 def name_of(state) -> str:
@@ -97,16 +111,14 @@ def drawn(model, states):
     return next(filter(None, below), None)
 
 
-def add_pictures(notebook, states, buffers, view, camera):
+def add_pictures(notebook, states, buffers, browser):
     """Give every output that shows a widget, and has no picture from Python, one from the page."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            if view not in data or "image/png" in data:
-                continue
-            model = drawn(data[view]["model_id"], states)
-            if model:
+            model = drawn(data[VIEW]["model_id"], states) if VIEW in data else None
+            if model and "image/png" not in data:
                 parts = [[b["path"], b["data"]] for b in buffers.get(model, {}).values()]
-                png, height = camera.picture(states[model], parts)
+                png, height = take(browser, states[model], parts)
                 data["image/png"] = base64.b64encode(png).decode() + "\n"
                 output["metadata"] = {"image/png": {"width": WIDTH, "height": height}}
