@@ -122,7 +122,7 @@ def test_bad_text_is_answered_in_a_sentence():
 def test_bad_x_is_refused(x):
     with pytest.raises((TypeError, ValueError)):
         bit_editor(x)
-    with pytest.raises(ValueError, match="numbered 0"):
+    with pytest.raises(ValueError, match="from 0 to 15; the rightmost"):
         bit_editor().flip(16)
 
 

@@ -6,6 +6,7 @@ import traitlets
 from trainium_edu.numerics import get_format
 from trainium_edu.numerics.dice import MAX_THROWS, TOSS_BITS, gap, throw
 from trainium_edu.numerics.grid import number_text
+from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.widgets.static import load
 
 __all__ = ["RoundingExplorer", "rounding_explorer"]
@@ -61,10 +62,8 @@ class RoundingExplorer(anywidget.AnyWidget):
     message = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, x, fmt, throws, seed):
-        if isinstance(throws, bool) or not isinstance(throws, int) or not 0 <= throws <= MAX_THROWS:
-            raise ValueError(f"throws is {str(throws)[:40]}; it takes 0 to {MAX_THROWS}")
-        if not isinstance(fmt, str) or fmt not in _FORMATS:
-            raise ValueError(f"fmt is {str(fmt)[:40]!r}; this picture has {', '.join(_FORMATS)}")
+        throws = whole(throws, "throws", 0, MAX_THROWS)
+        choice(fmt, "fmt", _FORMATS)
         self._seed, self._step = seed, 0
         self._quiet = True  # no observer answers while several traits change together
         super().__init__(formats=[[name, label] for name, label in _FORMATS.items()])

@@ -58,8 +58,8 @@ class Sketch(anywidget.AnyWidget):
         Its fixed ``repr`` and accessible name.
     press : dict of str to (text, help, callable), optional
         Buttons: the callable takes the values and returns those to change.
-    printed : str, optional
-        The fixed ``repr`` instead of the name: for numbers that a stored notebook should keep.
+    words : list of str, optional
+        What the fixed ``repr`` says behind the name: numbers that a stored notebook should keep.
     """
 
     _esm = load("sketch.js")
@@ -71,8 +71,9 @@ class Sketch(anywidget.AnyWidget):
     page = traitlets.Dict().tag(sync=True)
     pixels = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, controls, draw: Callable, name: str, *, press=None, printed=""):
-        self._draw, self._name, self._press = draw, printed or name, press or {}
+    def __init__(self, controls, draw: Callable, name: str, *, press=None, words=()):
+        self._draw, self._press = draw, press or {}
+        self._name = f"{name}; {_plain(words)}" if words else name
         self._kinds = {control["name"]: control for control in controls}
         self._scene = Scene(_WIDTH[0], 1)
         self._ranges: dict[str, tuple] = {}
@@ -112,6 +113,7 @@ class Sketch(anywidget.AnyWidget):
     def _redraw(self, _change=None):
         shown = self._draw(dict(self.values))
         self._scene, self._ranges = shown.scene, shown.ranges
+        shown.scene.alt = shown.scene.alt or _plain(shown.said)
         page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
                 "ranges": {k: list(v) for k, v in shown.ranges.items()},
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
@@ -145,6 +147,11 @@ class Sketch(anywidget.AnyWidget):
 
     def __repr__(self):
         return f"Sketch({self._name!r})"
+
+
+def _plain(said) -> str:
+    """Return sentences without the marks of what is bold."""
+    return " ".join(said).replace("**", "")
 
 
 def _is_number(value) -> bool:

@@ -213,18 +213,11 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
             arrays["across"] = frames.across.astype(wide)
     if frames.leaving is not None:
         arrays["leaving"] = frames.leaving
-    for name, queue in (("q", frames.left_queue), ("t", frames.top_queue)):
-        rows = queue if exact else ()
-        arrays[f"{name}_cycle"] = np.array([r[0] for r in rows], np.uint32)
-        arrays[f"{name}_lane"] = np.array([r[1] for r in rows], np.uint32)
-        arrays[f"{name}_value"] = np.array([r[2] for r in rows], np.float32)
-    loads = frames.load_queue if exact else ()
-    for i, name in enumerate(("l_cycle", "l_lane", "l_column")):
-        arrays[name] = np.array([r[i] for r in loads], np.uint32)
-    arrays["l_value"] = np.array([r[3] for r in loads], np.float32)
-    for i, name in enumerate(("r_cycle", "r_column", "r_m", "r_n")):
-        arrays[name] = np.array([r[i] for r in frames.results], np.uint32)
-    arrays["r_value"] = np.array([r[4] for r in frames.results], np.float32)
+    lane, queues = ("cycle", "lane", "value"), ("left_queue", "top_queue", "load_queue")
+    left, top, load = (getattr(frames, name) if exact else () for name in queues)
+    arrays |= _columns("q", lane, left) | _columns("t", lane, top)
+    arrays |= _columns("l", ("cycle", "lane", "column", "value"), load)
+    arrays |= _columns("r", ("cycle", "column", "m", "n", "value"), frames.results)
     arrays["r_adds"] = _adds(frames)
     arrays["busy"] = frames.working.sum(axis=(1, 2)).astype(np.uint32)
     sums = frames.stays if leaving is not None else frames.down
@@ -239,6 +232,15 @@ def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
         if exact else 30,
     }  # fmt: skip
     return zlib.compress(pack(header, arrays, prefix=4, align=4), 1)
+
+
+def _columns(prefix: str, names: Sequence[str], rows: Sequence[tuple]) -> dict[str, np.ndarray]:
+    """Return rows as one array per column; only values are no whole numbers."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        f"{prefix}_{name}": np.array(column, np.float32 if name == "value" else np.uint32)
+        for name, column in zip(names, columns, strict=True)
+    }
 
 
 def _adds(frames: Frames) -> np.ndarray:

@@ -6,6 +6,7 @@ import anywidget
 import numpy as np
 import traitlets
 
+from trainium_edu.specs.arguments import whole
 from trainium_edu.training import ARMS, epochs
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
@@ -56,7 +57,18 @@ def offered_rate(learning_rate) -> float:
     return float(learning_rate)
 
 
-class TrainingExplorer(anywidget.AnyWidget):
+class WithRate(anywidget.AnyWidget):
+    """A widget whose learning rate the page sets."""
+
+    rate = traitlets.Float().tag(sync=True)
+
+    @traitlets.validate("rate")
+    def _offered_rate(self, proposal):
+        """Keep the last good rate where something impossible is asked for."""
+        return proposal["value"] if proposal["value"] in RATES else self.rate
+
+
+class TrainingExplorer(WithRate):
     """State: learning rate, epochs and arms; see :func:`training_explorer`.
 
     A change of any of them trains anew, in slices, so that the next change, or "stop", is heard.
@@ -65,7 +77,6 @@ class TrainingExplorer(anywidget.AnyWidget):
     _esm = load("playback.js", "training.js")
     _css = load("training.css")
     offer = traitlets.Dict().tag(sync=True)  # what the controls offer
-    rate = traitlets.Float().tag(sync=True)
     epochs = traitlets.Int().tag(sync=True)
     shown = traitlets.List(traitlets.Unicode()).tag(sync=True)
     running = traitlets.Bool(False).tag(sync=True)
@@ -76,10 +87,7 @@ class TrainingExplorer(anywidget.AnyWidget):
 
     def __init__(self, learning_rate, count):
         learning_rate = offered_rate(learning_rate)
-        if isinstance(count, bool) or not isinstance(count, int) or not 5 <= count <= _MOST_EPOCHS:
-            raise ValueError(
-                f"epochs is {str(count)[:40]}; the control goes from 5 to {_MOST_EPOCHS}"
-            )
+        count = whole(count, "epochs", 5, _MOST_EPOCHS)
         self._values = np.empty((0, 2, 0), np.float32)
         self._counts: list[int] = []
         self._live = LiveRun(self._show)
@@ -97,11 +105,6 @@ class TrainingExplorer(anywidget.AnyWidget):
         self.on_msg(self._receive)
         self._started = True
         self.start(at_once=True)
-
-    @traitlets.validate("rate")
-    def _offered_rate(self, proposal):
-        """Keep the last good rate where something impossible is asked for."""
-        return proposal["value"] if proposal["value"] in RATES else self.rate
 
     @traitlets.validate("epochs")
     def _possible_epochs(self, proposal):

@@ -1,12 +1,12 @@
 """Watch a network learn: a recorded run to play, with every test digit that it still misreads."""
 
-import anywidget
 import numpy as np
 import traitlets
 
+from trainium_edu.specs.arguments import whole
 from trainium_edu.training import FRAMES_PER_PASS, digits, train_in_frames
 from trainium_edu.widgets.static import load
-from trainium_edu.widgets.training import RATES, offered_rate
+from trainium_edu.widgets.training import RATES, WithRate, offered_rate
 
 __all__ = ["TrainingPlayer", "first_training_run"]
 
@@ -41,7 +41,7 @@ def first_training_run(learning_rate: float = 0.1, *, passes: int = 20):
     return TrainingPlayer(learning_rate, passes)
 
 
-class TrainingPlayer(anywidget.AnyWidget):
+class TrainingPlayer(WithRate):
     """State: the learning rate; the page plays, Python trains anew when the rate changes."""
 
     _esm = load("playback.js", "training_plot.js", "digit_wall.js", "training_film.js")
@@ -51,15 +51,11 @@ class TrainingPlayer(anywidget.AnyWidget):
     labels = traitlets.Bytes().tag(sync=True)  # uint8[360]
     loss = traitlets.Bytes().tag(sync=True)  # float32[frames]
     guesses = traitlets.Bytes().tag(sync=True)  # uint8[frames, 360]
-    rate = traitlets.Float().tag(sync=True)
     words = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, learning_rate, passes):
         learning_rate = offered_rate(learning_rate)
-        if isinstance(passes, bool) or not isinstance(passes, int):
-            raise ValueError(f"passes is {str(passes)[:40]}; it takes a whole number")
-        if not 1 <= passes <= _MOST_PASSES:
-            raise ValueError(f"passes is {str(passes)[:40]}; it takes 1 to {_MOST_PASSES}")
+        passes = whole(passes, "passes", 1, _MOST_PASSES)
         data = digits()
         self._order = np.argsort(data.test_labels, kind="stable")
         super().__init__(
@@ -69,11 +65,6 @@ class TrainingPlayer(anywidget.AnyWidget):
             rate=learning_rate,
         )
         self._train()
-
-    @traitlets.validate("rate")
-    def _offered_rate(self, proposal):
-        """Keep the last good rate where something impossible is asked for."""
-        return proposal["value"] if proposal["value"] in RATES else self.rate
 
     @traitlets.observe("rate")
     def _train_anew(self, _change):
