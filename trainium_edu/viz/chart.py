@@ -7,7 +7,9 @@ import numpy as np
 from trainium_edu.viz.formats import raised
 from trainium_edu.viz.scene import Scene, linear
 
-__all__ = ["Chart", "powers_of_ten", "round_steps", "ten"]
+__all__ = ["Chart", "plain_ticks", "powers_of_ten", "round_steps", "ten_ticks", "two_boxes"]
+
+_ABOVE, _BELOW, _BESIDE = 34.0, 58.0, 56.0  # a chart's title, its axis, its numbers; CSS pixels
 
 
 def round_steps(low, high, about=5) -> list[float]:
@@ -33,6 +35,31 @@ def powers_of_ten(low, high) -> list[float]:
     [0.1, 1.0, 10.0, 100.0]
     """
     return [10.0**k for k in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
+
+
+def plain_ticks(low, high, about=5) -> list[tuple[float, str]]:
+    """Return round numbers from `low` to `high` as ticks."""
+    return [(value, f"{value:g}") for value in round_steps(low, high, about)]
+
+
+def ten_ticks(low, high) -> list[tuple[float, str]]:
+    """Return the powers of ten from `low` to `high` as ticks."""
+    return [(value, f"10{raised(round(log10(value)))}") for value in powers_of_ten(low, high)]
+
+
+def two_boxes(width, tall, share=0.5):
+    """Return a scene and two boxes for charts: side by side, or one below the other if narrow."""
+    beside, one = width > 700, _ABOVE + tall + _BELOW
+    scene = Scene(width, one if beside else 2 * one)
+    if not beside:
+        each = width - _BESIDE - 22
+        return scene, (_BESIDE, _ABOVE, each, tall), (_BESIDE, one + _ABOVE, each, tall)
+    middle = share * width
+    return (
+        scene,
+        (_BESIDE, _ABOVE, middle - _BESIDE - 22, tall),
+        (middle + _BESIDE, _ABOVE, width - middle - _BESIDE - 22, tall),
+    )
 
 
 class Chart:
@@ -100,8 +127,3 @@ class Chart:
             base = y + 18 * row
             self.scene.path([x, x + 26], [base, base], colour, width=width, dash=dash)
             self.scene.text(x + 32, base + 4, words, size=12)
-
-
-def ten(value) -> tuple[float, str]:
-    """Return a power of ten as a tick."""
-    return value, f"10{raised(round(log10(value)))}"

@@ -15,14 +15,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from trainium_edu.specs.arguments import number
-from trainium_edu.viz.colours import COLOURS, ENGINE, FIELD, FORMAT, HATCH, ROUNDING
+from trainium_edu.viz.colours import COLOURS, ENGINE, FORMAT, ROUNDING
 
 __all__ = [
     "COLOURS",
     "ENGINE",
-    "FIELD",
     "FORMAT",
-    "HATCH",
     "ROUNDING",
     "figure",
     "ink",

@@ -67,8 +67,7 @@ def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
         slider("share", "Share of the peak reached (assumed)", 10, 100,
                min(max(round(100 * utilisation), 10), 100)),
     ]  # fmt: skip
-    return Sketch(controls, _faster_page, "What 30 % faster requires",
-                  words=[first])  # fmt: skip
+    return Sketch(controls, _faster_page, "What 30 % faster requires", words=[first])
 
 
 def _faster_page(values) -> Page:
