@@ -59,8 +59,7 @@ class TimelineExplorer(anywidget.AnyWidget):
         If there are more instructions than a page can hold.
     """
 
-    _esm = load("playback.js", "core_time.js", "engine_lanes.js", "memory_map.js", "core_cards.js",
-                "source_lines.js", "timeline_explorer.js")  # fmt: skip
+    _esm = load("timeline_explorer.js")
     _css = load("shared/playback.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)

@@ -13,6 +13,7 @@ import { Figures, createLadder } from "./zoom/rungs.js";
 const BEAT = 1400; // ms
 const LEVEL_OF_A_FLIGHT = 2200; // ms
 const NARROW = 820; // pixels
+const BORDER = 1;
 const smooth = (t) => t * t * (3 - 2 * t);
 
 class Zoom {
@@ -37,7 +38,7 @@ class Zoom {
       onSize(() => {
         this.root.classList.toggle("te-narrow", el.clientWidth < NARROW);
         this.draw();
-      }, el, this.canvas), // prettier-ignore
+      }, el, this.stage), // prettier-ignore
       onTheme(() => this.retheme()),
       onChange(model, {
         level: () => model.get("level") !== this.goal && this.go(model.get("level")),
@@ -73,17 +74,17 @@ class Zoom {
     this.next = button("One beat of the processing element", "one beat", () => this.pulse());
     const controls = [this.fly, this.out, this.slider, this.into, this.next];
     const group = { class: "te-zoom-bar", role: "group", "aria-label": "Zoom controls" };
-    const stage = make(
+    this.stage = make(
       "div",
       { class: "te-zoom-stage" },
-      this.canvas,
+      this.stage,
       make("div", group, ...controls),
     );
     this.root = make(
       "div",
       { class: "te-zoom", on: { keydown: (event) => this.onKey(event) } },
       this.ladder.element,
-      stage,
+      this.stage,
       this.figures.element,
       this.figures.source,
     );
@@ -167,8 +168,8 @@ class Zoom {
     return Math.abs(this.z - this.shown) < 0.01;
   }
   draw() {
-    const width = this.canvas.clientWidth;
-    if (!width) return;
+    const width = this.stage.clientWidth - 2 * BORDER;
+    if (width <= 0) return;
     const beat = { now: this.beats[this.beat], progress: this.progress };
     const part = this.isAtLevel && this.figures.part;
     drawPicture(this.canvas, this.colours, { keys: this.keys, z: this.z, width, beat, part });

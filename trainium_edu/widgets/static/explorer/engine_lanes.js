@@ -26,9 +26,7 @@ export function createLanes(s) {
     layout: () => (plan = layOutLanes(s.film, s)),
     draw: () => draw(cleared(element, s.view.wide, plan.height), s, plan),
     hit: (x, y) => hitLane(plan, s.film, s.view, x, y),
-    step: (sideways, down) => ({
-      row: neighbour(plan, s.film, s.view, s.picked, sideways, down),
-    }),
+    step: (sideways, down) => ({ row: neighbour(plan, s.film, s.view, s.picked, sideways, down) }),
   };
 }
 

@@ -68,8 +68,9 @@ function figureButton({ label, value, source, kind }, choose) {
 
 function sourceOf({ label, value, source, note, url }) {
   const parts = [make("b", {}, `${label}: ${value}`), ` — ${source} `];
-  const about = { ...focusable(`Open the source of ${label}`), target: "_blank", rel: "noopener" };
+  const out = { href: url, target: "_blank", rel: "noopener" };
+  const name = `Open the source of ${label}`;
   if (note) parts.push(make("span", { class: "te-zoom-note" }, `Note: ${note}. `));
-  if (url) parts.push(make("a", { ...about, href: url }, "open the source"));
+  if (url) parts.push(make("a", { ...focusable(name), ...out }, "open the source"));
   return parts;
 }
