@@ -37,7 +37,7 @@ class Zoom {
     this.ends = [
       onSize(() => {
         this.root.classList.toggle("te-narrow", el.clientWidth < NARROW);
-        this.draw();
+        this.retheme();
       }, el, this.stage), // prettier-ignore
       onTheme(() => this.retheme()),
       onChange(model, {
@@ -77,7 +77,7 @@ class Zoom {
     this.stage = make(
       "div",
       { class: "te-zoom-stage" },
-      this.stage,
+      this.canvas,
       make("div", group, ...controls),
     );
     this.root = make(
