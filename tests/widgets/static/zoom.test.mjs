@@ -52,8 +52,8 @@ test("a fade goes from 0 to 1 and stays there", () => {
 
 test("one level in or out leads to the nearest, and the camera stays on the ladder", () => {
   const said = [];
-  const hands = { moved: (z) => said.push(z), rests: (n) => said.push(`at ${n}`), flies() {} };
-  const camera = new Camera(2, 5, hands);
+  const view = { moved: (z) => said.push(z), rests: (n) => said.push(`at ${n}`), flies() {} };
+  const camera = new Camera(2, 5, view);
   assert.deepEqual([camera.outer, camera.inner], [1, 3]);
   camera.stayAt(2.4);
   assert.deepEqual([camera.outer, camera.inner, camera.goal], [2, 3, 2]);
