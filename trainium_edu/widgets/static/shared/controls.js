@@ -66,7 +66,7 @@ export function choices(label, onChoose, more = {}) {
           ),
         ),
       );
-      element.hidden = options.length < 2;
+      element.style.display = options.length < 2 ? "none" : "";
     },
     show(value) {
       for (const child of element.children) {
