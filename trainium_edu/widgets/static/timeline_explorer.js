@@ -44,15 +44,14 @@ class Explorer {
     this.clock = new LinkedClock(model, this.s);
     this.build();
     el.append(this.root);
-    this.s.view.width = Math.max(200, this.time.clientWidth - GUTTER - RIGHT);
     this.takeBook();
     this.knobs.build();
     this.takeFilm();
-    this.retheme();
+    this.fit();
     this.clock.followWindow();
     this.ends = [
-      onTheme(() => this.retheme()),
-      onSize(() => this.resize(), this.time),
+      onTheme(() => this.fit()),
+      onSize(() => this.fit(), this.time),
       onChange(model, {
         book: () => this.takeBook(),
         film: () => this.takeFilm(),
@@ -134,16 +133,13 @@ class Explorer {
     if (this.asked) dataset.answered = (end - this.asked).toFixed(1);
     this.asked = 0;
   }
-  resize() {
-    const { view } = this.s;
+  /** Take the size and the colours that the page gives: before it stood there it had none. */
+  fit() {
+    const { s } = this;
     const width = this.time.clientWidth - GUTTER - RIGHT;
-    if (width < LEAST_WIDTH || Math.abs(width - view.width) < 1) return;
-    view.width = width;
-    this.paint();
-  }
-  retheme() {
-    this.s.tones = readTones(this.root);
-    showLegend(this.legend, this.s.film, this.s.tones);
+    if (width >= LEAST_WIDTH) s.view.width = width;
+    s.tones = readTones(this.root);
+    showLegend(this.legend, s.film, s.tones);
     this.paint();
   }
   /** The window or the cursor has moved: draw it, and tell linked pictures. */

@@ -5,22 +5,21 @@ import { slider } from "./shared/controls.js";
 import { GLYPHS, button, focusable, make } from "./shared/elements.js";
 import { answerKey } from "./shared/keys.js";
 import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
-import { clamp, glide, wantsNoMotion } from "./shared/time.js";
+import { glide } from "./shared/time.js";
+import { Camera } from "./zoom/camera.js";
 import { drawPicture } from "./zoom/picture.js";
 import { WIDE, partAt } from "./zoom/places.js";
 import { Figures, createLadder } from "./zoom/rungs.js";
 
 const BEAT = 1400; // ms
-const LEVEL_OF_A_FLIGHT = 2200; // ms
 const NARROW = 820; // pixels
 const BORDER = 1;
-const smooth = (t) => t * t * (3 - 2 * t);
 
 class Zoom {
   shown = -1; // the level that the words are about
   beat = 0;
+  hasBeaten = false;
   progress = 1; // of the beat
-  stopFlight = () => {};
   stopBeat = () => {};
 
   constructor(model, el) {
@@ -29,24 +28,26 @@ class Zoom {
     this.beats = model.get("beats");
     this.keys = this.rungs.map((rung) => rung.key);
     this.last = this.rungs.length - 1;
-    this.z = this.goal = model.get("level");
     this.build();
     el.append(this.root);
+    const size = () => {
+      this.root.classList.toggle("te-narrow", el.clientWidth < NARROW);
+      this.retheme();
+    };
+    const follow = () => {
+      if (model.get("level") !== this.camera.goal) this.camera.go(model.get("level"));
+    };
+    this.camera = new Camera(model.get("level"), this.last, this);
     this.retheme();
-    this.place(this.z);
+    this.camera.place(this.camera.z);
     this.ends = [
-      onSize(() => {
-        this.root.classList.toggle("te-narrow", el.clientWidth < NARROW);
-        this.draw();
-      }, el, this.stage), // prettier-ignore
+      onSize(size, el, this.stage),
       onTheme(() => this.retheme()),
-      onChange(model, {
-        level: () => model.get("level") !== this.goal && this.go(model.get("level")),
-      }),
+      onChange(model, { level: follow }),
     ];
   }
   dispose() {
-    this.halt();
+    this.camera.halt();
     this.stopBeat();
     for (const end of this.ends) end();
   }
@@ -60,51 +61,41 @@ class Zoom {
       class: "te-zoom-picture",
       on: { pointermove: (event) => this.point(event), click: (event) => this.click(event) },
     });
-    const fly = () => (this.isFlying ? this.halt() : this.takeOff());
-    this.ladder = createLadder(this.rungs, (n) => this.go(n));
+    const fly = () => (this.camera.isFlying ? this.camera.halt() : this.camera.fly());
+    const look = { max: this.last, step: 0.01, class: "te-scrub" };
+    this.ladder = createLadder(this.rungs, (n) => this.camera.go(n));
     this.figures = new Figures(() => this.draw());
     this.fly = button("Fly through all levels", `${GLYPHS.play} fly through`, fly);
-    this.out = button("One level out", "− out", () => this.go(this.outer));
-    this.into = button("One level in", "+ in", () => this.go(this.inner));
-    this.slider = slider("Zoom", (z) => this.slide(z), {
-      max: this.last,
-      step: 0.01,
-      class: "te-scrub",
-    });
+    this.out = button("One level out", "− out", () => this.camera.go(this.camera.outer));
+    this.into = button("One level in", "+ in", () => this.camera.go(this.camera.inner));
+    this.slider = slider("Zoom", (z) => this.camera.stayAt(z), look);
     this.next = button("One beat of the processing element", "one beat", () => this.pulse());
     const controls = [this.fly, this.out, this.slider, this.into, this.next];
     const group = { class: "te-zoom-bar", role: "group", "aria-label": "Zoom controls" };
-    this.stage = make(
-      "div",
-      { class: "te-zoom-stage" },
-      this.stage,
-      make("div", group, ...controls),
-    );
-    this.root = make(
-      "div",
-      { class: "te-zoom", on: { keydown: (event) => this.onKey(event) } },
-      this.ladder.element,
-      this.stage,
-      this.figures.element,
-      this.figures.source,
-    );
+    const bar = make("div", group, ...controls);
+    this.stage = make("div", { class: "te-zoom-stage" }, this.canvas, bar);
+    const { ladder, stage, figures } = this;
+    const listen = { class: "te-zoom", on: { keydown: (event) => this.onKey(event) } };
+    this.root = make("div", listen, ladder.element, stage, figures.element, figures.source);
   }
 
-  // ---- where the camera is
-  get inner() {
-    return Math.floor(this.z + 1e-6) + 1;
-  }
-  get outer() {
-    return Math.ceil(this.z - 1e-6) - 1;
-  }
-  place(to) {
-    this.z = clamp(to, 0, this.last);
-    if (Math.round(this.z) !== this.shown) this.showRung(Math.round(this.z));
-    this.slider.value = String(this.z);
-    this.slider.setAttribute("aria-valuetext", this.rungs[this.shown].name);
-    this.out.disabled = this.z <= 0;
-    this.into.disabled = this.z >= this.last;
+  // ---- what the camera says
+  moved(z) {
+    const level = Math.round(z);
+    if (level !== this.shown) this.showRung(level);
+    this.slider.value = String(z);
+    this.slider.setAttribute("aria-valuetext", this.rungs[level].name);
+    this.out.disabled = z <= 0;
+    this.into.disabled = z >= this.last;
     this.draw();
+  }
+  rests(level, hasCome) {
+    if (this.model.get("level") !== level) tell(this.model, { level });
+    if (hasCome && level === this.last) this.pulse();
+  }
+  flies(isFlying) {
+    this.fly.textContent = isFlying ? `${GLYPHS.pause} pause` : `${GLYPHS.play} fly through`;
+    this.fly.setAttribute("aria-label", isFlying ? "Pause the flight" : "Fly through all levels");
   }
   showRung(n) {
     const { name, sentence, figures } = this.rungs[n];
@@ -115,41 +106,6 @@ class Zoom {
     this.ladder.show(n);
     this.next.hidden = n !== this.last;
     this.canvas.setAttribute("aria-label", said);
-  }
-  /** Stay where the slider was left: Python hears of the nearest level. */
-  slide(to) {
-    this.halt();
-    this.place(to);
-    this.settle();
-  }
-  settle() {
-    this.goal = Math.round(this.z);
-    if (this.model.get("level") !== this.goal) tell(this.model, { level: this.goal });
-  }
-  go(to, way = smooth, milliseconds = 500 + 750 * Math.abs(clamp(to, 0, this.last) - this.z)) {
-    const from = this.z;
-    this.halt();
-    this.goal = clamp(to, 0, this.last);
-    const show = (t) => this.place(from + (this.goal - from) * way(t));
-    this.stopFlight = glide(this.root, milliseconds, show, () => {
-      this.halt();
-      this.settle();
-      if (this.goal === this.last) this.pulse();
-    });
-  }
-  takeOff() {
-    if (this.z > this.last - 0.01) this.place(0);
-    this.go(this.last, (t) => t, (this.last - this.z) * LEVEL_OF_A_FLIGHT);
-    this.showFlying(true);
-  }
-  halt() {
-    this.stopFlight();
-    this.showFlying(false);
-  }
-  showFlying(isFlying) {
-    this.isFlying = isFlying;
-    this.fly.textContent = isFlying ? `${GLYPHS.pause} pause` : `${GLYPHS.play} fly through`;
-    this.fly.setAttribute("aria-label", isFlying ? "Pause the flight" : "Fly through all levels");
   }
   /** One more beat of the processing element. */
   pulse() {
@@ -165,15 +121,16 @@ class Zoom {
 
   // ---- the picture
   get isAtLevel() {
-    return Math.abs(this.z - this.shown) < 0.01;
+    return Math.abs(this.camera.z - this.shown) < 0.01;
   }
   draw() {
     const width = this.stage.clientWidth - 2 * BORDER;
     if (width <= 0) return;
+    const { z } = this.camera;
     const beat = { now: this.beats[this.beat], progress: this.progress };
     const part = this.isAtLevel && this.figures.part;
-    drawPicture(this.canvas, this.colours, { keys: this.keys, z: this.z, width, beat, part });
-    this.root.dataset.z = this.z.toFixed(3);
+    drawPicture(this.canvas, this.colours, { keys: this.keys, z, width, beat, part });
+    this.root.dataset.z = z.toFixed(3);
     countDrawing(this.root);
   }
   retheme() {
@@ -193,24 +150,22 @@ class Zoom {
     this.figures.choosePart(part);
   }
   click(event) {
-    if (this.partUnder(event) === "inside") this.go(this.shown + 1);
+    if (this.partUnder(event) === "inside") this.camera.go(this.shown + 1);
     else if (this.shown === this.last) this.pulse();
   }
   onKey(event) {
-    const isSlider = event.target === this.slider; // a tenth of a level with the arrows
-    const out = () => this.go(this.outer);
-    const into = () => this.go(this.inner);
-    const slide = (by) => () => this.slide(Math.round(10 * (this.z + by)) / 10);
-    const same = { "+": into, "-": out, Home: () => this.go(0), End: () => this.go(this.last) };
-    const arrows = isSlider
-      ? {
-          ArrowRight: slide(0.1),
-          ArrowUp: slide(0.1),
-          ArrowLeft: slide(-0.1),
-          ArrowDown: slide(-0.1),
-        }
-      : { ArrowUp: out, ArrowDown: into, "=": into };
-    answerKey(event, { ...same, ...arrows, ...(isSlider ? { PageUp: into, PageDown: out } : {}) });
+    const { camera, last } = this;
+    const out = () => camera.go(camera.outer);
+    const into = () => camera.go(camera.inner);
+    const slide = (tenths) => () => camera.stayAt(Math.round(10 * camera.z + tenths) / 10);
+    const [more, less] = [slide(1), slide(-1)];
+    const ends = { Home: () => camera.go(0), End: () => camera.go(last) };
+    const onSlider = { ArrowRight: more, ArrowUp: more, ArrowLeft: less, ArrowDown: less };
+    const keys =
+      event.target === this.slider
+        ? { ...onSlider, PageUp: into, PageDown: out }
+        : { ArrowUp: out, ArrowDown: into, "=": into };
+    answerKey(event, { ...keys, ...ends, "+": into, "-": out });
   }
 }
 

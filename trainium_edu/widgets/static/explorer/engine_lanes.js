@@ -14,12 +14,11 @@ export function createLanes(s) {
     "Left and right arrows go from instruction to instruction, up and down from lane to lane, " +
     "Enter zooms in, plus and minus zoom, Home shows the whole run, C goes along the critical path";
   const element = make("canvas", {
-    ...focusable(`Engines over time: ${s.label}. ${keys}`),
+    ...focusable(`Engines over time: ${s.label}. ${keys}`, { title: null }),
     tabindex: "0",
     role: "application",
     class: "te-core-lanes",
   });
-  element.removeAttribute("title");
   let plan = { lanes: [], laneOf: [], height: 0 };
   return {
     element,

@@ -26,12 +26,11 @@ export const siteColour = (allocation) =>
 export function createMemory(s) {
   const keys = "Left and right arrows go from tile to tile, plus and minus zoom";
   const element = make("canvas", {
-    ...focusable(`SBUF and PSUM over time: ${s.label}. ${keys}`),
+    ...focusable(`SBUF and PSUM over time: ${s.label}. ${keys}`, { title: null }),
     tabindex: "0",
     role: "application",
     class: "te-core-memory",
   });
-  element.removeAttribute("title");
   const isAlone = !s.panels.includes("timeline");
   let plan = { boxes: [], order: [], height: 0 };
   return {

@@ -10,13 +10,12 @@ import { nsText } from "./words.js";
 export function createSource(s, choose) {
   const keys = "Up and down arrows choose a line and mark its instructions";
   const list = make("div", {
-    ...focusable(`Source lines of the kernel: ${s.label}. ${keys}`),
+    ...focusable(`Source lines of the kernel: ${s.label}. ${keys}`, { title: null }),
     class: "te-core-source-list",
     role: "listbox",
     tabindex: "0",
     on: { keydown: onKey },
   });
-  list.removeAttribute("title");
   const heads = ["Source", "time on the critical path"].map((text) => make("span", {}, text));
   const head = make("div", { class: "te-core-code-head" }, ...heads);
   const element = make("div", { class: "te-core-code" }, head, list);
