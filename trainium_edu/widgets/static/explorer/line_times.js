@@ -14,7 +14,8 @@ export function timePerLine(book, film) {
 }
 
 const KEYWORDS =
-  "and as assert def elif else False for from if import in None not or raise return True while with";
+  "and as assert def elif else False for from if import in None not or raise return True while " +
+  "with";
 const STRING = String.raw`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`;
 const KINDS = [
   "(?<comment>#.*$)",
