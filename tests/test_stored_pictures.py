@@ -30,7 +30,7 @@ def page_drawn():
     while classes:
         each = classes.pop()
         classes += each.__subclasses__()
-        if each.__module__.startswith(widgets.__name__):
+        if each.__module__.startswith(widgets.__name__) and hasattr(each, "_esm"):
             names.add(each.__name__)
     return names - {Prediction.__name__, Picture.__name__}
 
