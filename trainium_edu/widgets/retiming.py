@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Times
 from trainium_edu.neuroncore.timing.choices import Variants
+from trainium_edu.neuroncore.timing.measure import measure
 from trainium_edu.neuroncore.timing.placement import Placement, place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
@@ -15,9 +16,12 @@ __all__ = ["Retiming", "core_of"]
 _CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
 _MOST_KEPT = 6  # placements
 _DMA_TIMES = (
-    "dma_packet_ns", "dma_far_packet_ns", "dma_row_ns", "dma_turnaround_ns",
+    "dma_packet_ns",
+    "dma_far_packet_ns",
+    "dma_row_ns",
+    "dma_turnaround_ns",
     "dma_burst_turnaround_ns",
-)  # fmt: skip
+)
 
 
 def core_of(source, *, buffers=None):
@@ -36,8 +40,6 @@ def core_of(source, *, buffers=None):
         If it is something else.
     """
     if isinstance(source, Program):
-        from trainium_edu.neuroncore.timing.measure import measure
-
         return measure(source, buffers=buffers)
     for found in (source, getattr(source, "timeline", None)):
         if isinstance(found, CoreTimeline | Timeline):
@@ -106,9 +108,12 @@ class Retiming:
                 oldest = self._placements.pop(list(self._placements)[1])
                 self._variants.pop(oldest, None)
         return schedule(
-            program, placement, spec, parameters=self._parameters(settings),
+            program,
+            placement,
+            spec,
+            parameters=self._parameters(settings),
             without=settings.without,
-        )  # fmt: skip
+        )
 
     def times(self, core: CoreTimeline) -> Times:
         """Return the ``Times`` of what ``time`` gave; its ``ends`` bound the makespan.
