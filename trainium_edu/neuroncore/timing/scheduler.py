@@ -126,10 +126,11 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
         )
     _, transfer, _, _, ready_pred, pred, sequence, critical = rows_at
     _, _, ready_wait, wait = rows_is
+    share_start, share_end = shares_ns
     return CoreTimeline(
         program, placement, hazards, spec, values, without, pieces, start, release, done, pred,
-        wait, sequence, *shares_ns, share_pred, critical[transfers], ready_pred, ready_wait,
-        transfer,
+        wait, sequence, share_start, share_end, share_pred, critical[transfers], ready_pred,
+        ready_wait, transfer,
     )  # fmt: skip
 
 
