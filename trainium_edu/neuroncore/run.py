@@ -1,7 +1,7 @@
 """``Run``: everything that one run of a kernel, or of a compiled graph, left behind."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 
@@ -22,7 +22,7 @@ __all__ = ["Run"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(run_io.Parts):
     """What a front end's run returns; made by :meth:`of`.
 
     Attributes
@@ -35,24 +35,20 @@ class Run:
         One per NeuronCore, as recorded.
     notes : tuple of list
         What was noticed while each program was recorded.
+    buffers, optimise
+        As they were asked for.
     timelines : tuple of CoreTimeline
         One per program; ``timeline`` is the one that ends last.
     words : Words
         How the front end says remedies.
     """
 
-    name: str
-    outputs: object
-    programs: tuple[Program, ...]
-    notes: tuple
     timelines: tuple[CoreTimeline, ...]
     words: Words
-    buffers: object = None
-    optimise: bool | tuple[str, ...] = True
 
     @classmethod
     def of(cls, name: str, outputs, cores: Iterable[NeuronCore], *, words: Words, buffers=None,
-           optimise=True) -> "Run":  # fmt: skip
+           optimise: bool | tuple[str, ...] = True) -> "Run":  # fmt: skip
         """Time what cores recorded.
 
         Parameters
@@ -68,31 +64,25 @@ class Run:
         """
         cores = tuple(cores)
         programs, notes = (core.program for core in cores), map(_plain_notes, cores)
-        return cls._timed(
-            run_io.Parts(name, outputs, tuple(programs), tuple(notes), buffers, optimise), words
-        )
+        parts = run_io.Parts(name, outputs, tuple(programs), tuple(notes), buffers, optimise)
+        return cls._timed(parts, words)
 
     @classmethod
-    def _timed(cls, parts: run_io.Parts, words: Words) -> "Run":
+    def _timed(cls, of: run_io.Parts, words: Words) -> "Run":
         timelines = tuple(
-            measure(program, buffers=parts.buffers, optimise=parts.optimise)
-            for program in parts.programs
+            measure(program, buffers=of.buffers, optimise=of.optimise) for program in of.programs
         )
-        return cls(parts.name, parts.outputs, parts.programs, parts.notes, timelines, words,
-                   parts.buffers, parts.optimise)  # fmt: skip
-
-    def _parts(self, buffers) -> run_io.Parts:
-        return run_io.Parts(self.name, self.outputs, self.programs, self.notes, buffers,
-                            self.optimise)  # fmt: skip
+        return cls(of.name, of.outputs, of.programs, of.notes, of.buffers, of.optimise, timelines,
+                   words)  # fmt: skip
 
     def with_buffers(self, buffers) -> "Run":
         """Return the same run, placed and timed with another number of buffers."""
-        return self._timed(self._parts(buffers), self.words)
+        return self._timed(replace(self, buffers=buffers), self.words)
 
     @checked
     def save(self, path: str | PathLike) -> None:
         """Write programs, outputs and notes to a file, which :meth:`load` reads."""
-        run_io.save(self._parts(self.buffers), path)
+        run_io.save(self, path)
 
     @classmethod
     @checked

@@ -28,9 +28,9 @@ _DEFLATED = zipfile.ZIP_DEFLATED
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Parts:
-    """What a file holds of a run."""
+    """What a file holds of a run: all but its times."""
 
     name: str
     outputs: object
@@ -40,15 +40,15 @@ class Parts:
     optimise: bool | tuple[str, ...]
 
 
-def save(parts: Parts, path: str | PathLike) -> None:
+def save(run: Parts, path: str | PathLike) -> None:
     """Write a run to a file, whole or not at all."""
     arrays: list[np.ndarray] = []
-    shape = _to_plain(parts.outputs, arrays)
+    shape = _to_plain(run.outputs, arrays)
     head = {
-        "what": _WHAT, "version": _VERSION, "name": parts.name, "outputs": shape,
-        "dtypes": [array.dtype.name for array in arrays], "buffers": parts.buffers,
-        "optimise": list(parts.optimise) if isinstance(parts.optimise, tuple) else parts.optimise,
-        "programs": len(parts.programs), "notes": parts.notes,
+        "what": _WHAT, "version": _VERSION, "name": run.name, "outputs": shape,
+        "dtypes": [array.dtype.name for array in arrays], "buffers": run.buffers,
+        "optimise": list(run.optimise) if isinstance(run.optimise, tuple) else run.optimise,
+        "programs": len(run.programs), "notes": run.notes,
     }  # fmt: skip
     with files.replacing(path) as whole, zipfile.ZipFile(whole, "w", _DEFLATED) as file:
         _write(file, "run.json", json.dumps(head).encode())
@@ -57,7 +57,7 @@ def save(parts: Parts, path: str | PathLike) -> None:
             np.save(data, np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8))
             _write(file, f"output_{k}.npy", data.getvalue())
             _write(file, f"output_{k}.json", json.dumps(array.shape).encode())
-        for k, program in enumerate(parts.programs):
+        for k, program in enumerate(run.programs):
             _write(file, f"program_{k}.json.gz", program_io.to_bytes(program))
         _check_size(file)
 

@@ -221,15 +221,14 @@ def first_fit(low, high, start, end, p0, p1, size, align, lender, apart, bank, c
 
 
 @njit(cache=True)
-def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked,
-            newest_write, newest_read, older, owner, seen, edge_start, edge_pred, edge_kind,
-            progress):  # fmt: skip
+def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked, newest, older,
+            owner, seen, edge_start, edge_pred, edge_kind, progress):  # fmt: skip
     """Find which earlier rows each row must wait for, by overlap of the bytes they touch.
 
-    Per domain (bytes that may overlap) two linked lists hold the reads and writes that still
-    matter: a write drops what it covers; a read of the same bytes by the same in-order engine
-    takes the place of the earlier one.  ``progress``: next row, edges so far.  Edges beyond
-    the length of ``edge_pred`` are counted and not stored.
+    Per domain (bytes that may overlap) two linked lists hold the writes and the reads that still
+    matter, from ``newest[0]`` and ``newest[1]`` on: a write drops what it covers; a read of the
+    same bytes by the same in-order engine takes the place of the earlier one.  ``progress``: next
+    row, edges so far.  Edges beyond the length of ``edge_pred`` are counted and not stored.
     """
     rows = row_engine.size
     row, edges = progress[0], progress[1]
@@ -238,84 +237,52 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
         engine = row_engine[row]
         edge_start[row] = edges
         for a in range(row_access[row], row_access[row + 1]):
-            d = domain[a]
+            d, writes, merged = domain[a], is_write[a], False
             if not tracked[d]:
                 continue
-            before = -1
-            node = newest_write[d]
-            while node >= 0:
-                follow = older[node]
-                gone = False
-                if r0[node] < r1[a] and r0[a] < r1[node] and b0[node] < b1[a] and b0[a] < b1[node]:
-                    pred = owner[node]
-                    kind = WAW if is_write[a] else RAW
-                    if pred != row and (row_engine[pred] != engine or engine == DMA or kind == RAW):
-                        k = seen[pred]
-                        if k >= edge_start[row]:
-                            if k < edge_kind.size and kind < edge_kind[k]:
-                                edge_kind[k] = kind
-                        else:
-                            seen[pred] = edges
-                            if edges < edge_pred.size:
-                                edge_pred[edges] = pred
-                                edge_kind[edges] = kind
-                            edges += 1
-                    gone = (
-                        is_write[a] and r0[a] <= r0[node] and r1[node] <= r1[a]
-                        and b0[a] <= b0[node] and b1[node] <= b1[a]
-                    )  # fmt: skip
-                if gone:
-                    if before < 0:
-                        newest_write[d] = follow
-                    else:
-                        older[before] = follow
-                else:
-                    before = node
-                node = follow
-            merged = False
-            before = -1
-            node = newest_read[d]
-            while node >= 0:
-                follow = older[node]
-                gone = False
-                if r0[node] < r1[a] and r0[a] < r1[node] and b0[node] < b1[a] and b0[a] < b1[node]:
-                    pred = owner[node]
-                    if is_write[a]:
-                        if pred != row and (row_engine[pred] != engine or engine == DMA):
-                            k = seen[pred]
-                            if k < edge_start[row]:
-                                seen[pred] = edges
-                                if edges < edge_pred.size:
-                                    edge_pred[edges] = pred
-                                    edge_kind[edges] = WAR
-                                edges += 1
-                        gone = (
-                            r0[a] <= r0[node] and r1[node] <= r1[a]
-                            and b0[a] <= b0[node] and b1[node] <= b1[a]
-                        )  # fmt: skip
-                    elif (
-                        row_engine[pred] == engine and engine != DMA
-                        and r0[a] == r0[node] and r1[a] == r1[node]
-                        and b0[a] == b0[node] and b1[a] == b1[node]
+            for reads in range(2):
+                before, node = -1, newest[reads, d]
+                while node >= 0:
+                    follow, gone = older[node], False
+                    if (
+                        r0[node] < r1[a] and r0[a] < r1[node]
+                        and b0[node] < b1[a] and b0[a] < b1[node]
                     ):  # fmt: skip
-                        owner[node] = row
-                        merged = True
-                        break
-                if gone:
-                    if before < 0:
-                        newest_read[d] = follow
+                        pred = owner[node]
+                        is_other = row_engine[pred] != engine or engine == DMA
+                        if writes or not reads:
+                            kind = WAR if reads else WAW if writes else RAW
+                            if pred != row and (is_other or kind == RAW):
+                                k = seen[pred]
+                                if k < edge_start[row]:
+                                    seen[pred] = edges
+                                    if edges < edge_pred.size:
+                                        edge_pred[edges], edge_kind[edges] = pred, kind
+                                    edges += 1
+                                elif k < edge_kind.size and kind < edge_kind[k]:
+                                    edge_kind[k] = kind
+                            gone = (
+                                writes and r0[a] <= r0[node] and r1[node] <= r1[a]
+                                and b0[a] <= b0[node] and b1[node] <= b1[a]
+                            )  # fmt: skip
+                        elif (
+                            not is_other and r0[a] == r0[node] and r1[a] == r1[node]
+                            and b0[a] == b0[node] and b1[a] == b1[node]
+                        ):  # fmt: skip
+                            owner[node] = row
+                            merged = True
+                            break
+                    if not gone:
+                        before = node
+                    elif before < 0:
+                        newest[reads, d] = follow
                     else:
                         older[before] = follow
-                else:
-                    before = node
-                node = follow
-            if is_write[a]:
-                older[a] = newest_write[d]
-                newest_write[d] = a
-                owner[a] = row
-            elif not merged:
-                older[a] = newest_read[d]
-                newest_read[d] = a
+                    node = follow
+            if not merged:
+                mine = 0 if writes else 1
+                older[a] = newest[mine, d]
+                newest[mine, d] = a
                 owner[a] = row
         row += 1
     edge_start[row] = edges

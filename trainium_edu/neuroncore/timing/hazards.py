@@ -89,9 +89,8 @@ def find_hazards(placement: Placement) -> Hazards:
     b0, b1 = run.rectangle[2] + shift_bytes, run.rectangle[3] + shift_bytes
     capacity = max(64, 3 * domain.size)
     while True:
-        state = [np.full(domains, -1, np.int64), np.full(domains, -1, np.int64),
-                 np.zeros(domain.size, np.int64), np.zeros(domain.size, np.int64),
-                 np.full(run.rows, -1, np.int64)]  # fmt: skip
+        state = [np.full((2, domains), -1), *np.zeros((2, domain.size), np.int64),
+                 np.full(run.rows, -1)]  # fmt: skip
         start = np.zeros(run.rows + 1, np.int64)
         by, kind = np.zeros(capacity, np.int32), np.zeros(capacity, np.int8)
         progress = np.zeros(2, np.int64)

@@ -27,7 +27,7 @@ tile that is overwritten, or whose bytes another tile may overwrite, is left alo
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from trainium_edu.neuroncore.engines.vector import SCALAR_ENGINE_PAIRS
@@ -151,17 +151,15 @@ def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> 
     return Optimised(program, tuple(effects), origin)
 
 
+@dataclass(slots=True)
 class _Edit:
     """What a pass drops, moves before a loop or to another engine, and reads instead."""
 
-    __slots__ = ("elsewhere", "instead", "leaves", "moved", "removed")
-
-    def __init__(self):
-        self.leaves: Engine | None = None  # whose instructions it does not touch
-        self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
-        self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
-        self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
-        self.elsewhere: dict[int, Instruction] = {}  # index → the same on another engine
+    leaves: Engine | None = None  # whose instructions it does not touch
+    removed: dict[int, int | None] = field(default_factory=dict)  # index, in order → who stands in
+    moved: dict[int, int] = field(default_factory=dict)  # index → index of the loop it leaves
+    instead: dict[int, int] = field(default_factory=dict)  # tile → tile that holds the same
+    elsewhere: dict[int, Instruction] = field(default_factory=dict)  # → the same on another engine
 
 
 class _Writes:
@@ -245,11 +243,8 @@ def _find_equal(like: list[Instruction], instruction: Instruction, tiles) -> Ins
             and earlier.engine is instruction.engine
             and _same_turn(earlier, instruction)
             and _same_options(earlier.options, instruction.options)
-            and all(map(_same_operand, earlier.accesses, instruction.accesses))
-            and all(
-                _same_kind_of_tile(tiles[a], tiles[b])
-                for a, b in zip(_written(earlier), _written(instruction), strict=True)
-            )
+            and _operands(earlier) == _operands(instruction)
+            and _places(earlier, tiles) == _places(instruction, tiles)
         ):
             return earlier
     return None
@@ -262,17 +257,14 @@ def _same_options(a: tuple, b: tuple) -> bool:
         return False
 
 
-def _same_operand(a: Access, b: Access) -> bool:
-    return a[7] == b[7] and a[6] == b[6] and a[5] == b[5]
+def _operands(instruction):
+    return [access[5:] for access in instruction.accesses]
 
 
-def _same_kind_of_tile(a: Allocation, b: Allocation) -> bool:
-    return (
-        a.shape == b.shape
-        and a.dtype is b.dtype
-        and a.memory is b.memory
-        and a.start_partition == b.start_partition
-    )
+def _places(instruction, tiles):
+    """Return what tells the tiles apart that an instruction writes, but for which they are."""
+    written = (tiles[tile] for tile in _written(instruction))
+    return [(t.shape, t.dtype, t.memory, t.start_partition) for t in written]
 
 
 def _written(instruction):

@@ -116,16 +116,6 @@ class CoreTimeline:
             end[stream[:-1]] = np.minimum(end[stream[:-1]], self.start_ns[stream[1:]])
         return end
 
-    def kind_of(self, row: int) -> int:
-        """Return the row's index into ``pieces``."""
-        return int(self.placement.run.kind[row])
-
-    def transfer_of(self, row: int) -> int:
-        """Return the row's index into ``queue_start_ns``, or -1 if it is no transfer."""
-        if type(row) is not int:
-            row = whole(row, "row")
-        return int(self.transfer[row]) if self.engine[row] == _DMA else -1
-
     @checked
     def rows_on(self, engine: Engine) -> np.ndarray:
         """Return the rows of one engine in order."""
@@ -353,11 +343,6 @@ class CoreTimeline:
         if not self.makespan_ns:
             return 0.0
         return self.flops / (self.peak_flops * self.makespan_ns * 1e-9)
-
-    @property
-    def arithmetic_intensity(self) -> float:
-        """FLOP per byte to and from HBM."""
-        return self.roofline().intensity
 
     def roofline(self) -> Roofline:
         """Return the limits that compute and memory set, and where this program stands."""

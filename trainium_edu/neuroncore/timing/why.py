@@ -227,7 +227,7 @@ class _Walk:
 
     def _transfer(self, row, queue):
         t = self.t
-        k = t.transfer_of(row)
+        k = int(t.transfer[row])
         queue = int(t.critical_queue[k]) if queue is None else queue
         begin, end = float(t.queue_start_ns[k, queue]), float(t.queue_end_ns[k, queue])
         self._add(row, begin, end, self._pace(row, end - begin))
