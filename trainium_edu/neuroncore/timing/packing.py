@@ -9,6 +9,7 @@ Where not even that much fits, slots *lend* their bytes to slots that are never 
 time; to keep them is then the first thing that a site can get.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,33 +64,30 @@ def capacity(spec, memory: Memory) -> int:
 class Packing:
     """One memory's boxes on their way to addresses."""
 
-    def __init__(self, program, spec, run, number, mine, stated):
-        self.program, self.spec, self.run = program, spec, run
-        self.memory = MEMORIES[number]
-        self.capacity = capacity(spec, self.memory)
-        self.bank = int(spec.psum.bank_bytes) if self.memory is Memory.PSUM else 0
+    def __init__(self, program, spec, run, memory):
+        self.program, self.spec, self.run, self.memory = program, spec, run, memory
+        self.capacity = capacity(spec, memory)
+        self.bank = int(spec.psum.bank_bytes) if memory is Memory.PSUM else 0
         self.notes = []
         allocations = program.allocations
-        self.stated = stated
-        stated = set(stated)
+        mine = np.flatnonzero((run.memory == MEMORIES.index(memory)) & (run.last >= 0))
+        has_address = np.array([a.address is not None for a in allocations], bool)
+        is_stated = has_address[run.allocation[mine]]
+        self.stated, members = mine[is_stated], mine[~is_stated]
+        self.stated_info = [allocations[k] for k in np.unique(run.allocation[self.stated])]
+        fixed = {(x.start_partition, x.start_partition + x.partitions, x.address, x.row_bytes)
+                 for x in self.stated_info}  # fmt: skip
+        by_address = sorted(fixed, key=lambda box: (*box[2:], *box[:2]))
+        self.fixed = np.array(by_address, np.int64).reshape(-1, 4).T
         # instances by site, each site's in order of first access
-        numbers, self.site_info = {}, []
-        site_of_allocation = {}
-        members, site = [], []
-        for i in mine:
-            if i in stated:
-                continue
-            index = run.allocation[i]
-            s = site_of_allocation.get(index)
-            if s is None:
-                info = allocations[index]
-                key = (info.site, info.start_partition, info.row_bytes, info.partitions)
-                s = site_of_allocation[index] = numbers.setdefault(key, len(numbers))
-                if s == len(self.site_info):
-                    self.site_info.append(info)
-            members.append(i)
-            site.append(s)
-        members, site = np.array(members, np.int64), np.array(site, np.int64)
+        used, which = np.unique(run.allocation[members], return_inverse=True)
+        numbers, number, self.site_info = {}, [], []
+        for info in (allocations[k] for k in used):
+            key = info.site, info.start_partition, info.row_bytes, info.partitions
+            number.append(numbers.setdefault(key, len(numbers)))
+            if len(numbers) > len(self.site_info):
+                self.site_info.append(info)
+        site = np.array(number, np.int64)[which]
         order = np.lexsort((members, run.first[members], site))
         self.members, self.site = members[order], site[order]
         self.first = run.first[self.members].astype(np.int64)
@@ -109,13 +107,19 @@ class Packing:
         self.member_slot = np.zeros(0, np.int64)
 
     @property
+    def high_water_bytes(self):
+        """The greatest end of any tile, per partition."""
+        ends = (self.slot_address + self.slot_size).tolist()
+        return max([x.address + x.row_bytes for x in self.stated_info] + ends, default=0)
+
+    @property
     def alive_bytes(self):
         """The most bytes per partition needed at one moment (on the fullest partition)."""
         return self._fullest()[0]
 
     def _fullest(self):
         """Return (bytes, row, instances) of the fullest moment on the fullest quarter."""
-        everyone = np.concatenate((self.members, np.array(self.stated, np.int64))).astype(np.int64)
+        everyone = np.concatenate((self.members, self.stated))
         if not everyone.size:
             return 0, 0, everyone
         info = [self.program.allocations[a] for a in self.run.allocation[everyone]]
@@ -287,39 +291,23 @@ class Packing:
         self.apart = ~together
         return True
 
-    def _fit(self, start, end, site, lender=None, orders=("size", "first")):
+    def _fit(self, start, end, site, lender=None):
         """Return addresses of boxes alive from `start` to `end`, or None.
 
         Boxes with the numbers of `lender` share bytes with those that they are ``apart`` from.
         """
         lender = np.full(site.size, -1) if lender is None else lender
-        allocations, run = self.program.allocations, self.run
-        fixed = sorted(
-            {
-                (x.address, x.row_bytes, x.start_partition, x.start_partition + x.partitions)
-                for x in (allocations[run.allocation[i]] for i in self.stated)
-            }
-        )
-        f, n = len(fixed), site.size
-        size = self.site_bytes[site]
-        for rule in orders:
-            by = (start, -size) if rule == "size" else (-size, start)
-            order = np.lexsort(by)
-            boxes = np.zeros((6, f + n), np.int64)
-            if f:
-                boxes[4:6, :f] = np.array(fixed).T[[0, 1]]
-                boxes[2:4, :f] = np.array(fixed).T[[2, 3]]
-                boxes[1, :f] = run.rows
+        f, n, size = self.fixed.shape[1], site.size, self.site_bytes[site]
+        for keys in ((start, -size), (-size, start)):
+            order = np.lexsort(keys)
             picked = site[order]
-            boxes[0, f:], boxes[1, f:] = start[order], end[order]
-            boxes[2, f:], boxes[3, f:] = self.p0[picked], self.p1[picked]
+            boxes = np.zeros((6, f + n), np.int64)  # two rows, two partitions, address, size
+            boxes[1, :f], boxes[2:, :f] = self.run.rows, self.fixed
+            boxes[:4, f:] = start[order], end[order], self.p0[picked], self.p1[picked]
             boxes[5, f:] = size[order]
             align = np.concatenate((np.ones(f, np.int64), self.align[picked]))
             who = np.concatenate((np.full(f, -1), lender[order]))
-            by_address = np.zeros(f + n, np.int64)
-            by_address[:f] = np.arange(f)
-            count = np.array([f])
-            step = 2048
+            by_address, count, step = np.arange(f + n), np.array([f]), 2048
             for low in range(f, f + n, step):
                 launch(_loops.first_fit, low, min(f + n, low + step), boxes[0], boxes[1], boxes[2],
                        boxes[3], boxes[5], align, who, self.apart, self.bank, self.capacity, count,
@@ -360,11 +348,8 @@ class Packing:
 
     def spread(self):
         """Give every tile an address of its own behind all others."""
-        size = self.site_bytes[self.site] if self.members.size else np.zeros(0, np.int64)
-        begin = max(
-            (x.address + x.row_bytes for x in
-             (self.program.allocations[self.run.allocation[i]] for i in self.stated)), default=0,
-        )  # fmt: skip
+        size = self.site_bytes[self.site]
+        begin = max((x.address + x.row_bytes for x in self.stated_info), default=0)
         self._one_each(begin + np.cumsum(size) - size)
         self.own, self.wanted, self.lends = self.tiles, self.tiles, np.zeros(self.tiles.size, bool)
 
@@ -387,19 +372,16 @@ class Packing:
         total, row, there = self._fullest()
         allocations, run = self.program.allocations, self.run
         instruction = self.program.instructions[run.instruction[row]]
-        lines = {}
-        for i in there:
-            info = allocations[run.allocation[i]]
-            key = (info.name, str(info.dtype), info.shape, info.row_bytes)
-            lines[key] = lines.get(key, 0) + 1
+        infos = (allocations[run.allocation[i]] for i in there)
+        lines = Counter((x.name, str(x.dtype), x.shape, x.row_bytes) for x in infos)
         table = [
             f"  {n} x {name}: {dtype}{list(shape)} = {n * row_bytes} bytes"
             for (name, dtype, shape, row_bytes), n in sorted(
                 lines.items(), key=lambda item: -item[1] * item[0][3]
-            )[:12]
+            )[:_MOST_NAMED]
         ]
-        if len(lines) > 12:
-            table.append(f"  and {len(lines) - 12} more")
+        if len(lines) > len(table):
+            table.append(f"  and {len(lines) - len(table)} more")
         what = self.memory.upper()
         if total > self.capacity:
             excess = total - self.capacity

@@ -12,7 +12,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.durations import check_chip
-from trainium_edu.neuroncore.timing.expansion import MEMORIES, Expanded, expand
+from trainium_edu.neuroncore.timing.expansion import Expanded, expand
 from trainium_edu.neuroncore.timing.packing import Packing, Site, capacity
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.record import Record
@@ -20,7 +20,6 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["Placement", "place"]
 
-_SBUF, _PSUM = MEMORIES.index(Memory.SBUF), MEMORIES.index(Memory.PSUM)
 _MOST_NOTES = 20
 _FAVOURS = "gain", "order", "nobody"
 
@@ -175,29 +174,21 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     address[run.memory == 0] = 0
     sites, notes, high, alive = [], [], {}, {}
     first_slot = 0
-    for number in (_SBUF, _PSUM):
-        memory = MEMORIES[number]
-        mine = np.flatnonzero((run.memory == number) & (run.last >= 0))
-        stated = [i for i in mine if program.allocations[run.allocation[i]].address is not None]
-        for i in stated:
-            address[i] = program.allocations[run.allocation[i]].address
-        notes += _overlaps(program, run, stated)
-        job = Packing(program, spec, run, number, mine, stated)
+    for memory in (Memory.SBUF, Memory.PSUM):
+        job = Packing(program, spec, run, memory)
         if endless:
             job.spread()
         else:
             job.pack(wanted, favour)
+        for i in job.stated:
+            address[i] = program.allocations[run.allocation[i]].address
         if job.members.size:
             address[job.members] = job.slot_address[job.member_slot]
             slot[job.members] = first_slot + job.member_slot
             first_slot += job.slot_address.size
         sites += job.sites()
-        notes += job.notes
-        ends = [
-            int(address[i]) + program.allocations[run.allocation[i]].row_bytes for i in stated
-        ] + (job.slot_address + job.slot_size).tolist()
-        high[memory] = max(ends, default=0)
-        alive[memory] = job.alive_bytes
+        notes += [*_overlaps(job.stated_info), *job.notes]
+        high[memory], alive[memory] = job.high_water_bytes, job.alive_bytes
     return Placement(program, spec, run, buffers, endless, tuple(sites), address, slot, high,
                      alive, tuple(notes), favour)  # fmt: skip
 
@@ -227,9 +218,8 @@ def _check_names(program, named):
             )
 
 
-def _overlaps(program, run, stated):
+def _overlaps(infos):
     """Name stated tiles that share bytes (the first twenty pairs)."""
-    infos = [program.allocations[a] for a in sorted({int(run.allocation[i]) for i in stated})]
     notes, reaching = [], []
     for b in sorted(infos, key=lambda info: info.address):
         reaching = [a for a in reaching if b.address < a.address + a.row_bytes]
