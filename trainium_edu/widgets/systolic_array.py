@@ -140,7 +140,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
 
     _esm = load("controls.js", "playback.js", "number_grid.js", "operand_matrices.js",
                 "systolic_array.js")  # fmt: skip
-    _css = load("playback.css", "systolic_array.css")
+    _css = load("shared/playback.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)

@@ -7,8 +7,8 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from trainium_edu.neuroncore.core_timeline import CoreTimeline
-from trainium_edu.neuroncore.why import why
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
+from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
@@ -61,7 +61,7 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     _esm = load("playback.js", "core_time.js", "engine_lanes.js", "memory_map.js", "core_cards.js",
                 "source_lines.js", "timeline_explorer.js")  # fmt: skip
-    _css = load("playback.css", "timeline_explorer.css")
+    _css = load("shared/playback.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
