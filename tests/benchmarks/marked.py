@@ -1,6 +1,6 @@
 """Rewrite the measured rows of a page, and nothing else on it.
 
-``<!-- measured -->`` and ``<!-- end of measured -->`` enclose what a run may write: a line about the
+``<!-- measured -->`` and ``<!-- end of measured -->`` enclose what a run may write: a line on the
 run, and a table whose first column names rows.  The page chooses the rows, the run fills them.
 """
 
