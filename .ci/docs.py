@@ -9,6 +9,7 @@ of the lessons, which do not run.  Any warning fails the build.
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -28,6 +29,9 @@ PACKAGE = "trainium_edu"
 #: A Markdown link that stays inside the repository: its words, its target, its place there.
 LINK = re.compile(r"(?<!!)\[((?:[^\][]|\[[^\]]*\])*)\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 
+#: Words of a link that are a name of the package.
+NAME = re.compile(r"`([a-z]\w*(?:\.\w+)+)`")
+
 
 # -- links ------------------------------------------------------------------------------------
 
@@ -35,6 +39,30 @@ LINK = re.compile(r"(?<!!)\[((?:[^\][]|\[[^\]]*\])*)\]\((?!https?:|mailto:)([^)#
 def dotted(path: Path) -> str:
     """Return the module that a path of the repository holds."""
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Return the module that defines a name like ``nki.run``, and the name there.
+
+    Parameters
+    ----------
+    name : str
+        Below the package; of a module, the second part is empty.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name.
+    """
+    module, parts = PACKAGE, name.split(".")
+    while parts and importlib.util.find_spec(f"{module}.{parts[0]}"):
+        module = f"{module}.{parts.pop(0)}"
+    found = importlib.import_module(module)
+    if not parts:
+        return module, ""
+    if len(parts) > 1 or not hasattr(found, parts[0]):
+        raise ValueError(f"{name}: {module} has no {'.'.join(parts)}; write a name that it has")
+    return home_of(getattr(found, parts[0]), parts[0], module) or module, parts[0]
 
 
 def relinked(text: str, origin: Path, pages: dict[Path, str]) -> str:
@@ -60,7 +88,9 @@ def relinked(text: str, origin: Path, pages: dict[Path, str]) -> str:
         if path in pages:
             return f"[{words}](/{pages[path]}{mark})"
         if path.parts[:1] == (PACKAGE,) and path.suffix in ("", ".py"):
-            return f"[{words}](#{dotted(path)})"
+            name = NAME.fullmatch(words)
+            where = ".".join(place_of(name[1])).strip(".") if name else dotted(path)
+            return f"[{words}](#{where})"
         return words if target else found[0]
 
     return LINK.sub(link, text)

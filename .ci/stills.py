@@ -85,15 +85,18 @@ def main(arguments):
     )
     if not chromium:
         sys.exit("stills are taken in Chromium: install it, or name one in CHROMIUM")
-    with tempfile.TemporaryDirectory() as home, running_lab(Path(home)) as lab:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-            lesson = LessonPage(browser, lab, LESSON, width=SIZE[0])
-            lesson.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
-            for name, picture in take(lesson, cell):
-                write(picture, folder / f"{name}.png", SIZE[0])
-            lesson.close()
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as home,
+        running_lab(Path(home)) as lab,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        lesson = LessonPage(browser, lab, LESSON, width=SIZE[0])
+        lesson.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+        for name, picture in take(lesson, cell):
+            write(picture, folder / f"{name}.png", SIZE[0])
+        lesson.close()
+        browser.close()
 
 
 if __name__ == "__main__":

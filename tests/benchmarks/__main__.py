@@ -25,25 +25,31 @@ def processor():
     return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "unknown")
 
 
+def every():
+    """Return the names of all benchmarks."""
+    return sorted(p.stem.removeprefix("bench_") for p in Path(__file__).parent.glob("bench_*.py"))
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--write", nargs="+", type=Path, default=(), metavar="PAGE")
     options = parser.parse_args(arguments)
-    names = options.names
-    every = sorted(p.stem.removeprefix("bench_") for p in Path(__file__).parent.glob("bench_*.py"))
-    unknown = set(names) - set(every)
+    unknown = set(options.names) - set(every())
     if unknown:
-        sys.exit(f"no benchmark called {', '.join(sorted(unknown))}; there are {', '.join(every)}")
+        sys.exit(
+            f"no benchmark called {', '.join(sorted(unknown))}; there are {', '.join(every())}"
+        )
+    if options.names and options.write:
+        sys.exit("--write needs all benchmarks, so that a page shows one run: leave out the names")
     pages = {page: page.read_text(encoding="utf-8") for page in options.write}
-    today = datetime.date.today()
     run = (
         f"{processor()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, "
-        f"{today:%d %B %Y}".replace(", 0", ", ")
+        f"{datetime.date.today().isoformat()}"
     )
     print(run)
     rows = {}
-    for name in names or every:
+    for name in options.names or every():
         print(f"\n## {name}\n")
         rows |= importlib.import_module(f"tests.benchmarks.bench_{name}").main()
     for page, text in pages.items():

@@ -64,7 +64,7 @@ def main():
     seconds, cluster = best_of(5, lambda: fabric.ultracluster(100_000))
     row("cluster of 100,000 chips as arrays", seconds, 0.030, f"{cluster.links:,} links")
     seconds, _ = best_of(3, lambda: fabric.hierarchical_time(cluster, 2**30))
-    row("its hierarchical all-reduce timed", seconds, 1.0, "12,528 steps")
+    row("hierarchical all-reduce of that cluster timed", seconds, 1.0, "12,528 steps")
     sizes = np.geomspace(1, 1e12, 1_000_000)
     names = ("ring", "recursive_doubling", "halving_doubling", "ring_by_dimension")
     lines = [fabric.closed_form(n, (4, 4), hop_ns=1500, link_bytes_per_s=1e11) for n in names]
