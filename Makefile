@@ -8,7 +8,7 @@ FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
 BY_PATH := 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "by_path.pth").write_text("import os, sys; os.environ[\"PATH\"] = os.path.join(sys.prefix, \"bin\") + os.pathsep + os.environ.get(\"PATH\", \"\")\n")'
 
-.PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
+.PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks docs warm clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -41,11 +41,14 @@ check: $(VENV)/.test  ## ruff, formatting, import floors, types
 lines: $(VENV)/.test  ## code lines per package against its budget
 	$(BIN)/python .ci/lines.py
 
-bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers, as ratios
-	$(BIN)/python -m tests.benchmarks
+bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers; WRITE=1 fills README's rows
+	$(BIN)/python -m tests.benchmarks $(if $(WRITE),--write README.md .github/docs/speed.md)
 
 notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store their outputs
 	$(BIN)/python .ci/notebooks.py $(NB)
+
+docs: $(VENV)/.docs  ## pages from docstrings and lessons, in build/docs; a warning is an error
+	$(BIN)/python .ci/docs.py
 
 warm: $(VENV)/.warm  ## compile all loops into the on-disk cache
 
@@ -68,6 +71,10 @@ $(VENV)/.test: $(VENV)/.lab
 
 $(VENV)/.browser: $(VENV)/.test
 	$(PIP) --editable '.[test,browser]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(PIP) --editable '.[test,docs]'
 	@touch $@
 
 .venv-nbgrader/.ready: pyproject.toml .ci/constraints.txt | $(BIN)/python  # it pins Jupyter

@@ -88,8 +88,11 @@ def relinked(text: str, origin: Path, pages: dict[Path, str]) -> str:
         if path in pages:
             return f"[{words}](/{pages[path]}{mark})"
         if path.parts[:1] == (PACKAGE,) and path.suffix in ("", ".py"):
-            name = NAME.fullmatch(words)
-            where = ".".join(place_of(name[1])).strip(".") if name else dotted(path)
+            where = dotted(path)
+            if name := NAME.fullmatch(words):
+                where, last = place_of(name[1])
+                if callable(getattr(sys.modules[where], last, None)):  # data may have no entry
+                    where = f"{where}.{last}"
             return f"[{words}](#{where})"
         return words if target else found[0]
 

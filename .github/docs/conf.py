@@ -14,6 +14,7 @@ default_role = "literal"  # docstrings put names between single backticks
 autodoc_default_options = {"member-order": "bysource", "no-value": True}
 autodoc_typehints = "none"  # numpydoc states types with what they mean
 numpydoc_show_class_members = False
+toc_object_entries = False  # pages list modules; the index lists every name
 
 nb_execution_mode = "off"  # outputs as stored; `make test` compares them with a run
 nb_merge_streams = True
