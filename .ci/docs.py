@@ -181,13 +181,16 @@ def described(module: str) -> str:
 
 
 def handed_on(module: str) -> str:
-    """Return a list of the names that a front door has from elsewhere, linked."""
-    rows = []
-    for name, thing in sorted(public(module).items()):
+    """Return the names that a front door has from elsewhere, linked; data to their module."""
+    links = []
+    for name, thing in sorted(public(module).items(), key=lambda item: item[0].lower()):
         home = home_of(thing, name, module)
         if home not in (None, module):
-            rows.append(f"* :py:obj:`{name} <{home}.{name}>`\n")
-    return "Names at this front door:\n\n" + "".join(rows) + "\n" if rows else ""
+            target = (
+                f"obj:`{name} <{home}.{name}>`" if callable(thing) else f"mod:`{name} <{home}>`"
+            )
+            links.append(f":py:{target}")
+    return f"**Names at this front door:** {', '.join(links)}.\n\n" if links else ""
 
 
 def floor_pages(name: str, drawn: dict, folder: Path) -> list[str]:
@@ -258,9 +261,11 @@ def gather(folder: Path) -> None:
     floors = [f"{PACKAGE}.{n}" for row in drawn[PACKAGE].rows for n in row if n != "__main__"]
     for name in floors:
         floor_pages(name, drawn, folder / "floors")
-    names = "".join(f"   {name.removeprefix(PACKAGE + '.')}\n" for name in floors)
-    text = heading("The floors", "=") + "From the top down.\n\n.. toctree::\n   :maxdepth: 1\n\n"
-    (folder / "floors" / "index.rst").write_text(text + names, encoding="utf-8")
+    short = [name.removeprefix(f"{PACKAGE}.") for name in floors]
+    text = heading("The floors", "=") + "From the top down:\n\n"
+    text += "".join(f"* :doc:`{n}`: {drawn[PACKAGE].about[n]}\n" for n in short)
+    text += "\n.. toctree::\n   :hidden:\n\n" + "".join(f"   {n}\n" for n in short)
+    (folder / "floors" / "index.rst").write_text(text, encoding="utf-8")
 
 
 def main(arguments):

@@ -22,7 +22,7 @@ import networkx as nx
 
 ROOT = Path(__file__).parents[1]
 FRONT_DOOR = "__init__"
-WIDTH, MARGIN, LINE, LETTER = 1240, 16, 17, 6.7  # of the picture, in its own pixels
+WIDTH, MARGIN, LINE, LETTER = 860, 12, 17, 6.7  # of the picture, in its own pixels
 STYLE = """
 text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: #1f2328; }
 .title { font-weight: 600; font-size: 14px; } .about { fill: #59636e; }
