@@ -94,7 +94,7 @@ class TopologyExplorer(anywidget.AnyWidget):
         ``"flat"``, ``"torus"``, ``"hypercube"`` or ``"ring"``, where it applies.
     """
 
-    _esm = load("playback.js", "turning.js", "topology.js")
+    _esm = load("topology.js")
     _css = load("shared/playback.css", "topology.css")
     scenes = traitlets.Unicode().tag(sync=True)  # every machine's chips, cables and drawings
     ways = traitlets.Bytes().tag(sync=True)  # every way on every machine, behind one another
