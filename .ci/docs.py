@@ -263,7 +263,8 @@ def gather(folder: Path) -> None:
         floor_pages(name, drawn, folder / "floors")
     short = [name.removeprefix(f"{PACKAGE}.") for name in floors]
     text = heading("The floors", "=") + "From the top down:\n\n"
-    text += "".join(f"* :doc:`{n}`: {drawn[PACKAGE].about[n]}\n" for n in short)
+    about = {n: re.sub(r"([\\*_`|])", r"\\\1", drawn[PACKAGE].about[n]) for n in short}
+    text += "".join(f"* :doc:`{n}`: {about[n]}\n" for n in short)
     text += "\n.. toctree::\n   :hidden:\n\n" + "".join(f"   {n}\n" for n in short)
     (folder / "floors" / "index.rst").write_text(text, encoding="utf-8")
 
