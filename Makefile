@@ -44,7 +44,7 @@ lines: $(VENV)/.test  ## code lines per package against its budget
 bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers; WRITE=1 fills README's rows
 	$(BIN)/python -m tests.benchmarks $(if $(WRITE),--write README.md .github/docs/speed.md)
 
-notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store their outputs
+notebooks: $(VENV)/.browser $(VENV)/.warm  ## run the lessons (or NB=...), store outputs and pictures
 	$(BIN)/python .ci/notebooks.py $(NB)
 
 docs: $(VENV)/.docs  ## pages from docstrings and lessons, in build/docs; a warning is an error
