@@ -1,4 +1,5 @@
-// A picture under the pointer: dragging turns it, resting points, a press that does not move chooses.
+// A picture under the pointer: dragging turns it, resting points, a press that does not move
+// chooses.
 
 /**
  * Watch the pointer over an element.  `under(x, y)` says what is there; `turn(yaw, pitch)`,
