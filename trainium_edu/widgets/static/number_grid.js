@@ -1,5 +1,5 @@
-// Thousands of short numbers in small cells, written straight into pixels: a canvas that spells each
-// of them anew takes many times as long.
+// Thousands of short numbers in small cells, written straight into pixels: a canvas that spells
+// each of them anew takes many times as long.
 
 import { alphabet, eachPlace, inks, packed } from "./number_grid/glyphs.js";
 
@@ -35,7 +35,7 @@ class NumberGrid {
     this.#touch(0);
     this.#touch(this.rows - 1);
   }
-  /** Write the first of some spellings that fits on a colour, with a coloured edge if one is given. */
+  /** Write the first of some spellings that fits on a colour, with a coloured edge if given. */
   paint(row, column, spellings, back, edge = null) {
     let box = this.#box(row, column);
     this.#touch(row);

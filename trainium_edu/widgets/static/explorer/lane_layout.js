@@ -42,7 +42,7 @@ export function layOutLanes(film, shown) {
   return { lanes, laneOf, height: y + 2 };
 }
 
-/** What is at a point of the picture: a row of the run, a piece of the critical path, or nothing. */
+/** What is at a point of the picture: a row of the run, a piece of the path, or nothing. */
 export function hitLane({ lanes }, film, view, x, y) {
   const lane = lanes.find((l) => y >= l.y - 2 && y < l.y + l.height + 3);
   const nothing = { row: -1, piece: -1, tile: -1 };

@@ -14,12 +14,16 @@ export function timePerLine(book, film) {
 }
 
 const KEYWORDS =
-  "def|for|in|if|else|elif|return|with|as|while|import|from|not|and|or|None|True|False|assert|raise";
+  "and as assert def elif else False for from if import in None not or raise return True while " +
+  "with";
 const STRING = String.raw`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`;
-const PYTHON = new RegExp(
-  String.raw`(?<comment>#.*$)|(?<string>${STRING})|\b(?<keyword>${KEYWORDS})\b|(?<number>\b\d[\d_.]*\b)`,
-  "g",
-);
+const KINDS = [
+  "(?<comment>#.*$)",
+  `(?<string>${STRING})`,
+  String.raw`\b(?<keyword>${KEYWORDS.replaceAll(" ", "|")})\b`,
+  String.raw`(?<number>\b\d[\d_.]*\b)`,
+];
+const PYTHON = new RegExp(KINDS.join("|"), "g");
 
 /** Cut a line of Python into [text, kind]; kind is "" for what is none of the four. */
 export function wordsOf(text) {

@@ -21,7 +21,7 @@ export function inks(ink) {
   };
 }
 
-/** Draw the characters once, `size` device pixels large: by character {advance, wide, high, cover}. */
+/** Draw the characters once, `size` device pixels large: {advance, wide, high, cover} by each. */
 export function alphabet(size) {
   const high = Math.ceil(size * 1.2);
   const pen = new OffscreenCanvas(2 * high, high).getContext("2d", { willReadFrequently: true });
@@ -39,7 +39,7 @@ export function alphabet(size) {
   return glyphs;
 }
 
-/** Centre the first spelling that fits between two edges, or "…": `visit(glyph, x)` per character. */
+/** Centre the first spelling that fits between two edges, or "…": `visit(glyph, x)` for each. */
 export function eachPlace(glyphs, spellings, left, right, visit) {
   const widthOf = (text) =>
     [...text].reduce((sum, character) => sum + (glyphs.get(character)?.advance ?? 0), 0);

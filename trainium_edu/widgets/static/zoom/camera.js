@@ -11,9 +11,9 @@ export class Camera {
   isFlying = false;
   stop = () => {};
 
-  /** `moved(z)` is called wherever the camera comes, `rests(level)` where it stays. */
-  constructor(z, last, { root, moved, rests, flies }) {
-    Object.assign(this, { z, goal: z, last, root, moved, rests, flies });
+  /** `view` hears: moved(z) always, rests(level, hasCome) where it stays, flies(isFlying). */
+  constructor(z, last, view) {
+    Object.assign(this, { z, goal: z, last, view });
   }
   /** The next level inwards and outwards; between two levels the nearest of them. */
   get inner() {
@@ -24,14 +24,14 @@ export class Camera {
   }
   place(z) {
     this.z = clamp(z, 0, this.last);
-    this.moved(this.z);
+    this.view.moved(this.z);
   }
   /** Stay somewhere, also between levels. */
   stayAt(z) {
     this.halt();
     this.place(z);
     this.goal = Math.round(this.z);
-    this.rests(this.goal, false);
+    this.view.rests(this.goal, false);
   }
   go(to, way = smooth, milliseconds = null) {
     const from = this.z;
@@ -39,9 +39,9 @@ export class Camera {
     this.goal = clamp(to, 0, this.last);
     const length = Math.abs(this.goal - from);
     const show = (t) => this.place(from + (this.goal - from) * way(t));
-    this.stop = glide(this.root, milliseconds ?? LEAST + LEVEL * length, show, () => {
+    this.stop = glide(this.view.root, milliseconds ?? LEAST + LEVEL * length, show, () => {
       this.halt();
-      this.rests(this.goal, true);
+      this.view.rests(this.goal, true);
     });
   }
   /** Fly through all levels, from the outermost one again if this is the last. */
@@ -56,6 +56,6 @@ export class Camera {
   }
   #showFlying(isFlying) {
     this.isFlying = isFlying;
-    this.flies(isFlying);
+    this.view.flies(isFlying);
   }
 }

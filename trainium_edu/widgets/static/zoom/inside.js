@@ -1,13 +1,7 @@
 // The levels inside of a core: its engines, the systolic array, one processing element.
 
 import { clamp } from "../shared/time.js";
-import { PLACES, elementAt, fade, middle } from "./places.js";
-
-/** A straight way of an arrow. */
-const way = (x0, y0, x1, y1) => [
-  [x0, y0],
-  [x1, y1],
-];
+import { PLACES, elementAt, fade, middle, way } from "./places.js";
 
 export function neuroncore(p, c) {
   const { tensor, psum, vector, scalar, gpsimd, sbuf, dma } = PLACES.neuroncore;
@@ -26,8 +20,9 @@ export function neuroncore(p, c) {
     [1535, 290, c.scalar],
     [1560, 176, c.vector],
   ];
-  for (const [x, y, colour] of risers) p.arrow([[1480, y], [x, y], [x, 556]], colour, 5); // prettier-ignore
-  for (const [x, , colour] of risers) p.arrow([[x, 540], [x, 600], [1484, 600]], colour, 5); // prettier-ignore
+  const corner = (from, at, to, colour) => p.arrow([from, at, to], colour, 5);
+  for (const [x, y, colour] of risers) corner([1480, y], [x, y], [x, 556], colour);
+  for (const [x, , colour] of risers) corner([x, 540], [x, 600], [1484, 600], colour);
   block(psum, c.psum, "PSUM", "sums land");
   block(vector, c.vector, "Vector Engine", "sums, pairs");
   block(scalar, c.scalar, "Scalar Engine", "functions");
@@ -74,12 +69,8 @@ export function element(p, c, { now, progress }) {
   p.arrow(way(995, 40, 995, 472), c.scalar, 7);
   p.arrow(way(995, 612, 995, 965), c.scalar, 7);
   const passed = { a: 0.6, dash: [14, 10] };
-  p.arrow([[300, 590], [300, 842], [1560, 842]], c.vector, 5, passed); // prettier-ignore
-  for (const [place, sign] of [
-    [times, "×"],
-    [plus, "+"],
-  ]) {
-    // prettier-ignore
+  p.arrow([...way(300, 590, 300, 842), [1560, 842]], c.vector, 5, passed);
+  for (const [sign, place] of Object.entries({ "×": times, "+": plus })) {
     p.card(place, c.ink, 65, 5);
     p.title(sign, middle(place), 84);
   }

@@ -1,12 +1,11 @@
 // The levels outside of a core: the cluster, an instance, a chip.
 
-import { PLACES, chipAt, dotAt, middle } from "./places.js";
+import { PLACES, chipAt, dotAt, middle, way } from "./places.js";
 
 export function ultracluster(p, c) {
   p.block(PLACES.ultracluster.network, c.dma, 0.22, 16, 3);
   p.title("network (EFA): non-blocking, petabit-scale", [800, 145], 34);
-  for (let x = 80; x <= 1520; x += 60)
-    p.line([[x, 182], [x, 246]], c.dma, 2.5, { a: 0.6 }); // prettier-ignore
+  for (let x = 80; x <= 1520; x += 60) p.line(way(x, 182, x, 246), c.dma, 2.5, { a: 0.6 });
   p.dots(dotAt, 125, 50, c.chip, (i, j) => 0.5 + 0.4 * (((i * 7 + j * 13) % 10) / 10));
   p.text("6 250 dots: each is an instance of 16 chips", [800, 912], 32);
 }
@@ -65,7 +64,7 @@ export function chip(p, c) {
     p.block([x, y, w, h], c.hbm, 0.25, 12, 4);
     for (let n = 1; n < 8; n++) {
       const layer = y + 92 * n;
-      p.line([[x, layer], [x + w, layer]], c.hbm, 2, { a: 0.5 }); // prettier-ignore
+      p.line(way(x, layer, x + w, layer), c.hbm, 2, { a: 0.5 });
     }
     p.title("HBM", [x + w / 2, 500], 40);
   }
@@ -74,8 +73,8 @@ export function chip(p, c) {
   p.note("NeuronCore 0", [584, 432], 26);
   row(p, dma, 32, 2, c.dma, "32 data movers (DMA engines)");
   row(p, cc, 6, 1, c.vector, "6 cores for collectives (CC-Cores)");
-  for (const [from, to] of [[300, 388], [1300, 1212]]) // prettier-ignore
-    p.arrows([[from, 300], [to, 300]], c.hbm, 6); // prettier-ignore
+  p.arrows(way(300, 300, 388, 300), c.hbm, 6);
+  p.arrows(way(1300, 300, 1212, 300), c.hbm, 6);
 }
 
 /** Small boxes on some lines, and what they are. */

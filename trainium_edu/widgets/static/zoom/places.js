@@ -10,6 +10,11 @@ export const HIGH = 1000;
 export const fade = (v, from, to) => clamp((v - from) / (to - from), 0, 1);
 export const middle = ([x, y, w, h]) => [x + w / 2, y + h / 2];
 export const grown = ([x, y, w, h], by) => [x - by, y - by, w + 2 * by, h + 2 * by];
+/** The points of a straight line. */
+export const way = (x0, y0, x1, y1) => [
+  [x0, y0],
+  [x1, y1],
+];
 const holds = ([x, y, w, h], px, py) => px >= x && px <= x + w && py >= y && py <= y + h;
 
 // An instance of the cluster, a chip of the instance, an element of the array; all [x, y, w, h].

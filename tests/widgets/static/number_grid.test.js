@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { eachPlace, inks, packed } from "../../../trainium_edu/widgets/static/number_grid/glyphs.js";
+import {
+  eachPlace,
+  inks,
+  packed,
+} from "../../../trainium_edu/widgets/static/number_grid/glyphs.js";
 
 test("a pixel holds opaque red, green, blue from the lowest byte up", () => {
   const pixel = packed(1, 2, 3);
@@ -25,7 +29,15 @@ test("the first spelling that fits stands in the middle", () => {
     eachPlace(glyphs, spellings, 0, right, (glyph, x) => found.push([glyph.c, x]));
     return found;
   };
-  assert.deepEqual(written(["0.25"], 20), [["0", 2], [".", 6], ["2", 10], ["5", 14]]);
-  assert.deepEqual(written(["0.25", ".2"], 10), [[".", 1], ["2", 5]]);
+  assert.deepEqual(written(["0.25"], 20), [
+    ["0", 2],
+    [".", 6],
+    ["2", 10],
+    ["5", 14],
+  ]);
+  assert.deepEqual(written(["0.25", ".2"], 10), [
+    [".", 1],
+    ["2", 5],
+  ]);
   assert.deepEqual(written(["0.25"], 10), [["…", 3]]);
 });

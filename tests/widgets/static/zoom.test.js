@@ -4,7 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Camera } from "../../../trainium_edu/widgets/static/zoom/camera.js";
-import { PLACES, WIDE, fade, partAt, rectOf } from "../../../trainium_edu/widgets/static/zoom/places.js";
+import {
+  PLACES,
+  WIDE,
+  fade,
+  partAt,
+  rectOf,
+} from "../../../trainium_edu/widgets/static/zoom/places.js";
 
 const LEVELS = Object.keys(PLACES);
 const near = (a, b) => a.every((v, i) => Math.abs(v - b[i]) < 1e-6 * Math.max(1, Math.abs(b[i])));
@@ -47,13 +53,16 @@ test("the smallest part under the pointer is meant, and the frame leads further 
 });
 
 test("a fade goes from 0 to 1 and stays there", () => {
-  assert.deepEqual([5, 10, 12.5, 15, 99].map((v) => fade(v, 10, 15)), [0, 0, 0.5, 1, 1]);
+  assert.deepEqual(
+    [5, 10, 12.5, 15, 99].map((v) => fade(v, 10, 15)),
+    [0, 0, 0.5, 1, 1],
+  );
 });
 
 test("one level in or out leads to the nearest, and the camera stays on the ladder", () => {
   const said = [];
-  const hands = { moved: (z) => said.push(z), rests: (n) => said.push(`at ${n}`), flies() {} };
-  const camera = new Camera(2, 5, hands);
+  const view = { moved: (z) => said.push(z), rests: (n) => said.push(`at ${n}`), flies() {} };
+  const camera = new Camera(2, 5, view);
   assert.deepEqual([camera.outer, camera.inner], [1, 3]);
   camera.stayAt(2.4);
   assert.deepEqual([camera.outer, camera.inner, camera.goal], [2, 3, 2]);

@@ -22,7 +22,10 @@ import * as words from "../../../trainium_edu/widgets/static/explorer/words.js";
 function windowOf(lo, hi, end = 1000, width = 500) {
   return Object.assign(new TimeWindow(), { lo, hi, end, width });
 }
-const random = ((state) => () => (state = (state * 16807) % 2147483647) / 2147483647)(7);
+const random = (
+  (state) => () =>
+    (state = (state * 16807) % 2147483647) / 2147483647
+)(7);
 
 test("pixels and time are each other's inverse", () => {
   const view = windowOf(100, 350);
@@ -117,7 +120,14 @@ test("chains list the entries of each row in their order", () => {
 test("shades say how much of each pixel is covered", () => {
   const shades = new Shades();
   shades.begin(20);
-  for (const [a, b] of [[-5, 1], [2.5, 3], [3, 3.25], [6, 9.5], [19.5, 90]]) shades.add(a, b);
+  for (const [a, b] of [
+    [-5, 1],
+    [2.5, 3],
+    [3, 3.25],
+    [6, 9.5],
+    [19.5, 90],
+  ])
+    shades.add(a, b);
   assert.deepEqual(shades.take(), [
     [0, 1, 1],
     [2, 3, 0.5],
@@ -132,18 +142,28 @@ test("shades say how much of each pixel is covered", () => {
 
 test("times, moments, bytes and shares as people read them", () => {
   const { nsText, momentText, bytesText, percent, shortened } = words;
-  assert.deepEqual([0.5, 999.4, 999.6, 22_840, 1e6].map((t) => nsText(t)), [
-    "0.5 ns", "999 ns", "1 µs", "22.8 µs", "1 ms",
-  ]);
+  assert.deepEqual(
+    [0.5, 999.4, 999.6, 22_840, 1e6].map((t) => nsText(t)),
+    ["0.5 ns", "999 ns", "1 µs", "22.8 µs", "1 ms"],
+  );
   assert.equal(nsText(22_843, 4), "22.84 µs");
   assert.equal(momentText(1234.5, 100), "1.2345 µs");
   assert.deepEqual([0, 100, 1536, 24 * 2 ** 20, -2048].map(bytesText), [
-    "0 B", "100 B", "1.5 KiB", "24 MiB", "−2 KiB",
+    "0 B",
+    "100 B",
+    "1.5 KiB",
+    "24 MiB",
+    "−2 KiB",
   ]);
   assert.deepEqual([0, 0.004, 0.0994, 0.0996, 1].map(percent), [
-    "0 %", "0.4 %", "9.9 %", "10 %", "100 %",
+    "0 %",
+    "0.4 %",
+    "9.9 %",
+    "10 %",
+    "100 %",
   ]);
-  assert.deepEqual([shortened("tensor", 6), shortened("tensor", 5), shortened("tensor", 3, 3)], [
-    "tensor", "tens…", "",
-  ]);
+  assert.deepEqual(
+    [shortened("tensor", 6), shortened("tensor", 5), shortened("tensor", 3, 3)],
+    ["tensor", "tens…", ""],
+  );
 });
