@@ -39,7 +39,7 @@ def code_lines(path):
 
 
 def javascript_lines(path):
-    """Return the number of lines that carry JavaScript; comments begin their lines, as formatted."""
+    """Return the number of lines that carry JavaScript; a comment beside code counts as code."""
     text = re.sub(
         r"^ */\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
