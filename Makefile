@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 NB ?= $(wildcard notebooks/*.ipynb)
 FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
-SCRIPTS := $(shell find trainium_edu tests -name '*.js' -o -name '*.mjs')
+SCRIPTS := $(shell find .ci trainium_edu tests -name '*.js' -o -name '*.mjs')
 BY_PATH := 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "by_path.pth").write_text("import os, sys; os.environ[\"PATH\"] = os.path.join(sys.prefix, \"bin\") + os.pathsep + os.environ.get(\"PATH\", \"\")\n")'
 
 .PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
@@ -47,7 +47,7 @@ lines: $(VENV)/.test  ## code lines per package against its budget
 bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers, as ratios
 	$(BIN)/python -m tests.benchmarks
 
-notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store their outputs
+notebooks: $(VENV)/.browser $(VENV)/.warm  ## run the lessons (or NB=...), store outputs and pictures
 	$(BIN)/python .ci/notebooks.py $(NB)
 
 warm: $(VENV)/.warm  ## compile all loops into the on-disk cache

@@ -157,7 +157,7 @@ def test_make_check_lints_and_formats_every_script():
 
 
 def test_scripts_are_linted_and_formatted():
-    scripts = [*SCRIPTS, *(TOP / "tests").rglob("*.js")]
+    scripts = [*SCRIPTS, *(TOP / "tests").rglob("*.js"), *(TOP / ".ci").rglob("*.js")]
     lint = tool("oxlint", "--config", ".ci/oxlint.json", "--quiet", *scripts)
     assert lint.returncode == 0, lint.stdout
     assert f"on {len(scripts)} files" in lint.stdout
