@@ -6,6 +6,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 NB ?= $(wildcard notebooks/*.ipynb)
 FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
+SCRIPTS := $(shell find .ci trainium_edu tests -name '*.js' -o -name '*.mjs')
 BY_PATH := 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "by_path.pth").write_text("import os, sys; os.environ[\"PATH\"] = os.path.join(sys.prefix, \"bin\") + os.pathsep + os.environ.get(\"PATH\", \"\")\n")'
 
 .PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks docs warm clean
@@ -32,9 +33,11 @@ soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred; all processors (ab
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python .ci/processors.py --whole
 
-check: $(VENV)/.test  ## ruff, formatting, import floors, types
+check: $(VENV)/.test  ## lint and formatting of both languages, import floors, types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/oxlint --config .ci/oxlint.json --quiet $(SCRIPTS)
+	$(BIN)/oxfmt --config .ci/oxfmt.json --check $(SCRIPTS)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
