@@ -9,8 +9,7 @@ import re
 import pytest
 
 import trainium_edu
-from trainium_edu import exercises
-from trainium_edu.exercises import learner, predict
+from trainium_edu.exercises import catalogue, learner, predict
 from trainium_edu.exercises.exercise import exercise, reject
 from trainium_edu.exercises.lessons import COURSE
 
@@ -34,8 +33,8 @@ def lessons(monkeypatch):
         if answer != 2:
             reject("other", "No.")
 
-    monkeypatch.setattr(exercises, "LESSONS", {"02": "02_lesson"})
-    monkeypatch.setattr(exercises, "of_lesson", lambda lesson: (one, two) if lesson == "02" else ())
+    monkeypatch.setattr(catalogue, "LESSONS", {"02": "02_lesson"})
+    monkeypatch.setattr(catalogue, "of_lesson", lambda lesson: (one, two) if lesson == "02" else ())
     learner._this_session.clear()
     return one, two
 
@@ -81,7 +80,7 @@ def test_progress_shows_each_exercise_of_a_lesson(lessons, home):
 
 
 def test_progress_shows_every_lesson_of_the_course_and_those_registered(home, monkeypatch):
-    monkeypatch.setitem(exercises.LESSONS, "20", "20_my_lesson")
+    monkeypatch.setitem(catalogue.LESSONS, "20", "20_my_lesson")
     lines = str(trainium_edu.progress()).splitlines()
     assert [line[:2] for line in lines[1:-2]] == [x.number for x in COURSE] + ["20"]
     assert all(x.title in line for x, line in zip(COURSE, lines[1:], strict=False))
