@@ -1,4 +1,5 @@
-"""Walls around a submission's kernel: what it sees is Python, this package, and its own folder.
+"""Walls around a submission's kernel: what it sees is Python, this package without
+its solutions, and its own folder.
 
 On Linux with bubblewrap (Debian's ``bubblewrap``; no root needed) the kernel lives in namespaces
 of its own: no network, no other process, no file but those listed here, and whatever it starts
@@ -16,6 +17,7 @@ import sys
 from pathlib import Path
 
 import trainium_edu
+from trainium_edu.exercises import afterwards
 
 __all__ = ["command", "environment", "harden", "missing"]
 
@@ -69,6 +71,8 @@ def command(folder: Path | None, arguments: list) -> list:
             walls += ["--ro-bind", path, path]
     for path in (*_FILES, *_python()):
         walls += ["--ro-bind-try", path, path]
+    if afterwards.FOLDER.is_dir():
+        walls += ["--tmpfs", str(afterwards.FOLDER)]
     if folder is None:
         return [*walls, "--", *arguments]
     for loops, copy in _loops_of_its_own(folder):

@@ -21,7 +21,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Afterwards", "of", "read"]
+__all__ = ["FOLDER", "Afterwards", "of", "read"]
+
+#: Where those of our own lessons are; a grader's walls and archives leave it out.
+FOLDER = Path(__file__).resolve().parent / "solutions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def of(exercise) -> Afterwards:
     """Return what stands behind a pass of one exercise."""
     lesson = Path(exercise.function.__code__.co_filename)
     try:
-        found = read(lesson.parent / "solutions" / f"{lesson.stem}.md")
+        found = read(lesson.parent / FOLDER.name / f"{lesson.stem}.md")
     except OSError:
         return Afterwards()
     return found.get(exercise.key, Afterwards())

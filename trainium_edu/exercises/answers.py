@@ -7,7 +7,10 @@ into plain data as well, with this one function, before it looks at it.
 
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from numbers import Integral
 
 import numpy as np
@@ -15,7 +18,7 @@ import numpy as np
 __all__ = ["canonical"]
 
 _MOST_ITEMS = 1_000_000
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, Fraction)
 
 
 def canonical(value):
@@ -46,7 +49,7 @@ def canonical(value):
     """
     if value is Ellipsis:
         return None
-    if type(value) in _PLAIN or type(value).__module__.startswith("trainium_edu."):
+    if type(value) in _PLAIN or _is_record(value):
         return value
     if isinstance(value, np.generic | np.ndarray) or hasattr(value, "__array__"):
         return _from_array(np.asarray(value))
@@ -65,9 +68,13 @@ def canonical(value):
         if len(items) > _MOST_ITEMS:
             raise ValueError(f"more than {_MOST_ITEMS:,} items; does your generator end?")
         return items
-    if type(value).__module__ == "fractions":
-        return value
     raise TypeError(f"it is a {type(value).__name__}; plain data is asked for")
+
+
+def _is_record(value) -> bool:
+    """Return whether a value is a record, or a named constant, of this package."""
+    ours = type(value).__module__.startswith("trainium_edu.")
+    return ours and (is_dataclass(value) or isinstance(value, Enum))
 
 
 def _from_array(array):
