@@ -8,6 +8,7 @@ import collections
 import decimal
 import fractions
 import itertools
+import pickle
 import types
 
 import numpy as np
@@ -61,19 +62,13 @@ def as_numpy(value):
     return kinds.get(type(value), lambda x: x)(value)
 
 
-def named(value):
-    if not isinstance(value, tuple):
-        return value
-    return collections.namedtuple("Row", [f"f{i}" for i in range(len(value))])(*value)
-
-
 SPELLINGS = {
     "a generator": outermost(lambda value: (item for item in value)),
     "a tuple": outermost(tuple),
     "a list": outermost(list),
     "a deque": outermost(collections.deque),
-    "a map of generators": outermost(
-        lambda value: map(lambda v: iter(v) if isinstance(v, tuple) else v, value)
+    "a generator of iterators": outermost(
+        lambda value: (iter(v) if isinstance(v, tuple) else v for v in value)
     ),
     "floats": each(lambda x: float(x) if type(x) is int else x),
     "NumPy's numbers": each(as_numpy),
@@ -81,26 +76,36 @@ SPELLINGS = {
     "arrays without axes": each(lambda x: np.array(x) if type(x) in (int, float, bool) else x),
     "decimals": each(lambda x: decimal.Decimal(x) if type(x) in (int, float) else x),
     "fractions": each(lambda x: fractions.Fraction(x) if type(x) in (int, float) else x),
-    "named tuples": each(lambda x: x),
+    "named tuples": lambda value: (
+        collections.namedtuple("Row", [f"f{i}" for i in range(len(value))])(*value)
+        if isinstance(value, tuple) and value
+        else value
+    ),
     "an object": lambda value: value if isinstance(value, bytes) else object(),
 }
 #: Spellings that every check takes, since they say the same.
 SAME = {"a deque", "a generator", "a list", "NumPy's numbers", "arrays without axes",
         "named tuples"}  # fmt: skip
-SPELLINGS["named tuples"] = lambda value: named(value) if not isinstance(value, bytes) else value
 
 
 def spelled(answer, change):
     """Return an answer that says the same in another spelling."""
     if not callable(answer):
         return change(answer)
-    if hasattr(answer, "function"):  # a kernel: what it hands in is its program
-        return answer
+    return lambda *arguments: change(answer(*arguments))
 
-    def spelling(*arguments):
-        return change(answer(*arguments))
 
-    return spelling
+def remembering(function):
+    """Return a function that works once for the same arguments."""
+    known = {}
+
+    def remembered(*arguments):
+        key = pickle.dumps(arguments)
+        if key not in known:
+            known[key] = function(*arguments)
+        return known[key]
+
+    return remembered
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +116,20 @@ def solved():
             b for b in reading.blocks(exercise.key[:2])
             if (b.key, b.kind) == (exercise.key, "solution")
         )  # fmt: skip
-        found[exercise.key] = reading.run(block, "ab123")[exercise.answer]
+        answer = reading.run(block, "ab123")[exercise.answer]
+        found[exercise.key] = remembering(answer) if callable(answer) else answer
     return found
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+@pytest.mark.parametrize(
+    ("exercise", "spelling"),
+    [
+        pytest.param(e, spelling, id=f"{e.key} {spelling}")
+        for e in EXERCISES
+        for spelling in SPELLINGS
+        if e.key[:2] != "05" or e.literal or spelling == "a list"  # a kernel hands in a program
+    ],
+)
 def test_the_grader_takes_what_the_check_takes(exercise, spelling, solved):
     change = SPELLINGS[spelling]
     result = exercise(spelled(solved[exercise.key], change), "ab123")
@@ -127,13 +140,9 @@ def test_the_grader_takes_what_the_check_takes(exercise, spelling, solved):
         assert (spelling, exercise.literal) == ("an object", True)
         grade = exercise.grade(object(), "ab123")
     assert (grade.status == "full") == (result.status is Status.PASSED), (result, grade)
-    if spelling in SAME and result.status is not Status.PASSED:
-        assert "list" in exercise.key or exercise.key in NEEDS_A_TUPLE, result
+    assert result.status is Status.PASSED or spelling not in SAME, result
     if grade.status != "full":
         assert grade.misconception == result.misconception
-
-
-NEEDS_A_TUPLE: set[str] = set()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,7 @@ def test_plain_data(value, plain):
 
 
 def test_what_has_no_end_or_is_no_data_is_refused():
-    with pytest.raises(ValueError, match="more than 1,000,000 items; does your generator end?"):
+    with pytest.raises(ValueError, match="more than 1,000,000 items; does"):
         canonical(itertools.count())
     for odd in (object(), len, types):
         with pytest.raises(TypeError, match="plain data is asked for"):

@@ -1,8 +1,9 @@
 """Gradescope: an autograder archive for a lesson, and the results file that it has to leave.
 
 The archive holds what Gradescope asks for (``setup.sh``, run once while it builds its image, and
-``run_autograder``, run for each submission), this package without its solutions, and the salt.  On its machines a
-submission stands in a container of its own; the grader in it is the one of every other class.
+``run_autograder``, run for each submission), this package without its solutions, and the salt.
+On its machines a submission stands in a container of its own; the grader in it is the one of every
+other class.
 """
 
 import json

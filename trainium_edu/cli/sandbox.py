@@ -1,9 +1,9 @@
-"""Walls around a submission's kernel: what it sees is Python, this package without
-its solutions, and its own folder.
+"""Walls around a submission's kernel: what it sees is Python, this package, and its own folder.
 
 On Linux with bubblewrap (Debian's ``bubblewrap``; no root needed) the kernel lives in namespaces
-of its own: no network, no other process, no file but those listed here, and whatever it starts
-ends with it.  Elsewhere it runs with the instructor's rights, and each row of the table says so.
+of its own: no network, no other process, no file but those listed here (the package's solutions
+are not), and whatever it starts ends with it.  Elsewhere it runs with the instructor's rights, and
+each row of the table says so.
 
 Compiled loops are copied into its folder: Numba reads a cache only where it could write one, and a
 cache that submissions could write to would be everybody's.

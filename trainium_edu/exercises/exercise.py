@@ -26,12 +26,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
+
 from trainium_edu import aside, settings
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.answers import canonical
 
-__all__ = ["SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said", "Status",
-           "compare", "exercise", "reject", "short"]  # fmt: skip
+__all__ = ["NUMBER", "SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said",
+           "Status", "compare", "exercise", "has_form", "recognise", "reject", "short",
+           "truth_values"]  # fmt: skip
+
+#: The types that a plain number has (True and False are none).
+NUMBER = (int, float)
 
 #: Under this type a check's output says that its solution was seen before it passed.
 SOLUTION_SEEN = "application/vnd.trainium-edu.solution+json"
@@ -322,7 +328,7 @@ class Exercise:
         return Said("Next challenge", told or "none is installed here.")
 
     def offers(self, status: Status):
-        """Return what the card below a check offers now: (text of a button, or "", its function)."""
+        """Return what a check's card offers now: pairs (text of a button or "", its function)."""
         told, passed = afterwards.of(self), status is Status.PASSED
         more = not passed and self._hints_seen() < len(self.hints)
         return (
@@ -467,6 +473,30 @@ def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Sequence,
     )
 
 
+def recognise(got, beliefs: Sequence):
+    """Reject an answer that is what a wrong model gives: rows of (name, its answer, feedback)."""
+    for name, believed, feedback in beliefs:
+        if np.array_equal(got, believed):
+            reject(name, feedback)
+
+
+def has_form(value, *kinds) -> bool:
+    """Return whether a value is a pair, a triple, ... of these types; NUMBER is one of them."""
+    return isinstance(value, list | tuple) and len(value) == len(kinds) and all(
+        type(item) in (kind if isinstance(kind, tuple) else (kind,))
+        for item, kind in zip(value, kinds, strict=True)
+    )  # fmt: skip
+
+
+def truth_values(answer, cases: Sequence[tuple]) -> list[bool]:
+    """Ask a function of each case, and reject one that returns anything but True or False."""
+    told = [answer(*case) for case in cases]
+    for value in told:
+        if type(value) is not bool:
+            reject("no truth value", f"It returned {short(value)}; it should be True or False.")
+    return told
+
+
 def _examine(exercise, answer, numbers):
     """Run a check; return the `Rejected` or `NotAttempted` that ended it, or None, and figures."""
     try:
@@ -503,9 +533,7 @@ class _Watched:
         self._calls_answered = 0
 
     def __call__(self, *args, **kwargs):
-        given = ", ".join(
-            [short(a) for a in args] + [f"{k}={short(v)}" for k, v in kwargs.items()]
-        )
+        given = ", ".join([short(a) for a in args] + [f"{k}={short(v)}" for k, v in kwargs.items()])
         name = getattr(self._function, "__name__", "the function")
         args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
         try:
