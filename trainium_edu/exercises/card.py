@@ -5,8 +5,13 @@ the buttons, so that neither they nor the page move.
 """
 
 import html
+import re
 
+import anywidget
 import ipywidgets
+import traitlets
+
+from trainium_edu.widgets.static import load
 
 __all__ = ["Card", "as_html"]
 
@@ -26,7 +31,8 @@ def as_html(head, lines=(), code="", colour="info") -> str:
     colour : str
         JupyterLab's name for the mark at its left: success, warn or info.
     """
-    body = "".join(f"<div style='margin-top:4px'>{html.escape(line)}</div>" for line in lines)
+    paragraphs = [re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(line)) for line in lines]
+    body = "".join(f"<div style='margin-top:4px'>{line}</div>" for line in paragraphs)
     if code:
         body += (
             "<pre style='margin:6px 0 0;padding:6px 10px;overflow-x:auto;line-height:1.35;"
@@ -37,6 +43,13 @@ def as_html(head, lines=(), code="", colour="info") -> str:
         f"<div role='status' style='border-left:4px solid var(--jp-{colour}-color1,#777);"
         f"padding:6px 12px;margin:4px 0;{_INK}'><b>{html.escape(head)}</b>{body}</div>"
     )
+
+
+class Below(anywidget.AnyWidget):
+    """What was asked for."""
+
+    _esm = load("controls.js", "card.js")
+    html = traitlets.Unicode().tag(sync=True)
 
 
 class Card(ipywidgets.VBox):
@@ -56,7 +69,7 @@ class Card(ipywidgets.VBox):
     def __init__(self, result: str, about: str, offers):
         self._about, self._offers = about, offers
         self._asked: set[str] = set()
-        self._below = ipywidgets.HTML()
+        self._below = Below()
         self.buttons = [ipywidgets.Button(layout={"width": "auto"}) for _ in offers()]
         for place, button in enumerate(self.buttons):
             button.on_click(lambda _, place=place: self._ask(place))
@@ -67,7 +80,7 @@ class Card(ipywidgets.VBox):
     def _ask(self, place):
         text, give = self._offers()[place]
         self._asked.add(text)
-        self._below.value += give()._repr_html_()
+        self._below.html = give()._repr_html_() + self._below.html  # the newest next to its button
         self._show_offers()
         shown = [button for button in self.buttons if button.layout.display != "none"]
         if shown and self.buttons[place] not in shown:  # for who pressed it by keyboard

@@ -176,7 +176,7 @@ class Result:
     def _lines(self):
         said = {Status.PASSED: "public checks passed", Status.WRONG: "not yet"}
         lines = (
-            f"{self.title}: {said.get(self.status, 'not attempted yet')}",
+            f"{self.title}{':' * (self.title[-1] != '?')} {said.get(self.status, 'not attempted yet')}",
             self.feedback, self.figures, self.why, self.hint, self.note,
         )  # fmt: skip
         return [line for line in lines if line]
@@ -671,7 +671,7 @@ def _line_of(error) -> str:
 
 def _fingerprint(answer) -> str:
     """Tell one answer from the next, so that re-running a cell uses up no hint."""
-    code = getattr(answer, "__code__", None)
+    code = getattr(getattr(answer, "__wrapped__", answer), "__code__", None)  # also a kernel's
     text = f"{code.co_code}{code.co_consts}{code.co_names}" if code else short(answer, 2000)
     # Nested functions stand in the constants with their address.
     return hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", text).encode()).hexdigest()[:16]

@@ -42,7 +42,7 @@ _DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "uint8": 1}
 )
 def keep_vector_busy(answer, numbers):
     """Time the learner's order on the emulator and look how long the Vector Engine waits."""
-    for tiles, room in ((6, 2), (numbers.tiles, numbers.room)):
+    for tiles, room in ((numbers.tiles, numbers.room), (6, 2)):
         steps = _checked_order(answer(tiles, room), tiles)
         needed = most_alive(steps)
         idle = vector_idle_share(steps, numbers.columns)
