@@ -1,4 +1,4 @@
-"""An exercise in real JupyterLab: a hint before the first attempt, a wrong answer, a pass, a solution.
+"""An exercise in real JupyterLab: a hint before any attempt, a wrong answer, a solution, a pass.
 
 Judge: the browser; and the grader's note on the notebook that JupyterLab saved.
 """

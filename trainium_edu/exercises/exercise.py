@@ -174,9 +174,10 @@ class Result:
     exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
 
     def _lines(self):
-        said = {Status.PASSED: "public checks passed", Status.WRONG: "not yet"}
+        said = {Status.PASSED: "public checks passed", Status.WRONG: "not yet",
+                Status.NOT_ATTEMPTED: "not attempted yet"}[self.status]  # fmt: skip
         lines = (
-            f"{self.title}{':' * (self.title[-1] != '?')} {said.get(self.status, 'not attempted yet')}",
+            f"{self.title}{'' if self.title.endswith('?') else ':'} {said}",
             self.feedback, self.figures, self.why, self.hint, self.note,
         )  # fmt: skip
         return [line for line in lines if line]
