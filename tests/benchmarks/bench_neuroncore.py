@@ -4,14 +4,8 @@ import time
 
 import numpy as np
 
-from trainium_edu.neuroncore import (
-    NeuronCore,
-    _loops,
-    causes_table,
-    place,
-    schedule,
-    why,
-)
+from trainium_edu.neuroncore import NeuronCore, causes_table, place, schedule, why
+from trainium_edu.neuroncore.timing import _loops
 
 PARTS = slice(0, 128)
 

@@ -6,9 +6,9 @@ import pytest
 
 from trainium_edu.exercises import neuroncore as check
 from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.core import NeuronCore
-from trainium_edu.neuroncore.engine import Memory
-from trainium_edu.neuroncore.placement import place
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 

@@ -5,7 +5,7 @@ loaded in which loop, and which instruction follows which.
 """
 
 from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.recording.core import NeuronCore
 
 STATES = 16
 

@@ -11,7 +11,7 @@ SCRIPT = """
 import json, sys
 import trainium_edu.neuroncore
 light = sorted({m.split(".")[0] for m in sys.modules} & {"numba", "numpy", "matplotlib"})
-import trainium_edu.neuroncore.why
+import trainium_edu.neuroncore.timing.why
 from trainium_edu.neuroncore import why
 print(json.dumps([light, callable(why)]))
 """
@@ -32,9 +32,9 @@ def test_the_door_is_light_and_functions_win_over_files_of_their_name():
 
 
 def test_files_stay_importable_under_their_names():
-    module = importlib.import_module("trainium_edu.neuroncore.why")
+    module = importlib.import_module("trainium_edu.neuroncore.timing.why")
     assert module.why is neuroncore.why
-    assert importlib.import_module("trainium_edu.neuroncore.optimise").optimise is (
+    assert importlib.import_module("trainium_edu.neuroncore.timing.optimise").optimise is (
         neuroncore.optimise
     )
 

@@ -15,7 +15,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu.neuroncore import INSTRUCTIONS
-from trainium_edu.nki import isa_later
+from trainium_edu.nki.isa import later as isa_later
 from trainium_edu.specs.errors import NkiValidationError
 
 TABLE = json.loads((Path(__file__).parents[1] / "golden" / "nki_isa.json").read_text())

@@ -276,7 +276,7 @@ def test_a_file_runs_as_a_script(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float16"])
 def test_five_stages_of_a_matmul(published, stage, shape, dtype):
     """Small whole numbers, so that every order of additions gives the same."""
-    from trainium_edu.neuroncore.dtypes import get_dtype
+    from trainium_edu.neuroncore.recording.dtypes import get_dtype
 
     draw, (k, m, n) = np.random.default_rng(1), shape
     w = draw.integers(-1, 2, (k, m)).astype(get_dtype(dtype).storage)

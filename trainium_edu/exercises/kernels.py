@@ -1,6 +1,6 @@
 """Exercises of lesson 05: kernels that are right, that are fast, and one that is neither.
 
-A kernel is asked for its program, which is issued again and timed here (``nki.request``): its
+A kernel is asked for its program, which is issued again and timed here (``exercises.request``): its
 outputs, time and counts are the check's own.
 """
 
@@ -17,7 +17,7 @@ _FORGOT_JIT = (
 
 def _report(answer, *arrays):
     """Return what a kernel gives and takes on these arrays; None where it returns nothing yet."""
-    from trainium_edu.nki.request import Request, measured
+    from trainium_edu.exercises.request import Request, measured
 
     try:
         found = answer(Request(arrays))
@@ -132,8 +132,8 @@ def tile_add(answer, numbers):
         reject("wrong values", "Every partition works, but the sums are not x + y. Same slice of"
                " both, and of the output?")  # fmt: skip
     _expect_moved(found, x, y)
+    from trainium_edu.exercises.request import Request, measured
     from trainium_edu.nki.examples.vector_add import add_tiles
-    from trainium_edu.nki.request import Request, measured
 
     recorded = Request((x, y), (("width", 512),)).report(add_tiles)
     assert recorded is not None  # our kernel returns its output

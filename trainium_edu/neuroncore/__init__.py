@@ -33,27 +33,24 @@ Decisions
     fast, paid for with another order of FP32 additions than the chip's, tile by tile.
 """
 
-import sys
-import types
-
 from trainium_edu import aside
 
 _FROM = {
-    "bands": ("Band", "Ratio", "band", "compare", "tie"),
-    "choices": ("choices",),
-    "causes": ("causes_table", "without"),
-    "core": ("NeuronCore",),
-    "core_timeline": ("CoreTimeline", "Roofline"),
-    "engine": ("Engine", "Memory"),
-    "instruction_set": ("INSTRUCTIONS",),
-    "optimise": ("optimise",),
-    "placement": ("Placement", "place"),
-    "program": ("Program",),
-    "program_io": ("load", "save"),
-    "scheduler": ("schedule",),
-    "timed": ("measure",),
-    "timing": ("parameters",),
-    "why": ("Why", "why"),
+    "timing.bands": ("Band", "Ratio", "band", "compare", "tie"),
+    "timing.choices": ("choices",),
+    "timing.causes": ("causes_table", "without"),
+    "recording.core": ("NeuronCore",),
+    "timing.timeline": ("CoreTimeline", "Roofline"),
+    "recording.engine": ("Engine", "Memory"),
+    "recording.instruction_set": ("INSTRUCTIONS",),
+    "timing.optimise": ("optimise",),
+    "timing.placement": ("Placement", "place"),
+    "recording.program": ("Program",),
+    "recording.program_io": ("load", "save"),
+    "timing.scheduler": ("schedule",),
+    "timing.measure": ("measure",),
+    "timing.durations": ("parameters",),
+    "timing.why": ("Why", "why"),
 }
 _WHERE = {name: module for module, names in _FROM.items() for name in names}
 _SUBMODULES = ("systolic_array", "tilings")
@@ -78,14 +75,3 @@ def __getattr__(name):  # tables and compiled loops load with the first name tha
 
 def __dir__():
     return sorted(__all__)
-
-
-class _Door(types.ModuleType):
-    """The function wins where a file has its name: ``why`` stays ``why.why``."""
-
-    def __setattr__(self, name, value):
-        if not (name in _WHERE and isinstance(value, types.ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Door

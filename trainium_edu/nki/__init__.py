@@ -6,7 +6,7 @@ Names, argument order, defaults, limits and errors follow the public reference o
 Modelled: values (FP32 inside, one rounding at the end), every limit, time with its reasons.
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
 Refused or said: branches on what the chip computes (``asking.py``), what AWS lists as failing on
-hardware (``specs.NKI_KNOWN_ISSUES``, ``only_here.py``; values stay).
+hardware (``specs.NKI_KNOWN_ISSUES``, ``neuroncore/advice/only_here.py``; values stay).
 Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings), and
 ``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
@@ -16,15 +16,15 @@ Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines
 
 from trainium_edu import aside
 from trainium_edu.nki import isa, language
-from trainium_edu.nki.dtypes import DType as dtype
 from trainium_edu.nki.kernel import jit, run, simulate
+from trainium_edu.nki.objects.dtypes import DType as dtype
 
 _LATER = {
-    "activate": "activation", "collectives": None, "compare": "scoreboard",
-    "coverage": "coverage_table",
-    "deactivate": "activation", "load": "run_result", "Run": "run_result", "run_ranks": "ranks",
-    "typing": None,
+    "activate": "nki.drop_in", "compare": "neuroncore.scoreboard", "coverage": "nki.coverage_table",
+    "deactivate": "nki.drop_in", "load": "neuroncore.run", "Run": "neuroncore.run",
+    "run_ranks": "nki.ranks",
 }  # fmt: skip
+_MODULES = ("collectives", "typing")
 
 __all__ = [
     "Run", "activate", "collectives", "compare", "coverage", "deactivate", "dtype", "isa", "jit",
@@ -33,8 +33,8 @@ __all__ = [
 
 
 def __getattr__(name):
+    if name in _MODULES:
+        return aside.load(f"{__name__}.{name}")
     if name not in _LATER:
         raise aside.load(f"{__name__}.earlier").no_attribute("nki", name)
-    home = _LATER[name]
-    module = aside.load(f"{__name__}.{home or name}")
-    return getattr(module, name) if home else module
+    return getattr(aside.load(f"trainium_edu.{_LATER[name]}"), name)

@@ -14,8 +14,8 @@ import sys
 from functools import lru_cache
 from types import FrameType
 
-from trainium_edu.neuroncore.engine import Engine
-from trainium_edu.neuroncore.program import source_line
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.program import source_line
 from trainium_edu.nki import running
 from trainium_edu.nki.mistakes import is_ours
 

@@ -42,7 +42,7 @@ _TABLE = (
      "rms_norm where dropout ones full zeros_like empty_like random_seed broadcast_to transpose "
      "matmul load_transpose2d gather_flattened ndarray zeros load store shared_constant "
      "shared_identity_matrix rand tile_size"),
-    ("nki.language", "done", "nki/test_tensor.py", "NumPy's indexing", "expand_dims ds"),
+    ("nki.language", "done", "nki/objects/test_tensor.py", "NumPy's indexing", "expand_dims ds"),
     ("nki.language", "done", "nki/test_kernel.py", "the guides' own statements",
      "private_hbm NkiTensor NKIObject program_id num_programs program_ndim device_print "
      "no_reorder"),
@@ -53,7 +53,7 @@ _TABLE = (
     ("nki.language", "done", _ENGINES + "activations.py", "closed forms in float64", "prelu"),
     ("nki.language", "done", "nki/test_language.py", "NumPy", "bypass"),
     ("nki.language", "done", "nki/test_isa_signatures.py", "NumPy", "average"),
-    ("NkiTensor", "done", "nki/test_tensor.py", "NumPy's indexing and reshaping",
+    ("NkiTensor", "done", "nki/objects/test_tensor.py", "NumPy's indexing and reshaping",
      "shape strides offset name dtype buffer ndim size is_contiguous get_pattern is_indirect "
      "__getitem__ __setitem__ permute broadcast expand_dim squeeze_dim reshape_dim flatten_dims "
      "reshape rearrange slice select vector_select ap view reinterpret_cast"),

@@ -235,7 +235,7 @@ def run(
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
     entries = [(args, kwargs)]
     ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
-    from trainium_edu.nki.run_result import Run
+    from trainium_edu.neuroncore.run import Run
 
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
 
@@ -288,18 +288,19 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
 
 #: What a call and its ``Run`` import late, here first: where Ctrl-C leaves nothing half imported.
 _LATE = (
-    "neuroncore.engines", "neuroncore.blas", "neuroncore.core", "neuroncore.timed",
-    "neuroncore.why", "nki.arguments", "nki.launch", "nki.run_result", "nki.warnings",
+    "neuroncore.engines", "neuroncore.execution.products", "neuroncore.recording.core",
+    "neuroncore.timing.measure", "neuroncore.timing.why", "nki.launching.arguments",
+    "nki.launching.launch", "neuroncore.run", "neuroncore.advice.advise",
 )  # fmt: skip
 
 
 def _execute(kernel, entries, spec, values, limit) -> list:
     for name in _LATE:
         load(f"trainium_edu.{name}")
-    from trainium_edu.neuroncore.blas import one_blas_thread
-    from trainium_edu.neuroncore.core import NeuronCore
-    from trainium_edu.nki.arguments import Arguments, give_back
-    from trainium_edu.nki.launch import Launch
+    from trainium_edu.neuroncore.execution.products import one_blas_thread
+    from trainium_edu.neuroncore.recording.core import NeuronCore
+    from trainium_edu.nki.launching.arguments import Arguments, give_back
+    from trainium_edu.nki.launching.launch import Launch
     from trainium_edu.nki.running import Running
 
     if is_running():
@@ -414,8 +415,8 @@ def _chip(spec):
 
 def _returned(value):
     """Return the tensors in what a kernel returns."""
-    from trainium_edu.nki.arguments import walk
-    from trainium_edu.nki.tensor import NkiTensor
+    from trainium_edu.nki.launching.arguments import walk
+    from trainium_edu.nki.objects.tensor import NkiTensor
 
     found = []
     walk(value, lambda item: isinstance(item, NkiTensor), lambda item: found.append(item) or item)

@@ -56,7 +56,7 @@ _EXAMPLES = str(Path(__file__).parent / "examples")
 
 def describe(value) -> str:
     """Return a value as a message shows it: arrays by dtype and shape, the rest cut short."""
-    from trainium_edu.nki.tensor import NkiTensor
+    from trainium_edu.nki.objects.tensor import NkiTensor
 
     if type(value).__name__ == "NkiInstruction":
         return f"what {value._instruction.name} returned ({_HANDLE})"
@@ -84,7 +84,7 @@ def host_function(tensor, function, args, kwargs):
     import numpy as np
 
     from trainium_edu.nki import language as nl
-    from trainium_edu.nki.tensor import NkiTensor
+    from trainium_edu.nki.objects.tensor import NkiTensor
 
     name = function.__name__
     if name in _LOOKS:
@@ -221,7 +221,7 @@ def _more(problem, names, line) -> str:
 def _usage(method, name, line) -> str:
     """Return how a function of ours is called."""
     from trainium_edu.nki import isa, language
-    from trainium_edu.nki.tensor import NkiTensor
+    from trainium_edu.nki.objects.tensor import NkiTensor
 
     homes = [("nisa", isa), ("nl", language)]
     owners: list = [(short, home) for short, home in homes if name in home.__all__]

@@ -50,8 +50,8 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
     ([11.0, 22.0], True)
     """
+    from trainium_edu.neuroncore.run import Run
     from trainium_edu.nki.kernel import _kernel, execute
-    from trainium_edu.nki.run_result import Run
 
     __tracebackhide__ = True
     kernel = _kernel(kernel)

@@ -13,12 +13,12 @@ from weakref import ref
 
 import numpy as np
 
-from trainium_edu.nki import enums
-from trainium_edu.nki.enums import engine as engine_enum
 from trainium_edu.nki.mistakes import is_ours
-from trainium_edu.nki.object import NKIObject
-from trainium_edu.nki.registers import VirtualRegister
-from trainium_edu.nki.tensor import NkiTensor
+from trainium_edu.nki.objects import enums
+from trainium_edu.nki.objects.enums import engine as engine_enum
+from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["NkiInstruction", "Running", "count_loop", "current", "current_or_none",
@@ -215,7 +215,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
 
 def _into_sbuf(running, operands) -> bool:
     """Copy operands that ``nl.broadcast_to`` left in PSUM to SBUF; say whether there were any."""
-    from trainium_edu.neuroncore.views import View
+    from trainium_edu.neuroncore.recording.views import View
 
     found = False
     for key, view in operands.items():

@@ -387,11 +387,12 @@ _min, _fixed = CYCLES.min_initiation_cycles, CYCLES.fixed_overhead_cycles
 TIMING = Record(
     "what a time is made of where formulas end, with the ranges of what is uncertain",
     default_buffers=_own(
-        4, "buffers per allocation site", "neuroncore.placement", note="at most, as many as fit;"
-        " the compiler's choice is not published"),
+        4, "buffers per allocation site", "neuroncore.timing.placement",
+        note="at most, as many as fit; the compiler's choice is not published"),
     buffers_range=_own(
-        (2, 8), "buffers per allocation site", "neuroncore.placement", note="one is refuted by"
-        " published Mamba times (v1 of 2.34 ms would take 2.83), unless there is no room for two"),
+        (2, 8), "buffers per allocation site", "neuroncore.timing.placement",
+        note="one is refuted by published Mamba times (v1 of 2.34 ms would take 2.83), "
+        "unless there is no room for two"),
     scalar_result_cycles=derive(
         "Scalar Engine cycles", lambda ns, hz, least, fixed: round(ns * hz / 1e9) - least - fixed,
         SCALAR_ENGINE.dependent_chain_ns, SCALAR_ENGINE.clock_hz, _min, _fixed,

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from trainium_edu import files
-from trainium_edu.neuroncore.engine import Memory
-from trainium_edu.neuroncore.expanded import ENGINES, MEMORIES
-from trainium_edu.neuroncore.lifetimes import lifetimes
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES
+from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Timeline
 

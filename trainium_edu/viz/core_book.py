@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.viz.core_film import pack
 
 __all__ = ["book_of", "book_to_bytes", "operand_texts"]

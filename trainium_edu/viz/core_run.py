@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.expanded import ENGINES
-from trainium_edu.neuroncore.lifetimes import lifetimes
-from trainium_edu.neuroncore.waits import Wait
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.lifetimes import lifetimes
+from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
 from trainium_edu.viz.core_book import book_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.fact import Fact, derive
 from trainium_edu.specs.signatures import checked

@@ -47,8 +47,8 @@ class CollectivePlayer(anywidget.AnyWidget):
     CollectivePlayer('all-gather by ring on ring of 4: 4 ranks, 4 KiB', 3 steps)
     """
 
-    _esm = load("controls.js", "playback.js", "collective_player.js")
-    _css = load("playback.css", "collective_player.css")
+    _esm = load("collective_player.js")
+    _css = load("shared/playback.css", "collective_player.css")
     film = traitlets.Bytes().tag(sync=True)
     layout_name = traitlets.Unicode().tag(sync=True)  # how the topology is drawn
     step = traitlets.Int(0).tag(sync=True)  # where the player rests

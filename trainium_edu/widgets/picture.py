@@ -28,7 +28,7 @@ class Picture(anywidget.AnyWidget):
         What the picture shows, in a sentence with its numbers, for screen readers.
     """
 
-    _esm = load("controls.js", "picture.js")
+    _esm = load("picture.js")
     png = traitlets.Bytes().tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)  # set by the page

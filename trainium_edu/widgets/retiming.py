@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from trainium_edu.neuroncore.bands import Times
-from trainium_edu.neuroncore.core_timeline import CoreTimeline
-from trainium_edu.neuroncore.placement import place
-from trainium_edu.neuroncore.program import Program
-from trainium_edu.neuroncore.scheduler import schedule
+from trainium_edu.neuroncore.recording.program import Program
+from trainium_edu.neuroncore.timing.bands import Times
+from trainium_edu.neuroncore.timing.placement import place
+from trainium_edu.neuroncore.timing.scheduler import schedule
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.timeline import Timeline
 
 __all__ = ["Retiming", "core_of"]
@@ -35,7 +35,7 @@ def core_of(source, *, buffers=None):
         If it is something else.
     """
     if isinstance(source, Program):
-        from trainium_edu.neuroncore.timed import measure
+        from trainium_edu.neuroncore.timing.measure import measure
 
         return measure(source, buffers=buffers)
     for found in (source, getattr(source, "timeline", None)):
@@ -54,7 +54,7 @@ class Settings:
     dma: float = 1.0  #: times the bandwidth of every queue
     clock: float = 1.0  #: times the clock of every engine
     buffers: int = 0  #: slots per site; 0: as many as fit, -1: as recorded
-    without: frozenset = frozenset()  #: causes taken away, see ``neuroncore.causes``
+    without: frozenset = frozenset()  #: causes taken away, see ``neuroncore.timing.causes``
 
 
 class Retiming:

@@ -54,7 +54,7 @@ def rounding_explorer(
 class RoundingExplorer(anywidget.AnyWidget):
     """State: the gap, the place of x in it, and the throws; see :func:`rounding_explorer`."""
 
-    _esm = load("playback.js", "rounding_explorer.js")
+    _esm = load("rounding_explorer.js")
     _css = load("rounding_explorer.css")
     formats = traitlets.List().tag(sync=True)
     format = traitlets.Unicode().tag(sync=True)

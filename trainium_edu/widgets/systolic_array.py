@@ -138,9 +138,8 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         What `_matrices` returns, if `what` is no run.
     """
 
-    _esm = load("controls.js", "playback.js", "number_grid.js", "operand_matrices.js",
-                "systolic_array.js")  # fmt: skip
-    _css = load("playback.css", "systolic_array.css")
+    _esm = load("systolic_array.js")
+    _css = load("shared/playback.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)

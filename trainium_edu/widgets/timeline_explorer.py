@@ -1,14 +1,13 @@
 """The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
 
-import time
 from collections.abc import Sequence
 
 import anywidget
 import ipywidgets
 import traitlets
 
-from trainium_edu.neuroncore.core_timeline import CoreTimeline
-from trainium_edu.neuroncore.why import why
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
+from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
@@ -59,9 +58,8 @@ class TimelineExplorer(anywidget.AnyWidget):
         If there are more instructions than a page can hold.
     """
 
-    _esm = load("playback.js", "core_time.js", "engine_lanes.js", "memory_map.js", "core_cards.js",
-                "source_lines.js", "timeline_explorer.js")  # fmt: skip
-    _css = load("playback.css", "timeline_explorer.css")
+    _esm = load("timeline_explorer.js")
+    _css = load("shared/playback.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
@@ -85,7 +83,6 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
         self._core = core if self._retiming else None
         self._check_size(core)
-        self._answer_s = 0.0
         if self._retiming:
             self._book = book_of(core.program)
             self._shown = self._make_film(core, band=True)
@@ -183,7 +180,6 @@ class TimelineExplorer(anywidget.AnyWidget):
     def _retime(self, change):
         if self._retiming is None or not self._is_ready:
             return
-        begin = time.perf_counter()
         knobs = {n: change["new"].get(n, v) for n, v in self.first.items()}
         knobs = {n: v if self._fits(n, v) else self.first[n] for n, v in knobs.items()}
         without = frozenset(c for n, (c, *_) in _SWITCHES.items() if knobs[n])
@@ -199,7 +195,6 @@ class TimelineExplorer(anywidget.AnyWidget):
         self.film = self._shown.to_bytes(**ask)
         for other in self._others:
             other._follow(self)
-        self._answer_s = time.perf_counter() - begin
 
     def _make_film(self, core, *, band):
         bounds = Retiming.bounds(core) if band else None

@@ -94,8 +94,8 @@ class TopologyExplorer(anywidget.AnyWidget):
         ``"flat"``, ``"torus"``, ``"hypercube"`` or ``"ring"``, where it applies.
     """
 
-    _esm = load("playback.js", "turning.js", "topology.js")
-    _css = load("playback.css", "topology.css")
+    _esm = load("topology.js")
+    _css = load("shared/playback.css", "topology.css")
     scenes = traitlets.Unicode().tag(sync=True)  # every machine's chips, cables and drawings
     ways = traitlets.Bytes().tag(sync=True)  # every way on every machine, behind one another
     machine = traitlets.Unicode().tag(sync=True)

@@ -64,7 +64,7 @@ class TrainingExplorer(anywidget.AnyWidget):
     A change of any of them trains anew, in slices, so that the next change, or "stop", is heard.
     """
 
-    _esm = load("playback.js", "training.js")
+    _esm = load("training.js")
     _css = load("training.css")
     offer = traitlets.Dict().tag(sync=True)  # what the controls offer
     rate = traitlets.Float().tag(sync=True)

@@ -47,8 +47,8 @@ def first_training_run(learning_rate: float = 0.1, *, passes: int = 20):
 class TrainingFilm(anywidget.AnyWidget):
     """State: the learning rate; the page plays, Python trains anew when the rate changes."""
 
-    _esm = load("playback.js", "training_plot.js", "digit_wall.js", "training_film.js")
-    _css = load("playback.css", "training_film.css")
+    _esm = load("training_film.js")
+    _css = load("shared/playback.css", "training_film.css")
     offer = traitlets.Dict().tag(sync=True)  # rates, passes, frames of a pass
     images = traitlets.Bytes().tag(sync=True)  # uint8[360, 64], sorted by digit
     labels = traitlets.Bytes().tag(sync=True)  # uint8[360]

@@ -14,7 +14,7 @@ from trainium_edu.widgets.still import with_still
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
-#: Which part of the drawing a figure is about; the names are those of PLACES in zoom.js.
+#: Which part of the drawing a figure is about; the names are those of PLACES in zoom/places.js.
 _PARTS = {
     "ultracluster": {"size, over": "instances", "that makes": "instances"},
     "instance": {
@@ -79,8 +79,8 @@ def zoom_ladder(level: int | str = 0):
 class ZoomLadder(anywidget.AnyWidget):
     """State: the level shown; the texts and figures go to the page once."""
 
-    _esm = load("playback.js", "zoom.js")
-    _css = load("playback.css", "zoom.css")
+    _esm = load("zoom.js")
+    _css = load("shared/playback.css", "zoom.css")
     rungs = traitlets.List().tag(sync=True)
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
     colours = traitlets.Dict().tag(sync=True)

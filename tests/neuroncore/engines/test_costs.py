@@ -7,9 +7,9 @@ partition, MIN 64), copied as numbers and not through the package's own facts.
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.costs import price
-from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS, cycles_of
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.fact import Kind
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.core import NeuronCore
-from trainium_edu.neuroncore.dtypes import DTYPES
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.dma import transfer
-from trainium_edu.neuroncore.indirect import Indirect, IndirectView, OutOfBoundsError
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.dtypes import DTYPES
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.indirect import Indirect, IndirectView, OutOfBoundsError
 from trainium_edu.specs import NkiValidationError
 
 ALL = slice(None)

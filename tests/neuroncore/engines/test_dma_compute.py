@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.core import NeuronCore
-from trainium_edu.neuroncore.dtypes import DTYPES
-from trainium_edu.neuroncore.indirect import IndirectView, OutOfBoundsError
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.dtypes import DTYPES
+from trainium_edu.neuroncore.recording.indirect import IndirectView, OutOfBoundsError
 from trainium_edu.specs import NkiValidationError
 
 AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}

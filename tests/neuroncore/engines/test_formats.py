@@ -6,7 +6,7 @@ Judge of the casts: ml_dtypes and NumPy; of values, the other files of this fold
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.dtypes import DTYPES
+from trainium_edu.neuroncore.recording.dtypes import DTYPES
 
 DTYPE_NAMES = list(DTYPES)
 P, N = 4, 10

@@ -6,10 +6,10 @@ import pytest
 
 import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
 from trainium_edu.neuroncore import systolic_array
-from trainium_edu.neuroncore.core import NeuronCore
-from trainium_edu.neuroncore.dtypes import get_dtype
-from trainium_edu.neuroncore.engine import Engine
-from trainium_edu.neuroncore.instruction_set import cycles_of
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import cycles_of
 from trainium_edu.specs import TRN1, NkiValidationError
 
 SHORT = {"float32": "fp32", "tfloat32": "tf32", "bfloat16": "bf16", "float16": "fp16",

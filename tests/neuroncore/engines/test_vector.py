@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.dtypes import DTYPES
-from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.recording.dtypes import DTYPES
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.specs.errors import NkiValidationError
 
 FLOATS = ["float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "float8_e3m4"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trainium_edu.neuroncore import NeuronCore, measure, place
-from trainium_edu.neuroncore.dtypes import DTYPES, get_dtype
-from trainium_edu.neuroncore.engine import Engine
+from trainium_edu.neuroncore.recording.dtypes import DTYPES, get_dtype
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.tilings import (
     elementwise,
     layer_norm,

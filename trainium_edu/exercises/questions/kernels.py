@@ -4,7 +4,7 @@ import numpy as np
 
 import trainium_edu.nki as nki
 from trainium_edu.exercises.predict import Answer, Misconception, question
-from trainium_edu.nki.scoreboard import advice, scoreboard
+from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.roofline import roofline
 

@@ -2,7 +2,7 @@
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.neuroncore import causes_table, measure
-from trainium_edu.neuroncore.waits import CAUSES
+from trainium_edu.neuroncore.timing.waits import CAUSES
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
 

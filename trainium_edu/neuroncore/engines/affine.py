@@ -8,12 +8,12 @@ from operator import index
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number, refuse
 from trainium_edu.neuroncore.engines.costs import simple_cycles
 from trainium_edu.neuroncore.engines.operators import get_operator
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.dtypes import to_fp32, write_fp32
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
 
 __all__ = []
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.operators import get_operator
-from trainium_edu.neuroncore.instruction_set import INSTRUCTIONS
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",

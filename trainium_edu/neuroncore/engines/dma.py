@@ -9,12 +9,12 @@ from math import lcm
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import to_fp32, write_fp32
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import short
-from trainium_edu.neuroncore.indirect import indices_of, out_of_bounds
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.dtypes import to_fp32, write_fp32
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.indirect import indices_of, out_of_bounds
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [

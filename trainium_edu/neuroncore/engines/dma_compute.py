@@ -7,8 +7,6 @@ adds and writes rows of HBM that only the data name.
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import DTYPES, to_fp32
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import check_flag
 from trainium_edu.neuroncore.engines.dma import (
     MODES,
@@ -20,9 +18,11 @@ from trainium_edu.neuroncore.engines.dma import (
     transfer,
 )
 from trainium_edu.neuroncore.engines.operators import get_operator
-from trainium_edu.neuroncore.indirect import indices_of
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.dtypes import DTYPES, to_fp32
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.indirect import indices_of
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = []

@@ -6,7 +6,6 @@ engine's registers to what it writes.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.accumulators import (
     check_reduce_cmd,
     check_reduce_res,
@@ -29,7 +28,8 @@ from trainium_edu.neuroncore.engines.vector import (
     rows,
     store,
 )
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
 
 
 def _arithmetic(call, role):

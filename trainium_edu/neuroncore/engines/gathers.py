@@ -6,11 +6,11 @@ list of indices, and each partition picks from its own row at those places.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import price, simple_cycles
-from trainium_edu.neuroncore.indirect import out_of_bounds
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.indirect import out_of_bounds
+from trainium_edu.neuroncore.recording.instruction_set import define
 
 __all__ = []
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import price, simple_cycles
 from trainium_edu.neuroncore.engines.operators import bits, operator_name
 from trainium_edu.neuroncore.engines.vector import WORDS
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
 
 __all__ = []
 

@@ -6,7 +6,6 @@ of (seed, number of the element since the seed was set), so a run can be replaye
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import (
     check_per_partition,
     check_same_dtype,
@@ -16,8 +15,9 @@ from trainium_edu.neuroncore.engines.checks import (
     refuse,
 )
 from trainium_edu.neuroncore.engines.costs import simple_cycles
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.numerics.random_bits import raw_tosses
 
 __all__ = ["draw"]

@@ -6,7 +6,6 @@ instruction of its own on the hardware and is charged here to the activation tha
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.accumulators import (
     check_reduce_cmd,
     check_reduce_res,
@@ -23,8 +22,9 @@ from trainium_edu.neuroncore.engines.checks import (
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import compute, operand_of, rows, store
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 
 _BIAS_DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "float8_e3m4",
                 "int8", "uint8", "int16", "uint16", "int32", "uint32")  # fmt: skip

@@ -6,7 +6,6 @@ running sum, product, maximum or minimum whose state can go on in the next instr
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines import _loops
 from trainium_edu.neuroncore.engines.accumulators import check_reduce_cmd, registers
 from trainium_edu.neuroncore.engines.checks import (
@@ -26,7 +25,8 @@ from trainium_edu.neuroncore.engines.vector import (
     rows,
     store,
 )
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.numerics.launch import launch
 
 __all__ = ["scan", "scan_columns"]

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import write_fp32
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.accumulators import (
     check_reduce_cmd,
     check_reduce_res,
@@ -22,8 +20,10 @@ from trainium_edu.neuroncore.engines.checks import (
 from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.dtypes import write_fp32
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 
 EIGHT = 8
 MOST = 16_384  # elements per partition that max8 and its siblings look through

@@ -6,11 +6,11 @@ the same way in every quarter.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.memory import check_start_partition
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.memory import check_start_partition
 
 UNMODIFIED = 255  # in a shuffle mask: leave this partition as it is
 

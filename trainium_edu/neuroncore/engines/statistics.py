@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engine import Engine
 from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
 from trainium_edu.neuroncore.engines.vector import rows, store
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import define
 
 
 def _check_stats(call):

@@ -5,8 +5,8 @@ how long it takes is decided between the cores (``nki.collectives`` asks ``fabri
 instruction that reads its sources, writes its destinations, and holds the Sync Engine that long.
 """
 
-from trainium_edu.neuroncore.engine import Engine, Memory
-from trainium_edu.neuroncore.instruction_set import define
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["COLLECTIVES"]

@@ -7,11 +7,11 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import to_fp32
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import check_flag
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.dtypes import to_fp32
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.numerics.rounding import cast
 from trainium_edu.specs.errors import NkiValidationError
 

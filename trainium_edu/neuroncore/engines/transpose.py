@@ -8,13 +8,13 @@ for this generation let the Tensor Engine write float32, as its sums are, so bot
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import to_fp32
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.tensor import check_bank
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.dtypes import to_fp32
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 
 __all__ = []
 

@@ -9,8 +9,6 @@ from math import prod
 
 import numpy as np
 
-from trainium_edu.neuroncore.dtypes import write_fp32
-from trainium_edu.neuroncore.engine import Engine, Memory
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
     check_not_both_in_psum,
@@ -27,8 +25,10 @@ from trainium_edu.neuroncore.engines.operators import (
     from_bits,
     get_operator,
 )
-from trainium_edu.neuroncore.instruction_set import define
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.dtypes import write_fp32
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import define
+from trainium_edu.neuroncore.recording.views import View
 
 __all__ = ["WORDS", "apply", "check_operand", "compute", "operand_of", "rows", "store"]
 

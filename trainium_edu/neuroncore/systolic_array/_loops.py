@@ -1,6 +1,6 @@
 """Compiled loops of the systolic array: arrays in, planes and results filled, nothing checked.
 
-Read ``registers.py`` first: it moves the same numbers between the same registers, one PE at a time.
+Read ``elements.py`` first: it moves the same numbers between the same registers, one PE at a time.
 
 A sweep goes over the rows bottom first, so that each row still finds the sums of the row above from
 the cycle before.  In row k at cycle t the PEs of columns lo to hi - 1 work for one pass: vector

@@ -2,7 +2,7 @@
 
 `run` steps the sums with the compiled loops.  Everything else that a PE holds (its weight, the
 value passing by, whether they are valid) follows from the schedule in wave time: the PE in row k
-and column m lives k + m cycles after the corner.  The twin ``registers.py`` moves all of it from
+and column m lives k + m cycles after the corner.  The twin ``elements.py`` moves all of it from
 register to register instead; tests hold the two equal at every cycle.
 """
 

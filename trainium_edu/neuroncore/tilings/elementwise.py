@@ -1,9 +1,9 @@
 """One operation on every element: of two tensors, of a tensor and a number, or a function."""
 
-from trainium_edu.neuroncore.core import NeuronCore
-from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, pieces, row_tiles, store
-from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.arguments import instance, whole
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked

@@ -1,8 +1,8 @@
 """Layer norm of each row: mean and variance by ``bn_stats``, then one subtraction, one product."""
 
-from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, pieces, row_tiles, store
-from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 

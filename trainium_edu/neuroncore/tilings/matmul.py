@@ -1,11 +1,11 @@
 """A product of any size from matmuls of 128 x 128 x 512: blocks, sums in PSUM, reuse in SBUF."""
 
-from trainium_edu.neuroncore.core import NeuronCore
-from trainium_edu.neuroncore.dtypes import get_dtype
-from trainium_edu.neuroncore.engine import Memory
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.pieces import as_rows, cast_copy, load, new_like, pieces, store
 from trainium_edu.neuroncore.tilings.transpose import transposed_tile
-from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from trainium_edu.neuroncore.engine import Memory
-from trainium_edu.neuroncore.views import View
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["as_rows", "cast_copy", "load", "new_like", "pieces", "row_tiles", "store"]

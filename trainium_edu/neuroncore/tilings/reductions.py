@@ -1,6 +1,7 @@
 """Sum or maximum of rows (along the free axis) or of columns (across partitions)."""
 
-from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.elementwise import COLUMNS
 from trainium_edu.neuroncore.tilings.pieces import (
     as_rows,
@@ -12,7 +13,6 @@ from trainium_edu.neuroncore.tilings.pieces import (
     store,
 )
 from trainium_edu.neuroncore.tilings.transpose import transposed_tile
-from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
@@ -123,6 +123,6 @@ def _across_rows(core, dst, op, src):
 
 
 def _fp32():
-    from trainium_edu.neuroncore.dtypes import get_dtype
+    from trainium_edu.neuroncore.recording.dtypes import get_dtype
 
     return get_dtype("float32")

@@ -1,8 +1,8 @@
 """Softmax of each row: the maximum taken off, exponentials and their sum in one pass."""
 
-from trainium_edu.neuroncore.core import NeuronCore
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.pieces import as_rows, load, new_like, row_tiles, store
-from trainium_edu.neuroncore.views import View
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 

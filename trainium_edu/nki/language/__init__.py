@@ -5,9 +5,6 @@ arithmetic also name the operators of instructions (``op=nl.add``).  Read ``elem
 What a later chip brought is here by name and raises when used.
 """
 
-from trainium_edu.nki.dtypes import DTYPE_NAMES as _DTYPES
-from trainium_edu.nki.dtypes import DType
-from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.language import (
     creation,
     elementwise,
@@ -28,8 +25,11 @@ from trainium_edu.nki.language.reductions import *  # noqa: F403
 from trainium_edu.nki.language.rounding import *  # noqa: F403
 from trainium_edu.nki.language.tile_sizes import tile_size
 from trainium_edu.nki.language.transfer import *  # noqa: F403
-from trainium_edu.nki.object import NKIObject
-from trainium_edu.nki.tensor import NkiTensor, ds
+from trainium_edu.nki.objects.dtypes import DTYPE_NAMES as _DTYPES
+from trainium_edu.nki.objects.dtypes import DType
+from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.objects.tensor import NkiTensor, ds
 
 bool_ = bool = _DTYPES["bool"]
 int8, int16, int32 = (_DTYPES[n] for n in ("int8", "int16", "int32"))

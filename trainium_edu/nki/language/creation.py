@@ -2,11 +2,11 @@
 
 from operator import index
 
-from trainium_edu.nki.dtypes import LOW_PRECISION, nki_dtype
-from trainium_edu.nki.enums import MemoryRegion
 from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.objects.dtypes import LOW_PRECISION, nki_dtype
+from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, issue, known_issue
-from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["empty_like", "full", "ndarray", "ones", "rand", "random_seed", "shared_constant",
@@ -55,8 +55,8 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
             allocate = core.sbuf if region is MemoryRegion.sbuf else core.psum
             view = allocate(shape, stored, address=place, start_partition=start, name=name or None)
         else:  # kept as float32: what has to fit is what the chip would hold
-            from trainium_edu.neuroncore.dtypes import get_dtype
-            from trainium_edu.neuroncore.engine import Memory
+            from trainium_edu.neuroncore.recording.dtypes import get_dtype
+            from trainium_edu.neuroncore.recording.engine import Memory
 
             view = core.allocate(
                 Memory(region.name), shape, stored, name or None, place, start, get_dtype(wanted)
@@ -197,8 +197,8 @@ def shared_constant(constant) -> NkiTensor:
     array = np.load(constant) if isinstance(constant, str) or hasattr(constant, "__fspath__") else (
         np.asarray(constant)
     )  # fmt: skip
-    from trainium_edu.neuroncore.dtypes import get_dtype
-    from trainium_edu.nki.arguments import _cast
+    from trainium_edu.neuroncore.recording.dtypes import get_dtype
+    from trainium_edu.nki.launching.arguments import _cast
 
     dtype = nki_dtype(array.dtype)
     array = _cast(array, get_dtype(dtype).storage) if array.size else array
@@ -226,7 +226,7 @@ def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
     dtype = nki_dtype(dst.dtype if dst is not None else dtype)
     if dst is None and (n, dtype) in running.shared:
         return running.shared[n, dtype]
-    from trainium_edu.neuroncore.dtypes import get_dtype
+    from trainium_edu.neuroncore.recording.dtypes import get_dtype
 
     tile = ndarray((n, n), dtype, name=f"identity_{n}") if dst is None else dst
     data = np.eye(n, dtype=tile._view.dtype.storage)

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.registers import VirtualRegister
+from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.running import count_loop, current, known_issue
 from trainium_edu.specs.errors import NkiValidationError
 

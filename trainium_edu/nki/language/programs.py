@@ -1,8 +1,8 @@
 """Which program of the grid this is, and printing from inside it."""
 
-from trainium_edu.nki.enums import MemoryRegion
+from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current
-from trainium_edu.nki.tensor import NkiTensor
 
 __all__ = ["device_print", "is_hbm", "is_on_chip", "is_psum", "is_sbuf", "num_programs",
            "program_id", "program_ndim"]  # fmt: skip

@@ -2,12 +2,12 @@
 
 import math
 
-from trainium_edu.nki.dtypes import DTYPE_NAMES
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import _whole_number, ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
+from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
+from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import issue
-from trainium_edu.nki.tensor import NkiTensor
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["all", "dropout", "max", "mean", "min", "prod", "rms_norm", "softmax", "sum", "var",

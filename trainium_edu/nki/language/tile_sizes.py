@@ -1,6 +1,6 @@
 """Sizes of the hardware, as ``nl.tile_size``: read from the facts of the chip."""
 
-from trainium_edu.nki.object import NKIObject
+from trainium_edu.nki.objects.object import NKIObject
 
 __all__ = ["tile_size"]
 

@@ -1,0 +1,89 @@
+"""A kernel's program measured by somebody who does not trust it.
+
+Judge: ``nki.run`` of the same kernel, NumPy, and programs forged by hand.
+"""
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.isa as nisa
+import trainium_edu.nki.language as nl
+from trainium_edu.exercises.request import Request, measured
+from trainium_edu.nki.examples.vector_add import add_tiles
+
+X = np.arange(256 * 512, dtype=np.float32).reshape(256, 512) / 7
+Y = X[::-1].copy()
+
+
+def test_a_measured_program_gives_the_values_times_and_counts_of_its_run():
+    found = measured(add_tiles(Request((X, Y), (("width", 256),))), X, Y, buffers=1)
+    run = nki.run(add_tiles, X, Y, width=256, buffers=1)
+    assert found["makespan_ns"] == run.timeline.makespan_ns
+    assert found["hbm_bytes"] == run.timeline.hbm_bytes
+    assert found["mfu"] == run.timeline.mfu
+    assert found["instructions"]["dma_copy"] == 12
+    np.testing.assert_array_equal(found["outputs"][0], X + Y)
+
+
+def test_the_values_are_those_of_the_checkers_arrays():
+    recorded = add_tiles(Request((X, X), (("width", 512),)))
+    np.testing.assert_array_equal(measured(recorded, Y, Y)["outputs"][0], Y + Y)
+
+
+def test_an_identity_matrix_comes_back():
+    @nki.jit
+    def turned(x):
+        eye = nl.shared_identity_matrix(128, nl.float32)
+        tile = nl.load(x)
+        place = nl.ndarray((128, 128), nl.float32, nl.psum)
+        nisa.nc_matmul(place, stationary=tile, moving=eye)
+        out = nl.ndarray((128, 128), nl.float32, nl.shared_hbm)
+        copy = nl.ndarray((128, 128), nl.float32)
+        nisa.tensor_copy(copy, place)
+        nl.store(out, copy)
+        return out
+
+    x = X[:128, :128].copy()
+    np.testing.assert_array_equal(measured(turned(Request((x,))), x)["outputs"][0], x.T)
+
+
+def test_an_unfinished_kernel_has_no_program():
+    @nki.jit
+    def unfinished(x): ...
+
+    assert unfinished(Request((X,))) is None
+
+
+def test_constants_computed_outside_the_chip_do_not_count():
+    @nki.jit
+    def knows(x):
+        out = nl.ndarray((128, 512), nl.float32, nl.shared_hbm)
+        tile = nl.load(nl.shared_constant(np.ones((128, 512), np.float32)))
+        nl.store(out, tile)
+        return out
+
+    x = X[:128]
+    with pytest.raises(ValueError, match="constants of its own"):
+        measured(knows(Request((x,))), x)
+
+
+def test_numbers_that_a_kernel_was_given_elsewhere_are_not_in_its_program():
+    """A copy of the answer in an argument's place is refused; unwritten memory is NaN."""
+
+    @nki.jit
+    def adds_nothing(x, y):
+        out = nl.ndarray(x.shape, nl.float32, nl.shared_hbm)
+        out._view.buffer.adopt((X + Y).reshape(-1).view(np.uint8))  # what no instruction wrote
+        return out
+
+    found = measured(adds_nothing(Request((X, Y))), X, Y)
+    assert np.isnan(found["outputs"][0]).all()
+    with pytest.raises(ValueError, match="argument 2 of the program"):
+        measured(adds_nothing(Request((X, Y))), X, Y[:128])
+
+
+@pytest.mark.parametrize("forged", [b"", b"junk", {"makespan_ns": 1.0}, b"\x00" * (33 << 20)])
+def test_what_is_no_program_is_one_sentence(forged):
+    with pytest.raises(ValueError, match="program"):
+        measured(forged, X)

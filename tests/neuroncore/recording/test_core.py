@@ -1,0 +1,148 @@
+"""Judges: the architecture guide's limits and NumPy; what is recorded is counted by hand."""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, define
+from trainium_edu.specs import INF2, INSTANCES, NkiValidationError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def twice():
+    """A little instruction of the tests' own: dst = 2 * src."""
+
+    def execute(call):
+        call.dst.write_fp32(2 * call.src.read_fp32(), call.core.rounding)
+
+    yield define(
+        "twice", (Engine.VECTOR, Engine.GPSIMD), reads=("src",), check=lambda call: None,
+        execute=execute, work=lambda call: (call.dst.free_size,),
+        cycles=lambda chip, engine, n: float(n),
+    )  # fmt: skip
+    del INSTRUCTIONS["twice"]
+
+
+def test_an_instruction_computes_and_is_recorded_with_its_line():
+    core = NeuronCore()
+    tile = core.sbuf((128, 4), "bfloat16", name="tile")
+    tile.write_bits(np.ones((128, 4)).astype(tile.dtype.storage))
+    core.twice(dst=tile, src=tile, name="doubled")
+    (found,) = core.program.instructions
+    assert (found.name, found.engine, found.label, found.work) == (
+        "twice", Engine.VECTOR, "doubled", (4,),
+    )  # fmt: skip
+    assert [(a.role, a.is_write, a.end_row, a.end_byte) for a in found.accesses] == [
+        ("src", False, 128, 8), ("dst", True, 128, 8),
+    ]  # fmt: skip
+    assert found.line.file == __file__
+    assert (
+        found.line.function == test_an_instruction_computes_and_is_recorded_with_its_line.__name__
+    )
+    assert (core.value(tile) == 2).all()
+
+
+def test_the_program_keeps_no_values():
+    core = NeuronCore()
+    for _ in range(3):
+        tile = core.sbuf((128, 4))
+        core.twice(dst=tile, src=tile)
+    assert len(core.program.allocations) == 3
+    assert not any(hasattr(a, "base") for a in core.program.allocations)
+    assert len({a.site for a in core.program.allocations}) == 1  # one allocation site
+
+
+def test_a_function_that_allocates_is_a_site_for_each_line_that_calls_it():
+    """Judge: the same tiles written out, which is what inlining gives."""
+    core = NeuronCore(values=False)
+
+    def tile():
+        return core.sbuf((128, 4))
+
+    for _ in range(3):
+        tile()
+        tile()
+        [tile() for _ in range(2)]
+    sites = [a.site for a in core.program.allocations]
+    assert len(set(sites)) == 3
+    assert sites[:4] == sites[4:8] == sites[8:]
+
+
+def test_without_values_only_shapes_are_recorded():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 4))
+    core.twice(dst=tile, src=tile)
+    assert len(core.program) == 1
+    with pytest.raises(ValueError, match="values=False"):
+        core.value(tile)
+
+
+def test_a_loop_body_is_recorded_once_with_its_count():
+    core = NeuronCore()
+    tile = core.sbuf((128, 4))
+    with core.repeat(10):
+        core.twice(dst=tile, src=tile)
+        with core.repeat(3):
+            core.twice(dst=tile, src=tile)
+    assert [(loop.start, loop.end, loop.count) for loop in core.program.loops] == [
+        (0, 2, 10), (1, 2, 3),
+    ]  # fmt: skip
+    assert [i.loops for i in core.program.instructions] == [(0,), (0, 1)]
+    with pytest.raises(ValueError, match="at least 1"), core.repeat(0):
+        pass
+
+
+def test_reading_what_was_never_written_is_noted():
+    core = NeuronCore()
+    core.twice(dst=core.sbuf((4, 4)), src=core.sbuf((4, 4), name="empty"))
+    (note,) = core.notes
+    assert note[:3] == ("uninitialised", 0, "src")
+    assert note[3].name == "empty"
+
+
+def test_hbm_arrays_are_used_in_place():
+    data = np.zeros((4, 4), np.float32)
+    core = NeuronCore()
+    view = core.hbm(data)
+    view.write_bits(np.float32(3))
+    assert (data == 3).all()
+
+
+@pytest.mark.parametrize("spec", [INF2])
+def test_inferentia2_has_the_same_core(spec):
+    assert NeuronCore(spec).sbuf_memory.bytes_per_partition == 192 * 1024
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "message"),
+    [
+        (lambda c: c.sbuf((256, 4)), NkiValidationError,
+         "partition dimension 256 exceeds maximum 128"),
+        (lambda c: c.sbuf((128, 50_000)), NkiValidationError, "196608"),
+        (lambda c: c.psum((128, 5000)), NkiValidationError, "16384"),
+        (lambda c: c.sbuf((128,)), NkiValidationError, r"\(128, 1\)"),
+        (lambda c: c.sbuf((4, -1)), NkiValidationError, "below 1"),
+        (lambda c: c.sbuf("ab"), TypeError, "whole numbers"),
+        (lambda c: c.sbuf((4, 2.5)), TypeError, "whole numbers"),
+        (lambda c: c.sbuf((4, 4), "complex64"), NkiValidationError, "complex64"),
+        (lambda c: c.sbuf((4, 4), address=196_600), NkiValidationError, "would end"),
+        (lambda c: c.sbuf((4, 4), address=0, start_partition=16), NkiValidationError,
+         "0 or 32 or 64 or 96"),
+        (lambda c: c.sbuf((48, 4), address=0, start_partition=32), NkiValidationError, "0 or 64"),
+        (lambda c: c.hbm((2**20, 2**13), "float32"), NkiValidationError, "half of the chip's"),
+        (lambda c: c.issue("no_such"), NkiValidationError, "no instruction"),
+        (lambda c: c.twice(dst=c.sbuf((4, 4)), src=c.sbuf((4, 4)), engine=Engine.TENSOR),
+         NkiValidationError, "runs on the Vector Engine or GpSimd Engine"),
+        (lambda c: c.nothing(), AttributeError, "no attribute or instruction"),
+    ],
+)  # fmt: skip
+def test_limits_raise_with_what_limit_and_remedy(what, error, message):
+    with pytest.raises(error, match=message):
+        what(NeuronCore())
+
+
+@pytest.mark.parametrize("spec", [None, "trn1", INSTANCES])
+def test_another_generation_raises(spec):
+    with pytest.raises(ValueError, match="other generations are not in yet"):
+        NeuronCore(spec)

@@ -1,0 +1,222 @@
+"""How sure a time is, and what two of them allow one to say.
+
+Judges: any setting of the doubtful numbers, drawn between their ends; closed forms of chains of
+transfers; every corner of small random programs, timed one by one.
+"""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.neuroncore.streams import programs, stream
+from trainium_edu.neuroncore import (
+    Band,
+    NeuronCore,
+    band,
+    choices,
+    compare,
+    measure,
+    parameters,
+    place,
+    schedule,
+    tie,
+)
+from trainium_edu.neuroncore.timing import bands
+from trainium_edu.neuroncore.timing.durations import settle
+from trainium_edu.specs import TRN1
+
+DOUBTFUL = {n: p for n, p in parameters(TRN1).items() if p.fast != p.slow}
+
+
+@given(programs, st.lists(st.floats(0, 1), min_size=len(DOUBTFUL), max_size=len(DOUBTFUL)))
+def test_every_setting_between_the_ends_lies_in_the_band(program, shares):
+    tl = schedule(program, place(program))
+    found = tl.band
+    drawn = {n: p.fast + s * (p.slow - p.fast)
+             for (n, p), s in zip(DOUBTFUL.items(), shares, strict=True)}  # fmt: skip
+    timed = schedule(program, tl.placement, parameters=drawn, order=tl.order)
+    assert timed.makespan_ns in found
+    assert found.low_ns <= found.nominal_ns <= found.high_ns
+
+
+@given(programs)
+def test_no_group_alone_leaves_the_band(program):
+    found = band(program, place(program))
+    for low, high in found.effects.values():
+        assert found.low_ns <= low <= found.nominal_ns <= high <= found.high_ns
+
+
+def test_groups_move_together_and_the_widest_comes_first():
+    program = stream(8, 64, 1)
+    found = band(program, place(program, buffers=4))
+    widths = [high - low for low, high in found.effects.values()]
+    assert widths == sorted(widths, reverse=True)
+    assert found.most == next(iter(found.effects))
+    assert set(found.effects) == {p.group for p in DOUBTFUL.values()}
+    assert found.most.startswith("DMA ")
+
+
+def test_what_the_user_states_is_certain():
+    program = stream(8)
+    placement = place(program)
+    free = band(program, placement)
+    stated = band(program, placement, parameters={"dma_start_ns": 1500.0})
+    assert "DMA start" in free.effects
+    assert "DMA start" not in stated.effects
+
+
+def test_work_on_documented_formulas_alone_is_nearly_certain():
+    program = stream(1, 8192, 64)
+    found = band(program, place(program))
+    assert (found.high_ns - found.low_ns) / found.nominal_ns < 0.06
+
+
+# -- two versions -----------------------------------------------------------------------------
+
+
+def chain(links, columns=64):
+    """Time instructions that wait for each other: Vector, Scalar, Vector, Scalar, ..."""
+    core = NeuronCore(values=False)
+    x, y = core.sbuf((128, columns)), core.sbuf((128, columns))
+    for _ in range(links):
+        core.tensor_scalar(dst=y, data=x, op0="add", operand0=1.0, engine="vector")
+        core.activation(dst=x, data=y, op="exp")
+    return measure(core.program)
+
+
+def link_ns(columns, ends=()):
+    """Return what one link takes: two overheads, two passes over the columns, two results."""
+    ends = dict(ends)
+    values = settle(TRN1, {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items()
+                           if p.group in ends})  # fmt: skip
+    return sum(
+        (values["fixed_cycles"] + values["work_factor"] * columns
+         + values[f"{engine}_result_cycles"]) / values[f"{engine}_clock_hz"] * 1e9
+        for engine in ("vector", "scalar")
+    )  # fmt: skip
+
+
+CORNERS = [
+    tuple(zip(("fixed overhead", "instruction formulas", "result latency"), ends, strict=True))
+    for ends in product(("fast", "slow"), repeat=3)
+]
+
+
+def test_what_two_versions_assume_together_cancels_to_the_last_bit():
+    """Judge: n links take n times as long as one, whatever each of its parts takes."""
+    twelve, four = chain(12), chain(4)
+    assert twelve.band.low_ns == pytest.approx(12 * min(link_ns(64, c) for c in CORNERS))
+    assert twelve.band.high_ns == pytest.approx(12 * max(link_ns(64, c) for c in CORNERS))
+    assert twelve.band.high_ns > 1.2 * twelve.band.low_ns
+    ratio = compare(twelve, four)
+    assert (ratio.low, ratio.nominal, ratio.high) == (3, 3, 3)
+    assert not ratio.is_tie
+    assert compare(four, four).is_tie
+
+
+@pytest.mark.parametrize("tried_in_turn", [False, True])
+def test_the_ratio_is_that_of_the_closed_forms_at_the_worst_corners(tried_in_turn, monkeypatch):
+    """Judge: (fixed + 64 + result) / (fixed + 512 + result) at every end of the three."""
+    if tried_in_turn:
+        monkeypatch.setattr(bands, "_MOST_ROWS", 0)
+    expected = [link_ns(64, c) / link_ns(512, c) for c in CORNERS]
+    short, long = chain(6, 64), chain(6, 512)
+    ratio = compare(short, long)
+    assert (ratio.low, ratio.high) == pytest.approx((min(expected), max(expected)), rel=1e-6)
+    assert ratio.nominal == pytest.approx(link_ns(64) / link_ns(512), rel=1e-6)
+    assert ratio.is_exhaustive != tried_in_turn
+    turned = compare(long, short)
+    assert (1 / turned.high, 1 / turned.low) == pytest.approx((ratio.low, ratio.high))
+    assert next(iter(ratio.effects)) == ratio.most == "result latency"
+    apart = short.band.low_ns / long.band.high_ns, short.band.high_ns / long.band.low_ns
+    assert ratio.high - ratio.low < 0.8 * (apart[1] - apart[0])
+
+
+def test_overlapping_bands_may_still_be_told_apart():
+    """Judge: 15 links take less than 16, though nobody knows how long a link takes."""
+    a, b = chain(16), chain(15)
+    assert a.band.low_ns < b.band.high_ns
+    assert tie(a.band, b.band)
+    assert not tie(a, b)
+    assert compare(a, b).low == 16 / 15
+
+
+def test_a_tie_is_where_the_ratio_may_be_one():
+    """Judge: so many short links against so many long ones, by the closed forms of both."""
+    found = []
+    for n, m in ((12, 8), (7, 4), (9, 5), (2, 1)):
+        ratios = [n * link_ns(64, c) / (m * link_ns(256, c)) for c in CORNERS]
+        found.append(min(ratios) <= 1 <= max(ratios))
+        assert tie(chain(n, 64), chain(m, 256)) == found[-1]
+    assert set(found) == {True, False}
+
+
+GROUPS = sorted({p.group for p in DOUBTFUL.values()})
+
+
+def _time_at(timeline, ends, asked):
+    """Return a makespan with every group at an end, and so many buffers asked for."""
+    placement = place(timeline.program, buffers=asked)
+    moved = {n: getattr(p, ends[p.group]) for n, p in DOUBTFUL.items()}
+    order = schedule(timeline.program, placement).order
+    return schedule(timeline.program, placement, parameters=moved, order=order).makespan_ns
+
+
+corners = st.tuples(
+    st.fixed_dictionaries({group: st.sampled_from(("fast", "slow")) for group in GROUPS}),
+    st.sampled_from((None, *choices(TRN1)["buffers"].others[:2])),
+)
+
+
+@settings(max_examples=8, deadline=None)
+@given(programs, programs, st.lists(corners, min_size=20, max_size=20))
+def test_no_corner_of_both_together_leaves_the_ratio(a, b, drawn):
+    one, two = (schedule(p, place(p)) for p in (a, b))
+    if not one.makespan_ns or not two.makespan_ns:
+        with pytest.raises(ValueError, match="takes no time"):
+            compare(one, two)
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bands, "_MOST_ROWS", 10**9)
+        ratio = compare(one, two)
+    assert ratio.is_exhaustive
+    for ends, asked in drawn:
+        assert _time_at(one, ends, asked) / _time_at(two, ends, asked) in ratio
+    for low, high in ratio.effects.values():
+        assert low <= ratio.nominal <= high
+    assert ratio.low <= ratio.nominal == one.makespan_ns / two.makespan_ns <= ratio.high
+    in_turn = compare(one, two)
+    assert ratio.low <= in_turn.low <= in_turn.high <= ratio.high
+
+
+def test_kernels_that_follow_one_another_are_compared_as_one():
+    four, eight = chain(4), chain(8)
+    assert (compare((four, four), eight).low, compare((four, four), eight).high) == (1, 1)
+
+
+def test_bands_alone_tie_where_they_overlap():
+    a, b, c = (Band(low, low + 1, low + 2, {}) for low in (0.0, 1.5, 3.0))
+    assert tie(a, b)
+    assert tie(b, a)
+    assert not tie(a, c)
+
+
+@pytest.mark.parametrize("wrong", [1, None, (), "run", (1,)])
+def test_what_is_no_run_is_refused(wrong):
+    for function in (compare, tie):
+        with pytest.raises(TypeError, match=r"takes what nki\.run or measure returned"):
+            function(wrong, chain(1))
+
+
+def test_bands_and_ratios_print():
+    program = stream(4)
+    text = str(band(program, place(program)))
+    assert text.count("us") == 1
+    assert "matters most" in text
+    assert str(Band(1000.0, 1000.0, 1000.0, {})) == "1.00 us, between 1.00 and 1.00"
+    with pytest.raises(TypeError, match=r"compare takes what nki\.run"):
+        tie(1, 2)
+    assert str(compare(chain(4), chain(2))) == "2.00 x as fast, between 2.00 and 2.00"
+    assert str(compare(chain(2), chain(2))).endswith("between 1.00 and 1.00: a tie")

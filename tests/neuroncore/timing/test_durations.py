@@ -1,0 +1,370 @@
+"""How long things take.  Judges: documented formulas by hand, measured figures, published kernels.
+
+Tests called *calibration* hold the model to a figure from which one of its rules was inferred.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.neuroncore import mamba
+from tests.neuroncore.streams import PARTS
+from trainium_edu.neuroncore import NeuronCore, measure, parameters, place, schedule
+from trainium_edu.neuroncore.timing import expansion as expanded
+from trainium_edu.neuroncore.timing.durations import (
+    TICK_NS,
+    dma_row_ns,
+    durations,
+    quantise,
+    settle,
+)
+from trainium_edu.specs import INF2, TRN1, Record
+
+VECTOR_HZ, SCALAR_HZ, TENSOR_HZ = 1.12e9, 1.4e9, 2.8e9
+
+
+def time(core, **options):
+    return schedule(core.program, place(core.program, **options))
+
+
+def single(columns, dtype="float32"):
+    """Return the makespan of one tensor_tensor and nothing else."""
+    core = NeuronCore(values=False)
+    a, b, out = (core.sbuf((128, columns), dtype) for _ in range(3))
+    core.tensor_tensor(dst=out, data1=a, data2=b, op="add")
+    return time(core).makespan_ns
+
+
+# -- against what was measured -----------------------------------------------------------------
+
+
+def test_slope_of_tensor_tensor_is_the_measured_one_within_a_percent_and_a_half():
+    slope = (single(2048) - single(512)) / 1536
+    assert slope == pytest.approx(2 / VECTOR_HZ * 1e9, rel=1e-6)  # the documented 2N
+    assert slope == pytest.approx(TRN1.measured.tensor_tensor_ns_per_element.value, rel=0.015)
+
+
+def test_calibration_fixed_part_of_a_single_tensor_tensor():
+    fixed = single(512) - 512 * (single(2048) - single(512)) / 1536
+    assert fixed == pytest.approx(210, rel=0.01)
+
+
+def test_calibration_dependent_chain_of_small_scalar_instructions():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 1))
+    for _ in range(20):
+        core.activation(dst=tile, op="copy", data=tile)
+    starts = time(core).start_ns
+    assert np.diff(starts) == pytest.approx(189, rel=0.005)
+
+
+def test_a_dependent_instruction_on_a_long_tile_waits_for_nothing_but_its_engine():
+    """Published busy times of dependent chains leave about 100 cycles per instruction."""
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 512))
+    for _ in range(4):
+        core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    assert np.diff(time(core).start_ns) == pytest.approx((1024 + 100) / VECTOR_HZ * 1e9)
+
+
+def test_what_needs_a_whole_reduction_waits_for_all_of_it():
+    core = NeuronCore(values=False)
+    tile, total = core.sbuf((128, 512)), core.sbuf((128, 1))
+    core.tensor_reduce(dst=total, op="add", data=tile, axis=1)
+    core.tensor_scalar(dst=total, data=total, op0="multiply", operand0=2.0)
+    assert np.diff(time(core).start_ns) == pytest.approx((512 + 100 + 135) / VECTOR_HZ * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("version", "length", "published_us"), [(1, 512, 4.21), (2, 512, 3.13), (3, 8192, 3.22)]
+)
+def test_calibration_vector_busy_time_per_step_of_published_mamba_kernels(
+    version, length, published_us
+):
+    tiles = 8 if length == 512 else 1
+    core, _ = mamba.record(version, tiles=tiles, length=length)
+    tl = measure(core.program)
+    steps = tiles * mamba.STATES * length // 512
+    assert tl.busy_ns("vector") / steps / 1e3 == pytest.approx(published_us, rel=0.10)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_without_passes_the_two_first_mamba_kernels_take_the_same_vector_time(version):
+    """The formulas alone cannot tell v2 from v1; value numbering is what the compiler does."""
+    core, _ = mamba.record(version, tiles=2)
+    busy = measure(core.program, optimise=False).busy_ns("vector") / 32 / 1e3
+    assert busy == pytest.approx(4.21, rel=0.10)
+
+
+# -- DMA ---------------------------------------------------------------------------------------
+
+
+def rate(row_bytes):
+    """Bytes/s of a core's 16 queues with rows of that length."""
+    return 16 * row_bytes / dma_row_ns(row_bytes, settle(TRN1)) * 1e9
+
+
+#: Heights in pixels of the points in the DMA overview's figure of throughput against bytes per
+#: partition (it prints no numbers on that axis); the highest is taken as the documented 272 GB/s.
+FIGURE = {64: 10.5, 128: 21, 256: 43, 512: 86, 1024: 176, 2048: 339, 4096: 403, 8192: 410,
+          16384: 413, 32768: 417}  # fmt: skip
+
+
+@pytest.mark.parametrize("row_bytes", FIGURE)
+def test_payload_curve_is_the_documented_figure(row_bytes):
+    documented = FIGURE[row_bytes] / FIGURE[32768] * 272e9
+    assert rate(row_bytes) == pytest.approx(documented, rel=0.06)
+
+
+def test_long_streams_of_4_kib_rows_are_as_fast_as_in_profiled_kernels():
+    """Judge: bytes over latency of two profiled kernels whose transfers are the busiest."""
+    low, high = TRN1.dma.rate_sustained.value
+    assert low <= rate(4096) <= high * 1.01
+
+
+def copies(rows, columns, width, count):
+    """Time `count` loads of [rows, columns] FP32 from a matrix of `width` columns."""
+    core = NeuronCore(values=False)
+    part = core.hbm((rows, width)).sliced(slice(0, rows), slice(0, columns))
+    for _ in range(count):
+        core.dma_copy(dst=core.sbuf((rows, columns)), src=part)
+    return schedule(core.program, place(core.program, endless=True))
+
+
+@pytest.mark.parametrize("columns", [1024, 2000])
+def test_bursts_reach_what_traces_show(columns):
+    """Judge: 385 to 400 GB/s in the bodies of kernels with 3 to 6 transfers."""
+    tl = copies(128, columns, columns, 6)
+    low, high = TRN1.dma.rate_in_bursts.value
+    assert 0.97 * low <= tl.hbm_bytes / (tl.makespan_ns - 1300) * 1e9 <= 1.03 * high
+
+
+def test_a_burst_ends_and_the_queues_go_on_at_their_sustained_rate():
+    one, two = (copies(128, 1024, 1024, n) for n in (1000, 2000))
+    more = two.hbm_bytes - one.hbm_bytes
+    assert more / (two.makespan_ns - one.makespan_ns) * 1e9 == pytest.approx(rate(4096), rel=1e-6)
+
+
+def test_neighbours_in_hbm_travel_together_and_rows_of_a_wide_matrix_do_not():
+    """Judge: 14 to 40 ns per row of 4 to 8 bytes in traces, and the documented packet rate."""
+    low, high = TRN1.dma.short_rows_in_bursts.value
+    per_row = [(copies(128, n, n, 300).makespan_ns - 1300) / (300 * 8) for n in (1, 2)]
+    assert all(low <= ns <= high for ns in per_row)
+    apart = (copies(128, 1, 4096, 2000).makespan_ns - 1300) / (2000 * 8)
+    assert apart == pytest.approx(float(TRN1.timing.dma_packet_ns), rel=0.05)
+
+
+def test_one_element_holds_its_queue_for_as_long_as_a_published_loop_says():
+    """Judge: 27 404 and 33 554 us for 25 600 turns of three transfers of one element."""
+    ns = (copies(1, 1, 1, 3000).makespan_ns - copies(1, 1, 1, 1500).makespan_ns) / 1500
+    assert 27_404_000 / 76_800 <= ns <= 33_554_000 / 76_800
+
+
+def test_small_transfers_take_the_queues_of_their_partitions():
+    """Judge: the DMA overview's first example, 4 partitions and one of 16 engines at work."""
+    core = NeuronCore(values=False)
+    tile, source = core.sbuf((128, 4096), "bfloat16"), core.hbm((4, 4096), "bfloat16")
+    for first in (0, 124):
+        core.dma_copy(dst=tile.sliced(slice(first, first + 4)), src=source)
+    core.dma_copy(dst=tile, src=core.hbm((128, 4096), "bfloat16"))
+    tl = schedule(core.program, place(core.program))
+    used = [np.flatnonzero(row >= 0).tolist() for row in tl.queue_start_ns]
+    assert used == [[0], [15], list(range(16))]
+
+
+def test_packets_far_apart_cost_more():
+    """Judge: 372 ns per row in a profiled silu whose rows lie 896 KiB apart."""
+    near, far = (
+        copies(128, 1024, width, 2000).makespan_ns - copies(128, 1024, width, 1000).makespan_ns
+        for width in (12288, 7 * 2**15)
+    )
+    assert far / 8000 == pytest.approx(372, rel=0.02)
+    assert near / 8000 == pytest.approx(16 * 4096 / rate(4096) * 1e9, rel=0.01)
+
+
+@given(st.integers(1, 1 << 20), st.integers(1, 1 << 20))
+def test_payload_curve_never_falls_and_longer_rows_never_take_less_time(a, b):
+    a, b = sorted((a, b))
+    assert rate(a) <= rate(b) * (1 + 1e-12)
+    values = settle(TRN1)
+    assert dma_row_ns(a, values) <= dma_row_ns(b, values)
+
+
+@given(st.floats(1e6, 1e15), st.floats(0, 1e4), st.floats(0, 1e4), st.integers(0, 20_000))
+def test_payload_curve_stays_sane_wherever_sliders_stand(bytes_per_s, packet, row, size):
+    values = settle(TRN1) | {"dma_bytes_per_s": bytes_per_s, "dma_packet_ns": packet,
+                             "dma_row_ns": row}  # fmt: skip
+    ns = float(dma_row_ns(size, values))
+    assert math.isfinite(ns)
+    assert ns >= 0
+
+
+def test_a_full_load_of_4_kib_rows_by_hand():
+    core = NeuronCore(values=False)
+    core.dma_copy(dst=core.sbuf((128, 1024)), src=core.hbm((128, 1024)))
+    burst = sum(TRN1.dma.rate_in_bursts.value) / 2 / 272e9
+    by_hand = 1300 + 8 * (8 + 4096 / 17) / burst  # 8 of 128 rows on each of 16 queues
+    assert time(core).makespan_ns == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_start_up_lies_in_the_measured_range_of_first_data():
+    low, high = TRN1.dma.first_data_4kib_rows_ns.value
+    assert low <= settle(TRN1)["dma_start_ns"] <= high
+
+
+# -- Tensor Engine -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "columns", "stationary", "cycles"),
+    [("bfloat16", 512, 128, 512), ("bfloat16", 1, 128, 64), ("bfloat16", 1, 16, 16),
+     ("float32", 512, 128, 2048), ("float16", 128, 128, 128)],
+)  # fmt: skip
+def test_matmuls_issue_back_to_back_every_documented_interval(dtype, columns, stationary, cycles):
+    core = NeuronCore(values=False)
+    w, x = core.sbuf((128, 128), dtype), core.sbuf((128, 512), dtype)
+    for _ in range(6):
+        core.nc_matmul(
+            dst=core.psum((stationary, columns)),
+            stationary=w.sliced(PARTS, slice(0, stationary)),
+            moving=x.sliced(PARTS, slice(0, columns)),
+        )
+    gaps = np.diff(time(core).start_ns)
+    assert gaps == pytest.approx(cycles / TENSOR_HZ * 1e9, abs=1e-5)
+
+
+def changing(dtype, columns=512, times=6):
+    """Time matmuls that take turns with two stationary matrices; return ns from start to start."""
+    core = NeuronCore(values=False)
+    held = [core.sbuf((128, 128), dtype) for _ in range(2)]
+    x = core.sbuf((128, columns), dtype)
+    for k in range(times):
+        core.nc_matmul(dst=core.psum((128, columns)), stationary=held[k % 2], moving=x)
+    return np.diff(time(core).start_ns)
+
+
+def test_fp32_stationary_loads_are_seen_and_narrow_ones_hide():
+    """Judge: 92 to 143 ns more per FP32 matmul than its passes in three published kernels.
+
+    A profiled transpose_matmul and matmul with rmsnorm (NKIBench), and a convolution.
+    """
+    assert changing("bfloat16")[2:] == pytest.approx(512 / TENSOR_HZ * 1e9, abs=1e-5)
+    for columns in (222, 512):
+        more = changing("float32", columns)[2:] - 4 * columns / TENSOR_HZ * 1e9
+        assert (more >= 90).all()
+        assert (more <= 143).all()
+
+
+def test_only_a_waiting_matmul_shows_its_load_stationary():
+    core = NeuronCore(values=False)
+    w, x = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 512), "bfloat16")
+    for _ in range(2):
+        core.nc_matmul(dst=core.psum((128, 512)), stationary=w, moving=x)
+    tl = time(core)
+    load = TRN1.tensor_engine.load_stationary_128_cycles.value / TENSOR_HZ * 1e9
+    assert tl.start_ns[0] == pytest.approx(load, abs=1e-5)
+    assert tl.start_ns[1] == tl.release_ns[0]  # the second loaded in the background
+
+
+def test_a_matmuls_result_crosses_the_array_before_others_read_it():
+    core = NeuronCore(values=False)
+    w, out = core.sbuf((128, 128), "bfloat16"), core.sbuf((128, 128))
+    bank = core.psum((128, 128))
+    core.nc_matmul(dst=bank, stationary=w, moving=w)
+    core.tensor_copy(dst=out, src=bank)
+    tl = time(core)
+    assert tl.start_ns[1] - tl.release_ns[0] == pytest.approx(256 / TENSOR_HZ * 1e9, abs=1e-5)
+
+
+def test_formulas_with_a_constant_of_their_own_get_no_second_one():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 64), "int32")
+    core.iota(dst=tile, pattern=[[1, 64]], offset=0)
+    tl = time(core)
+    hold = tl.release_ns[0] - tl.start_ns[0]
+    assert hold == pytest.approx((150 + 64) / 1.4e9 * 1e9, abs=1e-5)
+
+
+# -- parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chip", [TRN1, INF2], ids=str)
+def test_every_parameter_names_facts_and_lies_between_its_bounds(chip):
+    for p in parameters(chip).values():
+        for path in p.facts:
+            assert chip.find(path).source
+        assert min(p.fast, p.slow) <= p.nominal <= max(p.fast, p.slow)
+
+
+def test_fast_ends_make_no_piece_longer_and_slow_ends_none_shorter():
+    core, _ = mamba.record(3, tiles=1, length=1024)
+    run = expanded.expand(core.program)
+    known = parameters(TRN1)
+
+    def pieces(end):
+        values = settle(TRN1, {n: getattr(p, end) for n, p in known.items()})
+        d = durations(run, TRN1, values)
+        return np.stack([d.lead, d.fixed, d.work, d.result, d.chain])
+
+    assert (pieces("fast") <= pieces("nominal")).all()
+    assert (pieces("nominal") <= pieces("slow")).all()
+
+
+@given(st.floats(0, 1e9))
+def test_durations_are_whole_ticks_so_that_sums_are_exact(ns):
+    ticks = quantise(ns) / TICK_NS
+    assert ticks == int(ticks)
+    assert abs(quantise(ns) - ns) <= TICK_NS / 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"speed": 1}, "no parameter 'speed'"),
+        ({"dma_start_ns": -1}, ">= 0"),
+        ({"dma_start_ns": math.nan}, "finite"),
+        ({"dma_bytes_per_s": 0}, "> 0"),
+        ({"dma_bytes_per_s": math.inf}, "finite"),
+        ({"tensor_clock_hz": True}, "a number of Hz"),
+        ({"tensor_clock_hz": "fast"}, "a number of Hz"),
+    ],
+)
+def test_strange_parameters_raise(changes, message):
+    with pytest.raises(ValueError, match=message):
+        settle(TRN1, changes)
+
+
+def test_parameters_are_a_dict():
+    with pytest.raises(TypeError, match="a dict such as"):
+        settle(TRN1, [("dma_start_ns", 1)])
+
+
+def test_a_chip_without_these_facts_raises():
+    other = Record("some other chip", sbuf=TRN1.sbuf)
+    core = NeuronCore(values=False)
+    with pytest.raises(ValueError, match="not in yet"):
+        place(core.program, other)
+    with pytest.raises(ValueError, match="not in yet"):
+        schedule(core.program, place(core.program), other)
+
+
+def test_halving_a_clock_doubles_its_engines_pieces():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 512))
+    core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    placement = place(core.program)
+    whole = schedule(core.program, placement).makespan_ns
+    half = schedule(core.program, placement, parameters={"vector_clock_hz": VECTOR_HZ / 2})
+    assert half.makespan_ns == pytest.approx(2 * whole, rel=1e-6)
+
+
+def test_another_chip_record_is_another_time():
+    spec = TRN1.replace(dma=TRN1.dma.replace(start_ns=TRN1.dma.very_poor_below_bytes))  # 256
+    core = NeuronCore(values=False)
+    core.dma_copy(dst=core.sbuf((128, 1024)), src=core.hbm((128, 1024)))
+    placement = place(core.program)
+    usual = schedule(core.program, placement).makespan_ns
+    assert usual - schedule(core.program, placement, spec).makespan_ns == 1300 - 256

@@ -1,0 +1,350 @@
+"""Where tiles go.  Judges: brute force over all pairs of tiles, hand-made layouts, AWS's limits."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.neuroncore.streams import PARTS, place_tightly, programs, random_program, steps, stream
+from trainium_edu.neuroncore import Memory, NeuronCore, place, schedule
+from trainium_edu.neuroncore.timing import expansion as expanded
+from trainium_edu.specs import TRN1, NkiValidationError
+
+BANK = 2048
+
+
+def share_bytes(a, b):
+    return (
+        a.memory is b.memory
+        and a.address < b.address + b.row_bytes
+        and b.address < a.address + a.row_bytes
+        and a.start_partition < b.start_partition + b.partitions
+        and b.start_partition < a.start_partition + a.partitions
+    )
+
+
+def alive_together(a, b):
+    return a.first_row <= b.last_row and b.first_row <= a.last_row
+
+
+def check_layout(program, placement, sbuf_bytes=192 * 1024):
+    tiles = placement.tiles()
+    capacity = {Memory.SBUF: sbuf_bytes, Memory.PSUM: 16 * 1024}
+    for k, a in enumerate(tiles):
+        stated = program.allocations[a.allocation].address
+        assert 0 <= a.address <= capacity[a.memory] - a.row_bytes
+        assert a.address % program.allocations[a.allocation].dtype.itemsize == 0
+        if stated is not None:
+            assert a.address == stated
+        elif a.memory is Memory.PSUM:
+            inside = a.address // BANK == (a.address + a.row_bytes - 1) // BANK
+            assert inside if a.row_bytes <= BANK else a.address % BANK == 0
+        for b in tiles[:k]:
+            both = stated is not None and program.allocations[b.allocation].address is not None
+            if share_bytes(a, b) and not both:
+                assert not alive_together(a, b)
+                # over a stated address nothing goes, even after its last access
+                assert (stated is None) == (program.allocations[b.allocation].address is None)
+
+
+@given(programs, st.one_of(st.none(), st.integers(1, 5)))
+def test_no_two_living_tiles_share_a_byte(program, buffers):
+    check_layout(program, place(program, buffers=buffers))
+
+
+@given(st.builds(random_program, steps), st.one_of(st.none(), st.integers(1, 3)))
+def test_no_two_living_tiles_share_a_byte_where_room_is_tight(program, buffers):
+    placement, sbuf_bytes = place_tightly(program, buffers)
+    check_layout(program, placement, sbuf_bytes)
+
+
+@given(programs)
+def test_same_program_same_place(program):
+    one, two = place(program), place(program)
+    assert (one.address == two.address).all()
+    assert (one.slot == two.slot).all()
+    assert one.sites == two.sites
+
+
+@pytest.mark.parametrize("buffers", [1, 2, 3, 4])
+def test_tiles_of_a_site_rotate_over_its_buffers(buffers):
+    placement = place(stream(10), buffers=buffers)
+    loaded = [t for t in placement.tiles() if t.name == "loaded"]
+    site = placement.sites[0]
+    assert (site.tiles, site.alive, site.slots) == (10, 1, buffers)
+    assert [t.address for t in loaded] == [site.addresses[k % buffers] for k in range(10)]
+    assert len(set(site.addresses)) == buffers
+
+
+def test_slots_are_those_alive_at_once_times_buffers():
+    core = NeuronCore(values=False)
+    x = core.hbm((128, 64))
+    for _ in range(6):
+        pair = [core.sbuf((128, 64), name="pair") for _ in range(2)]
+        for tile in pair:
+            core.dma_copy(dst=tile, src=x)
+        core.tensor_tensor(dst=pair[0], data1=pair[0], data2=pair[1], op="add")
+        core.dma_copy(dst=x, src=pair[0])
+    site = place(core.program, buffers=3).sites[0]
+    assert (site.tiles, site.alive, site.slots) == (12, 2, 6)
+
+
+def test_a_site_that_runs_once_has_one_slot_whatever_is_asked():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 64))
+    core.memset(dst=tile, value=0.0)
+    assert place(core.program, buffers=4).sites[0].slots == 1
+
+
+def one_after_another(widths, turns=1):
+    core = NeuronCore(values=False)
+    for _ in range(turns):
+        for columns in widths:
+            tile = core.sbuf((128, columns))
+            core.memset(dst=tile, value=0.0)
+    return core.program
+
+
+def test_sites_that_do_not_fit_together_share_bytes_if_never_alive_at_once():
+    wide = place(one_after_another((24576, 32768)))  # 96 and 128 KiB
+    assert wide.high_water_bytes[Memory.SBUF] == 128 * 1024
+    alternating = place(one_after_another((1024, 2048), turns=2), buffers=1)
+    assert alternating.high_water_bytes[Memory.SBUF] == 4096 + 8192  # never apart
+
+
+def test_a_load_waits_for_no_dead_tile_while_there_is_room():
+    """Judge: the same program timed as if memory had no end."""
+    core = NeuronCore(values=False)
+    x = core.hbm((128, 512))
+    core.dma_copy(dst=(first := core.sbuf((128, 512))), src=x)
+    core.reciprocal(dst=(second := core.sbuf((128, 512))), data=first)
+    core.reciprocal(dst=(third := core.sbuf((128, 512))), data=second)
+    core.dma_copy(dst=(late := core.sbuf((128, 512))), src=x)  # may run at once
+    core.tensor_tensor(dst=third, data1=third, data2=late, op="add")
+    placed = place(core.program)
+    assert placed.high_water_bytes[Memory.SBUF] == 4 * 2048
+    endless = schedule(core.program, place(core.program, endless=True))
+    assert schedule(core.program, placed).makespan_ns == endless.makespan_ns
+
+
+def test_default_is_four_buffers_where_they_fit_and_fewer_with_a_note_where_not():
+    assert place(stream(10)).sites[0].slots == 4
+    tight = place(stream(10, columns=8192))  # 32 KiB per tile, two sites, 192 KiB
+    assert [s.slots for s in tight.sites] == [3, 3]
+    assert "SBUF is full" in tight.notes[0]
+    assert tight.high_water_bytes[Memory.SBUF] == 192 * 1024
+
+
+def test_single_sites_get_more_buffers_where_not_all_can():
+    placement = place(stream(10, columns=9000))  # 36 000 bytes per tile: five of them fit
+    assert [s.slots for s in placement.sites] == [3, 2]
+    assert "result 2" in placement.notes[0]
+
+
+def test_a_dict_names_the_sites():
+    placement = place(stream(10), buffers={"loaded": 2})
+    assert [s.slots for s in placement.sites] == [2, 4]
+    site = placement.program.allocations[placement.run.allocation[2]].site
+    assert [s.slots for s in place(placement.program, buffers={site: 3}).sites] == [3, 4]
+    with pytest.raises(ValueError, match="there are loaded, result"):
+        place(placement.program, buffers={"laoded": 2})
+
+
+def test_sites_that_are_never_alive_together_lend_each_other_their_bytes():
+    core = NeuronCore(values=False)
+    x = core.hbm((128, 16 * 1024), name="x")
+    for turn in range(3):  # sites of 64, 64 and 96 KiB: too much by site, two at once by tile
+        big = core.sbuf((128, 16 * 1024), name="a")
+        core.dma_copy(dst=big, src=x)
+        other = core.sbuf((128, 16 * 1024), name="b")
+        core.tensor_copy(dst=other, src=big)
+        third = core.sbuf((128, 24 * 1024), name=f"c{turn}")
+        core.tensor_copy(dst=third.sliced(PARTS, slice(0, 16 * 1024)), src=other)
+    placement = place(core.program, buffers=1)
+    assert {s.name for s in placement.sites if s.lends} == {"a", "c0"}
+    assert "others use those of a, c0" in placement.notes[0]
+    check_layout(core.program, placement)
+    many = place(core.program)  # the tile that is loaded gets what is left
+    assert [(s.name, s.slots, s.lends) for s in many.sites] == [
+        ("a", 1, True), ("b", 1, False), ("c0", 1, True),
+    ]  # fmt: skip
+    check_layout(core.program, many)
+
+
+def test_too_big_says_what_was_there_and_what_spilling_costs():
+    core = NeuronCore(values=False)
+    x = core.hbm((128, 16 * 1024), name="x")
+    tiles = [core.sbuf((128, 16 * 1024), name="weights") for _ in range(4)]
+    for tile in tiles:
+        core.dma_copy(dst=tile, src=x)
+    for tile in tiles:
+        core.tensor_copy(dst=tile, src=tiles[0])
+    with pytest.raises(NkiValidationError) as caught:
+        place(core.program)
+    text = str(caught.value)
+    assert "262144 bytes of each SBUF partition" in text
+    assert "196608" in text
+    assert "4 x weights: float32[128, 16384] = 262144 bytes" in text
+    moved = 2 * 128 * (262144 - 196608)
+    assert f"{moved} bytes" in text
+    assert f"{moved / 272e9 * 1e6:.1f} us" in text
+
+
+def test_psum_too_big_raises():
+    core = NeuronCore(values=False)
+    x = core.sbuf((128, 128), "bfloat16")
+    core.memset(dst=x, value=0.0)
+    banks = [core.psum((128, 512), name="bank") for _ in range(9)]
+    for bank in banks:
+        core.nc_matmul(dst=bank.sliced(PARTS, slice(0, 128)), stationary=x, moving=x)
+    for bank in banks:
+        core.tensor_copy(dst=x, src=bank.sliced(PARTS, slice(0, 128)))
+    with pytest.raises(NkiValidationError, match="PSUM"):
+        place(core.program)
+
+
+def test_no_tile_of_up_to_2_kib_crosses_a_bank_and_longer_ones_begin_with_one():
+    core = NeuronCore(values=False)
+    tiles = [core.psum((128, columns)) for columns in (512, 384, 384, 1024)]
+    for _ in range(2):
+        for tile in tiles:
+            core.memset(dst=tile, value=0.0)
+    placement = place(core.program)
+    by_size = sorted((t.row_bytes, t.address) for t in placement.tiles())
+    assert by_size == [(1536, 6144), (1536, 8192), (2048, 4096), (4096, 0)]
+
+
+def test_a_long_lived_tile_does_not_stop_the_others_from_rotating():
+    core = NeuronCore(values=False)
+    x = core.hbm((128, 64))
+    tiles = []
+    for _ in range(6):
+        tile = core.sbuf((128, 64), name="t")
+        core.dma_copy(dst=tile, src=x)
+        tiles.append(tile)
+        core.tensor_copy(dst=tiles[0], src=tile)
+    placement = place(core.program, buffers=1)
+    assert placement.sites[0].alive == 2
+    check_layout(core.program, placement)
+
+
+def test_what_one_instruction_reads_and_what_it_writes_never_share_a_slot():
+    core = NeuronCore(values=False)
+    old, short, new = (core.sbuf((128, 64), name="t") for _ in range(3))
+    core.memset(dst=old, value=0.0)
+    core.memset(dst=short, value=0.0)
+    core.tensor_copy(dst=new, src=old)  # the turn would be old's slot, and old is read here
+    placement = place(core.program, buffers=1)
+    assert placement.sites[0].alive == 2
+    assert [placement.where(t)[2] for t in (old, short, new)] == [0, 1, 1]
+
+
+def test_overlapping_stated_addresses_are_kept_and_noted():
+    core = NeuronCore(values=False)
+    a = core.sbuf((128, 64), address=0, name="a")
+    b = core.sbuf((128, 64), address=128, name="b")
+    core.memset(dst=a, value=0.0)
+    core.memset(dst=b, value=1.0)
+    placement = place(core.program)
+    assert [placement.where(t)[1] for t in (a, b)] == [0, 128]
+    assert placement.notes == (
+        "a and b were given overlapping addresses in SBUF: writing one overwrites the other",
+    )
+
+
+def test_many_overlaps_are_not_all_told():
+    core = NeuronCore(values=False)
+    for k in range(2000):
+        core.memset(dst=core.sbuf((128, 64), address=k, name=f"t{k}"), value=0.0)
+    placement = place(core.program)
+    assert len(placement.notes) == 21
+    assert placement.notes[-1] == "more stated tiles overlap"
+
+
+def test_other_partitions_are_other_bytes():
+    core = NeuronCore(values=False)
+    for start in (0, 64):
+        tile = core.sbuf((64, 16 * 1024), start_partition=start, name=f"half{start}")
+        core.memset(dst=tile, value=0.0)
+    for tile in (t for t in place(core.program).tiles()):
+        assert tile.address == 0
+
+
+def test_endless_gives_every_tile_its_own_bytes():
+    placement = place(stream(100, columns=8192), endless=True)
+    addresses = [t.address for t in placement.tiles()]
+    assert len(set(addresses)) == 200
+
+
+# -- loops recorded once -------------------------------------------------------------------------
+
+
+def test_a_repeated_body_is_placed_like_the_same_body_written_out():
+    written, looped = place(stream(9), buffers=2), place(stream(9, looped=True), buffers=2)
+    assert [t.address for t in written.tiles()] == [t.address for t in looped.tiles()]
+    assert [(s.alive, s.slots, s.tiles) for s in written.sites] == [
+        (s.alive, s.slots, s.tiles) for s in looped.sites
+    ]
+
+
+def test_nested_loops_run_out_in_order():
+    core = NeuronCore(values=False)
+    outer = core.sbuf((128, 16), name="outer")
+    core.memset(dst=outer, value=0.0)
+    with core.repeat(3):
+        middle = core.sbuf((128, 16), name="middle")
+        core.memset(dst=middle, value=0.0)
+        with core.repeat(2):
+            inner = core.sbuf((128, 16), name="inner")
+            core.tensor_copy(dst=inner, src=middle)
+        core.tensor_copy(dst=outer, src=middle)
+        core.tensor_copy(dst=outer, src=inner)  # of the last turn
+    run = expanded.expand(core.program)
+    assert run.instruction.tolist() == [0] + [1, 2, 2, 3, 4] * 3
+    names = [core.program.allocations[a].name for a in run.allocation]
+    assert names == ["outer"] + ["middle"] * 3 + ["inner"] * 6
+    assert run.first.tolist() == [0, 1, 6, 11, 2, 3, 7, 8, 12, 13]
+    assert run.last.tolist() == [15, 4, 9, 14, 2, 5, 7, 10, 12, 15]
+
+
+def test_an_open_loop_and_an_endless_one_raise():
+    core = NeuronCore(values=False)
+    tile = core.sbuf((128, 16))
+    with core.repeat(2):
+        core.memset(dst=tile, value=0.0)
+        with pytest.raises(ValueError, match="still being recorded"):
+            place(core.program)
+    with core.repeat(10**9):
+        core.memset(dst=tile, value=0.0)
+    with pytest.raises(ValueError, match="at most 2000000"):
+        place(core.program)
+
+
+# -- questions and bad input ---------------------------------------------------------------------
+
+
+def test_where_tells_memory_address_slot_and_bytes():
+    core = NeuronCore(values=False)
+    x, tile = core.hbm((128, 64)), core.sbuf((128, 64))
+    idle = core.sbuf((128, 64))
+    core.dma_copy(dst=tile, src=x)
+    placement = place(core.program)
+    assert placement.where(tile) == (Memory.SBUF, 0, 0, 256)
+    assert placement.where(x)[:3] == (Memory.HBM, None, -1)
+    assert placement.where(idle)[1] is None
+    assert re.match(r"Placement\('program', SBUF 256 of 196608", repr(placement))
+    assert "1 alive" in str(placement)
+
+
+@pytest.mark.parametrize("buffers", [0, -1, True, 1.5, "two", float("nan"), {"loaded": 0}])
+def test_strange_buffers_raise(buffers):
+    with pytest.raises((TypeError, ValueError), match="whole number from 1"):
+        place(stream(2), buffers=buffers)
+
+
+def test_an_empty_program_is_placed():
+    core = NeuronCore(values=False)
+    placement = place(core.program, TRN1)
+    assert placement.tiles() == []
+    assert placement.high_water_bytes == {Memory.SBUF: 0, Memory.PSUM: 0}

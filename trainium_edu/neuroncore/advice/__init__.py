@@ -1,0 +1,1 @@
+"""What should be improved in a program, and what it would be worth."""

@@ -1,0 +1,173 @@
+"""What a habit costs: the same program is timed once more without it, all else the same.
+
+A cost is by how much the run ends sooner (``saved``); beside it stands for how long the habit
+holds its engine, or the queues (``held``), since what passes beside other work costs nothing yet.
+Both nominal, and at both ends of the uncertain parameters; what the model chose stays, as it would
+while a habit is mended (``compare`` of two runs moves that as well).
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.timing.durations import dma_row_ns, durations, parameters, settle
+from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.placement import Placement
+from trainium_edu.neuroncore.timing.scheduler import schedule
+
+__all__ = ["Cost", "Costing", "WhatIf"]
+
+_DMA = ENGINES.index(Engine.DMA)
+_LONG_ROW_BYTES = 4096  # from here on transfers run at the sustained rate
+_PLACES = 2, 3  # kinds of edges: both write; it writes what the other reads
+_ENDS_UP_TO = 100_000  # rows; of longer programs the ends of a range are scaled
+
+
+class Cost(NamedTuple):
+    """Nanoseconds: the nominal figure, and the range of the band."""
+
+    nominal_ns: float
+    low_ns: float
+    high_ns: float
+
+    def __str__(self):
+        return (
+            f"{self.nominal_ns / 1e3:.2f} us ({self.low_ns / 1e3:.2f} to {self.high_ns / 1e3:.2f})"
+        )
+
+    @classmethod
+    def of(cls, ns) -> "Cost":
+        """Make a cost of its nominal figure and those at the ends."""
+        return cls(float(ns[0]), float(min(ns)), float(max(ns)))
+
+
+class WhatIf(NamedTuple):
+    """What is different, by rows of the run."""
+
+    #: values -> float64[rows, 3]: the parts left of lead, fixed part and work
+    left: Callable | None = None
+    #: bool[rows]: they write to bytes of their own, and wait for no place
+    placeless: np.ndarray | None = None
+    #: other places, with more buffers
+    placement: Placement | None = None
+    #: bool[rows]: they share no port
+    portless: np.ndarray | None = None
+
+
+class Costing:
+    """Times one program again and again.
+
+    Parameters
+    ----------
+    timeline : neuroncore.CoreTimeline
+    """
+
+    def __init__(self, timeline):
+        self.timeline = timeline
+        known = parameters(timeline.spec).values()
+        self.values = [timeline.parameters] + [
+            settle(timeline.spec, {p.name: getattr(p, end) for p in known if p.fast != p.slow})
+            for end in ("fast", "slow")
+        ]
+        self._ends = self.values
+        if timeline.rows > _ENDS_UP_TO:
+            self.values = self.values[:1]
+
+    def _timed(self, placement, values, order):
+        t = self.timeline
+        return schedule(t.program, placement, t.spec, parameters=values, order=order,
+                        without=t.without)  # fmt: skip
+
+    @cached_property
+    def now(self) -> list:
+        """The program as it is, at each set of parameters and in the nominal order."""
+        t = self.timeline
+        return [t] + [self._timed(t.placement, values, t.order) for values in self.values[1:]]
+
+    def saved(self, change: WhatIf) -> Cost:
+        """Return by how much the run ends sooner with a change."""
+        order, saved = None, []
+        for now, values in zip(self.now, self.values, strict=True):
+            placement = self._changed(change, values)
+            then = self._timed(placement, values, order)
+            if order is None:  # engines that choose anew may choose worse: the old order stays
+                if then.makespan_ns > now.makespan_ns:
+                    then = self._timed(placement, values, now.order)
+                order = then.order
+            saved.append(max(now.makespan_ns - then.makespan_ns, 0.0))
+        return self._cost(saved)
+
+    def held(self, change: WhatIf) -> Cost:
+        """Return for how much shorter engines, or all queues at once, would be held."""
+        run, spec = self.timeline.placement.run, self.timeline.spec
+        held: list[float] = []
+        if change.left is None:
+            return self._cost([0.0] * len(self.values))
+        for now, values in zip(self.now, self.values, strict=True):
+            left = change.left(values)
+            rows = np.flatnonzero((left != 1).any(axis=1))
+            kind = run.kind[rows]
+            p = now.pieces if now.parameters is values else durations(run, spec, values)
+            queues = p.descriptors[kind] / int(spec.dma.queues)
+            fixed = np.where(queues > 0, 0.0, p.fixed[kind])
+            work = p.work[kind] * np.where(queues > 0, queues, 1.0)
+            held.append(float(((1 - left[rows, 1]) * fixed + (1 - left[rows, 2]) * work).sum()))
+        return self._cost(held)
+
+    def _cost(self, ns) -> Cost:
+        if len(self.values) > 1 or not self.timeline.makespan_ns:
+            return Cost.of(ns)
+        return Cost.of([ns[0] * scale for scale in self._scales])
+
+    @cached_property
+    def _scales(self) -> list:
+        """How much longer the whole run takes at each set of parameters."""
+        t = self.timeline
+        ends = [self._timed(t.placement, values, t.order) for values in self._ends[1:]]
+        return [1.0, *(end.makespan_ns / t.makespan_ns for end in ends)]
+
+    def waited(self, pick) -> Cost:
+        """Return for how long engines stand still by ``pick(row, wait, by)``, a mask of waits."""
+        return self._cost([float(t.waits[1][pick(*t.waits[::2], t.waits[3])].sum())
+                           for t in self.now])  # fmt: skip
+
+    def long_rows(self, values) -> np.ndarray:
+        """Return float64[rows]: which part of a transfer's work is left when its rows are long."""
+        run, spec = self.timeline.placement.run, self.timeline.spec
+        size = np.array([what[2] if engine is Engine.DMA else _LONG_ROW_BYTES
+                         for _, engine, what, *_ in run.kinds], float)  # fmt: skip
+        now = durations(run, spec, values).work
+        full = dma_row_ns(_LONG_ROW_BYTES, values, int(spec.dma.queues)) * size / _LONG_ROW_BYTES
+        gain = (size < _LONG_ROW_BYTES) & (now > full)
+        return np.where(gain, full / np.where(gain, now, 1.0), 1.0)[run.kind]
+
+    def _changed(self, change, values):
+        # the copy has what was kept: hazards, followers
+        placement = copy(change.placement or self.timeline.placement)
+        run, hazards = placement.run, placement.hazards
+        if change.placeless is not None:
+            start, by, kind = hazards
+            row = np.repeat(np.arange(run.rows), np.diff(start))
+            stay = ~(change.placeless[row] & np.isin(kind, _PLACES))
+            start = np.concatenate(([0], np.cumsum(np.bincount(row[stay], minlength=run.rows))))
+            vars(placement).pop("_followers", None)
+            vars(placement)["hazards"] = start, by[stay], kind[stay]
+        if change.portless is not None:
+            run = replace(run, ports=np.where(change.portless, 0, run.ports).astype(np.uint8))
+        if change.left is not None:
+            left = change.left(values)
+            rows = np.flatnonzero((left != 1).any(axis=1))
+            new, number = np.unique(
+                np.column_stack((run.kind[rows], left[rows])), axis=0, return_inverse=True
+            )
+            kind = run.kind.copy()
+            kind[rows] = len(run.kinds) + number.ravel()
+            kinds = [*run.kinds, *((*run.kinds[int(k)], *parts) for k, *parts in new.tolist())]
+            run = replace(run, kind=kind, kinds=kinds, cache={})
+        object.__setattr__(placement, "run", run)
+        return placement

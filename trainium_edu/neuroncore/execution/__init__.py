@@ -1,0 +1,1 @@
+"""How the same values are had faster: sums put off, and helper threads for products."""

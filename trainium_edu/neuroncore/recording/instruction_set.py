@@ -1,0 +1,99 @@
+"""What an instruction is here: a check, a value function, a ``cycles`` function, and one row.
+
+Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instruction touches one file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.specs.record import Record
+
+__all__ = ["INSTRUCTIONS", "Call", "InstructionSpec", "define"]
+
+
+class Call:
+    """One instruction being issued: its operands by name, as attributes, and where it runs.
+
+    ``call.dst``, ``call.data``, ... are Views, numbers, strings, tuples or None.
+    """
+
+    def __init__(self, name, engine, core, operands):
+        self.__dict__.update(operands)
+        self.name = name
+        self.engine = engine
+        self.core = core  #: the NeuronCore: its spec, rounding, random state, registers
+        self.is_indirect = False  #: whether an index known at run time moves one of its operands
+
+    def __repr__(self):
+        return f"{self.name} on {self.engine.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSpec:
+    """One row of the instruction set."""
+
+    name: str
+    engines: tuple[Engine, ...]  #: engines that can run it; the first is the default
+    writes: tuple[str, ...]  #: names of operands that it writes
+    reads: tuple[str, ...]  #: names of operands that it reads (a number or None is no access)
+    check: Callable[[Call], None]  #: raise NkiValidationError or TypeError on what hardware refuses
+    execute: Callable[[Call], None]  #: read, compute in FP32, write
+    work: Callable[[Call], tuple]  #: hashable sizes, dtype names, memories: what time depends on
+    cycles: Callable[..., float]  #: cycles(chip, engine, *work), of the engine's own clock
+    flops: Callable[[Call], int] | None = None  #: matmuls only
+    options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
+    pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
+    choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
+    defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
+    by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
+    by_place: bool = False  #: ... and where each tile stands in its memory
+    waits: bool = False  #: only writes all of `writes`, from `reads`: can be computed later
+    more_facts: dict | None = None  #: engine -> further facts, where only that one needs them
+    needed: frozenset = frozenset()  #: operands without a default (found by `define`)
+    operands: int = 0  #: how many there are in all (found by `define`)
+    facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
+
+    def facts_on(self, engine: Engine) -> tuple[str, ...]:
+        """Return the facts that ``cycles`` rests on when that engine runs it."""
+        return (*self.facts, *(self.more_facts or {}).get(engine, ()))
+
+    def complete(self, operands: dict) -> dict:
+        """Return the operands with defaults filled in; unknown or missing ones raise TypeError."""
+        if self.defaults is None:
+            return operands
+        merged = self.defaults | operands
+        needed = self.needed
+        if len(merged) == len(self.defaults) + len(needed) and needed <= merged.keys():
+            return merged
+        known = dict.fromkeys((*self.writes, *self.reads, *self.options, *self.defaults))
+        for name in operands:
+            if name not in known:
+                raise TypeError(f"{self.name} has no operand {name!r}; it has {', '.join(known)}")
+        missing = next(name for name in known if name not in merged)
+        raise TypeError(f"{self.name} needs the operand {missing!r}")
+
+
+INSTRUCTIONS: dict[str, InstructionSpec] = {}
+
+
+def define(name: str, engines, *, writes=("dst",), reads=(), **rest) -> InstructionSpec:
+    """Add one row to the instruction set."""
+    engines = (engines,) if isinstance(engines, Engine) else tuple(engines)
+    needed = frozenset((*writes, *reads, *rest.get("options", ())))
+    needed -= frozenset(rest.get("defaults") or ())
+    count = len(needed | frozenset(rest.get("defaults") or ()))
+    row = InstructionSpec(
+        name, engines, tuple(writes), tuple(reads), needed=needed, operands=count, **rest
+    )
+    if row.by_shape and row.defaults is None:
+        raise ValueError(f"instruction {name!r} is known by shape, so it states its defaults")
+    if name in INSTRUCTIONS:
+        raise ValueError(f"instruction {name!r} is defined twice")
+    INSTRUCTIONS[name] = row
+    return row
+
+
+def cycles_of(name: str, work: tuple, engine: Engine, chip: Record) -> float:
+    """Return the cycles of one instruction on its engine's clock."""
+    return INSTRUCTIONS[name].cycles(chip, engine, *work)

@@ -1,0 +1,109 @@
+"""Runs side by side: bytes, arithmetic, time with its band, and how much of the peak that is."""
+
+import textwrap
+from collections.abc import Mapping
+
+from trainium_edu.neuroncore.timing.bands import compare
+
+__all__ = ["advice", "compare", "scoreboard"]
+
+
+def scoreboard(runs: Mapping) -> str:
+    """Return a table with one line per run.
+
+    Parameters
+    ----------
+    runs : dict of str to Run, or to a tuple of Runs that follow one another
+        In the order in which the lines shall stand.  Kernels that follow one another add up.
+
+    Returns
+    -------
+    str
+        Columns: instructions, HBM traffic (kB), time (µs) with its band (µs), the Tensor Engine's
+        TFLOP/s and MFU, and how many times faster than the first line, with the range of that
+        ratio ("tie" where it holds 1, see :func:`~trainium_edu.neuroncore.timing.bands.compare`).
+
+    Raises
+    ------
+    TypeError
+        If it is no dict of runs.
+    ValueError
+        If there is nothing to compare.
+    """
+    _check("scoreboard", runs, "timeline")
+    lines = [
+        f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17}"
+        f" {'TFLOP/s':>8} {'MFU':>6}  faster"
+    ]
+    first = None
+    for name, found in runs.items():
+        timelines = [r.timeline for r in (found if isinstance(found, tuple) else (found,))]
+        time_ns = sum(t.makespan_ns for t in timelines)
+        low, high = (sum(getattr(t.band, end) for t in timelines) for end in ("low_ns", "high_ns"))
+        instructions = sum(len(t.program.instructions) for t in timelines)
+        moved = sum(t.hbm_bytes for t in timelines)
+        rate = sum(t.flops for t in timelines) / time_ns / 1e3 if time_ns else 0.0
+        mfu = sum(t.mfu * t.makespan_ns for t in timelines) / time_ns if time_ns else 0.0
+        first = first or found
+        ratio = _ratio(first, found) if time_ns else ""
+        lines.append(
+            f"{name:<24} {instructions:>7} {moved / 1000:>8.0f} {time_ns / 1000:>9.1f}"
+            f" {low / 1000:>8.1f}-{high / 1000:<8.1f} {rate:>8.1f} {mfu:>6.1%}  {ratio}"
+        )
+    return "\n".join(lines)
+
+
+def _ratio(first, found) -> str:
+    if first is found:
+        return "1.0 x"
+    ratio = compare(first, found)
+    text = f"{ratio.nominal:.1f} x ({ratio.low:.1f}-{ratio.high:.1f})"
+    return text + "  tie" * ratio.is_tie
+
+
+def advice(runs: Mapping, *, count: int = 1) -> str:
+    """Return what each run says of itself that costs most, with its remedy: the next step.
+
+    Parameters
+    ----------
+    runs : dict of str to Run
+    count : int
+        How many warnings of each.
+
+    Returns
+    -------
+    str
+        One paragraph per warning.
+
+    Raises
+    ------
+    TypeError
+        If it is no dict of runs.
+    ValueError
+        If it is empty.
+    """
+    _check("advice", runs, "warnings")
+    said = []
+    for name, run in runs.items():
+        costly = [w for w in run.warnings if w.cost is not None][:count]
+        for warning in costly or ["no warning that costs time"]:
+            said.append(textwrap.fill(f"{name}: {warning}", 110, subsequent_indent="  "))
+    return "\n".join(said)
+
+
+def _check(name, runs, needed):
+    """Raise for what is no dict of runs (of a scoreboard: or tuples of them)."""
+    example = f"{name}({{'rows': run}})"
+    if not isinstance(runs, Mapping):
+        raise TypeError(
+            f"{name} takes a dict of names and runs, not a {type(runs).__name__}: {example}"
+        )
+    if not runs:
+        raise ValueError(f"{name} needs at least one run: {example}")
+    for title, found in runs.items():
+        several = found if name == "scoreboard" and isinstance(found, tuple) else (found,)
+        if not several or not all(hasattr(run, needed) for run in several):
+            raise TypeError(
+                f"{name}: {title!r} is a {type(found).__name__}, and what nki.run returned is "
+                f"asked for: {example}"
+            )

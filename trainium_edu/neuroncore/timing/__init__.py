@@ -1,0 +1,1 @@
+"""Where everything is, when, and why: durations, placement, hazards, schedule, bands, causes."""

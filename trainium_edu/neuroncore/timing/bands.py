@@ -1,0 +1,378 @@
+"""How sure a predicted time is, and what two of them allow one to say.
+
+What is not known comes in two forms.  A *parameter* lies between two ends; those of one group move
+together.  A *choice* (``choices``) is something the model does and a compiler may do otherwise.
+For every combination of choices the program is compiled, placed and scheduled anew; then the order
+in which its instructions start is frozen, so that time can only grow when a piece grows, and all
+parameters at their fast ends and all at their slow ends bound everything between.
+
+**The one rule for two predictions.**  What they assume together cancels, so bands that overlap
+decide nothing.  :func:`compare` moves the same parameters and choices together in both and gives
+their *ratio* a band of its own: if 1 lies outside, one is faster wherever the truth lies between
+the ends; if 1 lies inside, the model cannot tell, and nobody should claim it: a *tie*.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.program import Program
+from trainium_edu.neuroncore.timing.choices import Variants
+from trainium_edu.neuroncore.timing.durations import durations
+from trainium_edu.neuroncore.timing.durations import parameters as known_parameters
+from trainium_edu.neuroncore.timing.placement import Placement
+from trainium_edu.neuroncore.timing.scheduler import schedule
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
+from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["ALL_TOGETHER", "Band", "Ratio", "Times", "band", "band_of", "compare", "tie"]
+
+ALL_TOGETHER = "all together"
+_ENDS = "fast", "slow"
+_MOST_ROWS = 1_000_000  # scheduled for one band or ratio; then not every combination is tried
+_ROWS_OF_A_CALL = 500  # as long as a call takes without any
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A predicted time with its range."""
+
+    low_ns: float  #: everything doubtful favourable
+    nominal_ns: float
+    high_ns: float  #: everything doubtful adverse
+    effects: dict  #: group → (low_ns, high_ns) when only that group moves, the widest first
+    #: False for a long program with many choices: then one choice after the other was changed,
+    #: for as long as that moved an end, instead of trying every combination
+    is_exhaustive: bool = True
+
+    @property
+    def most(self) -> str:
+        """The group of parameters, or the choice, that moves the time most ("" if none does)."""
+        return _most(self.effects)
+
+    def __contains__(self, ns):
+        return self.low_ns <= ns <= self.high_ns
+
+    def __str__(self):
+        text = (
+            f"{self.nominal_ns / 1e3:.2f} us, between {self.low_ns / 1e3:.2f} and "
+            f"{self.high_ns / 1e3:.2f}"
+        )
+        return text + (f"; {self.most} matters most" if self.most else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as fast one version of a kernel is as another, with its range."""
+
+    low: float
+    nominal: float
+    high: float
+    effects: dict  #: group → (low, high) when only that group moves, the widest first
+    is_exhaustive: bool = True  #: as for :class:`Band`; here also of the ends of groups
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the model cannot tell which is faster: 1 lies inside."""
+        return self.low <= 1 <= self.high
+
+    @property
+    def most(self) -> str:
+        """The group of parameters, or the choice, that moves the ratio most ("" if none does)."""
+        return _most(self.effects)
+
+    def __contains__(self, ratio):
+        return self.low <= ratio <= self.high
+
+    def __str__(self):
+        text = f"{self.nominal:.2f} x as fast, between {self.low:.2f} and {self.high:.2f}"
+        return text + (": a tie" if self.is_tie else "")
+
+
+def _most(effects):
+    return next((g for g, (low, high) in effects.items() if high > low), "")
+
+
+class Times:
+    """Makespans of one program, for any ends of its parameters and any setting of its choices.
+
+    Attributes
+    ----------
+    groups : dict of str to dict
+        Group of doubtful parameters → end ("fast", "slow") → values by name.
+    choices : dict of str to Choice
+        By group.
+    """
+
+    def __init__(self, timeline: CoreTimeline, *, in_proportion=False):
+        self.timeline = timeline
+        nominal, self.groups = timeline.parameters, {}
+        for name, p in known_parameters(timeline.spec).items():
+            is_open = nominal[name] == p.nominal or (in_proportion and p.nominal)
+            if p.fast == p.slow or not is_open:
+                continue
+            times = nominal[name] / p.nominal if p.nominal else 1.0
+            for end in _ENDS:
+                values = self.groups.setdefault(p.group, {}).setdefault(end, {})
+                values[name] = getattr(p, end) * times
+        self.variants = Variants.of(timeline.placement)
+        self.choices = {choice.group: choice for choice in self.variants.open.values()}
+        #: each variant in the order that the nominal parameters give
+        self._ordered = vars(timeline).setdefault("_ordered", {id(timeline.placement): timeline})
+        self._found: dict = {}
+
+    @classmethod
+    def of(cls, timeline) -> "Times":
+        """Return those of a timeline (kept with it)."""
+        if "_times" not in vars(timeline):
+            vars(timeline)["_times"] = cls(timeline)
+        return vars(timeline)["_times"]
+
+    @property
+    def axes(self) -> dict:
+        """Group of parameters or of a choice → what it may be, besides nominal (None)."""
+        others = {group: choice.others for group, choice in self.choices.items()}
+        return dict.fromkeys(self.groups, _ENDS) | others
+
+    def at(self, point: Mapping) -> float | None:
+        """Return the makespan in ns at one point, or None where the program does not fit.
+
+        Parameters
+        ----------
+        point : dict of str to str, tuple, int or None
+            Group → end or setting; a group that is not named, or not of this program, is nominal.
+        """
+        placement = self.variants.placement({c.name: point.get(g) for g, c in self.choices.items()})
+        if placement is None:
+            return None
+        ends = tuple((g, point[g]) for g in self.groups if point.get(g) is not None)
+        key = id(placement), ends
+        if key not in self._found:
+            self._found[key] = self._makespan(placement, ends)
+        return self._found[key]
+
+    def _makespan(self, placement, ends):
+        """Schedule a variant in its own order, which stays while its pieces grow and shrink."""
+        t, program = self.timeline, placement.program
+        base = self._ordered.get(id(placement))
+        if base is None:
+            base = self._ordered[id(placement)] = schedule(
+                program, placement, t.spec, parameters=t.parameters, without=t.without)  # fmt: skip
+        if not ends:
+            return base.makespan_ns
+        moved = dict(t.parameters)
+        for group, end in ends:
+            moved |= self.groups[group][end]
+        return schedule(program, placement, t.spec, parameters=moved, order=base.order,
+                        without=t.without).makespan_ns  # fmt: skip
+
+    @property
+    def active(self) -> set:
+        """The choices, and the groups on which the length of some piece depends.
+
+        Of two terms the longer counts: one may hide behind another unless all others are fast.
+        """
+        t = self.timeline
+
+        def pieces(group, end, others):
+            values = dict(t.parameters)
+            for name, ends in self.groups.items():
+                values |= ends[end if name == group else others]
+            found = durations(t.placement.run, t.spec, values, t.without)
+            return [np.asarray(getattr(found, name)).tolist() for name in found.__slots__]
+
+        return {*self.choices} | {
+            group for group in self.groups for others in _ENDS
+            if pieces(group, "fast", others) != pieces(group, "slow", others)
+        }  # fmt: skip
+
+    @property
+    def _choice_axes(self):
+        return {group: (None, *choice.others) for group, choice in self.choices.items()}
+
+    @property
+    def _most(self):
+        return _MOST_ROWS // (4 * self.timeline.rows + _ROWS_OF_A_CALL)
+
+    def ends(self) -> tuple[float, float, bool]:
+        """Return the least and the greatest makespan, and whether all combinations were tried."""
+        axes, most = self._choice_axes, self._most
+        return (
+            _extreme(lambda p: self.at(dict.fromkeys(self.groups, "fast") | p), axes, min, most),
+            _extreme(lambda p: self.at(dict.fromkeys(self.groups, "slow") | p), axes, max, most),
+            _count(axes) <= most,
+        )
+
+    def effects(self) -> dict:
+        """Return the least and the greatest makespan when one group alone moves."""
+        return _alone(self.at, self.axes)
+
+    def shares_of_choices(self) -> dict[str, float]:
+        """Return by which part of itself the time moves when one choice alone is made otherwise.
+
+        The widest first; under ``ALL_TOGETHER`` when they are made otherwise in any combination.
+        """
+        axes, nominal = self._choice_axes, self.timeline.makespan_ns
+        if not axes or not nominal:
+            return {}
+        found = _alone(self.at, axes)
+        found[ALL_TOGETHER] = tuple(
+            _extreme(self.at, axes, best, self._most) for best in (min, max)
+        )
+        return {g: min(1.0, max(nominal - low, high - nominal) / nominal)
+                for g, (low, high) in found.items()}  # fmt: skip
+
+
+def _alone(f, axes):
+    """Return axis → (least, greatest) of f while only that axis moves, the widest first."""
+    found = {}
+    for axis, settings in axes.items():
+        values = [x for s in (None, *settings) if (x := f({axis: s})) is not None]
+        found[axis] = min(values), max(values)
+    return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
+
+
+def _count(axes):
+    return prod(map(len, axes.values()))
+
+
+def _extreme(f, axes, best, most):
+    """Return the `best` (min or max) of f over all combinations of settings.
+
+    Where there are more than `most`, go from the nominal point: one axis after the other to
+    whatever is better, until nothing is.  That finds the extreme of a quotient of two sums.
+    """
+    if _count(axes) <= most:
+        points = (dict(zip(axes, settings, strict=True)) for settings in product(*axes.values()))
+        return best(x for point in points if (x := f(point)) is not None)
+    point, value, before = {}, f({}), None
+    while value != before:
+        before = value
+        for axis, settings in axes.items():
+            for setting in settings:
+                x = f({**point, axis: setting})
+                if x is not None and x != value and best(x, value) == x:
+                    point, value = {**point, axis: setting}, x
+    return value
+
+
+@checked
+def band(program: Program, placement: Placement, spec: Record | None = None, *,
+         parameters=None) -> Band:  # fmt: skip
+    """Return the range in which a program's time lies.
+
+    Parameters
+    ----------
+    program, placement, spec, parameters
+        As for ``schedule``; a parameter that is given is
+        taken as certain, and so is a number of buffers that the placement was asked for.
+
+    Returns
+    -------
+    Band
+    """
+    return band_of(schedule(program, placement, spec, parameters=parameters))
+
+
+@checked
+def band_of(timeline: CoreTimeline) -> Band:
+    """Return the range of a timeline that was scheduled already."""
+    times = Times.of(timeline)
+    low, high, is_exhaustive = times.ends()
+    return Band(low, timeline.makespan_ns, high, times.effects(), is_exhaustive)
+
+
+def compare(before, after) -> Ratio:
+    """Return how many times as fast `after` is as `before`, with the range of that ratio.
+
+    Parameters
+    ----------
+    before, after : run of a kernel, CoreTimeline, or tuple of these that follow one another
+
+    Returns
+    -------
+    Ratio
+        Above 1 where `after` is faster; ``is_tie`` where the model cannot tell.
+
+    Raises
+    ------
+    TypeError
+        If something else is given.
+    ValueError
+        If one of them takes no time.
+
+    Examples
+    --------
+    Half as many loads: the band of each time is wide, since nobody knows what short rows cost, but
+    both pay for them.
+
+    >>> from trainium_edu.neuroncore import NeuronCore, measure
+    >>> def loads(count):
+    ...     core = NeuronCore(values=False)
+    ...     for _ in range(count):
+    ...         core.dma_copy(dst=core.sbuf((128, 64)), src=core.hbm((128, 64)))
+    ...     return measure(core.program)
+    >>> before, after = loads(64), loads(32)
+    >>> ratio = compare(before, after)
+    >>> ratio.high / ratio.low < before.band.high_ns / before.band.low_ns
+    True
+    >>> ratio.is_tie
+    False
+
+    Notes
+    -----
+    The ratio is taken where every group of parameters is at one of its ends, and every choice at
+    one of its settings, in both alike.
+    """
+    before, after = _times(before), _times(after)
+    axes: dict = {}
+    for times in (*before, *after):
+        for axis, settings in times.axes.items():
+            axes[axis] = tuple(dict.fromkeys((*axes.get(axis, ()), *settings)))
+
+    def ratio(point):
+        found = [[t.at(point) for t in side] for side in (before, after)]
+        if any(ns is None for side in found for ns in side):
+            return None
+        return sum(found[0]) / sum(found[1])
+
+    for side in (before, after):
+        if not sum(t.timeline.makespan_ns for t in side):
+            raise ValueError(f"{side[0].timeline!r} takes no time, and a ratio needs two times")
+    active = {group for t in (*before, *after) for group in t.active}
+    corners = {a: s if s == _ENDS else (None, *s) for a, s in axes.items() if a in active}
+    most = _MOST_ROWS // sum(t.timeline.rows + _ROWS_OF_A_CALL for t in (*before, *after))
+    low, high = (_extreme(ratio, corners, best, most) for best in (min, max))
+    nominal, effects = ratio({}), _alone(ratio, axes)
+    low, high = min(low, nominal), max(high, nominal)
+    return Ratio(low, nominal, high, effects, _count(corners) <= most)
+
+
+def _times(found) -> list:
+    """Return the ``Times`` in a run, a timeline, or a tuple of them."""
+    several = found if isinstance(found, tuple) and found else (found,)
+    timelines = [getattr(x, "timeline", None) if not isinstance(x, CoreTimeline) else x
+                 for x in several]  # fmt: skip
+    if not all(isinstance(t, CoreTimeline) for t in timelines):
+        raise TypeError(
+            f"compare takes what nki.run or measure returned, or a tuple of these, not a "
+            f"{type(found).__name__}"
+        )
+    return [Times.of(t) for t in timelines]
+
+
+def tie(a, b) -> bool:
+    """Whether the model cannot tell which of two predictions is shorter.
+
+    Parameters
+    ----------
+    a, b : run of a kernel, CoreTimeline, or tuple of these; or two Bands
+        Of bands alone nobody knows what cancels: they tie where they overlap.
+    """
+    if isinstance(a, Band) and isinstance(b, Band):
+        return a.low_ns <= b.high_ns and b.low_ns <= a.high_ns
+    return compare(a, b).is_tie

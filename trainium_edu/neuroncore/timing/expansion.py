@@ -1,0 +1,242 @@
+"""A program as flat arrays, its loops run out: what placement and scheduling read.
+
+A *row* is one execution of an instruction.  A tile allocated inside a repeated body is another
+*instance* in every turn.  Built once per program and kept with it.
+"""
+
+from dataclasses import dataclass, field
+from itertools import chain
+from math import prod
+
+import numpy as np
+
+from trainium_edu.neuroncore.engines.dma import contiguous_run
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.program import Program
+
+__all__ = ["Expanded", "expand"]
+
+MOST_ROWS = 2_000_000
+QUEUES = 16
+FAR_BYTES = 2**19  # from here on a packet costs more; seen at 7 * 2**17, not at 3 * 2**14
+QUEUE_PARTITIONS = 8  # "each DMA engine corresponds to 8 partition lanes"
+ENGINES = (Engine.TENSOR, Engine.VECTOR, Engine.SCALAR, Engine.GPSIMD, Engine.SYNC, Engine.DMA)
+MEMORIES = (Memory.HBM, Memory.SBUF, Memory.PSUM)
+_ENGINE = {engine: i for i, engine in enumerate(ENGINES)}
+_MEMORY = {memory: i for i, memory in enumerate(MEMORIES)}
+
+
+@dataclass(slots=True)
+class Expanded:
+    """Rows, their accesses, and the instances of allocations that they touch."""
+
+    program: Program
+    instruction: np.ndarray  #: int32[rows], index into ``program.instructions``
+    engine: np.ndarray  #: int8[rows], index into ``ENGINES``
+    kind: np.ndarray  #: int32[rows], index into ``kinds``
+    #: (instruction name, engine, work, elements per partition written, detail: a transfer's
+    #: (packets, far, first queue, queues), or whether a matmul's stationary matrix takes the place
+    #: of another); in a what-if also the parts that are left of lead, fixed part and work
+    kinds: list
+    row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
+    access_row: np.ndarray  #: int32[accesses]
+    access_instance: np.ndarray  #: int32[accesses]
+    rectangle: np.ndarray  #: int64[4, accesses]: first row, row end, first byte, byte end
+    is_write: np.ndarray  #: bool[accesses]
+    ports: np.ndarray  #: uint8[rows]: 1 touches SBUF, 2 touches PSUM
+    allocation: np.ndarray  #: int32[instances], index into ``program.allocations``
+    turn: np.ndarray  #: int32[instances]: which turn of its loops
+    memory: np.ndarray  #: int8[instances], index into ``MEMORIES``
+    first: np.ndarray  #: int32[instances]: first row that touches it (`rows` if none)
+    last: np.ndarray  #: int32[instances]: last row (-1 if none)
+    cache: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def rows(self) -> int:
+        """How many instructions run."""
+        return self.instruction.size
+
+
+def expand(program: Program) -> Expanded:
+    """Run a program's loops out into flat arrays (kept, as long as the program does not grow).
+
+    Raises
+    ------
+    ValueError
+        If a loop is still being recorded, or more than two million instructions would run.
+    """
+    key = (len(program.instructions), len(program.allocations), len(program.outputs),
+           tuple((x.start, x.end, x.count) for x in program.loops))  # fmt: skip
+    kept = program.__dict__.get("_expanded")
+    if kept is None or kept[0] != key or kept[1].program is not program:
+        kept = program.__dict__["_expanded"] = (key, _expand(program))
+    return kept[1]
+
+
+def _expand(program):
+    rows, starts = _rows(program)
+    instructions, allocations = program.instructions, program.allocations
+    n = rows.size
+    # one line per access of the recorded program
+    counts = np.fromiter((len(i.accesses) for i in instructions), np.int64, len(instructions))
+    flat = list(chain.from_iterable(i.accesses for i in instructions))
+    table = np.array([a[:6] for a in flat], np.int64).reshape(-1, 6)
+    kind_of, kinds, engines = _kinds(instructions, allocations)
+    memory_of = np.fromiter((_MEMORY[a.memory] for a in allocations), np.int8, len(allocations))
+    bits = np.zeros(len(instructions), np.uint8)
+    recorded_row = np.repeat(np.arange(len(instructions)), counts)
+    np.bitwise_or.at(bits, recorded_row, memory_of[table[:, 0]].astype(np.uint8))
+    # rows of the run
+    first_access = np.concatenate(([0], np.cumsum(counts)))
+    row_counts = counts[rows]
+    row_access = np.concatenate(([0], np.cumsum(row_counts)))
+    access_row = np.repeat(np.arange(n, dtype=np.int32), row_counts)
+    recorded = np.arange(row_access[-1]) + np.repeat(first_access[rows] - row_access[:-1],
+                                                     row_counts)  # fmt: skip
+    table = table[recorded]
+    access_instance, allocation, turn = _instances(program, starts, n, table[:, 0], access_row)
+    first = np.full(allocation.size, n, np.int32)
+    last = np.full(allocation.size, -1, np.int32)
+    first[access_instance[::-1]] = access_row[::-1]
+    last[access_instance] = access_row
+    if program.outputs:
+        last[np.isin(allocation, program.outputs) & (last >= 0)] = n - 1
+    return Expanded(
+        program, rows, engines[rows], kind_of[rows], kinds, row_access, access_row,
+        access_instance, np.ascontiguousarray(table[:, 1:5].T), table[:, 5].astype(bool),
+        bits[rows], allocation, turn, memory_of[allocation], first, last,
+    )  # fmt: skip
+
+
+def _way(transfer, allocations):
+    """Return (packets, are they far apart, first queue, queues) of a transfer; 0 queues: all.
+
+    A packet is one run of contiguous bytes in HBM.  A transfer with a row for every queue takes
+    them all, a smaller one those of its partitions: each serves eight.
+    """
+    count, packets, lanes, far = transfer.work[1], 0, [], False
+    for access in transfer.accesses:
+        info = allocations[access.allocation]
+        if info.memory is Memory.HBM:
+            dtype, shape, strides, _ = access.geometry
+            run = contiguous_run(shape, strides, get_dtype(dtype).itemsize, 0)
+            packets = max(packets, prod(shape) // run)
+            far = far or _step(shape, strides, run) >= FAR_BYTES
+        elif not access.role.endswith(".index"):
+            lanes += [info.start_partition + access.first_row,
+                      info.start_partition + access.end_row - 1]  # fmt: skip
+    is_plain = transfer.name == "dma_copy" and ("indirect", "src") not in transfer.options
+    if not (packets and is_plain and ("indirect", "dst") not in transfer.options):
+        packets = count
+    packets = min(packets, count)
+    if not lanes or count >= QUEUES:
+        return packets, far, 0, 0
+    first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
+    return packets, far, first, last - first + 1
+
+
+def _step(shape, strides, run):
+    """Return by how many bytes one contiguous run lies behind the next; 0 if there is one."""
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if run <= 1 and size > 1:
+            return abs(stride)
+        run //= size
+    return 0
+
+
+def _kinds(instructions, allocations):
+    """Give each distinct (name, engine, work) a number: durations are computed once for each."""
+    numbers, kind_of, engines = {}, [], []
+    held = None  # the stationary matrix of the newest matmul
+    for i in instructions:
+        written = 0
+        for a in i.accesses:
+            if a.is_write:
+                written = prod(a.geometry[1][1:])
+                break
+        detail = None
+        if i.engine is Engine.DMA:
+            detail = _way(i, allocations)
+        elif i.name == "nc_matmul":
+            now = next((a[0], a[7]) for a in i.accesses if a[6] == "stationary")
+            detail, held = held not in (None, now), now
+        key = (i.name, i.engine, i.work, written, detail)
+        kind_of.append(numbers.setdefault(key, len(numbers)))
+        engines.append(_ENGINE[i.engine])
+    return np.array(kind_of, np.int32), list(numbers), np.array(engines, np.int8)
+
+
+def _rows(program):
+    """Return the executed instruction indices, and per loop the rows on which a turn begins."""
+    loops = program.loops
+    if any(x.end < 0 for x in loops):
+        raise ValueError("a loop of this program is still being recorded; time it after the block")
+    inside = [[] for _ in loops]
+    outermost = []
+    open_now = []
+    for index, loop in enumerate(loops):  # a loop is listed before those inside it
+        while open_now and not (
+            loops[open_now[-1]].start <= loop.start
+            and loop.end <= loops[open_now[-1]].end
+            and loop.end_allocation <= loops[open_now[-1]].end_allocation
+            and loop.first_allocation >= loops[open_now[-1]].first_allocation
+        ):
+            open_now.pop()
+        (inside[open_now[-1]] if open_now else outermost).append(index)
+        open_now.append(index)
+
+    def length(start, end, children):
+        total = end - start
+        for c in children:
+            x = loops[c]
+            total += (length(x.start, x.end, inside[c]) * x.count) - (x.end - x.start)
+        return total
+
+    total = length(0, len(program.instructions), outermost)
+    if total > MOST_ROWS:
+        raise ValueError(
+            f"{program.name} runs {total} instructions, and the emulator times at most "
+            f"{MOST_ROWS}; time a part of it (fewer turns of a loop) and scale"
+        )
+
+    def run(start, end, children):
+        pieces, starts, at, length = [], {}, start, 0
+        for c in children:
+            x = loops[c]
+            pieces.append(np.arange(at, x.start, dtype=np.int32))
+            length += x.start - at
+            body, inner = run(x.start, x.end, inside[c])
+            pieces.append(np.tile(body, x.count))
+            turns = length + body.size * np.arange(x.count)
+            starts[c] = turns
+            for k, found in inner.items():
+                starts[k] = (turns[:, None] + found).ravel()
+            length += body.size * x.count
+            at = x.end
+        pieces.append(np.arange(at, end, dtype=np.int32))
+        return np.concatenate(pieces), starts
+
+    return run(0, len(program.instructions), outermost)
+
+
+def _instances(program, starts, rows, access_allocation, access_row):
+    """Make the instances: one per allocation and turn of the loop that it stands in."""
+    loop_of = np.full(len(program.allocations), -1)
+    for index, loop in enumerate(program.loops):  # inner loops come later and win
+        if starts[index].size and loop.end > loop.start:
+            loop_of[loop.first_allocation : loop.end_allocation] = index
+    turns = np.ones(loop_of.size, np.int64)
+    for index in np.unique(loop_of[loop_of >= 0]):
+        turns[loop_of == index] = starts[index].size
+    base = np.concatenate(([0], np.cumsum(turns)))
+    instance = base[access_allocation].copy()
+    for index in np.unique(loop_of[loop_of >= 0]):
+        turn_of_row = np.maximum(
+            np.searchsorted(starts[index], np.arange(rows), side="right") - 1, 0
+        )
+        mine = loop_of[access_allocation] == index
+        instance[mine] += turn_of_row[access_row[mine]]
+    allocation = np.repeat(np.arange(loop_of.size, dtype=np.int32), turns)
+    turn = (np.arange(base[-1]) - np.repeat(base[:-1], turns)).astype(np.int32)
+    return instance.astype(np.int32), allocation, turn

@@ -1,0 +1,346 @@
+"""Where a time comes from: the critical path in pieces, each with the facts that it rests on.
+
+Walk back from the last result: an instruction's own pieces, then what held it back last, then that
+one's pieces, until time 0.  Pieces touch each other, and their sum is the makespan to the last bit.
+That path is one of the program as the model compiled it.  By how much the time would be another
+under other choices (``choices``) rests on no fact of any piece, and counts as assumed.
+"""
+
+from dataclasses import dataclass, field
+
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
+from trainium_edu.neuroncore.recording.program import Instruction
+from trainium_edu.neuroncore.timing.bands import ALL_TOGETHER, Times
+from trainium_edu.neuroncore.timing.durations import parameters
+from trainium_edu.neuroncore.timing.timeline import CoreTimeline
+from trainium_edu.neuroncore.timing.waits import Wait
+from trainium_edu.specs.fact import Fact, Kind
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["Piece", "Why", "certainty", "why"]
+
+_WORTH_SAYING = 0.0005  # of the time
+_RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
+
+
+def certainty(fact: Fact) -> Kind:
+    """Return how well we know a fact: a derived one no better than its worst input."""
+    return max([fact.kind, *map(certainty, fact.inputs)], key=_RANK.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One stretch of the critical path."""
+
+    start_ns: float
+    end_ns: float
+    row: int
+    instruction: Instruction
+    what: str  #: "work", "fixed overhead", "result latency", "load stationary", "DMA start", ...
+    then: str  #: why the next piece could not begin earlier
+    facts: tuple[tuple[str, Fact], ...]  #: (dotted name in the chip's record, fact)
+    changed: tuple[str, ...] = ()  #: parameters that were given another value than the fact's
+
+    @property
+    def duration_ns(self) -> float:
+        """Length in ns."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def kind(self) -> Kind:
+        """The least certain of its facts."""
+        return max((certainty(f) for _, f in self.facts), key=_RANK.index, default=Kind.ASSUMED)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Keys of ``specs.SOURCES``; of a derived fact those of its inputs."""
+        found = {}
+        for _, fact in self.facts:
+            for source in _sources(fact):
+                found[source] = True
+        return tuple(found)
+
+    @property
+    def cause(self) -> str:
+        """Engine and kind of piece: "Vector Engine: work"."""
+        if self.instruction.engine is Engine.DMA:
+            return self.what
+        return f"{self.instruction.engine.title}: {self.what}"
+
+    def __str__(self):
+        where = f" ({self.instruction.line})" if self.instruction.line else ""
+        return (
+            f"{self.start_ns:12.1f} {self.duration_ns:10.1f} ns  {self.instruction.name}{where}: "
+            f"{self.what}, {self.kind}; {self.then}"
+        )
+
+
+def _sources(fact):
+    if not fact.inputs:
+        return [fact.source]
+    return [s for f in fact.inputs for s in _sources(f)]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The critical path; iterate over it for its pieces, in order of time."""
+
+    name: str
+    makespan_ns: float
+    pieces: tuple[Piece, ...]
+    timeline: CoreTimeline | None = field(default=None, repr=False)
+
+    def __iter__(self):
+        return iter(self.pieces)
+
+    def __len__(self):
+        return len(self.pieces)
+
+    def __repr__(self):
+        return f"Why({self.name!r}, {len(self)} pieces, {self.makespan_ns:.1f} ns)"
+
+    @property
+    def total_ns(self) -> float:
+        """The pieces added up: the makespan, exactly."""
+        return sum(p.duration_ns for p in self.pieces)
+
+    @checked
+    def at(self, ns: float) -> Piece:
+        """Return the piece that covers a moment."""
+        if not 0 <= ns <= self.makespan_ns:
+            raise ValueError(f"{ns} ns is outside the run: 0 to {self.makespan_ns:.1f} ns")
+        return next(p for p in self.pieces if ns <= p.end_ns)
+
+    @checked
+    def ns_by(self, key) -> dict:
+        """Add up durations by ``key(piece)``, the longest first."""
+        found = {}
+        for p in self.pieces:
+            found[key(p)] = found.get(key(p), 0.0) + p.duration_ns
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def share_by_kind(self) -> dict[Kind, float]:
+        """Return how much of the time rests on documented, derived, measured, assumed facts.
+
+        What rests on a choice of the model is assumed, whatever its pieces are; of the rest each
+        piece counts as the least certain of its facts.
+        """
+        kinds = {}  # pieces that rest on the same facts share one tuple of them
+
+        def kind(piece):
+            key = id(piece.facts)
+            if key not in kinds:
+                kinds[key] = piece.kind
+            return kinds[key]
+
+        ns, chosen = self.ns_by(kind), self._chosen.get(ALL_TOGETHER, 0.0)
+        shares = {k: (1 - chosen) * ns.get(k, 0.0) / (self.makespan_ns or 1.0) for k in _RANK}
+        shares[Kind.ASSUMED] += chosen
+        return shares
+
+    def share_by_choice(self) -> dict[str, float]:
+        """Return by how much of itself the time moves when one choice alone is made otherwise."""
+        return {group: share for group, share in self._chosen.items() if group != ALL_TOGETHER}
+
+    @property
+    def _chosen(self):
+        return Times.of(self.timeline).shares_of_choices() if self.timeline else {}
+
+    def share_by_cause(self) -> dict[str, float]:
+        """Return how much of the time each engine's work, overhead, ... takes on the path."""
+        ns = self.ns_by(lambda p: p.cause)
+        return {cause: part / (self.makespan_ns or 1.0) for cause, part in ns.items()}
+
+    def __str__(self):
+        lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical path"]
+        lines += [f"  {part:>6.1%}  {cause}" for cause, part in self.share_by_cause().items()]
+        kinds = [f"{part:.1%} {kind}" for kind, part in self.share_by_kind().items()]
+        chosen = self.share_by_choice().items()
+        chosen = [f"{part:.1%} {group}" for group, part in chosen if part >= _WORTH_SAYING]
+        if chosen:
+            kinds[-1] += f" (choices of the model: {', '.join(chosen)})"
+        return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
+
+
+@checked
+def why(timeline: CoreTimeline) -> Why:
+    """Explain a makespan.
+
+    Parameters
+    ----------
+    timeline : CoreTimeline
+
+    Returns
+    -------
+    Why
+        Its pieces are contiguous from 0 to the makespan.
+
+    Examples
+    --------
+    >>> from trainium_edu.neuroncore import NeuronCore, measure, why
+    >>> core = NeuronCore(values=False)
+    >>> tile = core.sbuf((128, 512))
+    >>> core.tensor_tensor(dst=tile, data1=tile, data2=tile, op="add")
+    >>> for piece in why(measure(core.program)):
+    ...     print(piece.what, round(piece.duration_ns), piece.kind)
+    fixed overhead 89 documented
+    work 914 documented
+    result latency 121 measured
+    """
+    walk = _Walk(timeline)
+    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), timeline)
+
+
+class _Walk:
+    """The way back from the last result to time 0."""
+
+    def __init__(self, timeline: CoreTimeline):
+        t = self.t = timeline
+        self.found = []
+        self.facts = {}
+        self.then = "the last result is there"
+        self.start, self.release = t.start_ns.tolist(), t.release_ns.tolist()
+        self.done = t.done_ns.tolist()
+        self.by, self.wait = t.predecessor.tolist(), t.wait.tolist()
+        self.kind = t.placement.run.kind.tolist()
+        p = t.pieces
+        self.fixed, self.work, self.lead = p.fixed.tolist(), p.work.tolist(), p.lead.tolist()
+        self.is_transfer = (t.engine == t.dma).tolist()
+        nominal = parameters(timeline.spec)
+        self.changed = {n for n, v in timeline.parameters.items() if v != nominal[n].nominal}
+
+    def pieces(self):
+        if not self.start:
+            return ()
+        row = int(self.t.done_ns.argmax())
+        self._result(row)
+        queue = None
+        while row >= 0:
+            if self.is_transfer[row]:
+                row, queue = self._transfer(row, queue)
+            else:
+                row, queue = self._instruction(row), None
+        return tuple(reversed(self.found))
+
+    def _transfer(self, row, queue):
+        t = self.t
+        k = t.transfer_of(row)
+        queue = int(t.critical_queue[k]) if queue is None else queue
+        begin, end = float(t.queue_start_ns[k, queue]), float(t.queue_end_ns[k, queue])
+        self._add(row, begin, end, self._pace(row, end - begin))
+        before = int(t.queue_predecessor[k, queue])
+        if before >= 0:
+            self.then = Wait.QUEUE.words
+            return before, queue
+        self._add(row, self.start[row], begin, "DMA start")
+        return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
+
+    def _pace(self, row, ns):
+        """Say how a queue's share went: sustained, in a burst, or partly so."""
+        p, k = self.t.pieces, self.kind[row]
+        shares = int(p.lanes[k, 1]) or int(self.t.spec.dma.queues)
+        rows = p.descriptors[k] // shares, -(-p.descriptors[k] // shares)
+        if ns in [max(n * p.work[k], p.fixed[k]) for n in rows]:
+            return "DMA transfer"
+        quick = [max(n * p.quick[k], p.quick_fixed[k]) for n in rows]
+        return "DMA transfer, in a burst" if ns in quick else "DMA transfer, a burst's end"
+
+    def _instruction(self, row):
+        start = self.start[row]
+        fixed = self.fixed[self.kind[row]]
+        self._add(row, start + fixed, self.release[row], "work")
+        is_load = self.t.instruction(row).engine is Engine.TENSOR
+        self._add(row, start, start + fixed, "load stationary" if is_load else "fixed overhead")
+        return self._before_start(row)
+
+    def _before_start(self, row):
+        wait = self.wait[row]
+        if wait not in (Wait.ENGINE, Wait.PORT):
+            start = self.start[row]
+            self._add(row, start - self.lead[self.kind[row]], start, "load stationary")
+        return self._before(row, wait, self.by[row])
+
+    def _before(self, row, wait, by):
+        """Add what lies between a row and the one that held it back; return the next to visit."""
+        self.then = self.t.reason_of(wait, by)
+        if by < 0:
+            return -1
+        if wait in (Wait.OPERANDS, Wait.OVERWRITES, Wait.STATED):
+            self._result(by)
+        elif wait == Wait.CHAIN:
+            k, start = self.kind[by], self.start[by]
+            end = start + float(self.t.pieces.chain[k])
+            begun = start + self.fixed[k]
+            worked = min(begun + self.work[k], end - float(self.t.pieces.result[k]))
+            self._add(by, worked, end, "result latency")
+            self._add(by, begun, worked, "work")
+            is_load = self.t.instruction(by).engine is Engine.TENSOR
+            self._add(by, start, begun, "load stationary" if is_load else "fixed overhead")
+            return self._before_start(by)
+        return by
+
+    def _result(self, row):
+        self._add(row, self.release[row], self.done[row], "result latency")
+
+    def _add(self, row, start, end, what):
+        if end > start:
+            instruction = self.t.instruction(row)
+            facts, changed = self._facts_of(instruction, what, self.kind[row])
+            what = "DMA transfer" if what.startswith("DMA transfer") else what
+            self.found.append(Piece(start, end, row, instruction, what, self.then, facts, changed))
+            self.then = "it goes on"
+
+    def _facts_of(self, instruction, what, row_kind):
+        key = instruction.name, instruction.engine, what, instruction.work, row_kind
+        if key in self.facts:
+            return self.facts[key]
+        engine = instruction.engine.clock
+        clock = f"{engine}_engine.clock_hz"
+        asked = {f"{engine}_clock_hz"}
+        match what:
+            case "work":
+                row = INSTRUCTIONS.get(instruction.name)
+                paths = (*(row.facts_on(instruction.engine) if row else ()), clock)
+                asked.add("work_factor")
+            case "fixed overhead":
+                paths = ("cycles.fixed_overhead_cycles", clock)
+                asked.add("fixed_cycles")
+            case "result latency":
+                paths = (f"timing.{engine}_result_cycles", clock)
+                asked.add(f"{engine}_result_cycles")
+            case "load stationary":
+                paths = ("tensor_engine.load_stationary_speedup", clock)
+                if self.fixed[row_kind]:
+                    paths = ("timing.fp32_load_speedup", clock)
+                asked |= {"load_stationary_speedup", "fp32_load_speedup"}
+            case "DMA start":
+                paths, asked = ("dma.start_ns",), {"dma_start_ns"}
+            case _:
+                paths = transfer_facts(self.t, row_kind, what)
+                asked = {name for name in self.changed if name.startswith("dma_")}
+                asked.discard("dma_start_ns")
+        facts = tuple((path, self.t.spec.find(path)) for path in dict.fromkeys(paths))
+        found = facts, tuple(sorted(asked & self.changed))
+        found = self.facts[key] = self.facts.setdefault((paths, found[1]), found)  # one tuple
+        return found
+
+
+def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
+    """Return the facts that the pace of one kind of transfer rests on."""
+    p, values = timeline.pieces, timeline.parameters
+    packets, far, *_ = timeline.placement.run.kinds[kind][4]
+    rows = max(int(p.descriptors[kind]), 1)
+    shares = int(p.lanes[kind, 1]) or int(timeline.spec.dma.queues)
+    paths: tuple[str, ...]
+    if -(-rows // shares) * p.work[kind] < p.fixed[kind]:
+        paths = ("timing.dma_turnaround_ns",)
+    elif packets * values["dma_far_packet_ns" if far else "dma_packet_ns"] >= rows * p.work[kind]:
+        paths = (f"timing.dma_{'far_' * far}packet_ns",)
+    else:
+        paths = "dma.bytes_per_s", "timing.dma_row_ns"
+    if what.endswith("in a burst"):
+        paths = (*paths, "timing.dma_burst_speedup")
+    elif what.endswith("end"):
+        paths = (*paths, "timing.dma_burst_ns")
+    return paths

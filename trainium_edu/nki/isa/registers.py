@@ -1,0 +1,84 @@
+"""The four register instructions of ``nki.isa``, run by an engine's sequencer."""
+
+from operator import index
+
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.running import current
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["register_alloc", "register_load", "register_move", "register_store"]
+
+
+def register_alloc(x=None) -> VirtualRegister:
+    """Return a register, empty or holding the whole number `x` (or the number in a tensor)."""
+    current()
+    if x is None:
+        return VirtualRegister()
+    register = VirtualRegister()
+    if isinstance(x, NkiTensor):
+        register_load(register, x)
+    else:
+        register.set(_immediate("register_alloc", x))
+    return register
+
+
+def _immediate(name, value):
+    if isinstance(value, VirtualRegister):
+        return value.value
+    try:
+        value = index(None if isinstance(value, bool) else value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is no whole number and no register") from None
+    if not -(2**31) <= value < 2**32:
+        raise NkiValidationError(f"{name}: {value} does not fit into a register of 32 bits")
+    return value
+
+
+def _register(name, register):
+    if not isinstance(register, VirtualRegister):
+        raise TypeError(f"{name}: {register!r} is no register; nisa.register_alloc makes one")
+    return register
+
+
+def register_move(dst, src) -> None:
+    """Put a whole number, or another register's value, into a register."""
+    _register("register_move", dst).set(_immediate("register_move", src))
+
+
+def _one(name, tensor):
+    if not isinstance(tensor, NkiTensor):
+        raise TypeError(f"{name}: {tensor!r} is no tensor")
+    if tensor.size != 1:
+        raise NkiValidationError(
+            f"{name}: {tensor!r} has {tensor.size} elements; a register holds one number"
+        )
+    if tensor._view.memory is Memory.PSUM:
+        raise NkiValidationError(
+            f"{name}: {tensor!r}; registers load from HBM or SBUF and store there: tensor_copy "
+            "from or to PSUM"
+        )
+    return tensor._view
+
+
+def register_load(dst, src) -> None:
+    """Load the one number of a tensor (SBUF or HBM) into a register."""
+    register = _register("register_load", dst)
+    view = _one("register_load", src)
+    running = current()
+    if not running.core.values:
+        raise NkiValidationError(
+            "register_load needs values: this kernel's loops depend on data, so it cannot be "
+            "recorded with values=False"
+        )
+    running.core.issue("register_load", src=view)
+    value = view.read().reshape(-1)[0]
+    register.set(float(value) if view.dtype.is_float else int(value))
+
+
+def register_store(dst, src) -> None:
+    """Store a register's value into a tensor of one element (SBUF or HBM)."""
+    view = _one("register_store", dst)
+    value = _register("register_store", src).value
+    current().core.issue("register_store", dst=view, value=value)

@@ -1,0 +1,1 @@
+"""How one call becomes programs, and their end an answer."""

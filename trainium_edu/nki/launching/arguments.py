@@ -1,0 +1,279 @@
+"""What a kernel is called with, and what it gives back: arrays outside, tensors inside.
+
+NumPy arrays are used in place, so a kernel that writes an argument changes the caller's array; one
+that had to be cast or made contiguous is copied back.  A torch tensor is known by its type's name
+(torch is never imported here); BF16 and FP8 go through a view of the bits.
+"""
+
+import dataclasses
+import sys
+from types import GeneratorType
+
+import numpy as np
+
+from trainium_edu.nki.mistakes import refuse_result
+from trainium_edu.nki.objects.dtypes import LOW_PRECISION, nki_dtype
+from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.running import NkiInstruction
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["Arguments", "give_back"]
+
+_TORCH_BITS = {
+    "torch.bfloat16": ("int16", "bfloat16"),
+    "torch.float8_e5m2": ("uint8", "float8_e5m2"),
+    "torch.float8_e4m3fn": ("uint8", "float8_e4m3fn"),
+}
+
+
+def is_torch(value) -> bool:
+    """Whether a value is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_jax(value) -> bool:
+    """Whether a value is a JAX array."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
+
+
+def is_array(value) -> bool:
+    """Whether a value becomes a tensor in a kernel."""
+    return isinstance(value, np.ndarray) or is_torch(value) or is_jax(value)
+
+
+def walk(value, is_leaf, change):
+    """Return `value` with ``change(leaf)`` for its leaves, in containers and objects too."""
+    if is_leaf(value):
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(walk(item, is_leaf, change) for item in value))
+    if isinstance(value, list | tuple):
+        return type(value)(walk(item, is_leaf, change) for item in value)
+    if isinstance(value, dict):
+        return {key: walk(item, is_leaf, change) for key, item in value.items()}
+    if isinstance(value, NkiTensor | type):
+        return value
+    if isinstance(value, NKIObject) or dataclasses.is_dataclass(value):
+        return _walk_object(value, is_leaf, change)
+    return value
+
+
+def _walk_object(value, is_leaf, change):
+    """Return a copy of an object whose fields were walked, as AWS's compiler copies it."""
+    fields = dict(getattr(value, "__dict__", {}))
+    if dataclasses.is_dataclass(value):  # may have slots
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)} | fields
+    walked = {name: walk(item, is_leaf, change) for name, item in fields.items()}
+    if all(walked[name] is fields[name] for name in fields):
+        return value
+    copy = object.__new__(type(value))
+    for name, item in walked.items():
+        object.__setattr__(copy, name, item)
+    return copy
+
+
+def _from_torch(value) -> np.ndarray:
+    """Return the numbers of a torch tensor, sharing memory where torch allows it."""
+    value = value.detach().cpu()
+    bits = _TORCH_BITS.get(str(value.dtype))
+    if bits is None:
+        return value.numpy()
+    import ml_dtypes
+
+    torch = sys.modules["torch"]
+    array = value.contiguous().view(getattr(torch, bits[0])).numpy()
+    return array.view(getattr(ml_dtypes, bits[1]))
+
+
+def _to_torch(array: np.ndarray):
+    torch = sys.modules["torch"]
+    for name, (bits, ours) in _TORCH_BITS.items():
+        if array.dtype.name == ours:
+            whole = torch.from_numpy(array.view(bits).copy())
+            return whole.view(getattr(torch, name.removeprefix("torch.")))
+    if array.dtype.kind == "u" and array.itemsize > 1:
+        return torch.from_numpy(array.view(f"int{array.itemsize * 8}").copy()).view(
+            getattr(torch, f"uint{array.itemsize * 8}")
+        )
+    return torch.from_numpy(np.array(array))
+
+
+class Arguments:
+    """The arrays of one call, prepared once and handed to every program.
+
+    Attributes
+    ----------
+    framework : {"numpy", "torch", "jax"}
+        What the results come back as.
+    """
+
+    def __init__(self, args, kwargs, *, precise=True, names=None):
+        self.framework = "numpy"
+        self._names = names or {}
+        self._precise = precise
+        self._prepared = {}  #: id of a caller's array -> _Prepared
+        self._places = {}  #: where an array lies -> the same: two names for one stay one
+        self._holds = []  #: keeps the ids valid
+        try:
+            walk([args, kwargs], is_array, self._prepare)
+        except RecursionError:
+            raise TypeError(
+                "an argument of the kernel holds itself somewhere inside, so its arrays cannot be "
+                "found; hand over objects that form a tree"
+            ) from None
+        self._args, self._kwargs = args, kwargs
+
+    def _prepare(self, value):
+        if id(value) in self._prepared:
+            return value
+        array = value
+        if is_torch(value):
+            self.framework = "torch"
+            array = _from_torch(value)
+        elif is_jax(value):
+            self.framework = "jax"
+            array = np.asarray(value)
+        self._holds.append(value)
+        place = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+        if place not in self._places:
+            name = self._names.get(id(value)) or f"argument_{len(self._places)}"
+            self._places[place] = _Prepared(value, array, self._precise, name)
+        self._prepared[id(value)] = self._places[place]
+        return value
+
+    def for_program(self, running):
+        """Return (args, kwargs) with tensors of the program's own core in place of arrays."""
+        tensors = {}
+        region = MemoryRegion.shared_hbm if running.grid else MemoryRegion.private_hbm
+
+        def tensor(value):
+            key = id(value)
+            if key not in tensors:
+                tensors[key] = self._prepared[key].tensor(running, region)
+            return tensors[key]
+
+        return walk(self._args, is_array, tensor), walk(self._kwargs, is_array, tensor)
+
+    def allocations(self, core) -> set[int]:
+        """Return the allocations of the arguments in one core's program."""
+        found = (pair for prepared in self._places.values() for pair in prepared.allocations)
+        return {index for owner, index in found if owner is core}
+
+    def update(self, programs) -> None:
+        """Write what the kernel changed back to arrays that could not be used in place."""
+        for prepared in self._places.values():
+            prepared.update(programs)
+
+
+class _Prepared:
+    """One array argument: contiguous, writable, in a dtype of the chip."""
+
+    def __init__(self, source, array, precise, name):
+        self.name = name
+        self.source = source
+        self.given = array
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            raise TypeError(
+                f"{name} is a masked array, and a tensor has no mask: hand over {name}.filled(0), "
+                "and the mask as an argument of its own"
+            )
+        try:
+            self.dtype = nki_dtype(array.dtype)
+        except TypeError as problem:
+            raise TypeError(f"{name}: {problem}") from None
+        if array.size == 0:
+            raise NkiValidationError(f"{name} has shape {array.shape}: it holds no elements")
+        stored = self.dtype if precise or self.dtype not in LOW_PRECISION else "float32"
+        from trainium_edu.neuroncore.recording.dtypes import get_dtype
+
+        storage = get_dtype(stored).storage
+        if array.dtype != storage:
+            self.array = _cast(array, storage, name)
+        else:
+            self.array = array
+        self.array = np.ascontiguousarray(self.array)
+        if not self.array.flags.writeable:
+            self.array = self.array.copy()
+        self.allocations = []  #: (program's core, allocation index)
+
+    def tensor(self, running, region):
+        view = running.core.hbm(self.array, name=self.name)
+        self.allocations.append((running.core, view.buffer.info.index))
+        return NkiTensor._wrap(view, self.dtype, region)
+
+    def update(self, cores):
+        if self.array is self.given and not is_torch(self.source):
+            return
+        if not any(_writes(core.program, index) for core, index in self.allocations):
+            return
+        if is_torch(self.source):
+            if self.array.ctypes.data != self.given.ctypes.data or (
+                self.given.ctypes.data != self.source.data_ptr()
+            ):
+                self.source.data.copy_(_to_torch(self.array.astype(self.given.dtype)).reshape(
+                    self.source.shape))  # fmt: skip
+        elif isinstance(self.source, np.ndarray):
+            if not self.source.flags.writeable:
+                raise NkiValidationError(
+                    f"the kernel writes to its argument {self.name}, and that array is read-only, "
+                    f"so the numbers would be lost; pass {self.name}.copy()"
+                )
+            self.source[...] = self.array.reshape(self.source.shape).astype(self.source.dtype)
+
+
+def _cast(array, storage, name="the constant"):
+    if array.dtype.kind in "iu" and np.dtype(storage).kind in "iu":
+        limits = np.iinfo(storage)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise NkiValidationError(
+                f"{name} is {array.dtype} and holds {array.min()} … {array.max()}; 64-bit "
+                f"integers become {storage}, which ends at {limits.max}"
+            )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(storage)
+
+
+def _writes(program, index) -> bool:
+    return any(
+        access.allocation == index and access.is_write
+        for instruction in program.instructions
+        for access in instruction.accesses
+    )
+
+
+def give_back(value, arguments: Arguments):
+    """Return what a kernel returned, its HBM tensors as arrays of the caller's framework."""
+    return walk(value, _leaves, lambda item: _array(item, arguments.framework))
+
+
+def _leaves(value) -> bool:
+    return isinstance(value, NkiTensor | NkiInstruction | GeneratorType) or is_array(value)
+
+
+def _array(tensor, framework):
+    if not isinstance(tensor, NkiTensor):
+        refuse_result(tensor)
+    if tensor._on_chip:
+        line = tensor._view.buffer.info.site[1]
+        raise NkiValidationError(
+            f"the kernel returns {tensor!r} of line {line}, an on-chip tile, whose memory belongs "
+            "to the next "
+            "kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) and return that"
+        )
+    array = np.array(tensor._numbers())
+    wanted = tensor.dtype
+    if wanted == "bool":
+        array = array.astype(bool)
+    elif array.dtype.name != wanted and wanted in LOW_PRECISION:
+        from trainium_edu.neuroncore.recording.dtypes import get_dtype
+
+        array = array.astype(get_dtype(wanted).storage)
+    if framework == "torch":
+        return _to_torch(array)
+    if framework == "jax":
+        return sys.modules["jax"].numpy.asarray(array)
+    return array

@@ -1,0 +1,1 @@
+"""What a kernel holds in its hands: tensors, patterns, registers, dtypes, enums."""

@@ -1,0 +1,125 @@
+"""Registers of the engines' sequencers: a number that the chip knows only while it runs.
+
+Here the kernel runs as Python, so a register has a value at once: it can bound a loop, be the
+condition of a ``while`` and an offset of an access.  Its truth is counted, so that an endless loop
+stops.
+"""
+
+from operator import index
+
+from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["VirtualRegister"]
+
+
+class VirtualRegister(NKIObject):
+    """One register: an integer (or FP32) value, or nothing yet.
+
+    Parameters
+    ----------
+    state : int or float, optional
+        The value; ``None`` is a register that was never loaded.
+    frozen : bool
+        True for the variable of a dynamic loop: it cannot be written.
+    """
+
+    def __init__(self, state=None, frozen=False):
+        self.state = state
+        self.frozen = frozen
+
+    @property
+    def value(self):
+        """The number in the register."""
+        if self.state is None:
+            raise NkiValidationError(
+                "this register was never loaded, so it has no value; give register_alloc a number, "
+                "or call nisa.register_move or nisa.register_load first"
+            )
+        return self.state
+
+    def set(self, value) -> None:
+        """Write the register."""
+        if self.frozen:
+            raise NkiValidationError(
+                "a dynamic loop's variable is frozen: writing to it would leave open whether the "
+                "loop ends; move it into a register of your own first"
+            )
+        self.state = value
+
+    def __repr__(self):
+        return f"VirtualRegister({self.state})"
+
+    def __bool__(self):
+        from trainium_edu.nki.running import count_loop, known_issue
+
+        known_issue("while_register", once=True)
+        count_loop("while")
+        return self._asked() != 0
+
+    def _asked(self):
+        """Return the number for ``while register:``, which runs on the chip, not for an ``if``."""
+        from trainium_edu.nki.asking import refuse_branch
+
+        refuse_branch(self)
+        return self.value
+
+    def __int__(self):
+        return int(self._looked())
+
+    def __index__(self):
+        return index(self._looked())
+
+    def __float__(self):
+        return float(self._looked())
+
+    def _looked(self):
+        from trainium_edu.nki.asking import note_looking
+
+        note_looking("Python reads a register")
+        return self.value
+
+    def __eq__(self, other):
+        if other is None or isinstance(other, str):
+            return False
+        return self._asked() == _number(other)
+
+    def __lt__(self, other):
+        return self._asked() < _number(other)
+
+    def __le__(self, other):
+        return self._asked() <= _number(other)
+
+    def __gt__(self, other):
+        return self._asked() > _number(other)
+
+    def __ge__(self, other):
+        return self._asked() >= _number(other)
+
+    __hash__ = object.__hash__
+
+    def __add__(self, other):
+        return VirtualRegister(self.value + _number(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return VirtualRegister(self.value - _number(other))
+
+    def __rsub__(self, other):
+        return VirtualRegister(_number(other) - self.value)
+
+    def __mul__(self, other):
+        return VirtualRegister(self.value * _number(other))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other):
+        return VirtualRegister(self.value // _number(other))
+
+    def __mod__(self, other):
+        return VirtualRegister(self.value % _number(other))
+
+
+def _number(other):
+    return other.value if isinstance(other, VirtualRegister) else other

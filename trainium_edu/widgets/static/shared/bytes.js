@@ -1,0 +1,29 @@
+// Bytes from Python: a length, a header in JSON of that length, and plain arrays behind it.
+
+const TYPES = {
+  u8: Uint8Array,
+  u16: Uint16Array,
+  u32: Uint32Array,
+  i32: Int32Array,
+  f32: Float32Array,
+  f64: Float64Array,
+};
+
+/** Copy what a view of Python's bytes shows, so that any array may start at its beginning. */
+export function bytesOf(view) {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
+}
+
+/**
+ * Return the header with its arrays in place.  `lead` counts the bytes before the header, of which
+ * the first four hold its length; `types` adds kinds of arrays.
+ */
+export function unpack(bytes, lead = 4, types = {}) {
+  const kinds = { ...TYPES, ...types };
+  const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  const data = JSON.parse(new TextDecoder().decode(bytes.subarray(lead, lead + size)));
+  for (const [name, [type, offset, count]] of Object.entries(data.arrays)) {
+    data[name] = new kinds[type](bytes.buffer, bytes.byteOffset + lead + size + offset, count);
+  }
+  return data;
+}
