@@ -48,7 +48,7 @@ def as_html(head, lines=(), code="", colour="info") -> str:
 class Below(anywidget.AnyWidget):
     """What was asked for."""
 
-    _esm = load("controls.js", "card.js")
+    _esm = load("card.js")
     html = traitlets.Unicode().tag(sync=True)
 
 

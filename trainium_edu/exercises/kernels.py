@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 from trainium_edu.exercises.exercise import Rejected, exercise, has_form, recognise, reject
+from trainium_edu.exercises.request import Request, measured
 
 _FORGOT_JIT = (
     "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
@@ -17,8 +18,6 @@ _FORGOT_JIT = (
 
 def _report(answer, *arrays):
     """Return what a kernel gives and takes on these arrays; None where it returns nothing yet."""
-    from trainium_edu.exercises.request import Request, measured
-
     try:
         found = answer(Request(arrays))
     except Rejected as rejected:
@@ -132,7 +131,6 @@ def tile_add(answer, numbers):
         reject("wrong values", "Every partition works, but the sums are not x + y. Same slice of"
                " both, and of the output?")  # fmt: skip
     _expect_moved(found, x, y)
-    from trainium_edu.exercises.request import Request, measured
     from trainium_edu.nki.examples.vector_add import add_tiles
 
     recorded = Request((x, y), (("width", 512),)).report(add_tiles)

@@ -77,7 +77,7 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     """
     import numpy as np
 
-    from tests.neuroncore.replay import replay
+    from trainium_edu.exercises.replay import replay
     from trainium_edu.neuroncore.recording.core import NeuronCore
     from trainium_edu.neuroncore.recording.engine import Memory
     from trainium_edu.neuroncore.recording.program_io import from_bytes

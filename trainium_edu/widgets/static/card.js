@@ -1,19 +1,20 @@
-// What a check's card says below its buttons, and their keys kept from JupyterLab's shortcuts.  Joined
-// behind controls.js, whose watchControls looks after every control of this output.
+// What a check's card says below its buttons; it stays while that grows, so that readers are told.
+// The stock buttons above it get what they lack.
 
-export default {
-  render({ model, el }) {
-    const show = () => {
-      el.innerHTML = model.get("html");
-    };
-    el.style.marginLeft = "2px"; // as ipywidgets.HTML above it
-    el.setAttribute("role", "status"); // it stays while what it says grows, so that readers are told
-    show();
-    model.on("change:html", show);
-    const stop = watchControls(el);
-    return () => {
-      model.off("change:html", show);
-      stop();
-    };
-  },
-};
+import { make } from "./shared/elements.js";
+import { onChange } from "./shared/life.js";
+import { watchControls } from "./shared/naming.js";
+
+function render({ model, el }) {
+  const said = make("div", { role: "status", style: "margin-left: 2px" });
+  el.append(said);
+  const show = () => {
+    said.innerHTML = model.get("html");
+  };
+  show();
+  const stops = [onChange(model, { html: show }), watchControls(el)];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+export default { render };
