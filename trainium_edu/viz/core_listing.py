@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Memory
-from trainium_edu.viz.core_film import pack
+from trainium_edu.viz.packing import pack
 
-__all__ = ["book_of", "book_to_bytes", "operand_texts"]
+__all__ = ["listing_of", "listing_to_bytes"]
 
 _AROUND = 1  # source lines shown before the first and after the last that issued something
 _LONGEST = 200  # lines of a function that are looked through for its ``def``
@@ -17,7 +17,7 @@ _NOTHING, _EMPTY = (None, False), ("none", "unknown", (), [])  # options that sa
 _DTYPE = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32"}
 
 
-def book_of(program) -> dict:
+def listing_of(program) -> dict:
     """Gather what a page needs to name every instruction and tile of a program.
 
     Parameters
@@ -80,17 +80,9 @@ def book_of(program) -> dict:
     }  # fmt: skip
 
 
-def book_to_bytes(book: dict) -> bytes:
-    """Pack a book for the page."""
-    return pack({k: v for k, v in book.items() if k != "arrays"}, book["arrays"])
-
-
-def operand_texts(book: dict, instruction: int) -> list[str]:
-    """Return one text per operand, what is written first: "dst ← y fp32[128, 512] in SBUF"."""
-    return [
-        f"{role}{' ←' if writes else ''} {name} {text}"
-        for role, name, text, writes in book["operands"][book["arrays"]["i_text"][instruction]]
-    ]
+def listing_to_bytes(listing: dict) -> bytes:
+    """Pack a listing for the page."""
+    return pack({k: v for k, v in listing.items() if k != "arrays"}, listing["arrays"])
 
 
 def _operand(access, allocation):
@@ -113,9 +105,10 @@ def _short(dtype):
 
 def _options(instruction):
     said = [
-        f"{n}={_value(v)}" for n, v in instruction.options if not any(v is x for x in _NOTHING)
-        and v not in _EMPTY
-    ]  # fmt: skip
+        f"{n}={_value(v)}"
+        for n, v in instruction.options
+        if not any(v is x for x in _NOTHING) and v not in _EMPTY
+    ]
     return ", ".join(said)
 
 
@@ -183,10 +176,12 @@ def _part(file, found):
         high -= 1
     indent = min((len(b) - len(b.lstrip()) for b in body if b.strip()), default=0)
     return {
-        "file": _file(file), "function": _function_at(text, found[0][0]), "first": low,
+        "file": _file(file),
+        "function": _function_at(text, found[0][0]),
+        "first": low,
         "text": [b[indent:] for b in body],
         "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
-    }  # fmt: skip
+    }
 
 
 def _def_above(text, number):

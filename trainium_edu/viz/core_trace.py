@@ -1,25 +1,26 @@
-"""A NeuronCore's run as plain arrays: what figures draw and what the page unpacks.
+"""A NeuronCore's run as plain arrays, for the page to draw.
 
-A *book* holds what does not change with time (instructions, operands, source lines, tiles' names);
-a *film* holds one timing of it (spans, waits, the critical path, tiles over time).  A page gets the
-book once, and a new film whenever a parameter moves.
+A *listing* (``core_listing``) holds what does not change with time: instructions, operands, source
+lines, tiles' names; a *trace* holds one timing of it: spans, waits, the critical path, tiles over
+time.  A page gets the listing once, and a new trace whenever a parameter moves.
 """
 
-import json
-import struct
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from trainium_edu.viz.colours import ENGINE
+from trainium_edu.viz.packing import pack
 
-__all__ = ["CoreFilm", "Track", "film_of_timeline", "pack"]
+__all__ = ["CoreTrace", "Track", "trace_of_timeline"]
 
-_TYPES = {"|u1": "u8", "<u2": "u16", "<u4": "u32", "<i4": "i32", "<f4": "f32", "<f8": "f64"}
 _ENGINE_TRACKS = {
-    "Tensor Engine": "tensor", "Vector Engine": "vector", "Scalar Engine": "scalar",
-    "GpSimd Engine": "gpsimd", "Sync Engine": "sync",
-}  # fmt: skip
+    "Tensor Engine": "tensor",
+    "Vector Engine": "vector",
+    "Scalar Engine": "scalar",
+    "GpSimd Engine": "gpsimd",
+    "Sync Engine": "sync",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Track:
 
 
 @dataclass(frozen=True)
-class CoreFilm:
+class CoreTrace:
     """One timing.
 
     ``spans`` say what stood on which track; ``rows`` are the executed instructions, a DMA transfer
@@ -49,11 +50,10 @@ class CoreFilm:
     pieces: dict[str, np.ndarray]  #: start, end, row, what, facts, kind, then
     tiles: dict[str, np.ndarray]  #: memory, address, bytes, start, end, allocation, ...
     words: dict = field(default_factory=dict)  #: texts that the arrays point at, and the numbers
-    book: dict | None = None  #: of the program, see ``core_book``
 
     def __repr__(self):
         return (
-            f"CoreFilm({self.title!r}, {len(self.rows['start'])} instructions, "
+            f"CoreTrace({self.title!r}, {len(self.rows['start'])} instructions, "
             f"{self.makespan_ns:.1f} ns)"
         )
 
@@ -73,17 +73,6 @@ class CoreFilm:
         load_ns, load = self.dma_load()
         return pack(header, {**arrays, "load_ns": load_ns, "load": load})
 
-    def name_of(self, row: int) -> str:
-        """Return what an executed row is called."""
-        if self.book is None:
-            return self.words["labels"][row]
-        return self.book["names"][self.book["arrays"]["i_name"][self.rows["instruction"][row]]]
-
-    @property
-    def allocations(self) -> list[dict]:
-        """The program's tiles and tensors: name, text, site, line."""
-        return self.book["allocations"] if self.book else []
-
     def of_kind(self, kind: str) -> np.ndarray:
         """Return which spans stand on tracks of one kind, bool[spans]."""
         chosen = np.array([t.kind == kind for t in self.tracks], bool)
@@ -99,11 +88,6 @@ class CoreFilm:
         on = self.spans["track"] == track
         when, level = steps(self.spans["start"][on], self.spans["end"][on])
         return float(np.sum(np.diff(when)[level[:-1] > 0])) if len(when) else 0.0
-
-    def use(self, memory: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bytes per partition that live tiles take in a memory, as steps of time."""
-        here = self.tiles["memory"] == memory
-        return steps(self.tiles["start"][here], self.tiles["end"][here], self.tiles["bytes"][here])
 
 
 def steps(start, end, height=None) -> tuple[np.ndarray, np.ndarray]:
@@ -122,8 +106,8 @@ def steps(start, end, height=None) -> tuple[np.ndarray, np.ndarray]:
     return when, np.cumsum(change).astype(np.int32)
 
 
-def film_of_timeline(timeline, title: str = "timeline") -> CoreFilm:
-    """Make a film of any timeline; without a program there are no waits, pieces or tiles.
+def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:
+    """Make a trace of any timeline; without a program there are no waits, pieces or tiles.
 
     Parameters
     ----------
@@ -132,7 +116,7 @@ def film_of_timeline(timeline, title: str = "timeline") -> CoreFilm:
 
     Returns
     -------
-    CoreFilm
+    CoreTrace
         ``words["labels"]`` has one text per row.
     """
     names = sorted(timeline.tracks, key=_track_order)
@@ -143,17 +127,20 @@ def film_of_timeline(timeline, title: str = "timeline") -> CoreFilm:
     track = np.array([number[s.track] for s in timeline.spans], np.uint16)
     count = len(start)
     rows = {
-        "start": start, "end": end, "instruction": np.arange(count, dtype=np.int32),
-        "lane": track, "critical": np.zeros(count, np.uint8),
-    }  # fmt: skip
-    film = CoreFilm(
+        "start": start,
+        "end": end,
+        "instruction": np.arange(count, dtype=np.int32),
+        "lane": track,
+        "critical": np.zeros(count, np.uint8),
+    }
+    trace = CoreTrace(
         title, timeline.makespan_ns, tuple(track_of(name) for name in names),
         {"start": start, "end": end, "track": track, "row": np.arange(count, dtype=np.int32)},
         rows, no_waits(), no_pieces(), no_tiles(),
         {"labels": [s.label for s in timeline.spans]},
     )  # fmt: skip
-    film.words["busy"] = [film.busy_ns(t) for t in range(len(names))]
-    return film
+    trace.words["busy"] = [trace.busy_ns(t) for t in range(len(names))]
+    return trace
 
 
 def track_of(name: str) -> Track:
@@ -172,9 +159,11 @@ def _track_order(name):
     engines = list(_ENGINE_TRACKS)
     digits = "".join(c for c in name if c.isdigit())
     return (
-        kinds.index(track_of(name).kind), engines.index(name) if name in engines else 0,
-        int(digits) if digits else 0, name,
-    )  # fmt: skip
+        kinds.index(track_of(name).kind),
+        engines.index(name) if name in engines else 0,
+        int(digits) if digits else 0,
+        name,
+    )
 
 
 def no_waits() -> dict:
@@ -196,30 +185,3 @@ def no_tiles() -> dict:
             "bytes": np.zeros(0, np.uint32), "start": np.zeros(0), "end": np.zeros(0),
             "allocation": np.zeros(0, np.int32), "slot": np.zeros(0, np.uint16),
             "first_row": np.zeros(0, np.int32), "last_row": np.zeros(0, np.int32)}  # fmt: skip
-
-
-def pack(header: dict, arrays: dict) -> bytes:
-    """Lay arrays behind a header in JSON, each at a multiple of eight bytes.
-
-    Parameters
-    ----------
-    header : dict of plain data
-    arrays : dict of ndarray
-
-    Returns
-    -------
-    bytes
-        Four bytes of length (little-endian), four of nothing, the header padded with blanks to a
-        multiple of eight, the arrays.  ``header["arrays"]`` says type, offset and count of each.
-    """
-    blocks, table, offset = [], {}, 0
-    for name, values in arrays.items():
-        values = np.ascontiguousarray(values)
-        block = values.tobytes()
-        table[name] = [_TYPES[values.dtype.newbyteorder("<").str], offset, int(values.size)]
-        block += b"\0" * (-len(block) % 8)
-        blocks.append(block)
-        offset += len(block)
-    text = json.dumps({**header, "arrays": table}, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<II", len(text), 0) + text + b"".join(blocks)

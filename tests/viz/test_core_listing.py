@@ -8,7 +8,7 @@ import trainium_edu.nki as nki
 from tests.viz.programs import gelu_linear
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.nki.examples import matmul
-from trainium_edu.viz.core_book import book_of, book_to_bytes, operand_texts
+from trainium_edu.viz.core_listing import listing_of, listing_to_bytes
 
 HERE = Path(__file__).name
 
@@ -23,14 +23,14 @@ def small():
 
 
 def test_an_instruction_is_named_with_its_operands_what_is_written_first():
-    book = book_of(small())
-    names = [book["names"][k] for k in book["arrays"]["i_name"]]
+    listing = listing_of(small())
+    names = [listing["names"][k] for k in listing["arrays"]["i_name"]]
     assert names == ["dma_copy", "tensor_scalar “double”"]
-    assert operand_texts(book, 0) == [
-        "dst ← tile bf16[128, 64] in SBUF",
-        "src x fp32[128, 64] in HBM",
+    assert listing["operands"][listing["arrays"]["i_text"][0]] == [
+        ("dst", "tile", "bf16[128, 64] in SBUF", True),
+        ("src", "x", "fp32[128, 64] in HBM", False),
     ]
-    option = book["options"][book["arrays"]["i_option"][1]]
+    option = listing["options"][listing["arrays"]["i_option"][1]]
     assert "op0=multiply" in option
     assert "operand0=2" in option
     assert "None" not in option
@@ -38,10 +38,10 @@ def test_an_instruction_is_named_with_its_operands_what_is_written_first():
 
 def test_every_line_is_the_line_that_recorded_it():
     program = small()
-    book = book_of(program)
+    listing = listing_of(program)
     text = Path(__file__).read_text().splitlines()
     for k, instruction in enumerate(program.instructions):
-        line = book["lines"][book["arrays"]["i_line"][k]]
+        line = listing["lines"][listing["arrays"]["i_line"][k]]
         assert (line["file"], line["function"]) == (HERE, "small")
         assert line["line"] == instruction.line.line
         assert line["text"] == text[line["line"] - 1].strip()
@@ -51,30 +51,30 @@ def test_every_line_is_the_line_that_recorded_it():
 def test_an_instruction_in_a_helper_belongs_to_the_line_that_calls_it_too():
     """Judge: the text of the kernel's lines."""
     data = np.ones((256, 512), np.float32)
-    book = book_of(nki.run(matmul.hoisted, data, data).programs[0])
-    arrays, lines = book["arrays"], book["lines"]
+    listing = listing_of(nki.run(matmul.hoisted, data, data).programs[0])
+    arrays, lines = listing["arrays"], listing["lines"]
     loads = [k for k, i in enumerate(arrays["i_call"]) if i >= 0]
     assert loads
     for k in loads:
         called = lines[arrays["i_call"][k]]
         assert called["function"] == "hoisted"
         assert lines[arrays["i_line"][k]]["function"] in called["text"]  # _load or _store
-    linked = {number for part in book["sources"] for number in part["lines"]}
+    linked = {number for part in listing["sources"] for number in part["lines"]}
     assert set(arrays["i_call"].tolist()) <= linked
-    assert set(book_of(small())["arrays"]["i_call"]) == {-1}
+    assert set(listing_of(small())["arrays"]["i_call"]) == {-1}
 
 
 def test_tiles_remember_the_line_that_allocated_them():
-    book = book_of(small())
-    tile = next(a for a in book["allocations"] if a["name"] == "tile")
-    assert "core.sbuf" in book["lines"][tile["line"]]["text"]
+    listing = listing_of(small())
+    tile = next(a for a in listing["allocations"] if a["name"] == "tile")
+    assert "core.sbuf" in listing["lines"][tile["line"]]["text"]
     assert tile["text"] == "bf16[128, 64] in SBUF"
 
 
 def test_tiles_of_one_line_share_a_site_and_other_lines_have_others():
-    book = book_of(gelu_linear(3))
+    listing = listing_of(gelu_linear(3))
     sites = {}
-    for a in book["allocations"]:
+    for a in listing["allocations"]:
         if "HBM" not in a["text"]:
             sites.setdefault(a["name"], set()).add(a["site"])
     assert all(len(found) == 1 for found in sites.values())
@@ -82,36 +82,36 @@ def test_tiles_of_one_line_share_a_site_and_other_lines_have_others():
 
 
 def test_the_source_is_cut_out_from_the_def_to_the_last_line():
-    book = book_of(gelu_linear(2))
-    (part,) = book["sources"]
+    listing = listing_of(gelu_linear(2))
+    (part,) = listing["sources"]
     assert part["text"][0] == "def gelu_linear(turns=6, free=512):"
     issued = [k for k in part["lines"] if k >= 0]
-    assert len(issued) == len(set(issued)) == len(book["lines"])
+    assert len(issued) == len(set(issued)) == len(listing["lines"])
     for text, k in zip(part["text"], part["lines"], strict=True):
         if k >= 0:
-            assert text.strip() == book["lines"][k]["text"]
-            assert part["first"] + part["text"].index(text) == book["lines"][k]["line"]
+            assert text.strip() == listing["lines"][k]["text"]
+            assert part["first"] + part["text"].index(text) == listing["lines"][k]["line"]
 
 
-def test_a_program_without_lines_has_a_book_without_source():
+def test_a_program_without_lines_has_a_listing_without_source():
     program = small()
     for instruction in program.instructions:
         instruction.line = None
     for a in program.allocations:
         a.site = (a.shape, a.memory)
-    book = book_of(program)
-    assert book["sources"] == []
-    assert set(book["arrays"]["i_line"]) == {-1}
-    assert book_to_bytes(book)
+    listing = listing_of(program)
+    assert listing["sources"] == []
+    assert set(listing["arrays"]["i_line"]) == {-1}
+    assert listing_to_bytes(listing)
 
 
 def test_paths_of_the_machine_stay_here():
-    assert str(Path(__file__).parent).encode() not in book_to_bytes(book_of(small()))
+    assert str(Path(__file__).parent).encode() not in listing_to_bytes(listing_of(small()))
 
 
 def test_the_tiles_of_an_instruction_are_listed_behind_one_another():
     program = gelu_linear(2)
-    arrays = book_of(program)["arrays"]
+    arrays = listing_of(program)["arrays"]
     for k, instruction in enumerate(program.instructions):
         part = arrays["a_allocation"][arrays["a_first"][k] : arrays["a_first"][k + 1]]
         assert part.tolist() == [a.allocation for a in instruction.accesses]
@@ -129,7 +129,7 @@ def inner(core, tile):
 def test_each_function_is_a_part_of_its_own_in_the_order_of_the_file():
     core = NeuronCore(values=False)
     outer(core, core.sbuf((128, 8), name="tile"))
-    parts = book_of(core.program)["sources"]
+    parts = listing_of(core.program)["sources"]
     assert [p["function"] for p in parts] == [
         "outer", "inner", "test_each_function_is_a_part_of_its_own_in_the_order_of_the_file",
     ]  # fmt: skip
@@ -145,6 +145,6 @@ def test_statements_outside_a_function_are_cut_where_nothing_was_recorded(tmp_pa
     core = NeuronCore(values=False)
     scope = {"core": core, "tile": core.sbuf((128, 8))}
     exec(compile(script.read_text(), str(script), "exec"), scope)
-    parts = [p for p in book_of(core.program)["sources"] if p["file"] == "cell.py"]
+    parts = [p for p in listing_of(core.program)["sources"] if p["file"] == "cell.py"]
     assert sorted(p["first"] for p in parts) == [1, 31]
     assert all(len(p["text"]) <= 3 for p in parts)

@@ -1,17 +1,14 @@
 """Watch a network learn: a recorded run to play, with every test digit that it still misreads."""
 
-import anywidget
 import numpy as np
 import traitlets
 
-from trainium_edu.training import FRAMES_PER_PASS, digits, film_run
-from trainium_edu.viz import style
-from trainium_edu.viz import training as picture
-from trainium_edu.widgets.picture import with_still
+from trainium_edu.specs.arguments import whole
+from trainium_edu.training import FRAMES_PER_PASS, digits, train_in_frames
 from trainium_edu.widgets.static import load
-from trainium_edu.widgets.training import RATES, offered_rate
+from trainium_edu.widgets.training import RATES, WithRate, offered_rate
 
-__all__ = ["TrainingFilm", "first_training_run"]
+__all__ = ["TrainingPlayer", "first_training_run"]
 
 _MOST_PASSES = 60
 
@@ -28,7 +25,7 @@ def first_training_run(learning_rate: float = 0.1, *, passes: int = 20):
 
     Returns
     -------
-    TrainingFilm
+    TrainingPlayer
         Weights in BF16, rounded stochastically.
 
     Raises
@@ -39,12 +36,12 @@ def first_training_run(learning_rate: float = 0.1, *, passes: int = 20):
     Examples
     --------
     >>> first_training_run(0.1, passes=1)
-    TrainingFilm(learning rate 0.1: reads 64 of 360 new images before training, 280 after 1 pass)
+    TrainingPlayer(learning rate 0.1: reads 64 of 360 new images before training, 280 after 1 pass)
     """
-    return TrainingFilm(learning_rate, passes)
+    return TrainingPlayer(learning_rate, passes)
 
 
-class TrainingFilm(anywidget.AnyWidget):
+class TrainingPlayer(WithRate):
     """State: the learning rate; the page plays, Python trains anew when the rate changes."""
 
     _esm = load("training_film.js")
@@ -54,15 +51,11 @@ class TrainingFilm(anywidget.AnyWidget):
     labels = traitlets.Bytes().tag(sync=True)  # uint8[360]
     loss = traitlets.Bytes().tag(sync=True)  # float32[frames]
     guesses = traitlets.Bytes().tag(sync=True)  # uint8[frames, 360]
-    rate = traitlets.Float().tag(sync=True)
     words = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, learning_rate, passes):
         learning_rate = offered_rate(learning_rate)
-        if isinstance(passes, bool) or not isinstance(passes, int):
-            raise ValueError(f"passes is {str(passes)[:40]}; it takes a whole number")
-        if not 1 <= passes <= _MOST_PASSES:
-            raise ValueError(f"passes is {str(passes)[:40]}; it takes 1 to {_MOST_PASSES}")
+        passes = whole(passes, "passes", 1, _MOST_PASSES)
         data = digits()
         self._order = np.argsort(data.test_labels, kind="stable")
         super().__init__(
@@ -73,42 +66,27 @@ class TrainingFilm(anywidget.AnyWidget):
         )
         self._train()
 
-    @traitlets.validate("rate")
-    def _offered_rate(self, proposal):
-        """Keep the last good rate where something impossible is asked for."""
-        return proposal["value"] if proposal["value"] in RATES else self.rate
-
     @traitlets.observe("rate")
     def _train_anew(self, _change):
         if hasattr(self, "run"):
             self._train()
 
     def _train(self):
-        self.run = film_run(learning_rate=self.rate, passes=self.offer["passes"])  #: the film shown
+        self.run = train_in_frames(
+            learning_rate=self.rate, passes=self.offer["passes"]
+        )  #: what is shown
         with self.hold_sync():
             self.loss = self.run.loss.astype(np.float32).tobytes()
             self.words = self.summary()
             self.guesses = self.run.guesses[:, self._order].tobytes()
 
     def summary(self) -> str:
-        """Say the film's numbers in a sentence."""
+        """Return the run's numbers in a sentence."""
         right, passes = self.run.right, self.run.passes
         return (
             f"learning rate {self.rate:g}: reads {right[0]} of {len(self.run.labels)} new images "
             f"before training, {right[-1]} after {passes} pass{'es' if passes > 1 else ''}"
         )
 
-    def still(self) -> bytes:
-        """Return the end of the film as a picture, for readers without a kernel."""
-        run, data = self.run, digits()
-        with style.theme(False):
-            return style.to_png(picture.plot_film_end(
-                run.loss, run.right, FRAMES_PER_PASS, data.test_images[self._order],
-                run.labels[self._order], run.guesses[-1][self._order],
-            ))  # fmt: skip
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
-
     def __repr__(self):
-        return f"TrainingFilm({self.summary()})"
+        return f"TrainingPlayer({self.summary()})"

@@ -1,4 +1,4 @@
-"""From a timed program to the film that pictures draw: nothing is computed here but sums."""
+"""From a timed program to the trace that the page draws: nothing is computed here but sums."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from trainium_edu.neuroncore.timing.lifetimes import lifetimes
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs import SOURCES
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.core_book import book_of
-from trainium_edu.viz.core_film import CoreFilm, Track, no_pieces
+from trainium_edu.viz.core_trace import CoreTrace, Track, no_pieces
+from trainium_edu.viz.units import size_text
 
-__all__ = ["film_of_core"]
+__all__ = ["trace_of_core"]
 
 _DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
 #: What a wait is, for its colour: data, a place in memory, a port, a queue, the stream's own order.
@@ -21,9 +21,12 @@ _STYLES = {
     Wait.STATED: "order",
 }  # fmt: skip
 _LEGENDS = {
-    "data": "waits for data", "place": "waits for a place in memory", "port": "waits for a port",
-    "queue": "waits for a queue", "order": "waits for its turn",
-}  # fmt: skip
+    "data": "waits for data",
+    "place": "waits for a place in memory",
+    "port": "waits for a port",
+    "queue": "waits for a queue",
+    "order": "waits for its turn",
+}
 _PORTS = (
     ("port: Vector/GpSimd on SBUF", (Engine.VECTOR, Engine.GPSIMD), 1),
     ("port: Vector/Scalar on PSUM", (Engine.VECTOR, Engine.SCALAR), 2),
@@ -34,35 +37,35 @@ _TEXTS = {
     "load stationary": ("weights", "until the stationary matrix is loaded"),
     "DMA start": ("start-up", "from the request to the first byte"),
     "DMA transfer": ("transfer", "DMA transfer"),
-}  # fmt: skip
+}
 _MOST_CAUSES = 7
 KINDS = ("documented", "derived", "measured", "assumed")
 
 
-def film_of_core(core, *, why=None, band=None, book=None) -> CoreFilm:
-    """Make the film of a timed program.
+def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
+    """Make the trace of a timed program.
 
     Parameters
     ----------
     core : CoreTimeline
     why : Why, optional
-        Its critical path; without it the film has none.
+        Its critical path; without it the trace has none.
     band : (low, high) in ns, optional
-    book : dict, optional
-        Of the program, if it was made before.
 
     Returns
     -------
-    CoreFilm
+    CoreTrace
     """
     tracks, number = _tracks(core)
     lane = np.array([number.get(e, 0) for e in ENGINES], np.uint16)
     run = core.placement.run
     rows = {
-        "start": core.start_ns, "end": np.where(run.engine == _DMA, core.done_ns, core.end_ns),
-        "instruction": core.instruction_index.astype(np.int32), "lane": lane[run.engine],
+        "start": core.start_ns,
+        "end": np.where(run.engine == _DMA, core.done_ns, core.end_ns),
+        "instruction": core.instruction_index.astype(np.int32),
+        "lane": lane[run.engine],
         "critical": np.zeros(core.rows, np.uint8),
-    }  # fmt: skip
+    }
     pieces, path = no_pieces(), {"whats": [], "facts": []}
     if why is not None:
         pieces, path = _pieces(core, why)
@@ -74,13 +77,12 @@ def film_of_core(core, *, why=None, band=None, book=None) -> CoreFilm:
         "kinds": list(KINDS), "knowsWaits": True, "band": list(band) if band else None,
         "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
     }  # fmt: skip
-    film = CoreFilm(
+    trace = CoreTrace(
         f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
         tuple(tracks), _spans(core, number), rows, _waits(core), pieces, _tiles(core), words,
-        book_of(core.program) if book is None else book,
     )  # fmt: skip
-    words["busy"] = _busy(core, film)
-    return film
+    words["busy"] = [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks]
+    return trace
 
 
 def _tracks(core):
@@ -113,8 +115,9 @@ def _spans(core, number):
     for engine in ENGINES[:_DMA]:
         rows = core.rows_on(engine)
         if rows.size:
-            parts.append((core.start_ns[rows], core.end_ns[rows],
-                          np.full(rows.size, number[engine]), rows))  # fmt: skip
+            parts.append(
+                (core.start_ns[rows], core.end_ns[rows], np.full(rows.size, number[engine]), rows)
+            )
     if Engine.DMA in number:
         rows = core.rows_on(Engine.DMA)
         transfer, queue = np.nonzero(core.queue_start_ns[core.transfer[rows]] >= 0)
@@ -124,12 +127,15 @@ def _spans(core, number):
     for name, engines, bit in _PORTS:
         for engine in engines if name in number else ():
             rows = _users(core, engine, bit)
-            parts.append((core.start_ns[rows], core.release_ns[rows],
-                          np.full(rows.size, number[name]), rows))  # fmt: skip
+            parts.append(
+                (core.start_ns[rows], core.release_ns[rows], np.full(rows.size, number[name]), rows)
+            )
     kinds = (float, float, np.uint16, np.int32)
     columns = zip(*parts, strict=True) if parts else ([], [], [], [])
-    joined = [np.concatenate(c).astype(k) if len(c) else np.zeros(0, k)
-              for c, k in zip(columns, kinds, strict=True)]  # fmt: skip
+    joined = [
+        np.concatenate(c).astype(k) if len(c) else np.zeros(0, k)
+        for c, k in zip(columns, kinds, strict=True)
+    ]
     return dict(zip(("start", "end", "track", "row"), joined, strict=True))
 
 
@@ -144,8 +150,9 @@ def _waits(core):
         ready = core.start_ns[rows] + core.pieces.lead[core.placement.run.kind[rows]]
         late = queue[core.transfer[rows]] - ready
         slow = np.isfinite(late) & (late > 1e-6)
-        parts.append((rows[slow], late[slow], np.full(slow.sum(), int(Wait.QUEUE)),
-                      np.full(slow.sum(), -1)))  # fmt: skip
+        parts.append(
+            (rows[slow], late[slow], np.full(slow.sum(), int(Wait.QUEUE)), np.full(slow.sum(), -1))
+        )
     kinds = (np.int32, float, np.uint16, np.int32)
     columns = zip(*parts, strict=True)
     joined = [np.concatenate(c).astype(k) for c, k in zip(columns, kinds, strict=True)]
@@ -167,13 +174,14 @@ def _tiles(core):
     return {
         "memory": (run.memory[pick] - 1).astype(np.uint8),
         "address": np.maximum(placement.address[pick], 0).astype(np.uint32),
-        "bytes": row_bytes[allocation], "start": begin,
+        "bytes": row_bytes[allocation],
+        "start": begin,
         "end": until,
         "allocation": allocation.astype(np.int32),
         "slot": np.maximum(slot - least[site], 0).astype(np.uint16),
         "first_row": run.first[pick].astype(np.int32),
         "last_row": run.last[pick].astype(np.int32),
-    }  # fmt: skip
+    }
 
 
 def _memories(core):
@@ -190,18 +198,13 @@ def _memories(core):
 def _sites(core):
     """Return what each allocating line takes, as pairs of texts."""
     return [
-        [site.name, f"{site.tiles} x {_size(site.row_bytes)} in {site.memory.upper()}; "
-         f"{site.slots} slot{'s' * (site.slots != 1)}, {_size(site.slots * site.row_bytes)} of each"
-         " partition"]
+        [
+            site.name,
+            f"{site.tiles} x {size_text(site.row_bytes)} in {site.memory.upper()}; "
+            f"{site.slots} slot{'s' * (site.slots != 1)}, "
+            f"{size_text(site.slots * site.row_bytes)} of each partition",
+        ]
         for site in sorted(core.placement.sites, key=lambda s: -s.slots * s.row_bytes)[:10]
-    ]  # fmt: skip
-
-
-def _busy(core, film):
-    """Return the busy time of each track."""
-    return [
-        core.busy_ns(t.key) if t.kind == "engine" else film.busy_ns(i) if t.kind == "other" else 0.0
-        for i, t in enumerate(film.tracks)
     ]
 
 
@@ -210,7 +213,7 @@ def _summary(core):
     said = []
     hbm = core.bytes[Memory.HBM]
     if core.hbm_bytes and core.makespan_ns:
-        said.append(("HBM", f"{_size(hbm.read)} read, {_size(hbm.written)} written, "
+        said.append(("HBM", f"{size_text(hbm.read)} read, {size_text(hbm.written)} written, "
                      f"{core.hbm_bytes / core.makespan_ns:.3g} GB/s"))  # fmt: skip
     if core.flops:
         roof = core.roofline()
@@ -224,13 +227,6 @@ def _summary(core):
         if sites
     ]
     return [list(pair) for pair in said] + [["note", note] for note in core.placement.notes[:3]]
-
-
-def _size(count) -> str:
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= scale:
-            return f"{count / scale:.4g} {unit}"
-    return f"{count} B"
 
 
 class _Numbers(dict):
@@ -262,10 +258,12 @@ def _pieces(core, why):
     }
     shares = why.share_by_kind()
     words = {
-        "whats": [_what(w) for w in whats], "thens": list(thens), "causes": _causes(why),
+        "whats": [_what(w) for w in whats],
+        "thens": list(thens),
+        "causes": _causes(why),
         "facts": [_facts(core, piece.facts, piece.changed) for piece, _ in examples.values()],
         "shares": [{"kind": str(kind), "share": share} for kind, share in shares.items() if share],
-    }  # fmt: skip
+    }
     return arrays, words
 
 
@@ -289,9 +287,12 @@ def _causes(why):
 def _cause(name, share, makespan):
     key = next((e for e in ENGINES if name.startswith(e.title)), Engine.DMA)
     return {
-        "name": name, "share": share, "ns": share * makespan, "colour": ENGINE[key],
+        "name": name,
+        "share": share,
+        "ns": share * makespan,
+        "colour": ENGINE[key],
         "work": _what(name.split(": ")[-1])["style"] == "work",
-    }  # fmt: skip
+    }
 
 
 def _facts(core, facts, changed):

@@ -1,10 +1,9 @@
-"""A collective as a film: everything a player or a figure needs, worked out once from a schedule.
+"""A collective frame by frame: all that a player needs, worked out once from a schedule.
 
 The schedule is executed (on ones, so that a place's value counts the ranks whose part it holds) and
 timed; what the player draws is those states, those messages and those links, and nothing else.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,18 +12,19 @@ from matplotlib.colors import to_hex, to_rgb
 
 from trainium_edu.fabric import FabricError, account, execute, item_sizes, route
 from trainium_edu.viz import style
+from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import Layout, layouts, missing_wires, wires_of
+from trainium_edu.viz.units import size_text
 
-__all__ = ["Film", "film"]
+__all__ = ["CollectiveFrames", "frames_of_schedule"]
 
 #: More ranks than these are too small to see.
 MOST_RANKS = 64
-_TYPES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "float32": "f32", "float64": "f64"}
 _FIRST_COLOURS = ("blue", "orange", "green", "pink", "sky", "red", "yellow", "grey")
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class CollectiveFrames:
     """The frames of one collective: position k is the state after k steps."""
 
     title: str
@@ -59,7 +59,7 @@ class Film:
         return len(self.step_ns) - 1
 
     def __repr__(self):
-        return f"Film({self.title!r}, {self.steps} steps, {len(self.path_of)} messages)"
+        return f"CollectiveFrames({self.title!r}, {self.steps} steps, {len(self.path_of)} messages)"
 
     def palette(self) -> list[str]:
         """Return one colour per chunk."""
@@ -102,11 +102,10 @@ class Film:
         }
         for name, lists in (("chunks", self.chunks_of), ("path", self.path_of)):
             arrays[f"msg_{name}_start"] = np.cumsum([0, *map(len, lists)]).astype(np.uint32)
-            flat = np.concatenate([np.asarray(x, np.uint16) for x in lists] or [[]])
-            arrays[f"msg_{name}"] = flat.astype(np.uint16)
+            arrays[f"msg_{name}"] = np.array([x for part in lists for x in part], np.uint16)
         if self.values is not None:
             arrays["values"] = self.values.astype(np.float32)
-        return _pack(header, arrays)
+        return pack(header, arrays, prefix=4)
 
 
 def _lightness(colour):
@@ -114,21 +113,10 @@ def _lightness(colour):
     return float(np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)))
 
 
-def _pack(header, arrays):
-    """Lay a JSON header and arrays behind one another, each at a multiple of eight bytes."""
-    places, blobs, offset = {}, [], 0
-    for name, array in arrays.items():
-        gap = -offset % 8
-        places[name] = [_TYPES[str(array.dtype)], offset + gap, array.size]
-        blobs += [bytes(gap), np.ascontiguousarray(array).tobytes()]
-        offset += gap + array.nbytes
-    text = json.dumps({**header, "arrays": places}).encode()
-    text += b" " * (-(4 + len(text)) % 8)
-    return len(text).to_bytes(4, "little") + text + b"".join(blobs)
-
-
-def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> Film:
-    """Film a collective: execute and time its schedule, and keep every state.
+def frames_of_schedule(
+    schedule, topology, nbytes, *, costs=None, values=None, title=None
+) -> CollectiveFrames:
+    """Return the frames of a collective: execute and time its schedule, and keep every state.
 
     Parameters
     ----------
@@ -145,7 +133,7 @@ def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> 
 
     Returns
     -------
-    Film
+    CollectiveFrames
 
     Raises
     ------
@@ -155,8 +143,8 @@ def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> 
     Examples
     --------
     >>> from trainium_edu.fabric import plan, ring
-    >>> film(plan(ring(4), "all_reduce", "ring", cycles=1), ring(4), 4096)
-    Film('all-reduce by ring on ring of 4: 4 ranks, 4 KiB', 6 steps, 24 messages)
+    >>> frames_of_schedule(plan(ring(4), "all_reduce", "ring", cycles=1), ring(4), 4096)
+    CollectiveFrames('all-reduce by ring on ring of 4: 4 ranks, 4 KiB', 6 steps, 24 messages)
     """
     if schedule.ranks > MOST_RANKS:
         raise FabricError(
@@ -175,7 +163,7 @@ def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> 
     step_ns = np.concatenate(([0.0], np.cumsum(bill.time_ns)))
     have, full = _parts(schedule)
     messages, chunks_of, path_of = _messages(schedule, topology, nbytes, costs)
-    return Film(
+    return CollectiveFrames(
         title=title or _title(schedule, topology, nbytes),
         chips=topology.chips,
         switches=topology.switches,
@@ -196,7 +184,7 @@ def film(schedule, topology, nbytes, *, costs=None, values=None, title=None) -> 
         path_of=path_of,
         layouts=layouts(topology, every),
         ending=_ENDINGS[str(schedule.collective)],
-    )  # fmt: skip
+    )
 
 
 _ENDINGS = {
@@ -213,14 +201,6 @@ def _title(schedule, topology, nbytes):
     what = str(schedule.collective).replace("_", "-")
     name = schedule.algorithm.replace("_", " ")
     return f"{what} by {name} on {topology.name}: {schedule.ranks} ranks, {size_text(nbytes)}"
-
-
-def size_text(nbytes) -> str:
-    """Write a number of bytes for people: 4 KiB, 1.5 MiB."""
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if nbytes >= scale:
-            return f"{nbytes / scale:.4g} {unit}"
-    return f"{nbytes:.0f} B"
 
 
 def _step_notes(schedule):

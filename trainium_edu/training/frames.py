@@ -1,4 +1,4 @@
-"""A training run as a film: the state after every quarter of a pass, and what it reads then."""
+"""A training run in frames: the state after every quarter of a pass, and what it reads then."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ import numpy as np
 from trainium_edu.training import reference
 from trainium_edu.training.data import batches, digits
 
-__all__ = ["FRAMES_PER_PASS", "Film", "film_run"]
+__all__ = ["FRAMES_PER_PASS", "TrainingFrames", "train_in_frames"]
 
 FRAMES_PER_PASS = 4  #: a pass has 44 batches; a frame is taken after every eleventh
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Film:
+class TrainingFrames:
     """A run of one replica, frame by frame; frame 0 is before training."""
 
     learning_rate: float
@@ -28,10 +28,14 @@ class Film:
         return (self.guesses == self.labels).sum(axis=1)
 
     def __repr__(self):
-        return f"Film({len(self.guesses)} frames, {self.right[0]} to {self.right[-1]} read)"
+        return (
+            f"TrainingFrames({len(self.guesses)} frames, {self.right[0]} to {self.right[-1]} read)"
+        )
 
 
-def film_run(arm="stochastic", *, learning_rate: float = 0.1, passes: int = 20, seed: int = 0):
+def train_in_frames(
+    arm="stochastic", *, learning_rate: float = 0.1, passes: int = 20, seed: int = 0
+):
     """Train as :func:`~trainium_edu.training.train` does, bit for bit, and keep every frame.
 
     Parameters
@@ -45,7 +49,7 @@ def film_run(arm="stochastic", *, learning_rate: float = 0.1, passes: int = 20, 
 
     Returns
     -------
-    Film
+    TrainingFrames
 
     Raises
     ------
@@ -54,8 +58,8 @@ def film_run(arm="stochastic", *, learning_rate: float = 0.1, passes: int = 20, 
 
     Examples
     --------
-    >>> film_run(passes=1)
-    Film(5 frames, 64 to 280 read)
+    >>> train_in_frames(passes=1)
+    TrainingFrames(5 frames, 64 to 280 read)
     """
     plan = reference._plan(arm, learning_rate, passes, [seed], None, 0)
     data, narrow = digits(), plan.arm.compute == "bf16"
@@ -75,6 +79,6 @@ def film_run(arm="stochastic", *, learning_rate: float = 0.1, passes: int = 20, 
             with np.errstate(invalid="ignore", divide="ignore"):  # a run may diverge
                 loss.append(-np.log(chosen.astype(np.float64)).mean())
             guesses.append(read())
-    return Film(
+    return TrainingFrames(
         plan.learning_rate, plan.epochs, np.array(loss), np.stack(guesses), data.test_labels
     )
