@@ -11,11 +11,12 @@ from math import prod
 import numpy as np
 
 from trainium_edu.neuroncore.engines.operators import operator_name
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
-from trainium_edu.nki.running import Running, current, issue, later_chip
+from trainium_edu.nki.running import Running, current, later_chip
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.errors import NkiValidationError
 

@@ -6,6 +6,7 @@ Two tiles go through ``tensor_tensor``, a tile and a number (or one number per p
 
 import math
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
 from trainium_edu.nki.mistakes import describe
@@ -13,7 +14,7 @@ from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue, known_issue, later_chip
+from trainium_edu.nki.running import known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
 _FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")

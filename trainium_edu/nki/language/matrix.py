@@ -1,12 +1,13 @@
 """What the Tensor Engine does for this language: matmul, transpose, repeating partitions."""
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language.creation import full, ndarray
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import current, issue, known_issue
+from trainium_edu.nki.running import current, known_issue
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 

@@ -1,13 +1,15 @@
 """Reductions over free dimensions, and what is built on them."""
 
+import builtins
 import math
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import _whole_number, ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
+from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["all", "dropout", "max", "mean", "min", "prod", "rms_norm", "softmax", "sum", "var",
@@ -20,10 +22,8 @@ _UINT8 = DTYPE_NAMES["uint8"]
 def _axes(name, x, axis):
     """Return the reduced axes in order: free ones, the last of the tile."""
     ew._one_tile(name, x)
-    given = [axis] if hasattr(axis, "__index__") else axis
-    if not isinstance(given, tuple | list) or any(
-        isinstance(a, bool) or not hasattr(a, "__index__") for a in given
-    ):
+    given = [axis] if is_whole(axis) else axis
+    if not isinstance(given, tuple | list) or not builtins.all(map(is_whole, given)):
         raise TypeError(f"nl.{name}: axis is {axis!r}; it is a whole number, or a tuple of them")
     axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in given})
     if 0 in axes:

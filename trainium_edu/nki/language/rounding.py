@@ -6,12 +6,13 @@ whole number; a comparison then corrects it.  Numbers of magnitude 2**23 and mor
 
 import math
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language import elementwise as ew
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.language.matrix import copied
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue, known_issue
+from trainium_edu.nki.running import known_issue
 
 __all__ = ["ceil", "cos", "floor", "fmod", "mod", "sin", "tan", "trunc"]
 

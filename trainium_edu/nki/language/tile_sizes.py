@@ -1,6 +1,7 @@
 """Sizes of the hardware, as ``nl.tile_size``: read from the facts of the chip."""
 
 from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.specs import TRN1
 
 __all__ = ["tile_size"]
 
@@ -14,7 +15,7 @@ class _TileSize(NKIObject):
     @property
     def pmax(self) -> int:
         """Most partitions of a tile."""
-        return _limits().sbuf.partitions.value
+        return TRN1.sbuf.partitions.value
 
     @property
     def psum_bank_fmax(self) -> int:
@@ -26,27 +27,27 @@ class _TileSize(NKIObject):
     @property
     def psum_bank_fmax_bytes(self) -> int:
         """Bytes per partition of a PSUM bank."""
-        return _limits().psum.bank_bytes.value
+        return TRN1.psum.bank_bytes.value
 
     @property
     def psum_num_banks(self) -> int:
         """PSUM banks of a partition."""
-        return _limits().psum.banks.value
+        return TRN1.psum.banks.value
 
     @property
     def gemm_stationary_fmax(self) -> int:
         """Most columns of a matmul's stationary tile."""
-        return _limits().tensor_engine.stationary_free_max.value
+        return TRN1.tensor_engine.stationary_free_max.value
 
     @property
     def gemm_moving_fmax(self) -> int:
         """Most columns of a matmul's moving tile."""
-        return _limits().tensor_engine.moving_free_max.value
+        return TRN1.tensor_engine.moving_free_max.value
 
     @property
     def bn_stats_fmax(self) -> int:
         """Most elements per partition of bn_stats."""
-        return _limits().vector_engine.bn_stats_free_max.value
+        return TRN1.vector_engine.bn_stats_free_max.value
 
     @property
     def psum_min_align(self) -> int:
@@ -71,18 +72,12 @@ class _TileSize(NKIObject):
     @property
     def sbuf_fmax_bytes(self) -> int:
         """Bytes per partition of SBUF."""
-        return _limits().sbuf.bytes_per_partition.value
+        return TRN1.sbuf.bytes_per_partition.value
 
     @property
     def total_available_sbuf_size(self) -> int:
         """Bytes per partition of SBUF (the name is historical)."""
         return self.sbuf_fmax_bytes
-
-
-def _limits():
-    from trainium_edu.specs import TRN1
-
-    return TRN1
 
 
 tile_size = _TileSize()

@@ -1,11 +1,12 @@
 """Between HBM and SBUF, and copies on chip."""
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language.creation import ndarray
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue, known_issue
+from trainium_edu.nki.running import known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["copy", "expand_dims", "gather_flattened", "load", "load_transpose2d", "store"]

@@ -1,4 +1,4 @@
-"""Registers of the engines' sequencers: a number that the chip knows only while it runs.
+"""Virtual registers of the engines' sequencers: a number that the chip knows only while it runs.
 
 Here the kernel runs as Python, so a register has a value at once: it can bound a loop, be the
 condition of a ``while`` and an offset of an access.  Its truth is counted, so that an endless loop
@@ -7,7 +7,9 @@ stops.
 
 from operator import index
 
+from trainium_edu.nki.asking import note_looking, refuse_branch
 from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.running import count_loop, known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["VirtualRegister"]
@@ -51,16 +53,12 @@ class VirtualRegister(NKIObject):
         return f"VirtualRegister({self.state})"
 
     def __bool__(self):
-        from trainium_edu.nki.running import count_loop, known_issue
-
         known_issue("while_register", once=True)
         count_loop("while")
         return self._asked() != 0
 
     def _asked(self):
         """Return the number for ``while register:``, which runs on the chip, not for an ``if``."""
-        from trainium_edu.nki.asking import refuse_branch
-
         refuse_branch(self)
         return self.value
 
@@ -74,8 +72,6 @@ class VirtualRegister(NKIObject):
         return float(self._looked())
 
     def _looked(self):
-        from trainium_edu.nki.asking import note_looking
-
         note_looking("Python reads a register")
         return self.value
 
