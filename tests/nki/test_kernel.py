@@ -307,7 +307,7 @@ def test_arguments_that_are_no_data_of_the_chip_are_refused():
         np.ones((2, 2), np.complex64), np.ones((2, 2), np.longdouble), np.zeros((2, 2), "M8[s]"),
         np.ones((2, 2), ml_dtypes.int4),
     ):  # fmt: skip
-        with pytest.raises(TypeError, match="no dtype of NKI"):
+        with pytest.raises(TypeError, match="not a dtype of NKI"):
             nki.jit(plus_one)(strange)
     ring = Bare(ONES)
     ring.extra = [ring]

@@ -184,7 +184,7 @@ _ROWS = {
 def _number(value) -> int:
     """Return a whole number as an int; anything else, truth too, raises TypeError."""
     if not is_whole(value):
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not a whole number")
     return value.__index__()
 
 
@@ -399,16 +399,9 @@ def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None,
 
     Parameters
     ----------
-    srcs, dsts : lists of NkiTensor, as many of each
-        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
-        A dst holds one part of n, for n ranks of the group.
-    replica_group : ReplicaGroup
+    srcs, dsts, replica_group, op, priority, name
+        As of :func:`all_reduce`; a dst holds one part of n, for n ranks of the group.
     collective_dim : 0
-    op : nl.add, nl.minimum or nl.maximum
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
     """
     return _collective("reduce_scatter", srcs, dsts, replica_group, priority, name,
                        axis=collective_dim, op=op)  # fmt: skip
@@ -419,16 +412,10 @@ def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=No
 
     Parameters
     ----------
-    srcs, dsts : lists of NkiTensor, as many of each
-        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
-        A dst holds n times as much, for n ranks of the group.
-    replica_group : ReplicaGroup
+    srcs, dsts, replica_group, priority, name
+        As of :func:`all_reduce`; a dst holds n times as much, for n ranks of the group.
     collective_dim : int
         0; in SBUF also 1.
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
     """
     return _collective("all_gather", srcs, dsts, replica_group, priority, name, axis=collective_dim)
 
@@ -438,15 +425,9 @@ def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=No
 
     Parameters
     ----------
-    srcs, dsts : lists of NkiTensor, as many of each
-        In HBM, alike on all ranks; the first axis divides among the ranks.
-        A dst holds as much as its src.
-    replica_group : ReplicaGroup
+    srcs, dsts, replica_group, priority, name
+        As of :func:`all_reduce`, in HBM only; the first axis divides among the ranks.
     collective_dim : 0
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
     """
     return _collective("all_to_all", srcs, dsts, replica_group, priority, name, axis=collective_dim)
 
@@ -460,10 +441,8 @@ def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None
         Of one size; who receives nothing keeps its dst.
     source_target_pairs : list of (int, int)
         Each rank at most once on each side.
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
+    priority, name
+        As of :func:`all_reduce`.
     """
     _check_lists("collective_permute", srcs, dsts, priority)
     _check_results("collective_permute", srcs, dsts)
@@ -505,7 +484,7 @@ def _channels(name, channel_ids, group, *lists):
             isinstance(inner, list | tuple) for inner in tensors
         ):
             raise TypeError(
-                f"{name}: {tensors!r:.60} is no list of a list for each channel, such as [[x]]"
+                f"{name}: {tensors!r:.60} is not a list with a list for each channel, such as [[x]]"
             )
         if len(tensors) != len(channel_ids) or any(len(inner) != 1 for inner in tensors):
             raise NkiValidationError(

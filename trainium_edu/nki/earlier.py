@@ -18,7 +18,7 @@ NEURONXCC = (
 _RUN = "nki.run(kernel, ...) returns outputs and device time: nki.run(...).timeline.makespan_ns"
 _SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or say t.ap(pattern=...)"
 _DYNAMIC = "nisa.tensor_copy with t.ap(..., scalar_offset=...) copies from or to a place known late"
-_GRID = "a grid is whole numbers, kernel[2](...)"
+_GRID = "grid sizes are integers: kernel[2](...)"
 _INSTEAD = {
     "nki": {
         "baremetal": _RUN, "benchmark": _RUN, "profile": _RUN, "trace": "use nki.jit",

@@ -53,7 +53,9 @@ class Kernel:
         sizes = grid if isinstance(grid, tuple | list) else (grid,)
         for size in sizes:
             if not is_whole(size):
-                raise TypeError(f"{self.__name__}[{grid!r}]: a grid is whole numbers, such as k[2]")
+                raise TypeError(
+                    f"{self.__name__}[{grid!r}]: grid sizes are integers from 1 to 64, got {size!r}"
+                )
             if size.__index__() < 1:
                 raise ValueError(f"{self.__name__}[{grid!r}]: a grid has at least 1 program")
         sizes = tuple(size.__index__() for size in sizes)
@@ -70,7 +72,9 @@ class Kernel:
             try:
                 later, earlier = pair
             except (TypeError, ValueError):
-                raise TypeError(f"with_schedule: {pair!r} is no pair (waits, for whom)") from None
+                raise TypeError(
+                    f"with_schedule: {pair!r} is not a pair (waits, for whom)"
+                ) from None
             earlier = list(earlier) if isinstance(earlier, list | tuple) else [earlier]
             if not isinstance(later, str) or not all(isinstance(name, str) for name in earlier):
                 raise TypeError(f"with_schedule: {pair!r} does not name instructions")

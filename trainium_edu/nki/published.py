@@ -95,7 +95,7 @@ class Prediction:
 
     @property
     def is_inside(self) -> bool:
-        """Whether a published time, as far as its digits go, lies in the band."""
+        """Return whether a published time, as far as its digits go, lies in the band."""
         low, high = self.low_us - self.row.rounding_us, self.high_us + self.row.rounding_us
         return any(low <= us <= high for us in self.row.us)
 
@@ -175,7 +175,7 @@ def compare(row: MeasuredTime) -> Prediction:
 
 
 def summary(found: Iterable[Prediction]) -> str:
-    """Say of the validation rows, and of the others, how near they are."""
+    """Return how near the validation rows are, and the others, as sentences."""
     said = []
     for label in (False, True):
         rows = [p for p in found if p.row.calibration is label]

@@ -68,6 +68,13 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
     return NkiTensor._wrap(view, wanted, region)
 
 
+def made(shape, dtype, instruction: str, **operands) -> NkiTensor:
+    """Return a new tile in SBUF that one instruction writes."""
+    out = ndarray(shape, dtype)
+    issue(instruction, dst=out, **operands)
+    return out
+
+
 def _hbm(running, shape, dtype, name, region):
     if region is MemoryRegion.shared_hbm and running.launch is not None:
         return running.launch.shared_tensor(running, shape, dtype, name)
@@ -230,14 +237,12 @@ def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
 
 def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
     """Allocate a tensor of uniform random numbers in [0, 1), from 24 random bits each."""
-    if buffer is not MemoryRegion.sbuf and buffer is not MemoryRegion.psum:
-        tensor = ndarray(shape, dtype, buffer, name)
+    tensor = ndarray(shape, dtype, buffer, name)
+    if not tensor._on_chip:
         for part in _in_tiles(tensor):
             issue("dma_copy", dst=part, src=rand(part.shape, dtype))
         return tensor
-    tensor = ndarray(shape, dtype, buffer, name)
-    bits = ndarray(shape, "uint32")
-    issue("rng", dst=bits)
+    bits = made(shape, "uint32", "rng")
     issue("tensor_scalar", dst=bits, data=bits, op0="right_shift", operand0=8)
     issue("tensor_scalar", dst=tensor, data=bits, op0="multiply", operand0=2.0**-24)
     return tensor

@@ -55,7 +55,7 @@ def nki_dtype(dtype) -> DType:
     Raises
     ------
     TypeError
-        For something that is no dtype.
+        For something that is not a dtype.
     NkiValidationError
         For a dtype that a later chip brought.
     """
@@ -68,7 +68,7 @@ def nki_dtype(dtype) -> DType:
         alike = _SHORT.get(name)
         hint = f"; is nl.{alike} meant?" if alike else near(name, known, "nl.")
         raise TypeError(
-            f"{describe(dtype)} is no dtype of NKI; there are nl.{', nl.'.join(known)}{hint}"
+            f"{describe(dtype)} is not a dtype of NKI; there are nl.{', nl.'.join(known)}{hint}"
         )
     if found in LATER_DTYPES:
         raise NkiValidationError(

@@ -160,7 +160,7 @@ class NkiTensor(NKIObject):
         return self._view.shape[0]
 
     def __bool__(self):
-        """Whether it is there, as ``if bias:`` asks; a computed tile is not asked what it holds.
+        """Return whether it is there, as ``if bias:`` asks; what a tile holds is not asked.
 
         Python branches before the chip has run, so only ``assert nl.equal(a, b)``, which takes no
         other path, looks at the elements of what was just computed: all have to be nonzero.
@@ -224,7 +224,7 @@ class NkiTensor(NKIObject):
         )
 
     def is_contiguous(self) -> bool:
-        """Whether the view is dense and row-major (on chip: inside each partition)."""
+        """Return whether the view is dense and row-major (on chip: inside each partition)."""
         expected = self._view.dtype.itemsize
         pairs = list(zip(self._view.shape, self._view.strides, strict=True))
         for size, stride in reversed(pairs[1:] if self._on_chip else pairs):
@@ -234,7 +234,7 @@ class NkiTensor(NKIObject):
         return True
 
     def is_indirect(self) -> bool:
-        """Whether an index that the chip computes decides what is accessed."""
+        """Return whether an index that the chip computes decides what is accessed."""
         return self._view.indirect is not None
 
     def get_pattern(self) -> list[list[int]]:
