@@ -35,11 +35,11 @@ def chromium():
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
     """A running JupyterLab over a learner's working copy, made by the same call as `make lab`."""
-    from trainium_edu.cli import lab as lab_command
+    from trainium_edu.cli import working_copy
 
     home = tmp_path_factory.mktemp("lab")
     work = home / "work"
-    lab_command.make_working_copy(work)
+    working_copy.make_working_copy(work)
     quiet = home / "settings/@jupyterlab/apputils-extension"
     quiet.mkdir(parents=True)
     (quiet / "notification.jupyterlab-settings").write_text(

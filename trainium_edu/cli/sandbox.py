@@ -104,12 +104,10 @@ def environment(folder: Path, **more: str) -> dict:
         if name in _KEPT or name.startswith(_KEPT_FAMILIES)
     }  # fmt: skip
     package = str(Path(trainium_edu.__file__).resolve().parents[1])
-    folder = str(folder)
-    return {
-        **kept, "PYTHONPATH": package, "HOME": folder, "USERPROFILE": folder, "TMPDIR": folder,
-        "USER": "student", "LOGNAME": "student", "IPYTHONDIR": os.path.join(folder, ".ipython"),
-        "JUPYTER_PLATFORM_DIRS": "1", **more,
-    }  # fmt: skip
+    homes = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR"), str(folder))
+    names = dict.fromkeys(("USER", "LOGNAME"), "student")
+    own = {"IPYTHONDIR": str(folder / ".ipython"), "JUPYTER_PLATFORM_DIRS": "1"}
+    return {**kept, "PYTHONPATH": package, **homes, **names, **own, **more}
 
 
 def harden():
