@@ -23,7 +23,8 @@ HANDLE = (
     "nisa functions return a handle on the instruction, no tile: the result is in the tile given "
     "as dst"
 )
-_ENGINES: dict = {e: None if e.name == "unknown" else e.name for e in enums.engine}
+_ANY = enums.engine.unknown
+_ENGINES: dict = {e: None if e is _ANY else e.name for e in enums.engine}
 _PLAIN = frozenset({str, bool, int, float, type(None)})
 _CHOICES = {"reduce_cmd": enums.reduce_cmd, "dge_mode": enums.dge_mode,
             "oob_mode": enums.oob_mode, "perf_mode": enums.matmul_perf_mode}  # fmt: skip
@@ -67,12 +68,13 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
             operands[key] = enums.chosen(_CHOICES[key], value, f"{instruction}: {key}").name
         elif kind not in _PLAIN and not (kind is tuple and not value):
             operands[key] = plain(value)
-    if engine is not None:
+    if engine is _ANY:
+        engine = None
+    elif engine is not None:
         engine = _ENGINES[enums.chosen(enums.engine, engine, f"{instruction}: engine")]
     if name is not None and not isinstance(name, str):
         raise TypeError(f"{instruction}: name is {name!r}; it is a text of your own")
-    record = running.issue(instruction, operands, engine=engine, name=name or "")
-    return NkiInstruction(record, running.loops)
+    return NkiInstruction(running.issue(instruction, operands, engine, name or ""), running.loops)
 
 
 class NkiInstruction(NKIObject):

@@ -47,7 +47,7 @@ class Running:
     _tiles: list = field(default_factory=list)  #: weak references to the bytes of on-chip tiles
     _fresh_bytes: int = 0  #: allocated since the living were last counted
 
-    def issue(self, instruction: str, operands: dict, *, engine=None, name=""):
+    def issue(self, instruction: str, operands: dict, engine=None, name=""):
         """Issue an instruction on views, numbers and names; return its record in the program."""
         core = self.core
         instructions = core.program.instructions
