@@ -93,7 +93,7 @@ def _scalar(tensor, index):
     if isinstance(index, type(tensor)):
         if index.size != 1 or index.buffer is not MemoryRegion.sbuf:
             raise NkiValidationError(
-                f"{tensor!r}: the index {index!r} is not one number in SBUF; its shape is (1, 1)"
+                f"{tensor!r}: the index {index!r} is no single number in SBUF; its shape is (1, 1)"
             )
         return index._view
     raise TypeError(
