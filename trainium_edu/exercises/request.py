@@ -44,7 +44,8 @@ class Request:
     def report(self, kernel) -> bytes | None:
         """Run the kernel and return what it recorded, or None if the kernel returns nothing."""
         from trainium_edu.neuroncore.recording.program_io import to_bytes
-        from trainium_edu.nki.kernel import execute, jit
+        from trainium_edu.nki.kernel import jit
+        from trainium_edu.nki.launching import execute
 
         ((outputs, cores),) = execute(jit(kernel), [(self.arguments, dict(self.keywords))])
         return None if outputs is None else to_bytes(cores[0].program)
