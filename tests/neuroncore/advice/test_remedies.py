@@ -60,9 +60,7 @@ def test_another_front_end_words_the_same_finding_in_its_own_terms():
     core.notes.append(("unwritten output", 64, "returned", core.program.allocations[0]))
     run = Run.of("graph", None, [core], words=GRAPH)
     wrong, slow = run.advice
-    assert str(wrong) == (
-        "the graph returns x, part of which was never written. do reach_the_end."
-    )
+    assert str(wrong) == ("the graph returns x, part of which was never written. do reach_the_end.")
     assert (slow.kind, slow.do, slow.remedy) == (
         "small transfers", Remedy.LOAD_WIDER, "do load_wider")  # fmt: skip
     assert run.with_buffers(1).words is GRAPH
