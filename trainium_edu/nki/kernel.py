@@ -288,7 +288,7 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
 
 #: What a call and its ``Run`` import late, here first: where Ctrl-C leaves nothing half imported.
 _LATE = (
-    "neuroncore.engines", "neuroncore.execution.products", "neuroncore.recording.core",
+    "neuroncore.engines", "neuroncore.execution.deferred", "neuroncore.recording.core",
     "neuroncore.timing.measure", "neuroncore.timing.why", "nki.launching.arguments",
     "nki.launching.launch", "neuroncore.run", "neuroncore.advice.advise",
 )  # fmt: skip
@@ -297,8 +297,9 @@ _LATE = (
 def _execute(kernel, entries, spec, values, limit) -> list:
     for name in _LATE:
         load(f"trainium_edu.{name}")
+    from trainium_edu.neuroncore import NeuronCore
+    from trainium_edu.neuroncore.execution.deferred import Deferred
     from trainium_edu.neuroncore.execution.products import one_blas_thread
-    from trainium_edu.neuroncore.recording.core import NeuronCore
     from trainium_edu.nki.launching.arguments import Arguments, give_back
     from trainium_edu.nki.launching.launch import Launch
     from trainium_edu.nki.running import Running
@@ -321,7 +322,8 @@ def _execute(kernel, entries, spec, values, limit) -> list:
     runnings = [
         Running(
             NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed + rank,
-                       name=kernel.__name__ + (f" on rank {rank}" if ranks > 1 else "")),
+                       name=kernel.__name__ + (f" on rank {rank}" if ranks > 1 else ""),
+                       executor=Deferred()),
             program_id=place, grid=kernel.grid, rank=rank, ranks=ranks, precise=precise,
             limit=limit,
         )

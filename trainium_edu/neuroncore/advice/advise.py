@@ -723,7 +723,7 @@ def high_water(run):
 
 
 def _line(place):
-    from trainium_edu.neuroncore.recording.program import SourceLine
+    from trainium_edu.neuroncore.recording.source import SourceLine
 
     return place if isinstance(place, SourceLine) else SourceLine(place[0], place[1], "")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
 
-__all__ = ["check_reduce_cmd", "check_reduce_res", "registers"]
+__all__ = ["accumulators", "check_reduce_cmd", "check_reduce_res"]
 
 
 def check_reduce_cmd(call, allowed) -> None:
@@ -31,7 +31,7 @@ def check_reduce_res(call, like: str) -> None:
         )
 
 
-def registers(call, engine: str, like) -> np.ndarray:
+def accumulators(call, engine: str, like) -> np.ndarray:
     """Return the live registers of the lanes that a tile occupies, float32[partitions].
 
     Parameters

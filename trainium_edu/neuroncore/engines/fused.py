@@ -7,9 +7,9 @@ engine's registers to what it writes.
 import numpy as np
 
 from trainium_edu.neuroncore.engines.accumulators import (
+    accumulators,
     check_reduce_cmd,
     check_reduce_res,
-    registers,
 )
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
@@ -146,7 +146,7 @@ def _check_tensor_scalar_reduce(call):
 def _tensor_scalar_reduce(call):
     first, reduction = _arithmetic(call, "op0"), get_operator(call.reduce_op, "reduce_op")
     values = apply(first, rows(call.data), None if first.is_unary else operand_of(call, "operand0"))
-    held = registers(call, "vector", call.data)
+    held = accumulators(call, "vector", call.data)
     if call.reduce_cmd == "reset_reduce":
         held[:] = reduction.identity
     elif call.reduce_cmd == "load_reduce":

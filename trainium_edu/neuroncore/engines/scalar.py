@@ -7,9 +7,9 @@ instruction of its own on the hardware and is charged here to the activation tha
 import numpy as np
 
 from trainium_edu.neuroncore.engines.accumulators import (
+    accumulators,
     check_reduce_cmd,
     check_reduce_res,
-    registers,
 )
 from trainium_edu.neuroncore.engines.activations import get_activation
 from trainium_edu.neuroncore.engines.checks import (
@@ -79,7 +79,7 @@ def _activation(call):
     else:
         values = activation.function(x)
         store(call, "dst", values)
-        held = registers(call, "scalar", call.data)
+        held = accumulators(call, "scalar", call.data)
         if command in ("reset", "reset_reduce"):
             held[:] = 0
         if command in ("reduce", "reset_reduce"):
@@ -98,7 +98,7 @@ def _note_range(call, activation, x):
             f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is stated "
             f"for {low:.4g} to {high:.4g} and invalid beyond"
         )
-        call.core.notes.append(("activation_range", len(call.core.program) - 1, text, None))
+        call.core.notes.append(("activation_range", len(call.core.program), text, None))
 
 
 def _activation_work(call):

@@ -7,7 +7,7 @@ running sum, product, maximum or minimum whose state can go on in the next instr
 import numpy as np
 
 from trainium_edu.neuroncore.engines import _loops
-from trainium_edu.neuroncore.engines.accumulators import check_reduce_cmd, registers
+from trainium_edu.neuroncore.engines.accumulators import accumulators, check_reduce_cmd
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
     check_not_both_in_psum,
@@ -168,7 +168,7 @@ def _cumulative(call):
     first, second = get_operator(call.op0, "op0"), get_operator(call.op1, "op1")
     values = rows(call.src)
     values = apply(first, values, None if first.is_unary else operand_of(call, "imm0"))
-    held = registers(call, "vector", call.src)
+    held = accumulators(call, "vector", call.src)
     if call.reduce_cmd == "reset_reduce":
         held[:] = _STARTS[second.name]
     elif call.reduce_cmd == "load_reduce":

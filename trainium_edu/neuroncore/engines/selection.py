@@ -3,9 +3,9 @@
 import numpy as np
 
 from trainium_edu.neuroncore.engines.accumulators import (
+    accumulators,
     check_reduce_cmd,
     check_reduce_res,
-    registers,
 )
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
@@ -117,7 +117,7 @@ def _check_select_reduce(call):
 def _select_reduce(call):
     chosen = np.where(_mask(call), rows(call.on_true), operand_of(call, "on_false"))
     if call.reduce_cmd != "idle" or call.reduce_res is not None:
-        held = registers(call, "vector", call.on_true)
+        held = accumulators(call, "vector", call.on_true)
         if call.reduce_cmd == "reset_reduce":
             held[:] = -np.inf
         if call.reduce_cmd != "idle":

@@ -8,11 +8,9 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 import numpy as np
 
 from trainium_edu.neuroncore.engines.checks import check_flag
-from trainium_edu.neuroncore.recording.dtypes import to_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.numerics.rounding import cast
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["check_bank"]
@@ -148,65 +146,12 @@ def _tile_size(call, chip):
 # -- nc_matmul: values ------------------------------------------------------------------------
 
 
-def _operand(view):
-    """Return (a matmul operand [K, free] in FP32, whether nobody will ever change the array).
-
-    Narrow tiles stay widened until they change: then a new array takes the old one's place.
-    """
-    if view.dtype.name == "float32":
-        values = view.read()
-        return (values if values.ndim == 2 else values.reshape(values.shape[0], -1)), False
-    buffer = view.buffer
-    key = view.offset, view.shape, view.strides, view.dtype.name
-    kept = buffer.wide and buffer.wide.get(key)
-    if kept is not None:
-        return kept, True
-    values = to_fp32(view.read(), view.dtype)
-    if view.dtype.name == "tfloat32":
-        values = cast(values, view.dtype.fmt)
-    values = values.reshape(values.shape[0], -1)
-    if buffer.info.address is None:  # nobody else writes these bytes
-        if buffer.wide is None:
-            buffer.wide = {}
-        buffer.wide[key] = values
-    return values, True
-
-
 def _matmul(call):
-    (stationary, one), (moving, two) = _operand(call.stationary), _operand(call.moving)
-    dst, add = call.dst, _adds(call)
-    waits = one and two and isinstance(add, bool)
-    if not (waits and call.core.waiting.takes_product(dst, stationary, moving, add)):
-        _multiply(call.core, stationary.T, moving, dst, add)
+    dst = call.dst
+    call.core.executor.multiply(dst, call.stationary, call.moving, _adds(call))
     dst.mark_written()
     if dst.buffer.accumulating is not True:
         _mark(dst)
-
-
-def _multiply(core, left, right, dst, add):
-    """Store a product in dst: over what is there (False), added to it (True), or by a mask."""
-    out = dst.array()
-    if add is False and out.ndim == 2:
-        np.matmul(left, right, out)
-        return
-    product = np.matmul(left, right, out=_scratch(core, len(left), right.shape[1]))
-    product = product.reshape(dst.shape)
-    if add is False:
-        out[...] = product
-    elif add is True:
-        np.add(dst.read(), product, out=out)
-    else:
-        out[...] = np.where(add, dst.read() + product, product)
-
-
-def _scratch(core, m, n):
-    """Return space for one product, the same at every call: fresh pages would cost more time."""
-    space = core.state.get("matmul")
-    if space is None:
-        engine = core.spec.tensor_engine
-        most = engine.columns.value * engine.moving_free_max.value
-        space = core.state["matmul"] = np.empty(most, np.float32)
-    return space[: m * n].reshape(m, n)
 
 
 def _adds(call):
@@ -259,7 +204,7 @@ def _mark(dst):
 
 def _note(call, kind):
     core = call.core
-    core.notes.append((kind, len(core.program) - 1, "dst", call.dst.buffer.info))
+    core.notes.append((kind, len(core.program), "dst", call.dst.buffer.info))
 
 
 # -- nc_matmul: time --------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def _execute(call):
             dst.write_fp32(product.reshape(dst.shape), call.core.rounding)
             core = call.core
             core.notes.append(
-                ("transposed-infinity", len(core.program) - 1, "data", data.buffer.info)
+                ("transposed-infinity", len(core.program), "data", data.buffer.info)
             )
             return
     if dst.dtype is not data.dtype:

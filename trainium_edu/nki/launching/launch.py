@@ -96,7 +96,7 @@ class Launch:
         Programs of one rank share it; the same line, asked as often, with the same shape means the
         same tensor.
         """
-        from trainium_edu.neuroncore.recording.program import source_line
+        from trainium_edu.neuroncore.recording.source import source_line
         from trainium_edu.nki.launching.shared import SharedBytes
 
         line = source_line({})

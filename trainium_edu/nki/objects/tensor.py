@@ -236,7 +236,7 @@ class NkiTensor(NKIObject):
                 "recorded with values=False, where no number can be looked at"
             )
         if view.indirect is None:
-            from trainium_edu.neuroncore.recording.core import check_inside
+            from trainium_edu.neuroncore.recording.accesses import check_inside
 
             check_inside(view)
         return view.read()

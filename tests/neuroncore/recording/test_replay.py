@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.neuroncore import mamba
-from tests.neuroncore.replay import replay
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.indirect import IndirectView
+from trainium_edu.neuroncore.recording.replay import replay
 from trainium_edu.specs import INF2
 
 
