@@ -2,12 +2,12 @@
 
 from matplotlib.collections import LineCollection
 
-from trainium_edu.numerics.grid import land, runs
+from trainium_edu.numerics.grid import land, stretches
 from trainium_edu.viz.number_line import plot_number_line
 
 
 def _rows(x, names, low, high):
-    return [(n, "#0072B2", land(x, n), runs(n, low, high, narrowest=0.01)) for n in names]
+    return [(n, "#0072B2", land(x, n), stretches(n, low, high, narrowest=0.01)) for n in names]
 
 
 def test_one_comb_and_one_dot_per_format():

@@ -21,9 +21,9 @@ def plot_number_line(rows: Sequence[tuple], low: float, high: float, *, width: f
 
     Parameters
     ----------
-    rows : list of (str, str, Landing, list of Run)
+    rows : list of (str, str, Landing, list of Stretch)
         Label, colour, what :func:`~trainium_edu.numerics.grid.land` and
-        :func:`~trainium_edu.numerics.grid.runs` gave for the window.
+        :func:`~trainium_edu.numerics.grid.stretches` gave for the window.
     low, high : float
         The window.
     width : float, inches
@@ -34,8 +34,8 @@ def plot_number_line(rows: Sequence[tuple], low: float, high: float, *, width: f
 
     Examples
     --------
-    >>> from trainium_edu.numerics.grid import land, runs
-    >>> rows = [("BF16", "#0072B2", land(3.3, "bf16"), runs("bf16", 3.0, 4.0))]
+    >>> from trainium_edu.numerics.grid import land, stretches
+    >>> rows = [("BF16", "#0072B2", land(3.3, "bf16"), stretches("bf16", 3.0, 4.0))]
     >>> len(plot_number_line(rows, 3.0, 4.0).axes)
     1
     """

@@ -32,10 +32,10 @@ _HOMES = {
     "plan": "Pass Schedule plan_gemm schedule",
     "cycles": "documented_issue_cycles gemm_cycles load_cycles steady_interval stream_cycles "
     "tile_cycles utilisation",
-    "march": "Run run",
+    "march": "ArrayRun run",
     "frames": "Frames frames_of_run",
     "functional": "matmul reordering_bound",
-    "elements": "simulate_registers",
+    "elements": "simulate_elements",
     "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow scale_sim_cycles",
     "choice": "choice_cycles convolution_operands",
     "tables": "choice_table dataflow_table evidence_table interval_table machine_table",

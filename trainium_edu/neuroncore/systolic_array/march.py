@@ -28,7 +28,7 @@ from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.specs import NkiValidationError
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["PeState", "Run", "Step", "run"]
+__all__ = ["ArrayRun", "PeState", "Step", "run"]
 
 _RECORD_LIMIT_BYTES = 2**30
 _RUN_LIMIT_CYCLES = 2**31
@@ -75,7 +75,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Run:
+class ArrayRun:
     """What happened: results, times, and on request every register."""
 
     array: SystolicArray
@@ -89,7 +89,7 @@ class Run:
     def __repr__(self):
         k, m, n = self.operands.shape
         return (
-            f"Run({self.operands.formats[0].name} [{k}, {m}] x [{k}, {n}] on "
+            f"ArrayRun({self.operands.formats[0].name} [{k}, {m}] x [{k}, {n}] on "
             f"{self.array.rows} x {self.array.columns} PEs, {self.cycles} cycles, "
             f"utilisation {self.utilisation:.1%})"
         )
@@ -303,7 +303,7 @@ def run(
     stationary, moving, *, array: SystolicArray = TRN1_ARRAY, fmt=None,
     plan: Sequence[Pass] | None = None, record: bool = False, skew: Sequence[int] | None = None,
     threads: int | None = None,
-) -> Run:  # fmt: skip
+) -> ArrayRun:  # fmt: skip
     """Send a product through the array, cycle by cycle.
 
     Parameters
@@ -326,7 +326,7 @@ def run(
 
     Returns
     -------
-    Run
+    ArrayRun
 
     Raises
     ------
@@ -366,7 +366,7 @@ def run(
     else:
         kept = None
         _march(timed, table, array, weights, vectors, result, threads)
-    return Run(array, timed, operands, result, delays, pieces, kept)
+    return ArrayRun(array, timed, operands, result, delays, pieces, kept)
 
 
 def _padded(pieces) -> np.ndarray:
