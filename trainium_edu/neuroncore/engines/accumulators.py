@@ -6,7 +6,7 @@ the Vector Engine share.  Before the first reset they read NaN: what they hold i
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
+from trainium_edu.neuroncore.engines.checks import check_tiles
 
 __all__ = ["accumulators", "check_reduce_cmd", "check_reduce_res"]
 
@@ -14,7 +14,7 @@ __all__ = ["accumulators", "check_reduce_cmd", "check_reduce_res"]
 def check_reduce_cmd(call, allowed) -> None:
     """Raise unless ``reduce_cmd`` is one of the commands that this instruction takes."""
     if call.reduce_cmd not in allowed:
-        refuse(call, f"reduce_cmd is {call.reduce_cmd!r}; it is one of {', '.join(allowed)}")
+        call.refuse(f"reduce_cmd is {call.reduce_cmd!r}; it is one of {', '.join(allowed)}")
 
 
 def check_reduce_res(call, like: str) -> None:
@@ -25,9 +25,8 @@ def check_reduce_res(call, like: str) -> None:
     check_tiles(call, "reduce_res")
     partitions = call.__dict__[like].shape[0]
     if found.shape[0] != partitions or found.free_size != 1:
-        refuse(
-            call,
-            f"reduce_res is {list(found.shape)}; one register per lane fills [{partitions}, 1]",
+        call.refuse(
+            f"reduce_res is {list(found.shape)}; one register per lane fills [{partitions}, 1]"
         )
 
 

@@ -17,7 +17,6 @@ from trainium_edu.neuroncore.engines.checks import (
     check_same_size,
     check_tiles,
     number,
-    refuse,
 )
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
@@ -42,7 +41,7 @@ def _check_activation(call):
     op = call.reduce_op
     op = op if op is None else get_operator(op, f"{call.name}: reduce_op").name
     if op != "add" and (reduces or op is not None):
-        refuse(call, f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
+        call.refuse(f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
     check_reduce_res(call, "data")
 
 
@@ -52,15 +51,14 @@ def _check_bias(call, activation):
         return
     if not isinstance(bias, View):
         if number(call, "bias", "a number or a tile") != 0:
-            refuse(
-                call,
+            call.refuse(
                 f"bias is the number {bias!r}; on NeuronCore-v2 it is a tile of one number per "
-                "partition (numbers come with NeuronCore-v3, Trainium2), so memset one",
+                "partition (numbers come with NeuronCore-v3, Trainium2), so memset one"
             )
         return
     check_per_partition(call, "bias", "data", _BIAS_DTYPES)
     if activation.name == "reciprocal":
-        refuse(call, "reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
+        call.refuse("reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
 
 
 def _activation(call):

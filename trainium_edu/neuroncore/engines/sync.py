@@ -7,7 +7,6 @@ instruction that reads its sources, writes its destinations, and holds the Sync 
 
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["COLLECTIVES"]
 
@@ -20,8 +19,8 @@ def _check(call):
     for role in ("srcs", "dsts"):
         for view in getattr(call, role):
             if view.memory is Memory.PSUM:
-                raise NkiValidationError(
-                    f"{call.name}: {view!r} in {role}; collectives move data between HBM and SBUF: "
+                call.refuse(
+                    f"{view!r} in {role}; collectives move data between HBM and SBUF: "
                     "copy it out of PSUM first"
                 )
 

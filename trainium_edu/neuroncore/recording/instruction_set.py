@@ -5,6 +5,7 @@ Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instructi
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.specs import arguments
@@ -34,6 +35,10 @@ class Call:
 
     def __repr__(self):
         return f"{self.name} on {self.engine.title}"
+
+    def refuse(self, text: str) -> NoReturn:
+        """Raise NkiValidationError, naming the instruction."""
+        raise NkiValidationError(f"{self.name}: {text}")
 
     @property
     def name(self) -> str:
