@@ -16,7 +16,7 @@ figure is published the fact is marked *assumed* and has a range.
 Sources: the NKI architecture and performance guides, the ISA reference of SDK 2.26 (the last with
 instruction costs) and of NKI 0.6, the DMA guides, published kernel times; all in ``specs``.
 
-Read first: ``core.py`` (record), then ``placement.py`` and ``room.py`` (where), ``timing.py`` and
+Read first: ``recording/core.py`` (record), then ``placement.py`` and ``room.py`` (where), ``timing.py`` and
 ``scheduler.py`` (when), ``why.py``.  Notebooks: ``04_neuroncore``, ``05_kernels``,
 ``03_systolic_array``.
 
@@ -29,8 +29,9 @@ Decisions
     kernels and the 250 to 263 of long ones; how long a while is assumed.
     Where not every tile can have its buffers, slots go where a byte saves most waiting by an ideal
     clock in program order (``room.py``); ``place(favour=...)`` has two other choices.
-    A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
-    fast, paid for with another order of FP32 additions than the chip's, tile by tile.
+    How values are computed is one replaceable object, the core's executor.  Kernels run with
+    ``execution.deferred``, which computes matmuls later, on several CPUs: up to twice as fast, and
+    tests hold its bits, record and errors equal to the plain ``recording/executor.py``'s.
 """
 
 from trainium_edu import aside
