@@ -7,8 +7,10 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.views import View
 
-__all__ = ["check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
-           "check_same_dtype", "check_same_size", "check_tiles", "number", "short"]  # fmt: skip
+__all__ = [
+    "check_dtype", "check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
+    "check_same_dtype", "check_same_size", "check_shape", "check_tiles", "number", "short",
+]  # fmt: skip
 
 
 def check_tiles(call, *roles) -> None:
@@ -114,6 +116,20 @@ def check_same_dtype(call, one: str, other: str) -> None:
         )
 
 
+def check_shape(call, role: str, partitions: int, elements: int, why: str) -> None:
+    """Raise unless a tile has so many elements in each of so many partitions."""
+    view = call.__dict__[role]
+    if view.shape[0] != partitions or view.free_size != elements:
+        call.refuse(f"{role} is {list(view.shape)}; {why}")
+
+
+def check_dtype(call, role: str, *names: str, instead="") -> None:
+    """Raise unless a tile holds one of these dtypes; `instead` ends the sentence."""
+    dtype = call.__dict__[role].dtype
+    if dtype.name not in names:
+        call.refuse(f"{role} is {dtype}; it is {' or '.join(names)}{instead}")
+
+
 def check_not_both_in_psum(call, one: str, other: str) -> None:
     """Raise where both inputs are in PSUM: the engine has one port to it."""
     first, second = call.__dict__[one], call.__dict__[other]
@@ -137,11 +153,8 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
         return
     check_tiles(call, role)
     partitions = call.__dict__[like].shape[0]
-    if operand.shape[0] != partitions or operand.free_size != 1:
-        call.refuse(
-            f"{role} is {list(operand.shape)}; a scalar per partition has the shape "
-            f"[{partitions}, 1] of {like}'s partitions"
-        )
+    why = f"a scalar per partition has the shape [{partitions}, 1] of {like}'s partitions"
+    check_shape(call, role, partitions, 1, why)
     if dtypes and operand.dtype.name not in dtypes:
         call.refuse(
             f"{role} is {operand.dtype}; with this {like} it is {', '.join(dtypes)}: tensor_copy "

@@ -17,8 +17,8 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
 
 __all__ = [
-    "MODES", "check_modes", "check_oob_mode", "check_reach", "contiguous_run", "load", "store",
-    "transfer",
+    "MODES", "TIMED", "check_modes", "check_oob_mode", "check_reach", "contiguous_run", "load",
+    "store", "transfer",
 ]  # fmt: skip
 
 MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
@@ -215,17 +215,11 @@ def _copy(call):
     store(call, call.dst, "dst", values, call.src.dtype, inside)
 
 
+#: The columns of a row that the queues time by what it moves (see ``timing.durations``).
+TIMED = {"cycles": lambda chip, engine, *work: 0.0, "facts": ("dma.start_ns", "dma.bytes_per_s")}
+
 define(
-    "dma_copy",
-    Engine.DMA,
-    reads=("src",),
-    check=_check_copy,
-    execute=_copy,
-    work=lambda call: transfer(call.src, call.dst),
-    cycles=lambda chip, engine, *work: 0.0,
-    options=("oob_mode",),
-    by_shape=True,
-    waits=True,
-    defaults=MODES,
-    facts=("dma.start_ns", "dma.bytes_per_s"),
-)
+    "dma_copy", Engine.DMA, reads=("src",), options=("oob_mode",), defaults=MODES,
+    check=_check_copy, execute=_copy, work=lambda call: transfer(call.src, call.dst),
+    by_shape=True, waits=True, **TIMED,
+)  # fmt: skip

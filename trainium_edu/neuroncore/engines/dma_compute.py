@@ -10,6 +10,7 @@ import numpy as np
 from trainium_edu.neuroncore.engines.checks import check_flag
 from trainium_edu.neuroncore.engines.dma import (
     MODES,
+    TIMED,
     check_modes,
     check_oob_mode,
     check_reach,
@@ -81,16 +82,9 @@ def _transpose_work(call):
 
 
 define(
-    "dma_transpose",
-    Engine.DMA,
-    reads=("src",),
-    check=_check_transpose,
-    execute=_transpose,
-    work=_transpose_work,
-    cycles=lambda chip, engine, *work: 0.0,
-    defaults={"axes": None, **MODES},
-    facts=("dma.start_ns", "dma.bytes_per_s"),
-)
+    "dma_transpose", Engine.DMA, reads=("src",), defaults={"axes": None, **MODES},
+    check=_check_transpose, execute=_transpose, work=_transpose_work, **TIMED,
+)  # fmt: skip
 
 
 # -- dma_compute ------------------------------------------------------------------------------
@@ -198,14 +192,7 @@ def _compute_work(call):
 
 
 define(
-    "dma_compute",
-    Engine.DMA,
-    reads=("srcs",),
-    check=_check_compute,
-    execute=_compute,
-    work=_compute_work,
-    cycles=lambda chip, engine, *work: 0.0,
-    options=("reduce_op", "scales"),
+    "dma_compute", Engine.DMA, reads=("srcs",), options=("reduce_op", "scales"),
     defaults={"scales": None, "unique_indices": True, "oob_mode": "error"},
-    facts=("dma.start_ns", "dma.bytes_per_s"),
-)
+    check=_check_compute, execute=_compute, work=_compute_work, **TIMED,
+)  # fmt: skip

@@ -6,7 +6,7 @@ list of indices, and each partition picks from its own row at those places.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.checks import check_dtype, check_same_dtype, check_tiles
 from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import out_of_bounds
@@ -32,8 +32,7 @@ def _check_n_gather(call):
     check_tiles(call, "data", "indices", "dst")
     check_same_dtype(call, "data", "dst")
     data, indices, dst = call.data, call.indices, call.dst
-    if indices.dtype.name != "uint32":
-        call.refuse(f"indices are {indices.dtype}; they are uint32")
+    check_dtype(call, "indices", "uint32")
     if not data.shape[0] == indices.shape[0] == dst.shape[0]:
         call.refuse(
             f"data, indices and dst have {data.shape[0]}, {indices.shape[0]} and {dst.shape[0]} "
@@ -80,8 +79,7 @@ def _check_local_gather(call):
     check_same_dtype(call, "src_buffer", "dst")
     src, index, dst, each = call.src_buffer, call.index, call.dst, call.num_elem_per_idx
     group, valid = _counts(call)
-    if index.dtype.name != "uint16":
-        call.refuse(f"index is {index.dtype}; it is uint16")
+    check_dtype(call, "index", "uint16")
     if not src.shape[0] == index.shape[0] == dst.shape[0] or src.shape[0] % group:
         call.refuse(
             f"src_buffer, index and dst have {src.shape[0]}, {index.shape[0]} and {dst.shape[0]} "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.checks import check_dtype, check_same_dtype, check_tiles
 from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.engines.operators import bits, operator_name
 from trainium_edu.neuroncore.engines.vector import WORDS
@@ -75,11 +75,9 @@ def _check_topk(call):
     check_tiles(call, "src", "val_dst", "idx_dst")
     src, values, places, n = call.src, call.val_dst, call.idx_dst, call.n
     group = call.core.spec.gpsimd_engine.partitions_per_processor.value
-    for role, view, name in (
-        ("src", src, "bfloat16"), ("val_dst", values, "bfloat16"), ("idx_dst", places, "uint32"),
-    ):  # fmt: skip
-        if view.dtype.name != name:
-            call.refuse(f"{role} is {view.dtype}; it is {name}")
+    check_dtype(call, "src", "bfloat16")
+    check_dtype(call, "val_dst", "bfloat16")
+    check_dtype(call, "idx_dst", "uint32")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 8 <= n < 65536:
         call.refuse(f"n is {n!r}; it is a whole number from 8 to 65535")
     k = values.free_size
@@ -133,9 +131,8 @@ def _check_bounds(call):
         call.refuse(
             f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both have one"
         )
-    for role, view in (("segment_ids", ids), ("dst", dst)):
-        if view.dtype.name not in ("float32", "int32"):
-            call.refuse(f"{role} is {view.dtype}; it is float32 or int32")
+    for role in ("segment_ids", "dst"):
+        check_dtype(call, role, "float32", "int32")
     if dst.free_size != 2 * ids.free_size:
         call.refuse(
             f"dst {list(dst.shape)} holds {dst.free_size} numbers; {ids.free_size} ids have a "

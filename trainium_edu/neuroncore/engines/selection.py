@@ -8,11 +8,13 @@ from trainium_edu.neuroncore.engines.accumulators import (
     check_reduce_res,
 )
 from trainium_edu.neuroncore.engines.checks import (
+    check_dtype,
     check_flag,
     check_not_both_in_psum,
     check_per_partition,
     check_same_dtype,
     check_same_size,
+    check_shape,
     check_tiles,
     number,
 )
@@ -28,10 +30,7 @@ EIGHT = 8
 MOST = 16_384  # elements per partition that max8 and its siblings look through
 
 
-def _check_predicate(call, dtypes):
-    dtype = call.predicate.dtype
-    if dtype.name not in dtypes:
-        call.refuse(f"predicate is {dtype}; it is {', '.join(dtypes)}: 0 is False, all else True")
+_TRUTH = ": 0 is False, all else True"
 
 
 def _mask(call):
@@ -47,7 +46,7 @@ def _mask(call):
 def _check_copy_predicated(call):
     check_tiles(call, "dst", "predicate")
     check_same_size(call, "dst", "predicate")
-    _check_predicate(call, ("uint8", "uint16", "uint32"))
+    check_dtype(call, "predicate", "uint8", "uint16", "uint32", instead=_TRUTH)
     check_flag(call, "reverse_pred")
     if isinstance(call.src, View):
         check_tiles(call, "src")
@@ -94,7 +93,7 @@ define(
 def _check_select_reduce(call):
     check_tiles(call, "dst", "predicate", "on_true")
     check_same_size(call, "dst", "predicate", "on_true")
-    _check_predicate(call, ("int8", "uint8", "int16", "uint16"))
+    check_dtype(call, "predicate", "int8", "uint8", "int16", "uint16", instead=_TRUTH)
     check_not_both_in_psum(call, "on_true", "predicate")
     if call.on_true.dtype.name in ("tfloat32", "int32", "uint32"):
         call.refuse(f"on_true is {call.on_true.dtype}, which this instruction does not take")
@@ -154,12 +153,9 @@ def _check_axes(call, role, most):
 
 
 def _check_eight(call, role, like):
-    view, other = call.__dict__[role], call.__dict__[like]
-    if view.shape[0] != other.shape[0] or view.free_size != EIGHT:
-        call.refuse(
-            f"{role} is {list(view.shape)}; it needs 8 elements in each of {like}'s "
-            f"{other.shape[0]} partitions"
-        )
+    lanes = call.__dict__[like].shape[0]
+    why = f"it needs 8 elements in each of {like}'s {lanes} partitions"
+    check_shape(call, role, lanes, EIGHT, why)
 
 
 def _check_max8(call):
@@ -190,13 +186,7 @@ def _check_find_index8(call):
     _check_axes(call, "vals", 3)
     _check_eight(call, "dst", "data")
     _check_axes(call, "dst", 2)
-    _check_index_dtype(call, "dst")
-
-
-def _check_index_dtype(call, role):
-    dtype = call.__dict__[role].dtype
-    if dtype.name not in ("uint16", "uint32"):
-        call.refuse(f"{role} is {dtype}; indices are uint16 or uint32")
+    check_dtype(call, "dst", "uint16", "uint32")
 
 
 def _matches(values, wanted, *, last_first):
@@ -241,7 +231,7 @@ def _check_match_replace8(call):
     if call.dst_idx is not None:
         check_tiles(call, "dst_idx")
         _check_eight(call, "dst_idx", "data")
-        _check_index_dtype(call, "dst_idx")
+        check_dtype(call, "dst_idx", "uint16", "uint32")
 
 
 def _match_replace8(call):

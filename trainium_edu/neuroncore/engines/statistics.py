@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_tiles
+from trainium_edu.neuroncore.engines.checks import check_shape, check_tiles
 from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.vector import rows, store
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -21,12 +21,9 @@ def _check_stats(call):
 
 
 def _check_shape(call, elements):
-    dst, data = call.dst, call.data
-    if dst.shape[0] != data.shape[0] or dst.free_size != elements:
-        call.refuse(
-            f"dst is {list(dst.shape)}; the result is [{data.shape[0]}, {elements}]: "
-            + ("count, mean, variance * count, twice" if elements > 2 else "mean and variance")
-        )
+    lanes = call.data.shape[0]
+    what = "count, mean, variance * count, twice" if elements > 2 else "mean and variance"
+    check_shape(call, "dst", lanes, elements, f"the result is [{lanes}, {elements}]: {what}")
 
 
 def _stats(call):

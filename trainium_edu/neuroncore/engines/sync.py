@@ -30,17 +30,10 @@ def _cycles(chip, engine, duration_ns):
     return duration_ns * 1e-9 * chip.scalar_engine.clock_hz.value
 
 
-for _name in COLLECTIVES:
+for _name in COLLECTIVES:  # the values come from all ranks: see nki.collectives
     define(
-        _name,
-        Engine.SYNC,
-        writes=("dsts",),
-        reads=("srcs",),
-        check=_check,
-        execute=lambda call: None,  # the values come from all ranks: see nki.collectives
+        _name, Engine.SYNC, writes=("dsts",), reads=("srcs",), options=("duration_ns",),
+        defaults={"op": None, "ranks": 1, "algorithm": ""}, pure=False,
+        check=_check, execute=lambda call: None, cycles=_cycles,
         work=lambda call: (float(call.duration_ns),),
-        cycles=_cycles,
-        options=("duration_ns",),
-        pure=False,
-        defaults={"op": None, "ranks": 1, "algorithm": ""},
-    )
+    )  # fmt: skip

@@ -7,7 +7,7 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_flag
+from trainium_edu.neuroncore.engines.checks import check_flag, check_shape
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
@@ -65,11 +65,8 @@ def _check_matmul(call):
             f"moving has free size {n}, and one PSUM bank holds {limit} float32 per "
             f"partition; split N into pieces of {limit}"
         )
-    if dst.shape[0] != m or dst.free_size != n:
-        call.refuse(
-            f"dst is {list(dst.shape)}; stationary [K={k}, M={m}] and moving "
-            f"[K={k}, N={n}] give [{m}, {n}]"
-        )
+    why = f"stationary [K={k}, M={m}] and moving [K={k}, N={n}] give [{m}, {n}]"
+    check_shape(call, "dst", m, n, why)
     _check_matmul_dtypes(call)
     check_bank(call, dst, chip)
     check_flag(call, "is_stationary_onezero", "is_moving_onezero", "is_transpose")
@@ -225,31 +222,11 @@ def _matmul_cycles(chip, engine, k, m, n, kind, is_transpose):
 
 
 define(
-    "nc_matmul",
-    Engine.TENSOR,
-    reads=("stationary", "moving"),
-    check=_check_matmul,
-    execute=_matmul,
-    work=_matmul_work,
-    cycles=_matmul_cycles,
-    flops=lambda call: (
-        2 * call.stationary.shape[0] * call.stationary.free_size * call.moving.free_size
-    ),
-    options=("accumulate",),
-    by_shape=True,
-    by_place=True,  # inside one bank
-    defaults={
-        "is_stationary_onezero": False,
-        "is_moving_onezero": False,
-        "is_transpose": False,
-        "accumulate": None,
-        "tile_position": (),
-        "tile_size": (),
-        "perf_mode": "none",
-    },
-    facts=(
-        "tensor_engine.min_initiation_cycles",
-        "tensor_engine.fp32_factor",
-        "cycles.nc_matmul",
-    ),
-)
+    "nc_matmul", Engine.TENSOR, reads=("stationary", "moving"), options=("accumulate",),
+    defaults={"is_stationary_onezero": False, "is_moving_onezero": False, "is_transpose": False,
+              "accumulate": None, "tile_position": (), "tile_size": (), "perf_mode": "none"},
+    check=_check_matmul, execute=_matmul, work=_matmul_work, cycles=_matmul_cycles,
+    flops=lambda call: 2 * call.stationary.size * call.moving.free_size,
+    by_shape=True, by_place=True,  # inside one bank
+    facts=("tensor_engine.min_initiation_cycles", "tensor_engine.fp32_factor", "cycles.nc_matmul"),
+)  # fmt: skip

@@ -94,15 +94,7 @@ def _cycles(chip, engine, n, partitions, is_strided):
 
 
 define(
-    "nc_transpose",
-    (Engine.TENSOR, Engine.VECTOR),
-    reads=("data",),
-    check=_check,
-    execute=_execute,
-    work=_work,
-    cycles=_cycles,
-    choose=_choose,
-    by_shape=True,
-    by_place=True,
+    "nc_transpose", (Engine.TENSOR, Engine.VECTOR), reads=("data",), choose=_choose,
+    check=_check, execute=_execute, work=_work, cycles=_cycles, by_shape=True, by_place=True,
     facts=("cycles.nc_transpose_tensor", "cycles.nc_transpose_vector"),
-)
+)  # fmt: skip

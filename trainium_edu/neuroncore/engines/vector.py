@@ -14,6 +14,7 @@ from trainium_edu.neuroncore.engines.checks import (
     check_not_both_in_psum,
     check_per_partition,
     check_same_size,
+    check_shape,
     check_tiles,
     number,
 )
@@ -436,13 +437,11 @@ def _check_reduce(call):
         )
     check_flag(call, "negate", "keepdims")
     axes = _axes(call)
-    data, dst = call.data, call.dst
-    left = prod(data.shape[1 : axes[0]])
-    if dst.shape[0] != data.shape[0] or dst.free_size != left:
-        call.refuse(
-            f"dst is {list(dst.shape)}; {list(data.shape)} reduced over axis {call.axis!r} has "
-            f"{data.shape[0]} partitions with {left} element(s) each"
-        )
+    lanes, left = call.data.shape[0], prod(call.data.shape[1 : axes[0]])
+    check_shape(
+        call, "dst", lanes, left, f"{list(call.data.shape)} reduced over axis {call.axis!r} has "
+        f"{lanes} partitions with {left} element(s) each",
+    )  # fmt: skip
     if operator.is_bitvec:
         _check_bitvec(call, operator, "dst", "data")
         if call.negate:

@@ -36,7 +36,7 @@ _HOMES = {
     "frames": "Frames frames_of_run",
     "functional": "matmul reordering_bound",
     "elements": "simulate_elements",
-    "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow scale_sim_cycles",
+    "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow",
     "choice": "choice_cycles convolution_operands",
     "tables": "choice_table dataflow_table evidence_table interval_table machine_table",
     "counts": "MachineCounts Traffic count_machines traffic",

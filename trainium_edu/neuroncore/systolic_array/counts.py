@@ -27,16 +27,6 @@ class Traffic:
     psum_write_bytes: int
     psum_read_bytes: int  #: read back to be added to
 
-    @property
-    def total_bytes(self) -> int:
-        """All of them."""
-        return (
-            self.sbuf_stationary_bytes
-            + self.sbuf_moving_bytes
-            + self.psum_write_bytes
-            + self.psum_read_bytes
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class MachineCounts:
