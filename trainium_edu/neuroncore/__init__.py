@@ -16,9 +16,9 @@ figure is published the fact is marked *assumed* and has a range.
 Sources: the NKI architecture and performance guides, the ISA reference of SDK 2.26 (the last with
 instruction costs) and of NKI 0.6, the DMA guides, published kernel times; all in ``specs``.
 
-Read first: ``recording/core.py`` (record), then ``placement.py`` and ``room.py`` (where), ``timing.py`` and
-``scheduler.py`` (when), ``why.py``.  Notebooks: ``04_neuroncore``, ``05_kernels``,
-``03_systolic_array``.
+Read first: ``recording/core.py`` (record), then ``placement.py`` and ``room.py`` (where),
+``timing.py`` and ``scheduler.py`` (when), ``why.py``.  Notebooks: ``04_neuroncore``,
+``05_kernels``, ``03_systolic_array``.
 
 Decisions
     Results stream: on one engine a dependent instruction waits for first elements only.  Published

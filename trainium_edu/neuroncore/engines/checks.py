@@ -127,7 +127,9 @@ def check_dtype(call, role: str, *names: str, instead="") -> None:
     """Raise unless a tile holds one of these dtypes; `instead` ends the sentence."""
     dtype = call.__dict__[role].dtype
     if dtype.name not in names:
-        call.refuse(f"{role} is {dtype}; it is {' or '.join(names)}{instead}")
+        *most, last = names
+        wanted = f"{', '.join(most)} or {last}" if most else last
+        call.refuse(f"{role} is {dtype}; it is {wanted}{instead}")
 
 
 def check_not_both_in_psum(call, one: str, other: str) -> None:
