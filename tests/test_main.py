@@ -58,9 +58,9 @@ def test_update_before_lab_is_one_sentence(tmp_path, capsys):
 
 
 def test_update_says_a_line_for_each_lesson(tmp_path, capsys):
-    from trainium_edu.cli import lab
+    from trainium_edu.cli import working_copy
 
-    lab.make_working_copy(tmp_path)
+    working_copy.make_working_copy(tmp_path)
     assert __main__.main(["update", "--folder", str(tmp_path)]) == 0
     assert capsys.readouterr().out.count(": nothing new\n") == len(lessons.notebooks())
 
@@ -68,7 +68,7 @@ def test_update_says_a_line_for_each_lesson(tmp_path, capsys):
 def test_lessons_come_from_the_package_where_it_is_installed(tmp_path, monkeypatch):
     """In a wheel the notebooks lie inside the package, and work/ is made where the learner is."""
     import trainium_edu
-    from trainium_edu.cli import lab
+    from trainium_edu.cli import working_copy
 
     package = tmp_path / "site-packages" / "trainium_edu"
     (package / "notebooks").mkdir(parents=True)
@@ -77,7 +77,7 @@ def test_lessons_come_from_the_package_where_it_is_installed(tmp_path, monkeypat
     monkeypatch.setattr(trainium_edu, "__file__", str(package / "__init__.py"))
     monkeypatch.chdir(tmp_path)
     assert lessons.folder() == package / "notebooks"
-    assert lab.default_folder() == tmp_path / "work"
+    assert working_copy.default_folder() == tmp_path / "work"
     (package / "notebooks" / "00_start_here.ipynb").unlink()
     with pytest.raises(FileNotFoundError, match="no lessons are installed"):
         lessons.folder()

@@ -10,7 +10,7 @@ import json
 import nbformat
 import pytest
 
-from trainium_edu.cli import lab, update
+from trainium_edu.cli import update, working_copy
 from trainium_edu.exercises import lessons
 from trainium_edu.widgets.prediction import MIME
 
@@ -54,7 +54,7 @@ def classroom(tmp_path, monkeypatch):
     source.mkdir()
     (source / NAME).write_text(json.dumps(OLD))
     monkeypatch.setattr(lessons, "folder", lambda: source)
-    lab.make_working_copy(work)
+    working_copy.make_working_copy(work)
     return source, work
 
 
@@ -324,7 +324,7 @@ def test_a_renamed_lesson_stays_and_a_fresh_one_comes(classroom):
 
 def test_a_copy_of_unknown_origin_is_left_alone(classroom):
     source, work = classroom
-    (lab.base_folder(work) / NAME).unlink()
+    (working_copy.base_folder(work) / NAME).unlink()
     mine = json.loads((work / NAME).read_text())
     solved(mine)
     (work / NAME).write_text(json.dumps(mine))
@@ -336,13 +336,13 @@ def test_a_copy_of_unknown_origin_is_left_alone(classroom):
 def test_an_interrupted_update_doubles_nothing(classroom):
     """The notebook was written, the base was not: the same update once more."""
     source, work = classroom
-    old_base = (lab.base_folder(work) / NAME).read_text()
+    old_base = (working_copy.base_folder(work) / NAME).read_text()
     (source / NAME).write_text(json.dumps(newer()))
     update.update(work)
     mine = json.loads((work / NAME).read_text())
     solved(mine)
     (work / NAME).write_text(json.dumps(mine))
-    (lab.base_folder(work) / NAME).write_text(old_base)
+    (working_copy.base_folder(work) / NAME).write_text(old_base)
     update.update(work)
     assert sources(work / NAME).count("A new paragraph.") == 1
     assert "return x + 41" in (work / NAME).read_text()
@@ -361,7 +361,7 @@ def test_the_working_copy_has_no_outputs_and_is_never_overwritten(classroom):
     lesson["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "answer"}]
     (source / "08_next.ipynb").write_text(json.dumps(lesson))
     (work / NAME).write_text("mine")
-    assert [p.name for p in lab.make_working_copy(work)] == ["08_next.ipynb"]
+    assert [p.name for p in working_copy.make_working_copy(work)] == ["08_next.ipynb"]
     assert "answer" not in (work / "08_next.ipynb").read_text()
     assert (work / NAME).read_text() == "mine"
 

@@ -1,86 +1,16 @@
-"""Make a learner's working copy of the lessons, and open JupyterLab on it.
+"""Open JupyterLab on a learner's working copy of the lessons."""
 
-Learners work in ``work/``, where no answer stands under its question: outputs are stripped.  A
-second copy of each lesson as it was handed out (the base) is kept in ``work/.trainium_edu/base``,
-so that ``update`` can tell what the learner changed.
-"""
-
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from trainium_edu import files
-from trainium_edu.exercises import lessons
+from trainium_edu.cli import update
+from trainium_edu.cli.working_copy import default_folder, make_working_copy
 
-__all__ = ["default_folder", "make_working_copy", "open_lab", "stripped"]
+__all__ = ["open_lab"]
 
 FIRST = "00_start_here.ipynb"
-
-
-def default_folder() -> Path:
-    """Return ``work`` beside the lessons of a clone, or in the present folder if installed."""
-    beside = lessons.folder().parent
-    installed = (beside / "exercises").is_dir()
-    return (Path.cwd() if installed else beside) / "work"
-
-
-def stripped(notebook: dict) -> dict:
-    """Return a notebook without outputs, execution counts and widget states.
-
-    Parameters
-    ----------
-    notebook : dict
-
-    Returns
-    -------
-    notebook : dict
-        A new one.
-    """
-    copy = json.loads(json.dumps(notebook))
-    copy.get("metadata", {}).pop("widgets", None)
-    for cell in copy["cells"]:
-        if cell["cell_type"] == "code":
-            cell["outputs"], cell["execution_count"] = [], None
-            cell.get("metadata", {}).pop("execution", None)
-    return copy
-
-
-def base_folder(work: Path) -> Path:
-    """Return where the lessons are kept as they were handed out."""
-    return work / ".trainium_edu" / "base"
-
-
-def write(path: Path, notebook: dict):
-    """Write a notebook whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
-
-
-def make_working_copy(work: Path) -> list[Path]:
-    """Copy the lessons that are missing in a folder; touch none that is there.
-
-    Parameters
-    ----------
-    work : Path
-
-    Returns
-    -------
-    new : list of Path
-        The copies that were made.
-    """
-    work = Path(work)
-    new = []
-    for source in lessons.notebooks():
-        target = work / source.name
-        if target.exists() or target.is_symlink():
-            continue
-        copy = stripped(json.loads(source.read_text(encoding="utf-8")))
-        write(target, copy)
-        write(base_folder(work) / source.name, copy)
-        new.append(target)
-    return new
 
 
 def open_lab(work: Path | None = None, options=()) -> int:
@@ -97,8 +27,6 @@ def open_lab(work: Path | None = None, options=()) -> int:
     code : int
         JupyterLab's exit code.
     """
-    from trainium_edu.cli import update
-
     work = Path(work or default_folder()).resolve()
     new = make_working_copy(work)
     print(f"Your lessons are in {work}" + (f" ({len(new)} new)" if new else ""))

@@ -33,13 +33,14 @@ def _lab(options):
 
 
 def _update(options):
-    from trainium_edu.cli import lab, update
+    from trainium_edu.cli.update import update
+    from trainium_edu.cli.working_copy import default_folder
 
-    work = Path(options.folder or lab.default_folder())
+    work = Path(options.folder or default_folder())
     if not work.is_dir():
         print(f"{work} is not there yet; `python -m trainium_edu lab` makes it")
         return 1
-    for outcome in update.update(work):
+    for outcome in update(work):
         print(f"{outcome.name}: {outcome.said}")
     return 0
 

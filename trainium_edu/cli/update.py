@@ -17,7 +17,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainium_edu.cli.lab import base_folder, stripped, write
+from trainium_edu.cli.working_copy import base_folder, stripped, write
 from trainium_edu.exercises import lessons
 from trainium_edu.widgets.prediction import MIME
 

@@ -65,8 +65,8 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     Returns
     -------
     dict
-        ``outputs`` (list of arrays), ``makespan_ns``, ``mfu``, ``hbm_bytes`` and ``instructions``
-        (name → count).
+        ``outputs`` (list of arrays), ``makespan_ns``, ``mfu``, ``hbm_bytes``, ``instructions``
+        (name → count) and ``timeline``.
 
     Raises
     ------
@@ -77,11 +77,11 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     """
     import numpy as np
 
+    from trainium_edu.exercises.replay import replay
     from trainium_edu.neuroncore import NeuronCore
     from trainium_edu.neuroncore.execution.deferred import Deferred
     from trainium_edu.neuroncore.recording.engine import Memory
     from trainium_edu.neuroncore.recording.program_io import from_bytes
-    from trainium_edu.neuroncore.recording.replay import replay
     from trainium_edu.neuroncore.timing.measure import measure
 
     if not isinstance(recorded, bytes) or len(recorded) > _MOST_BYTES:
@@ -124,4 +124,5 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
         "mfu": float(timeline.mfu),
         "hbm_bytes": int(timeline.hbm_bytes),
         "instructions": dict(Counter(i.name for i in again.instructions)),
+        "timeline": timeline,
     }

@@ -79,20 +79,21 @@ def philox_tiles(first_tile, seed, step, out):
         _philox_two_tiles((first_tile + U64(2 * t)) * U64(TILE_BLOCKS), seed, step, out[t])
 
 
-# --- BF16, the upper half of the word ---
+# --- BF16 and TF32, the upper bits of the word ---
 
 
 @njit(cache=True)
-def nearest_bf16(words, out):
-    """Round FP32 words to the nearest BF16 code, ties to even."""
+def nearest_upper(words, drop, place, out):
+    """Round FP32 words to the nearest code without their lowest bits, moved up by `place`."""
     use_wide_registers()
+    below_half = U32(U32(U32(1) << U32(U32(drop - U32(1)) & U32(31))) - U32(1))
     for i in range(words.size):
         word = U32(words[i])
-        odd = U32(U32(word >> U32(16)) & U32(1))
-        rounded = U32(U32(word + U32(0x7FFF)) + odd)
+        odd = U32(U32(word >> U32(drop & U32(31))) & U32(1))
+        rounded = U32(U32(word + below_half) + odd)
         value = word.view(np.float32)
         rounded = U32(word | U32(0x00400000)) if value != value else rounded  # NaN: make it quiet
-        out[i] = U32(rounded >> U32(16))
+        out[i] = U32(U32(rounded >> U32(drop & U32(31))) << U32(place & U32(31)))
 
 
 @njit(cache=True)
@@ -221,6 +222,41 @@ def nearest_by_adding(words, layout, out):
 
 
 @njit(cache=True)
+def stochastic_tiles(words, first_tile, seed, step, drawn, tosses, layout, units, out):
+    """Round pairs of tiles of FP32 words by 16-bit tosses drawn on the way, as `stochastic_any`.
+
+    A number below the normal ones is multiplied by ``units`` (float32), so that its whole part
+    counts in 2**-16 of the last place; FP32 holds that product exactly.  ``tosses`` is ``drawn``
+    (uint32[128], scratch) seen as uint16[256].
+    """
+    use_wide_registers()
+    drop, min_field, rebias, max_code, overflow_code, _, nan_code, payload, sign_drop, mask = (
+        _numbers_of(layout)
+    )
+    normal = U32(min_field << U32(23))
+    unseen, spare = U32(max(drop, U32(16)) - U32(16)), U32(U32(16) - min(drop, U32(16)))
+    weighed = U32(drop - unseen)
+    for t in range(words.size // DRAW):
+        _philox_two_tiles((first_tile + U64(2 * t)) * U64(TILE_BLOCKS), seed, step, drawn)
+        tiles, codes = words[t * DRAW : (t + 1) * DRAW], out[t * DRAW : (t + 1) * DRAW]
+        for i in range(DRAW):
+            word, toss = U32(tiles[i]), U32(tosses[i])
+            magnitude = U32(word & U32(0x7FFFFFFF))
+            rounded = U32(
+                U32(magnitude >> U32(unseen & U32(31))) + U32(toss >> U32(spare & U32(31)))
+            )
+            rounded = U32(U32(rounded >> U32(weighed & U32(31))) - rebias)
+            small = np.int32(np.float32(U32(min(magnitude, normal)).view(np.float32) * units))
+            small = U32(U32(U32(small) + toss) >> U32(16))
+            code = small if magnitude < normal else rounded
+            code = overflow_code if code > max_code else code
+            nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
+            is_nan = U32(U32(0) - U32(magnitude > U32(0x7F800000)))
+            code = U32(U32(code & U32(~is_nan)) | U32(nan & is_nan))
+            codes[i] = U32(code | U32(U32(word >> U32(sign_drop & U32(31))) & mask))
+
+
+@njit(cache=True)
 def toward_zero_any(words, layout, out):
     """Round FP32 words to the code next to them on the side of zero."""
     use_wide_registers()
@@ -248,6 +284,17 @@ def stochastic_any(words, tosses, lift, toss_bits, layout, out):
 
 
 # --- Whole numbers ---
+
+
+@njit(cache=True)
+def nearest_integer(words, lowest, highest, out):
+    """Round FP32 words to whole numbers of at most 16 bits, ties to even, by the FP32 adder."""
+    use_wide_registers()
+    lift = np.float32(12582912.0)  # 1.5 * 2**23: its last place is one, with room for both signs
+    for i in range(words.size):
+        value = U32(words[i]).view(np.float32)
+        within = min(max(value, lowest), highest)
+        out[i] = np.float32(within + lift).view(U32)
 
 
 @njit(cache=True)

@@ -196,24 +196,21 @@ def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflo
         if overflow == "saturate":
             np.clip(values, FP32.min, FP32.max, out=values)
         return values.view(np.uint32).reshape(-1), x.shape
-    if not fmt.has_nan:
-        missing = int(np.isnan(values).sum())
-        if missing:
-            raise ValueError(
-                f"{missing} of {values.size} numbers are NaN, and {fmt.name} has no code for NaN; "
-                "replace them first, for example with np.nan_to_num"
-            )
+    if not fmt.has_nan and values.size and np.isnan(values.max()):
+        raise ValueError(
+            f"{int(np.isnan(values).sum())} of {values.size} numbers are NaN, and {fmt.name} has "
+            "no code for NaN; replace them first, for example with np.nan_to_num"
+        )
     if not fmt.sign_bits and not fmt.is_integer:
         values = np.where(values < 0, values.dtype.type(0), values)
     words = values.view(np.uint32 if values.dtype == np.float32 else np.int64).reshape(-1)
-    out = np.empty(words.size, np.uint32 if as_words and fmt is TF32 else fmt.bits_dtype)
-    rule = _Rule(fmt, rounding, overflow, seed, step, toss_bits)
+    out = np.empty(words.size, fmt.bits_dtype)
+    place = 13 if as_words and fmt is TF32 else 0
+    rule = _Rule(fmt, rounding, overflow, seed, step, toss_bits, place)
     for start in range(0, words.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         tosses = None if given is None else _writable(given[part])
         _round(_writable(words[part]), out[part], rule, offset + start, tosses)
-    if fmt is TF32 and as_words:
-        out <<= 13
     return out, x.shape
 
 
@@ -232,30 +229,35 @@ class _Rule:
     seed: int
     step: int
     toss_bits: int
+    place: int  #: how many bits codes are moved up: TF32's into the place of FP32's
 
 
 def _round(words, out, rule, first_element, tosses):
     """Choose the loop for this format and rounding, and run it on one chunk."""
+    fmt, wide = rule.fmt, words.dtype == np.int64
+    if rule.rounding == "nearest" and not wide:
+        if fmt in (BF16, TF32) and rule.overflow == "infinity":
+            drop = np.uint32(23 - fmt.mantissa_bits)
+            launch(_loops.nearest_upper, words, drop, np.uint32(rule.place), out)
+            return
+        if fmt.is_integer and fmt.bits <= 16:
+            launch(_loops.nearest_integer, words, np.float32(fmt.min), np.float32(fmt.max), out)
+            return
     if rule.rounding == "stochastic":
         _round_by_toss(words, out, rule, first_element, tosses)
-        return
-    mode = 0 if rule.rounding == "nearest" else 1
-    if words.dtype == np.int64:
-        _round_float64(words, out, rule, mode, np.empty(0, np.uint16), 0)
-        return
-    if rule.fmt.is_integer:
-        _round_to_integer(words, out, rule, mode, np.empty(0, np.uint16), 0)
-        return
-    if rule.fmt is BF16 and rule.rounding == "nearest" and rule.overflow == "infinity":
-        launch(_loops.nearest_bf16, words, out)
-        return
-    layout = loop_layout(rule.fmt, rule.rounding, rule.overflow)
-    if rule.rounding == "toward_zero":
-        launch(_loops.toward_zero_any, words, layout, out)
-    elif _adder_rounds(rule.fmt):
-        launch(_loops.nearest_by_adding, words, layout, out)
+    elif wide or fmt.is_integer:
+        mode, none = int(rule.rounding == "toward_zero"), np.empty(0, np.uint16)
+        (_round_float64 if wide else _round_to_integer)(words, out, rule, mode, none, 0)
     else:
-        launch(_loops.nearest_any, words, layout, out)
+        layout = loop_layout(fmt, rule.rounding, rule.overflow)
+        if rule.rounding == "toward_zero":
+            launch(_loops.toward_zero_any, words, layout, out)
+        elif _adder_rounds(fmt):
+            launch(_loops.nearest_by_adding, words, layout, out)
+        else:
+            launch(_loops.nearest_any, words, layout, out)
+    if rule.place:
+        out <<= rule.place
 
 
 @lru_cache(maxsize=256)
@@ -274,19 +276,21 @@ def _adder_rounds(fmt):
 def _round_by_toss(words, out, rule, first_element, tosses):
     """Round one chunk by given tosses, or by tosses drawn for its elements."""
     wide, integer = words.dtype == np.int64, rule.fmt.is_integer
-    in_tiles = rule.fmt is BF16 and rule.overflow == "infinity" and rule.toss_bits == 16
-    if tosses is None and in_tiles and not wide:
-        first_tile, ahead = divmod(first_element, _loops.TILE)
-        if ahead == 0 and words.size >= _loops.DRAW:  # whole tiles are drawn and used on the spot
-            whole = words.size // _loops.DRAW * _loops.DRAW
-            drawn = np.empty(_loops.DRAW // 2, np.uint32)
-            launch(_loops.stochastic_bf16, words[:whole], np.uint64(first_tile),
-                   np.uint64(rule.seed), np.uint64(rule.step), drawn, drawn.view(np.uint16),
-                   out[:whole])  # fmt: skip
-            if whole == words.size:
-                return
-            words, out, first_element = words[whole:], out[whole:], first_element + whole
     layout = None if wide or integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
+    first_tile, ahead = divmod(first_element, _loops.TILE)
+    whole = words.size // _loops.DRAW * _loops.DRAW
+    if tosses is None and not (wide or integer or ahead) and rule.toss_bits == 16 and whole:
+        upper = rule.fmt is BF16 and rule.overflow == "infinity"
+        units = 0.0 if upper else _units(rule.fmt)
+        if units is not None:  # whole tiles are drawn and used on the spot
+            drawn = np.empty(_loops.DRAW // 2, np.uint32)
+            given = (words[:whole], np.uint64(first_tile), np.uint64(rule.seed),
+                     np.uint64(rule.step), drawn, drawn.view(np.uint16))  # fmt: skip
+            if upper:
+                launch(_loops.stochastic_bf16, *given, out[:whole])
+            else:
+                launch(_loops.stochastic_tiles, *given, layout, units, out[:whole])
+            words, out, first_element = words[whole:], out[whole:], first_element + whole
     for start in range(0, words.size, _TOSSES):
         part = slice(start, start + _TOSSES)
         if tosses is None:
@@ -302,6 +306,16 @@ def _round_by_toss(words, out, rule, first_element, tosses):
         else:
             launch(_loops.stochastic_any, words[part], some, np.uint32(lift),
                    np.uint32(rule.toss_bits), layout, out[part])  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _units(fmt):
+    """Return what `stochastic_tiles` multiplies subnormal numbers by, or None where it is wrong.
+
+    The product has to fit into 31 bits, and the factor to be an FP32 number.
+    """
+    power = fmt.mantissa_bits - fmt.min_exponent + 16
+    return np.float32(2.0**power) if fmt.mantissa_bits <= 14 and power < 128 else None
 
 
 def _round_to_integer(words, out, rule, mode, tosses, lift):

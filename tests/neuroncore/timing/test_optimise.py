@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.neuroncore import mamba
+from trainium_edu.exercises.replay import replay
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.memory import Allocation
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.recording.program_io import load, save
-from trainium_edu.neuroncore.recording.replay import replay
 from trainium_edu.neuroncore.timing.measure import measure
 from trainium_edu.neuroncore.timing.optimise import DEFAULT_PASSES, PASSES, optimise
 

@@ -147,7 +147,7 @@ def write_fp32(values: np.ndarray, dtype: DType, rounding: Rounding, out: np.nda
     if rounding.mode == "nearest" and dtype.fmt is formats.BF16:
         words = np.ascontiguousarray(values, np.float32).reshape(-1).view(np.uint32)
         codes = np.empty(words.size, np.uint16)
-        launch(_loops.nearest_bf16, words, codes)
+        launch(_loops.nearest_upper, words, np.uint32(16), np.uint32(0), codes)
         out[...] = codes.reshape(values.shape).view(dtype.storage)
     elif rounding.mode == "nearest" and dtype.fmt is formats.FP16:
         with np.errstate(over="ignore", invalid="ignore"):
