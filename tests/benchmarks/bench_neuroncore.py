@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from trainium_edu.neuroncore import NeuronCore, band_of, causes_table, place, schedule, why
+from trainium_edu.neuroncore.execution.deferred import Deferred
 from trainium_edu.neuroncore.timing import _loops
 
 PARTS = slice(0, 128)
@@ -38,7 +39,7 @@ def stream(instructions):
 
 def recording(count=1000):
     """Return seconds per instruction of checking and recording it, values aside."""
-    core = NeuronCore(values=False)
+    core = NeuronCore(values=False, executor=Deferred())
     a, b = core.sbuf((128, 512)), core.sbuf((128, 512))
 
     def record():

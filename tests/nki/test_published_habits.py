@@ -7,7 +7,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from trainium_edu.neuroncore.recording.program import SourceLine
+from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.specs.errors import NkiValidationError
 
 

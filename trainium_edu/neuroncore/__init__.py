@@ -29,8 +29,9 @@ Decisions
     kernels and the 250 to 263 of long ones; how long a while is assumed.
     Where not every tile can have its buffers, slots go where a byte saves most waiting by an ideal
     clock in program order (``room``); ``place(favour=...)`` has two other choices.
-    A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
-    fast, paid for with another order of FP32 additions than the chip's, tile by tile.
+    How values are computed is one replaceable object, the core's executor.  Kernels run with
+    ``execution.deferred``, which computes matmuls later, on several CPUs: up to twice as fast, and
+    tests hold its bits, record and errors equal to the plain ``recording/executor.py``'s.
 """
 
 from trainium_edu import aside

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.neuroncore import mamba
 from trainium_edu.exercises.replay import replay
-from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.memory import Allocation

@@ -8,7 +8,7 @@ from trainium_edu.neuroncore.advice.costs import WhatIf
 from trainium_edu.neuroncore.advice.evidence import called, engine_called, several
 from trainium_edu.neuroncore.advice.remedies import Remedy
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
-from trainium_edu.neuroncore.recording.program import SourceLine
+from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.neuroncore.timing.scheduler import reschedule
