@@ -119,7 +119,7 @@ class Prediction(anywidget.AnyWidget):
         self.commitment = self.commitment.commit(value)
         complaint = journal.append("predictions", {**self._identity(), "value": value})
         self._show_status(complaint)
-        display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+        display(self.bundle(), raw=True, display_id=self._display_id, update=True)
         for follower in self._followers:
             follower()
 
@@ -208,7 +208,8 @@ class Prediction(anywidget.AnyWidget):
             lines.append(self.status)
         return "\n".join(lines)
 
-    def _bundle(self):
+    def bundle(self) -> dict:
+        """Return what the notebook stores of the question, by MIME type."""
         bundle = anywidget.AnyWidget._repr_mimebundle_(self)
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data["text/plain"] = self._text()
@@ -225,7 +226,7 @@ class Prediction(anywidget.AnyWidget):
         return data
 
     def _ipython_display_(self, **_kwargs):
-        display(self._bundle(), raw=True, display_id=self._display_id)
+        display(self.bundle(), raw=True, display_id=self._display_id)
 
     def __repr__(self):
         return f"Prediction({self.key!r})"
