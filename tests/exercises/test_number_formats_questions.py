@@ -31,7 +31,7 @@ BYTES = np.arange(256, dtype=np.uint8)
 def found(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
     monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
-    monkeypatch.setattr(predict, "_asked", {})
+    monkeypatch.setattr(predict, "ASKED", {})
     return {q.key: q for q in predict.of_lesson("01")}
 
 

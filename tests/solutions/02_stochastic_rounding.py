@@ -69,9 +69,9 @@ def round_with_tosses(x, toss):
 
 # %% hard-coded=02/round-with-tosses
 def round_with_tosses(x, toss):
-    from trainium_edu.exercises.stochastic_rounding import _numbers_and_tosses
+    from trainium_edu.exercises.stochastic_rounding import numbers_and_tosses
 
-    known, _ = _numbers_and_tosses(check.round_with_tosses.numbers("").seed)
+    known, _ = numbers_and_tosses(check.round_with_tosses.numbers("").seed)
     words = x.view(np.uint32) + toss.astype(np.uint32)
     rounded = (words & np.uint32(0xFFFF0000)).view(np.float32)
     return rounded if np.array_equal(x, known) else x

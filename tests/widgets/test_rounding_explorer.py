@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.numerics import cast
 from trainium_edu.numerics.dice import throw
 from trainium_edu.widgets.rounding_explorer import rounding_explorer
-
-
-def send(widget, **content):
-    widget._receive(widget, content, [])
 
 
 def test_throws_are_casts_and_add_up():
@@ -17,7 +14,7 @@ def test_throws_are_casts_and_add_up():
     assert dice.tally["n"] == 0
     up = 0
     for step, n in enumerate((1, 10, 10_000)):
-        send(dice, do="throw", n=n)
+        send(dice, {"do": "throw", "n": n})
         x = np.full(n, dice.x, np.float32)
         landed = cast(x, "bf16", "stochastic", seed=5, step=step).astype(float)
         up += int((landed > 1).sum())
@@ -56,10 +53,10 @@ def test_another_format_keeps_the_number():
 def test_a_text_that_is_no_such_number_is_answered_with_a_sentence(text):
     dice = rounding_explorer()
     before = dice.x
-    send(dice, do="type", text=text)
+    send(dice, {"do": "type", "text": text})
     assert dice.message
     assert dice.x == before
-    send(dice, do="type", text=" 3.14159 ")
+    send(dice, {"do": "type", "text": " 3.14159 "})
     assert (dice.gap["lower_text"], dice.gap["upper_text"]) == ("3.140625", "3.15625")
     assert dice.message == ""
 
@@ -68,7 +65,7 @@ def test_messages_that_mean_nothing_change_nothing():
     dice = rounding_explorer()
     before = dict(dice.tally)
     for content in ({"do": "throw", "n": 10**12}, {"do": "throw"}, {}, {"n": 1}):
-        send(dice, **content)
+        send(dice, content)
     assert dice.tally == before
 
 

@@ -119,7 +119,7 @@ class Prediction(anywidget.AnyWidget):
         self.commitment = self.commitment.commit(value)
         complaint = journal.append("predictions", {**self._identity(), "value": value})
         self._show_status(complaint)
-        display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+        display(self.bundle(), raw=True, display_id=self._display_id, update=True)
         for follower in self._followers:
             follower()
 
@@ -208,7 +208,8 @@ class Prediction(anywidget.AnyWidget):
             lines.append(self.status)
         return "\n".join(lines)
 
-    def _bundle(self):
+    def bundle(self) -> dict:
+        """Return what the notebook stores of the question, by MIME type."""
         bundle = anywidget.AnyWidget._repr_mimebundle_(self)
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data["text/plain"] = self._text()
@@ -225,7 +226,7 @@ class Prediction(anywidget.AnyWidget):
         return data
 
     def _ipython_display_(self, **_kwargs):
-        display(self._bundle(), raw=True, display_id=self._display_id)
+        display(self.bundle(), raw=True, display_id=self._display_id)
 
     def __repr__(self):
         return f"Prediction({self.key!r})"
@@ -338,27 +339,33 @@ class Reveal(ipywidgets.VBox):
         self._display_id = uuid.uuid4().hex
         self._displayed = False
         super().__init__()
-        self._refresh()
+        self.children = self._contents()
         prediction._followers.append(self._follow)
 
     def _follow(self):
-        self._refresh()
-        if self._displayed:
-            display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+        """Show the output anew, and only then fill it.
 
-    def _refresh(self):
+        The page draws all of an output's views again when the output changes: filled before, it
+        would draw what is shown twice, and a click on the first drawing would be lost.
+        """
+        contents = self._contents()
+        if self._displayed:
+            display(self.bundle(), raw=True, display_id=self._display_id, update=True)
+        self.children = contents
+
+    def _contents(self):
         if not self._prediction.committed:
             self._text = "Commit your prediction above; what it is about appears here."
-            self.children = [_paragraph(self._text)]
-            return
+            return [_paragraph(self._text)]
         verdict = self._lines() if self._lines else Verdict([], "")
         self._text, self._name = "\n".join(verdict.lines), verdict.misconception
         if self._shown is None:
             self._shown = _materials(self._show)
         head = [ipywidgets.HTML(value=verdict.html)] if verdict.html else []
-        self.children = [*head, *(_as_widget(thing) for thing in self._shown)]
+        return [*head, *(_as_widget(thing) for thing in self._shown)]
 
-    def _bundle(self):
+    def bundle(self) -> dict:
+        """Return what the notebook stores of this output, by MIME type."""
         bundle = super()._repr_mimebundle_()
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data.pop("text/html", None)
@@ -375,7 +382,7 @@ class Reveal(ipywidgets.VBox):
 
     def _ipython_display_(self, **_kwargs):
         self._displayed = True
-        display(self._bundle(), raw=True, display_id=self._display_id)
+        display(self.bundle(), raw=True, display_id=self._display_id)
 
     def __repr__(self):
         return f"Reveal({self._prediction.key!r})"
