@@ -53,6 +53,36 @@ def test_the_notebook_shows_every_term_in_a_cell_of_its_own():
         assert f"(#cell-id=term-{slug})" in shown["index"]
 
 
+def test_the_notebook_lists_every_source_with_its_title_and_address():
+    shown = {cell["id"]: "".join(cell["source"]) for cell in _cells(GLOSSARY)}
+    for key, source in SOURCES.items():
+        said = shown[f"source-{source.slug}"]
+        assert said.startswith(f"`{key}`: ")
+        assert source.title in said
+        assert f"({source.url})" in said or not source.url
+
+
+NAMED = set(SOURCES) - {"derived", "emulator", "memory"}  # these are words as well
+KEYS = re.compile(
+    "|".join(
+        rf"(?<![\w./-]){re.escape(key)}(?![\w-]|\.\w)"
+        for key in sorted(NAMED, key=len, reverse=True)
+    )
+)
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.name[:2])
+def test_every_source_that_a_lesson_names_is_a_link_to_what_it_is(path):
+    for cell in _cells(path):
+        text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+        for said, goal in re.findall(r"\[`?([^]`]+)`?\]\(([^)]+)\)", text):
+            if said in NAMED:
+                source = SOURCES[said]
+                assert goal in (f"glossary.ipynb#cell-id=source-{source.slug}", source.url), said
+        unlinked = re.sub(r"\[[^]]*\]\([^)]*\)", "", text)
+        assert not KEYS.search(unlinked), f"{cell['id']}: {KEYS.search(unlinked)}"
+
+
 def test_lessons_link_terms_to_the_glossary_alone():
     for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
         text = "".join("".join(cell["source"]) for cell in _cells(path))

@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
+from trainium_edu.widgets.card import Prose
 
 
 @pytest.fixture(autouse=True)
@@ -254,3 +255,13 @@ def test_texts_are_escaped_and_reprs_are_fixed():
 def test_every_focusable_element_of_the_page_keeps_its_keys():
     """JupyterLab takes keys for commands unless the element itself says no."""
     assert 'setAttribute(SUPPRESS, "true")' in str(predict.Prediction._esm)
+
+
+def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():
+    """Judge: the marks as they are written in a notebook's prose."""
+    said = Prose("**Long** rows < `a * b * c` *pay* ([kung-1982](https://doi.org/x)).", "- one")
+    page = said._repr_html_()
+    assert "<b>Long</b> rows &lt; <code>a * b * c</code> <i>pay</i>" in page
+    assert '<a href="https://doi.org/x" target="_blank" rel="noopener">kung-1982</a>' in page
+    assert "display:list-item" in page
+    assert repr(said) == "**Long** rows < `a * b * c` *pay* (kung-1982).\n- one"

@@ -2,10 +2,54 @@
 
 import html
 import math
+import re
 
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["card", "error_factor", "marked_list", "number_strip"]
+__all__ = ["Prose", "card", "error_factor", "marked_list", "number_strip"]
+
+LINK = re.compile(r"\[([^]]+)\]\((https://[^)\s]+)\)")
+
+
+class Prose:
+    """Paragraphs below an answer: ``**bold**``, ``*italic*``, ``[link](https://...)``, code.
+
+    Code stands in backticks.
+
+    Parameters
+    ----------
+    *paragraphs : str
+        One after the other; those that begin with ``- `` become a list.
+
+    Examples
+    --------
+    >>> Prose("**Long rows** pay.", "- `dma` first")
+    **Long rows** pay.
+    - `dma` first
+    """
+
+    def __init__(self, *paragraphs: str):
+        self.paragraphs = paragraphs
+
+    def __repr__(self):
+        return LINK.sub(r"\1", "\n".join(self.paragraphs))
+
+    def _repr_html_(self):
+        rows = []
+        for text in self.paragraphs:
+            bullet = text.startswith("- ")
+            said = html.escape(text.removeprefix("- "), quote=False).split("`")
+            for i, part in enumerate(said):  # every second one stood between backticks
+                bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", part)
+                italic = re.sub(r"\*(.+?)\*", r"<i>\1</i>", bold)
+                linked = LINK.sub(r'<a href="\2" target="_blank" rel="noopener">\1</a>', italic)
+                said[i] = f"<code>{part}</code>" if i % 2 else linked
+            lead = "display:list-item;margin:4px 0 0 22px" if bullet else "margin:8px 0 0"
+            rows.append(f'<p style="{lead}">{"".join(said)}</p>')
+        return (
+            '<div style="max-width:56em;line-height:1.5;white-space:normal;font-size:14px;'
+            f'color:var(--jp-content-font-color1,#222)">{"".join(rows)}</div>'
+        )
 
 
 def card(head, explain="", mine="", said="", drawn="", right=False) -> str:
