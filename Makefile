@@ -44,7 +44,7 @@ lines: $(VENV)/.test  ## code lines per package against its budget
 bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers, as ratios
 	$(BIN)/python -m tests.benchmarks
 
-notebooks: $(VENV)/.test $(VENV)/.warm  ## run the lessons (or NB=...) and store their outputs
+notebooks: $(VENV)/.browser $(VENV)/.warm  ## run the lessons (or NB=...), store outputs and pictures
 	$(BIN)/python .ci/notebooks.py $(NB)
 
 warm: $(VENV)/.warm  ## compile all loops into the on-disk cache

@@ -56,7 +56,7 @@ SECONDS_PER_CALL = 3  # of the processor: a busy machine is no hang
 MEMORY_BYTES = 12 << 30
 TOOLBOX = {
     f"trainium_edu.widgets.{name}"
-    for name in ("card", "sketch", "static", "live", "journal", "still", "retiming")
+    for name in ("card", "sketch", "static", "live", "journal", "retiming")
 }
 #: Called in kernels only, where tests/nki tries their limits one by one.
 IN_KERNELS = tuple(f"nki.collectives.{n}" for n in ("all_", "collective_", "rank_", "reduce_"))
@@ -483,31 +483,19 @@ GOOD: dict[str, list[str]] = {
             ("topology", "topology_explorer()"),
             ("topology", "topology_picture(chips)"),
             ("topology", "cycles_picture(chips)"),
-            ("training_film", "first_training_run(0.1, passes=1)"),
+            ("training_player", "first_training_run(0.1, passes=1)"),
             ("training_cost", "faster_panel(optimizer='adam', utilisation=0.4)"),
         )
     ],
     "viz": [
         _RUN + "from trainium_edu.viz import topology as view\nview.plot_topology(chips)",
         _RUN + "from trainium_edu.viz import roofline as view\nview.plot_roofline(())",
-        _RUN + "from trainium_edu.viz import collectives as view, collective_film as film\n"
-        "made = film.film(plan(chips, 'all_reduce', 'ring'), chips, 2**20)\n"
-        "view.plot_film(made, 1)",
         "from trainium_edu.viz import collectives as view\n"
         "two, times, names = [1e6, 2e6], [[1e3, 2e3]], ['ring']\n"
         "view.plot_times(two, times, names)\nview.plot_bus_bandwidth(two, times, names, 1.5)\n"
         "view.plot_scaling([2, 4], times, names)\nview.plot_link_use([[0.1, 0.2]], names)",
-        _PROGRAM + "from trainium_edu.viz.core_run import film_of_core\n"
-        "from trainium_edu.viz import core_timeline as view, memory_map\n"
-        "film = film_of_core(timeline)\n"
-        "view.plot_core_timeline(film)\nmemory_map.plot_memory_map(film)",
         _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
-        "view.plot_journey(run.journey(0, 0), rows=4)",
-        _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
-        "view.plot_array(sa.frames_of_run(run), 2)",
-        _ARRAY + "from trainium_edu.viz import systolic_array as view\n"
-        "view.plot_choice(128, 1, 512)\nview.plot_reuse(64, m=64)\n"
-        "view.plot_dataflows([('a', 4, 4, 4)])",
+        "view.plot_choice(128, 1, 512)\nview.plot_reuse(64, m=64)",
     ],
     "tools": [_PROGRAM + "from trainium_edu.tools import perfetto\n"
               "perfetto.write(timeline, 'run.json')"],

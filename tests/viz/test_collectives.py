@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from trainium_edu import fabric
 from trainium_edu.viz import collectives as viz
-from trainium_edu.viz.collective_film import film
 
 SIZES = np.geomspace(2**10, 2**30, 16)
 TIMES = np.stack([1000 + SIZES / 50, 9000 + SIZES / 100])
@@ -46,19 +44,6 @@ def test_no_two_algorithms_look_alike():
     looks = [viz._look(name) for name in ("mesh", "rdh", "kangaring", "ring", "ring_by_dimension")]
     assert len({(k["color"]) for k in looks}) == len(looks)
     assert len({str(k["linestyle"]) for k in looks}) == len(looks)
-
-
-@pytest.mark.parametrize("step", [0, 7, 30])
-def test_a_frame_shows_topology_buffers_and_band(step):
-    topology = fabric.trn1_32xlarge()
-    reel = film(fabric.plan(topology, "all_reduce", "kangaring"), topology, 2**20)
-    fig = viz.plot_film(reel, step, layout="hypercube")
-    stage, cells, band = fig.axes
-    assert sum(line.get_label() == "_link" for line in stage.lines) == 32
-    assert {t.get_text() for t in stage.texts} == {str(c) for c in range(16)}
-    assert len(cells.collections[0].get_paths()) == 32 * 32
-    assert band.lines[0].get_xdata()[0] == pytest.approx(reel.step_ns[step] / 1e3)
-    assert f"step {step} of 30" in fig.get_suptitle()
 
 
 def test_learning_shows_loss_and_accuracy():

@@ -1,5 +1,7 @@
 """Judge: the arrays themselves, read back from the pixels."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -37,25 +39,12 @@ def test_before_and_after_lie_under_one_wipe_and_are_the_largest_pictures():
         assert max(box[0] + box[2] for box in (before, error)) <= width
 
 
-def test_on_paper_the_wipe_stands_in_the_middle():
-    """Judge: the figure's own images, read back: the left half before, the right half after."""
-    x = np.random.default_rng(0).uniform(0, 1, (6, 8, 3)).astype(np.float32)
-    scene = draw_quantised(x, quantise(x, "fp8_e5m2"))
-    before, after, _ = _pictures(scene)
-    ax = scene.figure().axes[0]
-    shown = [np.asarray(image.get_array())[..., :3] for image in ax.images]
-    np.testing.assert_array_equal(shown[0], before)
-    np.testing.assert_array_equal(shown[1], after[:, 4:])
-    (l0, r0, *_), (l1, r1, *_) = (image.get_extent() for image in ax.images[:2])
-    assert (l1, r1) == (pytest.approx((l0 + r0) / 2), r0)
-
-
 @pytest.mark.parametrize("overflow", ["saturate", "infinity"])
 def test_infinities_and_wholly_exact_arrays_can_be_drawn(overflow):
     for x in (np.ones((3, 3)), np.array([[1e30, -1.0]]), np.zeros((2, 2))):
         scene = draw_quantised(x, quantise(x, "fp8_e4m3", overflow=overflow), width=500)
         assert len(_pictures(scene)) == 3
-        assert scene.figure().axes
+        assert json.dumps(scene.data(), allow_nan=False)
 
 
 def test_signed_data_are_white_at_zero():

@@ -122,15 +122,12 @@ def test_bad_text_is_answered_in_a_sentence():
 def test_bad_x_is_refused(x):
     with pytest.raises((TypeError, ValueError)):
         bit_editor(x)
-    with pytest.raises(ValueError, match="numbered 0"):
+    with pytest.raises(ValueError, match="from 0 to 15; the rightmost"):
         bit_editor().flip(16)
 
 
-def test_configured_formats_and_the_still():
+def test_configured_formats_and_the_fixed_repr():
     fmt = configure(4, 3, bias=11, infinities=False, name="mine")
     editor = bit_editor(1.3, fmt)
     assert editor.value == float(from_bits(editor.code, fmt)) == 1.25
-    bundle = editor._repr_mimebundle_()
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    assert data["image/png"].startswith("iVBOR")
     assert repr(bit_editor()) == "BitEditor(bf16, 0x4150 = 13)"

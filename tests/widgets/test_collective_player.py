@@ -1,4 +1,4 @@
-"""Judges: the film's own numbers, and the PNG signature; no browser."""
+"""Judges: the frames' own numbers; no browser."""
 
 import numpy as np
 import pytest
@@ -16,16 +16,16 @@ def player(**options):
     )
 
 
-def test_the_film_is_one_bytes_trait_that_the_page_reads():
+def test_the_frames_are_one_bytes_trait_that_the_page_reads():
     p = player()
-    assert p.film == p.reel.to_bytes()
+    assert p.film == p.frames.to_bytes()
     synced = set(p.traits(sync=True)) - {n for n in p.traits(sync=True) if n.startswith("_")}
     assert {"film", "layout_name", "step", "picked"} <= synced
 
 
 def test_the_modules_are_joined_and_only_the_last_exports():
     assert p_esm().count("export default") == 1
-    assert "createPlayback" in p_esm()
+    assert '$modules["shared/playback.js"] = ' in p_esm()
     assert "data-lm-suppress-shortcuts" in p_esm()
     assert "prefers-reduced-motion" in p_esm()
 
@@ -34,30 +34,19 @@ def p_esm():
     return str(CollectivePlayer._esm)
 
 
-def test_a_still_is_stored_for_readers_without_a_kernel_and_follows_the_step():
-    p = player()
-    first = p.still()
-    p.step = 3
-    assert first.startswith(PNG)
-    assert p.still() != first
-    bundle = p._repr_mimebundle_()
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    assert "image/png" in data
-
-
 def test_the_repr_is_fixed():
     expected = "CollectivePlayer('all-reduce by ring on ring of 4: 4 ranks, 4 KiB', 6 steps)"
     assert repr(player()) == expected
 
 
-def test_another_film_starts_at_the_beginning_and_keeps_the_drawing_if_it_can():
+def test_another_schedule_starts_at_the_beginning_and_keeps_the_drawing_if_it_can():
     p = CollectivePlayer(
         fabric.plan(fabric.torus(4, 4), "all_gather", "ring"), fabric.torus(4, 4), 4096,
         layout="hypercube", step=2,
     )  # fmt: skip
     trn1 = fabric.trn1_32xlarge()
     p.play(fabric.plan(trn1, "all_reduce", "rdh"), trn1, 2**20)
-    assert (p.step, p.layout_name, p.reel.ranks) == (0, "hypercube", 32)
+    assert (p.step, p.layout_name, p.frames.ranks) == (0, "hypercube", 32)
     p.play(fabric.plan(RING, "all_gather", "mesh"), RING, 2**20)
     assert p.layout_name == "hypercube"  # a ring of four is a square
     inf2 = fabric.inf2_48xlarge()
@@ -79,12 +68,12 @@ def test_the_explorer_offers_only_what_the_machine_can_do():
     panel = collective_explorer()
     panel.menus["machine"].value = "Inf2.48 (12 chips, 24 ranks)"
     assert "rdh" not in panel.menus["algorithm"].options
-    assert panel.player.reel.ranks == 24
+    assert panel.player.frames.ranks == 24
     panel.menus["machine"].value = "2 × Trn1 (64 ranks)"
     panel.menus["algorithm"].value = "hierarchical"
-    assert "hierarchical" in panel.player.reel.title
+    assert "hierarchical" in panel.player.frames.title
     panel.menus["collective"].value = "reduce_scatter"
-    assert "reduce-scatter" in panel.player.reel.title
+    assert "reduce-scatter" in panel.player.frames.title
 
 
 def test_every_choice_of_the_explorer_plays():
@@ -93,7 +82,7 @@ def test_every_choice_of_the_explorer_plays():
         panel.menus["machine"].value = machine
         for algorithm in panel.menus["algorithm"].options:
             panel.menus["algorithm"].value = algorithm
-            reel = panel.player.reel
+            reel = panel.player.frames
             assert (reel.have[-1] == reel.full).all()
             assert np.isfinite(reel.step_ns).all()
     assert repr(panel) == "Panel('collective explorer')"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.viz.programs import gelu_linear, timed
-from tests.viz.test_core_film import unpack
+from tests.viz.test_core_trace import unpack
 from trainium_edu.timeline import Timeline
 from trainium_edu.widgets.memory_map import memory_map
 
@@ -24,13 +24,6 @@ def test_it_shows_memory_only_and_has_no_sliders_unless_asked():
     assert (shown.panels, shown.sliders) == (["memory"], [])
     assert len(memory_map(gelu_linear(), sliders=True).sliders) == 3
     assert repr(shown) == "MemoryMap('gelu_linear', 31 instructions, 11.93 µs)"
-
-
-def test_the_still_is_the_map():
-    shown = memory_map(timed())
-    assert shown.still().startswith(b"\x89PNG")
-    shown.window = [0.0, 4000.0]
-    assert shown._figure().axes[0].get_xlim() == (0.0, 4000.0)
 
 
 def test_a_plain_timeline_has_no_memories():

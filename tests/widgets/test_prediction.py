@@ -254,7 +254,7 @@ def test_texts_are_escaped_and_reprs_are_fixed():
 
 def test_every_focusable_element_of_the_page_keeps_its_keys():
     """JupyterLab takes keys for commands unless the element itself says no."""
-    assert 'setAttribute(SUPPRESS, "true")' in str(predict.Prediction._esm)
+    assert '"data-lm-suppress-shortcuts": "true"' in str(predict.Prediction._esm)
 
 
 def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():

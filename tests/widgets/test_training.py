@@ -100,11 +100,8 @@ def test_a_run_that_fails_is_not_running_for_ever():
     asyncio.run(scenario())
 
 
-def test_readers_without_a_kernel_get_a_picture():
+def test_the_repr_is_fixed():
     widget = training_explorer(0.1, epochs=5)
-    assert widget.still().startswith(PNG)
-    bundle = widget._repr_mimebundle_()
-    assert "image/png" in (bundle[0] if isinstance(bundle, tuple) else bundle)
     assert repr(widget) == repr(training_explorer(0.1, epochs=5))
 
 
@@ -116,7 +113,7 @@ def test_a_rate_that_is_not_offered_is_refused(bad):
 
 @pytest.mark.parametrize("bad", [0, 4, 201, 2.5, True, "20"])
 def test_an_impossible_number_of_epochs_is_refused(bad):
-    with pytest.raises(ValueError, match="goes from 5 to 200"):
+    with pytest.raises((TypeError, ValueError), match="whole number from 5 to 200"):
         training_explorer(0.1, epochs=bad)
 
 

@@ -25,7 +25,7 @@ _HOMES = {
     "data": "BATCH CLASSES PIXELS Digits batches digits",
     "dice_cost": "measure_dice_cost stored_dice_cost",
     "faster": "share_needed step_share",
-    "film": "FRAMES_PER_PASS Film film_run",
+    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",

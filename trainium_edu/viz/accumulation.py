@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from trainium_edu.viz.chart import Chart, powers_of_ten, round_steps, ten
+from trainium_edu.viz.chart import Chart, plain_ticks, ten_ticks, two_boxes
 from trainium_edu.viz.colours import COLOURS, ROUNDING
 from trainium_edu.viz.scene import Scene
 
 __all__ = ["draw_long_sums", "draw_quick_test"]
 
 _PATHS = 12  # runs drawn one by one; more would be a band
-_TALL, _ABOVE, _BELOW, _BESIDE = 258.0, 34.0, 58.0, 56.0
+_TALL = 258.0
 _BLUE, _RED = ROUNDING["stochastic"], ROUNDING["nearest"]
 _TYPICAL = 0.6745  # the median size of a normal error, in standard deviations
 
@@ -32,7 +32,7 @@ def draw_quick_test(
     -------
     Scene
     """
-    scene, (first, second) = _two_boxes(width)
+    scene, first, second = two_boxes(width, _TALL)
     _draw_runs(scene, first, test, guess)
     _draw_ends(scene, second, test, documented)
     return scene
@@ -46,7 +46,7 @@ def _draw_runs(scene, box, test, guess):
     low, high = min(runs.min(), 1000.0), max(runs.max(), (mean + 2 * sd).max())
     chart = Chart(scene, box, (0, 2048), (low, high))
     chart.axes("The sum on its way", "additions of 0.5", [(n, str(n)) for n in range(0, 2049, 512)],
-               [(v, f"{v:g}") for v in round_steps(low, high)])  # fmt: skip
+               plain_ticks(low, high))  # fmt: skip
     chart.band(x, mean - 2 * sd, mean + 2 * sd, _BLUE, opacity=0.18,
                words="theory: two standard deviations")  # fmt: skip
     for run in runs.T:
@@ -74,9 +74,12 @@ def _draw_ends(scene, box, test, documented):
     law = 100 * np.histogram(test.law.values, edges, weights=test.law.probabilities)[0]
     top = 1.45 * max(runs.max(), law.max())
     chart = Chart(scene, box, (edges[0], edges[-1]), (0, top))
-    chart.axes("Where it ends, % of runs", "final sum",
-               [(v, f"{v:g}") for v in round_steps(edges[0], edges[-1], 6)],
-               [(v, f"{v:g}") for v in round_steps(0, top)])  # fmt: skip
+    chart.axes(
+        "Where it ends, % of runs",
+        "final sum",
+        plain_ticks(edges[0], edges[-1], 6),
+        plain_ticks(0, top),
+    )
     for middle, share in zip(edges[:-1] + wide / 2, runs, strict=True):
         chart.bar(middle, share, 0.9 * wide, _BLUE)
     chart.curve(np.repeat(edges, 2), np.concatenate([[0], np.repeat(law, 2), [0]]), "ink",
@@ -104,7 +107,7 @@ def draw_long_sums(sums, growth, *, guess: float | None = None, width: float = 9
     -------
     Scene
     """
-    scene, (first, second) = _two_boxes(width)
+    scene, first, second = two_boxes(width, _TALL)
     _draw_relative_errors(scene, first, sums, guess)
     _draw_summed_errors(scene, second, growth)
     return scene
@@ -115,8 +118,12 @@ def _draw_relative_errors(scene, box, sums, guess):
     low = max(min(sums.stochastic.min(), sums.nearest[sums.nearest > 0].min()), 1e-5) / 1.5
     x = (float(sums.n[0]), float(sums.n[-1]))
     chart = Chart(scene, box, x, (low, 1.6), log="xy")
-    chart.axes("Sums of numbers from 0 to 1: relative error", "terms added",
-               _tens(*x), _tens(low, 1.6))  # fmt: skip
+    chart.axes(
+        "Sums of numbers from 0 to 1: relative error",
+        "terms added",
+        ten_ticks(*x),
+        ten_ticks(low, 1.6),
+    )
     settled = _TYPICAL * sums.saturation
     chart.curve(x, [settled, settled], "muted", width=1.6, dash="dotted",
                 words="where stochastic rounding settles")  # fmt: skip
@@ -129,8 +136,9 @@ def _draw_relative_errors(scene, box, sums, guess):
                  ("stochastic", _BLUE, 2.4, ""), ("theory", "ink", 1.6, "dashed"))  # fmt: skip
     if guess is not None:
         start = float(np.interp(1_000, sums.n, sums.stochastic))
-        chart.curve((1_000, 10_000), (start, guess * start), COLOURS["orange"], width=3,
-                    words="your guess")  # fmt: skip
+        chart.curve(
+            (1_000, 10_000), (start, guess * start), COLOURS["orange"], width=3, words="your guess"
+        )
         at_x, at_y = chart.place(10_000, guess * start)
         scene.text(at_x + 6, at_y + 4, "you", size=12, bold=True)
 
@@ -147,23 +155,9 @@ def _draw_summed_errors(scene, box, growth):
     seen = np.concatenate([ys[ys > 0] for ys, *_ in curves])
     x, y = (float(growth.n[0]), float(growth.n[-1])), (seen.min() / 1.3, seen.max() * 1.3)
     chart = Chart(scene, box, x, y, log="xy")
-    chart.axes(f"{growth.value:.4g} rounded n times: error in ε", "roundings",
-               _tens(*x), _tens(*y))  # fmt: skip
+    chart.axes(
+        f"{growth.value:.4g} rounded n times: error in ε", "roundings", ten_ticks(*x), ten_ticks(*y)
+    )
     for ys, words, colour, width, dash in curves:
         chart.curve(growth.n, ys, colour, width=width, dash=dash, words=words)
     chart.legend(box[0] + 12, box[1] + 14, *(entry for _, *entry in curves))
-
-
-def _tens(low, high):
-    """Return the powers of ten of an axis as ticks."""
-    return [ten(value) for value in powers_of_ten(low, high)]
-
-
-def _two_boxes(width):
-    """Return a scene and two boxes in it: side by side, or one below the other."""
-    beside = width > 700
-    each = width / 2 - _BESIDE - 22 if beside else width - _BESIDE - 22
-    one = _ABOVE + _TALL + _BELOW
-    scene = Scene(width, one if beside else 2 * one)
-    second = (width / 2 + _BESIDE, _ABOVE) if beside else (_BESIDE, one + _ABOVE)
-    return scene, ((_BESIDE, _ABOVE, each, _TALL), (*second, each, _TALL))

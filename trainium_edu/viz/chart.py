@@ -7,7 +7,9 @@ import numpy as np
 from trainium_edu.viz.formats import raised
 from trainium_edu.viz.scene import Scene, linear
 
-__all__ = ["Chart", "powers_of_ten", "round_steps", "ten"]
+__all__ = ["Chart", "plain_ticks", "powers_of_ten", "round_steps", "ten_ticks", "two_boxes"]
+
+_ABOVE, _BELOW, _BESIDE = 34.0, 58.0, 56.0  # a chart's title, its axis, its numbers; CSS pixels
 
 
 def round_steps(low, high, about=5) -> list[float]:
@@ -35,6 +37,31 @@ def powers_of_ten(low, high) -> list[float]:
     return [10.0**k for k in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
 
 
+def plain_ticks(low, high, about=5) -> list[tuple[float, str]]:
+    """Return round numbers from `low` to `high` as ticks."""
+    return [(value, f"{value:g}") for value in round_steps(low, high, about)]
+
+
+def ten_ticks(low, high) -> list[tuple[float, str]]:
+    """Return the powers of ten from `low` to `high` as ticks."""
+    return [(value, f"10{raised(round(log10(value)))}") for value in powers_of_ten(low, high)]
+
+
+def two_boxes(width, tall, share=0.5):
+    """Return a scene and two boxes for charts: side by side, or one below the other if narrow."""
+    beside, one = width > 700, _ABOVE + tall + _BELOW
+    scene = Scene(width, one if beside else 2 * one)
+    if not beside:
+        each = width - _BESIDE - 22
+        return scene, (_BESIDE, _ABOVE, each, tall), (_BESIDE, one + _ABOVE, each, tall)
+    middle = share * width
+    return (
+        scene,
+        (_BESIDE, _ABOVE, middle - _BESIDE - 22, tall),
+        (middle + _BESIDE, _ABOVE, width - middle - _BESIDE - 22, tall),
+    )
+
+
 class Chart:
     """Axes in a box of a scene; everything is added in the order of drawing.
 
@@ -52,8 +79,9 @@ class Chart:
         self.scene, self.log, self.x, self.y = scene, log, x, y
         self.left, self.top, self.width, self.height = box
         right, bottom = self.left + self.width, self.top + self.height
-        self._to_x = linear(*self._scaled("x", x), self.left, right)
-        self._to_y = linear(*self._scaled("y", y), bottom, self.top)
+        (x0, x1), (y0, y1) = self._scaled("x", x), self._scaled("y", y)
+        self._to_x = linear(x0, x1, self.left, right)
+        self._to_y = linear(y0, y1, bottom, self.top)
 
     def _scaled(self, axis, values):
         return np.log10(values) if axis in self.log else np.asarray(values, float)
@@ -99,8 +127,3 @@ class Chart:
             base = y + 18 * row
             self.scene.path([x, x + 26], [base, base], colour, width=width, dash=dash)
             self.scene.text(x + 32, base + 4, words, size=12)
-
-
-def ten(value) -> tuple[float, str]:
-    """Return a power of ten as a tick."""
-    return value, f"10{raised(round(log10(value)))}"

@@ -1,24 +1,19 @@
-"""Collectives as curves: time and bus bandwidth against size, scaling, link use; a film's still."""
+"""Collectives as curves: time and bus bandwidth against size, scaling, link use, learning."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 
-from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import Numbers, checked
 from trainium_edu.viz import style
-from trainium_edu.viz.collective_film import Film, size_text
 from trainium_edu.viz.layered import Layered
-from trainium_edu.viz.topology import Layout
+from trainium_edu.viz.units import size_text
 
 __all__ = [
     "ALGORITHM",
     "plot_bus_bandwidth",
-    "plot_film",
+    "plot_learning",
     "plot_link_use",
     "plot_scaling",
     "plot_times",
@@ -163,7 +158,6 @@ def plot_bus_bandwidth(
     *,
     limit: float | None = None,
     title: str = "",
-    ax: Axes | None = None,
 ):
     """Draw bus bandwidth as nccom-test defines it: bytes over time, times the collective's factor.
 
@@ -177,15 +171,13 @@ def plot_bus_bandwidth(
     limit : float, optional
         What the wires could carry, in decimal GB/s.
     title : str
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
     _check_curves(sizes, times_ns, names)
-    if ax is None:
-        ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
+    ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
         ax.plot(sizes, factor * np.asarray(sizes) / np.asarray(row), label=name, **_look(name, i))
     if limit is not None:
@@ -205,7 +197,6 @@ def plot_scaling(
     names: Sequence[str],
     *,
     title: str = "",
-    ax: Axes | None = None,
 ):
     """Draw time against the number of ranks, both axes logarithmic.
 
@@ -216,15 +207,13 @@ def plot_scaling(
         NaN where a curve has no point.
     names : sequence of str
     title : str
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
     _check_curves(ranks, times_ns, names)
-    if ax is None:
-        ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
+    ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
         ax.plot(
             ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **_look(name, i)
@@ -238,9 +227,7 @@ def plot_scaling(
 
 
 @checked
-def plot_link_use(
-    shares: Sequence[Numbers], names: Sequence[str], *, title: str = "", ax: Axes | None = None
-):
+def plot_link_use(shares: Sequence[Numbers], names: Sequence[str], *, title: str = ""):
     """Draw, per algorithm, how busy each directed link is over the whole collective, busiest first.
 
     Parameters
@@ -249,7 +236,6 @@ def plot_link_use(
         Between 0 and 1.
     names : sequence of str
     title : str
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
@@ -257,8 +243,7 @@ def plot_link_use(
     """
     if len(shares) != len(names):
         raise ValueError(f"{len(names)} names for {len(shares)} lists of shares; give one for each")
-    if ax is None:
-        ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
+    ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, share) in enumerate(zip(names, shares, strict=True)):
         ax.step(np.arange(len(share)), 100 * np.sort(share)[::-1], where="mid", label=name,
                 **_look(name, i))  # fmt: skip
@@ -269,99 +254,7 @@ def plot_link_use(
 
 
 @checked
-def plot_film(film: Film, step: int = 0, *, layout: str = ""):
-    """Draw one frame of a film: topology, buffers, and link use over time.
-
-    Parameters
-    ----------
-    film : Film
-    step : int
-        Steps done, 0 to ``film.steps``.
-    layout : str
-        A key of ``film.layouts``.
-
-    Returns
-    -------
-    fig : matplotlib.figure.Figure
-    """
-    step = whole(step, "step", 0, film.steps)
-    fig = style.figure(9.6, 5.4, margins=(0.1, 0.2, 0.1, 0.4))
-    stage = fig.add_axes((0.01, 0.25, 0.49, 0.68))
-    cells = fig.add_axes((0.54, 0.27, 0.45, 0.61))
-    band = fig.add_axes((0.07, 0.1, 0.92, 0.1))
-    fig.suptitle(f"{film.title}; step {step} of {film.steps}", x=0.02, ha="left", fontsize=11,
-                 fontweight="bold")  # fmt: skip
-    _draw_stage(stage, film, step, film.layouts.get(layout) or next(iter(film.layouts.values())))
-    _draw_cells(cells, film, step)
-    busy = film.link_busy.mean(axis=1) if film.link_busy.shape[1] else np.zeros(film.steps)
-    edges = film.step_ns / 1e3
-    band.bar(edges[:-1], 100 * busy, np.diff(edges), align="edge", color=style.COLOURS["blue"],
-             edgecolor=style.ink("paper"), linewidth=0.4)  # fmt: skip
-    band.axvline(edges[step], color=style.ink(), linewidth=2)
-    band.set(xlim=(edges[0], edges[-1] or 1), ylim=(0, 100), xlabel="time (µs)", ylabel="busy %")
-    for ax in (cells, band):
-        ax.tick_params(labelsize=8)
-    return fig
-
-
-def _draw_stage(ax, film, step, layout: Layout):
-    busy = film.link_busy[step] if step < film.steps else np.zeros(len(film.links))
-    load = np.zeros(len(film.wires))
-    np.maximum.at(load, film.links[:, 2], busy)
-    for k, (a, b) in enumerate(film.wires):
-        middle = (layout.xy[a] + layout.xy[b]) / 2 + 2 * layout.bend[k]
-        t = np.linspace(0, 1, 25)[:, None]
-        curve = (1 - t) ** 2 * layout.xy[a] + 2 * t * (1 - t) * middle + t**2 * layout.xy[b]
-        hot = load[k] > 0.001
-        down = k in film.down
-        ax.plot(*curve.T, color=style.COLOURS["red"] if hot or down else style.ink("grid"),
-                linewidth=1.5 + 2.5 * load[k], linestyle=":" if down else "-", zorder=1,
-                label="_link")  # fmt: skip
-    half = layout.room * 0.45
-    colours = film.palette()
-    for chip in range(film.chips):
-        x, y = layout.xy[chip]
-        box = Rectangle((x - half, y - half), 2 * half, 2 * half, zorder=2)
-        box.set(facecolor=style.ink("paper"), edgecolor=style.ink("muted"))
-        ax.add_patch(box)
-        ax.text(x - half * 0.85, y - half * 0.8, str(chip), fontsize=7, va="top", zorder=4)
-        row = 1.3 * half / film.ranks_per_chip
-        for j in range(film.ranks_per_chip):
-            share = film.have[step, chip * film.ranks_per_chip + j] / film.full
-            floor = y + half * 0.95 - (film.ranks_per_chip - 1 - j) * row
-            left = x - half * 0.9 + np.arange(film.chunks) * 1.8 * half / film.chunks
-            _boxes(ax, left, floor, 1.8 * half / film.chunks, -share * row * 0.9, colours)
-    pad = half + 0.02
-    ax.set(xlim=(-pad, 1 + pad), ylim=(1 + pad, -pad))
-    ax.axis("off")
-
-
-def _draw_cells(ax, film, step):
-    share = film.have[step] / film.full
-    rank, chunk = np.indices(share.shape)
-    _boxes(ax, chunk.ravel() - 0.46, rank.ravel() + 0.46, 0.92, -0.92 * share.ravel(),
-           np.array(film.palette())[chunk.ravel()])  # fmt: skip
-    if film.values is not None and film.chunks <= 8:
-        for (r, c), number in np.ndenumerate(film.values[step]):
-            if film.have[step, r, c]:
-                ax.text(c, r, f"{number:.0f}", ha="center", va="center", fontweight="bold")
-    ax.set(xlim=(-0.6, film.chunks - 0.4), ylim=(film.ranks - 0.4, -0.6))
-    ax.grid(visible=False)
-    ax.set_title("every rank's buffer (rows), chunk by chunk: as full as its sum", fontsize=9)
-
-
-def _boxes(ax, left, floor, width, height, colours):
-    """Draw many bars as one artist."""
-    left, floor, height = np.broadcast_arrays(left, floor, height)
-    x = np.stack([left, left + width, left + width, left], axis=1)
-    y = np.stack([floor, floor, floor + height, floor + height], axis=1)
-    ax.add_collection(
-        PolyCollection(np.stack([x, y], axis=2), facecolors=list(colours), linewidths=0, zorder=3)
-    )
-
-
-@checked
-def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = "", ax: Axes | None = None):
+def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = ""):
     """Draw loss per step and test accuracy of a run on many ranks.
 
     Parameters
@@ -369,15 +262,12 @@ def plot_learning(loss: Numbers, accuracy: Numbers, *, title: str = "", ax: Axes
     loss : float[steps]
     accuracy : float[steps + 1], from 0 to 1
     title : str
-    ax : matplotlib.axes.Axes, optional
-        For the loss; accuracy goes on a second axis to its right.
 
     Returns
     -------
     fig : matplotlib.figure.Figure
     """
-    if ax is None:
-        ax = style.figure(7.4, 3.2, margins=(0.65, 0.75, 0.55, 0.4)).subplots()
+    ax = style.figure(7.4, 3.2, margins=(0.65, 0.75, 0.55, 0.4)).subplots()
     steps = np.arange(1, len(loss) + 1)
     ax.plot(steps, loss, color=style.COLOURS["orange"], linewidth=2, linestyle=(0, (4, 1)))
     ax.set(xlabel="step", ylabel="loss (dashed)", ylim=(0, None))

@@ -4,7 +4,7 @@ Data colours are those of Okabe and Ito's colour-blind-safe set, mid-toned so th
 white and on dark.
 """
 
-__all__ = ["COLOURS", "ENGINE", "FIELD", "FORMAT", "HATCH", "ROUNDING"]
+__all__ = ["COLOURS", "ENGINE", "FORMAT", "ROUNDING"]
 
 COLOURS = {
     "blue": "#0072B2",
@@ -43,7 +43,3 @@ FORMAT = {
     "fp8_e4m3fn": COLOURS["yellow"],
     "fp8_e3m4": COLOURS["sky"],
 }
-#: One colour per field of a number.
-FIELD = {"sign": COLOURS["red"], "exponent": COLOURS["blue"], "mantissa": COLOURS["green"]}
-#: A second, colour-free mark for the same things, for bars and areas.
-HATCH = {"nearest": "//", "stochastic": "", "toward_zero": "..", "exact": "xx"}

@@ -88,13 +88,16 @@ def ridges(spec=TRN1) -> dict[str, Fact]:
 
     return {
         "printed": spec.tensor_engine.ridge_flop_per_byte,
-        "array and HBM": meet("peak of the array / (HBM of the chip / 2)", peak,
-                              roof["HBM, half of the chip's"]),
-        "chip peak and HBM": meet("printed peak of the chip / HBM of the chip", spec.peak_flops,
-                                  spec.hbm_bytes_per_s),
-        "array and DMA": meet("peak of the array / sustained DMA of one core", peak,
-                              roof["DMA, sustained"]),
-    }  # fmt: skip
+        "array and HBM": meet(
+            "peak of the array / (HBM of the chip / 2)", peak, roof["HBM, half of the chip's"]
+        ),
+        "chip peak and HBM": meet(
+            "printed peak of the chip / HBM of the chip", spec.peak_flops, spec.hbm_bytes_per_s
+        ),
+        "array and DMA": meet(
+            "peak of the array / sustained DMA of one core", peak, roof["DMA, sustained"]
+        ),
+    }
 
 
 def point_of(timeline, name: str = "") -> Point:
@@ -190,8 +193,9 @@ def plot_roofline(points: Iterable[Point] = (), *, spec: Record = TRN1):
     )
     ax.text(printed * 0.93, floor * 1.5, f"AWS prints {printed:.0f};\nours {ours:.1f}", ha="right",
             va="bottom", size=9)  # fmt: skip
-    ax.text(sustained * 1.07, floor * 1.5, f"by what DMA sustains\n{sustained:.0f}", va="bottom",
-            size=9)  # fmt: skip
+    ax.text(
+        sustained * 1.07, floor * 1.5, f"by what DMA sustains\n{sustained:.0f}", va="bottom", size=9
+    )
     for i, p in enumerate(points):
         _draw_point(ax, p, i)
     _name_points(ax, points, [(high, float(roof[n])) for n in list(roof)[2:]])
@@ -234,8 +238,9 @@ def _name_points(ax, points, roof_labels):
         return ax.transData.transform((x, y)) * scale
 
     right_edge, _ = at(ax.get_xlim()[1], points[0].flop_per_s) if points else (0, 0)
-    taken = [(right_edge - 180, at(x, y)[1] - 1, right_edge, at(x, y)[1] + 15)
-             for x, y in roof_labels]  # fmt: skip
+    taken = [
+        (right_edge - 180, at(x, y)[1] - 1, right_edge, at(x, y)[1] + 15) for x, y in roof_labels
+    ]
     marks = [at(p.flop_per_byte, p.flop_per_s) for p in points]
     taken += [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
     for p, (x, y) in zip(points, marks, strict=True):

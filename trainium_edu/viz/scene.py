@@ -1,23 +1,13 @@
-"""A picture as a short list of shapes, drawn by the page while a slider moves, or as a figure.
+"""A picture as a short list of shapes, drawn by the page while a slider moves.
 
-A Matplotlib redraw of a busy picture takes longer than a blink.  A `Scene` holds the same picture
-as plain data in CSS pixels: the page draws it in a few milliseconds (``widgets/sketch.py``), and
-:meth:`Scene.figure` draws it for readers without a kernel.  Colours are hexadecimal, or one of the
-words ``ink``, ``muted``, ``grid`` and ``paper``, which follow the page's theme.
+A Matplotlib redraw of a busy picture takes longer than a blink.  A `Scene` is plain data in CSS
+pixels, which the page draws in a few milliseconds (``widgets/sketch.py``).  Colours are written in
+hexadecimal, or with a word (``ink``, ``muted``, ``grid``, ``paper``) that follows the page's theme.
 """
 
-from collections.abc import Callable
-
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.patches import Rectangle
-
-from trainium_edu.viz import style
 
 __all__ = ["Scene", "linear"]
-
-_TONES = ("ink", "muted", "grid", "paper")
-_PX_TO_POINTS = 0.72
 
 
 def linear(low, high, start, end):
@@ -29,8 +19,11 @@ def linear(low, high, start, end):
     150.0
     """
     slope = (end - start) / (high - low)
-    return lambda value: start + (np.asarray(value, float) - low) * slope if np.ndim(value) else (
-        float(start + (value - low) * slope))  # fmt: skip
+    return lambda value: (
+        start + (np.asarray(value, float) - low) * slope
+        if np.ndim(value)
+        else (float(start + (value - low) * slope))
+    )
 
 
 class Scene:
@@ -118,72 +111,7 @@ class Scene:
         """Return the images' bytes, RGBA, one after the other."""
         return b"".join(pixels.tobytes() for _, pixels in self._images)
 
-    def figure(self):
-        """Draw the scene as a Matplotlib figure, under the present theme."""
-        fig = style.figure(self.width / 100, self.height / 100, margins=(0, 0, 0, 0))
-        ax = fig.subplots()
-        ax.set(xlim=(0, self.width), ylim=(self.height, 0))
-        ax.axis("off")
-        for i, ((x, y, width, height), pixels) in enumerate(self._images):
-            if i == self._wipe:  # on paper, the handle stands in the middle
-                half = pixels.shape[1] // 2
-                x, width = x + width * half / pixels.shape[1], width * (1 - half / pixels.shape[1])
-                pixels = pixels[:, half:]
-                ax.plot([x, x], [y, y + height], color="white", lw=2, zorder=1.5)
-            ax.imshow(pixels, extent=(x, x + width, y + height, y), interpolation="nearest",
-                      aspect="auto", zorder=1)  # fmt: skip
-        for order, (kind, *rest) in enumerate(self.shapes):
-            _DRAW[kind](ax, *rest).set_zorder(2 + order)
-        return fig
-
 
 def _px(*numbers) -> list[float]:
     """Round places to a tenth of a pixel."""
     return [round(float(n), 1) for n in numbers]
-
-
-def _colour(name):
-    return style.ink(name) if name in _TONES else name
-
-
-def _draw_rect(ax, x, y, width, height, colour, opacity, outline):
-    look = {"fill": False, "edgecolor": _colour(colour), "lw": 1.2} if outline else {
-        "facecolor": _colour(colour), "lw": 0}  # fmt: skip
-    return ax.add_patch(Rectangle((x, y), width, height, alpha=opacity, **look))
-
-
-def _draw_line(ax, x1, y1, x2, y2, colour, width, dashed):
-    look = {"color": _colour(colour), "lw": width * _PX_TO_POINTS, "ls": "--" if dashed else "-"}
-    return ax.plot([x1, x2], [y1, y2], **look)[0]
-
-
-def _draw_ticks(ax, xs, top, bottom, colour, width, opacity):
-    segments = [[(x, top), (x, bottom)] for x in xs]
-    look = {"colors": _colour(colour), "alpha": opacity, "linewidths": width * _PX_TO_POINTS}
-    return ax.add_collection(LineCollection(segments, **look))
-
-
-def _draw_path(ax, xs, ys, colour, width, dash, opacity, words):
-    style_ = {"": "-", "dashed": "--", "dotted": ":"}[dash]
-    look = {"color": _colour(colour), "lw": width * _PX_TO_POINTS, "alpha": opacity, "ls": style_}
-    return ax.plot(xs, ys, label=words, **look)[0]
-
-
-def _draw_area(ax, xs, ys, colour, opacity, words):
-    return ax.fill(xs, ys, color=_colour(colour), alpha=opacity, lw=0, label=words)[0]
-
-
-def _draw_text(ax, x, y, words, anchor, colour, size, bold):
-    side = {"start": "left", "middle": "center", "end": "right"}[anchor]
-    look = {"color": _colour(colour), "fontsize": size * _PX_TO_POINTS}
-    return ax.text(x, y, words, ha=side, weight="bold" if bold else "normal", **look)
-
-
-_DRAW: dict[str, Callable] = {
-    "rect": _draw_rect,
-    "line": _draw_line,
-    "ticks": _draw_ticks,
-    "path": _draw_path,
-    "area": _draw_area,
-    "text": _draw_text,
-}

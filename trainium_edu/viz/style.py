@@ -15,14 +15,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from trainium_edu.specs.arguments import number
-from trainium_edu.viz.colours import COLOURS, ENGINE, FIELD, FORMAT, HATCH, ROUNDING
+from trainium_edu.viz.colours import COLOURS, ENGINE, FORMAT, ROUNDING
 
 __all__ = [
     "COLOURS",
     "ENGINE",
-    "FIELD",
     "FORMAT",
-    "HATCH",
     "ROUNDING",
     "figure",
     "ink",
@@ -133,7 +131,7 @@ def _png(pixels) -> bytes:
     lines = np.zeros((rows, 1 + 3 * columns), np.uint8)  # each line begins with "no filter"
     lines[:, 1:] = pixels.reshape(rows, -1)
     head = struct.pack(">2I5B", columns, rows, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 1)), (b"IEND", b""))
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(lines.tobytes(), 1)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
         for name, data in parts

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.patches import BoxStyle
 from matplotlib.path import Path
@@ -76,7 +75,8 @@ def layouts(topology, wires=None) -> dict[str, Layout]:
     found = {}
     live = [n for n in topology.shape if n > 1]
     if len(live) == 2:
-        found["torus"] = _torus_layout(*live, wires, notes=_rank_notes(topology))
+        rows, cols = live
+        found["torus"] = _torus_layout(rows, cols, wires, notes=_rank_notes(topology))
     if 1 < chips <= 64 and chips & (chips - 1) == 0:
         addresses = cube_addresses(topology)
         if all(int(addresses[a] ^ addresses[b]).bit_count() == 1 for a, b in wires) and 2 * len(
@@ -191,7 +191,6 @@ def plot_topology(
     colour_by: Numbers | None = None,
     title: str = "",
     width: float = 5.4,
-    ax: Axes | None = None,
 ):
     """Draw chips and cables, one path along them, and cables that are missing.
 
@@ -207,7 +206,6 @@ def plot_topology(
         Group of each cable of :func:`wires_of`: 0 drawn plain, 1 in blue, 2 in orange.
     title : str
     width : float, inches
-    ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
@@ -226,10 +224,8 @@ def plot_topology(
     if layout and layout not in ways:
         raise FabricError(f"{topology.name} has no layout {layout!r}; it has {', '.join(ways)}")
     chosen = ways[layout or next(iter(ways))]
-    if ax is None:
-        fig = style.figure(width, width * 0.86, margins=(0.1, 0.1, 0.1, 0.35))
-        ax = fig.subplots()
-    fig = ax.figure
+    fig = style.figure(width, width * 0.86, margins=(0.1, 0.1, 0.1, 0.35))
+    ax = fig.subplots()
     high = 0.86
     xy = chosen.xy * [1, high]
     steps = {frozenset(p) for p in pairwise(path)}
@@ -268,11 +264,13 @@ def _cables(kind, curves):
         "link": {"edgecolor": style.ink("grid"), "linewidth": 3.5},
         "cycle 1": {"edgecolor": style.COLOURS["blue"], "linewidth": 3.5},
         "cycle 2": {
-            "edgecolor": style.COLOURS["orange"], "linewidth": 3.5, "linestyle": (0, (4, 1))
+            "edgecolor": style.COLOURS["orange"],
+            "linewidth": 3.5,
+            "linestyle": (0, (4, 1)),
         },
         "path": {"edgecolor": style.COLOURS["red"], "linewidth": 5, "zorder": 1.5},
         "down": {"edgecolor": style.COLOURS["red"], "linewidth": 1.6, "linestyle": (0, (1, 3))},
-    }[kind]  # fmt: skip
+    }[kind]
     return PathCollection(curves, facecolor="none", capstyle="round", label=kind, **look)
 
 

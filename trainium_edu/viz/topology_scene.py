@@ -60,10 +60,8 @@ def turn_layouts(topology) -> dict[str, TurnLayout]:
     if topology.shape == (4, 4):
         row, col = np.divmod(np.arange(16), 4)
         found = {
-            "flat": TurnLayout("flat", *_flat(row, col, wires), view=(0.0, 0.35), notes=ranks),
-            "torus": TurnLayout(
-                "torus", *_rolled(row, col, wires), view=(-0.48, 0.18), notes=ranks
-            ),
+            "flat": _flat(row, col, wires, ranks),
+            "torus": _rolled(row, col, wires, ranks),
             "hypercube": _hypercube(topology, wires),
         }
     order = hamiltonian_cycles(topology)[0]
@@ -81,7 +79,7 @@ def _straight(chips, wires):
     return chips[wires[:, 0], None] * (1 - t) + chips[wires[:, 1], None] * t
 
 
-def _flat(row, col, wires):
+def _flat(row, col, wires, ranks):
     """Place chips row by row; a cable around the edge rises above the chips on its way."""
     zero = np.zeros(16)
     chips = np.stack([0.92 * (col - 1.5), 0.92 * (row - 1.5), zero, zero], axis=1)
@@ -92,10 +90,10 @@ def _flat(row, col, wires):
         if across or abs(row[a] - row[b]) > 1:
             cables[k, :, 1 if across else 0] -= 0.46 * arch
             cables[k, :, 2] += 0.5 * arch
-    return chips, cables
+    return TurnLayout("flat", chips, cables, (0.0, 0.35), ranks)
 
 
-def _rolled(row, col, wires):
+def _rolled(row, col, wires, ranks):
     """Roll rows and columns up, each to a circle of its own: a Clifford torus."""
     quarter = np.pi / 2
 
@@ -106,10 +104,9 @@ def _rolled(row, col, wires):
     a, b = wires.T
     steps = [((x[b] - x[a] + 1) % 4 - 1)[:, None] for x in (row, col)]  # 3 forward is 1 back
     places = [x[a][:, None] + step * t for x, step in zip((row, col), steps, strict=True)]
-    return (
-        circles(quarter * row + _OFF, quarter * col + _OFF),
-        circles(quarter * places[0] + _OFF, quarter * places[1] + _OFF),
-    )
+    chips = circles(quarter * row + _OFF, quarter * col + _OFF)
+    cables = circles(quarter * places[0] + _OFF, quarter * places[1] + _OFF)
+    return TurnLayout("torus", chips, cables, (-0.48, 0.18), ranks)
 
 
 def _hypercube(topology, wires):
@@ -142,10 +139,12 @@ def all_ways(topology) -> np.ndarray:
     rows = [whole]
     for p, q in wires_of(topology).tolist():
         broken, cut = without_link(topology, p, q), {(p, q), (q, p)}
-        rows.append({
-            pair: stops(broken, *pair) if cut & set(pairwise(way)) else way
-            for pair, way in whole.items()
-        })  # fmt: skip
+        rows.append(
+            {
+                pair: stops(broken, *pair) if cut & set(pairwise(way)) else way
+                for pair, way in whole.items()
+            }
+        )
     most = max(len(way) for row in rows for way in row.values())
     table = np.full((len(rows), topology.chips, topology.chips, most), 255, np.uint8)
     for k, row in enumerate(rows):

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from trainium_edu.viz.chart import Chart, round_steps
+from trainium_edu.viz.chart import Chart, plain_ticks, two_boxes
 from trainium_edu.viz.colours import COLOURS, ROUNDING
 from trainium_edu.viz.scene import Scene
 
 __all__ = ["draw_doublings", "draw_walks"]
 
 _PATHS = 8
-_TALL, _ABOVE, _BELOW, _BESIDE = 236.0, 34.0, 58.0, 56.0
+_TALL = 236.0
 _BLUE, _RED, _NEW = ROUNDING["stochastic"], ROUNDING["nearest"], COLOURS["orange"]
 
 
@@ -27,30 +27,29 @@ def draw_walks(walks, n: int, *, width: float = 960.0) -> Scene:
     -------
     Scene
     """
-    scene, first, second = _two_boxes(width, 0.5, _TALL)
+    scene, first, second = two_boxes(width, _TALL)
     end = len(walks.nearest)
     x = np.arange(n + 1)
     ticks = [(k, str(k)) for k in (0, *(end * i // 4 for i in (1, 2, 3, 4)))]
     reach = 3.3 * (walks.one * end) ** 0.5
     low = min(walks.nearest[-1], -reach)
     chart = Chart(scene, first, (0, end), (low, reach))
-    chart.axes("Summed error, in gaps", "roundings", ticks,
-               [(v, f"{v:g}") for v in round_steps(low, reach)])  # fmt: skip
+    chart.axes("Summed error, in gaps", "roundings", ticks, plain_ticks(low, reach))
     spread = (walks.one * x) ** 0.5
     chart.band(x, -spread, spread, _BLUE, opacity=0.22, words="theory: ± √n × one rounding's")
     for run in walks.runs[:n, :_PATHS].T:
         chart.curve(x, np.append(0, run), _BLUE, width=1.2, opacity=0.85, words="a run with dice")
     chart.curve(x, np.append(0, walks.nearest[:n]), _RED, width=3.2, words="nearest-even")
     left, base = first[0] + 12, first[1] + first[3] - 50
-    chart.legend(left, base, (f"dice, {_PATHS} runs", _BLUE, 1.4, ""),
-                 ("nearest-even", _RED, 3.2, ""))  # fmt: skip
+    chart.legend(
+        left, base, (f"dice, {_PATHS} runs", _BLUE, 1.4, ""), ("nearest-even", _RED, 3.2, "")
+    )
     scene.rect(left, base + 30, 26, 12, _BLUE, opacity=0.22)
     scene.text(left + 32, base + 40, "± √n × one rounding's", size=12)
 
     top = 1.15 * walks.one * end
     chart = Chart(scene, second, (0, end), (0, top))
-    chart.axes("Mean of its square over all runs", "roundings", ticks,
-               [(v, f"{v:g}") for v in round_steps(0, top)])  # fmt: skip
+    chart.axes("Mean of its square over all runs", "roundings", ticks, plain_ticks(0, top))
     chart.curve((0, end), (0, walks.one * end), "ink", width=1.6, dash="dashed", words="theory")
     chart.curve(x, np.append(0, walks.mean_square[:n]), _BLUE, width=3, words="mean square")
     at_x, at_y = chart.place(n, walks.mean_square[n - 1])
@@ -78,7 +77,7 @@ def draw_doublings(doublings, k: int, *, width: float = 960.0) -> Scene:
     -------
     Scene
     """
-    scene, first, second = _two_boxes(width, 0.4, _TALL)
+    scene, first, second = two_boxes(width, _TALL, 0.4)
     _draw_square(scene, first, doublings, k)
     _draw_relative(scene, second, doublings, k)
     return scene
@@ -125,9 +124,12 @@ def _draw_relative(scene, box, doublings, k):
     last = doublings.sums.size - 1
     percent = 100 * doublings.saturation
     chart = Chart(scene, box, (0, last), (0, 1.35 * percent))
-    chart.axes("Scatter of the runs, % of the sum", "doublings",
-               [(j, str(j)) for j in range(last + 1)],
-               [(v, f"{v:g}") for v in round_steps(0, 1.35 * percent)])  # fmt: skip
+    chart.axes(
+        "Scatter of the runs, % of the sum",
+        "doublings",
+        [(j, str(j)) for j in range(last + 1)],
+        plain_ticks(0, 1.35 * percent),
+    )
     if k >= 2:  # after the squares suggest it
         chart.curve((0, last), (percent, percent), "muted", width=1.6, dash="dotted",
                     words="a third of the square")  # fmt: skip
@@ -144,16 +146,3 @@ def _draw_relative(scene, box, doublings, k):
     scene.rect(x + 9, y - 4, 8, 8, _BLUE)
     scene.text(x + 32, y + 4, f"{runs} runs", size=12)
     chart.legend(x, y + 18, ("theory", "ink", 1.6, "dashed"))
-
-
-def _two_boxes(width, share, tall):
-    """Return a scene and two boxes in it: side by side, or one below the other."""
-    beside = width > 700
-    one = _ABOVE + tall + _BELOW
-    scene = Scene(width, one if beside else 2 * one)
-    if not beside:
-        each = width - _BESIDE - 22
-        return scene, (_BESIDE, _ABOVE, each, tall), (_BESIDE, one + _ABOVE, each, tall)
-    middle = share * width
-    return (scene, (_BESIDE, _ABOVE, middle - _BESIDE - 22, tall),
-            (middle + _BESIDE, _ABOVE, width - middle - _BESIDE - 22, tall))  # fmt: skip

@@ -40,14 +40,15 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0, guess: float | None 
         test = _quick_test(values["format"], runs, int(values["seed"]))
         asked = values["format"] == "fp16"  # AWS's page, and the question, speak of FP16
         scene = picture.draw_quick_test(
-            test, documented=SOFTWARE.quick_test_stochastic.value if asked else None,
-            guess=guess if asked else None, width=values["width"],
-        )  # fmt: skip
-        scene.alt = _quick_test_words(test)
-        return Page(scene, [scene.alt])
+            test,
+            documented=SOFTWARE.quick_test_stochastic.value if asked else None,
+            guess=guess if asked else None,
+            width=values["width"],
+        )
+        return Page(scene, [_quick_test_words(test)])
 
     first = _quick_test_words(_quick_test("fp16", runs, seed))
-    return Sketch(controls, page, "The quick test", printed=f"The quick test; {first}")
+    return Sketch(controls, page, "The quick test", words=[first])
 
 
 def _quick_test_words(test) -> str:
@@ -81,14 +82,15 @@ def long_sums_explorer(*, guess: float | None = None):
         scene = picture.draw_long_sums(
             sums, growth, guess=guess if name == "bf16" else None, width=values["width"]
         )
-        scene.alt = _long_sums_words(labels[name], sums, growth)
-        return Page(scene, [scene.alt])
+        return Page(scene, [_long_sums_words(labels[name], sums, growth)])
 
     first = _long_sums_words("BF16", _long_sums("bf16"), _many_roundings("bf16"))
     return Sketch(
-        [choice("format", "Format", labels, "bf16")], page, "Long sums and many roundings",
-        printed=f"Long sums and many roundings; {first}",
-    )  # fmt: skip
+        [choice("format", "Format", labels, "bf16")],
+        page,
+        "Long sums and many roundings",
+        words=[first],
+    )
 
 
 def _long_sums_words(label, sums, growth) -> str:

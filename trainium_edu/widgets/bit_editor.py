@@ -8,17 +8,14 @@ import traitlets
 from trainium_edu.numerics import FORMATS, cast_to_bits, get_format
 from trainium_edu.numerics.anatomy import Kind, dissect, landmarks
 from trainium_edu.numerics.grid import Outcome, land, number_text, step_code
+from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
-from trainium_edu.viz.bit_editor import plot_bits
-from trainium_edu.viz.formats import colour_of, label_of
+from trainium_edu.viz.formats import colour_of, label_of, raised
 from trainium_edu.widgets.number_line import parse_number, say_landing, share_of
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["BitEditor", "bit_editor"]
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _COMPARED = ("fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4",
              "int8", "int32")  # fmt: skip
 
@@ -107,10 +104,7 @@ class BitEditor(anywidget.AnyWidget):
     def flip(self, bit: int):
         """Flip one bit, counted from the right, from 0."""
         fmt = self.anatomy.fmt
-        if isinstance(bit, bool) or not isinstance(bit, int) or not 0 <= bit < fmt.bits:
-            raise ValueError(
-                f"bit is {bit!r}; the bits of {fmt.name} are numbered 0 (right) to {fmt.bits - 1}"
-            )
+        bit = whole(bit, "bit", 0, fmt.bits - 1, f"; the rightmost bit of {fmt.name} is 0")
         self._go(self.code ^ (1 << bit))
 
     def _go(self, code):
@@ -142,14 +136,6 @@ class BitEditor(anywidget.AnyWidget):
         except ValueError:  # NaN into a format without NaN
             code = 0
         self.state = {"format": fmt.name, "code": code}
-
-    def still(self) -> bytes:
-        """Return a picture of the present state for readers without a kernel."""
-        with style.theme(False):
-            return style.to_png(plot_bits(self.anatomy, label=label_of(self.anatomy.fmt)))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         now = self.anatomy
@@ -212,14 +198,17 @@ def _places(now) -> list[dict]:
         for i, bit in enumerate(bits):
             right = len(bits) - 1 - i
             if kind == "sign":
-                worth = f"−2{_raised(now.fmt.bits - 1)}" if now.fmt.is_integer else "±"
+                worth = f"−2{raised(now.fmt.bits - 1)}" if now.fmt.is_integer else "±"
             elif kind == "exponent" or now.fmt.is_integer:
-                worth = str(1 << right) if right < 10 else f"2{_raised(right)}"
+                worth = str(1 << right) if right < 10 else f"2{raised(right)}"
             else:
-                worth = f"2{_raised(-1 - i)}"
+                worth = f"2{raised(-1 - i)}"
             name = label.partition(",")[0]
-            say = f"{name} bit {right}, worth {worth}, is {bit}" if kind != "sign" else (
-                f"sign bit, is {bit}")  # fmt: skip
+            say = (
+                f"{name} bit {right}, worth {worth}, is {bit}"
+                if kind != "sign"
+                else (f"sign bit, is {bit}")
+            )
             places.append({"kind": kind, "bit": bit, "worth": worth, "say": say})
     return places
 
@@ -228,13 +217,15 @@ def _formula(now) -> list[list]:
     """Return the value as a product, each part with the field it comes from."""
     fmt = now.fmt
     if now.kind in (Kind.NAN, Kind.INFINITY):
-        return [["exponent", "exponent field"], ["", " all ones"],
-                ["", ": no number but a signal"]] if fmt.has_infinities else [
-                ["", "the one code kept for NaN"]]  # fmt: skip
+        return (
+            [["exponent", "exponent field"], ["", " all ones"], ["", ": no number but a signal"]]
+            if fmt.has_infinities
+            else [["", "the one code kept for NaN"]]
+        )
     if fmt.is_integer:
         if not fmt.sign_bits:
             return [["mantissa", f"{int(now.mantissa, 2):,}".replace(",", " ")]]
-        weight = f"{int(now.sign)} × −2{_raised(fmt.bits - 1)}"
+        weight = f"{int(now.sign)} × −2{raised(fmt.bits - 1)}"
         return [["sign", weight], ["", " + "], ["mantissa", str(int(now.mantissa, 2))]]
     sign = [["sign", "−" if now.sign == "1" else "+"]] if fmt.sign_bits else []
     field = now.exponent_field
@@ -243,7 +234,7 @@ def _formula(now) -> list[list]:
     fraction = number_text(now.significand - (field > 0))
     middle = [["", " "], ["exponent", power], ["", " × ("], ["", hidden], ["", " + "],
               ["mantissa", fraction], ["", ")"]]  # fmt: skip
-    end = f"  =  2{_raised(now.power)} × {number_text(now.significand)}"
+    end = f"  =  2{raised(now.power)} × {number_text(now.significand)}"
     return [*sign, *middle, ["", end]]
 
 
@@ -317,8 +308,11 @@ def _range_map(now) -> dict:
     ends = [[share(sign * float("inf")), "∞" if sign > 0 else "−∞"] for sign in signs]
     if not fmt.has_infinities:
         ends = [[share(sign * fmt.max), number_text(sign * fmt.max, fmt)] for sign in signs]
-    named = [v for v in (1.0, fmt.smallest_normal, fmt.smallest_subnormal, fmt.max)
-             if fmt.smallest_subnormal <= v <= fmt.max]  # fmt: skip
+    named = [
+        v
+        for v in (1.0, fmt.smallest_normal, fmt.smallest_subnormal, fmt.max)
+        if fmt.smallest_subnormal <= v <= fmt.max
+    ]
     marks = [[centre, "0"], *ends]
     marks += [
         [share(sign * v), number_text(sign * float(f"{v:.3g}"))] for v in named for sign in signs
@@ -330,7 +324,7 @@ def _range_map(now) -> dict:
         "Where it sits in the whole range of the format (each tick a power of two; "
         "shaded: subnormal)"
         if step == 1
-        else f"Where it sits in the whole range of the format (ticks: factors of 2{_raised(step)}; "
+        else f"Where it sits in the whole range of the format (ticks: factors of 2{raised(step)}; "
         "shaded: subnormal)"
     )
     return {"ticks": ticks, "marks": marks, "here": share(value), "zone": zone, "caption": caption}
@@ -354,8 +348,4 @@ def _close(now) -> tuple[list, str]:
 def _power_of_two(value) -> str:
     """Return ``2^-5 = `` for powers of two that read better so, else nothing."""
     mantissa, exponent = frexp(value)
-    return f"2{_raised(exponent - 1)} = " if mantissa == 0.5 and not 0 < exponent < 6 else ""
-
-
-def _raised(number: int) -> str:
-    return str(number).translate(_RAISED)
+    return f"2{raised(exponent - 1)} = " if mantissa == 0.5 and not 0 < exponent < 6 else ""

@@ -1,16 +1,15 @@
-"""The collective player: one schedule as a film to step through, and a panel that chooses it."""
+"""The collective player: one schedule to step through, and a panel that chooses it."""
 
 import anywidget
 import ipywidgets
+import numpy as np
 import traitlets
 
 from trainium_edu import fabric
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
-from trainium_edu.viz.collective_film import Film, film
-from trainium_edu.viz.collectives import plot_film
-from trainium_edu.widgets.picture import Panel, with_still
+from trainium_edu.viz.collective_frames import frames_of_schedule
+from trainium_edu.widgets.picture import Panel
 from trainium_edu.widgets.static import load
 
 __all__ = ["MACHINES", "CollectivePlayer", "collective_explorer"]
@@ -33,7 +32,8 @@ class CollectivePlayer(anywidget.AnyWidget):
     values : array [ranks, chunks], optional
         Small whole numbers to show in the buffers.
     **options
-        ``costs`` and ``title``, as for :func:`trainium_edu.viz.collective_film.film`.
+        ``costs`` and ``title``, as for
+        :func:`~trainium_edu.viz.collective_frames.frames_of_schedule`.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class CollectivePlayer(anywidget.AnyWidget):
     CollectivePlayer('all-gather by ring on ring of 4: 4 ranks, 4 KiB', 3 steps)
     """
 
-    _esm = load("controls.js", "playback.js", "collective_player.js")
+    _esm = load("collective_player.js")
     _css = load("shared/playback.css", "collective_player.css")
     film = traitlets.Bytes().tag(sync=True)
     layout_name = traitlets.Unicode().tag(sync=True)  # how the topology is drawn
@@ -55,28 +55,23 @@ class CollectivePlayer(anywidget.AnyWidget):
     picked = traitlets.Unicode("").tag(sync=True)  # "chip 5" or "wire 3", set by the page
 
     def __init__(self, schedule, topology, nbytes, *, layout="", step=0, values=None, **options):
-        self._reel = film(schedule, topology, nbytes, values=values, **options)
+        self.frames = frames_of_schedule(schedule, topology, nbytes, values=values, **options)
         super().__init__(
-            film=self._reel.to_bytes(), layout_name=self._layout(layout), step=self._checked(step)
+            film=self.frames.to_bytes(), layout_name=self._layout(layout), step=self._checked(step)
         )
 
-    @property
-    def reel(self) -> Film:
-        """The film that is in the player."""
-        return self._reel
-
     def play(self, schedule, topology, nbytes, **options):
-        """Put in another film and go to its beginning."""
-        self._reel = film(schedule, topology, nbytes, **options)
+        """Put in another schedule and go to its beginning."""
+        self.frames = frames_of_schedule(schedule, topology, nbytes, **options)
         with self.hold_sync():
             self.step, self.picked = 0, ""
             self.layout_name = self._layout(
-                self.layout_name if self.layout_name in self._reel.layouts else ""
+                self.layout_name if self.layout_name in self.frames.layouts else ""
             )
-            self.film = self._reel.to_bytes()
+            self.film = self.frames.to_bytes()
 
     def _layout(self, name):
-        known = self._reel.layouts
+        known = self.frames.layouts
         if name and name not in known:
             raise fabric.FabricError(
                 f"{name!r} is no way to draw this topology; it has {', '.join(known)}"
@@ -84,19 +79,10 @@ class CollectivePlayer(anywidget.AnyWidget):
         return name or next(iter(known))
 
     def _checked(self, step):
-        return fabric.topology.whole_number(step, "step", least=0, most=self._reel.steps)
-
-    def still(self) -> bytes:
-        """Return the frame where the player rests as PNG bytes, for a light page."""
-        step = min(self.step, self._reel.steps)
-        with style.theme(False):
-            return style.to_png(plot_film(self._reel, step, layout=self.layout_name))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+        return fabric.topology.whole_number(step, "step", least=0, most=self.frames.steps)
 
     def __repr__(self):
-        return f"CollectivePlayer({self._reel.title!r}, {self._reel.steps} steps)"
+        return f"CollectivePlayer({self.frames.title!r}, {self.frames.steps} steps)"
 
 
 #: What the explorer offers.
@@ -136,7 +122,7 @@ def collective_explorer(
         options = _able(where.value, what.value)
         kept = how.value if how.value in options else options[0]
         if tuple(options) != how.options:
-            how.unobserve(update, "value")  # one film for one choice
+            how.unobserve(update, "value")  # one schedule for one choice
             how.options = options
             how.value = kept
             how.observe(update, "value")
@@ -146,9 +132,9 @@ def collective_explorer(
         topology = MACHINES[where.value]()
         schedule = fabric.plan(topology, what.value, how.value)
         player.play(schedule, topology, _SIZES[much.value])
-        note.value = _bill(player.reel)
+        note.value = _bill(player.frames)
 
-    note.value = _bill(player.reel)
+    note.value = _bill(player.frames)
     for menu in (where, what):
         menu.observe(choose_machine, "value")
     for menu in (how, much):
@@ -162,9 +148,12 @@ def collective_explorer(
 
 def _menu(name, options, value):
     return ipywidgets.Dropdown(
-        options=options, value=value, description=name, style={"description_width": "initial"},
+        options=options,
+        value=value,
+        description=name,
+        style={"description_width": "initial"},
         layout={"width": "auto"},
-    )  # fmt: skip
+    )
 
 
 def _able(machine, collective):
@@ -190,10 +179,11 @@ def _can(topology, collective, algorithm):
     return True
 
 
-def _bill(reel):
-    """Say in one line what the film costs."""
-    busy = reel.link_busy.mean(axis=1) @ (reel.step_ns[1:] - reel.step_ns[:-1]) / reel.step_ns[-1]
+def _bill(frames):
+    """Return in one line what the collective costs."""
+    total = frames.step_ns[-1]
+    busy = frames.link_busy.mean(axis=1) @ np.diff(frames.step_ns) / total
     return (
-        f"{reel.steps} steps, {reel.step_ns[-1] / 1e3:.1f} µs;"
+        f"{frames.steps} steps, {total / 1e3:.1f} µs;"
         f" the links are busy {100 * busy:.0f} % of the time on average."
     )

@@ -22,11 +22,15 @@ PUBLISHED = tuple(
     (int(fact), f"published: {int(fact) // 10**6} MB")
     for fact in (FABRIC.mesh_below_bytes, FABRIC.kangaring_above_bytes)
 )
+_WIDE = {"description_width": "initial"}
 _SIZES = np.geomspace(2**10, 2**31, 128)
+_COUNTS = (("one direction", "one_way"), ("both together", "both_ways"))
 _MEMORY = (("beside the links", "overlapped"), ("after the links", "added"), ("free", "ignored"))
 _AXES = (
-    ("one each", "rotated"), ("one each, cut chunks", "spread"), ("all the same", "same"),
-)  # fmt: skip
+    ("one each", "rotated"),
+    ("one each, cut chunks", "spread"),
+    ("all the same", "same"),
+)
 _MACHINES = {
     "trn1.32xlarge": fabric.trn1_32xlarge,
     "Trn2-like": fabric.trn2_like,
@@ -69,73 +73,57 @@ def selection_explorer(machine: str = "trn1.32xlarge"):
         ``panel.controls`` by name; ``panel.told`` names the crossovers.
     """
     choice(machine, "machine", list(_MACHINES))
-    wide = {"description_width": "initial"}
-    where = ipywidgets.Dropdown(
-        description="machine", options=list(_MACHINES), value=machine, style=wide
-    )
-    counts = ipywidgets.Dropdown(
-        description="a link's figure counts", style=wide,
-        options=[("one direction", "one_way"), ("both together", "both_ways")],
-    )  # fmt: skip
-    hop = ipywidgets.FloatSlider(
-        description="latency of a hop (µs)", min=0.5, max=3, step=0.1, value=1.5, style=wide
-    )
-    memory = ipywidgets.Dropdown(
-        description="memory traffic", style=wide, options=list(_MEMORY),
-    )  # fmt: skip
-    axes = ipywidgets.Dropdown(
-        description="axes of RDH's ranks", style=wide, options=list(_AXES),
-    )  # fmt: skip
-    shown = ipywidgets.ToggleButtons(
-        description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
-    )
-    told = ipywidgets.HTML()
-    state, layered = {}, Layered()
+    controls = {
+        "machine": _menu("machine", list(_MACHINES), value=machine),
+        "counts": _menu("a link's figure counts", list(_COUNTS)),
+        "hop": ipywidgets.FloatSlider(
+            description="latency of a hop (µs)", min=0.5, max=3, step=0.1, value=1.5, style=_WIDE
+        ),
+        "memory": _menu("memory traffic", list(_MEMORY)),
+        "axes": _menu("axes of RDH's ranks", list(_AXES)),
+        "show": ipywidgets.ToggleButtons(
+            description="show", options=["time", "bus bandwidth"], style={"button_width": "130px"}
+        ),
+    }
+    told, layered = ipywidgets.HTML(), Layered()
 
-    def update(_change=None):
-        topology, base = _at_one_hop(where.value, counts.value, memory.value, axes.value)
-        found = _rescaled(base, 1000 * hop.value / fabric.HOP_LATENCY_NS)
-        state.update(topology=topology, found=found)
-        told.value = f"{'; '.join(crossover_text(found))}. {_excuses(found)}"
-        if "picture" in state:
-            state["picture"].redraw()
+    def found():
+        where = (controls[name].value for name in ("machine", "counts", "memory", "axes"))
+        topology, base = _at_one_hop(*where)
+        return topology, _rescaled(base, 1000 * controls["hop"].value / fabric.HOP_LATENCY_NS)
 
     def draw():
-        topology, found = state["topology"], state["found"]
-        if shown.value == "time":
-            return _draw(found, f"all-reduce on {topology.name}", layered)
-        names = [line.name for line in found.lines]
-        factor = 2 * (topology.ranks - 1) / topology.ranks
-        limit = topology.links / topology.chips * topology.bandwidth_bytes_per_s[0] / 1e9
+        topology, selection = found()
+        if controls["show"].value == "time":
+            return _draw(selection, f"all-reduce on {topology.name}", layered)
         return plot_bus_bandwidth(
-            found.sizes, found.times_ns, names, factor, limit=limit,
+            selection.sizes,
+            selection.times_ns,
+            [line.name for line in selection.lines],
+            2 * (topology.ranks - 1) / topology.ranks,
+            limit=topology.links / topology.chips * topology.bandwidth_bytes_per_s[0] / 1e9,
             title=f"all-reduce on {topology.name}, as nccom-test counts",
-        )  # fmt: skip
+        )
 
+    def update(_change=None):
+        _, selection = found()
+        told.value = f"{'; '.join(crossover_text(selection))}. {_excuses(selection)}"
+        picture.redraw()
+
+    picture = Picture(draw, alt=lambda: f"All-reduce, {controls['show'].value}: {told.value}")
     update()
-    state["picture"] = picture = Picture(
-        draw, alt=lambda: f"All-reduce, {shown.value}: {told.value}"
-    )
-    for control in (where, counts, hop, memory, axes):
+    for control in controls.values():
         control.observe(update, "value")
-    shown.observe(picture.redraw, "value")
+    where, counts, hop, memory, axes, shown = controls.values()
     wrap = {"flex_flow": "row wrap"}
-    rows = [
-        ipywidgets.HBox([where, counts], layout=wrap),
-        ipywidgets.HBox([hop, memory], layout=wrap),
-        ipywidgets.HBox([axes], layout=wrap),
-    ]
+    rows = [ipywidgets.HBox(row, layout=wrap) for row in ([where, counts], [hop, memory], [axes])]
     panel = Panel([*rows, shown, picture, told], "selection explorer")
-    panel.controls = {
-        "machine": where,
-        "counts": counts,
-        "hop": hop,
-        "memory": memory,
-        "axes": axes,
-        "show": shown,
-    }
-    panel.told = told
+    panel.controls, panel.told = controls, told
     return panel
+
+
+def _menu(name, options, **more):
+    return ipywidgets.Dropdown(description=name, options=options, style=_WIDE, **more)
 
 
 @lru_cache(maxsize=32)

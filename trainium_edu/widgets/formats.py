@@ -8,6 +8,7 @@ import numpy as np
 from trainium_edu.numerics import FORMATS, configure, get_format, range_of
 from trainium_edu.numerics.grid import number_text
 from trainium_edu.numerics.quantisation import quantise
+from trainium_edu.specs import arguments
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.viz.formats import (
@@ -22,6 +23,7 @@ from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
 __all__ = ["cfp8", "cfp8_explorer", "range_explorer"]
 
 _FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8_e3m4", "fp8_e4m3", "fp8_e5m2")
+_OFFERED = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
 _SHIFT = 16  # how far the bias slider goes to either side
 
 
@@ -46,18 +48,18 @@ def range_explorer(data: str = "gradients", *, formats: Sequence = _FLOATS):
     Sketch('Range against precision; of 3134 gradients become zero: BF16 0, FP16 18')
     """
     formats = [get_format(f) for f in formats]
-    offered = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
-    if data not in offered:
-        raise ValueError(f"data is {str(data)[:40]!r}; it is one of {', '.join(offered)}")
+    arguments.choice(data, "data", _OFFERED)
     controls = [
-        choice("data", "Data", offered, data, help="; ".join(SAMPLES.values())),
+        choice("data", "Data", _OFFERED, data, help="; ".join(SAMPLES.values())),
         slider("power", "Multiply by", -24, 24, 0, help="A scale in powers of two"),
     ]
-    name = printed = "Range against precision"
+    words = []
     if data != "none":
         lost = ", ".join(f"{label_of(f)} {quantise(sample(data), f).vanished}" for f in formats)
-        printed = f"{name}; of {np.count_nonzero(sample(data))} {data} become zero: {lost}"
-    return Sketch(controls, lambda v: _range_page(formats, v), name, printed=printed)
+        words = [f"of {np.count_nonzero(sample(data))} {data} become zero: {lost}"]
+    return Sketch(
+        controls, lambda v: _range_page(formats, v), "Range against precision", words=words
+    )
 
 
 def _range_page(formats, values) -> Page:
@@ -110,11 +112,11 @@ def cfp8(exponent_bits: int, shift: int = 0, *, infinities: bool = True, nan: bo
     >>> cfp8(4, 4, infinities=False).max
     28.0
     """
-    if isinstance(exponent_bits, bool) or exponent_bits not in range(1, 7):
-        raise ValueError(f"exponent_bits is {str(exponent_bits)[:40]}; a cFP8 here takes 1 to 6")
+    exponent_bits = arguments.whole(exponent_bits, "exponent_bits", 1, 6)
     bias = 2 ** (exponent_bits - 1) - 1 + shift
-    return configure(exponent_bits, 7 - exponent_bits, bias=bias, infinities=infinities,
-                     nan=nan or infinities)  # fmt: skip
+    return configure(
+        exponent_bits, 7 - exponent_bits, bias=bias, infinities=infinities, nan=nan or infinities
+    )
 
 
 @checked
@@ -136,9 +138,7 @@ def cfp8_explorer(data: str = "weights"):
     >>> cfp8_explorer()
     Sketch('Configurable FP8')
     """
-    offered = {"none": "no data", **{k: k for k in SAMPLES if k != "digit"}}
-    if data not in offered:
-        raise ValueError(f"data is {str(data)[:40]!r}; it is one of {', '.join(offered)}")
+    arguments.choice(data, "data", _OFFERED)
     named = {n: label_of(n) for n in ("fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4")}
     controls = [
         slider("exponent", "Exponent bits", 1, 6, 4, help="The rest of seven bits is mantissa"),
@@ -146,7 +146,7 @@ def cfp8_explorer(data: str = "weights"):
         check("infinities", "infinities", True, help="Reserve the top exponent, as IEEE 754 does"),
         check("nan", "NaN", True, help="Without infinities: keep one code for NaN"),
         choice("compared", "Compare with", {"none": "nothing", **named}, "fp8_e5m2"),
-        choice("data", "Try it on", offered, data),
+        choice("data", "Try it on", _OFFERED, data),
     ]
     return Sketch(controls, _cfp8_page, "Configurable FP8")
 

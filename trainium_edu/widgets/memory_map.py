@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz.memory_map import plot_memory_map
 from trainium_edu.widgets.timeline_explorer import TimelineExplorer
 
 __all__ = ["MemoryMap", "memory_map"]
@@ -11,10 +10,6 @@ __all__ = ["MemoryMap", "memory_map"]
 
 class MemoryMap(TimelineExplorer):
     """The memories of a run; ``link(explorer, map)`` gives it the explorer's clock."""
-
-    def _figure(self):
-        window = self.window if self.window[1] > self.window[0] else None
-        return plot_memory_map(self._shown, window=window)
 
 
 @checked

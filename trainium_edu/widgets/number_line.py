@@ -10,10 +10,8 @@ from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
 from trainium_edu.numerics.formats import Format
 from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, runs, step_code
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import number_line as picture
 from trainium_edu.viz import style
 from trainium_edu.viz.formats import colour_of, label_of
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["NumberLine", "number_line_explorer", "parse_number", "say_landing", "share_of"]
@@ -157,10 +155,11 @@ class NumberLine(anywidget.AnyWidget):
         pixel = (v["hi"] - v["lo"]) / max(float(v["width"]), 100.0)
         found = runs(fmt, v["lo"], v["hi"], narrowest=_NARROWEST_PX * pixel)
         pieces = [
-            [r.first, r.last - r.first, 2, 0] if r.spacing is None or r.spacing < _APART_PX * pixel
+            [r.first, r.last - r.first, 2, 0]
+            if r.spacing is None or r.spacing < _APART_PX * pixel
             else [r.first, r.spacing, r.count, 1]
             for r in found
-        ]  # fmt: skip
+        ]
         inside = sum(r.count for r in found if r.count)
         joined = any(r.spacing is None for r in found)
         value = landing.value if isfinite(landing.value) else None
@@ -232,21 +231,6 @@ class NumberLine(anywidget.AnyWidget):
         lo, hi = self.view["lo"], self.view["hi"]
         by = x - hi if x > hi else x - lo if x < lo else 0.0
         self.view = {**self.view, "x": x, "lo": lo + by, "hi": hi + by}
-
-    def still(self) -> bytes:
-        """Return a picture of the first state for readers without a kernel."""
-        v = self.view
-        rows = [
-            (label_of(self._formats[r["name"]]), colour_of(self._formats[r["name"]]),
-             self.landing(r["name"]),
-             runs(self._formats[r["name"]], v["lo"], v["hi"], narrowest=(v["hi"] - v["lo"]) / 300))
-            for r in self.answer["rows"]
-        ]  # fmt: skip
-        with style.theme(False):
-            return style.to_png(picture.plot_number_line(rows, v["lo"], v["hi"]))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         shown = ", ".join(self.view["shown"])

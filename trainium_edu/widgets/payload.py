@@ -33,9 +33,10 @@ class PayloadCurve:
     def knee(self, share: float = 0.9) -> int:
         """Return the shortest row from which the stream reaches that share of its best rate."""
         return next(
-            b for b, rate in zip(self.row_bytes, self.stream, strict=True)
+            b
+            for b, rate in zip(self.row_bytes, self.stream, strict=True)
             if rate >= share * max(self.stream)
-        )  # fmt: skip
+        )
 
     def __str__(self):
         head = f"{'bytes per row':>13} {'alone':>8} {'stream':>8}   GB/s (stream between)"
@@ -76,6 +77,9 @@ def payload_curve(
         return tuple(count * _ROWS * b / ns for b, ns in zip(row_bytes, times, strict=True))
 
     return PayloadCurve(
-        tuple(row_bytes), alone, rates(band.nominal_ns for band in bands),
-        rates(band.high_ns for band in bands), rates(band.low_ns for band in bands),
-    )  # fmt: skip
+        tuple(row_bytes),
+        alone,
+        rates(band.nominal_ns for band in bands),
+        rates(band.high_ns for band in bands),
+        rates(band.low_ns for band in bands),
+    )

@@ -1,9 +1,10 @@
 """A picture that follows JupyterLab's theme, and a panel of controls around pictures.
 
 ``ipywidgets.Image`` has no alternative text and does not know the page's theme; this widget adds
-both, and a PNG in the stored notebook for readers without a kernel.
+both, and a PNG in the notebook for readers without a kernel.
 """
 
+import base64
 from collections.abc import Callable
 
 import anywidget
@@ -12,9 +13,8 @@ import traitlets
 
 from trainium_edu.viz import style
 from trainium_edu.widgets.static import load
-from trainium_edu.widgets.still import with_still
 
-__all__ = ["Panel", "Picture", "with_still"]
+__all__ = ["Panel", "Picture"]
 
 
 class Picture(anywidget.AnyWidget):
@@ -28,7 +28,7 @@ class Picture(anywidget.AnyWidget):
         What the picture shows, in a sentence with its numbers, for screen readers.
     """
 
-    _esm = load("controls.js", "picture.js")
+    _esm = load("picture.js")
     png = traitlets.Bytes().tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)  # set by the page
@@ -65,14 +65,14 @@ class Picture(anywidget.AnyWidget):
             return style.to_png(self._draw())
 
     def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
+        return _with_png(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"Picture({self.alt!r})"
 
 
 class Panel(ipywidgets.VBox):
-    """Stack controls and pictures; the first picture inside is what readers without a kernel see.
+    """Stack controls and pictures; readers without a kernel see the first :class:`Picture` inside.
 
     Parameters
     ----------
@@ -87,11 +87,17 @@ class Panel(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs):
         bundle = super()._repr_mimebundle_(**kwargs)
-        picture = next((w for w in _descendants(self) if hasattr(w, "still")), None)
-        return with_still(bundle, picture.still()) if picture else bundle
+        picture = next((w for w in _descendants(self) if isinstance(w, Picture)), None)
+        return _with_png(bundle, picture.still()) if picture else bundle
 
     def __repr__(self):
         return f"Panel({self._name!r})"
+
+
+def _with_png(bundle, png: bytes) -> tuple[dict, dict]:
+    """Return a widget's MIME bundle (data, data with metadata, or None) with a PNG in it."""
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+    return {**data, "image/png": base64.b64encode(png).decode()}, metadata
 
 
 def _descendants(widget):

@@ -6,6 +6,7 @@ from math import isfinite
 
 from trainium_edu.numerics import get_format
 from trainium_edu.numerics.quantisation import best_power, quantise
+from trainium_edu.specs import arguments
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.viz.formats import colour_of, label_of, raised
@@ -43,8 +44,7 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
     Sketch('Quantise real data; digit, SNR in dB: BF16 exact, FP8 E5M2 27.8')
     """
     offered = {f.name: f for f in (*map(get_format, formats), get_format(fmt))}
-    if data not in SAMPLES:
-        raise ValueError(f"data is {str(data)[:40]!r}; it is one of {', '.join(SAMPLES)}")
+    arguments.choice(data, "data", SAMPLES)
     controls = [
         choice("data", "Data", {k: k for k in SAMPLES}, data, help="; ".join(SAMPLES.values())),
         choice("format", "Format", {k: label_of(f) for k, f in offered.items()},
@@ -63,7 +63,7 @@ def quantise_explorer(data: str = "weights", fmt="fp8_e4m3", *, formats: Sequenc
     found = (_quantised(data, f, 0, "saturate") for f in offered.values())
     first = ", ".join(f"{label_of(q.fmt)} {_ratio(q, 'exact')}" for q in found)
     return Sketch(controls, lambda v: _page(offered, v), "Quantise real data", press=press,
-                  printed=f"Quantise real data; {data}, SNR in dB: {first}")  # fmt: skip
+                  words=[f"{data}, SNR in dB: {first}"])  # fmt: skip
 
 
 @lru_cache(maxsize=512)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Times
+from trainium_edu.neuroncore.timing.measure import measure
 from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
@@ -14,9 +15,12 @@ __all__ = ["Retiming", "core_of"]
 _CLOCKS = tuple(f"{e}_clock_hz" for e in ("tensor", "vector", "scalar", "gpsimd"))
 _MOST_KEPT = 6  # placements
 _DMA_TIMES = (
-    "dma_packet_ns", "dma_far_packet_ns", "dma_row_ns", "dma_turnaround_ns",
+    "dma_packet_ns",
+    "dma_far_packet_ns",
+    "dma_row_ns",
+    "dma_turnaround_ns",
     "dma_burst_turnaround_ns",
-)  # fmt: skip
+)
 
 
 def core_of(source, *, buffers=None):
@@ -35,8 +39,6 @@ def core_of(source, *, buffers=None):
         If it is something else.
     """
     if isinstance(source, Program):
-        from trainium_edu.neuroncore.timing.measure import measure
-
         return measure(source, buffers=buffers)
     for found in (source, getattr(source, "timeline", None)):
         if isinstance(found, CoreTimeline | Timeline):
@@ -103,9 +105,12 @@ class Retiming:
             if len(self._placements) > _MOST_KEPT:  # the oldest goes; the recorded one stays
                 del self._placements[list(self._placements)[1]]
         return schedule(
-            program, placement, spec, parameters=self._parameters(settings),
+            program,
+            placement,
+            spec,
+            parameters=self._parameters(settings),
             without=settings.without,
-        )  # fmt: skip
+        )
 
     @staticmethod
     def bounds(core: CoreTimeline) -> tuple[float, float]:

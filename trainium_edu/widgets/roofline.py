@@ -43,8 +43,10 @@ def roofline(*timelines, names: Sequence[str] | None = None, spec: Record = TRN1
         lambda: picture.plot_roofline(points, spec=spec),
         alt=picture.describe_roofline(points, spec=spec),
     )
-    panel = Panel([shown, ipywidgets.HTML(_table(spec))],
-                  f"roofline of {len(points)} program{'s' * (len(points) != 1)}")  # fmt: skip
+    panel = Panel(
+        [shown, ipywidgets.HTML(_table(spec))],
+        f"roofline of {len(points)} program{'s' * (len(points) != 1)}",
+    )
     panel.points = points
     return panel
 
@@ -73,6 +75,9 @@ def _table(spec) -> str:
         for h in ("ridge of a BF16 matmul", "FLOP/byte", "kind", "where from")
     )
     return (
-        "<table style='font-size:13px'><thead><tr>" + head + "</tr></thead><tbody>"
-        + "".join(rows) + "</tbody></table>"
-    )  # fmt: skip
+        "<table style='font-size:13px'><thead><tr>"
+        + head
+        + "</tr></thead><tbody>"
+        + "".join(rows)
+        + "</tbody></table>"
+    )

@@ -6,9 +6,7 @@ import traitlets
 from trainium_edu.numerics import get_format
 from trainium_edu.numerics.dice import MAX_THROWS, TOSS_BITS, gap, throw
 from trainium_edu.numerics.grid import number_text
-from trainium_edu.viz import rounding as picture
-from trainium_edu.viz import style
-from trainium_edu.widgets.picture import with_still
+from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.widgets.static import load
 
 __all__ = ["RoundingExplorer", "rounding_explorer"]
@@ -54,7 +52,7 @@ def rounding_explorer(
 class RoundingExplorer(anywidget.AnyWidget):
     """State: the gap, the place of x in it, and the throws; see :func:`rounding_explorer`."""
 
-    _esm = load("playback.js", "rounding_explorer.js")
+    _esm = load("rounding_explorer.js")
     _css = load("rounding_explorer.css")
     formats = traitlets.List().tag(sync=True)
     format = traitlets.Unicode().tag(sync=True)
@@ -64,10 +62,8 @@ class RoundingExplorer(anywidget.AnyWidget):
     message = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, x, fmt, throws, seed):
-        if isinstance(throws, bool) or not isinstance(throws, int) or not 0 <= throws <= MAX_THROWS:
-            raise ValueError(f"throws is {str(throws)[:40]}; it takes 0 to {MAX_THROWS}")
-        if not isinstance(fmt, str) or fmt not in _FORMATS:
-            raise ValueError(f"fmt is {str(fmt)[:40]!r}; this picture has {', '.join(_FORMATS)}")
+        throws = whole(throws, "throws", 0, MAX_THROWS)
+        choice(fmt, "fmt", _FORMATS)
         self._seed, self._step = seed, 0
         self._quiet = True  # no observer answers while several traits change together
         super().__init__(formats=[[name, label] for name, label in _FORMATS.items()])
@@ -87,9 +83,11 @@ class RoundingExplorer(anywidget.AnyWidget):
         thrown = throw(self.between, n, seed=self._seed, step=self._step)
         self._step += 1
         self.tally = {
-            "n": self.tally["n"] + thrown.n, "up": self.tally["up"] + thrown.up,
-            "tosses": list(thrown.tosses), "went_up": list(thrown.went_up),
-        }  # fmt: skip
+            "n": self.tally["n"] + thrown.n,
+            "up": self.tally["up"] + thrown.up,
+            "tosses": list(thrown.tosses),
+            "went_up": list(thrown.went_up),
+        }
 
     def _go_to(self, between):
         """Show another gap, without throws."""
@@ -100,14 +98,16 @@ class RoundingExplorer(anywidget.AnyWidget):
         with self.hold_sync():
             self.format = between.fmt.name
             self.gap = {
-                "lower": between.lower, "upper": between.upper, "ticks": ticks,
+                "lower": between.lower,
+                "upper": between.upper,
+                "ticks": ticks,
                 "lower_text": number_text(between.lower, between.fmt),
                 "upper_text": number_text(between.upper, between.fmt),
                 "kept": f"{between.word >> between.dropped_bits:0{kept}b}",
                 "kept_up": f"{(between.word >> between.dropped_bits) + 1:0{kept}b}",
                 "dropped_bits": between.dropped_bits,
                 "tie_goes_up": _at(between, 1, 2).nearest == between.upper,
-            }  # fmt: skip
+            }
             self.place = int((between.x - between.lower) / between.spacing * ticks)
             self.between = _at(between, self.place, ticks)
             self.tally = dict(_NO_THROWS)
@@ -160,19 +160,6 @@ class RoundingExplorer(anywidget.AnyWidget):
             f"else down to {self.gap['lower_text']}"
         )
         return f"{head}; {up} of {n} throws went up" if n else head
-
-    def still(self) -> bytes:
-        """Return a picture of the present state for readers without a kernel."""
-        between = self.between
-        with style.theme(False):
-            return style.to_png(picture.plot_throws(
-                between.lower, between.upper, between.x, between.nearest,
-                self.tally["up"], self.tally["n"],
-                (self.gap["lower_text"], self.gap["upper_text"], number_text(between.x)),
-            ))  # fmt: skip
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"RoundingExplorer({self.summary()})"

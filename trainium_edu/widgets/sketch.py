@@ -7,14 +7,13 @@ from math import isfinite
 import anywidget
 import traitlets
 
-from trainium_edu.viz import style
 from trainium_edu.viz.scene import Scene
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["Page", "Sketch", "check", "choice", "slider"]
 
 _WIDTH = (320, 1400)  # CSS pixels a page may ask for
+_FIRST_WIDTH = 890  # inside a stored picture, which is 900 wide
 
 
 @dataclass(slots=True)
@@ -59,8 +58,8 @@ class Sketch(anywidget.AnyWidget):
         Its fixed ``repr`` and accessible name.
     press : dict of str to (text, help, callable), optional
         Buttons: the callable takes the values and returns those to change.
-    printed : str, optional
-        The fixed ``repr`` instead of the name: for numbers that a stored notebook should keep.
+    words : list of str, optional
+        What the fixed ``repr`` says behind the name: numbers that a stored notebook should keep.
     """
 
     _esm = load("sketch.js")
@@ -72,8 +71,9 @@ class Sketch(anywidget.AnyWidget):
     page = traitlets.Dict().tag(sync=True)
     pixels = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, controls, draw: Callable, name: str, *, press=None, printed=""):
-        self._draw, self._name, self._press = draw, printed or name, press or {}
+    def __init__(self, controls, draw: Callable, name: str, *, press=None, words=()):
+        self._draw, self._press = draw, press or {}
+        self._name = f"{name}; {_plain(words)}" if words else name
         self._kinds = {control["name"]: control for control in controls}
         self._scene = Scene(_WIDTH[0], 1)
         self._ranges: dict[str, tuple] = {}
@@ -82,7 +82,7 @@ class Sketch(anywidget.AnyWidget):
         self.buttons = [[key, text, help] for key, (text, help, _) in self._press.items()]
         self.on_msg(self._on_request)
         first = {control["name"]: control["value"] for control in controls}
-        self.values = {**first, "width": 960, "ask": 0}
+        self.values = {**first, "width": _FIRST_WIDTH, "ask": 0}
 
     @traitlets.validate("values")
     def _check_values(self, proposal):
@@ -92,8 +92,11 @@ class Sketch(anywidget.AnyWidget):
             if name in self._kinds and self._fits(name, value):
                 kept[name] = value
             elif name in ("width", "ask") and _is_number(value):
-                kept[name] = int(min(max(value, 0), 2**31)) if name == "ask" else (
-                    min(max(float(value), _WIDTH[0]), _WIDTH[1]))  # fmt: skip
+                kept[name] = (
+                    int(min(max(value, 0), 2**31))
+                    if name == "ask"
+                    else (min(max(float(value), _WIDTH[0]), _WIDTH[1]))
+                )
         return kept
 
     def _fits(self, name, value) -> bool:
@@ -110,6 +113,7 @@ class Sketch(anywidget.AnyWidget):
     def _redraw(self, _change=None):
         shown = self._draw(dict(self.values))
         self._scene, self._ranges = shown.scene, shown.ranges
+        shown.scene.alt = shown.scene.alt or _plain(shown.said)
         page = {"scene": shown.scene.data(), "said": shown.said, "outputs": shown.outputs,
                 "ranges": {k: list(v) for k, v in shown.ranges.items()},
                 "table": {"head": shown.head, "rows": shown.rows} if shown.rows else None,
@@ -141,16 +145,13 @@ class Sketch(anywidget.AnyWidget):
         if key in self._press:
             self.values = {**self.values, **self._press[key][2](dict(self.values))}
 
-    def still(self) -> bytes:
-        """Return the present picture as PNG bytes for a light page."""
-        with style.theme(False):
-            return style.to_png(self._scene.figure())
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
-
     def __repr__(self):
         return f"Sketch({self._name!r})"
+
+
+def _plain(said) -> str:
+    """Return sentences without the marks of what is bold."""
+    return " ".join(said).replace("**", "")
 
 
 def _is_number(value) -> bool:

@@ -1,7 +1,5 @@
 """Watch the array work: every frame is one cycle of a recorded run."""
 
-import json
-import struct
 import zlib
 from collections.abc import Sequence
 
@@ -22,10 +20,10 @@ from trainium_edu.neuroncore.systolic_array.frames import Frames, frames_of_run
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
 from trainium_edu.viz import systolic_array as picture
 from trainium_edu.viz.layered import Layered
-from trainium_edu.widgets.picture import Panel, Picture, with_still
+from trainium_edu.viz.packing import pack
+from trainium_edu.widgets.picture import Panel, Picture
 from trainium_edu.widgets.static import load
 
 __all__ = ["SystolicArrayPlayer", "array_player", "reuse_explorer", "stationary_explorer"]
@@ -34,7 +32,6 @@ _WITH_NUMBERS_MAX = 32  # larger arrays are heat maps
 _MATRIX_MAX = 16  # larger operands are not drawn beside the array
 _LABEL_FORMAT = "fp16"  # holds the whole numbers up to 256 = 16 x 16
 _LIMIT_BYTES = 200 * 2**20
-_TYPES = {"u1": "u8", "u2": "u16", "u4": "u32", "i4": "i32", "f2": "f16", "f4": "f32"}
 
 
 @checked
@@ -97,8 +94,9 @@ def _matrices(operands, play) -> dict | None:
     """
     if max(operands.shape) > _MATRIX_MAX or len(operands.passes) > 1:
         return None
-    labels = [np.arange(1.0, 1 + x.size).reshape(x.shape)
-              for x in (operands.stationary, operands.moving)]  # fmt: skip
+    labels = [
+        np.arange(1.0, 1 + x.size).reshape(x.shape) for x in (operands.stationary, operands.moving)
+    ]
     places = play(*labels)
     planes = {"stays": places.stays, "across": places.across, "waiting": places.waiting}
     if places.leaving is not None:  # the sums stay, and both operands march
@@ -138,8 +136,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         What `_matrices` returns, if `what` is no run.
     """
 
-    _esm = load("controls.js", "playback.js", "number_grid.js", "operand_matrices.js",
-                "systolic_array.js")  # fmt: skip
+    _esm = load("systolic_array.js")
     _css = load("shared/playback.css", "systolic_array.css")
     film = traitlets.Bytes().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
@@ -157,8 +154,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
         if not (0 <= m < m_all and 0 <= n < n_all):
             raise ValueError(f"there is no dst[{m}, {n}] to follow; dst is [{m_all}, {n_all}]")
         self.frames = frames
-        self._operands = None if matrices is None else (matrices["w"], matrices["x"])
-        film = pack(frames, follow=(m, n), matrices=matrices)
+        film = packed(frames, follow=(m, n), matrices=matrices)
         if len(film) > _LIMIT_BYTES:
             raise ValueError(
                 f"{frames.cycles} cycles of {frames.rows} x {frames.columns} PEs are "
@@ -168,18 +164,6 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
 
     def __repr__(self):
         return repr(self.frames).replace("Frames(", "SystolicArrayPlayer(", 1)
-
-    def still(self) -> bytes:
-        """Return the picture for readers without a kernel, as PNG bytes.
-
-        It shows one cycle: a later one where the player begins at 0, before anything has entered.
-        """
-        cycle = self.cycle or self.frames.cycles // 2
-        with style.theme(False):
-            return style.to_png(picture.plot_array(self.frames, cycle, operands=self._operands))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
 
 def title_of(frames: Frames) -> str:
@@ -191,7 +175,7 @@ def title_of(frames: Frames) -> str:
     )
 
 
-def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
+def packed(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
     """Pack frames for the page: a header in JSON, plain arrays behind it, deflated.
 
     Parameters
@@ -217,7 +201,7 @@ def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
             state |= valid.astype(np.uint8) << bit
     wide = np.float32 if exact else np.float16
     with np.errstate(over="ignore"):
-        arrays = {"state": state, "down": frames.down.astype(wide)}
+        arrays: dict[str, np.ndarray] = {"state": state, "down": frames.down.astype(wide)}
         if exact:
             arrays |= {"stays": frames.stays, "across": frames.across, **(matrices or {})}
             if frames.waiting is not None:
@@ -225,20 +209,13 @@ def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
         else:
             arrays["stays"] = frames.stays[frames.cycles // 2].astype(wide)
             arrays["across"] = frames.across.astype(wide)
-    if leaving is not None:
+    if frames.leaving is not None:
         arrays["leaving"] = frames.leaving
-    for name, queue in (("q", frames.left_queue), ("t", frames.top_queue)):
-        rows = queue if exact else ()
-        arrays[f"{name}_cycle"] = np.array([r[0] for r in rows], np.uint32)
-        arrays[f"{name}_lane"] = np.array([r[1] for r in rows], np.uint32)
-        arrays[f"{name}_value"] = np.array([r[2] for r in rows], np.float32)
-    loads = frames.load_queue if exact else ()
-    for i, name in enumerate(("l_cycle", "l_lane", "l_column")):
-        arrays[name] = np.array([r[i] for r in loads], np.uint32)
-    arrays["l_value"] = np.array([r[3] for r in loads], np.float32)
-    for i, name in enumerate(("r_cycle", "r_column", "r_m", "r_n")):
-        arrays[name] = np.array([r[i] for r in frames.results], np.uint32)
-    arrays["r_value"] = np.array([r[4] for r in frames.results], np.float32)
+    lane, queues = ("cycle", "lane", "value"), ("left_queue", "top_queue", "load_queue")
+    left, top, load = (getattr(frames, name) if exact else () for name in queues)
+    arrays |= _columns("q", lane, left) | _columns("t", lane, top)
+    arrays |= _columns("l", ("cycle", "lane", "column", "value"), load)
+    arrays |= _columns("r", ("cycle", "column", "m", "n", "value"), frames.results)
     arrays["r_adds"] = _adds(frames)
     arrays["busy"] = frames.working.sum(axis=(1, 2)).astype(np.uint32)
     sums = frames.stays if leaving is not None else frames.down
@@ -252,7 +229,16 @@ def pack(frames: Frames, *, follow=(0, 0), matrices=None) -> bytes:
         "follow": list(follow), "cycles_per_second": 2 if frames.cycles <= 60 else 8
         if exact else 30,
     }  # fmt: skip
-    return _joined(header, arrays)
+    return zlib.compress(pack(header, arrays, prefix=4, align=4), 1)
+
+
+def _columns(prefix: str, names: Sequence[str], rows: Sequence[tuple]) -> dict[str, np.ndarray]:
+    """Return rows as one array per column; only values are no whole numbers."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        f"{prefix}_{name}": np.array(column, np.float32 if name == "value" else np.uint32)
+        for name, column in zip(names, columns, strict=True)
+    }
 
 
 def _adds(frames: Frames) -> np.ndarray:
@@ -264,25 +250,10 @@ def _adds(frames: Frames) -> np.ndarray:
     return np.array(adds, np.uint8)
 
 
-def _joined(header: dict, arrays: dict) -> bytes:
-    """Lay arrays behind a header, each at a multiple of four bytes, and deflate."""
-    blocks, table, offset = [], {}, 0
-    for name, values in arrays.items():
-        block = np.ascontiguousarray(values).tobytes()
-        kind = values.dtype.newbyteorder("=").str[1:]
-        table[name] = [_TYPES[kind], offset, int(values.size)]
-        block += b"\0" * (-len(block) % 4)
-        blocks.append(block)
-        offset += len(block)
-    text = json.dumps({**header, "arrays": table}).encode()
-    text += b" " * (-(len(text)) % 4)
-    return zlib.compress(struct.pack("<I", len(text)) + text + b"".join(blocks), 1)
-
-
 @checked
 def reuse_explorer(
     *, m: int = 128, n: int = 64, array: SystolicArray = TRN1_ARRAY, guess: float | None = None
-) -> Panel:  # fmt: skip
+) -> Panel:
     """Show what the number of moving vectors does to utilisation, with a slider from 1 to 512.
 
     Parameters
@@ -315,7 +286,7 @@ def reuse_explorer(
 @checked
 def stationary_explorer(
     *, k: int = 128, rows: int = 1, columns: int = 4096, array: SystolicArray = TRN1_ARRAY
-) -> Panel:  # fmt: skip
+) -> Panel:
     """Compare the two choices of the stationary operand for ``x[rows, k] @ W[k, columns]``.
 
     Parameters

@@ -1,6 +1,5 @@
 """The timeline explorer: a run's engines, queues, ports and memories, timed again by sliders."""
 
-import time
 from collections.abc import Sequence
 
 import anywidget
@@ -11,13 +10,11 @@ from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.why import why
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.core_book import book_of, book_to_bytes
-from trainium_edu.viz.core_film import film_of_timeline
-from trainium_edu.viz.core_run import film_of_core
-from trainium_edu.viz.core_timeline import plot_core_timeline, time_text
-from trainium_edu.widgets.picture import with_still
+from trainium_edu.viz.core_listing import listing_of, listing_to_bytes
+from trainium_edu.viz.core_timing import trace_of_core
+from trainium_edu.viz.core_trace import trace_of_timeline
+from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.retiming import Retiming, Settings, core_of
 from trainium_edu.widgets.static import load
 
@@ -33,7 +30,7 @@ _SWITCHES = {
     "no_ports": ("ports", "port conflicts", "Engines use the memories' ports together"),
     "no_buffers": ("buffers", "buffer waits", "Every tile has bytes of its own"),
     "no_fixed": ("fixed", "fixed costs", "No fixed overhead, no latency of results, no DMA start"),
-}  # fmt: skip
+}
 
 
 class TimelineExplorer(anywidget.AnyWidget):
@@ -59,8 +56,7 @@ class TimelineExplorer(anywidget.AnyWidget):
         If there are more instructions than a page can hold.
     """
 
-    _esm = load("playback.js", "core_time.js", "engine_lanes.js", "memory_map.js", "core_cards.js",
-                "source_lines.js", "timeline_explorer.js")  # fmt: skip
+    _esm = load("timeline_explorer.js")
     _css = load("shared/playback.css", "timeline_explorer.css")
     book = traitlets.Bytes().tag(sync=True)
     film = traitlets.Bytes().tag(sync=True)
@@ -85,16 +81,15 @@ class TimelineExplorer(anywidget.AnyWidget):
         self._retiming = Retiming(core) if isinstance(core, CoreTimeline) else None
         self._core = core if self._retiming else None
         self._check_size(core)
-        self._answer_s = 0.0
         if self._retiming:
-            self._book = book_of(core.program)
-            self._shown = self._make_film(core, band=True)
+            self._listing = listing_of(core.program)
+            self._shown = self._trace(core, band=True)
         else:
-            panels, self._book = ("timeline",), None
-            self._shown = film_of_timeline(core)
+            panels, self._listing = ("timeline",), None
+            self._shown = trace_of_timeline(core)
         knobs = self._knobs_of(self._retiming.first) if self._retiming else {}
         super().__init__(
-            book=book_to_bytes(self._book) if self._book else b"",
+            book=listing_to_bytes(self._listing) if self._listing else b"",
             film=self._shown.to_bytes(baseline=self._shown.makespan_ns),
             label=f"timeline of {core.program.name}" if self._retiming else "timeline",
             panels=[p for p in _PANELS if p in panels], colours=ENGINE, ports=ports,
@@ -150,8 +145,10 @@ class TimelineExplorer(anywidget.AnyWidget):
             "clock": ("clocks", _CLOCK, "Times the documented clock of every engine"),
             "buffers": ("buffers", buffers, "How many tiles of each line take turns"),
         }
-        return [{"name": n, "text": text, "options": [list(o) for o in options], "help": more}
-                for n, (text, options, more) in said.items()]  # fmt: skip
+        return [
+            {"name": n, "text": text, "options": [list(o) for o in options], "help": more}
+            for n, (text, options, more) in said.items()
+        ]
 
     @staticmethod
     def _knobs_of(settings: Settings) -> dict:
@@ -175,15 +172,15 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     def _takes(self, name):
         return {
-            "dma": "a factor from 0.25 to 4", "clock": "a factor from 0.5 to 2",
+            "dma": "a factor from 0.25 to 4",
+            "clock": "a factor from 0.5 to 2",
             "buffers": "it takes 1 to 8, or 0 for as many as fit",
-        }.get(name, "it takes True or False")  # fmt: skip
+        }.get(name, "it takes True or False")
 
     @traitlets.observe("knobs")
     def _retime(self, change):
         if self._retiming is None or not self._is_ready:
             return
-        begin = time.perf_counter()
         knobs = {n: change["new"].get(n, v) for n, v in self.first.items()}
         knobs = {n: v if self._fits(n, v) else self.first[n] for n, v in knobs.items()}
         without = frozenset(c for n, (c, *_) in _SWITCHES.items() if knobs[n])
@@ -195,34 +192,19 @@ class TimelineExplorer(anywidget.AnyWidget):
             self.film = self._shown.to_bytes(refused=str(error).split("\n")[0], **ask)
             return
         self._core = core
-        self._shown = self._make_film(core, band=core.rows <= _BAND_ROWS)
+        self._shown = self._trace(core, band=core.rows <= _BAND_ROWS)
         self.film = self._shown.to_bytes(**ask)
         for other in self._others:
             other._follow(self)
-        self._answer_s = time.perf_counter() - begin
 
-    def _make_film(self, core, *, band):
+    def _trace(self, core, *, band):
         bounds = Retiming.bounds(core) if band else None
-        return film_of_core(core, why=why(core), band=bounds, book=self._book)
+        return trace_of_core(core, why=why(core), band=bounds)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""
         self._core, self._shown = leader._core, leader._shown
         self.film = leader.film
-
-    # -- for readers without a kernel -----------------------------------------------------------
-
-    def still(self) -> bytes:
-        """Return the run as PNG bytes for a light page."""
-        with style.theme(False):
-            return style.to_png(self._figure())
-
-    def _figure(self):
-        window = self.window if self.window[1] > self.window[0] else None
-        return plot_core_timeline(self._shown, window=window, memory="memory" in self.panels)
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         name = self._core.program.name if self._core is not None else "timeline"
@@ -285,9 +267,12 @@ def link(leader: TimelineExplorer, *followers: TimelineExplorer):
         If they show different programs, whose times have nothing to do with each other.
     """
     for other in followers:
-        if other is leader or leader.core is None or other.core is None or (
-            other.core.program is not leader.core.program
-        ):  # fmt: skip
+        if (
+            other is leader
+            or leader.core is None
+            or other.core is None
+            or (other.core.program is not leader.core.program)
+        ):
             raise ValueError("only pictures of one and the same timed program share a clock")
     for other in followers:
         for name in ("window", "cursor_ns"):

@@ -12,10 +12,9 @@ from trainium_edu import fabric
 from trainium_edu.fabric.topology import Topology
 from trainium_edu.specs.arguments import choice
 from trainium_edu.specs.signatures import checked
-from trainium_edu.viz import style
-from trainium_edu.viz.topology import layouts, plot_topology, wires_of
+from trainium_edu.viz.topology import plot_topology, wires_of
 from trainium_edu.viz.topology_scene import all_ways, turn_layouts
-from trainium_edu.widgets.picture import Picture, with_still
+from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.static import load
 
 __all__ = ["MACHINES", "TopologyExplorer", "cycles_picture", "topology_explorer",
@@ -94,7 +93,7 @@ class TopologyExplorer(anywidget.AnyWidget):
         ``"flat"``, ``"torus"``, ``"hypercube"`` or ``"ring"``, where it applies.
     """
 
-    _esm = load("playback.js", "turning.js", "topology.js")
+    _esm = load("topology.js")
     _css = load("shared/playback.css", "topology.css")
     scenes = traitlets.Unicode().tag(sync=True)  # every machine's chips, cables and drawings
     ways = traitlets.Bytes().tag(sync=True)  # every way on every machine, behind one another
@@ -131,16 +130,6 @@ class TopologyExplorer(anywidget.AnyWidget):
     def _topology(self):
         whole = MACHINES[self.machine]()
         return fabric.without_link(whole, *map(int, self.cut.split(" - "))) if self.cut else whole
-
-    def still(self) -> bytes:
-        """Return the machine on paper, as PNG bytes for a light page."""
-        topology, path = self._topology(), self.path
-        drawn = self.drawn_as if self.drawn_as in layouts(topology) else ""
-        with style.theme(False):
-            return style.to_png(plot_topology(topology, layout=drawn, path=path))
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"TopologyExplorer({self.machine!r}: {self.told!r})"

@@ -6,11 +6,10 @@ import anywidget
 import numpy as np
 import traitlets
 
+from trainium_edu.specs.arguments import whole
 from trainium_edu.training import ARMS, epochs
-from trainium_edu.viz import style
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.live import LiveRun
-from trainium_edu.widgets.picture import with_still
 from trainium_edu.widgets.static import load
 
 __all__ = ["RATES", "TrainingExplorer", "offered_rate", "training_explorer"]
@@ -55,19 +54,29 @@ def offered_rate(learning_rate) -> float:
             f"learning_rate is {str(learning_rate)[:40]}; the control offers {offered} "
             "(trainium_edu.training.train takes any)"
         )
-    return learning_rate
+    return float(learning_rate)
 
 
-class TrainingExplorer(anywidget.AnyWidget):
+class WithRate(anywidget.AnyWidget):
+    """A widget whose learning rate the page sets."""
+
+    rate = traitlets.Float().tag(sync=True)
+
+    @traitlets.validate("rate")
+    def _offered_rate(self, proposal):
+        """Keep the last good rate where something impossible is asked for."""
+        return proposal["value"] if proposal["value"] in RATES else self.rate
+
+
+class TrainingExplorer(WithRate):
     """State: learning rate, epochs and arms; see :func:`training_explorer`.
 
     A change of any of them trains anew, in slices, so that the next change, or "stop", is heard.
     """
 
-    _esm = load("playback.js", "training.js")
+    _esm = load("training.js")
     _css = load("training.css")
     offer = traitlets.Dict().tag(sync=True)  # what the controls offer
-    rate = traitlets.Float().tag(sync=True)
     epochs = traitlets.Int().tag(sync=True)
     shown = traitlets.List(traitlets.Unicode()).tag(sync=True)
     running = traitlets.Bool(False).tag(sync=True)
@@ -78,29 +87,24 @@ class TrainingExplorer(anywidget.AnyWidget):
 
     def __init__(self, learning_rate, count):
         learning_rate = offered_rate(learning_rate)
-        if isinstance(count, bool) or not isinstance(count, int) or not 5 <= count <= _MOST_EPOCHS:
-            raise ValueError(
-                f"epochs is {str(count)[:40]}; the control goes from 5 to {_MOST_EPOCHS}"
-            )
+        count = whole(count, "epochs", 5, _MOST_EPOCHS)
         self._values = np.empty((0, 2, 0), np.float32)
         self._counts: list[int] = []
         self._live = LiveRun(self._show)
         self._started = False
         super().__init__(
             offer={
-                "rates": list(RATES), "most_epochs": _MOST_EPOCHS,
+                "rates": list(RATES),
+                "most_epochs": _MOST_EPOCHS,
                 "arms": [_describe(name) for name in ARMS],
             },
-            rate=learning_rate, epochs=count, shown=list(ARMS),
-        )  # fmt: skip
+            rate=learning_rate,
+            epochs=count,
+            shown=list(ARMS),
+        )
         self.on_msg(self._receive)
         self._started = True
         self.start(at_once=True)
-
-    @traitlets.validate("rate")
-    def _offered_rate(self, proposal):
-        """Keep the last good rate where something impossible is asked for."""
-        return proposal["value"] if proposal["value"] in RATES else self.rate
 
     @traitlets.validate("epochs")
     def _possible_epochs(self, proposal):
@@ -167,19 +171,6 @@ class TrainingExplorer(anywidget.AnyWidget):
             f"Test accuracy at learning rate {self.rate:g} after epoch {min(self._counts)}: "
             f"{', '.join(parts)}."
         )
-
-    def still(self) -> bytes:
-        """Return a picture of the present state for readers without a kernel."""
-        with style.theme(False):
-            curves = {
-                name: (ARMS[name].short, *self._values[i, :, :n])
-                for i, (name, n) in enumerate(zip(self.shown, self._counts, strict=True))
-            }
-            fig = picture.plot_runs(curves, self.epochs, title=f"learning rate {self.rate:g}")
-            return style.to_png(fig)
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"TrainingExplorer({self.summary()})"

@@ -67,8 +67,7 @@ def faster_panel(*, optimizer: str = "adam", utilisation: float = 0.4):
         slider("share", "Share of the peak reached (assumed)", 10, 100,
                min(max(round(100 * utilisation), 10), 100)),
     ]  # fmt: skip
-    return Sketch(controls, _faster_page, "What 30 % faster requires",
-                  printed=f"What 30 % faster requires; {first}")  # fmt: skip
+    return Sketch(controls, _faster_page, "What 30 % faster requires", words=[first])
 
 
 def _faster_page(values) -> Page:
@@ -78,8 +77,7 @@ def _faster_page(values) -> Page:
     scene = picture.draw_faster(
         _TOKENS, split.faster_by, split.update_share, _claimed(), width=values["width"]
     )
-    scene.alt = _faster_words(optimizer, utilisation)
-    return Page(scene, [scene.alt], {"share": f"{values['share']} %"})
+    return Page(scene, [_faster_words(optimizer, utilisation)], {"share": f"{values['share']} %"})
 
 
 def _faster_words(optimizer, utilisation) -> str:

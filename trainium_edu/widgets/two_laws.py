@@ -29,28 +29,29 @@ def walk_steps(n: int = 4):
     end = len(walks.nearest)
 
     def page(values):
-        scene = picture.draw_walks(walks, int(values["n"]), width=values["width"])
-        scene.alt = _walk_words(walks, int(values["n"])).replace("**", "")
-        return Page(scene, [_walk_words(walks, int(values["n"]))])
+        n = int(values["n"])
+        return Page(picture.draw_walks(walks, n, width=values["width"]), _walk_words(walks, n))
 
     press = {
         "more": ("One more", "Round once more", lambda v: {"n": min(v["n"] + 1, end)}),
-        "four": ("Four times as many", "Round four times as often",
-                 lambda v: {"n": 4 * v["n"] if 4 * v["n"] <= end else 1}),
-    }  # fmt: skip
-    words = _walk_words(walks, end).replace("**", "")
+        "four": (
+            "Four times as many",
+            "Round four times as often",
+            lambda v: {"n": 4 * v["n"] if 4 * v["n"] <= end else 1},
+        ),
+    }
     return Sketch([slider("n", "Roundings", 1, end, n)], page, "Errors of dice add up",
-                  press=press, printed=f"Errors of dice add up; {words}")  # fmt: skip
+                  press=press, words=_walk_words(walks, end))  # fmt: skip
 
 
-def _walk_words(walks, n) -> str:
+def _walk_words(walks, n) -> list[str]:
     size, one = walks.mean_square[n - 1] ** 0.5, walks.one**0.5
-    return (
+    return [
         f"After {n} rounding{'s' * (n > 1)} nearest-even is off by "
         f"**{abs(walks.nearest[n - 1]):.3g}** gaps. Dice are off by nothing on average, and by "
         f"**{size:.2f}** gaps in size (the root of the mean square). One rounding: {one:.2f}; "
         f"√{n} times that: **{n**0.5 * one:.2f}**."
-    )
+    ]
 
 
 def doubling_steps(k: int = 1):
@@ -72,15 +73,12 @@ def doubling_steps(k: int = 1):
     def page(values):
         step = int(values["k"])
         scene = picture.draw_doublings(found, step, width=values["width"])
-        said = _doubling_words(found, step)
-        scene.alt = " ".join(said).replace("**", "")
-        return Page(scene, said)
+        return Page(scene, _doubling_words(found, step))
 
     press = {"again": ("Double again", "Add terms until the sum has doubled once more",
                        lambda v: {"k": (v["k"] + 1) % (last + 1)})}  # fmt: skip
-    words = " ".join(_doubling_words(found, last)).replace("**", "")
     return Sketch([slider("k", "Doublings", 0, last, k)], page, "A sum that doubles",
-                  press=press, printed=f"A sum that doubles; {words}")  # fmt: skip
+                  press=press, words=_doubling_words(found, last))  # fmt: skip
 
 
 def _doubling_words(found, k) -> list[str]:

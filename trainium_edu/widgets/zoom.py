@@ -1,20 +1,16 @@
 """Fly from a cluster of 100 000 chips into one multiply-accumulate; every figure has its source."""
 
-from pathlib import Path
-
 import anywidget
 import traitlets
 
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.ladder import ladder
 from trainium_edu.viz import colours
-from trainium_edu.widgets import static
 from trainium_edu.widgets.static import load
-from trainium_edu.widgets.still import with_still
 
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
-#: Which part of the drawing a figure is about; the names are those of PLACES in zoom.js.
+#: Which part of the drawing a figure is about; the names are those of PLACES in zoom/places.js.
 _PARTS = {
     "ultracluster": {"size, over": "instances", "that makes": "instances"},
     "instance": {
@@ -39,10 +35,13 @@ _PARTS = {
     "element": {"work of one beat": "times", "inputs, for example": "times", "sums": "plus"},
 }  # fmt: skip
 _COLOURS = {
-    **colours.ENGINE, "chip": colours.COLOURS["green"], "link": colours.COLOURS["orange"],
-    "hbm": colours.COLOURS["sky"], "psum": colours.COLOURS["yellow"],
+    **colours.ENGINE,
+    "chip": colours.COLOURS["green"],
+    "link": colours.COLOURS["orange"],
+    "hbm": colours.COLOURS["sky"],
+    "psum": colours.COLOURS["yellow"],
     "mark": colours.COLOURS["red"],
-}  # fmt: skip
+}
 _WEIGHT, _INPUTS, _SUMS = 0.75, (2.0, -1.5, 0.5, 4.0), (1.25, 3.0, -0.5, 0.0)
 
 
@@ -79,7 +78,7 @@ def zoom_ladder(level: int | str = 0):
 class ZoomLadder(anywidget.AnyWidget):
     """State: the level shown; the texts and figures go to the page once."""
 
-    _esm = load("playback.js", "zoom.js")
+    _esm = load("zoom.js")
     _css = load("shared/playback.css", "zoom.css")
     rungs = traitlets.List().tag(sync=True)
     beats = traitlets.List().tag(sync=True)  #: what one processing element does, beat by beat
@@ -92,17 +91,6 @@ class ZoomLadder(anywidget.AnyWidget):
     @traitlets.validate("level")
     def _keep_on_the_ladder(self, proposal):
         return min(max(proposal["value"], 0), len(ladder()) - 1)
-
-    def still(self) -> bytes:
-        """Return all levels side by side as PNG bytes for a light page.
-
-        The picture never changes, so it is stored (``python -m trainium_edu.viz.zoom`` draws it):
-        the first screen of the first lesson should not wait for a plotting library.
-        """
-        return Path(static.__file__).with_name("zoom.png").read_bytes()
-
-    def _repr_mimebundle_(self, **kwargs):
-        return with_still(super()._repr_mimebundle_(**kwargs), self.still())
 
     def __repr__(self):
         return f"ZoomLadder({len(self.rungs)} levels)"

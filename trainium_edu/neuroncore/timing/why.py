@@ -126,7 +126,15 @@ class Why:
         What rests on a choice of the model is assumed, whatever its pieces are; of the rest each
         piece counts as the least certain of its facts.
         """
-        ns, chosen = self.ns_by(lambda p: p.kind), self._chosen.get(ALL_TOGETHER, 0.0)
+        kinds = {}  # pieces that rest on the same facts share one tuple of them
+
+        def kind(piece):
+            key = id(piece.facts)
+            if key not in kinds:
+                kinds[key] = piece.kind
+            return kinds[key]
+
+        ns, chosen = self.ns_by(kind), self._chosen.get(ALL_TOGETHER, 0.0)
         shares = {k: (1 - chosen) * ns.get(k, 0.0) / (self.makespan_ns or 1.0) for k in _RANK}
         shares[Kind.ASSUMED] += chosen
         return shares

@@ -5,6 +5,7 @@ follows those imports and joins what it finds into the one text that anywidget h
 """
 
 import re
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 __all__ = ["load"]
@@ -47,7 +48,7 @@ def load(*names: str, folder: Path = Path(__file__).parent) -> str:
     if len(names) > 1:  # files that do not import yet
         flat = [
             IMPORT.sub(
-                lambda m, n=name: _bind(m, n, folder, modules, ()),
+                partial(_bind, name=name, folder=folder, modules=modules, importers=()),
                 (folder / name).read_text(encoding="utf-8"),
             )
             for name in names

@@ -1,16 +1,13 @@
-// A PNG with alternative text that tells Python which theme the page has.  Joined behind controls.js,
-// so that every panel with a picture has named controls.
-function pageIsDark() {
-  const flag = document.body.dataset.jpThemeLight;
-  if (flag !== undefined) return flag === "false";
-  return window.matchMedia("(prefers-color-scheme: dark)").matches;
-}
+// A PNG with alternative text that tells Python which theme the page has; the stock controls of the
+// panel around it get their names.
+
+import { pageIsDark } from "./shared/canvas.js";
+import { make } from "./shared/elements.js";
+import { onChange, onTheme, tell } from "./shared/life.js";
+import { watchControls } from "./shared/naming.js";
 
 function render({ model, el }) {
-  const img = document.createElement("img");
-  img.style.maxWidth = "100%";
-  img.style.height = "auto";
-  img.style.display = "block";
+  const img = make("img", { style: "display: block; max-width: 100%; height: auto" });
   el.append(img);
   let url = null;
 
@@ -25,27 +22,19 @@ function render({ model, el }) {
     img.style.width = `${model.get("width")}px`;
   };
   const followTheme = () => {
-    if (model.get("dark") !== pageIsDark()) {
-      model.set("dark", pageIsDark());
-      model.save_changes();
-    }
+    if (model.get("dark") !== pageIsDark()) tell(model, { dark: pageIsDark() });
   };
-  model.on("change:png", showPng);
-  model.on("change:alt", showRest);
-  model.on("change:width", showRest);
-  const watcher = new MutationObserver(followTheme);
-  watcher.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   showRest();
   showPng();
   followTheme();
-  const stopNaming = watchControls(el);
+  const stops = [
+    onChange(model, { png: showPng, "alt width": showRest }),
+    onTheme(followTheme),
+    watchControls(el),
+  ];
   return () => {
-    stopNaming();
-    watcher.disconnect();
-    model.off("change:png", showPng);
-    model.off("change:alt", showRest);
-    model.off("change:width", showRest);
-    if (url) URL.revokeObjectURL(url);
+    for (const stop of stops) stop();
+    URL.revokeObjectURL(url);
   };
 }
 export default { render };

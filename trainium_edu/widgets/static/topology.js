@@ -1,329 +1,228 @@
 // The topology explorer: a machine to turn; point at a chip for the way there, click a cable to cut it.
 //
-// Chips, cables and every way between chips come from Python, once; the page turns them (turning.js)
-// and looks ways up.  A chip always covers what lies behind or before it, so that no way is drawn
-// through a chip that is not on it.  Joined behind playback.js and turning.js.
+// Chips, cables and every way between chips come from Python, once; the page turns them and looks
+// ways up.
 
-const NOWHERE = 255;
+import { fitCanvas, readTones } from "./shared/canvas.js";
+import { choices, menu, slider } from "./shared/controls.js";
+import { button, focusable, make } from "./shared/elements.js";
+import { answerKey } from "./shared/keys.js";
+import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { Spots } from "./shared/spots.js";
+import { clamp, ease, glide, mix } from "./shared/time.js";
+import { Grip } from "./topology/grip.js";
+import { paint } from "./topology/painter.js";
+import { Seen, homeOf, wayOf } from "./topology/scene.js";
+import { cableName, chipName, tellWay } from "./topology/words.js";
 
-function render({ model, el }) {
-  const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const scenes = JSON.parse(model.get("scenes"));
-  const bytes = model.get("ways");
-  const ways = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let scene, layout, before; // before: the drawing that the present one grows out of
-  let view = { yaw: 0, pitch: 0, spin: 0 };
-  let grown = 1, request = 0, building = false;
-  let size = { width: 0, height: 0 };
-  let chips = [], cables = []; // as seen, in CSS pixels
-  let pointed = -1; // the cable under the pointer or focus
-  let tones = {};
+const HINT =
+  "Drag to turn. Point at a chip: the way there. Click a chip: start from it. " +
+  "Click a cable: cut it, or mend it.";
+const CHIPS = "Chips: arrow keys move, the way is told below, Enter starts there";
+const CABLES = "Cables: arrow keys move, Enter cuts or mends";
 
-  // ---- the elements ------------------------------------------------------------------------
-  const machines = make("select", {
-    ...focusable("Machine"), class: "te-speed", on: { change: () => set({ machine: machines.value }) },
-  }, ...Object.keys(scenes).map((name) => make("option", { value: name }, name)));
-  const layoutRow = make("div", { class: "te-topo-layouts", role: "radiogroup", "aria-label": "Drawn as" });
-  const spin = make("input", {
-    ...focusable("Turn through the fourth dimension, degrees"), type: "range", min: 0, max: 90, step: 1, value: 0,
-    on: { input: () => { view.spin = (Number(spin.value) * Math.PI) / 180; draw(); } },
-  });
-  const spinBox = make("label", { class: "te-topo-spin" }, "4th dimension", spin);
-  const again = make("button", { ...focusable("Turn back to the first view"), type: "button", class: "te-button", on: { click: () => lookFrom(home()) } }, "reset view");
-  const canvas = make("canvas", { role: "img" });
-  const chipSpots = make("div", { class: "te-topo-spots", role: "group", "aria-label": "Chips: arrow keys move, the way is told below, Enter starts there" });
-  const wireSpots = make("div", { class: "te-topo-spots", role: "group", "aria-label": "Cables: arrow keys move, Enter cuts or mends" });
-  const stage = make("div", {
-    ...focusable("The machine: arrow keys turn it"), class: "te-topo-stage", tabindex: 0, role: "group", on: { keydown: turnByKey },
-  }, canvas, wireSpots, chipSpots);
-  stage.removeAttribute("title");
-  const told = make("div", { class: "te-topo-told", role: "status", "aria-live": "polite" });
-  const hint = make("div", { class: "te-topo-hint" },
-    "Drag to turn. Point at a chip: the way there. Click a chip: start from it. Click a cable: cut it, or mend it.");
-  const root = make("div", { class: "te-topo", role: "group", "aria-label": "Topology explorer" },
-    make("div", { class: "te-topo-top" }, machines, layoutRow, again, spinBox), stage, told, hint);
-  el.append(root);
-
-  function set(values) {
-    for (const [name, value] of Object.entries(values)) model.set(name, value);
-    model.save_changes();
+class TopologyExplorer {
+  constructor(model, el) {
+    Object.assign(this, { model, scenes: JSON.parse(model.get("scenes")) });
+    const bytes = model.get("ways");
+    this.ways = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.seen = new Seen();
+    Object.assign(this, { size: { width: 0 }, grown: 1, pointed: -1, stopGrowing: () => {} });
+    this.build();
+    el.append(this.root);
+    this.stops = [
+      onTheme(() => this.fit()),
+      onSize(() => Math.abs(this.wantedWidth - this.size.width) > 1 && this.fit(), this.root),
+      onChange(model, {
+        machine: () => this.takeMachine(),
+        drawn_as: () => this.showLayout(),
+        "start end cut": () => this.tellWay(),
+      }),
+      () => this.stopGrowing(),
+    ];
+    this.takeMachine();
   }
-  function buildMachine() {
-    cancelAnimationFrame(request);
-    building = true; // nothing is drawn before all of the machine is there
-    scene = scenes[model.get("machine")];
-    machines.value = model.get("machine");
-    const last = scene.chips - 1;
-    const known = scene.wires.some(([a, b]) => `${a} - ${b}` === model.get("cut"));
-    const drawn = scene.layouts[model.get("drawn_as")] ? model.get("drawn_as") : Object.keys(scene.layouts)[0];
-    set({ start: Math.min(last, model.get("start")), end: Math.min(last, model.get("end")),
-      cut: known ? model.get("cut") : "", drawn_as: drawn });
-    layoutRow.replaceChildren(...Object.entries(scene.layouts).map(([key, one]) => make("button", {
-      ...focusable(`Draw as ${one.label}`), type: "button", class: "te-button", role: "radio", "data-layout": key,
-      on: { click: () => set({ drawn_as: key }) },
-    }, one.label)));
-    chipSpots.replaceChildren(...Array.from({ length: scene.chips }, (_, i) => spot("chip", i, chipName(i), () => goTo(i), () => set({ start: i }))));
-    wireSpots.replaceChildren(...scene.wires.map((_, k) => spot("wire", k, wireName(k), () => point(k), () => cutOrMend(k))));
-    layout = before = scene.layouts[drawn];
-    grown = 1;
-    pointed = -1;
-    building = false;
-    showLayout();
-    view = home();
-    fit();
-    lookFrom(view);
-    tell();
-  }
-  const home = () => ({ yaw: layout.view[0], pitch: layout.view[1], spin: 0 });
-  const chipName = (i) => (scene.ranks > 1 ? `chip ${i}, ranks ${i * scene.ranks} to ${(i + 1) * scene.ranks - 1}` : `chip ${i}`);
-  const wireName = (k) => `cable ${scene.wires[k].join(" – ")}`;
-  const cutIndex = () => scene.wires.findIndex(([a, b]) => `${a} - ${b}` === model.get("cut"));
-  const goTo = (chip) => { if (chip !== model.get("end")) set({ end: chip }); };
-  const cutOrMend = (k) => set({ cut: k === cutIndex() ? "" : scene.wires[k].join(" - ") });
-  function point(k) {
-    if (k === pointed) return;
-    pointed = k;
-    draw();
-  }
-
-  /** An invisible button over a chip or a cable, for the keyboard. */
-  function spot(kind, index, name, onFocus, onPress) {
-    return make("button", {
-      ...focusable(name), type: "button", class: `te-topo-spot te-topo-${kind}`, tabindex: index === 0 ? 0 : -1,
-      on: { focus: onFocus, click: onPress, blur: () => point(-1), keydown: (e) => rove(e, kind, index) },
+  build() {
+    const { model } = this;
+    const set = (name) => (value) => tell(model, { [name]: value });
+    const names = Object.keys(this.scenes).map((name) => [name, name]);
+    this.machines = menu("Machine", names, set("machine"), { class: "te-speed" });
+    this.layouts = choices("Draw as", set("drawn_as"), { class: "te-topo-layouts" });
+    const turn = (degrees) => this.look({ ...this.view, spin: (degrees * Math.PI) / 180 });
+    this.spin = slider("Turn through the fourth dimension, degrees", turn, { max: 90, value: 0 });
+    this.spinBox = make("label", { class: "te-topo-spin" }, "4th dimension", this.spin);
+    const reset = () => this.look(homeOf(this.layout));
+    const again = button("Turn back to the first view", "reset view", reset);
+    const controls = [this.machines, this.layouts.element, again, this.spinBox];
+    this.canvas = make("canvas", { role: "img" });
+    const leave = () => this.point(-1);
+    const start = set("start");
+    const chips = { focus: (i) => this.goTo(i), click: start, blur: leave };
+    const wires = { focus: (k) => this.point(k), click: (k) => this.cutOrMend(k), blur: leave };
+    this.chips = new Spots(CHIPS, "te-topo-spots", "te-topo-spot te-topo-chip", chips);
+    this.wires = new Spots(CABLES, "te-topo-spots", "te-topo-spot te-topo-wire", wires);
+    const parts = [this.canvas, this.wires.element, this.chips.element];
+    const keydown = (event) => this.onKey(event);
+    const look = { class: "te-topo-stage", tabindex: 0, role: "group", title: null };
+    const name = "The machine: arrow keys turn it";
+    this.stage = make("div", focusable(name, { ...look, on: { keydown } }), ...parts);
+    new Grip(this.stage, {
+      under: (x, y) => this.seen.under(x, y),
+      turn: (yaw, pitch) => this.turn(yaw, pitch),
+      hover: ({ chip, wire }) => {
+        this.point(wire);
+        if (chip >= 0) this.goTo(chip);
+      },
+      press: ({ chip, wire }) => {
+        if (chip >= 0) start(chip);
+        else if (wire >= 0) this.cutOrMend(wire);
+      },
+      leave,
     });
-  }
-  /** Arrow keys move to the nearest chip or cable in that direction, as it is drawn now. */
-  function rove(event, kind, index) {
-    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const centre = (i) => (kind === "chip" ? chips[i] : cables[i][6]);
-    const box = kind === "chip" ? chipSpots : wireSpots;
-    const [x, y] = centre(index);
-    let best = -1, least = Infinity;
-    for (let i = 0; i < box.children.length; i++) {
-      const along = (centre(i)[0] - x) * way[0] + (centre(i)[1] - y) * way[1];
-      const across = Math.abs((centre(i)[0] - x) * way[1]) + Math.abs((centre(i)[1] - y) * way[0]);
-      if (along > 1 && along + 2.5 * across < least) [best, least] = [i, along + 2.5 * across];
-    }
-    if (best < 0) return;
-    for (const child of box.children) child.tabIndex = -1;
-    box.children[best].tabIndex = 0;
-    box.children[best].focus();
+    this.told = make("div", { class: "te-topo-told", role: "status", "aria-live": "polite" });
+    this.root = make(
+      "div",
+      { class: "te-topo", role: "group", "aria-label": "Topology explorer" },
+      make("div", { class: "te-topo-top" }, ...controls),
+      this.stage,
+      this.told,
+      make("div", { class: "te-topo-hint" }, HINT),
+    );
   }
 
-  // ---- turning -------------------------------------------------------------------------------
-  function lookFrom(to) {
-    view = { ...to };
-    spin.value = String(Math.round((view.spin * 180) / Math.PI));
-    draw();
+  // ---- what is shown
+  takeMachine() {
+    const { model, scenes } = this;
+    this.stopGrowing();
+    this.layout = null; // nothing is drawn before all of the machine is there
+    this.scene = scenes[model.get("machine")];
+    const { chips, layouts, wires } = this.scene;
+    this.machines.value = model.get("machine");
+    this.layouts.offer(Object.entries(layouts).map(([key, { label }]) => [key, label]));
+    this.chips.offer(Array.from({ length: chips }, (_, i) => chipName(i, this.scene)));
+    this.wires.offer(wires.map(cableName));
+    const drawn = layouts[model.get("drawn_as")] ? model.get("drawn_as") : Object.keys(layouts)[0];
+    tell(model, {
+      start: Math.min(chips - 1, model.get("start")),
+      end: Math.min(chips - 1, model.get("end")),
+      cut: this.cut >= 0 ? model.get("cut") : "",
+      drawn_as: drawn,
+    });
+    this.layout = this.before = layouts[drawn];
+    this.grown = 1;
+    this.pointed = -1;
+    this.view = homeOf(this.layout);
+    this.showLayout();
+    this.fit();
+    this.look(this.view);
+    this.tellWay();
   }
-  function turn(yaw, pitch) {
-    view.yaw += yaw;
-    view.pitch = Math.max(-1.57, Math.min(1.57, view.pitch + pitch));
-    draw();
+  /** The number of the cut cable, or -1. */
+  get cut() {
+    return this.scene.wires.findIndex(([a, b]) => `${a} - ${b}` === this.model.get("cut"));
   }
-  function turnByKey(event) {
-    if (event.target !== stage || event.ctrlKey || event.metaKey || event.altKey) return;
-    const by = { ArrowLeft: [-0.12, 0], ArrowRight: [0.12, 0], ArrowUp: [0, -0.12], ArrowDown: [0, 0.12] }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    event.stopPropagation();
-    turn(...by);
+  get way() {
+    const [start, end] = [this.model.get("start"), this.model.get("end")];
+    return wayOf(this.scene, this.ways, start, end, this.cut);
+  }
+  goTo(chip) {
+    if (chip !== this.model.get("end")) tell(this.model, { end: chip });
+  }
+  cutOrMend(wire) {
+    tell(this.model, { cut: wire === this.cut ? "" : this.scene.wires[wire].join(" - ") });
+  }
+  point(wire) {
+    if (wire === this.pointed) return;
+    this.pointed = wire;
+    this.draw();
+  }
+  tellWay() {
+    if (!this.layout) return;
+    const isCube = this.layout === this.scene.layouts.hypercube;
+    this.told.textContent = tellWay(this.way, isCube ? this.layout.notes : null);
+    const { cut } = this;
+    [...this.wires.element.children].forEach((spot, k) => {
+      const can = k === cut ? "cut: Enter mends it" : "Enter cuts it";
+      spot.setAttribute("aria-label", `${cableName(this.scene.wires[k])}, ${can}`);
+    });
+    this.draw();
+  }
+
+  // ---- turning
+  look(view) {
+    this.view = { ...view };
+    this.spin.value = String(Math.round((view.spin * 180) / Math.PI));
+    this.draw();
+  }
+  turn(yaw, pitch) {
+    this.view.yaw += yaw;
+    this.view.pitch = clamp(this.view.pitch + pitch, -1.57, 1.57);
+    this.draw();
+  }
+  onKey(event) {
+    if (event.target !== this.stage) return;
+    const by = (yaw, pitch) => () => this.turn(yaw, pitch);
+    answerKey(event, {
+      ArrowLeft: by(-0.12, 0),
+      ArrowRight: by(0.12, 0),
+      ArrowUp: by(0, -0.12),
+      ArrowDown: by(0, 0.12),
+    });
   }
   /** Let one drawing grow into another: no cable is cut or added on the way. */
-  function showLayout() {
-    if (building) return;
-    const next = scene.layouts[model.get("drawn_as")];
-    for (const b of layoutRow.children) b.setAttribute("aria-checked", String(b.dataset.layout === model.get("drawn_as")));
-    spinBox.style.visibility = next.chips.some((p) => p[3] !== 0) ? "visible" : "hidden";
-    if (next === layout) return;
-    cancelAnimationFrame(request);
-    [before, layout] = [layout, next];
-    tell();
-    const from = { ...view }, to = home(), began = performance.now();
-    const tick = (now) => {
-      const t = still.matches ? 1 : Math.min(1, Math.max(0, (now - began) / 1400));
-      grown = t < 0.5 ? 2 * t * t : 1 - (2 - 2 * t) ** 2 / 2;
-      for (const name of ["yaw", "pitch", "spin"]) view[name] = from[name] + (to[name] - from[name]) * grown;
-      if (t < 1 && root.isConnected) {
-        draw();
-        request = requestAnimationFrame(tick);
-      } else lookFrom(to);
-    };
-    tick(began);
-  }
-
-  // ---- where things are seen -----------------------------------------------------------------
-  function fit() {
-    const width = Math.max(320, Math.min(858, Math.floor(root.clientWidth) - 2));
-    size = { width, height: Math.round(Math.min(width * 0.74, 520)) };
-    const ratio = window.devicePixelRatio || 1;
-    [canvas.width, canvas.height] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
-    canvas.style.width = stage.style.width = `${size.width}px`;
-    canvas.style.height = stage.style.height = `${size.height}px`;
-    canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
-    readTones();
-    draw();
-  }
-  const scale = () => (0.5 * Math.min(size.height, size.width)) / 1.86;
-  function place() {
-    const blend = (a, b) => (grown >= 1 ? b : b.map((v, i) => a[i] + (v - a[i]) * grown));
-    const pixel = (p, q) => {
-      const [x, y, depth, near] = seen(blend(p, q), view);
-      return [size.width / 2 + x * scale(), size.height / 2 + y * scale(), depth, near];
-    };
-    chips = layout.chips.map((p, i) => pixel(before.chips[i], p));
-    cables = layout.cables.map((cable, k) => cable.map((p, i) => pixel(before.cables[k][i], p)));
-    [...chipSpots.children].forEach((one, i) => {
-      const half = halfOf(i);
-      one.style.width = one.style.height = `${2 * half}px`;
-      one.style.transform = `translate(${chips[i][0] - half}px, ${chips[i][1] - half}px)`;
+  showLayout() {
+    if (!this.layout) return;
+    const next = this.scene.layouts[this.model.get("drawn_as")];
+    this.layouts.show(this.model.get("drawn_as"));
+    this.spinBox.style.visibility = next.chips.some((p) => p[3] !== 0) ? "visible" : "hidden";
+    if (next === this.layout) return;
+    this.stopGrowing();
+    [this.before, this.layout] = [this.layout, next];
+    this.tellWay();
+    const [from, to] = [{ ...this.view }, homeOf(next)];
+    this.stopGrowing = glide(this.root, 1400, (t) => {
+      this.grown = ease(t);
+      const part = (name) => mix(from[name], to[name], this.grown);
+      this.look({ yaw: part("yaw"), pitch: part("pitch"), spin: part("spin") });
     });
-    [...wireSpots.children].forEach((one, k) => { one.style.transform = `translate(${cables[k][6][0] - 9}px, ${cables[k][6][1] - 9}px)`; });
-  }
-  const halfOf = (i) => Math.max(9, Math.min(24, scale() * 0.115 * chips[i][3] ** 1.4));
-  /** The chips on the way from start to end, the cut cable left out: looked up. */
-  function path() {
-    const at = scene.begin + (((cutIndex() + 1) * scene.chips + model.get("start")) * scene.chips + model.get("end")) * scene.most;
-    return [...ways.subarray(at, at + scene.most)].filter((chip) => chip !== NOWHERE);
   }
 
-  // ---- drawing -------------------------------------------------------------------------------
-  function readTones() {
-    const style = getComputedStyle(root);
-    const get = (name, other) => style.getPropertyValue(name).trim() || other;
-    tones = {
-      ink: get("--jp-ui-font-color0", "#111"), muted: get("--jp-ui-font-color2", "#666"),
-      cable: get("--jp-border-color1", "#bbb"), paper: get("--jp-layout-color1", "#fff"),
-      chip: get("--jp-layout-color2", "#eee"), brand: get("--jp-brand-color1", "#1976d2"),
-      font: get("--jp-ui-font-family", "sans-serif"), hot: "#D55E00",
-    };
+  // ---- drawing
+  get wantedWidth() {
+    return clamp(Math.floor(this.root.clientWidth) - 2, 320, 858);
   }
-  function draw() {
-    if (!size.width || building) return;
-    place();
-    const g = canvas.getContext("2d"), way = path(), cut = cutIndex();
-    const onWay = new Set(way.slice(1).map((chip, i) => [way[i], chip].sort((a, b) => a - b).join()));
-    g.clearRect(0, 0, size.width, size.height);
-    const depth = (k) => cables[k].reduce((sum, p) => sum + p[2], 0) + (onWay.has(scene.wires[k].join()) ? 1e3 : 0);
-    for (const k of [...cables.keys()].sort((a, b) => depth(a) - depth(b))) drawCable(g, k, onWay.has(scene.wires[k].join()), k === cut);
-    for (const i of [...chips.keys()].sort((a, b) => chips[a][2] - chips[b][2])) drawChip(g, i, way.indexOf(i), way.length - 1);
-    canvas.setAttribute("aria-label", `${model.get("machine")} drawn as ${layout.label}. ${told.textContent}`);
-    root.dataset.drawn = String(Number(root.dataset.drawn || 0) + 1);
-    root.dataset.view = `${view.yaw.toFixed(3)} ${view.pitch.toFixed(3)} ${view.spin.toFixed(3)}`;
+  fit() {
+    const width = this.wantedWidth;
+    this.size = { width, height: Math.round(Math.min(width * 0.74, 520)) };
+    this.stage.style.width = `${width}px`;
+    this.stage.style.height = `${this.size.height}px`;
+    this.tones = readTones(this.root);
+    this.draw();
   }
-  function drawCable(g, k, onWay, cut) {
-    const points = cables[k], near = points.reduce((sum, p) => sum + p[3], 0) / points.length;
-    const stroke = (width, colour) => {
-      g.lineWidth = width;
-      g.strokeStyle = colour;
-      g.beginPath();
-      points.forEach((p, i) => (i ? g.lineTo(p[0], p[1]) : g.moveTo(p[0], p[1])));
-      g.stroke();
-    };
-    g.lineJoin = "round";
-    g.setLineDash(cut ? [2, 8] : []);
-    if (!cut) stroke((onWay ? 10 : 7) * near, tones.paper); // so that crossings show what is in front
-    stroke((k === pointed ? 7 : onWay ? 6 : cut ? 2.5 : 3.5) * near, onWay || cut ? tones.hot : k === pointed ? tones.brand : tones.cable);
-    g.setLineDash([]);
+  draw() {
+    const { layout, scene, seen, size, view, way } = this;
+    if (!size.width || !layout) return;
+    seen.place(this.before, layout, this.grown, view, size);
+    this.chips.place(seen.chips, (i) => seen.halfOf(i));
+    this.wires.place(seen.middles, () => 9);
+    const hops = new Set(
+      way.slice(1).map((chip, i) => [way[i], chip].sort((a, b) => a - b).join()),
+    );
+    const onWay = new Set([...scene.wires.keys()].filter((k) => hops.has(scene.wires[k].join())));
+    const c = fitCanvas(this.canvas, size.width, size.height);
+    c.clearRect(0, 0, size.width, size.height);
+    const { cut, pointed, tones } = this;
+    paint(c, seen, { way, onWay, cut, pointed, notes: layout.notes, tones });
+    const name = `${this.model.get("machine")} drawn as ${layout.label}`;
+    this.canvas.setAttribute("aria-label", `${name}. ${this.told.textContent}`);
+    countDrawing(this.root);
+    const angles = [view.yaw, view.pitch, view.spin];
+    this.root.dataset.view = angles.map((angle) => angle.toFixed(3)).join(" ");
   }
-  function drawChip(g, i, place, last) {
-    const [x, y] = chips[i], half = halfOf(i), end = place === 0 || place === last;
-    const box = (more, colour) => {
-      g.fillStyle = colour;
-      g.beginPath();
-      g.roundRect(x - half - more, y - half - more, 2 * (half + more), 2 * (half + more), 6);
-      g.fill();
-    };
-    box(3.5, tones.paper); // a gap around each chip: cables pass behind it, never through it
-    box(0, place >= 0 ? tones.hot : tones.chip);
-    g.strokeStyle = end && place >= 0 ? tones.ink : tones.cable;
-    g.lineWidth = end && place >= 0 ? 2.5 : 1;
-    g.stroke();
-    const note = half > 13.5 ? layout.notes[i] : "";
-    g.textAlign = "center";
-    g.textBaseline = "middle";
-    g.fillStyle = place >= 0 ? "#000" : tones.ink;
-    g.font = `600 ${half > 13 ? 13 : 10}px ${tones.font}`;
-    g.fillText(String(i), x, y - (note ? half * 0.28 : 0));
-    if (!note) return;
-    g.font = `${half > 15 ? 10 : 9}px ${tones.font}`;
-    g.fillText(note, x, y + half * 0.48);
-  }
+}
 
-  // ---- words ---------------------------------------------------------------------------------
-  function tell() {
-    if (building) return;
-    const way = path(), hops = way.length - 1;
-    const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
-    let text = `${way.join(" → ")}: ${many(hops, "hop")}.`;
-    if (layout === scene.layouts.hypercube) {
-      const [p, q] = [layout.notes[way[0]], layout.notes[way[hops]]];
-      const flips = [...p].filter((bit, i) => bit !== q[i]).length;
-      text += ` Hypercube addresses ${p} and ${q} differ in ${many(flips, "bit")}.`;
-    }
-    told.textContent = text;
-    const cut = cutIndex();
-    [...wireSpots.children].forEach((one, k) => one.setAttribute("aria-label", `${wireName(k)}, ${k === cut ? "cut: Enter mends it" : "Enter cuts it"}`));
-    draw();
-  }
-
-  // ---- pointing ------------------------------------------------------------------------------
-  let grip = null;
-  function under(event) {
-    const box = canvas.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
-    const near = [...chips.keys()].sort((a, b) => chips[b][2] - chips[a][2]);
-    const chip = near.find((i) => Math.max(Math.abs(chips[i][0] - x), Math.abs(chips[i][1] - y)) <= halfOf(i) + 2) ?? -1;
-    const gaps = chip >= 0 ? [] : cables.map((points) => distanceTo(points, x, y));
-    const wire = gaps.indexOf(Math.min(...gaps, 9));
-    return { chip, wire };
-  }
-  stage.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    grip = { x: event.clientX, y: event.clientY, moved: false };
-    stage.setPointerCapture(event.pointerId);
-  });
-  stage.addEventListener("pointermove", (event) => {
-    if (grip) {
-      const dx = event.clientX - grip.x, dy = event.clientY - grip.y;
-      if (!grip.moved && Math.hypot(dx, dy) < 4) return;
-      grip = { x: event.clientX, y: event.clientY, moved: true };
-      return turn(dx * 0.01, dy * 0.01);
-    }
-    const { chip, wire } = under(event);
-    stage.style.cursor = chip >= 0 || wire >= 0 ? "pointer" : "";
-    point(wire);
-    if (chip >= 0) goTo(chip);
-  });
-  stage.addEventListener("pointerup", (event) => {
-    const { chip, wire } = under(event);
-    if (grip && !grip.moved && chip >= 0) set({ start: chip });
-    else if (grip && !grip.moved && wire >= 0) cutOrMend(wire);
-    grip = null;
-  });
-  stage.addEventListener("pointercancel", () => { grip = null; });
-  stage.addEventListener("pointerleave", () => point(-1));
-
-  // ---- life ----------------------------------------------------------------------------------
-  const watcher = new MutationObserver(() => setTimeout(() => { readTones(); draw(); }, 60));
-  watcher.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name"] });
-  const resizer = new ResizeObserver(() => { if (Math.abs(Math.min(858, root.clientWidth - 2) - size.width) > 1) fit(); });
-  resizer.observe(root);
-  model.on("change:machine", buildMachine);
-  model.on("change:drawn_as", showLayout);
-  model.on("change:start change:end change:cut", tell);
-  buildMachine();
-  return () => {
-    cancelAnimationFrame(request);
-    watcher.disconnect();
-    resizer.disconnect();
-    model.off("change:machine", buildMachine);
-    model.off("change:drawn_as", showLayout);
-    model.off("change:start change:end change:cut", tell);
-  };
+function render({ model, el }) {
+  const explorer = new TopologyExplorer(model, el);
+  return () => explorer.stops.forEach((stop) => stop());
 }
 export default { render };

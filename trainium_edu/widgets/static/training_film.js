@@ -1,106 +1,128 @@
 // A training run as a film: loss, images read correctly, and all test images, played frame by frame.
-// Python trains and sends bytes; joined behind playback.js, training_plot.js and digit_wall.js.
+// Python trains and sends bytes.
 
-function bytesOf(view) {
-  return view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength);
+import { bytesOf } from "./shared/bytes.js";
+import { slider } from "./shared/controls.js";
+import { make } from "./shared/elements.js";
+import { onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { Playback } from "./shared/playback.js";
+import { lossText, plain } from "./shared/words.js";
+import { DigitWall } from "./training/digit_wall.js";
+import { FilmPlot } from "./training/film_plot.js";
+import { Guesses } from "./training/guesses.js";
+
+const LEGEND = "sorted by digit. Orange: misread. Blue: has just turned right. Point at one.";
+
+class TrainingFilm {
+  constructor(model, el) {
+    Object.assign(this, { model, offer: model.get("offer") }); // { rates, passes, per_pass }
+    this.labels = bytesOf(model.get("labels"));
+    this.count = this.labels.length;
+    this.frames = this.offer.passes * this.offer.per_pass + 1;
+    this.build();
+    el.append(this.root);
+    this.take();
+    this.stops = [
+      () => this.player.dispose(),
+      onSize(() => this.layout(), this.root),
+      onTheme(() => this.player.refresh()),
+      onChange(model, { guesses: () => this.another() }),
+    ];
+  }
+  build() {
+    const { count, model, offer } = this;
+    const images = bytesOf(model.get("images"));
+    const isLoss = true;
+    const orange = {
+      title: "Loss: how wrong it is",
+      colour: "te-tf-orange",
+      say: lossText,
+      isLoss,
+    };
+    const title = `New images read correctly, of ${count}`;
+    const guess = { at: count / 10, words: "guessing blindly" };
+    const say = (value) => value.toFixed(0);
+    const blue = { title, colour: "te-tf-blue", say, top: count, guess };
+    this.plots = [new FilmPlot(orange), new FilmPlot(blue)];
+    this.wall = new DigitWall({ images, count, describe: (one) => this.describe(one) });
+    this.rate = slider("Learning rate", () => this.showRate(), {
+      max: offer.rates.length - 1,
+      class: "te-tf-slider",
+      on: { change: () => tell(model, { rate: offer.rates[Number(this.rate.value)] }) },
+    });
+    this.rateText = make("output", { class: "te-tf-value" });
+    this.numbers = make("div", { class: "te-tf-numbers" });
+    this.player = new Playback({
+      frames: this.frames,
+      label: "a training run",
+      framesPerSecond: offer.per_pass * 2,
+      onFrame: (position) => this.draw(position),
+      describe: (frame) => `${this.passText(frame)} / ${offer.passes}`,
+    });
+    const rate = ["learning rate", this.rate, this.rateText];
+    this.root = make(
+      "div",
+      { class: "te-tf", "data-lm-suppress-shortcuts": "true" },
+      make("label", { class: "te-tf-control" }, ...rate),
+      this.player.element,
+      this.numbers,
+      make("div", { class: "te-tf-plots" }, ...this.plots.map((plot) => plot.element)),
+      this.wall.element,
+    );
+  }
+  passText(frame) {
+    return `pass ${frame / this.offer.per_pass}`;
+  }
+  showRate() {
+    this.rateText.textContent = plain(this.offer.rates[Number(this.rate.value)]);
+    this.rate.setAttribute("aria-valuetext", this.rateText.textContent);
+  }
+  describe(one) {
+    if (!one) return `All ${this.count} new images, ${LEGEND}`;
+    const isRight = one.read === one.label;
+    const now = isRight ? "and is read as one" : `and is read as a ${one.read}`;
+    const always = one.settled === 0 ? "It was never misread." : "It is misread to the end.";
+    const later = `It is read correctly for good from ${this.passText(one.settled)} on.`;
+    const end = one.settled > 0 ? later : always;
+    return `At ${this.passText(one.frame)}: this is a ${one.label}, ${now}. ${end}`;
+  }
+  /** Take a film over from Python. */
+  take() {
+    this.loss = new Float32Array(bytesOf(this.model.get("loss")).buffer);
+    const guesses = new Guesses(bytesOf(this.model.get("guesses")), this.labels);
+    this.right = guesses.rightPerFrame();
+    this.wall.guesses = guesses;
+    this.plots[0].setData(this.loss, this.offer.per_pass);
+    this.plots[1].setData(this.right, this.offer.per_pass);
+    this.rate.value = this.offer.rates.indexOf(this.model.get("rate"));
+    this.showRate();
+    this.root.dataset.words = this.model.get("words");
+  }
+  /** Another film: from its beginning, and playing, because it was asked for. */
+  another() {
+    this.take();
+    this.player.setFrames(this.frames);
+    this.player.toggle(1);
+  }
+  layout() {
+    for (const part of [...this.plots, this.wall]) part.layout();
+    this.player.refresh();
+  }
+  draw(position) {
+    const frame = Math.floor(position + 1e-6);
+    for (const part of [...this.plots, this.wall]) part.draw(position);
+    const begin = ": before training, all weights are random";
+    this.numbers.replaceChildren(
+      make("b", {}, `${this.right[frame]} of ${this.count}`),
+      " read correctly, ",
+      make("b", { class: "te-tf-wrong" }, `${this.count - this.right[frame]} wrong`),
+      frame === 0 ? begin : `; loss ${lossText(this.loss[frame])}`,
+    );
+  }
 }
 
 function render({ model, el }) {
-  const offer = model.get("offer"); // { rates, passes, per_pass }
-  const labels = new Uint8Array(bytesOf(model.get("labels")));
-  const images = new Uint8Array(bytesOf(model.get("images")));
-  const count = labels.length, perPass = offer.per_pass, last = offer.passes * perPass;
-  let right = []; // images read correctly, by frame
-  let loss = new Float32Array(0);
-
-  const passText = (frame) => `pass ${frame / perPass}`;
-  const rateText = (v) => String(Number(v.toPrecision(3)));
-
-  // ---- learning rate
-  const rate = make("input", {
-    ...focusable("Learning rate"), type: "range", min: 0, max: offer.rates.length - 1, step: 1, class: "te-tf-slider",
-    on: { input: showRate, change: () => { model.set("rate", offer.rates[Number(rate.value)]); model.save_changes(); } },
-  });
-  const rateValue = make("output", { class: "te-tf-value" });
-  function showRate() {
-    rateValue.textContent = rateText(offer.rates[Number(rate.value)]);
-    rate.setAttribute("aria-valuetext", rateValue.textContent);
-  }
-
-  // ---- pictures
-  const plots = [
-    trainingPlot({ title: "Loss: how wrong it is", colour: "te-tf-orange", log: true, say: lossText }),
-    trainingPlot({
-      title: `New images read correctly, of ${count}`, colour: "te-tf-blue", top: count,
-      guess: { at: count / 10, words: "guessing blindly" }, say: (v) => v.toFixed(0),
-    }),
-  ];
-  const wall = digitWall({ images, labels, describe });
-  function describe(one) {
-    if (!one) return `All ${count} new images, sorted by digit. Orange: misread. Blue: has just turned right. Point at one.`;
-    const now = one.read === one.label ? "and is read as one" : `and is read as a ${one.read}`;
-    const later = one.settled < 0 ? "It is misread to the end." : one.settled === 0 ? "It was never misread." : `It is read correctly for good from ${passText(one.settled)} on.`;
-    return `At ${passText(one.frame)}: this is a ${one.label}, ${now}. ${later}`;
-  }
-  const numbers = make("div", { class: "te-tf-numbers" });
-  const player = createPlayback({
-    frames: last + 1, label: "a training run", framesPerSecond: perPass * 2, onFrame: draw,
-    describe: (frame) => `${passText(frame)} / ${offer.passes}`,
-  });
-  const root = make("div", { class: "te-tf", "data-lm-suppress-shortcuts": "true" },
-    make("label", { class: "te-tf-control" }, "learning rate", rate, rateValue),
-    player.element, numbers,
-    make("div", { class: "te-tf-plots" }, ...plots.map((p) => p.element)), wall.element);
-  el.append(root);
-
-  function draw(position) {
-    if (!right.length) return;
-    const frame = Math.floor(position + 1e-6);
-    for (const plot of plots) plot.draw(position);
-    wall.draw(position);
-    const wrong = count - right[frame];
-    numbers.replaceChildren(
-      make("b", {}, `${right[frame]} of ${count}`), " read correctly, ", make("b", { class: "te-tf-wrong" }, `${wrong} wrong`),
-      frame === 0 ? ": before training, all weights are random" : `; loss ${lossText(loss[frame])}`,
-    );
-  }
-  function take() {
-    loss = new Float32Array(bytesOf(model.get("loss")));
-    const guesses = new Uint8Array(bytesOf(model.get("guesses")));
-    right = Array.from({ length: guesses.length / count }, (_, frame) => {
-      let n = 0;
-      for (let i = 0; i < count; i++) n += guesses[frame * count + i] === labels[i] ? 1 : 0;
-      return n;
-    });
-    wall.setGuesses(guesses);
-    plots[0].setData(loss, perPass);
-    plots[1].setData(right, perPass);
-    rate.value = offer.rates.indexOf(model.get("rate"));
-    showRate();
-    root.dataset.words = model.get("words");
-  }
-  /** Another film: from its beginning, and playing, because it was asked for. */
-  function another() {
-    take();
-    player.setFrames(last + 1);
-    player.toggle(1);
-  }
-  function layout() {
-    for (const plot of plots) plot.layout();
-    wall.layout();
-    player.refresh();
-  }
-  take();
-  const resize = new ResizeObserver(layout);
-  resize.observe(root);
-  const theme = new MutationObserver(() => player.refresh());
-  theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  model.on("change:guesses", another);
-  return () => {
-    player.dispose();
-    resize.disconnect();
-    theme.disconnect();
-    model.off("change:guesses", another);
-  };
+  const film = new TrainingFilm(model, el);
+  return () => film.stops.forEach((stop) => stop());
 }
 export default { render };

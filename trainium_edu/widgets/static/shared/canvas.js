@@ -60,3 +60,28 @@ export function letterOn(colour) {
   if (!letters.has(colour)) letters.set(colour, luminance(colour) > 0.18 ? "#000" : "#fff");
   return letters.get(colour);
 }
+
+/** Write a text at a place, with a rim of another colour around its letters if one is given. */
+export function write(c, text, x, y, look) {
+  const { font, colour, align = "left", baseline = "middle", halo = null } = look;
+  c.font = font;
+  c.textAlign = align;
+  c.textBaseline = baseline;
+  if (halo) {
+    c.lineWidth = 3;
+    c.strokeStyle = halo;
+    c.strokeText(text, x, y);
+  }
+  c.fillStyle = colour;
+  c.fillText(text, x, y);
+}
+
+/** Draw a straight line. */
+export function stroke(c, x0, y0, x1, y1, colour, width = 1) {
+  c.strokeStyle = colour;
+  c.lineWidth = width;
+  c.beginPath();
+  c.moveTo(x0, y0);
+  c.lineTo(x1, y1);
+  c.stroke();
+}

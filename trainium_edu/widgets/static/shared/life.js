@@ -45,3 +45,8 @@ export function onceAFrame(draw) {
   };
   return ask;
 }
+
+/** Count the drawings of a view, for tests and for the curious. */
+export function countDrawing(element) {
+  element.dataset.drawn = String(Number(element.dataset.drawn || 0) + 1);
+}

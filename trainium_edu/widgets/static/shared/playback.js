@@ -13,14 +13,7 @@ import { Clock, clamp, wantsNoMotion } from "./time.js";
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 
 export class Playback {
-  constructor({
-    frames,
-    label,
-    onFrame,
-    framesPerSecond = 8,
-    describe = null,
-    speeds = SPEEDS,
-  }) {
+  constructor({ frames, label, onFrame, framesPerSecond = 8, describe = null, speeds = SPEEDS }) {
     Object.assign(this, { label, onFrame, speeds });
     this.clock = new Clock(frames, framesPerSecond);
     this.describe = describe ?? ((frame) => `${frame} / ${this.clock.last}`);

@@ -1,0 +1,202 @@
+"""A recorded program as plain data for pictures: names, operands, lines, tiles, and the source."""
+
+import linecache
+from pathlib import Path
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.viz.packing import pack
+
+__all__ = ["listing_of", "listing_to_bytes"]
+
+_AROUND = 1  # source lines shown before the first and after the last that issued something
+_LONGEST = 200  # lines of a function that are looked through for its ``def``
+_GAP = 12  # more silent lines than this in between begin another part
+_NOTHING, _EMPTY = (None, False), ("none", "unknown", (), [])  # options that say nothing
+_DTYPE = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32"}
+
+
+def listing_of(program) -> dict:
+    """Gather what a page needs to name every instruction and tile of a program.
+
+    Parameters
+    ----------
+    program : Program
+
+    Returns
+    -------
+    dict
+        ``names``, ``operands`` (lists of [role, tile, text, writes]), ``options``, ``lines``,
+        ``allocations``, ``sources``, and arrays ``i_name i_text i_option i_line i_call i_bytes
+        i_flops`` (one entry per recorded instruction) and ``a_first a_allocation`` (its tiles).
+    """
+    names, texts, options, lines = {}, {}, {"": 0}, {}
+    allocations = program.allocations
+    count = len(program.instructions)
+    columns = {
+        n: np.zeros(count, np.int32) for n in ("i_name", "i_text", "i_option", "i_line", "i_call")
+    }
+    moved, flops = np.zeros(count), np.zeros(count)
+    first, touched = np.zeros(count + 1, np.int32), []
+    known = {}
+    for k, instruction in enumerate(program.instructions):
+        said, total = [], 0
+        for access in instruction.accesses:
+            key = (access.allocation, access.geometry, access.role, access.is_write)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = _operand(access, allocations[access.allocation])
+            said.append(found[0])
+            total = max(total, found[1])
+            touched.append(access.allocation)
+        first[k + 1] = len(touched)
+        said.sort(key=lambda operand: not operand[3])
+        columns["i_name"][k] = names.setdefault(
+            f"{instruction.name} “{instruction.label}”" if instruction.label else instruction.name,
+            len(names),
+        )
+        columns["i_text"][k] = texts.setdefault(tuple(said), len(texts))
+        columns["i_option"][k] = options.setdefault(_options(instruction), len(options))
+        columns["i_line"][k] = _number(lines, instruction.line)
+        callers = instruction.line.callers if instruction.line else ()
+        columns["i_call"][k] = _number(lines, callers[-1] if callers else None)
+        moved[k], flops[k] = total, instruction.flops
+    sites = {}
+    tiles = []
+    for a in allocations:
+        line = a.site[:2] if len(a.site) >= 5 and a.memory is not Memory.HBM else None
+        tiles.append({
+            "name": a.name, "text": f"{_short(a.dtype)}[{_sizes(a.shape)}] in {a.memory.upper()}",
+            "site": sites.setdefault(a.site, len(sites)) if a.memory is not Memory.HBM else 0,
+            "line": _tile_line(lines, line), "partitions": a.partitions or 1,
+        })  # fmt: skip
+    return {
+        "names": list(names), "operands": [list(t) for t in texts], "options": list(options),
+        "lines": [_line(line) for line in lines], "allocations": tiles,
+        "sources": _sources(lines),
+        "arrays": {**columns, "i_bytes": moved, "i_flops": flops, "a_first": first,
+                   "a_allocation": np.array(touched, np.int32)},
+    }  # fmt: skip
+
+
+def listing_to_bytes(listing: dict) -> bytes:
+    """Pack a listing for the page."""
+    return pack({k: v for k, v in listing.items() if k != "arrays"}, listing["arrays"])
+
+
+def _operand(access, allocation):
+    dtype, shape, _, _ = access.geometry
+    size = 1
+    for n in shape:
+        size *= n
+    width = allocation.dtype.itemsize
+    text = f"{_short(dtype)}[{_sizes(shape)}] in {allocation.memory.upper()}"
+    return (access.role, allocation.name, text, bool(access.is_write)), size * width
+
+
+def _sizes(shape):
+    return ", ".join(str(n) for n in shape)
+
+
+def _short(dtype):
+    return _DTYPE.get(str(dtype), str(dtype))
+
+
+def _options(instruction):
+    said = [
+        f"{n}={_value(v)}"
+        for n, v in instruction.options
+        if not any(v is x for x in _NOTHING) and v not in _EMPTY
+    ]
+    return ", ".join(said)
+
+
+def _value(value):
+    text = value if isinstance(value, str) else f"{value:g}" if _is_number(value) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(lines, line):
+    return -1 if line is None else lines.setdefault(tuple(line[:3]), len(lines))
+
+
+def _tile_line(lines, place):
+    """Return the number of a tile's source line; its function is that of a line around it."""
+    if place is None:
+        return -1
+    for known, number in lines.items():
+        if known[:2] == place:
+            return number
+    function = _function_at(linecache.getlines(place[0]), place[1])
+    return lines.setdefault((*place, function), len(lines))
+
+
+def _line(line):
+    file, number, function = line
+    return {"file": _file(file), "line": number, "function": function,
+            "text": linecache.getline(file, number).strip()}  # fmt: skip
+
+
+def _file(name):
+    """Return a file's name; a notebook cell has one that says so."""
+    path = Path(name)
+    return "this notebook" if "ipykernel" in name or name.startswith("<") else path.name
+
+
+def _sources(lines):
+    """Cut out the functions (or the parts of a cell) whose lines recorded something."""
+    by_part = {}
+    for k, line in enumerate(sorted(lines, key=lambda line: line[:2])):
+        file, number, _ = line
+        text = linecache.getlines(file)
+        if 1 <= number <= len(text):
+            key = file, _def_above(text, number)
+            part = by_part.setdefault(key, [])
+            if key[1] is None and part and number - part[-1][0] > _GAP:  # a cell: cut at gaps
+                by_part[file, -k] = by_part.pop(key)
+                part = by_part.setdefault(key, [])
+            part.append((number, lines[line]))
+    return [_part(file, found) for (file, _), found in by_part.items()]
+
+
+def _part(file, found):
+    """Return one stretch of source, with the number of each line that recorded something."""
+    text = linecache.getlines(file)
+    numbers = dict(found)
+    low = _def_above(text, found[0][0]) or max(1, found[0][0] - _AROUND)
+    high = min(len(text), found[-1][0] + _AROUND)
+    body = [text[n - 1].rstrip("\n").expandtabs(4) for n in range(low, high + 1)]
+    while len(body) > 1 and not body[-1].strip() and high not in numbers:
+        body.pop()
+        high -= 1
+    indent = min((len(b) - len(b.lstrip()) for b in body if b.strip()), default=0)
+    return {
+        "file": _file(file),
+        "function": _function_at(text, found[0][0]),
+        "first": low,
+        "text": [b[indent:] for b in body],
+        "lines": [numbers.get(n, -1) for n in range(low, high + 1)],
+    }
+
+
+def _def_above(text, number):
+    """Return the line of the nearest ``def`` above that is indented less, or None."""
+    if not 1 <= number <= len(text):
+        return None
+    depth = len(text[number - 1]) - len(text[number - 1].lstrip())
+    for n in range(number, max(0, number - _LONGEST), -1):
+        bare = text[n - 1].lstrip()
+        if bare.startswith("def ") and (n == number or len(text[n - 1]) - len(bare) < depth):
+            return n
+    return None
+
+
+def _function_at(text, number) -> str:
+    """Return the name of the function that a line stands in."""
+    at = _def_above(text, number)
+    return text[at - 1].split("def ", 1)[1].split("(")[0].strip() if at else ""

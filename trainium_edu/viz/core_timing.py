@@ -1,0 +1,333 @@
+"""From a timed program to the trace that the page draws: nothing is computed here but sums."""
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.lifetimes import lifetimes
+from trainium_edu.neuroncore.timing.waits import Wait
+from trainium_edu.specs import SOURCES
+from trainium_edu.viz.colours import ENGINE
+from trainium_edu.viz.core_trace import CoreTrace, Track, no_pieces
+from trainium_edu.viz.units import size_text
+
+__all__ = ["trace_of_core"]
+
+_DMA, _SYNC = ENGINES.index(Engine.DMA), ENGINES.index(Engine.SYNC)
+#: What a wait is, for its colour: data, a place in memory, a port, a queue, the stream's own order.
+_STYLES = {
+    Wait.START: "order", Wait.ENGINE: "order", Wait.OPERANDS: "data", Wait.CHAIN: "data",
+    Wait.OVERWRITES: "place", Wait.PLACE: "place", Wait.PORT: "port", Wait.QUEUE: "queue",
+    Wait.STATED: "order",
+}  # fmt: skip
+_LEGENDS = {
+    "data": "waits for data",
+    "place": "waits for a place in memory",
+    "port": "waits for a port",
+    "queue": "waits for a queue",
+    "order": "waits for its turn",
+}
+_PORTS = (
+    ("port: Vector/GpSimd on SBUF", (Engine.VECTOR, Engine.GPSIMD), 1),
+    ("port: Vector/Scalar on PSUM", (Engine.VECTOR, Engine.SCALAR), 2),
+)
+_TEXTS = {
+    "fixed overhead": ("fixed", "what each instruction costs besides its elements"),
+    "result latency": ("latency", "until others can read the result"),
+    "load stationary": ("weights", "until the stationary matrix is loaded"),
+    "DMA start": ("start-up", "from the request to the first byte"),
+    "DMA transfer": ("transfer", "DMA transfer"),
+}
+_MOST_CAUSES = 7
+KINDS = ("documented", "derived", "measured", "assumed")
+
+
+def trace_of_core(core, *, why=None, band=None) -> CoreTrace:
+    """Make the trace of a timed program.
+
+    Parameters
+    ----------
+    core : CoreTimeline
+    why : Why, optional
+        Its critical path; without it the trace has none.
+    band : (low, high) in ns, optional
+
+    Returns
+    -------
+    CoreTrace
+    """
+    tracks, number = _tracks(core)
+    lane = np.array([number.get(e, 0) for e in ENGINES], np.uint16)
+    run = core.placement.run
+    rows = {
+        "start": core.start_ns,
+        "end": np.where(run.engine == _DMA, core.done_ns, core.end_ns),
+        "instruction": core.instruction_index.astype(np.int32),
+        "lane": lane[run.engine],
+        "critical": np.zeros(core.rows, np.uint8),
+    }
+    pieces, path = no_pieces(), {"whats": [], "facts": []}
+    if why is not None:
+        pieces, path = _pieces(core, why)
+        rows["critical"][pieces["row"][pieces["row"] >= 0]] = 1
+    words = {
+        "reasons": [
+            {"style": _STYLES[w], "text": w.words, "legend": _LEGENDS[_STYLES[w]]} for w in Wait
+        ],
+        "kinds": list(KINDS), "knowsWaits": True, "band": list(band) if band else None,
+        "memories": _memories(core), "sites": _sites(core), "summary": _summary(core), **path,
+    }  # fmt: skip
+    trace = CoreTrace(
+        f"{core.program.name}: {core.rows} instruction{'s' * (core.rows != 1)}", core.makespan_ns,
+        tuple(tracks), _spans(core, number), rows, _waits(core), pieces, _tiles(core), words,
+    )  # fmt: skip
+    words["busy"] = [core.busy_ns(t.key) if t.kind == "engine" else 0.0 for t in tracks]
+    return trace
+
+
+def _tracks(core):
+    """Return the tracks and the number of each engine's (DMA: of its first queue)."""
+    tracks, number = [], {}
+    for engine in ENGINES[:_DMA]:
+        if engine is not Engine.SYNC or (core.engine == _SYNC).any():
+            number[engine] = len(tracks)
+            tracks.append(Track(engine.title, str(engine), "engine"))
+    if (core.engine == _DMA).any():
+        number[Engine.DMA] = len(tracks)
+        tracks += [
+            Track(f"DMA queue {q}", "dma", "queue") for q in range(core.queue_start_ns.shape[1])
+        ]
+    for name, engines, bit in _PORTS:
+        if "ports" not in core.without and all(_users(core, e, bit).size for e in engines):
+            number[name] = len(tracks)
+            tracks.append(Track(name, "sync", "port"))
+    return tracks, number
+
+
+def _users(core, engine, bit):
+    run = core.placement.run
+    return np.flatnonzero((run.engine == ENGINES.index(engine)) & ((run.ports & bit) > 0))
+
+
+def _spans(core, number):
+    """Return what stood on every track."""
+    parts = []
+    for engine in ENGINES[:_DMA]:
+        rows = core.rows_on(engine)
+        if rows.size:
+            parts.append(
+                (core.start_ns[rows], core.end_ns[rows], np.full(rows.size, number[engine]), rows)
+            )
+    if Engine.DMA in number:
+        rows = core.rows_on(Engine.DMA)
+        transfer, queue = np.nonzero(core.queue_start_ns[core.transfer[rows]] >= 0)
+        which = core.transfer[rows][transfer]
+        parts.append((core.queue_start_ns[which, queue], core.queue_end_ns[which, queue],
+                      number[Engine.DMA] + queue, rows[transfer]))  # fmt: skip
+    for name, engines, bit in _PORTS:
+        for engine in engines if name in number else ():
+            rows = _users(core, engine, bit)
+            parts.append(
+                (core.start_ns[rows], core.release_ns[rows], np.full(rows.size, number[name]), rows)
+            )
+    kinds = (float, float, np.uint16, np.int32)
+    columns = zip(*parts, strict=True) if parts else ([], [], [], [])
+    joined = [
+        np.concatenate(c).astype(k) if len(c) else np.zeros(0, k)
+        for c, k in zip(columns, kinds, strict=True)
+    ]
+    return dict(zip(("start", "end", "track", "row"), joined, strict=True))
+
+
+def _waits(core):
+    """Return how long engines stood still before a row, and why; -1 ns: nobody stood still."""
+    parts = [core.waits]
+    rows = core.rows_on(Engine.DMA)
+    if rows.size:
+        held = rows[core.predecessor[rows] >= 0]
+        parts.append((held, np.full(held.size, -1.0), core.wait[held], core.predecessor[held]))
+        queue = np.where(core.queue_start_ns >= 0, core.queue_start_ns, np.inf).min(axis=1)
+        ready = core.start_ns[rows] + core.pieces.lead[core.placement.run.kind[rows]]
+        late = queue[core.transfer[rows]] - ready
+        slow = np.isfinite(late) & (late > 1e-6)
+        parts.append(
+            (rows[slow], late[slow], np.full(slow.sum(), int(Wait.QUEUE)), np.full(slow.sum(), -1))
+        )
+    kinds = (np.int32, float, np.uint16, np.int32)
+    columns = zip(*parts, strict=True)
+    joined = [np.concatenate(c).astype(k) for c, k in zip(columns, kinds, strict=True)]
+    return dict(zip(("row", "ns", "reason", "on"), joined, strict=True))
+
+
+def _tiles(core):
+    """Return every on-chip tile that is touched, from its first access to the end of its last."""
+    run, placement = core.placement.run, core.placement
+    pick, begin, until = lifetimes(core)
+    allocation = run.allocation[pick]
+    allocations = core.program.allocations
+    sites = {}
+    site = np.array([sites.setdefault(a.site, len(sites)) for a in allocations], int)[allocation]
+    slot = placement.slot[pick].astype(np.int64)
+    least = np.full(len(sites) + 1, 2**31)
+    np.minimum.at(least, site, np.maximum(slot, 0))
+    row_bytes = np.array([a.row_bytes for a in allocations], np.uint32)
+    return {
+        "memory": (run.memory[pick] - 1).astype(np.uint8),
+        "address": np.maximum(placement.address[pick], 0).astype(np.uint32),
+        "bytes": row_bytes[allocation],
+        "start": begin,
+        "end": until,
+        "allocation": allocation.astype(np.int32),
+        "slot": np.maximum(slot - least[site], 0).astype(np.uint16),
+        "first_row": run.first[pick].astype(np.int32),
+        "last_row": run.last[pick].astype(np.int32),
+    }
+
+
+def _memories(core):
+    """Return names, capacities and high-water marks in bytes per partition."""
+    high = core.placement.high_water_bytes
+    spec = core.spec
+    return [
+        {"name": "SBUF", "capacity": int(spec.sbuf.bytes_per_partition), "high": high[Memory.SBUF]},
+        {"name": "PSUM", "capacity": int(spec.psum.bytes_per_partition), "high": high[Memory.PSUM],
+         "banks": int(spec.psum.banks)},
+    ]  # fmt: skip
+
+
+def _sites(core):
+    """Return what each allocating line takes, as pairs of texts."""
+    return [
+        [
+            site.name,
+            f"{site.tiles} x {size_text(site.row_bytes)} in {site.memory.upper()}; "
+            f"{site.slots} slot{'s' * (site.slots != 1)}, "
+            f"{size_text(site.slots * site.row_bytes)} of each partition",
+        ]
+        for site in sorted(core.placement.sites, key=lambda s: -s.slots * s.row_bytes)[:10]
+    ]
+
+
+def _summary(core):
+    """Return a few numbers about the whole run, as pairs of texts."""
+    said = []
+    hbm = core.bytes[Memory.HBM]
+    if core.hbm_bytes and core.makespan_ns:
+        said.append(("HBM", f"{size_text(hbm.read)} read, {size_text(hbm.written)} written, "
+                     f"{core.hbm_bytes / core.makespan_ns:.3g} GB/s"))  # fmt: skip
+    if core.flops:
+        roof = core.roofline()
+        said.append(("work", f"{core.flops / 1e9:.4g} GFLOP, "
+                     f"{roof.achieved_flops / 1e12:.3g} TFLOP/s, MFU {core.mfu:.1%}"))  # fmt: skip
+        said.append(("roofline", f"{roof.bound}-bound: {roof.intensity:.3g} FLOP/byte, ridge "
+                     f"{roof.ridge:.4g}"))  # fmt: skip
+    said += [
+        ("slots", ", ".join(f"{s.name} {s.slots}" for s in sites))
+        for sites in [[s for s in core.placement.sites if s.tiles > 1][:6]]
+        if sites
+    ]
+    return [list(pair) for pair in said] + [["note", note] for note in core.placement.notes[:3]]
+
+
+class _Numbers(dict):
+    """Numbers things in the order in which they are first asked for."""
+
+    def __missing__(self, thing):
+        self[thing] = len(self)
+        return self[thing]
+
+
+def _pieces(core, why):
+    """Return the critical path as arrays, and the texts and facts that they point at."""
+    whats, thens, facts, examples = _Numbers(), _Numbers(), _Numbers(), {}
+    table = []
+    for piece in why.pieces:
+        number = facts[id(piece.facts), piece.changed]  # pieces of one kind share the tuple
+        if number not in examples:
+            examples[number] = (piece, KINDS.index(str(piece.kind)))
+        table.append(
+            (piece.start_ns, piece.end_ns, piece.row, whats[piece.what], number,
+             examples[number][1], thens[piece.then])
+        )  # fmt: skip
+    kinds = {"start": float, "end": float, "row": np.int32, "what": np.uint16,
+             "facts": np.uint16, "kind": np.uint8, "then": np.uint16}  # fmt: skip
+    columns = zip(*table, strict=True) if table else [()] * len(kinds)
+    arrays = {
+        name: np.array(column, kind)
+        for (name, kind), column in zip(kinds.items(), columns, strict=True)
+    }
+    shares = why.share_by_kind()
+    words = {
+        "whats": [_what(w) for w in whats],
+        "thens": list(thens),
+        "causes": _causes(why),
+        "facts": [_facts(core, piece.facts, piece.changed) for piece, _ in examples.values()],
+        "shares": [{"kind": str(kind), "share": share} for kind, share in shares.items() if share],
+    }
+    return arrays, words
+
+
+def _what(name):
+    work = name in ("work", "DMA transfer")
+    short, text = _TEXTS.get(name, (name, name))
+    return {"style": "work" if work else "fixed", "name": name, "short": short, "text": text}
+
+
+def _causes(why):
+    """Return the largest causes of the critical path, and the rest as one."""
+    shares = list(why.share_by_cause().items())
+    said = [_cause(name, share, why.makespan_ns) for name, share in shares[:_MOST_CAUSES]]
+    rest = sum(share for _, share in shares[_MOST_CAUSES:])
+    if rest:
+        said.append({"name": "everything else", "share": rest, "ns": rest * why.makespan_ns,
+                     "colour": ENGINE["sync"], "work": False})  # fmt: skip
+    return said
+
+
+def _cause(name, share, makespan):
+    key = next((e for e in ENGINES if name.startswith(e.title)), Engine.DMA)
+    return {
+        "name": name,
+        "share": share,
+        "ns": share * makespan,
+        "colour": ENGINE[key],
+        "work": _what(name.split(": ")[-1])["style"] == "work",
+    }
+
+
+def _facts(core, facts, changed):
+    """Return what a piece rests on, as texts: value, name, kind, source, note."""
+    said = [_fact(name, fact) for name, fact in facts]
+    for name in changed:
+        said.append({
+            "value": f"{core.parameters[name]:.6g}", "name": name, "kind": "assumed",
+            "source": "set here, instead of the fact's value", "url": "", "note": "",
+        })  # fmt: skip
+    return said
+
+
+def _fact(name, fact):
+    document = SOURCES[fact.source]
+    source, url = f"{document.title}: {fact.locator}", document.url
+    if fact.inputs:
+        inputs = dict.fromkeys(_roots(fact))
+        source = f"{fact.locator}, from {', '.join(SOURCES[k].title for k in inputs)}"
+        url = next((SOURCES[k].url for k in inputs if SOURCES[k].url), "")
+    return {
+        "value": _value(fact), "name": name, "kind": str(fact.kind), "source": source,
+        "url": url, "note": fact.note,
+    }  # fmt: skip
+
+
+def _value(fact):
+    """Return a fact's value as people read it; of a table its rows."""
+    if isinstance(fact.value, tuple) and fact.value and isinstance(fact.value[0], tuple):
+        rows = ", ".join(": ".join(str(v) for v in row) for row in fact.value)
+        return f"{rows} {fact.unit}"
+    return fact.pretty
+
+
+def _roots(fact):
+    """Yield the keys of the documents behind a fact."""
+    for given in fact.inputs:
+        yield from _roots(given) if given.inputs else (given.source,)

@@ -1,0 +1,187 @@
+"""A NeuronCore's run as plain arrays, for the page to draw.
+
+A *listing* (``core_listing``) holds what does not change with time: instructions, operands, source
+lines, tiles' names; a *trace* holds one timing of it: spans, waits, the critical path, tiles over
+time.  A page gets the listing once, and a new trace whenever a parameter moves.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trainium_edu.viz.colours import ENGINE
+from trainium_edu.viz.packing import pack
+
+__all__ = ["CoreTrace", "Track", "trace_of_timeline"]
+
+_ENGINE_TRACKS = {
+    "Tensor Engine": "tensor",
+    "Vector Engine": "vector",
+    "Scalar Engine": "scalar",
+    "GpSimd Engine": "gpsimd",
+    "Sync Engine": "sync",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One line of a timeline."""
+
+    name: str
+    key: str  #: whose colour: a key of ``colours.ENGINE``
+    kind: str  #: "engine", "queue" (a DMA queue), "port" or "other"
+
+
+@dataclass(frozen=True)
+class CoreTrace:
+    """One timing.
+
+    ``spans`` say what stood on which track; ``rows`` are the executed instructions, a DMA transfer
+    once however many queues it used; ``pieces`` are the critical path; ``tiles`` lie in memory from
+    first to last access.  All of them are structs of arrays, times in nanoseconds from the start.
+    """
+
+    title: str
+    makespan_ns: float
+    tracks: tuple[Track, ...]
+    spans: dict[str, np.ndarray]  #: start, end, track, row
+    rows: dict[str, np.ndarray]  #: start, end, instruction, lane, critical
+    waits: dict[str, np.ndarray]  #: row, ns, reason, on
+    pieces: dict[str, np.ndarray]  #: start, end, row, what, facts, kind, then
+    tiles: dict[str, np.ndarray]  #: memory, address, bytes, start, end, allocation, ...
+    words: dict = field(default_factory=dict)  #: texts that the arrays point at, and the numbers
+
+    def __repr__(self):
+        return (
+            f"CoreTrace({self.title!r}, {len(self.rows['start'])} instructions, "
+            f"{self.makespan_ns:.1f} ns)"
+        )
+
+    def to_bytes(self, **more) -> bytes:
+        """Pack everything for the page; `more` goes into the header."""
+        header = {
+            "title": self.title,
+            "makespan": self.makespan_ns,
+            "tracks": [[t.name, t.key, t.kind] for t in self.tracks],
+            **self.words,
+            **more,
+        }
+        groups = ("spans", "rows", "waits", "pieces", "tiles")
+        arrays = {f"{g}_{n}": a for g in groups for n, a in getattr(self, g).items()}
+        for name in ("spans_start", "spans_end"):  # where to draw; what is said comes from rows
+            arrays[name] = arrays[name].astype(np.float32)
+        load_ns, load = self.dma_load()
+        return pack(header, {**arrays, "load_ns": load_ns, "load": load})
+
+    def of_kind(self, kind: str) -> np.ndarray:
+        """Return which spans stand on tracks of one kind, bool[spans]."""
+        chosen = np.array([t.kind == kind for t in self.tracks], bool)
+        return chosen[self.spans["track"]] if len(self.tracks) else np.zeros(0, bool)
+
+    def dma_load(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many DMA queues are busy: from each of these moments, this many."""
+        queues = self.of_kind("queue")
+        return steps(self.spans["start"][queues], self.spans["end"][queues])
+
+    def busy_ns(self, track: int) -> float:
+        """Return the time in which a track has at least one span."""
+        on = self.spans["track"] == track
+        when, level = steps(self.spans["start"][on], self.spans["end"][on])
+        return float(np.sum(np.diff(when)[level[:-1] > 0])) if len(when) else 0.0
+
+
+def steps(start, end, height=None) -> tuple[np.ndarray, np.ndarray]:
+    """Add up intervals: return the moments of change and the level from each on.
+
+    Examples
+    --------
+    >>> when, level = steps(np.array([0.0, 1.0]), np.array([2.0, 3.0]))
+    >>> when.tolist(), level.tolist()
+    ([0.0, 1.0, 2.0, 3.0], [1, 2, 1, 0])
+    """
+    height = np.ones(len(start), np.int64) if height is None else height.astype(np.int64)
+    when, place = np.unique(np.concatenate([start, end]), return_inverse=True)
+    change = np.zeros(len(when), np.int64)
+    np.add.at(change, place, np.concatenate([height, -height]))
+    return when, np.cumsum(change).astype(np.int32)
+
+
+def trace_of_timeline(timeline, title: str = "timeline") -> CoreTrace:
+    """Make a trace of any timeline; without a program there are no waits, pieces or tiles.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    title : str
+
+    Returns
+    -------
+    CoreTrace
+        ``words["labels"]`` has one text per row.
+    """
+    names = sorted(timeline.tracks, key=_track_order)
+    number = {name: i for i, name in enumerate(names)}
+    begin = timeline.spans[0].start_ns if timeline.spans else 0.0
+    start = np.array([s.start_ns - begin for s in timeline.spans], float)
+    end = np.array([s.end_ns - begin for s in timeline.spans], float)
+    track = np.array([number[s.track] for s in timeline.spans], np.uint16)
+    count = len(start)
+    rows = {
+        "start": start,
+        "end": end,
+        "instruction": np.arange(count, dtype=np.int32),
+        "lane": track,
+        "critical": np.zeros(count, np.uint8),
+    }
+    trace = CoreTrace(
+        title, timeline.makespan_ns, tuple(track_of(name) for name in names),
+        {"start": start, "end": end, "track": track, "row": np.arange(count, dtype=np.int32)},
+        rows, no_waits(), no_pieces(), no_tiles(),
+        {"labels": [s.label for s in timeline.spans]},
+    )  # fmt: skip
+    trace.words["busy"] = [trace.busy_ns(t) for t in range(len(names))]
+    return trace
+
+
+def track_of(name: str) -> Track:
+    """Return what a track's name says about it."""
+    if name in _ENGINE_TRACKS:
+        return Track(name, _ENGINE_TRACKS[name], "engine")
+    if name.startswith("DMA"):
+        return Track(name, "dma", "queue")
+    if name.startswith("port"):
+        return Track(name, "sync", "port")
+    return Track(name, list(ENGINE)[sum(map(ord, name)) % len(ENGINE)], "other")
+
+
+def _track_order(name):
+    kinds = ("engine", "other", "port", "queue")
+    engines = list(_ENGINE_TRACKS)
+    digits = "".join(c for c in name if c.isdigit())
+    return (
+        kinds.index(track_of(name).kind),
+        engines.index(name) if name in engines else 0,
+        int(digits) if digits else 0,
+        name,
+    )
+
+
+def no_waits() -> dict:
+    """Return the arrays of no wait at all."""
+    return {"row": np.zeros(0, np.int32), "ns": np.zeros(0), "reason": np.zeros(0, np.uint16),
+            "on": np.zeros(0, np.int32)}  # fmt: skip
+
+
+def no_pieces() -> dict:
+    """Return the arrays of an unknown critical path."""
+    return {"start": np.zeros(0), "end": np.zeros(0), "row": np.zeros(0, np.int32),
+            "what": np.zeros(0, np.uint16), "facts": np.zeros(0, np.uint16),
+            "kind": np.zeros(0, np.uint8), "then": np.zeros(0, np.uint16)}  # fmt: skip
+
+
+def no_tiles() -> dict:
+    """Return the arrays of an empty memory."""
+    return {"memory": np.zeros(0, np.uint8), "address": np.zeros(0, np.uint32),
+            "bytes": np.zeros(0, np.uint32), "start": np.zeros(0), "end": np.zeros(0),
+            "allocation": np.zeros(0, np.int32), "slot": np.zeros(0, np.uint16),
+            "first_row": np.zeros(0, np.int32), "last_row": np.zeros(0, np.int32)}  # fmt: skip

@@ -1,0 +1,29 @@
+"""Sizes and times in the units in which people read them."""
+
+__all__ = ["size_text", "time_text"]
+
+
+def size_text(nbytes: float) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> size_text(100), size_text(4096), size_text(1_572_864)
+    ('100 B', '4 KiB', '1.5 MiB')
+    """
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if nbytes >= scale:
+            return f"{nbytes / scale:.4g} {unit}"
+    return f"{nbytes:.0f} B"
+
+
+def time_text(ns: float) -> str:
+    """Write a time.
+
+    Examples
+    --------
+    >>> time_text(1234.5), time_text(88.0), time_text(2_340_000)
+    ('1.234 µs', '88 ns', '2.34 ms')
+    """
+    scale, unit = (1e6, "ms") if ns >= 999_500 else (1e3, "µs") if ns >= 999.5 else (1, "ns")
+    return f"{ns / scale:.4g} {unit}"

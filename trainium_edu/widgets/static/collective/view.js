@@ -1,0 +1,113 @@
+// The collective's pictures: their sizes, what is drawn on them, and what is under the pointer.
+
+import { fitCanvas, readTones } from "../shared/canvas.js";
+import { make } from "../shared/elements.js";
+import { Spots } from "../shared/spots.js";
+import { BandPainter } from "./band.js";
+import { BufferPainter } from "./buffers.js";
+import { Plan } from "./plan.js";
+import { StagePainter } from "./stage.js";
+import { chipName, wireName } from "./words.js";
+
+const CHIPS = "Chips: arrow keys move, the history is below";
+const WIRES = "Links: arrow keys move, the history is below";
+
+/** The sizes of the three pictures on a page of a width: beside each other where there is room. */
+export function sizesFor(width, ranks) {
+  const isWide = width >= 760;
+  const stage = isWide ? Math.round(width * 0.55) : width;
+  const height = Math.round(Math.min(stage * 0.86, 470));
+  const rows = 60 + ranks * (ranks <= 8 ? 56 : 22);
+  return {
+    isWide,
+    stage: { width: stage, height },
+    cells: {
+      width: isWide ? width - stage - 12 : width,
+      height: isWide ? height : Math.round(Math.min(height, rows)),
+    },
+    band: { width, height: BandPainter.height },
+  };
+}
+
+export class View {
+  /** `pick({ kind, index })` when a chip or a wire is pointed at, `seek(ns)` on the band. */
+  constructor({ pick, seek }) {
+    this.painters = {
+      stage: new StagePainter(),
+      cells: new BufferPainter(),
+      band: new BandPainter(),
+    };
+    this.canvases = {
+      stage: make("canvas", { role: "img" }),
+      cells: make("canvas", { role: "img" }),
+      band: make("canvas", { role: "img", class: "te-coll-band" }),
+    };
+    const spots = (label, kind) => {
+      const choose = (index) => pick({ kind, index });
+      const on = { focus: choose, click: choose };
+      return new Spots(label, "te-coll-spots", `te-coll-spot te-coll-${kind}`, on);
+    };
+    this.chips = spots(CHIPS, "chip");
+    this.wires = spots(WIRES, "wire");
+    const parts = [this.canvases.stage, this.wires.element, this.chips.element];
+    const pointermove = (event) => {
+      const box = this.stage.getBoundingClientRect();
+      const found = this.plan.under(event.clientX - box.left, event.clientY - box.top);
+      if (found) pick(found);
+    };
+    this.stage = make("div", { class: "te-coll-stage", on: { pointermove } }, ...parts);
+    const cells = make("div", { class: "te-coll-cells" }, this.canvases.cells);
+    this.body = make("div", { class: "te-coll-body" }, this.stage, cells);
+    const { band } = this.canvases;
+    const drag = (event) => seek(this.painters.band.timeAt(event.offsetX));
+    band.addEventListener("pointermove", (event) => event.buttons && drag(event));
+    band.addEventListener("pointerdown", (event) => {
+      band.setPointerCapture(event.pointerId);
+      drag(event);
+    });
+  }
+  /** Show another film. */
+  setFilm(film) {
+    this.film = film;
+    this.chips.offer(Array.from({ length: film.chips }, (_, i) => chipName(film, i)));
+    this.wires.offer(Array.from({ length: film.wireCount }, (_, i) => wireName(film, i)));
+  }
+  /** Draw everything anew next time: the look or the place of things has changed. */
+  forget() {
+    for (const painter of Object.values(this.painters)) painter.forget();
+  }
+  /** Take the page's width and colours. */
+  fit(root) {
+    this.tones = readTones(root);
+    this.pageWidth = root.clientWidth;
+    this.sizes = sizesFor(Math.max(320, Math.floor(root.clientWidth) - 2), this.film.ranks);
+    this.body.classList.toggle("te-coll-wide", this.sizes.isWide);
+    const { width, height } = this.sizes.stage;
+    Object.assign(this.stage.style, { width: `${width}px`, height: `${height}px` });
+    this.forget();
+  }
+  /** Place chips and wires for a drawing, on its way from another. */
+  place(layout, before = layout, morph = 1) {
+    const { film } = this;
+    this.layout = layout;
+    this.isMoving = morph < 1;
+    this.plan = new Plan(film, layout, this.sizes.stage, before, morph);
+    this.chips.place(this.plan.places, () => this.plan.half);
+    this.wires.place(this.plan.middles, () => 9);
+  }
+  draw(position, picked, isHeatNow) {
+    const { film, isMoving, layout, plan, tones } = this;
+    const paint = (name, what) => {
+      const { width, height } = this.sizes[name];
+      const c = fitCanvas(this.canvases[name], width, height);
+      c.clearRect(0, 0, width, height);
+      this.painters[name].draw(c, { film, position, tones, width, height, ...what });
+    };
+    const heatOf = (link) =>
+      isHeatNow ? film.heatNow(link, position) : film.heatSoFar(link, position);
+    const indexOf = (kind) => (picked?.kind === kind ? picked.index : -1);
+    paint("stage", { plan, picked, heatOf, notes: layout.notes, isMoving });
+    paint("cells", { chip: indexOf("chip") });
+    paint("band", { wire: indexOf("wire") });
+  }
+}

@@ -1,0 +1,80 @@
+// What all panels of a run draw with: boxes, lines, words, the axis of time.
+
+import { fitCanvas } from "../shared/canvas.js";
+import { GUTTER, ticks } from "./time_window.js";
+
+/** Fit a canvas to its place on the screen and clear it; returns its context. */
+export function cleared(canvas, width, height) {
+  const c = fitCanvas(canvas, width, height);
+  c.clearRect(0, 0, width, height);
+  return c;
+}
+
+/** Set the type of what is written next. */
+export function type(c, font, colour, align = "left", baseline = "middle") {
+  Object.assign(c, { font, fillStyle: colour, textAlign: align, textBaseline: baseline });
+}
+
+export function fill(c, colour, alpha, x, y, width, height) {
+  c.fillStyle = colour;
+  c.globalAlpha = alpha;
+  c.fillRect(x, y, width, height);
+  c.globalAlpha = 1;
+}
+
+export function line(c, x0, y0, x1, y1, { colour, width = 1, dash = [] }) {
+  c.strokeStyle = colour;
+  c.lineWidth = width;
+  c.setLineDash(dash);
+  c.beginPath();
+  c.moveTo(x0, y0);
+  c.lineTo(x1, y1);
+  c.stroke();
+  c.setLineDash([]);
+}
+
+export function frame(c, colour, width, x, y, wide, high) {
+  c.strokeStyle = colour;
+  c.lineWidth = width;
+  c.strokeRect(x, y, wide, high);
+}
+
+/** The middle of the pixel that a moment falls on. */
+export const column = (view, t) => Math.round(view.x(t)) + 0.5;
+
+/** Draw the axis of time at height `y`, with its grid down to `bottom`. */
+export function drawTimeAxis(c, view, tones, y, bottom) {
+  for (const [ns, text] of ticks(view)) {
+    const x = column(view, ns);
+    line(c, x, y, x, bottom, { colour: tones.line });
+    const align = x > view.right - 24 ? "right" : "center";
+    type(c, `11px ${tones.font}`, tones.muted, align, "alphabetic");
+    c.fillText(text, Math.min(x, view.wide - 2), y - 4);
+  }
+}
+
+/** Draw inside the plot only, then the cursor over it. */
+export function drawPlot({ view, tones, cursor }, c, top, height, draw) {
+  c.save();
+  c.beginPath();
+  c.rect(GUTTER, 0, view.width, height);
+  c.clip();
+  draw();
+  const x = column(view, cursor);
+  if (cursor >= 0) line(c, x, top, x, height, { colour: tones.mark });
+  c.restore();
+}
+
+const hatches = new Map();
+
+/** The hatching that means "no work: fixed cost or waiting", on any colour. */
+export function hatch(c, colour) {
+  if (!hatches.has(colour)) {
+    const tile = new OffscreenCanvas(6, 6);
+    const h = tile.getContext("2d");
+    fill(h, colour, 0.35, 0, 0, 6, 6);
+    for (const k of [-6, 0, 6]) line(h, k - 1, 7, k + 7, -1, { colour, width: 1.6 });
+    hatches.set(colour, c.createPattern(tile, "repeat"));
+  }
+  return hatches.get(colour);
+}

@@ -1,0 +1,48 @@
+// What is lit when something is picked: the instructions and tiles that belong to it.
+
+import { touchedBy } from "./film.js";
+
+const NS = 1e-6; // of rounding
+
+/** Return `lit(row)` and `litTile(tile)`, or null where nothing is dimmed. */
+export function lighting({ film, book, line, tile, picked }) {
+  if (!book) return { lit: null, litTile: null };
+  if (line >= 0) return ofLine(film, book, line);
+  if (tile >= 0) {
+    const allocation = film.tiles_allocation[tile];
+    const isInside = (r) =>
+      film.rows_start[r] >= film.tiles_start[tile] - NS &&
+      film.rows_end[r] <= film.tiles_end[tile] + NS;
+    const touches = (i) => i >= 0 && touchedBy(book, i).includes(allocation);
+    return {
+      lit: (r) => isInside(r) && touches(film.rows_instruction[r]),
+      litTile: (i) => i === tile,
+    };
+  }
+  if (picked < 0 || film.rows_instruction[picked] < 0) return { lit: null, litTile: null };
+  const touched = new Set(touchedBy(book, film.rows_instruction[picked]));
+  const litTile = (i) =>
+    touched.has(film.tiles_allocation[i]) &&
+    film.tiles_start[i] <= film.rows_start[picked] + NS &&
+    film.tiles_end[i] >= film.rows_end[picked] - NS;
+  return { lit: null, litTile };
+}
+
+/** A line lights what it issued or called, the tiles it made, and who touches those. */
+function ofLine(film, book, line) {
+  const made = new Set(
+    [...book.allocations.keys()].filter((a) => book.allocations[a].line === line),
+  );
+  const wanted = Uint8Array.from(
+    book.i_line,
+    (at, i) =>
+      at === line || book.i_call[i] === line || touchedBy(book, i).some((a) => made.has(a)),
+  );
+  const touched = new Set(made);
+  if (!made.size)
+    wanted.forEach((on, i) => on && touchedBy(book, i).forEach((a) => touched.add(a)));
+  return {
+    lit: (r) => film.rows_instruction[r] >= 0 && wanted[film.rows_instruction[r]] === 1,
+    litTile: (i) => touched.has(film.tiles_allocation[i]),
+  };
+}

@@ -1,0 +1,45 @@
+// The picture: shapes over images, and a wipe that uncovers one image over another.
+
+import { slider } from "../shared/controls.js";
+import { make } from "../shared/elements.js";
+import { drawShapes } from "./shapes.js";
+
+const WIPE = "Wipe: before on the left, after on the right";
+
+/** Python's pixels, four bytes each, on a canvas of their size that is shown at its place. */
+function drawImage([x, y, width, height, columns, rows, offset], view) {
+  const style = `left:${x}px;top:${y}px;width:${width}px;height:${height}px`;
+  const canvas = make("canvas", { width: columns, height: rows, "aria-hidden": "true", style });
+  const bytes = new Uint8ClampedArray(view.buffer, view.byteOffset + offset, columns * rows * 4);
+  const image = new ImageData(bytes.slice(), columns, rows);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+export class Stage {
+  constructor() {
+    const look = { class: "te-sk-wipe", max: 1000, value: 500, step: 10, title: `Drag: ${WIPE}` };
+    this.wipe = slider(WIPE, () => this.uncover(), look);
+    this.drawn = make("div", { class: "te-sk-drawn" });
+    this.element = make("div", { class: "te-sk-stage" }, this.drawn, this.wipe);
+    this.after = null; // the canvas that the wipe uncovers
+  }
+  uncover() {
+    if (!this.after) return;
+    const percent = this.wipe.value / 10;
+    this.after.style.clipPath = `inset(0 0 0 ${percent}%)`;
+    this.wipe.setAttribute("aria-valuetext", `${Math.round(percent)} % before`);
+  }
+  draw(scene, pixels) {
+    const canvases = scene.images.map((image) => drawImage(image, pixels));
+    this.drawn.replaceChildren(...canvases, drawShapes(scene));
+    this.after = canvases[scene.wipe] ?? null;
+    this.wipe.hidden = !this.after;
+    if (this.after) {
+      const { left, top, width, height } = this.after.style;
+      Object.assign(this.wipe.style, { left, top, width, height });
+    }
+    this.uncover();
+    this.element.style.height = `${scene.height}px`;
+  }
+}
