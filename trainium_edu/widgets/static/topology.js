@@ -8,6 +8,7 @@ import { choices, menu, slider } from "./shared/controls.js";
 import { button, focusable, make } from "./shared/elements.js";
 import { answerKey } from "./shared/keys.js";
 import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { onWord } from "./shared/pointing.js";
 import { Spots } from "./shared/spots.js";
 import { clamp, ease, glide, mix } from "./shared/time.js";
 import { Grip } from "./topology/grip.js";
@@ -39,6 +40,7 @@ class TopologyExplorer {
         "start end cut": () => this.tellWay(),
       }),
       () => this.stopGrowing(),
+      onWord("cable", (ends) => this.point(this.wireOf(ends.replace("-", " - ")))),
     ];
     this.takeMachine();
   }
@@ -119,7 +121,10 @@ class TopologyExplorer {
   }
   /** The number of the cut cable, or -1. */
   get cut() {
-    return this.scene.wires.findIndex(([a, b]) => `${a} - ${b}` === this.model.get("cut"));
+    return this.wireOf(this.model.get("cut"));
+  }
+  wireOf(ends) {
+    return this.scene.wires.findIndex(([a, b]) => `${a} - ${b}` === ends);
   }
   get way() {
     const [start, end] = [this.model.get("start"), this.model.get("end")];
