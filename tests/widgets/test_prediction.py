@@ -262,6 +262,7 @@ def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():
     said = Prose("**Long** rows < `a * b * c` *pay* ([kung-1982](https://doi.org/x)).", "- one")
     page = said._repr_html_()
     assert "<b>Long</b> rows &lt; <code>a * b * c</code> <i>pay</i>" in page
-    assert '<a href="https://doi.org/x" target="_blank" rel="noopener">kung-1982</a>' in page
+    assert '<a href="https://doi.org/x" target="_blank" rel="noopener"' in page
+    assert ">kung-1982</a>" in page
     assert "display:list-item" in page
     assert repr(said) == "**Long** rows < `a * b * c` *pay* (kung-1982).\n- one"

@@ -8,6 +8,10 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["Prose", "card", "error_factor", "marked_list", "number_strip"]
 
+_LINK_LOOK = (
+    r'href="\2" target="_blank" rel="noopener" '
+    'style="color:var(--jp-content-link-color,#0060a0);text-decoration:underline"'
+)
 LINK = re.compile(r"\[([^]]+)\]\((https://[^)\s]+)\)")
 
 
@@ -42,7 +46,7 @@ class Prose:
             for i, part in enumerate(said):  # every second one stood between backticks
                 bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", part)
                 italic = re.sub(r"\*(.+?)\*", r"<i>\1</i>", bold)
-                linked = LINK.sub(r'<a href="\2" target="_blank" rel="noopener">\1</a>', italic)
+                linked = LINK.sub(rf"<a {_LINK_LOOK}>\1</a>", italic)
                 said[i] = f"<code>{part}</code>" if i % 2 else linked
             lead = "display:list-item;margin:4px 0 0 22px" if bullet else "margin:8px 0 0"
             rows.append(f'<p style="{lead}">{"".join(said)}</p>')

@@ -61,7 +61,6 @@ def knee(curve):
         f"A row of {curve.row_bytes[0]} bytes holds its queue {held:.0%} as long as one of"
         f" {curve.row_bytes[at] // 1024} KiB: most of what it costs is being a row.",
         lambda guess: [
-            str(curve),
             curve.picture(),
             Prose(
                 "The blue band is what we do *not* know. The curve is that of a figure in AWS's DMA"
@@ -72,6 +71,7 @@ def knee(curve):
                 " and the band has it. Whoever quotes a number from that end should quote the band"
                 " with it.",
             ),
+            str(curve),
         ],
     )
 
@@ -100,7 +100,7 @@ def _with_buffers(run, n):
     t = measure(run.program, buffers=n)
     busy, sbuf = t.busy_ns("vector") / t.makespan_ns, t.placement.high_water_bytes["sbuf"]
     time = f"{t.makespan_ns / 1e3:6.1f} µs"
-    return f"{n} buffers: {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
+    return f"{f'{n} buffer' + 's' * (n > 1):9}: {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
 
 
 @question(

@@ -77,7 +77,7 @@ class Explorer {
     this.overview = has("timeline") && createOverview(s);
     this.lanes = has("timeline") && createLanes(s);
     this.memory = has("memory") && createMemory(s);
-    this.source = has("source") && createSource(s, (line) => this.pick({ line }));
+    this.source = has("source") ? createSource(s, (line) => this.pick({ line })) : null;
     this.panels = [this.lanes, this.memory, this.overview].filter(Boolean);
     this.knobs = createKnobs(this.model, s.label);
     this.tools = createTools(s, () => this.relayout());
