@@ -6,6 +6,7 @@ Judge: the browser; the picture changes while the word is pointed at, and is as 
 import pytest
 
 from tests.browser.lesson_page import LessonPage
+from trainium_edu import neuroncore
 from trainium_edu.neuroncore.tilings.attention import attention_program
 
 pytestmark = pytest.mark.browser
@@ -49,7 +50,8 @@ def test_a_word_lights_its_part_of_the_picture_and_lets_it_go(browser, lab, name
 
 def test_an_engines_name_lights_its_instructions_alone(browser, lab):
     """Judge: the recorded program's instructions."""
-    engines = [i.engine.value for i in attention_program().instructions]
+    program = neuroncore.measure(attention_program()).program
+    engines = [i.engine.value for i in program.instructions]
     lesson = LessonPage(browser, lab, "04_neuroncore.ipynb")
     page = lesson.page
     page.locator(".jp-CodeCell .cm-content").first.click()

@@ -100,7 +100,8 @@ def _with_buffers(run, n):
     t = measure(run.program, buffers=n)
     busy, sbuf = t.busy_ns("vector") / t.makespan_ns, t.placement.high_water_bytes["sbuf"]
     time = f"{t.makespan_ns / 1e3:6.1f} µs"
-    return f"{f'{n} buffer' + 's' * (n > 1):9}: {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
+    count = "1 buffer:" if n == 1 else f"{n} buffers:"
+    return f"{count:10} {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
 
 
 @question(
@@ -128,8 +129,8 @@ def buffers(run):
     vector = run.busy_ns("vector") / 1e3
     return Answer(
         _told(*times),
-        f"{one} µs, {two}, {four}: three are enough, with which Vector, busy for {vector:.0f} µs,"
-        " has hardly a gap left.",
+        f"With one, two and four buffers {one}, {two} and {four} µs: three are enough, with which"
+        f" Vector, busy for {vector:.0f} µs, has hardly a gap left.",
         lambda guess: [
             "\n".join(_with_buffers(run, n) for n in (1, 2, 3, 4, 8)),
             str(run),
