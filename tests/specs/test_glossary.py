@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from trainium_edu import exercises
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import glossary
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+QUESTIONS = Path(exercises.__file__).with_name("questions")
 GLOSSARY = NOTEBOOKS / "glossary.ipynb"
 HOUSE_WORDS = {
     "NeuronCore", "chip", "instance", "rank", "Tensor Engine", "Vector Engine", "Scalar Engine",
@@ -87,6 +89,12 @@ def test_lessons_link_terms_to_the_glossary_alone():
     for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
         text = "".join("".join(cell["source"]) for cell in _cells(path))
         assert set(re.findall(r"([\w.]*)#cell-id=term-", text)) <= {"glossary.ipynb"}, path.name
+
+
+@pytest.mark.parametrize("path", sorted(QUESTIONS.glob("*.py")), ids=lambda p: p.stem)
+def test_a_reveal_cites_its_sources_by_their_links(path):
+    text = re.sub(r"SOURCES\['[^']+'\]", "", path.read_text(encoding="utf-8"))
+    assert not KEYS.search(text), KEYS.search(text)
 
 
 LIGHTS = re.compile(r"engine-(tensor|vector|scalar|gpsimd|dma)|operand-(W|X|dst)|cable-\d+-\d+")

@@ -266,3 +266,21 @@ def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():
     assert ">kung-1982</a>" in page
     assert "display:list-item" in page
     assert repr(said) == "**Long** rows < `a * b * c` *pay* (kung-1982).\n- one"
+
+
+def test_an_order_is_drawn_place_by_place_with_what_was_put_there():
+    asked = predict.order("01/range", "From small to large?", ["BF16", "FP16", "FP8"])
+    shown = asked.reveal(["FP8", "FP16", "BF16"])
+    asked.commit(["BF16", "FP16", "FP8"])
+    card = shown.children[0].value
+    assert "· FP8, where you put BF16" in card
+    assert "✓ FP16" in card
+    assert "1 of 3 in the right place." in card
+
+
+def test_a_reason_may_link_its_source(shown):
+    p = number()
+    r = p.reveal(256, "So says the guide (documented: [kung-1982](https://doi.org/x)).")
+    press(p, 256)
+    assert ">kung-1982</a>)." in r.children[0].value
+    assert "(documented: kung-1982)." in r._bundle()["text/plain"]

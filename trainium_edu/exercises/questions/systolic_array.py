@@ -140,7 +140,7 @@ def who_stays(k, rows, columns):
         _cheaper(k, rows, columns),
         "What stays loads up to four columns per cycle; what moves costs a cycle per column. The"
         " guide says the same: of a small and a large free axis, prefer the large one as the"
-        " stationary operand (nki-trn1-arch, Fast LoadStationary).",
+        f" stationary operand ({SOURCES['nki-trn1-arch'].cited}, Fast LoadStationary).",
         lambda guess: [
             stationary_explorer(k=k, rows=rows, columns=columns),
             choice_table(cases),
