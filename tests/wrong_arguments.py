@@ -371,8 +371,8 @@ def main(package, share, seed):
         print(json.dumps(line), file=channel, flush=True)
 
     if package in ("nki", "widgets"):  # a traceback that leaves our own frames out hides its origin
-        kernel = importlib.import_module("trainium_edu.nki.kernel")
-        kernel.frames_of_kernel = lambda problem: problem.__traceback__
+        executing = importlib.import_module("trainium_edu.nki.launching.executing")
+        executing.frames_of_kernel = lambda problem: problem.__traceback__
     functions = public(package)
     began = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -453,7 +453,7 @@ GOOD: dict[str, list[str]] = {
         _ARRAY + "sa.run_dataflow('output-stationary', a, b[:, :4], array=small, fmt='bf16')",
         _ARRAY + "run.state(3)",
         _ARRAY + "plan = sa.plan_gemm(4, 3, 5, array=small)\n"
-        "sa.registers.simulate_registers(a, b, plan, array=small)",
+        "sa.simulate_elements(a, b, plan, array=small)",
     ],
     "fabric": [
         "from trainium_edu.fabric import grid, inter_node, fully_connected\n"

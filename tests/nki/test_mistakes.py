@@ -206,8 +206,8 @@ def test_what_no_chip_can_return_is_refused(result, words):
         (3, "x is a value of type int"),
         (None, "x is a value of type NoneType"),
         (np.ma.masked_array(X, X > 3), r"x is a masked array.*x\.filled"),
-        (X.astype(complex), r"x: dtype\('complex128'\) is no dtype of NKI"),
-        (np.array([["a"]]), "x: .* is no dtype of NKI"),
+        (X.astype(complex), r"x: dtype\('complex128'\) is not a dtype of NKI"),
+        (np.array([["a"]]), "x: .* is not a dtype of NKI"),
         (np.full((2, 2), 2**40), "x is int64 and holds"),
     ],
 )
@@ -315,7 +315,7 @@ def test_a_forgotten_return_is_said_where_something_is_lost():
 
 def test_a_kernel_that_issues_nothing_has_nothing_to_say():
     run = nki.run(lambda x: x, X)
-    assert run.warnings == []
+    assert run.advice == []
     assert run.timeline.makespan_ns == 0
 
 
