@@ -106,8 +106,8 @@ def test_the_best_format_for_the_weights_and_the_guess_shown(found):
     noise = {n: float(((kept[n] - x) ** 2).sum()) for n in q.options}
     answer = q.function(x)
     assert answer.value == min(noise, key=noise.get)
-    assert answer.show("INT8").values["format"] == "int8"
-    assert answer.show(None).values["format"] == "fp8_e3m4"
+    assert answer.show("INT8")[0].values["format"] == "int8"
+    assert answer.show(None)[0].values["format"] == "fp8_e3m4"
 
 
 def test_the_first_task_is_one_click_each():

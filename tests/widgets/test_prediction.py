@@ -14,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from tests.widgets.page import send
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.static import load
 
 
@@ -266,3 +267,32 @@ def test_every_focusable_element_of_the_page_keeps_its_keys():
     questions = script[script.index('$modules["prediction/inputs.js"]') :]
     first = re.findall(r'make\("(?:button|input)", \{\s*([^,\s]+)', questions)
     assert first == ["...SAFE"] * 3
+
+
+def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():
+    """Judge: the marks as they are written in a notebook's prose."""
+    said = Prose("**Long** rows < `a * b * c` *pay* ([kung-1982](https://doi.org/x)).", "- one")
+    page = said._repr_html_()
+    assert "<b>Long</b> rows &lt; <code>a * b * c</code> <i>pay</i>" in page
+    assert '<a href="https://doi.org/x" target="_blank" rel="noopener"' in page
+    assert ">kung-1982</a>" in page
+    assert "display:list-item" in page
+    assert repr(said) == "**Long** rows < `a * b * c` *pay* (kung-1982).\n- one"
+
+
+def test_an_order_is_drawn_place_by_place_with_what_was_put_there():
+    asked = predict.order("01/range", "From small to large?", ["BF16", "FP16", "FP8"])
+    shown = asked.reveal(["FP8", "FP16", "BF16"])
+    asked.commit(["BF16", "FP16", "FP8"])
+    card = shown.children[0].value
+    assert "· FP8, where you put BF16" in card
+    assert "✓ FP16" in card
+    assert "1 of 3 in the right place." in card
+
+
+def test_a_reason_may_link_its_source(shown):
+    p = number()
+    r = p.reveal(256, "So says the guide (documented: [kung-1982](https://doi.org/x)).")
+    press(p, 256)
+    assert ">kung-1982</a>)." in r.children[0].value
+    assert "(documented: kung-1982)." in r._bundle()["text/plain"]

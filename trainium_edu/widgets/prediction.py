@@ -30,7 +30,13 @@ from trainium_edu import settings
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.widgets import journal
-from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip
+from trainium_edu.widgets.card import (
+    card,
+    error_factor,
+    marked_list,
+    number_strip,
+    without_links,
+)
 from trainium_edu.widgets.static import load
 
 __all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "error_factor", "number",
@@ -277,8 +283,9 @@ class Prediction(anywidget.AnyWidget):
     def _verdict(self, answer, explain, recognise):
         self._mark_revealed(answer)
         head = f"Answer: {self.spell(answer)}"
+        plain = [without_links(explain)] if explain else []
         if self._reading_along:
-            return Verdict([head, explain] if explain else [head], card(head, explain))
+            return Verdict([head, *plain], card(head, explain))
         counted = self.commitment.counted
         mine = f"Your prediction: {self.spell(counted)}"
         if self.commitment.changes_after_answer:
@@ -287,7 +294,7 @@ class Prediction(anywidget.AnyWidget):
         if counted != answer and recognise is not None:
             name, said = recognise(counted) or ("", "")
         said = said or self._compared(counted, answer)
-        lines = [mine, head, said, *([explain] if explain else [])]
+        lines = [mine, head, said, *plain]
         drawn = self._drawn(counted, answer)
         return Verdict(lines, card(head, explain, mine, said, drawn, counted == answer), name)
 
@@ -316,7 +323,10 @@ class Prediction(anywidget.AnyWidget):
                 [(option, option == answer, option == guess) for option in self.options]
             )
         return marked_list(
-            [(item, guess[i] == item, guess[i] == item) for i, item in enumerate(answer)]
+            [
+                (item if item == mine else f"{item}, where you put {mine}", item == mine, False)
+                for item, mine in zip(answer, guess, strict=True)
+            ]
         )
 
 
