@@ -37,9 +37,9 @@ def test_transposes_every_rank_and_dtype(dtype, shape, memory):
     ("src", "dst", "options", "words"),
     [
         (("hbm", (4, 8)), ("sbuf", (4, 8)), {}, r"becomes \[8, 4\]"),
-        (("hbm", (4, 8)), ("sbuf", (8, 2, 2)), {}, "the same axes"),
+        (("hbm", (4, 8)), ("sbuf", (8, 2, 2)), {}, "shapes must be equal"),
         (("hbm", (4, 8)), ("psum", (8, 4)), {}, "PSUM"),
-        (("hbm", (4, 8)), ("sbuf", (8, 4), "bfloat16"), {}, "dtypes are equal"),
+        (("hbm", (4, 8)), ("sbuf", (8, 4), "bfloat16"), {}, "dtypes must be equal"),
         (("hbm", (4, 8)), ("sbuf", (8, 4)), {"axes": (0, 1)}, "supported order"),
         (("hbm", (4, 8)), ("sbuf", (8, 4)), {"dge_mode": "hwdge"}, "NeuronCore-v3"),
         (("hbm", (4, 8)), ("sbuf", (8, 4)), {"dge_mode": "swdge"}, "NeuronCore-v3"),

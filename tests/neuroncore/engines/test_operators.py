@@ -75,5 +75,5 @@ def test_operators_of_a_later_chip_name_it(name):
 
 @pytest.mark.parametrize("wrong", ["ad", None, 3, 1.5, np])
 def test_no_operator_is_refused(wrong):
-    with pytest.raises(NkiValidationError, match="no operator"):
+    with pytest.raises(NkiValidationError, match="not an ALU operator"):
         get_operator(wrong, "op")

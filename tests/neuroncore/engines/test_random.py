@@ -109,9 +109,9 @@ def test_limits(name, operands, words):
 @pytest.mark.parametrize(
     ("data", "dst", "prob", "words"),
     [
-        ("float32", "bfloat16", 0.5, "same dtype"), ("float32", "float32", 1.5, "from 0 to 1"),
-        ("float32", "float32", -0.1, "from 0 to 1"),
-        ("float32", "float32", float("nan"), "from 0 to 1"),
+        ("float32", "bfloat16", 0.5, "same dtype"), ("float32", "float32", 1.5, "between 0 and 1"),
+        ("float32", "float32", -0.1, "between 0 and 1"),
+        ("float32", "float32", float("nan"), "between 0 and 1"),
         ("int32", "int32", "bfloat16", "float32"), ("float32", "float32", "int32", "bfloat16"),
     ],
 )  # fmt: skip

@@ -106,7 +106,7 @@ def test_inputs_outside_the_stated_range_are_noted(bench):
         ({"bias": 1.0}, NkiValidationError, "NeuronCore-v3"),
         ({"bias": "b"}, TypeError, "number or a tile"),
         ({"scale": None}, TypeError, "number or a tile"),
-        ({"op": "cos"}, NkiValidationError, "no function"),
+        ({"op": "cos"}, NkiValidationError, "not a function"),
         ({"reduce_op": "maximum"}, NkiValidationError, "only add"),
         ({"reduce_cmd": "reduce"}, NkiValidationError, "only add"),
         ({"reduce_cmd": "load_reduce"}, NkiValidationError, "reduce_cmd is 'load_reduce'"),

@@ -95,8 +95,8 @@ def test_cumulative_subtraction_follows_the_pseudocode(bench):
 @pytest.mark.parametrize(
     ("wrong", "error", "match"),
     [
-        ({"op0": "bitwise_and"}, NkiValidationError, "arithmetic of two"),
-        ({"op1": "abs"}, NkiValidationError, "arithmetic of two"),
+        ({"op0": "bitwise_and"}, NkiValidationError, "arithmetic on two"),
+        ({"op1": "abs"}, NkiValidationError, "arithmetic on two"),
         ({"initial": None}, TypeError, "number or a tile"),
         ({"reverse0": "no"}, TypeError, "True or False"),
     ],

@@ -144,5 +144,5 @@ def test_limits_raise_with_what_limit_and_remedy(what, error, message):
 
 @pytest.mark.parametrize("spec", [None, "trn1", INSTANCES])
 def test_another_generation_raises(spec):
-    with pytest.raises(ValueError, match="other generations are not in yet"):
+    with pytest.raises(ValueError, match="no facts about other generations yet"):
         NeuronCore(spec)

@@ -71,7 +71,7 @@ def test_an_edited_file_is_refused(tmp_path):
         return str(caught.value)
 
     assert "version 1" in edited(version=1)
-    assert "no program saved" in edited(what="something else")
+    assert "not a program saved" in edited(what="something else")
     assert "unknown chip" in edited(chip="Abacus")
     edited(instructions=[["launch_rocket", *plain["instructions"][0][1:]]])
     edited(instructions=[plain["instructions"][0][:-1]])

@@ -125,7 +125,7 @@ def test_partition_halves_share_bytes_with_the_whole(core):
         (lambda t: t.reshaped(6, 4), "keeps the partition axis"),
         (lambda t: t.reshaped(4, 7), "has 28"),
         (lambda t: t.permuted(1, 0), "partition axis stays first"),
-        (lambda t: t.permuted(0, 0), "no order"),
+        (lambda t: t.permuted(0, 0), "not a permutation"),
         (lambda t: t.sliced(slice(0, 1)).broadcast(4, 6), "Tensor Engine"),
         (lambda t: t.sliced(slice(None), slice(0, 5)).as_dtype("int8").as_dtype("int32"), None),
         (lambda t: t.sliced(slice(None), slice(0, 6, 2)).as_dtype("int8"), "contiguous"),

@@ -11,7 +11,7 @@ ADD, SUBTRACT, MULTIPLY, MAXIMUM, MINIMUM, SUBTRACT_REVERSED, FIRST = range(7)
 
 @njit(cache=True)
 def _combine(code, a, b):
-    """Return a <op> b, NaN where a maximum or minimum meets one."""
+    """Return a <op> b; a maximum or minimum with a NaN is NaN."""
     if code == ADD:
         return a + b
     if code == MULTIPLY:

@@ -14,7 +14,7 @@ __all__ = ["accumulators", "check_reduce_cmd", "check_reduce_res"]
 def check_reduce_cmd(call, allowed) -> None:
     """Raise unless ``reduce_cmd`` is one of the commands that this instruction takes."""
     if call.reduce_cmd not in allowed:
-        call.refuse(f"reduce_cmd is {call.reduce_cmd!r}; it is one of {', '.join(allowed)}")
+        call.refuse(f"reduce_cmd is {call.reduce_cmd!r}; it must be one of {', '.join(allowed)}")
 
 
 def check_reduce_res(call, like: str) -> None:

@@ -47,7 +47,7 @@ def sigmoid(x):
 
 
 def sin(x):
-    """Return the sine inside [-pi, pi]; beyond, the cubic that fits at the end goes on."""
+    """Return the sine inside [-pi, pi]; beyond, continue with the cubic that fits at the end."""
     beyond = np.abs(x) > _F(pi)
     inside = np.sin(x)
     if not beyond.any():
@@ -111,7 +111,7 @@ def erf_dx(x):
 
 
 def _times(x, factor):
-    """Multiply, with 0 where the factor is 0 although x is infinite: the function's limit."""
+    """Multiply; where the factor is 0 and x is infinite, return the function's limit, 0."""
     return np.where(factor == 0, _F(0) * np.sign(x), x * factor)
 
 
@@ -172,9 +172,9 @@ def get_activation(op, what: str = "op") -> Activation:
     row = ACTIVATIONS.get(_ALSO.get(name, name))
     if row is None:
         raise NkiValidationError(
-            f"{what} is {op!r}, which is no function of the Scalar Engine; there are "
+            f"{what} is {op!r}, which is not a function of the Scalar Engine; choose one of "
             f"{', '.join(ACTIVATIONS)}"
         )
     if row.needs:
-        raise NkiValidationError(f"{what} is {row.name}, which comes with {row.needs}")
+        raise NkiValidationError(f"{what} is {row.name}, which needs {row.needs}")
     return row

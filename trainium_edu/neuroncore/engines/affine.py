@@ -25,13 +25,13 @@ _AXES_MAX = 4
 
 
 def _whole(call, value, what):
-    """Return a 32-bit whole number, or say that it is none."""
+    """Return a 32-bit whole number; refuse anything else."""
     try:
         found = index(value)
     except TypeError:
-        raise TypeError(f"{call.name}: {what} is {value!r}; it is a whole number") from None
+        raise TypeError(f"{call.name}: {what} is {value!r}; it must be a whole number") from None
     if isinstance(value, bool) or not -(2**31) <= found < 2**31:
-        call.refuse(f"{what} is {value!r}; it is a whole number that fits 32 bits")
+        call.refuse(f"{what} is {value!r}; it must be a whole number that fits 32 bits")
     return found
 
 
@@ -40,9 +40,9 @@ def _check_pattern(call):
     is_list = isinstance(pattern, list | tuple) and 1 <= len(pattern) <= _AXES_MAX
     if not is_list or any(not isinstance(p, list | tuple) or len(p) != 2 for p in pattern):
         call.refuse(
-            f"pattern is {pattern!r}; it is a list of 1 to {_AXES_MAX} [step, num] pairs, because "
-            f"the hardware counts in {_AXES_MAX} nested loops: merge axes that lie one after "
-            "another, or issue it in parts"
+            f"pattern is {pattern!r}; it must be a list of 1 to {_AXES_MAX} [step, num] pairs, "
+            f"because the hardware counts in {_AXES_MAX} nested loops: merge adjacent axes "
+            "or issue it in parts"
         )
     count = 1
     for step, num in pattern:
@@ -97,7 +97,7 @@ def _check_select(call):
     _check_pattern(call)
     number(call, "on_false_value")
     if _compare(call) not in _COMPARE:
-        call.refuse(f"cmp_op is {_compare(call)!r}; it compares with {', '.join(_COMPARE)}")
+        call.refuse(f"cmp_op is {_compare(call)!r}; it must be one of {', '.join(_COMPARE)}")
 
 
 def _select(call):

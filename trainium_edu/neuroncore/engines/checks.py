@@ -1,4 +1,4 @@
-"""What every engine refuses, said once: memories out of reach, shapes that do not match."""
+"""Checks that all engines share: memories within reach, shapes and dtypes that match."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def check_tiles(call, *roles) -> None:
         if not isinstance(view, View):
             hint = isinstance(view, int | float) and call.name == "tensor_tensor"
             hint = " (tensor_scalar combines a tile with a number)" if hint else ""
-            raise TypeError(f"{call.name}: {role} is {short(view)}; it is a tile{hint}")
+            raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tile{hint}")
         memory = view.memory
         if memory is Memory.HBM:
             call.refuse(
@@ -35,7 +35,7 @@ def check_tiles(call, *roles) -> None:
 
 
 def _way_out(call) -> str:
-    """Return what to write for a tile in PSUM, by whether GpSimd was asked for or is needed."""
+    """Return the remedy for a tile in PSUM, which GpSimd cannot reach."""
     copy = "use a tile in SBUF, and tensor_copy from or to PSUM"
     roles = {"tensor_tensor": ("op",), "tensor_scalar": ("op0", "op1")}.get(call.name, ())
     found = [getattr(call, role) for role in roles]
@@ -95,8 +95,8 @@ def check_same_size(call, one: str, *others: str) -> None:
             continue
         if first.shape[0] != second.shape[0] or first.free_size != second.free_size:
             call.refuse(
-                f"{one} is {list(first.shape)} and {role} is {list(second.shape)}; they need the "
-                "same partitions and the same number of elements in each, because every lane "
+                f"{one} is {list(first.shape)} and {role} is {list(second.shape)}; they need "
+                "the same partitions and the same number of elements in each, because every lane "
                 "takes one element of each per step"
                 + (
                     ", and tensor_scalar takes one number per partition"
@@ -117,7 +117,7 @@ def check_same_dtype(call, one: str, other: str) -> None:
 
 
 def check_shape(call, role: str, partitions: int, elements: int, why: str) -> None:
-    """Raise unless a tile has so many elements in each of so many partitions."""
+    """Raise unless a tile has this many elements in each of this many partitions."""
     view = call.__dict__[role]
     if view.shape[0] != partitions or view.free_size != elements:
         call.refuse(f"{role} is {list(view.shape)}; {why}")
@@ -129,7 +129,7 @@ def check_dtype(call, role: str, *names: str, instead="") -> None:
     if dtype.name not in names:
         *most, last = names
         wanted = f"{', '.join(most)} or {last}" if most else last
-        call.refuse(f"{role} is {dtype}; it is {wanted}{instead}")
+        call.refuse(f"{role} is {dtype}; it must be {wanted}{instead}")
 
 
 def check_not_both_in_psum(call, one: str, other: str) -> None:
@@ -155,17 +155,17 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
         return
     check_tiles(call, role)
     partitions = call.__dict__[like].shape[0]
-    why = f"a scalar per partition has the shape [{partitions}, 1] of {like}'s partitions"
+    why = f"a scalar per partition has the shape [{partitions}, 1], with the partitions of {like}"
     check_shape(call, role, partitions, 1, why)
     if dtypes and operand.dtype.name not in dtypes:
         call.refuse(
-            f"{role} is {operand.dtype}; with this {like} it is {', '.join(dtypes)}: tensor_copy "
-            "into such a tile first"
+            f"{role} is {operand.dtype}; with this {like} it must be {', '.join(dtypes)}: "
+            "tensor_copy it into such a tile first"
         )
 
 
 def number(call, role: str, kind="one number") -> float:
-    """Return an operand that is one real number as a float, or say that it is no `kind`."""
+    """Return an operand that is one real number as a float; raise TypeError if it is not `kind`."""
     value = call.__dict__[role]
     if type(value) is float:
         return value
@@ -176,7 +176,7 @@ def number(call, role: str, kind="one number") -> float:
             call.refuse(f"{role} has {len(str(value))} digits, and FP32 ends at 3.4e38")
     if isinstance(value, np.generic) and value.dtype.kind in "fiuV":
         return float(value)
-    raise TypeError(f"{call.name}: {role} is {short(value)}; it is {kind}")
+    raise TypeError(f"{call.name}: {role} is {short(value)}; it must be {kind}")
 
 
 def check_flag(call, *roles: str) -> None:
@@ -184,12 +184,12 @@ def check_flag(call, *roles: str) -> None:
     for role in roles:
         value = call.__dict__[role]
         if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{call.name}: {role} is {short(value)}; it is True or False")
+            raise TypeError(f"{call.name}: {role} is {short(value)}; it must be True or False")
 
 
 def short(value) -> str:
     """Return a value as a message shows it."""
     if isinstance(value, np.ndarray):
-        return f"an array of the host, {value.dtype}{list(value.shape)}"
+        return f"a host array, {value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) < 60 else f"{text[:56]} ..."

@@ -81,7 +81,7 @@ def _compiled(formula: str, names: tuple):
 
 
 def strided(call, *roles) -> bool:
-    """Whether the innermost stride of an operand is over the 16 bytes of a full-rate access."""
+    """Return whether an operand's innermost stride exceeds the 16 bytes of a full-rate access."""
     for role in roles:
         view = call.__dict__.get(role)
         strides = getattr(view, "strides", None)

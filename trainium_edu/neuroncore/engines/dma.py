@@ -69,7 +69,7 @@ def transfer(src: View, dst: View) -> tuple:
 def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
     """Raise unless `view` is a tensor that DMA reaches."""
     if not isinstance(view, View):
-        raise TypeError(f"{call.name}: {role} is {short(view)}; it is a tensor in HBM or SBUF")
+        raise TypeError(f"{call.name}: {role} is {short(view)}; it must be a tensor in HBM or SBUF")
     if view.memory not in memories:
         call.refuse(
             f"{role} is {view!r}; DMA moves data between HBM and SBUF, and PSUM is "
@@ -91,24 +91,24 @@ def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
 
 
 def check_oob_mode(call, *roles):
-    """Raise unless ``oob_mode`` is one that there is, and skip is said of an index in `roles`."""
+    """Raise unless ``oob_mode`` is a known mode, and skip comes with an index in one of `roles`."""
     if call.oob_mode not in _OOB:
-        raise TypeError(f"{call.name}: oob_mode is {call.oob_mode!r}; it is {' or '.join(_OOB)}")
+        raise TypeError(f"{call.name}: oob_mode {call.oob_mode!r} must be {' or '.join(_OOB)}")
     if call.oob_mode == "skip" and roles and not call.is_indirect:
         call.refuse(
-            f"oob_mode skip, and no index in {' or '.join(roles)}; addresses that are "
+            f"oob_mode skip without an index in {' or '.join(roles)}; addresses that are "
             "known beforehand cannot be out of bounds, so leave oob_mode out"
         )
 
 
 def check_modes(call):
-    """Raise where a later chip's option is asked for."""
+    """Raise for an option of a later chip."""
     if call.priority is not None:
         call.refuse(f"priority={call.priority!r}; priorities need NeuronCore-v4 (Trainium3)")
     check_oob_mode(call)
     if call.dge_mode not in _DGE:
         raise TypeError(
-            f"{call.name}: dge_mode is {call.dge_mode!r}; it is one of {', '.join(_DGE)}"
+            f"{call.name}: dge_mode is {call.dge_mode!r}; it must be one of {', '.join(_DGE)}"
         )
     if call.dge_mode == "hwdge":
         call.refuse(
@@ -140,7 +140,7 @@ def _check_copy(call):
 
 
 def load(call, view, role):
-    """Return (numbers in the view's dtype and shape, which rows' index was inside or None)."""
+    """Return (numbers in the view's dtype and shape, mask of rows with an index inside or None)."""
     if view.indirect is None:
         return view.read(), None
     rows, index, inside = _rows(call, view, role)
@@ -149,7 +149,7 @@ def load(call, view, role):
 
 
 def store(call, view, role, values, dtype, inside=None):
-    """Write numbers of `dtype` to a view of as many elements; rows that are not inside stay."""
+    """Write numbers of `dtype` to a view of as many elements; rows with an index outside stay."""
     values = values if values.shape == view.shape else values.reshape(view.shape)
     if view.indirect is not None:
         _scatter(call, view, role, values, dtype, inside)
@@ -200,7 +200,7 @@ def _store_rows(call, view, role, values, dtype, inside):
     if view.shape[0] != len(inside):
         call.refuse(
             f"oob_mode skip leaves rows out, so {role} needs {len(inside)} rows like "
-            f"the index; it is {list(view.shape)}"
+            f"the index; its shape is {list(view.shape)}"
         )
     for row in np.flatnonzero(inside):
         part = View(

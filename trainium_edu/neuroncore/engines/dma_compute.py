@@ -53,7 +53,7 @@ def _check_transpose(call):
     if src.dtype is not dst.dtype:
         call.refuse(
             f"src is {src.dtype} and dst is {dst.dtype}; the transpose moves bits, "
-            "so the two dtypes are equal: cast with tensor_copy before or after"
+            "so the two dtypes must be equal: cast with tensor_copy before or after"
         )
     axes = _AXES.get(len(src.shape))
     if axes is None:
@@ -67,7 +67,7 @@ def _check_transpose(call):
     if dst.shape != shape:
         call.refuse(
             f"src {list(src.shape)} becomes {list(shape)}, and dst is "
-            f"{list(dst.shape)}; the two have the same axes"
+            f"{list(dst.shape)}; the two shapes must be equal"
         )
 
 
@@ -94,7 +94,7 @@ def _check_compute(call):
     srcs = call.srcs
     if not isinstance(srcs, list | tuple) or not srcs or len(srcs) > _SOURCES_MAX:
         found = f"has {len(srcs)} tensors" if isinstance(srcs, list | tuple) else f"is {srcs!r}"
-        call.refuse(f"srcs {found}; it is a list of 1 to {_SOURCES_MAX} tensors")
+        call.refuse(f"srcs {found}; it must be a list of 1 to {_SOURCES_MAX} tensors")
     check_reach(call, call.dst, "dst")
     check_oob_mode(call, "dst", "srcs")
     for number, src in enumerate(srcs):
@@ -102,7 +102,7 @@ def _check_compute(call):
         if src.size != call.dst.size:
             call.refuse(
                 f"srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
-                "have different element counts; they match element by element"
+                "have different element counts; they must match element by element"
             )
     operator = get_operator(call.reduce_op, "dma_compute: reduce_op").name
     if operator != "add":
@@ -124,7 +124,7 @@ def _check_compute(call):
 
 
 def _check_rows(call):
-    """Raise unless rows named by an index are read, added to, and written: one of the two ways."""
+    """Raise unless a call with an index adds a tile to rows of HBM, or rows of HBM to a tile."""
     srcs, dst = call.srcs, call.dst
     if len(srcs) != 2:
         call.refuse(
@@ -152,7 +152,7 @@ def _check_rows(call):
 
 
 def _is_same(one, two):
-    """Whether two operands are the same elements at the same index."""
+    """Return whether two operands are the same elements at the same index."""
     if not (isinstance(one, View) and isinstance(two, View)):
         return one is two
     place = [(id(v.buffer), v.offset, v.shape, v.strides, v.dtype.name) for v in (one, two)]
@@ -173,7 +173,7 @@ def _compute(call):
 
 
 def _check_unique(call, inside):
-    """Raise where two rows of a scatter are one: both would add to what was there before."""
+    """Raise if a scatter names a row twice: both would add to what was there before."""
     index = indices_of(call.dst.indirect)
     index = np.sort(index if inside is None else index[inside])
     twice = index[1:][index[1:] == index[:-1]]

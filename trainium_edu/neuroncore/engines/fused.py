@@ -34,7 +34,7 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 def _arithmetic(call, role):
     operator = get_operator(call.__dict__[role], role)
     if operator.is_bitvec:
-        call.refuse(f"{role} is {operator.name}, which works on bits; this takes arithmetic only")
+        call.refuse(f"{role} is {operator.name}, which works on bits; only arithmetic is allowed")
     return operator
 
 
@@ -66,7 +66,7 @@ def _check_scalar_tensor_tensor(call):
     check_not_both_in_psum(call, "data", "operand1")
     check_operand_of_any_dtype(call, "operand0", first)
     if second.is_unary:
-        call.refuse(f"op1 is {second.name}, which takes one input; it combines two tiles")
+        call.refuse(f"op1 is {second.name}, which takes one input; it must combine two tiles")
     check_flag(call, "reverse0", "reverse1")
 
 
@@ -116,16 +116,16 @@ def _check_tensor_scalar_reduce(call):
     check_flag(call, "reverse0", "reduce_res_negate")
     if call.reverse0:
         call.refuse(
-            "reverse0 is not supported yet, by the reference: use tensor_scalar, which has it, "
+            "reverse0 is not supported yet, says the reference: use tensor_scalar, which has it, "
             "then tensor_reduce"
         )
     reduction = get_operator(call.reduce_op, "reduce_op")
     if reduction.name not in _REDUCTIONS:
-        call.refuse(f"reduce_op is {reduction.name}; it is one of {', '.join(_REDUCTIONS)}")
+        call.refuse(f"reduce_op is {reduction.name}; it must be one of {', '.join(_REDUCTIONS)}")
     check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
     if call.reduce_cmd == "load_reduce":
         if call.reduce_init is None:
-            raise TypeError("tensor_scalar_reduce: load_reduce loads reduce_init, and it is None")
+            raise TypeError("tensor_scalar_reduce: load_reduce loads reduce_init, which is None")
         check_per_partition(call, "reduce_init", "data")
     elif call.reduce_init is not None:
         call.refuse(f"reduce_init goes with load_reduce, and reduce_cmd is {call.reduce_cmd}")

@@ -36,7 +36,7 @@ def _check_n_gather(call):
     if not data.shape[0] == indices.shape[0] == dst.shape[0]:
         call.refuse(
             f"data, indices and dst have {data.shape[0]}, {indices.shape[0]} and {dst.shape[0]} "
-            "partitions; each partition gathers from itself, so the three are equal"
+            "partitions; each partition gathers from itself, so the three must be equal"
         )
     if dst.free_size != indices.free_size:
         call.refuse(
@@ -83,16 +83,16 @@ def _check_local_gather(call):
     if not src.shape[0] == index.shape[0] == dst.shape[0] or src.shape[0] % group:
         call.refuse(
             f"src_buffer, index and dst have {src.shape[0]}, {index.shape[0]} and {dst.shape[0]} "
-            f"partitions; the three are equal and a multiple of {group}, the partitions that one "
-            "processor of the GpSimd Engine sees"
+            f"partitions; the three must be equal, and a multiple of {group}: the partitions that "
+            "one processor of the GpSimd Engine sees"
         )
     if not _is_whole(each) or each not in _PER_INDEX:
-        call.refuse(f"num_elem_per_idx is {each!r}; it is one of {_PER_INDEX}")
+        call.refuse(f"num_elem_per_idx is {each!r}; it must be one of {_PER_INDEX}")
     every = group * index.free_size
     if not _is_whole(valid) or not 1 <= valid <= every:
         call.refuse(f"num_valid_indices is {valid!r}; {group} partitions hold 1 to {every}")
     if valid > _INDICES_MAX:
-        call.refuse(f"{valid} indices for each processor; it takes {_INDICES_MAX}: split them")
+        call.refuse(f"{valid} indices for each processor; each takes {_INDICES_MAX}: split them")
     if dst.free_size != valid * each:
         call.refuse(
             f"{valid} indices of {each} elements make {valid * each} per partition, and dst "

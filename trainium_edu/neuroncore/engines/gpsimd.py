@@ -79,17 +79,17 @@ def _check_topk(call):
     check_dtype(call, "val_dst", "bfloat16")
     check_dtype(call, "idx_dst", "uint32")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 8 <= n < 65536:
-        call.refuse(f"n is {n!r}; it is a whole number from 8 to 65535")
+        call.refuse(f"n is {n!r}; it must be a whole number from 8 to 65535")
     k = values.free_size
     if not 1 <= k <= min(n, 32767):
-        call.refuse(f"val_dst holds {k} values; k is 1 to 32767 and at most n = {n}")
+        call.refuse(f"val_dst holds {k} values; k must be 1 to 32767 and at most n = {n}")
     if places.free_size != k or not src.shape[0] == values.shape[0] == places.shape[0]:
         call.refuse(
             f"src, val_dst and idx_dst are {list(src.shape)}, {list(values.shape)} and "
-            f"{list(places.shape)}; they share the partitions, and the last two the k"
+            f"{list(places.shape)}; all need the same partitions, and the last two the same k"
         )
     if src.shape[0] % group:
-        call.refuse(f"src has {src.shape[0]} partitions; they are a multiple of {group}")
+        call.refuse(f"src has {src.shape[0]} partitions; they must be a multiple of {group}")
     if src.free_size * group < n:
         call.refuse(
             f"n is {n}, and {group} partitions of src {list(src.shape)} hold "
@@ -129,7 +129,7 @@ def _check_bounds(call):
     ids, dst = call.segment_ids, call.dst
     if ids.shape[0] != 1 or dst.shape[0] != 1:
         call.refuse(
-            f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both have one"
+            f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both must have one"
         )
     for role in ("segment_ids", "dst"):
         check_dtype(call, role, "float32", "int32")
@@ -144,9 +144,7 @@ def _bounds(call):
     ids = call.segment_ids.read().reshape(-1)
     wrong = ids[~((ids >= 0) & (ids == np.trunc(ids)))]
     if wrong.size:
-        call.refuse(
-            f"segment_ids holds {wrong[0]}; an id is a whole number, 0 for padding, or more"
-        )
+        call.refuse(f"segment_ids holds {wrong[0]}; an id is a whole number, 0 (padding) or more")
     n = ids.size
     starts_here = np.ones(n, bool)
     starts_here[1:] = ids[1:] != ids[:-1]

@@ -31,7 +31,7 @@ class Operator:
 
     @property
     def is_bitvec(self) -> bool:
-        """Whether it works on bit patterns of integers."""
+        """Whether the operator works on bit patterns of integers."""
         return self.kind == "bitvec"
 
 
@@ -156,7 +156,7 @@ _ALSO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum
 
 
 def operator_name(op) -> str:
-    """Return the name of an operator given as name or as function; "" for what is neither.
+    """Return the name of an operator given as a name or a function; "" for anything else.
 
     >>> operator_name("max"), operator_name(np.add), operator_name(3)
     ('maximum', 'add', '')
@@ -186,11 +186,11 @@ def get_operator(op, what: str) -> Operator:
     if row is None:
         known = ", ".join(row.name for row in _TABLE if not row.needs)
         raise NkiValidationError(
-            f"{what} is {name or repr(op)}, which is no operator of the ALUs; there are {known}"
+            f"{what} is {name or repr(op)}, which is not an ALU operator; choose one of {known}"
         )
     if row.needs:
         raise NkiValidationError(
-            f"{what} is {row.name}, which comes with {row.needs}; this is a NeuronCore-v2, so "
+            f"{what} is {row.name}, which needs {row.needs}; this is a NeuronCore-v2, so "
             "build it from multiply, maximum or abs"
         )
     return row

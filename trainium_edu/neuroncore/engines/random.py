@@ -41,7 +41,7 @@ def _check_seed(call):
     check_tiles(call, "src_seeds")
     seeds = call.src_seeds
     if seeds.size != 1 or seeds.dtype.itemsize != 4:
-        call.refuse(f"src_seeds is {seeds!r}; it is one 32-bit value, [1, 1]")
+        call.refuse(f"src_seeds is {seeds!r}; it must be one 32-bit value, [1, 1]")
 
 
 def _set_seed(call):
@@ -89,7 +89,7 @@ def _check_dropout(call):
     check_same_dtype(call, "data", "dst")
     check_per_partition(call, "prob", "data", _FLOATS if call.data.dtype.is_float else ("float32",))
     if not isinstance(call.prob, View) and not 0.0 <= number(call, "prob") <= 1.0:
-        call.refuse(f"prob is {call.prob!r}; a probability is from 0 to 1")
+        call.refuse(f"prob is {call.prob!r}; a probability lies between 0 and 1")
 
 
 def _dropout(call):

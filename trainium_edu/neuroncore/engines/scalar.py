@@ -1,4 +1,4 @@
-"""The Scalar Engine: a function of scale * x + bias on every element, summed along if asked.
+"""The Scalar Engine: a function of scale * x + bias on every element, with an optional sum.
 
 One FP32 register per lane holds the running sum (``reduce_cmd``); reading the registers out is an
 instruction of its own on the hardware and is charged here to the activation that asks for it.
@@ -41,7 +41,7 @@ def _check_activation(call):
     op = call.reduce_op
     op = op if op is None else get_operator(op, f"{call.name}: reduce_op").name
     if op != "add" and (reduces or op is not None):
-        call.refuse(f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
+        call.refuse(f"reduce_op is {op!r}; the Scalar Engine's registers only add: use nl.add")
     check_reduce_res(call, "data")
 
 
@@ -52,7 +52,7 @@ def _check_bias(call, activation):
     if not isinstance(bias, View):
         if number(call, "bias", "a number or a tile") != 0:
             call.refuse(
-                f"bias is the number {bias!r}; on NeuronCore-v2 it is a tile of one number per "
+                f"bias is the number {bias!r}; on NeuronCore-v2 it must be a tile, one number per "
                 "partition (numbers come with NeuronCore-v3, Trainium2), so memset one"
             )
         return
@@ -87,14 +87,14 @@ def _activation(call):
 
 
 def _note_range(call, activation, x):
-    """Remember inputs outside the documented range, for the run's warnings."""
+    """Remember inputs outside the documented range, for the run's advice."""
     low, high = activation.valid
     x = np.abs(x) if activation.both_signs else x
     smallest, largest = float(x.min()), float(x.max())
     if smallest < low or largest > high:
         text = (
-            f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is stated "
-            f"for {low:.4g} to {high:.4g} and invalid beyond"
+            f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is "
+            f"specified for {low:.4g} to {high:.4g}, and invalid beyond"
         )
         call.core.notes.append(("activation_range", len(call.core.program), text, None))
 

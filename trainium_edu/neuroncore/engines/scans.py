@@ -80,7 +80,7 @@ def _code(operator, reverse):
 
 
 def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False):
-    """Return what :func:`scan` returns, a column at a time and for every operator: its twin."""
+    """Return what :func:`scan` returns, one column at a time, for any operator: its twin."""
     out = np.empty(data0.shape, np.float32)
     held = np.asarray(initial, np.float32)
     for i in range(data0.shape[1]):
@@ -94,7 +94,7 @@ def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=Fa
 def _binary(call, role):
     operator = get_operator(call.__dict__[role], role)
     if operator.is_bitvec or operator.is_unary:
-        call.refuse(f"{role} is {operator.name}; a scan takes arithmetic of two numbers")
+        call.refuse(f"{role} is {operator.name}; a scan takes arithmetic on two inputs")
     return operator
 
 
@@ -148,14 +148,14 @@ def _check_cumulative(call):
             )
     first = get_operator(call.op0, "op0")
     if first.is_bitvec:
-        call.refuse(f"op0 is {first.name}, which works on bits; it is arithmetic")
+        call.refuse(f"op0 is {first.name}, which works on bits; it must be arithmetic")
     check_operand(call, "imm0", first, "src")
     second = get_operator(call.op1, "op1")
     if second.name not in _STARTS:
-        call.refuse(f"op1 is {second.name}; it is one of {', '.join(_STARTS)}")
+        call.refuse(f"op1 is {second.name}; it must be one of {', '.join(_STARTS)}")
     check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
     if call.reduce_cmd == "load_reduce" and call.imm1 is None:
-        raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, and it is None")
+        raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, which is None")
     if call.imm1 is not None:  # looked at by load_reduce alone
         check_per_partition(call, "imm1", "src")
 

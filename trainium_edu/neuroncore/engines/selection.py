@@ -34,7 +34,7 @@ _TRUTH = ": 0 is False, all else True"
 
 
 def _mask(call):
-    """Return where the predicate holds, [partition, element]."""
+    """Return where the predicate holds, bool[partition, element]."""
     predicate = call.predicate
     held = predicate.read().reshape(predicate.shape[0], -1) != 0
     return ~held if call.reverse_pred else held
@@ -101,10 +101,10 @@ def _check_select_reduce(call):
     check_flag(call, "reverse_pred")
     check_reduce_cmd(call, ("idle", "reset_reduce", "reduce"))
     if get_operator(call.reduce_op, "reduce_op").name != "maximum":
-        call.refuse(f"reduce_op is {call.reduce_op}; only maximum is there")
+        call.refuse(f"reduce_op is {call.reduce_op}; only maximum is supported")
     check_reduce_res(call, "on_true")
     if call.reduce_res is not None and not call.reduce_res.dtype.is_float:
-        call.refuse(f"reduce_res is {call.reduce_res.dtype}; it is a float tile")
+        call.refuse(f"reduce_res is {call.reduce_res.dtype}; it must be a float tile")
 
 
 def _select_reduce(call):
@@ -136,13 +136,13 @@ define(
 
 
 def _check_searched(call, role, least=EIGHT):
-    """Raise unless a tile that is looked through has `least` to 16384 elements per partition."""
+    """Raise unless a tile to search has `least` to 16384 elements per partition."""
     view = call.__dict__[role]
     if not least <= view.free_size <= MOST:
         call.refuse(
-            f"{role} has {view.free_size} elements per partition; this instruction looks through "
-            f"{least} to {MOST}: fill up a short row with what is never found, search a long one "
-            "in pieces"
+            f"{role} has {view.free_size} elements per partition; this instruction searches "
+            f"{least} to {MOST}: pad a short row with a value that is never found, search a long "
+            "one in pieces"
         )
 
 
@@ -190,7 +190,7 @@ def _check_find_index8(call):
 
 
 def _matches(values, wanted, *, last_first):
-    """Return which element each of the eight values meets, -1 for none, int64[partitions, 8].
+    """Return which element each of the eight values matches, -1 for none, int64[partitions, 8].
 
     Equal values take their occurrences one after the other: the first occurrence goes to the
     first of them, or to the last of them with `last_first`.

@@ -1,4 +1,4 @@
-"""Between memory and a sequencer's registers: one number of up to 32 bits.
+"""Move one number of up to 32 bits between memory and a sequencer's register.
 
 Which engine's sequencer holds a register is the compiler's choice; it is the Sync Engine's here.
 """

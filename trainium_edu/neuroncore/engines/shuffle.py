@@ -23,8 +23,8 @@ def _check_shuffle(call):
     mask = call.shuffle_mask
     if not isinstance(mask, list | tuple | np.ndarray) or len(mask) != group:
         raise TypeError(
-            f"nc_stream_shuffle: shuffle_mask is {mask!r:.60}; it is a list of {group} numbers, one"
-            " for each partition of a quarter"
+            f"nc_stream_shuffle: shuffle_mask is {mask!r:.60}; it must be a list of {group} "
+            "numbers, one for each partition of a quarter"
         )
     for source in mask:
         if isinstance(source, bool) or not hasattr(source, "__index__"):
@@ -58,7 +58,7 @@ def _shuffle(call):
                 continue
             if came >= src.shape[0]:
                 call.refuse(
-                    f"partition {to} of dst copies from partition {came}, and src has "
+                    f"partition {to} of dst copies from partition {came}, but src has "
                     f"{src.shape[0]}"
                 )
             row = dst.sliced(slice(to, to + 1))

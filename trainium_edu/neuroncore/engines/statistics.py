@@ -1,4 +1,4 @@
-"""Mean and variance on the Vector Engine: ``bn_stats`` counts, ``bn_aggr`` puts counts together."""
+"""Mean and variance on the Vector Engine: ``bn_stats`` counts, ``bn_aggr`` combines."""
 
 import numpy as np
 

@@ -25,7 +25,7 @@ _WIDE = ("float32", "tfloat32")
 def _check_operand(call, role, memory, why):
     view = getattr(call, role)
     if not isinstance(view, View):
-        raise TypeError(f"{call.name}: {role} is {view!r}; it is a tile in {memory.upper()}")
+        raise TypeError(f"{call.name}: {role} is {view!r}; it must be a tile in {memory.upper()}")
     if view.memory is not memory:
         call.refuse(f"{role} is {view!r}; {why}")
 
@@ -48,7 +48,7 @@ def _check_matmul(call):
     k, m, n = stationary.shape[0], stationary.free_size, moving.free_size
     if moving.shape[0] != k:
         call.refuse(
-            f"stationary has {k} partitions and moving has {moving.shape[0]}; both have "
+            f"stationary has {k} partitions and moving has {moving.shape[0]}; both need "
             "the contraction axis K on partitions: stationary [K, M], moving [K, N]"
         )
     rows, columns = _tile_size(call, chip)
@@ -85,7 +85,7 @@ def _check_matmul_dtypes(call):
     if (one in _WIDE) != (two in _WIDE):
         call.refuse(
             f"stationary is {one} and moving is {two}; where one operand is float32 or "
-            "tfloat32 the other is too: copy one of them into the other's dtype"
+            "tfloat32, the other must be too: copy one of them into the other's dtype"
         )
     if call.dst.dtype.name != "float32":
         call.refuse(
@@ -115,7 +115,7 @@ def _tile_size(call, chip):
         return rows, columns
     for role, pair in (("tile_position", position), ("tile_size", size)):
         if not isinstance(pair, tuple | list) or not all(hasattr(n, "__index__") for n in pair):
-            raise TypeError(f"nc_matmul: {role} is {pair!r}; it is (row, column), whole numbers")
+            raise TypeError(f"nc_matmul: {role} {pair!r} must be (row, column), whole numbers")
     if len(position) != 2 or len(size) != 2:
         call.refuse(
             f"tile_position={position} and tile_size={size}; tiling needs both, each (row, column)"
@@ -148,7 +148,7 @@ def _matmul(call):
 
 
 def _adds(call):
-    """Return whether the result is added: for all of dst, or as a mask over it."""
+    """Return whether the result is added to dst: one bool for all of it, or a mask."""
     dst = call.dst
     buffer = dst.buffer
     if call.accumulate is False:

@@ -90,7 +90,7 @@ def _check_memset(call):
     check_tiles(call, "dst")
     value, dtype = call.value, call.dst.dtype
     if isinstance(value, str | bool | np.bool_ | complex) or value is None:
-        raise TypeError(f"memset: value is {value!r}; it is one number")
+        raise TypeError(f"memset: value is {value!r}; it must be one number")
     if dtype.is_float:
         number(call, "value")
         return
@@ -98,7 +98,7 @@ def _check_memset(call):
         whole = value.__index__()
     except (AttributeError, TypeError):
         call.refuse(
-            f"value is {value!r} and dst holds {dtype}; a float has no place in an integer tile, "
+            f"value is {value!r} and dst holds {dtype}; an integer tile cannot hold a float, "
             "so write a whole number, or give the tile a float dtype"
         )
     if not int(dtype.fmt.min) <= whole <= int(dtype.fmt.max):
@@ -191,7 +191,7 @@ def _check_tensor_tensor(call):
 
 def _check_bitvec(call, operator, *roles):
     if call.engine is not Engine.VECTOR:
-        call.refuse(f"{operator.name} works on bits, which the Vector Engine alone can do")
+        call.refuse(f"{operator.name} works on bits, which only the Vector Engine can do")
     for role in roles:
         if call.__dict__[role].dtype.is_float:
             call.refuse(
@@ -238,7 +238,7 @@ def _narrow(values, source, dst):
 
 
 def _is_packed(view) -> bool:
-    """Whether each partition's elements lie one after another."""
+    """Return whether each partition's elements lie one after another."""
     step = view.dtype.itemsize
     for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
         if size > 1 and stride != step:
@@ -300,7 +300,7 @@ def check_operand(call, role: str, operator, like: str) -> None:
             if value.dtype.is_float:
                 call.refuse(f"{operator.name} works on bits, and {role} is {value.dtype}")
         elif isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-            raise TypeError(f"{call.name}: {role} is {value!r}; bits are a whole number")
+            raise TypeError(f"{call.name}: {role} is {value!r}; bits need a whole number")
         return
     check_per_partition(call, role, like)
 
@@ -315,8 +315,8 @@ def _check_tensor_scalar(call):
             call.refuse("operand1 is given without op1; leave it None")
     elif first.is_bitvec != second.is_bitvec:
         call.refuse(
-            f"op0 {first.name} and op1 {second.name} are of two kinds; bits and FP32 numbers do "
-            "not pass through one instruction, so use two"
+            f"op0 {first.name} and op1 {second.name} are of two kinds; one instruction computes "
+            "either on bits or on FP32 numbers, so use two"
         )
     check_operand(call, "operand0", first, "data")
     if second is not None:
@@ -357,7 +357,7 @@ def _tensor_scalar(call):
 
 
 def _arguments(call, operator, left, role, reverse):
-    """Return what an operator is called with: its left side, and the operand unless it is unary."""
+    """Return an operator's arguments: its left side, and the operand unless it is unary."""
     if operator.is_unary:
         return (left,)
     right = operand_of(call, role)
@@ -411,7 +411,7 @@ def _axes(call) -> tuple[int, ...]:
     found = []
     for a in given:
         if isinstance(a, bool) or not hasattr(a, "__index__"):
-            raise TypeError(f"{call.name}: axis is {axis!r}; it is a whole number or several")
+            raise TypeError(f"{call.name}: axis is {axis!r}; it must be a whole number or several")
         a = a.__index__()
         if not -dims <= a < dims:
             call.refuse(f"axis {a} is out of bounds; data has {dims} axes")
@@ -419,11 +419,11 @@ def _axes(call) -> tuple[int, ...]:
     axes = tuple(sorted(set(found)))
     if 0 in axes:
         call.refuse(
-            "axis 0 is the partition axis, and lanes do not see each other; transpose first, or "
+            "axis 0 is the partition axis, and lanes do not see each other: transpose first, or "
             "multiply by a column of ones with nc_matmul"
         )
     if not axes or axes != tuple(range(dims - len(axes), dims)):
-        call.refuse(f"axis {axis!r} leaves out the last of data's {dims} axes; reduce the last")
+        call.refuse(f"axis {axis!r} omits the last of data's {dims} axes; a reduction includes it")
     return axes
 
 

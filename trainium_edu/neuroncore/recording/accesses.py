@@ -1,4 +1,4 @@
-"""Which bytes an instruction touches, checked: its own program's, inside the storage, reachable."""
+"""Find the bytes that an instruction touches; check that they are its own, and within reach."""
 
 from functools import partial
 from math import prod
@@ -40,7 +40,7 @@ def touched(call, tiles) -> tuple[Access, ...]:
 
 
 def look_up(call) -> tuple[Access, ...]:
-    """Return the accesses of indices in data; a view with a scalar one becomes a plain view."""
+    """Return the accesses to indices in data; a view at a scalar index becomes a plain view."""
     found: list[Access] = []
     for role, operand in call.operands.items():
         for item in operand if isinstance(operand, list | tuple) else (operand,):
@@ -76,8 +76,8 @@ def _access(core, view, role, engine, is_write, is_kept) -> Access:
     known = core.program.allocations
     if info.index >= len(known) or known[info.index] is not info:
         raise NkiValidationError(
-            f"{view!r} belongs to another program, one that ended or runs on another core; its "
-            "memory is not this one's: pass data through HBM arguments"
+            f"{view!r} belongs to another program, which has ended or runs on another core; "
+            "programs do not share memory, so pass data through HBM arguments"
         )
     found = view._write if is_write else view._read
     if found is None or found[6] is not role:

@@ -42,7 +42,7 @@ HBM_BYTES = 16 * 2**30  # per core: half of the chip's 32 GiB
 
 
 class NeuronCore:
-    """A NeuronCore-v2 that computes values and records what it was asked to do.
+    """A NeuronCore-v2 that computes values and records its instructions.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class NeuronCore:
 
     def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0,
                  limits=None) -> View:  # fmt: skip
-        """Allocate a buffer and return the view of all of it; `limits`: dtype that has to fit."""
+        """Allocate a buffer and return the view of all of it; the dtype `limits` has to fit."""
         dtype = get_dtype(dtype)
         if name is not None:
             arguments.text(name, "name")
@@ -155,7 +155,7 @@ class NeuronCore:
     def value(self, view: View) -> np.ndarray:
         """Return a copy of a view's numbers (storage dtype; unwritten reads NaN or 4)."""
         if not self.values:
-            raise ValueError("this program was recorded with values=False; there are no numbers")
+            raise ValueError("this program was recorded with values=False, so it has no numbers")
         return np.array(view.read())
 
     # -- instructions -------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class NeuronCore:
         )  # fmt: skip
 
     def finish(self) -> None:
-        """Compute all values that were put off; reading a tile does it too."""
+        """Compute all deferred values; reading a tile does so too."""
         self.executor.finish()
 
     def repeat(self, count: int):
@@ -214,7 +214,7 @@ class NeuronCore:
 def _check_spec(spec):
     if getattr(spec, "tensor_engine", None) is None or spec.tensor_engine.rows.value != 128:
         raise ValueError(
-            f"{spec!r} is no NeuronCore-v2; the emulator knows Trainium (TRN1) and Inferentia2 "
-            "(INF2), and the facts of other generations are not in yet"
+            f"{spec!r} is not a NeuronCore-v2; the emulator knows Trainium (TRN1) and Inferentia2 "
+            "(INF2), and has no facts about other generations yet"
         )
     return spec

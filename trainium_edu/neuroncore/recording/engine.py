@@ -6,7 +6,7 @@ __all__ = ["Engine", "Memory"]
 
 
 class Engine(StrEnum):
-    """What runs an instruction."""
+    """A unit that runs instructions."""
 
     TENSOR = "tensor"
     VECTOR = "vector"
@@ -22,7 +22,7 @@ class Engine(StrEnum):
 
     @property
     def clock(self) -> str:
-        """Whose clock its cycles count: the Scalar Engine's times the Sync Engine."""
+        """The engine whose clock its cycles count: for the Sync Engine, the Scalar Engine."""
         return "scalar" if self is Engine.SYNC else self.value
 
 
@@ -34,7 +34,7 @@ _TITLES = {
 
 
 class Memory(StrEnum):
-    """Where data is."""
+    """A memory that holds data."""
 
     HBM = "hbm"
     SBUF = "sbuf"

@@ -1,4 +1,4 @@
-"""How a core has an instruction checked and computed: at once, as each row defines it.
+"""How a core checks and computes an instruction: at once, as its row defines.
 
 ``NeuronCore(executor=...)`` takes another that gives the same (``execution.deferred``).
 """
@@ -18,7 +18,7 @@ __all__ = ["Checked", "Eager", "product_of"]
 
 
 class Checked(NamedTuple):
-    """What a check finds; calls of a ``by_shape`` row that look the same have the same."""
+    """What a check finds; calls of a ``by_shape`` row that look the same share it."""
 
     is_free: bool  #: the call named no engine, and was given one
     tiles: tuple  #: see ``accesses.tiles_of``
@@ -74,7 +74,7 @@ class Eager:
         return values.reshape(values.shape[0], -1)
 
     def finish(self) -> None:
-        """Compute what was put off (nothing is, here)."""
+        """Compute what was deferred: here, nothing."""
 
 
 def product_of(left, right, out=None) -> np.ndarray:
@@ -97,7 +97,7 @@ def _engine(call) -> Engine:
 
 
 def _options(row, operands) -> tuple:
-    """Return (name, value) of every operand that is no tensor, the row's own options first."""
+    """Return (name, value) of every operand that is not a tensor, the row's own options first."""
     given = [name for name, value in operands.items() if value is not None]
     found = [
         (name, operands.get(name))

@@ -25,7 +25,7 @@ class OutOfBoundsError(NkiValidationError, IndexError):
 def out_of_bounds(
     view, what: str, limit: int, there="it goes from", skipped=""
 ) -> OutOfBoundsError:
-    """Return the error for an index: it names the tensor, whose shape the view's need not be."""
+    """Return the error for an index: it names the tensor, of which the view may be a part."""
     info = view.buffer.info
     skip = f"; oob_mode skip leaves such {skipped} out" if skipped else ""
     return OutOfBoundsError(
@@ -37,7 +37,7 @@ def out_of_bounds(
 
 @dataclass(frozen=True, slots=True)
 class Indirect:
-    """How an index moves a view.
+    """An index that moves a view along one axis.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def resolve_scalar(view: View, *, values: bool) -> View | None:
     index = indirect.index
     if isinstance(index, View) and index.size != 1:
         raise NkiValidationError(
-            f"{index!r} is a scalar index and has {index.size} elements; give a (1, 1) tile or a "
+            f"{index!r} is a scalar index, but has {index.size} elements; give a (1, 1) tile or a "
             "register, or use a vector index"
         )
     at = int(indices_of(indirect)[0]) if values or not isinstance(index, View) else 0

@@ -42,7 +42,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The instruction's."""
+        """The instruction's name."""
         return self.row.name
 
 
@@ -59,7 +59,7 @@ class InstructionSpec:
     work: Callable[[Call], tuple]  #: hashable sizes, dtype names, memories: what time depends on
     cycles: Callable[..., float]  #: ``cycles(chip, engine, *work)``, of the engine's own clock
     flops: Callable[[Call], int] | None = None  #: matmuls only
-    options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
+    options: tuple[str, ...] = ()  #: operands that are not tensors but change the result
     pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
     defaults: dict = field(default_factory=dict)  #: optional operands
@@ -74,7 +74,7 @@ class InstructionSpec:
         return (*self.facts, *(self.more_facts or {}).get(engine, ()))
 
     def check_names(self, operands: dict) -> None:
-        """Raise TypeError for operands that the instruction does not have, or lacks."""
+        """Raise TypeError for unknown or missing operands."""
         known = dict.fromkeys((*self.writes, *self.reads, *self.options, *self.defaults))
         for name in operands:
             if name not in known:

@@ -22,7 +22,7 @@ FRESH_INTEGER = 4  # what AWS's simulator reads from fresh integer memory (specs
 
 
 class Allocation:
-    """What the program remembers of one buffer: everything but its values."""
+    """What a program keeps of one buffer: everything but its values."""
 
     __slots__ = ("address", "dtype", "index", "memory", "name", "partitions", "row_bytes",
                  "shape", "site", "start_partition")  # fmt: skip
@@ -83,7 +83,7 @@ class Buffer:
         return self._base.size
 
     def adopt(self, data) -> None:
-        """Take the caller's bytes in place of its own."""
+        """Use the caller's bytes instead of its own."""
         self._base = data
         self.is_private = False
         self.all_written = True
@@ -169,24 +169,24 @@ def own_buffer(info: Allocation, *, values: bool) -> Buffer:
 
 
 def allowed_starts(partitions: int) -> tuple[int, ...]:
-    """Return the partitions on which an access of that many may start."""
+    """Return the partitions on which an access to this many partitions may start."""
     return (0,) if partitions > 64 else (0, 64) if partitions > 32 else (0, 32, 64, 96)
 
 
 def check_start_partition(start: int, partitions: int, what) -> None:
-    """Raise unless engines can start an access of that many partitions there."""
+    """Raise unless engines can start an access to this many partitions there."""
     if start == 0 and partitions <= 128:
         return
     if start not in allowed_starts(partitions) or start + partitions > 128:
         raise NkiValidationError(
-            f"{what!s} starts on partition {start}; with {partitions} partitions an access starts "
+            f"{what!s} starts on partition {start}; an access to {partitions} partitions starts "
             f"on {' or '.join(map(str, allowed_starts(partitions)))} and ends by 127, because "
             "engines are wired to quarters of 32 partitions; move it, or copy it there by DMA"
         )
 
 
 def tensor_shape(shape, name: str) -> tuple[int, ...]:
-    """Return `shape` as a tuple of positive ints, or say what is wrong with it."""
+    """Return `shape` as a tuple of positive ints; raise for anything else."""
     if isinstance(shape, int):
         shape = (shape,)
     try:
@@ -194,7 +194,7 @@ def tensor_shape(shape, name: str) -> tuple[int, ...]:
         if bool in map(type, shape):
             raise TypeError
     except TypeError:
-        raise TypeError(f"{name}: shape is {shape!r}; it is a tuple of whole numbers") from None
+        raise TypeError(f"{name}: shape {shape!r} must be a tuple of whole numbers") from None
     if sizes and min(sizes) < 1:
         raise NkiValidationError(f"{name}: shape {list(shape)} has a size below 1; sizes are >= 1")
     return sizes

@@ -42,7 +42,7 @@ class Instruction:
     engine: Engine
     accesses: tuple[Access, ...]
     work: tuple  #: what its ``cycles`` function reads: sizes, dtypes, memories
-    options: tuple = ()  #: (name, value) of operands that are no tensors, for equality and repr
+    options: tuple = ()  #: (name, value) of operands that are not tensors, for equality and repr
     line: SourceLine | None = None
     label: str = ""  #: the user's ``name=``
     flops: int = 0  #: multiply-adds of a matmul, times two
@@ -92,7 +92,7 @@ class Program:
 
     @contextmanager
     def repeat(self, count: int):
-        """Record what follows once and time it `count` times (values run once)."""
+        """Record what follows once and time it `count` times (values are computed once)."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"count is {count!r}; a loop runs a whole number of times, at least 1")
         loop = Loop(len(self.instructions), -1, count, len(self.allocations), -1)
@@ -113,7 +113,7 @@ class Program:
 
 
 def copy_of(program: Program) -> Program:
-    """Return a program of the same instructions that does not grow with the first."""
+    """Return a copy of a program, which does not grow when the original does."""
     return replace(
         program, instructions=list(program.instructions), allocations=list(program.allocations),
         loops=list(program.loops), outputs=list(program.outputs), _open_loops=[],

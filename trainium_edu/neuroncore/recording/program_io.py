@@ -60,8 +60,8 @@ def to_bytes(program: Program) -> bytes:
     text = json.dumps(_to_plain(program), separators=(",", ":"), allow_nan=True).encode()
     if len(text) > _MAX_BYTES:
         raise ValueError(
-            f"{program!r} takes {len(text) >> 20} MiB as JSON, and at most {_MAX_BYTES >> 20} are "
-            "read again; save a shorter program"
+            f"{program!r} takes {len(text) >> 20} MiB as JSON, and at most {_MAX_BYTES >> 20} can "
+            "be read back; save a shorter program"
         )
     return gzip.compress(text, 6, mtime=0)
 
@@ -94,7 +94,7 @@ def load(path: str | PathLike) -> Program:
 
 
 def from_bytes(data: bytes, name: str) -> Program:
-    """Return the program in what :func:`to_bytes` gave; `name` is said of it in errors.
+    """Return the program in what :func:`to_bytes` gave; errors call it `name`.
 
     Raises
     ------
@@ -105,19 +105,19 @@ def from_bytes(data: bytes, name: str) -> Program:
         size = unpacked_bytes(data)
         if size > _MAX_BYTES:
             raise ValueError(
-                f"it is cut off, or unpacks to {size >> 20} MiB where {_MAX_BYTES >> 20} are read"
+                f"it is cut off, or unpacks to {size >> 20} MiB, over {_MAX_BYTES >> 20} MiB"
             )
         with gzip.open(io.BytesIO(data), "rb") as file:
             text = file.read(size + 1)
         if len(text) != size:
-            raise ValueError("its size is not the one that it states")
+            raise ValueError("its size differs from the one that it states")
         plain = json.loads(text.decode())
     except (OSError, EOFError, zlib.error, RecursionError, MemoryError, ValueError) as error:
         raise ValueError(
             f"{name} cannot be read as a saved program ({_short(error)}); save it again"
         ) from None
     if not isinstance(plain, dict) or plain.get("what") != _WHAT:
-        raise ValueError(f"{name} is no program saved by trainium_edu")
+        raise ValueError(f"{name} is not a program saved by trainium_edu")
     if plain.get("version") != FORMAT_VERSION:
         raise ValueError(
             f"{name} has format version {plain.get('version')!r}, and this trainium_edu reads "

@@ -98,7 +98,7 @@ def _callers(frame, below, known) -> tuple:
 
 
 def allocation_site(known: dict) -> tuple:
-    """Return what tells places that allocate apart: (file, line, ...) and the way to here.
+    """Return what identifies the place that allocates: (file, line, ...) and the calls to here.
 
     The way is the calls that lead here from the kernel (a compiler inlines them: a function that
     loads, called on two lines, is two sites) and the lines of this package on it, since tiles of
@@ -123,7 +123,7 @@ def allocation_site(known: dict) -> tuple:
 
 
 def _is_inside(code) -> bool:
-    """Return whether code is this package's; kernels in a folder called ``examples`` are not."""
+    """Return whether code belongs to this package; kernels in a folder ``examples`` do not."""
     name = code.co_filename
     inside = _inside.get(name)
     if inside is None:

@@ -237,7 +237,7 @@ class View:
         """
         sizes, steps, offset = self.shape, self.strides, self.offset
         if len(index) > len(sizes):
-            raise IndexError(f"{self!r} has {len(sizes)} axes, and {len(index)} were indexed")
+            raise IndexError(f"{self!r} has {len(sizes)} axes, but {len(index)} were indexed")
         shape, strides = list(sizes), list(steps)
         on_chip = self.buffer.info.memory is not Memory.HBM
         dropped = 0
@@ -297,12 +297,12 @@ class View:
         count = prod(shape)
         if count != self.size:
             raise NkiValidationError(
-                f"{self!r} has {self.size} elements, and shape {list(shape)} has {count}"
+                f"{self!r} has {self.size} elements, but shape {list(shape)} has {count}"
             )
         if self.memory is not Memory.HBM and (not shape or shape[0] != self.shape[0]):
             raise NkiValidationError(
-                f"{self!r}: a reshape keeps the partition axis ({self.shape[0]}), because data does"
-                " not move between partitions by renaming axes"
+                f"{self!r}: a reshape keeps the partition axis ({self.shape[0]}), because "
+                "renaming axes does not move data between partitions"
             )
         probe = np.lib.stride_tricks.as_strided(
             np.empty(1, np.uint8), self.shape, self.strides, writeable=False
@@ -320,7 +320,7 @@ class View:
     def permuted(self, *axes: int) -> "View":
         """Return the view with its axes in another order (partition axis stays first on chip)."""
         if sorted(axes) != list(range(len(self.shape))):
-            raise NkiValidationError(f"{self!r}: axes {axes} are no order of its axes")
+            raise NkiValidationError(f"{self!r}: axes {axes} are not a permutation of its axes")
         if self.memory is not Memory.HBM and axes[0] != 0:
             raise NkiValidationError(
                 f"{self!r}: the partition axis stays first; moving it needs nc_transpose"
@@ -332,7 +332,7 @@ class View:
     def broadcast(self, *shape: int) -> "View":
         """Return the view with axes of size 1 repeated (stride 0); partitions do not repeat."""
         if len(shape) != len(self.shape):
-            raise NkiValidationError(f"{self!r}: broadcast to {list(shape)} changes its axes")
+            raise NkiValidationError(f"{self!r}: broadcast to {list(shape)} adds or removes axes")
         strides = []
         for axis, (have, want, stride) in enumerate(
             zip(self.shape, shape, self.strides, strict=True)
@@ -366,7 +366,7 @@ class View:
         if any(place % new for place in (start, *apart)):
             raise NkiValidationError(
                 f"{self!r} starts at byte {start}, and its rows lie {apart} bytes apart; as "
-                f"{dtype} everything lies at whole elements, multiples of {new} bytes"
+                f"{dtype} both must be whole elements, multiples of {new} bytes"
             )
         return self._like(
             (*self.shape[:-1], last // new), (*self.strides[:-1], new), self.offset, dtype

@@ -26,7 +26,7 @@ class Written:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was written yet."""
+        """Whether nothing has been written yet."""
         return self.mask is None and not self.rectangles
 
     def covers(self, row: int, end: int, low: int, high: int) -> bool:
@@ -37,7 +37,7 @@ class Written:
         return False
 
     def add(self, row: int, end: int, low: int, high: int) -> None:
-        """Note that a rectangle is written, all of it."""
+        """Note that all of a rectangle is written."""
         if self.mask is not None:
             self.mask.reshape(self.rows, self.pitch)[row:end, low:high] = 1
         known = self.rectangles
