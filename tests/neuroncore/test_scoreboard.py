@@ -90,8 +90,8 @@ def test_nothing_to_compare_says_so():
     [
         ([1], "takes a dict of names and runs, not a list"),
         ({}, "needs at least one run"),
-        ({"rows": np.zeros(3)}, "'rows' is a ndarray, and what nki.run returned is asked for"),
-        ({"rows": ()}, "'rows' is a tuple, and what nki.run returned is asked for"),
+        ({"rows": np.zeros(3)}, "'rows' is a ndarray, and it must be what nki.run returned"),
+        ({"rows": ()}, "'rows' is a tuple, and it must be what nki.run returned"),
     ],
 )
 def test_what_is_no_run_is_refused_by_one_sentence(table, runs, says):

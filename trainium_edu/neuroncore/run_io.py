@@ -129,7 +129,7 @@ def load(path: str | PathLike, make: Callable[[Parts], Made]) -> Made:
             _check_size(file)
             head = json.loads(file.read("run.json"))
             if head.get("what") != _WHAT or head.get("version") != _VERSION:
-                raise ValueError(f"it is no run of version {_VERSION}")
+                raise ValueError(f"it is not a run of version {_VERSION}")
             arrays = [_array(file, k, name) for k, name in enumerate(head["dtypes"])]
             names = (f"program_{k}.json.gz" for k in range(head["programs"]))
             programs = tuple(program_io.from_bytes(file.read(name), name) for name in names)
@@ -155,7 +155,7 @@ def _array(file, k, dtype):
     stated, _, kind = np.lib.format.read_array_header_1_0(packed)
     data = np.frombuffer(packed.getbuffer()[packed.tell() :], np.uint8).copy()
     if stated != data.shape or kind != np.uint8:
-        raise ValueError(f"output {k} has not the size that it states")
+        raise ValueError(f"output {k} does not have the size that it states")
     shape = json.loads(file.read(f"output_{k}.json"))
     storage = DTYPES[dtype].storage if dtype in DTYPES else np.dtype(dtype)
     return data.view(storage).reshape(shape)

@@ -63,7 +63,7 @@ def _ratio(first, found) -> str:
 
 
 def advice(runs: Mapping, *, count: int = 1) -> str:
-    """Return what each run says of itself that costs most, with its remedy: the next step.
+    """Return each run's costliest advice with its remedy: the next step.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def advice(runs: Mapping, *, count: int = 1) -> str:
 
 
 def _check(name, runs, needed):
-    """Raise for what is no dict of runs (of a scoreboard: or tuples of them)."""
+    """Raise unless given a dict of runs (a scoreboard also takes tuples of runs)."""
     example = f"{name}({{'rows': run}})"
     if not isinstance(runs, Mapping):
         raise TypeError(
@@ -105,6 +105,6 @@ def _check(name, runs, needed):
         several = found if name == "scoreboard" and isinstance(found, tuple) else (found,)
         if not several or not all(hasattr(run, needed) for run in several):
             raise TypeError(
-                f"{name}: {title!r} is a {type(found).__name__}, and what nki.run returned is "
-                f"asked for: {example}"
+                f"{name}: {title!r} is a {type(found).__name__}; it must be what nki.run "
+                f"returned: {example}"
             )

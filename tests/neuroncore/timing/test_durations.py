@@ -345,9 +345,9 @@ def test_parameters_are_a_dict():
 def test_a_chip_without_these_facts_raises():
     other = Record("some other chip", sbuf=TRN1.sbuf)
     core = NeuronCore(values=False)
-    with pytest.raises(ValueError, match="not in yet"):
+    with pytest.raises(ValueError, match="not yet those of other generations"):
         place(core.program, other)
-    with pytest.raises(ValueError, match="not in yet"):
+    with pytest.raises(ValueError, match="not yet those of other generations"):
         schedule(core.program, place(core.program), other)
 
 

@@ -32,7 +32,7 @@ FINDERS = (unwritten_reads, not_on_the_chip, small_transfers, repeated_loads, st
 
 
 def find_advice(program: Program, timeline: CoreTimeline, notes, words: Words) -> list[Advice]:
-    """Return everything worth saying about one program, what is wrong first, then by cost.
+    """Return all advice on one program: what is wrong first, then what costs most.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Advice:
 
     @property
     def remedy(self) -> str:
-        """What to do, as the front end says it."""
+        """What to do, in the front end's words."""
         return self.words.say(self.do, self.gaps)
 
     def __str__(self):
@@ -100,7 +100,7 @@ class Evidence:
         return self.rows_of(i for i in self.program.instructions if i.line in lines)
 
     def mask(self, rows) -> np.ndarray:
-        """Return bool[rows] of numbers of rows."""
+        """Return row numbers as a mask, bool[rows]."""
         mask = np.zeros(self.timeline.rows, bool)
         mask[rows] = True
         return mask
@@ -148,7 +148,7 @@ class Evidence:
         return Advice(kind, line, text, remedy, gaps or {}, self.words, cost, **more)
 
     def judged(self, kind, line, text, remedy, change, who, held=None, **more) -> list[Advice]:
-        """Return the advice to make a change, with its costs, if it is worth saying."""
+        """Return the advice to make a change, with its costs, if it is worth giving."""
         held = held or self.costing.held(change)
         least = _WORTH_SAYING * self.makespan_ns
         if held.nominal_ns <= least:

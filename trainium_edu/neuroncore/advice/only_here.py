@@ -1,4 +1,4 @@
-"""What a kernel does here that the chip, or AWS's compiler for it, does not: said, values stay.
+"""What a kernel does here but not on the chip, or not with AWS's compiler: advice, no error.
 
 Calls on AWS's list of known issues (``specs.NKI_KNOWN_ISSUES``), grids of more programs than a
 logical core has, Python that looked at numbers, and tiles whose stated addresses overlap so that
@@ -115,6 +115,6 @@ def _place(info, access=None):
 
 
 def _both(a, b):
-    """Return the rectangle that is in both, or None."""
+    """Return the intersection of two rectangles, or None."""
     found = max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3])
     return found if found[0] < found[1] and found[2] < found[3] else None

@@ -51,7 +51,7 @@ def _waited(run, rows, wanted):
 
 
 def _longest(run, by_tile):
-    """Name the tile that waited longest, and say how many waited beside it."""
+    """Name the tile that waited longest, and count the others that waited."""
     name = called(run.program.allocations[max(by_tile, key=by_tile.get)])
     others = len(by_tile) - 1
     return f"{name} (and {several(others, 'other tile')})" if others else name
@@ -208,7 +208,7 @@ def _named(run, site):
 
 
 def high_water(run):
-    """Find out whether SBUF is nearly full, and of what."""
+    """Find out whether SBUF is nearly full, and with what."""
     used = run.placement.high_water_bytes.get(Memory.SBUF, 0)
     most = int(run.timeline.spec.sbuf.bytes_per_partition)
     if used <= 0.9 * most:

@@ -1,4 +1,4 @@
-"""What can be done about a habit.  How to say it is a front end's matter: its :class:`Words`."""
+"""What can be done about a habit; a front end words it, with its :class:`Words`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How one front end says remedies.
+    """How one front end words remedies.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""How the same values are had faster: sums put off, and helper threads for products."""
+"""How the same values are computed faster: deferred sums, and helper threads for products."""

@@ -44,7 +44,7 @@ class Deferred(Eager):
         self._is_lost = False
 
     def check(self, call) -> Checked:
-        """Return what was found before for a call that looks the same, or check it."""
+        """Return what was found for an earlier call that looks the same, or check the call."""
         look = look_of(call)
         known = self._remembered.get(look)
         if known is None:
@@ -63,7 +63,7 @@ class Deferred(Eager):
             super().multiply(dst, stationary, moving, add)
 
     def widened(self, view) -> np.ndarray:
-        """Return an operand in FP32; of a narrow tile it is kept until the tile changes."""
+        """Return an operand in FP32; a narrow tile's is kept until the tile changes."""
         buffer = view.buffer
         if view.dtype.name == "float32" or buffer.info.address is not None:
             return super().widened(view)

@@ -54,7 +54,7 @@ class Sum:
         self._problem = None
 
     def offer(self) -> None:
-        """Let a helper compute it, where there are CPUs for helpers and it is worth waking one."""
+        """Let a helper compute it, if there are CPUs for helpers and it is worth waking one."""
         if _owner and not self._is_offered:
             left, right = self.factors[0]
             self._is_offered = True
@@ -87,7 +87,7 @@ class Sum:
         return not self.factors
 
     def wait(self) -> None:
-        """Return when it is computed (for the thread that made it)."""
+        """Wait until it is computed (for the thread that made it)."""
         self.compute()
         if self.factors:
             self._done.acquire()

@@ -14,7 +14,7 @@ class Remembered(dict):
     """What was found for calls that look the same to a check by shape."""
 
     def keep(self, look, call, found: Checked) -> tuple[Engine, Checked]:
-        """Return the call's engine and what was found; keep them if looks say all."""
+        """Return the call's engine and what was found; keep them if looks decide."""
         known = call.engine, found
         if look is not None:
             if len(self) >= _MOST:
@@ -24,7 +24,7 @@ class Remembered(dict):
 
 
 def look_of(call) -> tuple | None:
-    """Return all that a check by shape looks at, or None where there is more to look at."""
+    """Return all that a check by shape looks at, or None if looks do not decide."""
     row, operands = call.row, call.operands
     if not row.by_shape:
         return None

@@ -161,7 +161,7 @@ def march_stripes(
 def march_stripes_parallel(
     stripes, t0, t1, table, rows, columns, w, w_row, x, x_row, plane, p_row, dst, dst_row
 ):
-    """Do the same with one thread per stripe; the same bits, as columns never meet."""
+    """Do the same as ``march_stripes``, with one thread per stripe, and with the same bits."""
     for s in prange(stripes):
         left, right = s * columns // stripes, (s + 1) * columns // stripes
         march(t0, t1, table, rows, left, right, w, w_row, x, x_row, plane, p_row, dst, dst_row)

@@ -47,9 +47,9 @@ class SystolicArray:
                 f"first goes up to {_MAX_COLUMNS} columns per cycle, the second to {2**20} cycles"
             )
         if not isinstance(self.background_load, bool):
-            raise TypeError(f"background_load is {self.background_load!r}; it takes True or False")
+            raise TypeError(f"background_load {self.background_load!r} must be True or False")
         if isinstance(self.clock_hz, bool) or not 0 < float(self.clock_hz) < 1e12:
-            raise ValueError(f"clock_hz is {self.clock_hz!r}; it takes a positive number of Hz")
+            raise ValueError(f"clock_hz is {self.clock_hz!r}; it must be a positive number of Hz")
 
     @property
     def pes(self) -> int:
@@ -74,7 +74,7 @@ class SystolicArray:
 
 
 def whole(value, what: str, *, least: int = 1) -> int:
-    """Return a whole number of at least `least`, or say what is wrong with it."""
+    """Return a whole number of at least `least`; raise for anything else."""
     return arguments.whole(value, what, least, 2**40)
 
 

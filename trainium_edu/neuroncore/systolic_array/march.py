@@ -338,7 +338,7 @@ def run(
     _check_plan(plan, operands, array)
     timed = schedule(plan, array)
     if timed.cycles > _RUN_LIMIT_CYCLES:
-        raise ValueError(f"{timed.cycles} cycles are hours; gemm_cycles knows the count at once")
+        raise ValueError(f"{timed.cycles} cycles take hours; gemm_cycles gives the count at once")
     pieces = tuple(
         pieces_of(values, fmt)
         for values, fmt in zip(

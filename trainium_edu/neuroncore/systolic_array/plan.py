@@ -107,7 +107,7 @@ def plan_gemm(
     if count > _MAX_PASSES:
         raise ValueError(
             f"{count} tiles: more than a million take hours cycle by cycle; the closed forms "
-            "(gemm_cycles) know the time at once"
+            "(gemm_cycles) give the time at once"
         )
     plan = []
     in_psum = PSUM_COLUMNS // MOVING_MAX * moving_max

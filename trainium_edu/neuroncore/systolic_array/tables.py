@@ -26,7 +26,7 @@ __all__ = [
 
 @checked
 def machine_table(k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY) -> str:
-    """Tell what three machines do for one product, per multiply-add.
+    """Return a table of what three machines do for one product, per multiply-add.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def machine_table(k: int, m: int, n: int, array: SystolicArray = TRN1_ARRAY) -> 
 def interval_table(
     moving: Sequence[int] = (1, 16, 32, 64, 128, 512), array: SystolicArray = TRN1_ARRAY
 ) -> str:
-    """Tell what a 128 x 128 tile costs, for some numbers of moving vectors."""
+    """Return a table of what a 128 x 128 tile costs, for some numbers of moving vectors."""
     m = array.columns
     lines = [
         "            one tile alone        each further tile (cycles)        documented",
@@ -66,7 +66,7 @@ def interval_table(
 
 @checked
 def choice_table(cases: Sequence[tuple[int, int, int]], array: SystolicArray = TRN1_ARRAY) -> str:
-    """Tell the cycles of both choices for some products ``x[rows, k] @ W[k, columns]``.
+    """Return a table of both choices' cycles for some products ``x[rows, k] @ W[k, columns]``.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def choice_table(cases: Sequence[tuple[int, int, int]], array: SystolicArray = T
 def dataflow_table(
     shapes: Sequence[tuple[str, int, int, int]], array: SystolicArray = TRN1_ARRAY
 ) -> str:
-    """Tell cycles and edge traffic of the three dataflows.
+    """Return a table of the cycles and edge traffic of the three dataflows.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def dataflow_table(
 
 
 def evidence_table() -> str:
-    """Tell which inner detail is documented, and which is a textbook's guess."""
+    """Return a table of which inner detail is documented, and which is a textbook's guess."""
     width = max(map(len, EVIDENCE))
     lines = []
     for name, fact in EVIDENCE.items():

@@ -53,12 +53,12 @@ def elementwise(
     4500.0
     """
     if len(sources) not in (1, 2):
-        raise TypeError(f"elementwise takes one or two sources, and {len(sources)} were given")
+        raise TypeError(f"elementwise takes one or two sources, got {len(sources)}")
     source = instance(sources[0], "the first source", View, "a View")
     out, x = as_rows(dst, "dst"), as_rows(source, "the first source")
     if x.shape != out.shape:
         raise NkiValidationError(
-            f"elementwise: dst is {list(out.shape)} and the source {list(x.shape)}; they are equal"
+            f"elementwise: dst {list(out.shape)} and source {list(x.shape)} must have one shape"
         )
     other = _other(out, sources[1]) if len(sources) == 2 else None
     width = min(whole(columns, "columns", 1), out.shape[1])
@@ -89,8 +89,8 @@ def _other(out, other):
         return other
     raise NkiValidationError(
         f"elementwise: the second source is {list(other.shape)} in {other.memory} for a result of "
-        f"{list(out.shape)}; it is a number, the same shape, one number per row [{out.shape[0]}, 1]"
-        f" or one row [1, {out.shape[1]}] in HBM"
+        f"{list(out.shape)}; it must be a number, a tensor of that shape, one number per row "
+        f"[{out.shape[0]}, 1], or one row [1, {out.shape[1]}] in HBM"
     )
 
 

@@ -35,9 +35,11 @@ def layer_norm(core: NeuronCore, dst: View, src: View, gamma: View | None = None
     """
     src, dst = as_rows(src, "src"), as_rows(dst, "dst")
     if src.shape != dst.shape:
-        raise NkiValidationError(f"layer_norm: src is {list(src.shape)}, dst {list(dst.shape)}")
+        raise NkiValidationError(
+            f"layer_norm: src {list(src.shape)} and dst {list(dst.shape)} must have one shape"
+        )
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon < 1:
-        raise ValueError(f"epsilon is {epsilon!r}; it is a small number, 0 or more")
+        raise ValueError(f"epsilon is {epsilon!r}; it must be a small number, 0 or more")
     tiles = list(row_tiles(core, src))
     weight, shift = (_on_all_partitions(core, v, src, tiles[0].stop) for v in (gamma, beta))
     for down in tiles:
@@ -65,7 +67,7 @@ def _on_all_partitions(core, row, src, partitions):
     row = as_rows(row, "gamma or beta")
     if row.shape != (1, src.shape[1]):
         raise NkiValidationError(
-            f"layer_norm: gamma and beta are [1, {src.shape[1]}], one number per column; this is "
+            f"layer_norm: gamma and beta must be [1, {src.shape[1]}], one number per column, not "
             f"{list(row.shape)}"
         )
     return load(core, row.broadcast(partitions, src.shape[1]), "float32")

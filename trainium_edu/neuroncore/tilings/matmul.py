@@ -76,7 +76,7 @@ def matmul(core: NeuronCore, dst: View, stationary: View, moving: View, *,
     if right.k != left.k or dst.shape != (left.free, right.free):
         raise NkiValidationError(
             f"matmul: stationary [K={left.k}, M={left.free}] and moving [K={right.k}, "
-            f"N={right.free}] for a dst of {list(dst.shape)}; both share K, and dst is [M, N]"
+            f"N={right.free}] for dst {list(dst.shape)}; both must share K, and dst be [M, N]"
         )
     rows = int(core.spec.tensor_engine.rows.value)
     wide = int(core.spec.tensor_engine.moving_free_max.value)
@@ -90,7 +90,7 @@ def matmul(core: NeuronCore, dst: View, stationary: View, moving: View, *,
 
 
 def _columns_that_stay(operand, blocks, budget, step) -> int:
-    """Return how many columns of all K fit the budget, a multiple of `step`; 0 if not one step."""
+    """Return how many columns of all K fit the budget, a multiple of `step`, 0 if none fits."""
     fit = budget // (blocks * operand.dtype.itemsize)
     return min(fit, max(ROW_BYTES // operand.dtype.itemsize, step)) // step * step
 
@@ -136,7 +136,7 @@ class _Operand:
 
     def __init__(self, core, view, layout, straight, dtype):
         if layout not in (straight, straight[::-1]):
-            raise ValueError(f"layout is {layout!r}; it is {straight!r} or {straight[::-1]!r}")
+            raise ValueError(f"layout is {layout!r}; it must be {straight!r} or {straight[::-1]!r}")
         self.core, self.view = core, view
         self.turned = layout != straight
         self.k, self.free = view.shape[::-1] if self.turned else view.shape

@@ -74,7 +74,7 @@ def store_copy(core, dst: View, tile: View) -> None:
 
 
 def cast_copy(core, tile: View, dtype, name=None) -> View:
-    """Return the tile in another dtype, by a copy where it has not got it."""
+    """Return the tile in another dtype, copied if it has another."""
     if tile.dtype is dtype and tile.memory is Memory.SBUF:
         return tile
     out = core.sbuf(tile.shape, dtype, name=name)

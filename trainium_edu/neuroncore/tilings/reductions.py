@@ -54,7 +54,7 @@ def reduce(
     """
     src, dst = as_rows(src, "src"), as_rows(dst, "dst")
     if axis not in (0, 1) or isinstance(axis, bool):
-        raise ValueError(f"axis is {axis!r}; it is 1 (along each row) or 0 (across rows)")
+        raise ValueError(f"axis is {axis!r}; it must be 1 (along each row) or 0 (across rows)")
     wanted = (src.shape[0], 1) if axis == 1 else (1, src.shape[1])
     if dst.shape != wanted:
         raise NkiValidationError(

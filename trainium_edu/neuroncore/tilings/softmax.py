@@ -1,4 +1,4 @@
-"""Softmax of each row: the maximum taken off, exponentials and their sum in one pass."""
+"""Softmax of each row: the maximum subtracted, exponentials and their sum in one pass."""
 
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.views import View
@@ -35,9 +35,11 @@ def softmax(core: NeuronCore, dst: View, src: View, *, scale: float = 1.0) -> No
     """
     src, dst = as_rows(src, "src"), as_rows(dst, "dst")
     if src.shape != dst.shape:
-        raise NkiValidationError(f"softmax: src is {list(src.shape)}, dst {list(dst.shape)}")
+        raise NkiValidationError(
+            f"softmax: src {list(src.shape)} and dst {list(dst.shape)} must have one shape"
+        )
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < 1e30:
-        raise ValueError(f"scale is {scale!r}; it is a positive number")
+        raise ValueError(f"scale is {scale!r}; it must be a positive number")
     for down in row_tiles(core, src):
         rows = down.stop - down.start
         tile = load(core, src.sliced(down), name="x")

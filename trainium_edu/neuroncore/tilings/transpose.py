@@ -38,11 +38,11 @@ def transpose(core: NeuronCore, dst: View, src: View, *, via: str = "tensor") ->
     src, dst = as_rows(src, "src"), as_rows(dst, "dst")
     if dst.shape != src.shape[::-1]:
         raise NkiValidationError(
-            f"transpose: src is {list(src.shape)}, so dst is {list(src.shape[::-1])}; it is "
+            f"transpose: src is {list(src.shape)}, so dst must be {list(src.shape[::-1])}, not "
             f"{list(dst.shape)}"
         )
     if via not in ("tensor", "dma"):
-        raise ValueError(f"via is {via!r}; transposing goes via 'tensor' or 'dma'")
+        raise ValueError(f"via is {via!r}; it must be 'tensor' or 'dma'")
     for down in row_tiles(core, src):
         for across in pieces(src.shape[1], BLOCK):
             piece = dst.sliced(across, down)

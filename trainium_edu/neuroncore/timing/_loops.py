@@ -98,7 +98,7 @@ def alive_together(first, last, slot, living, together):
 def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, moved,
           free, written_by, newest, is_read, ready, writer, write_ns, lead_ns, make_ns, need_ns,
           dead_ns, end_ns):  # fmt: skip
-    """Read when each instance is written, needed and done with, were there bytes for everybody.
+    """Find when each instance is written, needed and done with if there were bytes for all.
 
     ``moved``: what the queues have to do before each row's transfer is done, at the least.
     ``writer`` (-1 at first) becomes the engine of its first access, ``written_by`` that of its last

@@ -1,4 +1,4 @@
-"""How sure a predicted time is, and what two of them allow one to say.
+"""How sure a predicted time is, and what can be concluded from two.
 
 What is not known comes in two forms.  A *parameter* lies between two ends; those of one group move
 together.  A *choice* (``choices``) is something the model does and a compiler may do otherwise.

@@ -73,7 +73,7 @@ class CausesTable:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what costs how much, and what costs only once something else is gone."""
+        """Sentences on what costs how much, and on what costs only once something else is gone."""
         said = []
         for cause in sorted(self.alone_ns, key=self.saved, reverse=True):
             if self.saved(cause) >= _WORTH_SAYING:

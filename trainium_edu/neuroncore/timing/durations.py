@@ -57,11 +57,11 @@ class Parameter:
 
 
 def check_chip(spec: Record) -> None:
-    """Raise ValueError for a chip whose facts of time are not in."""
+    """Raise ValueError for a chip whose facts about time are missing."""
     if getattr(spec, "timing", None) is None:
         raise ValueError(
             f"{spec!r} cannot be timed: the emulator has the facts of NeuronCore-v2 (TRN1, INF2), "
-            "and those of other generations are not in yet"
+            "and not yet those of other generations"
         )
 
 
@@ -137,16 +137,18 @@ def settle(spec: Record, changes=None) -> dict[str, float]:
     if changes is None:
         return values
     if not isinstance(changes, Mapping):
-        raise TypeError(f"parameters is {changes!r}; it is a dict such as {{'dma_start_ns': 2000}}")
+        raise TypeError(
+            f"parameters is {changes!r}; it must be a dict such as {{'dma_start_ns': 2000}}"
+        )
     for name, value in changes.items():
         if name not in known:
-            raise ValueError(f"no parameter {name!r}; there are {', '.join(known)}")
+            raise ValueError(f"no parameter {name!r}; choose one of {', '.join(known)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            raise ValueError(f"{name} is {value!r}; it is a number of {known[name].unit}")
+            raise ValueError(f"{name} is {value!r}; it must be a number of {known[name].unit}")
         low = 0 if known[name].may_be_zero else math.ulp(0.0)
         if not math.isfinite(value) or value < low:
             raise ValueError(
-                f"{name} is {value!r}; it is a finite number {'>= 0' if low == 0 else '> 0'}"
+                f"{name} is {value!r}; it must be a finite number {'>= 0' if low == 0 else '> 0'}"
                 " (to take a cause away altogether, use without(...))"
             )
         values[name] = float(value)
@@ -208,7 +210,7 @@ def _cycles(run: Expanded, spec: Record):
             continue
         cycles[k] = cycles_of(name, work, engine, spec)
         if not 0 <= cycles[k] < 1e12:
-            raise ValueError(f"{name}{work}: its cost function answers {cycles[k]} cycles")
+            raise ValueError(f"{name}{work}: its cost function returns {cycles[k]} cycles")
     run.cache["cycles"] = (spec, cycles)
     return cycles
 

@@ -1,4 +1,4 @@
-"""A program as flat arrays, its loops run out: what placement and scheduling read.
+"""A program as flat arrays, its loops unrolled: what placement and scheduling read.
 
 A *row* is one execution of an instruction.  A tile allocated inside a repeated body is another
 *instance* in every turn.  Built once per program and kept with it.
@@ -59,7 +59,7 @@ class Expanded:
 
 
 def expand(program: Program) -> Expanded:
-    """Run a program's loops out into flat arrays (kept, as long as the program does not grow).
+    """Unroll a program's loops into flat arrays (kept, as long as the program does not grow).
 
     Raises
     ------

@@ -114,7 +114,7 @@ def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> 
     Raises
     ------
     ValueError
-        For a name that is no pass.
+        For a name that is not a pass.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> 
     origin: tuple[int, ...] = tuple(range(len(program)))
     for name in passes:
         if name not in PASSES:
-            raise ValueError(f"no pass {name!r}; there are {', '.join(PASSES)}")
+            raise ValueError(f"no pass {name!r}; choose one of {', '.join(PASSES)}")
         edit = _Edit()
         PASSES[name](program, edit)
         effects.append(_effect(name, program, edit))

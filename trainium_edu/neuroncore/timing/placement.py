@@ -77,7 +77,7 @@ class Placement:
 
     @property
     def short(self) -> tuple:
-        """The sites that got fewer slots than they want: to others it was given what they lack.
+        """The sites that got fewer slots than they want, for lack of room.
 
         Empty where everything fits; then every `favour` gives the same placement.
         """
@@ -135,7 +135,7 @@ class Placement:
 @checked
 def place(program: Program, spec: Record | None = None, *, buffers=None, endless: bool = False,
           favour: str = "gain"):  # fmt: skip
-    """Choose the address of every tile, or say that they do not fit.
+    """Choose the address of every tile; raise if they do not fit.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     check_chip(spec)
     wanted = _check_buffers(buffers, int(spec.timing.default_buffers))
     if favour not in _FAVOURS:
-        raise ValueError(f"favour is {favour!r}; there are {', '.join(map(repr, _FAVOURS))}")
+        raise ValueError(f"favour {favour!r} must be one of {', '.join(map(repr, _FAVOURS))}")
     _check_names(program, wanted[1])
     run = expand(program)
     address = np.full(run.allocation.size, -1, np.int64)
@@ -213,7 +213,7 @@ def _check_names(program, named):
         if name not in known:
             names = dict.fromkeys(a.name for a in program.allocations if a.memory.is_on_chip)
             raise ValueError(
-                f"buffers names {name!r}, and no tile of this program is called that; there are "
+                f"buffers names {name!r}, and no tile of this program has that name; there are "
                 + ", ".join(list(names)[:12])
             )
 

@@ -77,7 +77,7 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
         run for more than four seconds.
     """
     if placement.program is not program:
-        raise ValueError("this placement is of another program; place(...) this one first")
+        raise ValueError("this placement belongs to another program; place(...) this one first")
     spec = placement.spec if spec is None else spec
     without = frozenset(check_causes(without))
     values = settle(spec, parameters)
@@ -165,11 +165,11 @@ def reschedule(timeline: CoreTimeline, placement: Placement | None = None, *,
 
 
 def check_causes(without) -> tuple[str, ...]:
-    """Return the names of causes, or say which there are."""
+    """Return the names of causes; raise for one that does not exist."""
     causes = (without,) if isinstance(without, str) else tuple(without)
     for cause in causes:
         if cause not in CAUSES:
-            raise ValueError(f"no cause {cause!r}; there are {', '.join(CAUSES)}")
+            raise ValueError(f"no cause {cause!r}; choose one of {', '.join(CAUSES)}")
     return causes
 
 
@@ -179,8 +179,8 @@ def _check_order(order, n):
     except ValueError:
         order = np.empty(0)
     if order.shape != (n,) or order.dtype.kind not in "iu":
-        raise ValueError(f"order lists the {n} rows of the run once each, as whole numbers")
+        raise ValueError(f"order must list the {n} rows of the run once each, as whole numbers")
     order = order.astype(np.int64)
     if n and not np.array_equal(np.sort(order), np.arange(n)):
-        raise ValueError(f"order lists the {n} rows of the run once each")
+        raise ValueError(f"order must list the {n} rows of the run once each")
     return order

@@ -228,7 +228,7 @@ class CoreTimeline:
 
     @property
     def queue_waiting_ns(self) -> float:
-        """Summed over transfers: from when it could move data to when its last queue was free."""
+        """The ns for which transfers, ready to move data, waited for their last queue: a sum."""
         rows = self.rows_on(Engine.DMA)
         if not rows.size:
             return 0.0
@@ -236,7 +236,7 @@ class CoreTimeline:
         return float(np.maximum(self.queue_start_ns.max(axis=1) - ready, 0).sum())
 
     def reason(self, row: int) -> str:
-        """Say in a few words what a row waited for last."""
+        """Return in a few words what a row waited for last."""
         return self.reason_of(int(self.wait[row]), int(self.predecessor[row]))
 
     @cached_property
@@ -250,7 +250,7 @@ class CoreTimeline:
         return [found[i] for i in words.tolist()]
 
     def reason_of(self, wait: int, by: int) -> str:
-        """Say in a few words what it means to wait in this way for row `by`."""
+        """Return in a few words what a wait of this kind for row `by` means."""
         if whole(by, "by") < 0:
             return Wait(wait).words
         other = self.instruction(by)

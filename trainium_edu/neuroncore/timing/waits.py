@@ -1,4 +1,4 @@
-"""The words for waiting: why an instruction started no earlier, and what one can take away."""
+"""The words for waiting: why an instruction started no earlier, and which causes to take away."""
 
 from enum import IntEnum
 

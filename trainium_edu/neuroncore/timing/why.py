@@ -140,7 +140,7 @@ class Why:
         return shares
 
     def share_by_choice(self) -> dict[str, float]:
-        """Return by how much of itself the time moves when one choice alone is made otherwise."""
+        """Return the share by which the time moves when one choice alone is made otherwise."""
         return {group: share for group, share in self._chosen.items() if group != ALL_TOGETHER}
 
     @property
@@ -239,7 +239,7 @@ class _Walk:
         return self._before(row, int(t.ready_wait[row]), int(t.ready_predecessor[row])), None
 
     def _pace(self, row, ns):
-        """Say how a queue's share went: sustained, in a burst, or partly so."""
+        """Return how a queue moved its share: sustained, in a burst, or partly so."""
         p, k = self.t.pieces, self.kind[row]
         shares = int(p.lanes[k, 1]) or int(self.t.spec.dma.queues)
         rows = p.descriptors[k] // shares, -(-p.descriptors[k] // shares)
