@@ -193,7 +193,7 @@ def test_code_without_source_may_assert_and_takes_no_other_path():
         (lambda t: np.array_equal(t, t), "np.array copies"),
         (lambda t: int(nisa.register_alloc(2)), "reads a register"),
         (lambda t: list(range(nisa.register_alloc(2))), "reads a register"),
-        (lambda t: 1 if t else 2, "is there and not what it holds"),
+        (lambda t: 1 if t else 2, "exists, not what it holds"),
     ],
 )
 def test_looking_is_said_with_its_line(look, says):

@@ -192,17 +192,17 @@ DIM, SUM = {"collective_dim": 0}, {"op": nl.add}
 @pytest.mark.parametrize(
     ("collective", "shape", "options", "words"),
     [
-        (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "multiply; it is nl.add, nl.minimum or"),
+        (ncc.all_reduce, (4, 4), {"op": nl.multiply}, "multiply; it must be nl.add, nl.minimum or"),
         (ncc.all_reduce, (4, 4), {"op": None}, "nl.add, nl.minimum or nl.maximum"),
         (ncc.all_reduce, (4, 5), SUM, "gets 16 elements"),
         (ncc.all_reduce, (4, 4), SUM | {"priority": 1}, "NeuronCore-v4"),
         (ncc.all_gather, (8, 4), DIM | {"priority": 0}, "NeuronCore-v4"),
-        (ncc.all_gather, (4, 8), {"collective_dim": 1}, "in HBM it is 0"),
+        (ncc.all_gather, (4, 8), {"collective_dim": 1}, "in HBM it must be 0"),
         (ncc.all_gather, (9, 4), DIM, "gets 32 elements"),
-        (ncc.reduce_scatter, (4, 4), SUM | {"collective_dim": 1}, "in HBM it is 0"),
+        (ncc.reduce_scatter, (4, 4), SUM | {"collective_dim": 1}, "in HBM it must be 0"),
         (ncc.reduce_scatter, (4, 4), SUM | DIM, "gets 8 elements"),
         (ncc.reduce_scatter, (2, 4), {"op": nl.bitwise_or} | DIM, "op is bitwise_or"),
-        (ncc.all_to_all, (4, 4), {"collective_dim": 1}, "in HBM it is 0"),
+        (ncc.all_to_all, (4, 4), {"collective_dim": 1}, "in HBM it must be 0"),
         (ncc.all_to_all, (4, 5), DIM, "gets 16 elements"),
         (ncc.all_gather_v, (4, 4), {"metadata_tensor": None}, "NeuronCore-v3"),
     ],
@@ -229,8 +229,8 @@ def with_two(call, place=nl.hbm, shape=None, given=(4, 4)):
         (None, (4, 2, 2), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), "single free dim"),
         ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 0), r"\[8, 4\], and dst"),
         ((2, 8), (4, 4), lambda x, y: ncc.all_reduce([x], [y], PAIR, nl.add), r"\[4, 4\], and d"),
-        ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 2), "it is 0 or 1"),
-        ((4, 2), (4, 4), lambda x, y: ncc.reduce_scatter([x], [y], PAIR, 1, nl.add), "it is 0"),
+        ((4, 8), (4, 4), lambda x, y: ncc.all_gather([x], [y], PAIR, 2), "it must be 0 or 1"),
+        ((4, 2), (4, 4), lambda x, y: ncc.reduce_scatter([x], [y], PAIR, 1, nl.add), "must be 0"),
         (None, (4, 4), lambda x, y: ncc.all_reduce([x, x], [y, y], PAIR, nl.add), "2 tensors at"),
         (None, (4, 4), lambda x, y: ncc.all_to_all([x], [y], PAIR, 0), "works on HBM"),
         (None, (4, 4), lambda x, y: ncc.collective_permute([x], [y], [(0, 1)]), "works on HBM"),
@@ -248,7 +248,7 @@ def test_limits_of_tiles_in_sbuf(shape, given, call, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x, y: ncc.all_reduce([x, x], [y], PAIR, nl.add), "2 srcs and 1 dsts"),
+        (lambda x, y: ncc.all_reduce([x, x], [y], PAIR, nl.add), "2 srcs, 1 dsts"),
         (lambda x, y: ncc.all_reduce(
             [x], [nl.ndarray(x.shape, nl.bfloat16, buffer=nl.hbm)], PAIR, nl.add), "its dtype"),
         (lambda x, y: ncc.all_to_all([x[0:3]], [y], PAIR, 0), "does not divide"),
@@ -317,9 +317,9 @@ def test_a_group_on_all_devices_of_a_node_has_four_channels():
 @pytest.mark.parametrize(
     ("table", "options", "words"),
     [
-        (np.uint32([[9, 0], [0, 0], [0, 0]]), {}, "leave src"),
+        (np.uint32([[9, 0], [0, 0], [0, 0]]), {}, "go beyond src"),
         (np.uint32([[7, 0], [0, 0], [0, 0]]), {}, "a slot of dst has 6"),
-        (np.int32([[2, 2], [0, 2], [0, 0]]), {}, "it is uint32"),
+        (np.int32([[2, 2], [0, 2], [0, 0]]), {}, "it must be uint32"),
         (np.uint32([2, 2, 0, 2, 0, 0]), {}, "3 rows of 2"),
         (np.zeros((4, 2), np.uint32), {}, "3 rows of 2"),
         (np.zeros((4, 2), np.uint32), {"has_rdispls": True}, "NeuronCore-v4"),
@@ -375,7 +375,7 @@ def test_ranks_that_wait_for_each_other_are_told():
         return out
 
     x = np.ones((2, 2), np.float32)
-    with pytest.raises(NkiValidationError, match="wait for each other for ever"):
+    with pytest.raises(NkiValidationError, match="wait for each other forever"):
         nki.run_ranks(lonely, [(x, True), (x, False)])
 
 
@@ -384,7 +384,7 @@ def test_ranks_that_wait_for_each_other_are_told():
     [
         ([], TypeError, "a tuple of arguments for each rank"),
         (3, TypeError, "a tuple of arguments for each rank"),
-        ([np.ones(2)], TypeError, "it is a tuple"),
+        ([np.ones(2)], TypeError, "it must be a tuple"),
         ([()], TypeError, "missing a required argument"),
         ([(1, 2)], TypeError, "too many positional"),
         ([(0,)] * 65, NkiValidationError, "at most 64"),

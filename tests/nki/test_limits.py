@@ -206,7 +206,7 @@ TYPES = {
     "an axis that is a fraction": lambda: nl.sum(tile((8, 8)), 1.0),
     "an axis that is a truth value": lambda: nl.max(tile((8, 8)), True),
     "no axis": lambda: nl.mean(tile((8, 8)), None),
-    "an array of the host": lambda: nl.add(tile((8, 8)), np.ones((8, 8), np.float32)),
+    "a host array": lambda: nl.add(tile((8, 8)), np.ones((8, 8), np.float32)),
     "a quotient of text": lambda: nl.divide(tile((8, 8)), "2"),
     "a complex number": lambda: nl.multiply(tile((8, 8)), 1j),
     "a remainder of text": lambda: nl.mod(tile((8, 8)), "2"),

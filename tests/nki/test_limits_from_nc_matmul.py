@@ -86,8 +86,8 @@ LIMITS = {
     "a product into SBUF": (product(dst=t(8, 16)), "PSUM only"),
     "a product into BF16": (product(dst=fresh(8, 16, **BF16)), "float32"),
     "int8 operands": (product(stationary=t(64, 8, **I8)), "stationary is int8"),
-    "TF32 by BF16": (product(stationary=t(64, 8, **TF32)), "the other is too"),
-    "BF16 by FP32": (product(moving=t(64, 16)), "the other is too"),
+    "TF32 by BF16": (product(stationary=t(64, 8, **TF32)), "the other must be too"),
+    "BF16 by FP32": (product(moving=t(64, 16)), "the other must be too"),
     "dst of other columns": (product(dst=fresh(8, 15)), r"give \[8, 16\]"),
     # nc_n_gather, nc_stream_shuffle, nc_transpose
     "gathered from PSUM": (pick(data=P), "PSUM"),
@@ -95,7 +95,7 @@ LIMITS = {
     "gathered into PSUM": (pick(dst=p(4, 3)), "PSUM"),
     "gathered into BF16": (pick(dst=t(4, 3, **BF16)), "same dtype"),
     "gathered by int32": (pick(indices=t(4, 3, **I32)), "uint32"),
-    "gathered by other partitions": (pick(indices=t(8, 3, **U32)), "three are equal"),
+    "gathered by other partitions": (pick(indices=t(8, 3, **U32)), "three must be equal"),
     "gathered into 4 elements": (pick(dst=t(4, 4)), "holds 4"),
     "element 8 of 8": (pick(indices=t(4, 3, **U32, value=8)), "elements 0 to 7"),
     "shuffled from partition 32": (shuffle(shuffle_mask=[32] * 32), "0 to 31"),
@@ -148,7 +148,7 @@ LIMITS = {
     "select_reduce by a sum": (choose(reduce_op=nl.add), "only maximum"),
     "select_reduce that loads": (choose(reduce_cmd=CMD.load_reduce), "idle, reset_reduce, reduce"),
     "segments of two partitions": (
-        bounds(dst=t(2, 2, 8, **I32), segment_ids=t(2, 8, **I32)), "both have one"
+        bounds(dst=t(2, 2, 8, **I32), segment_ids=t(2, 8, **I32)), "both must have one"
     ),
     "segments in int16": (bounds(segment_ids=t(1, 8, **I16)), "float32 or int32"),
     "bounds in BF16": (bounds(dst=t(1, 2, 8, **BF16)), "float32 or int32"),
@@ -171,7 +171,7 @@ LIMITS = {
     "across partitions into 4": (across(dst=tile), "one partition"),
     "bits of floats across partitions": (across(op=nl.bitwise_or), "integers"),
     "axis 0": (fold(axis=0), "partition axis"),
-    "an axis before the last": (fold(data=t(4, 2, 4), axis=1), "leaves out the last"),
+    "an axis before the last": (fold(data=t(4, 2, 4), axis=1), "omits the last"),
     "two axes with a gap": (fold(data=t(4, 2, 2, 2), axis=(1, 3)), "leaves out|the last"),
     "axis 2 of 2": (fold(axis=2), "out of bounds"),
     "folded by a comparison": (fold(op=nl.equal), "does not reduce"),
@@ -186,8 +186,8 @@ LIMITS = {
     "operand1 without op1": (scalar(operand1=1.0), "without op1"),
     "bits and numbers": (scalar(op1=nl.bitwise_and, operand1=1), "two kinds"),
     "bits of floats": (scalar(op0=nl.bitwise_and, operand0=1), "integer dtypes"),
-    "bits by GpSimd": (whole(engine=GPSIMD), "Vector Engine alone"),
-    "bits by Scalar": (whole(engine=SCALAR), "Vector Engine alone"),
+    "bits by GpSimd": (whole(engine=GPSIMD), "only the Vector Engine"),
+    "bits by Scalar": (whole(engine=SCALAR), "only the Vector Engine"),
     "operand0 in BF16": (scalar(operand0=t(4, 1, **BF16)), "float32"),
     "operand1 in int32": (scalar(op1=nl.add, operand1=t(4, 1, **I32)), "float32"),
     "operand0 of the tile's shape": (scalar(operand0=tile), r"\[4, 1\]"),
@@ -200,7 +200,7 @@ LIMITS = {
     "add then multiply by Scalar": (
         scalar(op1=nl.multiply, operand1=1.0, engine=SCALAR), "multiply then add"
     ),
-    "an operator of the Scalar Engine": (scalar(op0=nl.exp), "no operator of the ALUs"),
+    "an operator of the Scalar Engine": (scalar(op0=nl.exp), "not an ALU operator"),
     # tensor_scalar_cumulative, tensor_scalar_reduce
     "cumulated from int32": (running(src=t(4, 8, **I32)), "32-bit integers"),
     "cumulated into uint32": (running(dst=t(4, 8, **U32)), "32-bit integers"),
@@ -233,8 +233,8 @@ LIMITS = {
     "a row and a column": (pair(data2=t(4, 1)), "same number"),
     "two tiles of other partitions": (pair(data1=t(8, 8)), "same partitions"),
     "a scan of PSUM": (scan(data0=P, data1=P), "both in PSUM"),
-    "a scan by bits": (scan(op0=nl.bitwise_or), "arithmetic of two"),
-    "a scan by one input": (scan(op1=nl.abs), "arithmetic of two"),
+    "a scan by bits": (scan(op0=nl.bitwise_or), "arithmetic on two"),
+    "a scan by one input": (scan(op1=nl.abs), "arithmetic on two"),
     "a scan from two columns": (scan(initial=t(4, 2)), r"\[4, 1\]"),
     "a scan of other sizes": (scan(data1=t(4, 7)), "same number"),
     # topk
@@ -251,7 +251,7 @@ LIMITS = {
     "topk of 8 partitions": (
         best(src=t(8, 6, **BF16), val_dst=t(8, 8, **BF16), idx_dst=t(8, 8, **U32)), "of 16"
     ),
-    "topk of two shapes": (best(idx_dst=t(16, 9, **U32)), "the k"),
+    "topk of two shapes": (best(idx_dst=t(16, 9, **U32)), "the same k"),
 }  # fmt: skip
 
 
@@ -340,7 +340,7 @@ WRONG = {
     "a mask of fractions": (shuffle(shuffle_mask=[0.0] * 32), "takes integers"),
     "a mask that is a number": (shuffle(shuffle_mask=0), "list of 32"),
     "a generator by name": (dice(engine="vector"), "nki.isa.engine"),
-    "operand1 as a number": (chain(operand1=1.0), "it is a tile"),
+    "operand1 as a number": (chain(operand1=1.0), "it must be a tile"),
     "a missing operand0": (chain(operand0=None), "operand0 is None"),
     "on_false as truth": (choose(on_false=True), "a number or a tile"),
     "reverse_pred as a number": (choose(reverse_pred=1), "True or False"),
@@ -355,8 +355,8 @@ WRONG = {
     "reverse0 as a number": (scalar(reverse0=1), "True or False"),
     "load_reduce of nothing": (summed(reduce_cmd=CMD.load_reduce), "reduce_init"),
     "load_reduce without imm1": (running(reduce_cmd=CMD.load_reduce), "imm1"),
-    "a sum as a number": (summed(reduce_res=1.0), "it is a tile"),
-    "data2 as a number": (pair(data2=1.0), "it is a tile"),
+    "a sum as a number": (summed(reduce_res=1.0), "it must be a tile"),
+    "data2 as a number": (pair(data2=1.0), "it must be a tile"),
     "initial as nothing": (scan(initial=None), "a number or a tile"),
     "an unknown keyword": (fold(mask=None), "mask"),
     "an engine that it does not choose": (scan(engine=VECTOR), "engine"),

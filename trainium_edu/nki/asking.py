@@ -67,7 +67,7 @@ def _kind(_, line, text) -> str:
 
 
 def truth_of_tile(tensor) -> bool:
-    """Return whether a tensor is there; of what was just computed, in an assert, whether it holds.
+    """Return True, for the tensor exists; in an assert on a fresh result, whether all of it holds.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def truth_of_tile(tensor) -> bool:
     if writer.engine is Engine.DMA:
         if _statement() != "assert":
             note_looking(
-                f"Python asks for the truth of {tensor.name}, which says that the tile is there "
-                "and not what it holds (`t is not None` says so, too)"
+                f"Python asks for the truth of {tensor.name}, which says that the tile exists, "
+                "not what it holds (`t is not None` says so, too)"
             )
         return True
     if _statement() == "assert":
@@ -113,7 +113,7 @@ def _is_last(writer):
 
 
 def refuse_comparison(tensor, other):
-    """Compare a tensor with something by ``==``: only what has no elements is simply not equal.
+    """Refuse ``tensor == other``; what has no elements is simply not equal.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def refuse_comparison(tensor, other):
     elif isinstance(other, str) or not (hasattr(other, "__float__") or hasattr(other, "shape")):
         return NotImplemented
     raise TypeError(
-        f"{tensor!r} and {other!r} are not compared by Python, which branches before the chip has "
+        f"Python cannot compare {tensor!r} and {other!r}, because it branches before the chip has "
         "run: nl.equal(a, b) makes a mask of equal elements, which nl.where(mask, c, d) takes, and "
         "`a is b` asks whether two names are one tile"
     )
@@ -136,7 +136,7 @@ def refuse_branch(register) -> None:
     """Raise TypeError where Python would branch on a register, in anything but while or assert."""
     if running.is_running() and _statement() == "branch":
         raise TypeError(
-            f"{register!r} is a number that the chip knows while it runs, and Python branches "
+            f"{register!r} is a number that the chip knows only while it runs; Python branches "
             f"before: a register bounds loops, is an offset of t.ap(scalar_offset=...), and ends "
             f"nl.while_loop; {_INSTEAD}"
         )

@@ -70,13 +70,13 @@ class ReplicaGroup(NKIObject):
     def of(self, running) -> list[int]:
         """Return the group that the running rank belongs to."""
         if not isinstance(running, Running):
-            raise TypeError(f"running is {describe(running)}; it is the rank that asks")
+            raise TypeError(f"running is {describe(running)}; it must be the calling rank")
         for group in self.replica_groups:
             if running.rank in group:
                 outside = [rank for rank in group if rank >= running.ranks]
                 if outside:
                     raise NkiValidationError(
-                        f"{self!r} has rank {outside[0]}, and {running.ranks} ranks run here; "
+                        f"{self!r} has rank {outside[0]}, but {running.ranks} ranks run here; "
                         "start more with nki.run_ranks, one entry of arguments for each"
                     )
                 return group
@@ -87,7 +87,7 @@ class ReplicaGroup(NKIObject):
 
 
 class _Asked(NamedTuple):
-    """One collective as it was asked for."""
+    """One collective, as it was called."""
 
     name: str
     group: list[int]
@@ -97,7 +97,7 @@ class _Asked(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What tells one collective from another."""
+    """What distinguishes one collective from another."""
 
     shape: Callable  #: (shape of a src, ranks, axis) -> shape of its dst
     combine: Callable  #: (what each rank brings, asked, algorithm) -> what each gets, or None
@@ -154,7 +154,7 @@ def _sent(inputs, asked, _algorithm):
 
 
 def _dealt(inputs, _asked, _algorithm):
-    """Return for each rank the chunk that each rank has for it."""
+    """Return, for each rank, the chunks that all ranks have for it."""
     return [[chunks[k] for chunks in inputs] for k in range(len(inputs))]
 
 
@@ -182,7 +182,7 @@ _ROWS = {
 
 
 def _number(value) -> int:
-    """Return a whole number as an int; anything else, truth too, raises TypeError."""
+    """Return a whole number as an int; raise TypeError for anything else, booleans included."""
     if not is_whole(value):
         raise TypeError(f"{value!r} is not a whole number")
     return value.__index__()
@@ -192,7 +192,7 @@ def _group(name, replica_group) -> list[int]:
     """Return the group of the running rank."""
     if not isinstance(replica_group, ReplicaGroup):
         raise TypeError(
-            f"{name}: replica_group is {replica_group!r:.60}; it is a ReplicaGroup, such as "
+            f"{name}: replica_group is {replica_group!r:.60}; it must be a ReplicaGroup, such as "
             "ReplicaGroup([[0, 1]])"
         )
     return replica_group.of(current())
@@ -204,14 +204,16 @@ def _check_lists(name, srcs, dsts, priority):
         raise later_chip(f"{name} with priority", "NeuronCore-v4 (Trainium3)")
     for role, tensors in (("srcs", srcs), ("dsts", dsts)):
         if not isinstance(tensors, list | tuple) or not tensors:
-            raise TypeError(f"{name}: {role} is {tensors!r}; it is a list of tensors")
+            raise TypeError(f"{name}: {role} is {tensors!r}; it must be a list of tensors")
         for tensor in tensors:
             if not isinstance(tensor, NkiTensor):
                 raise TypeError(
-                    f"{name}: {role} holds a {type(tensor).__name__}; it is a list of tensors"
+                    f"{name}: {role} holds a {type(tensor).__name__}; it must be a list of tensors"
                 )
     if len(srcs) != len(dsts):
-        raise NkiValidationError(f"{name}: {len(srcs)} srcs and {len(dsts)} dsts; each has its own")
+        raise NkiValidationError(
+            f"{name}: {len(srcs)} srcs, {len(dsts)} dsts; each src needs its own dst"
+        )
     places = {tensor._on_chip for tensor in (*srcs, *dsts)}
     if len(places) > 1:
         raise NkiValidationError(f"{name}: some tensors are in HBM and some in SBUF; use one kind")
@@ -236,7 +238,7 @@ def _check_lists(name, srcs, dsts, priority):
 
 
 def _check_results(name, srcs, dsts, ranks=1, axis=0):
-    """Raise unless each dst holds what its src becomes, and a tile has its very shape."""
+    """Raise unless each dst has the size of its result, and a tile exactly its shape."""
     for src, dst in zip(srcs, dsts, strict=True):
         shape = _ROWS[name].shape(list(src.shape), ranks, axis)
         if dst._view.size != prod(shape) or (dst._on_chip and list(dst.shape) != shape):
@@ -251,7 +253,7 @@ def _check_dim(name, collective_dim, tensors):
     if isinstance(collective_dim, bool) or collective_dim not in allowed:
         where = "SBUF" if tensors[0]._on_chip else "HBM"
         raise NkiValidationError(
-            f"{name}: collective_dim={collective_dim!r}; for tensors in {where} it is "
+            f"{name}: collective_dim={collective_dim!r}; for tensors in {where} it must be "
             f"{' or '.join(map(str, allowed))}"
         )
 
@@ -269,7 +271,7 @@ def _op(name, op):
     found = operator_name(op)
     if found not in _REDUCE:
         raise NkiValidationError(
-            f"{name}: op is {found or repr(op)}; it is nl.add, nl.minimum or nl.maximum"
+            f"{name}: op is {found or repr(op)}; it must be nl.add, nl.minimum or nl.maximum"
         )
     return found
 
@@ -450,15 +452,15 @@ def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None
         pairs = [(_number(source), _number(target)) for source, target in source_target_pairs]
     except (TypeError, ValueError):
         raise TypeError(
-            f"collective_permute: source_target_pairs is {source_target_pairs!r:.60}; it is a list "
-            "of (source, target) ranks, such as [(0, 1), (1, 0)]"
+            f"collective_permute: source_target_pairs is {source_target_pairs!r:.60}; it must be a "
+            "list of (source, target) ranks, such as [(0, 1), (1, 0)]"
         ) from None
     count = current().ranks
     for side, ranks in (("source", [s for s, _ in pairs]), ("target", [t for _, t in pairs])):
         if len(set(ranks)) < len(ranks) or not all(0 <= r < count for r in ranks):
             raise NkiValidationError(
                 f"collective_permute: {side}s are {ranks}; each of the {count} ranks "
-                "stands there at most once"
+                "may appear at most once"
             )
     asked = _Asked("collective_permute", list(range(count)), pairs=tuple(pairs))
     return _carry_out(asked, srcs, dsts, name)
@@ -472,7 +474,7 @@ def _most_channels(group) -> int:
 
 def _channels(name, channel_ids, group, *lists):
     if not isinstance(channel_ids, list | tuple):
-        raise TypeError(f"{name}: channel_ids is {channel_ids!r}; it is a list such as [0, 1]")
+        raise TypeError(f"{name}: channel_ids is {channel_ids!r}; it must be a list such as [0, 1]")
     most = _most_channels(group)
     if list(channel_ids) != list(range(len(channel_ids))) or not 1 <= len(channel_ids) <= most:
         raise NkiValidationError(
@@ -488,7 +490,7 @@ def _channels(name, channel_ids, group, *lists):
             )
         if len(tensors) != len(channel_ids) or any(len(inner) != 1 for inner in tensors):
             raise NkiValidationError(
-                f"{name}: {len(channel_ids)} channels take as many lists of one tensor each"
+                f"{name}: {len(channel_ids)} channels need as many lists, of one tensor each"
             )
 
 
@@ -558,7 +560,7 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     _check_lists(kind, srcs, dsts, priority)
     for flag, value in (("recv_counts_known", recv_counts_known), ("has_rdispls", has_rdispls)):
         if not isinstance(value, bool):
-            raise TypeError(f"{kind}: {flag} is {value!r}; it is True or False")
+            raise TypeError(f"{kind}: {flag} is {value!r}; it must be True or False")
     if has_rdispls:
         raise later_chip(f"{kind} with has_rdispls", "instances of NeuronCore-v4 (Trainium3)")
     running, group = current(), _group(kind, replica_group)
@@ -577,7 +579,7 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     for count, start in zip(table[0], table[1], strict=True):
         if start + count > flat.size:
             raise NkiValidationError(
-                f"{kind}: {count} elements from {start} leave src, which holds {flat.size}"
+                f"{kind}: {count} elements from {start} go beyond src, which holds {flat.size}"
             )
         chunks.append(np.array(flat[start : start + count]))
     brought, _ = _meet(kind, running, group, chunks)
@@ -587,7 +589,7 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     for k, chunk in enumerate(received):
         if chunk.size > slot:
             raise NkiValidationError(
-                f"{kind}: rank {group[k]} sends {chunk.size} elements, and a slot of dst has {slot}"
+                f"{kind}: rank {group[k]} sends {chunk.size} elements, but a slot of dst has {slot}"
             )
         out[k * slot : k * slot + chunk.size] = chunk
         table[2, k] = chunk.size
@@ -602,12 +604,14 @@ def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
 def _check_metadata(kind, metadata, dst, ranks):
     """Raise unless the metadata are rows of counts, places and received counts, one per rank."""
     if not isinstance(metadata, NkiTensor):
-        raise TypeError(f"{kind}: metadata_tensor is a {type(metadata).__name__}; it is a tensor")
+        raise TypeError(
+            f"{kind}: metadata_tensor is a {type(metadata).__name__}; it must be a tensor"
+        )
     shape = (1, 3, ranks) if metadata._on_chip else (3, ranks)
     if metadata.dtype != "uint32" or tuple(metadata.shape) != shape:
         raise NkiValidationError(
-            f"{kind}: metadata_tensor is {metadata!r}; it is uint32, 3 rows of {ranks} numbers: "
-            f"{shape}"
+            f"{kind}: metadata_tensor is {metadata!r}; it must be uint32, 3 rows of {ranks} "
+            f"numbers: {shape}"
         )
     if dst._view.size % ranks:
         raise NkiValidationError(

@@ -19,10 +19,7 @@ from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["HANDLE", "NkiInstruction", "issue", "plain"]
 
-HANDLE = (
-    "nisa functions return a handle on the instruction, no tile: the result is in the tile given "
-    "as dst"
-)
+HANDLE = "nisa functions return a handle, not a tile: the result is in the tile given as dst"
 _ANY = enums.engine.unknown
 _ENGINES: dict = {e: None if e is _ANY else e.name for e in enums.engine}
 _PLAIN = frozenset({str, bool, int, float, type(None)})
@@ -32,7 +29,7 @@ _ENUMS = frozenset(_CHOICES.values())
 
 
 def plain(value):
-    """Return what ``neuroncore`` knows of an operand."""
+    """Return an operand as ``neuroncore`` takes it."""
     op = getattr(value, "op", None)
     if op is not None:
         return op
@@ -49,7 +46,7 @@ def plain(value):
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, NkiInstruction):
-        raise TypeError(f"a tile is asked for, not {describe(value)}")
+        raise TypeError(f"a tile is needed here, not {describe(value)}")
     if callable(value):  # nl.max, np.add: an operator, by its name
         return getattr(value, "__name__", value)
     return value
@@ -73,7 +70,7 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
     elif engine is not None:
         engine = _ENGINES[enums.chosen(enums.engine, engine, f"{instruction}: engine")]
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"{instruction}: name is {name!r}; it is a text of your own")
+        raise TypeError(f"{instruction}: name is {name!r}; it must be a string")
     return NkiInstruction(running.issue(instruction, operands, engine, name or ""), running.loops)
 
 
@@ -100,7 +97,7 @@ class NkiInstruction(NKIObject):
         TypeError
             For something that no ``nisa`` function returned.
         NkiValidationError
-            For a producer that was issued later (both would wait for ever), or inside a dynamic
+            For a producer that was issued later (both would wait forever), or inside a dynamic
             loop that this instruction is not in.
         """
         for producer in producers:
@@ -114,8 +111,8 @@ class NkiInstruction(NKIObject):
             if self._loops[: len(producer._loops)] != producer._loops:
                 raise NkiValidationError(
                     f"instruction {self._instruction!r} cannot wait for {producer._instruction!r}, "
-                    "which is in a dynamic loop that it is not in: a loop that runs no turn, or "
-                    "many, would signal never, or too often; both go into the same loop"
+                    "which is in a dynamic loop that it is not in: a loop of no turns would never "
+                    "signal, one of many turns too often; put both into the same loop"
                 )
             self._instruction.after = (*self._instruction.after, producer._instruction.index)
         return self

@@ -58,7 +58,9 @@ class Kernel:
                     f"{self.__name__}[{grid!r}]: grid sizes are integers from 1 to 64, got {size!r}"
                 )
             if size.__index__() < 1:
-                raise ValueError(f"{self.__name__}[{grid!r}]: a grid has at least 1 program")
+                raise ValueError(
+                    f"{self.__name__}[{grid!r}]: grid sizes are integers from 1 to 64, got {size}"
+                )
         sizes = tuple(size.__index__() for size in sizes)
         if math.prod(sizes) > 64:
             raise ValueError(
@@ -95,7 +97,7 @@ class Kernel:
         return outputs
 
     def _check_part(self):
-        """Raise for a grid of its own inside a running kernel, whose other programs never run."""
+        """Raise if a kernel inside a running one has a grid of its own: no new programs start."""
         if any(size != 1 for size in self.grid) and self.grid != current().grid:
             raise NkiValidationError(
                 f"{self!r} is called inside a running kernel, where no new programs start, so only "
@@ -121,7 +123,7 @@ def jit(fn=None, **kwargs):
     """
     if "platform_target" in kwargs:
         raise TypeError(
-            "nki.jit takes no platform_target any more; set the environment variable "
+            "nki.jit no longer takes platform_target; set the environment variable "
             "NEURON_PLATFORM_TARGET_OVERRIDE=trn1, or call nki.run(kernel, ..., spec=TRN1)"
         )
     grid = kwargs.pop("grid", ())
@@ -136,8 +138,8 @@ def jit(fn=None, **kwargs):
         return fn
     if not callable(fn):
         raise TypeError(
-            f"nki.jit takes a function, not {describe(fn)}; a kernel comes first, and what it is "
-            "called with after it: nki.run(kernel, x), nki.simulate(kernel)(x)"
+            f"nki.jit takes a function, not {describe(fn)}; the kernel comes first, then its "
+            "arguments: nki.run(kernel, x), nki.simulate(kernel)(x)"
         )
     inner = fn
     while isinstance(inner, functools.partial):
@@ -157,7 +159,7 @@ def jit(fn=None, **kwargs):
 
 def _kernel(given) -> Kernel:
     if given is None:
-        raise TypeError("a kernel is a function, and None was given; does its maker return it?")
+        raise TypeError("a kernel is a function, got None; does what makes it return it?")
     return jit(given)
 
 
@@ -270,7 +272,7 @@ def _kept(kernel, outputs, cores, **options):
 
 
 def _ours(kernel, given, args, kwargs) -> list:
-    """Return the options of ``run``; those that the kernel still needs by that name it gets."""
+    """Return the options of ``run``; hand the kernel those that its own parameters name."""
     defaults = run.__kwdefaults__ or {}
     for name in given.keys() & set(_parameters(kernel)[len(args) :]):
         if given[name] is not defaults[name]:
@@ -344,10 +346,10 @@ def _checked(arguments):
         raise TypeError("run_ranks takes a list with a tuple of arguments for each rank")
     if len(arguments) > _RANKS_MAX:
         raise NkiValidationError(
-            f"{len(arguments)} ranks with values; at most {_RANKS_MAX} run here: larger machines "
-            "are a matter of trainium_edu.fabric"
+            f"{len(arguments)} ranks with values; at most {_RANKS_MAX} run here: for larger "
+            "machines see trainium_edu.fabric"
         )
     for rank, entry in enumerate(arguments):
         if not isinstance(entry, list | tuple):
-            raise TypeError(f"arguments[{rank}] is {type(entry).__name__}; it is a tuple")
+            raise TypeError(f"arguments[{rank}] is {type(entry).__name__}; it must be a tuple")
     return [tuple(entry) for entry in arguments]

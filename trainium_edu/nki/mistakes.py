@@ -1,4 +1,4 @@
-"""What a value is and what was meant: the words of messages that kernels meet.
+"""Describe a value, and what was probably meant: the words that error messages share.
 
 Below all other modules of this package, so that each can ask: values describe themselves
 (``_described``), and the names that kernels know stand in :data:`NAMES`, which the front doors of
@@ -17,11 +17,11 @@ __all__ = ["NAMES", "describe", "host_function", "is_ours", "is_whole", "near", 
 #: As kernels write them, names that they find: "nl." -> ("add", ...).
 NAMES: dict[str, Sequence[str]] = {"nki.": ("jit", "run", "simulate")}
 _INSTEAD = {
-    "T": "nl.transpose(t), or nisa.nc_transpose(dst, t), turns a tile",
+    "T": "nl.transpose(t), or nisa.nc_transpose(dst, t), transposes a tile",
     "astype": "nl.copy(t, dtype=...) casts", "to": "nl.copy(t, dtype=...) casts",
     "clone": "nl.copy(t) copies", "dot": "nl.matmul(a, b) multiplies",
     "flatten": "t.reshape(...) and t.flatten_dims(...) rename dimensions without a copy",
-    "any": "nl.max over nl.not_equal(t, 0) says it as a tile, which nl.where chooses by",
+    "any": "nl.max over nl.not_equal(t, 0) gives the answer as a tile, for nl.where to choose by",
     "numpy": "np.array(t) copies the numbers out to look at them",
     "tolist": "np.array(t) copies the numbers out to look at them",
     "item": "nl.device_print shows numbers; nisa.register_load brings one into a register",
@@ -36,7 +36,7 @@ _EXAMPLES = str(Path(__file__).parent / "examples")
 
 
 def shortened(text: str) -> str:
-    """Return a text, cut where it is too long for a message."""
+    """Return a text, cut short if it is too long for a message."""
     return text if len(text) <= 120 else f"{text[:100]} ..."
 
 
@@ -45,7 +45,7 @@ def describe(value) -> str:
     if hasattr(type(value), "_described"):
         return value._described()
     if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
-        return f"an array of the host, {value.dtype}{list(value.shape)}"
+        return f"a host array, {value.dtype}{list(value.shape)}"
     return shortened(repr(value))
 
 

@@ -89,7 +89,7 @@ class Prediction:
 
     @property
     def off(self) -> float:
-        """By which part of the published time the prediction misses it."""
+        """The prediction's error, as a part of the published time."""
         return self.us / self.published_us - 1
 
     @property
@@ -227,7 +227,7 @@ def _as_text(found, markdown):
 
 
 def main(arguments=None) -> int:
-    """Print the table; say on stderr how far it is, and print what there is after Ctrl-C."""
+    """Print the table, with progress on stderr; after Ctrl-C print the rows found so far."""
     parser = argparse.ArgumentParser(prog="python -m trainium_edu.nki.published",
                                      description=main.__doc__)  # fmt: skip
     parser.add_argument("--all", action="store_true", help="also kernels of 10 ms and more")

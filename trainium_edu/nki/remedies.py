@@ -1,4 +1,4 @@
-"""What a kernel's author can do about a habit, said with NKI's own names."""
+"""What a kernel's author can do about a habit, in NKI's own names."""
 
 from trainium_edu.neuroncore.advice.remedies import Remedy, Words
 from trainium_edu.nki.language.matrix import REPEATING
@@ -102,7 +102,7 @@ _REMEDIES = {
     ),
 }
 
-#: How kernels say what to do.
+#: The remedies in the words of kernels.
 WORDS = Words(
     "kernel", _REMEDIES, prefix="nl.",
     calls={

@@ -308,11 +308,11 @@ WRONG = {
                                  "out of bounds"),
     "a partition selected at run time": (lambda t: t.select(0, nisa.register_alloc(1)), "run time"),
     "rows gathered on chip": (lambda t: t.vector_select(0, t[:, 0, 0]), "HBM"),
-    "an order that repeats": (lambda t: t.permute((0, 1, 1)), "no order"),
-    "an order that is short": (lambda t: t.permute((0, 1)), "no order"),
+    "an order that repeats": (lambda t: t.permute((0, 1, 1)), "not a permutation"),
+    "an order that is short": (lambda t: t.permute((0, 1)), "not a permutation"),
     "a split that does not divide": (lambda t: t.reshape_dim(1, (3, 2)), "dimension has 4"),
     "two sizes left open": (lambda t: t.reshape_dim(1, (-1, -1)), r"shape \[-1, -1\]"),
-    "a merge backwards": (lambda t: t.flatten_dims(2, 1), "in no order"),
+    "a merge backwards": (lambda t: t.flatten_dims(2, 1), "in the wrong order"),
     "a dimension that is not there": (lambda t: t.squeeze_dim(3), "dimensions 0 … 2"),
     "a repetition of none": (lambda t: t[:, 0:1].broadcast(1, 0), "0 times"),
     "a slice() with step 0": (lambda t: t.slice(1, 0, 4, 0), "step >= 1"),
@@ -320,7 +320,7 @@ WRONG = {
     "a select() out of bounds": (lambda t: t.select(1, 4), "0 … 3"),
     "a select() from the end": (lambda t: t.select(1, -1), "0 … 3"),
     "an index of two numbers": (
-        lambda t: t.select(1, nl.zeros((1, 2), nl.int32)), r"its shape is \(1, 1\)"
+        lambda t: t.select(1, nl.zeros((1, 2), nl.int32)), r"shape \(1, 1\)"
     ),
     "an index in HBM": (
         lambda t: t.select(1, nl.ndarray((1, 1), nl.int32, nl.hbm)), "single number in SBUF"

@@ -247,7 +247,7 @@ def tensor_scalar_cumulative(dst, src, op0, op1, imm0, imm1=None,
 
 def activation(dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None,
                reduce_cmd=reduce_cmd.idle, name=None):
-    """Compute ``op(data * scale + bias)`` on the Scalar Engine, summed along if asked.
+    """Compute ``op(data * scale + bias)`` on the Scalar Engine, with an optional sum.
 
     Parameters
     ----------
@@ -332,12 +332,12 @@ def nc_n_gather(dst, data, indices, name=None):
 
 
 def bn_stats(dst, data, name=None):
-    """Count, average and spread the even and the odd elements of each partition."""
+    """Compute count, mean and variance of the even and of the odd elements of each partition."""
     return issue("bn_stats", dst=dst, data=data, name=name)
 
 
 def bn_aggr(dst, data, name=None):
-    """Put the results of ``bn_stats`` together into mean and variance."""
+    """Combine results of ``bn_stats`` into mean and variance."""
     return issue("bn_aggr", dst=dst, data=data, name=name)
 
 
@@ -429,7 +429,7 @@ def nc_find_index8(dst, data, vals, name=None):
 
 
 def nc_match_replace8(dst, data, vals, imm, dst_idx=None, name=None):
-    """Replace eight values where they first occur, and say where that was."""
+    """Replace eight values where they first occur, and return those places."""
     return issue("nc_match_replace8", dst=dst, data=data, vals=vals, imm=imm, dst_idx=dst_idx,
                  name=name)
 

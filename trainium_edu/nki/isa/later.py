@@ -1,4 +1,4 @@
-"""What ``nki.isa`` has for later chips: each name raises and says which chip it needs."""
+"""What ``nki.isa`` has for later chips: each name raises and names the chip that it needs."""
 
 from trainium_edu.nki.language.elementwise import maximum
 from trainium_edu.nki.objects.enums import dma_engine, engine, reduce_cmd

@@ -43,7 +43,7 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
     """
     running = current()
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"a tensor's name is text, not {name!r}")
+        raise TypeError(f"a tensor's name must be a string, not {name!r}")
     region = _region(buffer, name)
     wanted = nki_dtype(dtype)
     stored = "float32" if not running.precise and wanted in LOW_PRECISION else wanted
@@ -82,7 +82,7 @@ def _hbm(running, shape, dtype, name, region):
 
 
 def _two_dimensions(shape):
-    """Let the one-element shapes [1] and 1 of register tiles be (1, 1)."""
+    """Return the one-element shapes [1] and 1 of register tiles as (1, 1)."""
     sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
     return (1, 1) if len(sizes) == 1 and type(sizes[0]) is int and sizes[0] == 1 else shape
 
@@ -96,8 +96,8 @@ def _region(buffer, name):
             "(names as strings went out with NKI 0.3.0)"
         )
     raise TypeError(
-        f"buffer is {describe(buffer)}; it is nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm, and the "
-        "order is nl.ndarray(shape, dtype, buffer)"
+        f"buffer is {describe(buffer)}; it must be nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm, and "
+        "the order is nl.ndarray(shape, dtype, buffer)"
     )
 
 
@@ -110,7 +110,7 @@ def _place(address, region, name):
             raise TypeError
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name or 'this tensor'}: address is {address!r}; it is (first partition, byte)"
+            f"{name or 'this tensor'}: address is {address!r}; it must be (first partition, byte)"
         ) from None
     if region is MemoryRegion.psum and place % _PSUM_BANK_BYTES:
         raise NkiValidationError(

@@ -25,7 +25,7 @@ __all__ = []
 
 
 def _operator(function, name="", doc=""):
-    """Give a function the name that instructions know it by, and publish it."""
+    """Give a function the name by which instructions know it, and publish it."""
     if name:
         function.__name__ = function.__qualname__ = name
         function.__doc__ = doc
@@ -80,7 +80,7 @@ def _binary(op, x, y, dtype):
 
 
 def _tensor_tensor(op, out, x, y):
-    """Combine two tiles; of two in PSUM, which the instruction cannot both read, copy one to SBUF.
+    """Combine two tiles; if both are in PSUM, copy one to SBUF, as the instruction reads one there.
 
     ``power`` of two tiles runs on GpSimd, which reads none there.
     """
@@ -125,8 +125,8 @@ def _common_shape(op, x, y):
     if len(x) == len(y) and all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)):
         return tuple(max_of(a, b) for a, b in zip(x, y, strict=True))
     raise NkiValidationError(
-        f"nl.{op}: shapes {list(x)} and {list(y)} do not match; they have as many dimensions, and "
-        "sizes are equal or 1"
+        f"nl.{op}: shapes {list(x)} and {list(y)} do not match; they need as many dimensions, with "
+        "sizes equal or 1"
     )
 
 
@@ -182,8 +182,8 @@ greater_equal = _two("greater_equal", "1 where x >= y, else 0")
 bitwise_and = _two("bitwise_and", "the bits of x and y")
 bitwise_or = _two("bitwise_or", "the bits of x or y")
 bitwise_xor = _two("bitwise_xor", "the bits of x or y but not both")
-left_shift = _two("left_shift", "the bits of x moved y places up")
-right_shift = _two("right_shift", "the bits of x moved y places down")
+left_shift = _two("left_shift", "the bits of x shifted up by y places")
+right_shift = _two("right_shift", "the bits of x shifted down by y places")
 logical_and = _two("logical_and", "1 where x and y are nonzero")
 logical_or = _two("logical_or", "1 where x or y is nonzero")
 logical_xor = _two("logical_xor", "1 where one of x and y is nonzero")
@@ -291,7 +291,7 @@ def negative(x, dtype=None):
 
 @_operator
 def invert(x, dtype=None):
-    """Return the bits of an integer tile turned over."""
+    """Return an integer tile with its bits inverted."""
     _one_tile("invert", x)
     ones = -1 if x.dtype.startswith("int") else 256**x.dtype.itemsize - 1
     how = {"op0": "bitwise_xor", "operand0": ones}

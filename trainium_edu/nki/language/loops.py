@@ -34,7 +34,7 @@ def _range(name, start, stop, step):
     except TypeError:
         given = ", ".join(describe(part) for part in (start, stop) if part is not None)
         raise TypeError(
-            f"nl.{name}({given}): bounds are whole numbers (a // b divides into one); a bound that "
+            f"nl.{name}({given}): bounds must be whole numbers (a // b gives one); a bound that "
             "the chip computes goes to nl.fori_loop as a register"
         ) from None
 
@@ -51,7 +51,7 @@ def dynamic_range(start, stop=None, step=1):
 def _turns(name, start, stop, step):
     if isinstance(step, VirtualRegister) or not is_whole(step):
         raise AssertionError(
-            f"nl.{name}: step is {step!r}; it is a whole number known before the kernel runs, "
+            f"nl.{name}: step is {step!r}; it must be a whole number known before the kernel runs, "
             "because the loop instruction holds it"
         )
     if step.__index__() < 1:
@@ -83,7 +83,7 @@ def _bound(name, value):
     if isinstance(value, VirtualRegister):
         value = value.value
     if not is_whole(value):
-        raise TypeError(f"nl.{name}: a bound is {value!r}; it is a whole number or a register")
+        raise TypeError(f"nl.{name}: a bound is {value!r}; it must be a whole number or a register")
     return value.__index__()
 
 
@@ -99,7 +99,7 @@ def fori_loop(lower, upper, body_fun, step=1) -> None:
         1 or more, known before the kernel runs.
     """
     if not callable(body_fun):
-        raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it is a function of i")
+        raise TypeError(f"nl.fori_loop: the body is {body_fun!r}; it must be a function of i")
     for value in _turns("fori_loop", lower, upper, step):
         if body_fun(VirtualRegister(value)) is not None:  # by value: writing it changes nothing
             raise TypeError(
@@ -117,7 +117,7 @@ def while_loop(init, body_fun) -> None:
         The loop is stopped after as many turns as a kernel may have instructions.
     """
     if not isinstance(init, VirtualRegister):
-        raise TypeError(f"nl.while_loop: the condition is {init!r}; it is a register")
+        raise TypeError(f"nl.while_loop: the condition is {init!r}; it must be a register")
     condition = VirtualRegister(init.value)
     with _dynamic("while_loop"):
         while condition.value:
@@ -125,8 +125,8 @@ def while_loop(init, body_fun) -> None:
             condition = body_fun(condition)
             if not isinstance(condition, VirtualRegister):
                 raise TypeError(
-                    f"nl.while_loop: the body returned {condition!r}; it returns the register that "
-                    "decides about the next turn"
+                    f"nl.while_loop: the body returned {condition!r}; it must return the "
+                    "register that decides on the next turn"
                 )
 
 

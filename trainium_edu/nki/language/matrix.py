@@ -30,12 +30,12 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
     if not isinstance(x, NkiTensor) or not x._on_chip:
         raise TypeError(f"nl.broadcast_to takes a tile on chip, not {describe(x)}")
     if not isinstance(shape, tuple | list):
-        raise TypeError(f"nl.broadcast_to: the shape is {shape!r}; it is a tuple of sizes")
+        raise TypeError(f"nl.broadcast_to: the shape is {shape!r}; it must be a tuple of sizes")
     shape = tuple(shape)
     if len(shape) != x.ndim or any(a not in (b, 1) for a, b in zip(x.shape, shape, strict=True)):
         raise NkiValidationError(
-            f"nl.broadcast_to: {list(x.shape)} to {list(shape)}: the ranks are equal, and only "
-            "dimensions of size 1 are repeated"
+            f"nl.broadcast_to: {list(x.shape)} to {list(shape)}: the ranks must be equal, and only "
+            "dimensions of size 1 can be repeated"
         )
     dtype = dtype or x.dtype
     if x.shape == shape:
@@ -162,11 +162,11 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     [[1.0, 2.0], [3.0, 4.0]]
     """
     if not isinstance(transpose_x, bool):
-        raise TypeError(f"nl.matmul: transpose_x is {transpose_x!r}; it is True or False")
+        raise TypeError(f"nl.matmul: transpose_x is {transpose_x!r}; it must be True or False")
     for name, tile in (("x", x), ("y", y)):
         if not isinstance(tile, NkiTensor) or not tile._on_chip or tile.ndim != 2:
             raise NkiValidationError(
-                f"nl.matmul: {name} is a 2-D tile in SBUF, not {describe(tile)}"
+                f"nl.matmul: {name} must be a 2-D tile in SBUF, not {describe(tile)}"
             )
     if not transpose_x:
         known_issue("matmul")
@@ -174,7 +174,7 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False) -> NkiTensor:
     if stationary.shape[0] != y.shape[0]:
         raise NkiValidationError(
             f"nl.matmul: x contracts over {stationary.shape[0]} and y over {y.shape[0]}; "
-            "partitions of both are the contracted dimension"
+            "the partitions of both must be the contracted dimension"
         )
     out = ndarray((stationary.shape[1], y.shape[1]), _FLOAT32, MemoryRegion.psum)
     issue("nc_matmul", dst=out, stationary=stationary, moving=y)

@@ -1,4 +1,4 @@
-"""Operators that are no functions of the language: only instructions know them."""
+"""Operators that are not functions of the language: only instructions know them."""
 
 __all__ = ["average", "bypass", "prelu"]
 
@@ -14,7 +14,7 @@ class _Operator:
 
     def __call__(self, *_, **__):
         raise TypeError(
-            f"nl.{self.op} is an operator of instructions (op=nl.{self.op}), no function"
+            f"nl.{self.op} is an operator of instructions (op=nl.{self.op}), not a function"
         )
 
 

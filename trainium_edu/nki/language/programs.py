@@ -9,14 +9,14 @@ __all__ = ["device_print", "is_hbm", "is_on_chip", "is_psum", "is_sbuf", "num_pr
 
 
 def program_id(axis=0) -> int:
-    """Return this program's place along an axis of the grid (0 without a grid)."""
+    """Return this program's index along an axis of the grid (0 without a grid)."""
     running = current()
     axis = _axis(axis, running)
     return running.program_id[axis] if running.grid else 0
 
 
 class _Every(int):
-    """The default of ``num_programs``: printed as axis 0, and said to mean the whole grid."""
+    """The default of ``num_programs``: printed as axis 0, but it means the whole grid."""
 
 
 _EVERY = _Every(0)
@@ -41,7 +41,7 @@ def program_ndim() -> int:
 
 def _axis(axis, running):
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"axis is {axis!r}; it is a whole number")
+        raise TypeError(f"axis is {axis!r}; it must be a whole number")
     if running.grid and not -len(running.grid) <= axis < len(running.grid):
         raise IndexError(f"the grid {running.grid} has no axis {axis}")
     return axis

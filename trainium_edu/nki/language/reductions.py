@@ -24,7 +24,9 @@ def _axes(name, x, axis):
     ew._one_tile(name, x)
     given = [axis] if is_whole(axis) else axis
     if not isinstance(given, tuple | list) or not builtins.all(map(is_whole, given)):
-        raise TypeError(f"nl.{name}: axis is {axis!r}; it is a whole number, or a tuple of them")
+        raise TypeError(
+            f"nl.{name}: axis is {axis!r}; it must be a whole number, or a tuple of them"
+        )
     axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in given})
     if 0 in axes:
         raise NkiValidationError(

@@ -133,7 +133,7 @@ def _tensor(name, x, *, on_chip):
     if not isinstance(x, NkiTensor):
         what = describe(x)
         if hasattr(x, "shape"):
-            what += ": hand it to the kernel as an argument, by itself or in a list, a dict or an "
+            what += ": pass it to the kernel as an argument, by itself or in a list, a dict or an "
             what += "NKIObject"
         raise TypeError(f"nl.{name} takes a tensor, not {what}")
     if on_chip is not None and x._on_chip is not on_chip:

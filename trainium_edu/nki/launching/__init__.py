@@ -1,4 +1,4 @@
-"""How one call becomes programs, and their end an answer.
+"""How one call becomes programs, and their results an answer.
 
 ``executing`` runs a kernel's programs, ``arguments`` turns arrays into tensors and back, ``launch``
 lets programs wait for each other, ``explaining`` says what an error of Python means for a kernel.

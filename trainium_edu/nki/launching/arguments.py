@@ -80,8 +80,8 @@ class Arguments:
             walk([args, kwargs], is_array, self._prepare)
         except RecursionError:
             raise TypeError(
-                "an argument of the kernel holds itself somewhere inside, so its arrays cannot be "
-                "found; hand over objects that form a tree"
+                "an argument of the kernel contains itself, so its arrays cannot be "
+                "found; pass objects that form a tree"
             ) from None
         self._args, self._kwargs = args, kwargs
 
@@ -132,7 +132,7 @@ class _Prepared:
         self.given = array
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
             raise TypeError(
-                f"{name} is a masked array, and a tensor has no mask: hand over {name}.filled(0), "
+                f"{name} is a masked array, and a tensor has no mask: pass {name}.filled(0), "
                 "and the mask as an argument of its own"
             )
         try:

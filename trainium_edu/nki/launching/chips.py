@@ -12,7 +12,7 @@ _for_all = None
 
 
 def chip_for_all(target: str | None) -> str | None:
-    """Let every kernel run on one chip whatever the environment says; return the one before."""
+    """Make every kernel run on one chip, whatever the environment says; return the one before."""
     global _for_all
     before, _for_all = _for_all, target
     return before
@@ -25,8 +25,8 @@ def chip(spec):
     target = _for_all or settings.platform_target()
     if target in _LATER:
         raise NkiValidationError(
-            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are "
-            "not in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without "
+            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}, whose facts "
+            "are missing: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without "
             "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
             "`python -m trainium_edu run --platform trn1 script.py`"
         )

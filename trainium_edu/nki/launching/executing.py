@@ -55,7 +55,7 @@ def _execute(kernel, entries, spec, values, limit) -> list:
             "part of the one that runs"
         )
     if not isinstance(values, bool):
-        raise TypeError(f"values is {values!r}; it is True or False")
+        raise TypeError(f"values is {values!r}; it must be True or False")
     names = [_check_call(kernel, *entry) for entry in entries]
     spec = chip(spec)
     if limit is not None:

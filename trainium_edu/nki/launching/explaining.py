@@ -24,7 +24,7 @@ _TILE = (
 
 
 def explain(problem: Exception, names: dict) -> None:
-    """Add to Python's sentence on a line of the kernel what it means for kernels.
+    """Add to Python's message about a line of the kernel what it means for kernels.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def explain(problem: Exception, names: dict) -> None:
 
 
 def frames_of_kernel(problem: BaseException) -> TracebackType | None:
-    """Return a traceback without this package's own frames, but for a place that fails unawares."""
+    """Return a traceback without this package's own frames, except an unexpected failure's."""
     places, place = [], problem.__traceback__
     while place is not None:
         places.append(place)
@@ -93,5 +93,5 @@ def _usage(method, name, line) -> str:
         known = list(signature(getattr(owner, name)).parameters.values())[bool(method) :]
         shown = [p.name if p.default is p.empty else f"{p.name}=..." for p in known]
         first = ": where the result goes comes first" if shown[:1] == ["dst"] else ""
-        return f"it is {short}.{name}({', '.join(shown)}){first}"
+        return f"the call is {short}.{name}({', '.join(shown)}){first}"
     return ""

@@ -73,7 +73,7 @@ class Launch:
         waits = ", ".join(f"program {k} at {key}" for k, (key, _) in sorted(self._waiting.items()))
         ended = ", ".join(str(k) for k in range(count) if programs[k].dead) or "none"
         raise NkiValidationError(
-            f"the programs wait for each other for ever: {waits} (ended: {ended}); every program "
+            f"the programs wait for each other forever: {waits} (ended: {ended}); every program "
             "that takes part has to reach the same barrier, sendrecv or collective"
         )
 

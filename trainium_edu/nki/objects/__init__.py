@@ -1,1 +1,1 @@
-"""What a kernel holds in its hands: tensors, patterns, registers, dtypes, enums."""
+"""What a kernel works with: tensors, patterns, registers, dtypes, enums."""

@@ -68,7 +68,7 @@ def nki_dtype(dtype) -> DType:
         alike = _SHORT.get(name)
         hint = f"; is nl.{alike} meant?" if alike else near(name, known, "nl.")
         raise TypeError(
-            f"{describe(dtype)} is not a dtype of NKI; there are nl.{', nl.'.join(known)}{hint}"
+            f"{describe(dtype)} is not a dtype of NKI; choose one of nl.{', nl.'.join(known)}{hint}"
         )
     if found in LATER_DTYPES:
         raise NkiValidationError(

@@ -36,12 +36,12 @@ class _Choice(Enum):
 
 
 def chosen(kind: type[_Choice], value, asks: str) -> _Choice:
-    """Return the member of a choice that is given, or whose value is given.
+    """Return a member of a choice, given as itself or by its value.
 
     Raises
     ------
     TypeError
-        For what stands for none; `asks` says who asks, such as "dma_copy: dge_mode".
+        For anything else; `asks` names who asks, such as "dma_copy: dge_mode".
     """
     if type(value) is kind:
         return value
@@ -50,7 +50,8 @@ def chosen(kind: type[_Choice], value, asks: str) -> _Choice:
     except ValueError:
         known = ", ".join(f"{m.name} ({m.value!r})" for m in kind)
         raise TypeError(
-            f"{asks} is {value!r}; it is a member of nki.isa.{kind.__name__}, or its value: {known}"
+            f"{asks} is {value!r}; it must be a member of nki.isa.{kind.__name__}, or its value: "
+            f"{known}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What stands in ``t[...]`` and ``t.reshape(...)``: slices, sizes, whole numbers."""
+"""What may stand in ``t[...]`` and ``t.reshape(...)``: slices, sizes, whole numbers."""
 
 from math import prod
 from operator import index
@@ -37,7 +37,7 @@ def ds(start, size) -> DynamicSlice:
 
 
 class Shape(tuple):
-    """Sizes: a tuple that equals a list of them too, as AWS's guides compare."""
+    """A tuple of sizes that also equals a list of them, as AWS's guides compare."""
 
     __slots__ = ()
 
@@ -53,15 +53,15 @@ class Shape(tuple):
 def check_whole(name: str, value) -> None:
     """Raise TypeError unless a value is a whole number."""
     if not is_whole(value):
-        hint = " (a // b divides into one)" if isinstance(value, float) else ""
-        raise TypeError(f"{name} is {value!r}; it is a whole number{hint}")
+        hint = " (a // b gives one)" if isinstance(value, float) else ""
+        raise TypeError(f"{name} is {value!r}; it must be a whole number{hint}")
 
 
 def sizes(shape, count: int, tensor, what="tensor") -> tuple:
     """Return the shape of `count` elements with its -1 filled in."""
     shape = (shape,) if hasattr(shape, "__index__") else shape
     if not isinstance(shape, tuple | list):
-        raise TypeError(f"the shape is {shape!r}; it is a tuple of sizes")
+        raise TypeError(f"the shape is {shape!r}; it must be a tuple of sizes")
     for size in shape:
         check_whole("a size", size)
     if any(size < 1 and size != -1 for size in shape) or (not shape and what == "tensor"):
@@ -125,10 +125,10 @@ def _bound(tensor, part, *, may_be_none=True):
             return index(part.value if isinstance(part, VirtualRegister) else part)
     except TypeError:
         pass
-    hint = "t.expand_dim inserts a dimension" if part is None else "a // b divides into one"
+    hint = "t.expand_dim inserts a dimension" if part is None else "a // b gives a whole number"
     if isinstance(part, list) or getattr(part, "ndim", 0):
         hint = "nl.gather_flattened gathers, nl.where(mask, a, b) chooses by a mask"
     raise TypeError(
-        f"{tensor!r}: index {describe(part)} is not understood; take whole numbers, slices of them,"
+        f"{tensor!r}: index {describe(part)} is not understood; use whole numbers, slices of them,"
         f" nl.ds, `...` or registers; {hint}"
     )

@@ -32,8 +32,8 @@ def vector_select(tensor, dim: int, vector_offset) -> IndirectView:
     _check_direct(tensor)
     if dim != 0 or tensor._on_chip:
         raise NkiValidationError(
-            f"{tensor!r}: vector_select gathers rows (dimension 0) of an HBM tensor; dimension "
-            f"{dim} of {tensor.buffer} was asked"
+            f"{tensor!r}: vector_select gathers rows (dimension 0) of an HBM tensor, not "
+            f"dimension {dim} of {tensor.buffer}"
         )
     view = tensor._view
     index = _vector(tensor, vector_offset)
@@ -82,8 +82,7 @@ def _moved(tensor, view, index, dim, *, is_vector=False):
 def _check_direct(tensor):
     if tensor.is_indirect():
         raise NkiValidationError(
-            f"{tensor!r} is indirect already; one index known at run time is all that an access "
-            "can carry"
+            f"{tensor!r} is indirect already; an access can carry only one index known at run time"
         )
 
 
@@ -93,20 +92,22 @@ def _scalar(tensor, index):
     if isinstance(index, type(tensor)):
         if index.size != 1 or index.buffer is not MemoryRegion.sbuf:
             raise NkiValidationError(
-                f"{tensor!r}: the index {index!r} is no single number in SBUF; its shape is (1, 1)"
+                f"{tensor!r}: the index {index!r} must be a single number in SBUF, shape (1, 1)"
             )
         return index._view
     raise TypeError(
-        f"{tensor!r}: the index is {index!r}; it is a tensor of one number or a register"
+        f"{tensor!r}: the index is {index!r}; it must be a tensor of one number or a register"
     )
 
 
 def _vector(tensor, index):
     if not isinstance(index, type(tensor)):
-        raise TypeError(f"{tensor!r}: vector_offset is {index!r}; it is an SBUF tensor (rows, 1)")
+        raise TypeError(
+            f"{tensor!r}: vector_offset is {index!r}; it must be an SBUF tensor (rows, 1)"
+        )
     if index.buffer is not MemoryRegion.sbuf or index.size != index.shape[0]:
         raise NkiValidationError(
-            f"{tensor!r}: vector_offset {index!r} is an SBUF tensor with one number per partition, "
-            "shape (rows, 1); more columns are for transposes that gather, on NeuronCore-v3"
+            f"{tensor!r}: vector_offset {index!r} must have one number per partition, in SBUF, "
+            "shape (rows, 1): more columns are for transposes that gather, on NeuronCore-v3"
         )
     return index._view

@@ -46,11 +46,11 @@ def _checked(tensor, pattern):
         pairs = [(step.__index__(), count.__index__()) for step, count in pattern]
     except (TypeError, ValueError, AttributeError):
         raise TypeError(
-            f"{tensor!r}: pattern is {pattern!r}; it is [[stride, count], …] in elements"
+            f"{tensor!r}: pattern is {pattern!r}; it must be [[stride, count], …] in elements"
         ) from None
     if not 1 <= len(pairs) <= 5:
         raise NkiValidationError(
-            f"{tensor!r}: an access pattern has 1 to 5 dimensions, and this one has {len(pairs)}"
+            f"{tensor!r}: an access pattern has 1 to 5 dimensions, but this one has {len(pairs)}"
         )
     if any(count < 1 for _, count in pairs):
         raise NkiValidationError(f"{tensor!r}: pattern {pattern} has a count below 1")
@@ -62,7 +62,9 @@ def _first_byte(tensor, offset, itemsize):
     if offset is None:
         return view.offset
     if not is_whole(offset) or offset.__index__() < 0:
-        raise TypeError(f"{tensor!r}: offset is {offset!r}; it is a whole number of elements >= 0")
+        raise TypeError(
+            f"{tensor!r}: offset is {offset!r}; it must be a whole number of elements >= 0"
+        )
     start = offset.__index__() * itemsize
     if not tensor._on_chip:
         return start

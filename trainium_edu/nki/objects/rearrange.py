@@ -17,7 +17,7 @@ def rearrange(tensor, src_pattern, dst_pattern, fixed_sizes):
         raise NkiValidationError(f"{tensor!r}: {src_pattern} names a dimension twice")
     if len(source) != tensor.ndim:
         raise NkiValidationError(
-            f"{tensor!r} has {tensor.ndim} dimensions, and {src_pattern} has {len(source)}"
+            f"{tensor!r} has {tensor.ndim} dimensions, but {src_pattern} has {len(source)}"
         )
     unknown = set(fixed_sizes) - set(names)
     if unknown:
@@ -50,6 +50,6 @@ def _groups(pattern):
         ):
             return groups
     raise TypeError(
-        f"rearrange: the pattern {pattern!r} is a tuple of names, and of tuples of names where a "
+        f"rearrange: the pattern {pattern!r} must be a tuple of names, with tuples where a "
         'dimension is split or merged: ("p", ("h", "w"))'
     )

@@ -160,7 +160,7 @@ class NkiTensor(NKIObject):
         return self._view.shape[0]
 
     def __bool__(self):
-        """Return whether it is there, as ``if bias:`` asks; what a tile holds is not asked.
+        """Return whether the tensor exists, as ``if bias:`` asks, not what it holds.
 
         Python branches before the chip has run, so only ``assert nl.equal(a, b)``, which takes no
         other path, looks at the elements of what was just computed: all have to be nonzero.
@@ -176,13 +176,13 @@ class NkiTensor(NKIObject):
 
     def __iter__(self):
         raise TypeError(
-            f"{self!r} is not iterated: its numbers are on the chip. A loop takes rows, t[i] for i "
+            f"{self!r} cannot be iterated: its numbers are on the chip. Loop over rows, t[i] for i "
             f"in range({len(self)}); nl.max(t, axis=1), nl.sum and others reduce it there"
         )
 
     def __contains__(self, _):
         raise TypeError(
-            f"{self!r}: its numbers are on the chip, so Python cannot look for one `in` it; "
+            f"{self!r}: its numbers are on the chip, so Python cannot search it with `in`; "
             "nl.equal(t, number) makes a mask, and nl.max over it says whether there is one"
         )
 
@@ -275,7 +275,7 @@ class NkiTensor(NKIObject):
             check_whole(name, value)
         if not 0 <= start < end <= self.shape[dim] or step < 1:
             raise NkiValidationError(
-                f"{self!r}: slice {start}:{end}:{step} of dimension {dim}; it takes 0 <= start < "
+                f"{self!r}: slice {start}:{end}:{step} of dimension {dim}; it needs 0 <= start < "
                 f"end <= {self.shape[dim]} and step >= 1"
             )
         return self._like(self._view.sliced(*(ALL,) * dim, slice(start, end, step)))
@@ -288,8 +288,8 @@ class NkiTensor(NKIObject):
         check_whole("index", index)
         if not 0 <= index < self.shape[dim]:
             raise NkiValidationError(
-                f"{self!r}: index {index} of dimension {dim} is out of bounds; 0 … "
-                f"{self.shape[dim] - 1} are there"
+                f"{self!r}: index {index} of dimension {dim} is out of bounds; it must be "
+                f"0 … {self.shape[dim] - 1}"
             )
         return self._like(_not_empty(self._view.sliced(*(ALL,) * dim, index)))
 
@@ -333,7 +333,7 @@ class NkiTensor(NKIObject):
         """Merge the dimensions start_dim … end_dim, which lie one after another in memory."""
         start, end = self._axis(start_dim), self._axis(end_dim)
         if start > end:
-            raise NkiValidationError(f"{self!r}: dimensions {start} … {end} are in no order")
+            raise NkiValidationError(f"{self!r}: dimensions {start} … {end} are in the wrong order")
         if start == 0 and self._on_chip and end > 0:
             raise NkiValidationError(f"{self!r}: the partition dimension cannot be merged")
         shape, strides = self._view.shape, self._view.strides
@@ -362,8 +362,8 @@ class NkiTensor(NKIObject):
         shape = self.shape
         if shape[dim] != 1 or size < 1 or (dim == 0 and self._on_chip):
             raise NkiValidationError(
-                f"{self!r}: dimension {dim} has {shape[dim]} elements; a free dimension of size 1 "
-                f"can be repeated ({size} times asked)"
+                f"{self!r}: dimension {dim} has {shape[dim]} elements; only a free dimension of "
+                f"size 1 can be repeated (here {size} times)"
                 + (", and partitions are repeated by nl.broadcast_to" if dim == 0 else "")
             )
         return self._remade(dim, dim + 1, (size,), (0 if size > 1 else self._view.strides[dim],))
@@ -462,9 +462,7 @@ class NkiTensor(NKIObject):
         count = self.ndim if count is None else count
         check_whole("dim", dim)
         if not -count <= dim < count:
-            raise NkiValidationError(
-                f"{self!r} has dimensions 0 … {count - 1}, and {dim} was asked"
-            )
+            raise NkiValidationError(f"{self!r} has dimensions 0 … {count - 1}, not {dim}")
         return dim % count
 
 
@@ -519,7 +517,7 @@ def _refusal(sign, instead):
     def refuse(self, *_):
         raise TypeError(
             f"{self!r}: tiles have no `{sign}`, because every instruction is written as a call; "
-            f"take {instead}"
+            f"use {instead}"
         )
 
     return refuse
