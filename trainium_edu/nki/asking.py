@@ -23,7 +23,7 @@ __all__ = ["note_looking", "refuse_branch", "refuse_comparison", "truth_of_tile"
 
 _INSTEAD = (
     "nl.where(mask, a, b) chooses element by element, nl.fori_loop and nl.while_loop let the chip "
-    "repeat, and Python may ask shapes, dtypes and arguments (x.shape[0] > 1, `t is not None`)"
+    "repeat, and Python may test shapes, dtypes and arguments (x.shape[0] > 1, `t is not None`)"
 )
 
 
@@ -80,7 +80,7 @@ def truth_of_tile(tensor) -> bool:
     if writer.engine is Engine.DMA:
         if _statement() != "assert":
             note_looking(
-                f"Python asks for the truth of {tensor.name}, which says that the tile exists, "
+                f"Python tests the truth of {tensor.name}, which says that the tile exists, "
                 "not what it holds (`t is not None` says so, too)"
             )
         return True

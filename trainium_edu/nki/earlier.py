@@ -16,7 +16,7 @@ NEURONXCC = (
 )
 
 _RUN = "nki.run(kernel, ...) returns outputs and device time: nki.run(...).timeline.makespan_ns"
-_SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or say t.ap(pattern=...)"
+_SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or write t.ap(pattern=...)"
 _DYNAMIC = "nisa.tensor_copy with t.ap(..., scalar_offset=...) copies from or to a place known late"
 _GRID = "grid sizes are integers: kernel[2](...)"
 _INSTEAD = {

@@ -14,7 +14,7 @@ _REMEDIES = {
         "Load wider tiles: more contiguous columns of each row, and fewer transfers"
     ),
     Remedy.OTHER_LAYOUT: (
-        "The tensor's rows in HBM are no longer: only another layout there, in which what goes to "
+        "The tensor's rows in HBM are this short: only another layout there, in which what goes to "
         "one partition lies side by side, has longer ones"
     ),
     Remedy.TURN_ON_TENSOR_ENGINE: (

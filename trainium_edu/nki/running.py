@@ -82,7 +82,7 @@ class Running:
         )
 
     def count_tile(self, data) -> None:
-        """Stop a kernel that allocates for ever, or whose lists of tiles outgrow this machine."""
+        """Stop a kernel that allocates endlessly, or whose lists of tiles outgrow this machine."""
         if len(self.core.program.allocations) > self.limit:
             self.stop("allocations")
         if data is None:

@@ -432,7 +432,7 @@ def test_rows_that_hbm_does_not_have_longer_are_not_to_be_loaded_wider(columns):
     for warning in run.advice:
         assert "Load wider tiles" not in warning.remedy
         assert "load it in pieces" not in warning.remedy
-    assert "rows in HBM are no longer" in the(run, "small transfers").remedy
+    assert "rows in HBM are this short" in the(run, "small transfers").remedy
     assert "too short to come in pieces" in the(run, "starved engine").remedy
 
 

@@ -44,7 +44,7 @@ def few_partitions(run):
 
 
 def _side_by_side(run, rows, many) -> WhatIf | None:
-    """Return the what-if in which so many tiles become one: the last one's turn does the work.
+    """Return the what-if in which this many tiles become one: the last one's turn does the work.
 
     They lie beside each other, so that their loads wait for no place.
     """

@@ -176,7 +176,7 @@ def _one_place(run, row):
 
 
 def _more_buffers(run, site):
-    """Return how to ask for more slots for a site: (remedy, gaps, what-if that makes it shorter).
+    """Return how a site gets more slots: (remedy, gaps, the what-if that makes it shorter).
 
     Without such a placement the remedy says why not.
     """

@@ -12,7 +12,7 @@ class Remedy(StrEnum):
 
     # transfers
     LOAD_WIDER = auto()
-    OTHER_LAYOUT = auto()  #: rows in HBM are no longer
+    OTHER_LAYOUT = auto()  #: rows in HBM are this short
     TURN_ON_TENSOR_ENGINE = auto()  #: instead of a DMA that transposes
     LOAD_ONCE = auto()
     LOAD_AHEAD = auto()

@@ -1,1 +1,1 @@
-"""What was asked for, in order, and on which bytes: memories, views, programs, the core."""
+"""What was recorded, in order, and on which bytes: memories, views, programs, the core."""

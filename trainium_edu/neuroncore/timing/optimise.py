@@ -163,7 +163,7 @@ class _Edit:
 
 
 class _Writes:
-    """Who writes each allocation, and when: enough to tell whether it ever changes again."""
+    """Who writes each allocation, and when: enough to know whether it ever changes again."""
 
     __slots__ = ("count", "first_read", "fixed", "only")
 
@@ -262,7 +262,7 @@ def _operands(instruction):
 
 
 def _places(instruction, tiles):
-    """Return what tells the tiles apart that an instruction writes, but for which they are."""
+    """Return what distinguishes the tiles that an instruction writes, apart from their identity."""
     written = (tiles[tile] for tile in _written(instruction))
     return [(t.shape, t.dtype, t.memory, t.start_partition) for t in written]
 

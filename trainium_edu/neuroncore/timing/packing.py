@@ -142,7 +142,7 @@ class Packing:
     # -- rotating slots -----------------------------------------------------------------------
 
     def pack(self, wanted, favour):
-        """Give every site as many slots as it wants, or those that help most as far as they fit."""
+        """Give every site the slots that it wants, or, as far as they fit, those that help most."""
         default, named = wanted
         if not self.site_info:
             return
@@ -175,7 +175,7 @@ class Packing:
         self._say_who_is_short(is_named)
 
     def _climb(self, steps):
-        """Take as many steps, in their order, as fit; behind them whatever else still does."""
+        """Take the steps in order as long as they fit, then whichever later ones still fit."""
         base = self.own
 
         def after(steps):
@@ -211,7 +211,7 @@ class Packing:
                 full.add(s)
 
     def _say_who_is_short(self, is_named):
-        """Note who lends, who has fewer slots than it wants, and what the named ones lack."""
+        """Note which sites lend slots, which got fewer than they want, and what named ones lack."""
         what = self.memory.upper()
         lent, short = np.flatnonzero(self.lends), np.flatnonzero(self.slots < self.wanted)
         if lent.size:
@@ -243,7 +243,7 @@ class Packing:
         return ", ".join(said) + f" and {more} more" * (more > 0)
 
     def _try(self, own):
-        """Take so many slots per site, if they fit: 0 are as many as are alive, lent in between."""
+        """Take these numbers of slots, if they fit: 0 is as many as are alive, lent in between."""
         slots = np.where(own > 0, own, self.alive)
         site = np.repeat(np.arange(slots.size), slots)
         address, never = None, np.zeros(site.size, np.int64)
@@ -278,7 +278,7 @@ class Packing:
         return member_slot, slot_start
 
     def _share(self):
-        """Find which slots are never alive together; False where there are too many to ask."""
+        """Find which slots are never alive together; False where there are too many to check."""
         slot, slot_start = self._rotate(self.alive)
         n = int(slot_start[-1])
         if n > _MOST_SHARING:
@@ -323,7 +323,7 @@ class Packing:
     # -- instance by instance -----------------------------------------------------------------
 
     def _pack_instances(self, goal):
-        """Give every tile bytes for its own live range, stretched by as many turns as fit."""
+        """Give every tile bytes for its own live range, stretched by the most turns that fit."""
         for turns in range(int(goal.max()), 0, -1):
             buffers = np.minimum(goal, turns)
             earlier = np.arange(self.site.size) - ((buffers - 1) * self.alive)[self.site]

@@ -1,4 +1,4 @@
-"""When everything ran on one core, who waited for what, and what that says of the program."""
+"""When everything ran on one core, who waited for what, and what that says about the program."""
 
 from dataclasses import dataclass
 from functools import cached_property

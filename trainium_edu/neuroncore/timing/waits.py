@@ -20,7 +20,7 @@ class Wait(IntEnum):
 
     @property
     def words(self) -> str:
-        """How people say it."""
+        """The wait in words."""
         return _WORDS[self]
 
 

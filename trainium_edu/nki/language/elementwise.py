@@ -125,8 +125,8 @@ def _common_shape(op, x, y):
     if len(x) == len(y) and all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)):
         return tuple(max_of(a, b) for a, b in zip(x, y, strict=True))
     raise NkiValidationError(
-        f"nl.{op}: shapes {list(x)} and {list(y)} do not match; they need as many dimensions, with "
-        "sizes equal or 1"
+        f"nl.{op}: shapes {list(x)} and {list(y)} do not match; they need "
+        "the same number of dimensions, with sizes equal or 1"
     )
 
 

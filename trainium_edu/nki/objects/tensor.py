@@ -197,7 +197,7 @@ class NkiTensor(NKIObject):
         if view.buffer.base is None:
             raise NkiValidationError(
                 f"{self!r} has no numbers: it is the placeholder of a signature, or the kernel is "
-                "recorded with values=False, where no number can be looked at"
+                "recorded with values=False, so it has none"
             )
         if view.indirect is None:
             check_inside(view)
