@@ -26,7 +26,7 @@ def scoreboard(runs: Mapping) -> str:
     Raises
     ------
     TypeError
-        If it is no dict of runs.
+        If it is not a dict of runs.
     ValueError
         If there is nothing to compare.
     """
@@ -79,7 +79,7 @@ def advice(runs: Mapping, *, count: int = 1) -> str:
     Raises
     ------
     TypeError
-        If it is no dict of runs.
+        If it is not a dict of runs.
     ValueError
         If it is empty.
     """

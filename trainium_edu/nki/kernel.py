@@ -313,7 +313,7 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     Raises
     ------
     NkiValidationError
-        Where a limit of the hardware is passed, or ranks wait for each other for ever.
+        Where a limit of the hardware is passed, or ranks wait for each other forever.
 
     Examples
     --------

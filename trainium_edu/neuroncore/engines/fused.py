@@ -116,7 +116,7 @@ def _check_tensor_scalar_reduce(call):
     check_flag(call, "reverse0", "reduce_res_negate")
     if call.reverse0:
         call.refuse(
-            "the reference does not support reverse0 yet: use tensor_scalar, which has it, "
+            "reverse0 is not supported yet in the reference: use tensor_scalar, which has it, "
             "then tensor_reduce"
         )
     reduction = get_operator(call.reduce_op, "reduce_op")
