@@ -78,7 +78,7 @@ class NeuronCore:
         self.sbuf_memory = OnChipMemory(Memory.SBUF, spec.sbuf)
         self.psum_memory = OnChipMemory(Memory.PSUM, spec.psum)
         self.hbm_bytes = 0
-        self.notes = []  #: (kind, instruction index, text, data): found while running, for the advice
+        self.notes = []  #: (kind, instruction index, text, data): found while running, for advice
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
         self.executor = Eager() if executor is None else executor
         self._places = {}  #: in the code that issues: what each is called
