@@ -39,7 +39,7 @@ def whole_number(value, name: str, least: int = 1, most: int = _MOST_VERTICES) -
     """Return ``value`` as an int if it is a whole number in range, else say what it should be."""
     if not _is_whole(value) or not least <= value <= most:
         raise FabricError(
-            f"{name} is {shown(value)}; it takes a whole number from {least} to {most}"
+            f"{name} is {shown(value)}; it must be an integer from {least} to {most}"
         )
     return int(value)
 
@@ -49,14 +49,14 @@ def real_number(value, name: str, *, least: float = 0.0, most: float = 1e18, abo
     good = _is_whole(value) or isinstance(value, float | np.floating)
     if not good or not least <= value <= most or (above and value == least):
         low = f"above {least:g}" if above else f"from {least:g}"
-        raise FabricError(f"{name} is {shown(value)}; it takes a finite number {low} to {most:g}")
+        raise FabricError(f"{name} is {shown(value)}; it must be a finite number {low} to {most:g}")
     return float(value)
 
 
 def flag(value, name: str) -> bool:
     """Return ``value`` as a bool if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise FabricError(f"{name} is {shown(value)}; it is True or False")
+        raise FabricError(f"{name} is {shown(value)}; it must be True or False")
     return bool(value)
 
 
@@ -115,7 +115,7 @@ def real_numbers(values, name: str, *, least: float = 0.0, most: float = 1e18) -
     if array.size and not (least <= array.min() and array.max() <= most):
         wrong = array[~((array >= least) & (array <= most))].flat[0]
         raise FabricError(
-            f"{name} holds {wrong}; it takes finite numbers from {least:g} to {most:g}"
+            f"{name} holds {wrong}; they must be finite numbers from {least:g} to {most:g}"
         )
     return array
 

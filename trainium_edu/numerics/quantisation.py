@@ -124,7 +124,7 @@ def best_power(x, fmt) -> int:
     fmt = get_format(fmt)
     largest = float(np.abs(as_numbers(x).astype(np.float64)).max(initial=0.0))
     if not 0 < largest < float("inf"):
-        raise ValueError(f"the largest size in x is {largest}; it takes a finite one above zero")
+        raise ValueError(f"the largest size in x is {largest}; it must be a finite one above zero")
     return floor(log2(fmt.max / largest))
 
 

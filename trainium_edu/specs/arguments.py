@@ -17,7 +17,7 @@ _LONGEST = 40  # characters of a value in a message
 def short(value) -> str:
     """Return a value for an error message, cut to one line."""
     if type(value) is int and value.bit_length() > 1000:  # Python writes no more than 4300 digits
-        return f"a whole number of {value.bit_length()} bits"
+        return f"an integer of {value.bit_length()} bits"
     is_array = not isinstance(value, type) and hasattr(value, "dtype")
     if is_array and getattr(value, "shape", ()) != ():
         return f"an array of shape {value.shape}"
@@ -66,11 +66,11 @@ def whole(value, what: str, low=-inf, high=inf, why: str = "") -> int:
             found = operator.index(value)
         except TypeError:
             raise TypeError(
-                f"{what} is {short(value)}; it takes a whole number{_range(low, high)}{why}"
+                f"{what} is {short(value)}; it must be an integer{_range(low, high)}{why}"
             ) from None
     if not low <= found <= high:
         raise ValueError(
-            f"{what} is {short(found)}; it takes a whole number{_range(low, high)}{why}"
+            f"{what} is {short(found)}; it must be an integer{_range(low, high)}{why}"
         )
     return found
 
@@ -105,7 +105,7 @@ def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why:
     >>> number(2, "clock", above=0)
     2.0
     """
-    takes = f"it takes a finite number{_range(low, high, above, below)}{why}"
+    takes = f"it must be a finite number{_range(low, high, above, below)}{why}"
     try:
         if _is_no_number(value):
             raise TypeError
@@ -127,7 +127,7 @@ def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why:
 def flag(value, what: str) -> bool:
     """Return True or False, or say that `value` is neither."""
     if type(value).__name__ not in ("bool", "bool_") or getattr(value, "shape", ()) != ():
-        raise TypeError(f"{what} is {short(value)}; it takes True or False")
+        raise TypeError(f"{what} is {short(value)}; it must be True or False")
     return bool(value)
 
 
@@ -135,21 +135,21 @@ def text(value, what: str, example: str = "") -> str:
     """Return a text, or say that `value` is none."""
     if not isinstance(value, str):
         such = f" such as {example!r}" if example else ""
-        raise TypeError(f"{what} is {short(value)}; it takes a text{such}")
+        raise TypeError(f"{what} is {short(value)}; it must be a string{such}")
     return value
 
 
 def choice(value, what: str, choices) -> str:
     """Return one of a few words, or list them all."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{what} is {short(value)}; it is one of {', '.join(map(str, choices))}")
+        raise ValueError(f"{what} is {short(value)}; it must be one of {', '.join(map(str, choices))}")
     return value
 
 
 def instance(value, what: str, kind, takes: str):
     """Return a value of a class (or of one of several), or say what is taken instead of it."""
     if not isinstance(value, kind):
-        raise TypeError(f"{what} is {short(value)}; it takes {takes}")
+        raise TypeError(f"{what} is {short(value)}; it must be {takes}")
     return value
 
 

@@ -61,7 +61,7 @@ def checked(function: F) -> F:
     ...     return n / 2
     >>> half("8")
     Traceback (most recent call last):
-    TypeError: n is '8'; it takes a whole number
+    TypeError: n is '8'; it must be an integer
     """
     state: dict = {}
 
@@ -121,7 +121,7 @@ def _rule(hint, default):
         if not any(accepts(value) for accepts, _ in kinds):
             is_nan = isinstance(value, float) and isnan(value)
             error = ValueError if is_nan or (by_word and isinstance(value, str)) else TypeError
-            raise error(f"{name} is {short(value)}; it takes {takes}")
+            raise error(f"{name} is {short(value)}; it must be {takes}")
 
     return rule
 
@@ -191,7 +191,7 @@ def _collection(origin, hints):
 
 
 def _plural(words) -> str:
-    """Write "a whole number" as "whole numbers", for a list of them."""
+    """Write "an integer" as "whole numbers", for a list of them."""
     article, _, noun = words.partition(" ")
     return f"{noun}{'es' if noun.endswith('s') else 's'}" if article in ("a", "an") else words
 
@@ -242,8 +242,8 @@ def _makes_numbers(value) -> bool:
 
 
 _PLAIN = {
-    int: (_is_whole, "a whole number"),
+    int: (_is_whole, "an integer"),
     float: (_is_real, "a number"),
     bool: (lambda value: type(value).__name__ in ("bool", "bool_"), "True or False"),
-    str: (lambda value: isinstance(value, str), "a text"),
+    str: (lambda value: isinstance(value, str), "a string"),
 }
