@@ -6,9 +6,10 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 NB ?= $(wildcard notebooks/*.ipynb)
 FAST ?= tests
 LOOPS := $(shell find trainium_edu -name '_loops.py')
+SCRIPTS := $(shell find .ci trainium_edu tests -name '*.js' -o -name '*.mjs')
 BY_PATH := 'import pathlib, site; pathlib.Path(site.getsitepackages()[0], "by_path.pth").write_text("import os, sys; os.environ[\"PATH\"] = os.path.join(sys.prefix, \"bin\") + os.pathsep + os.environ.get(\"PATH\", \"\")\n")'
 
-.PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks warm clean
+.PHONY: help soak lab test test-fast test-notebooks test-browser check lines bench notebooks docs warm clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,20 +33,25 @@ soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred; all processors (ab
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python .ci/processors.py --whole
 
-check: $(VENV)/.test  ## ruff, formatting, import floors, types
+check: $(VENV)/.test  ## lint and formatting of both languages, import floors, types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/oxlint --config .ci/oxlint.json --quiet $(SCRIPTS)
+	$(BIN)/oxfmt --config .ci/oxfmt.json --check $(SCRIPTS)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 lines: $(VENV)/.test  ## code lines per package against its budget
 	$(BIN)/python .ci/lines.py
 
-bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers, as ratios
-	$(BIN)/python -m tests.benchmarks
+bench: $(VENV)/.test $(VENV)/.warm  ## speed beside the named peers; WRITE=1 fills README's rows
+	$(BIN)/python -m tests.benchmarks $(if $(WRITE),--write README.md .github/docs/speed.md)
 
 notebooks: $(VENV)/.browser $(VENV)/.warm  ## run the lessons (or NB=...), store outputs and pictures
 	$(BIN)/python .ci/notebooks.py $(NB)
+
+docs: $(VENV)/.docs  ## pages from docstrings and lessons, in build/docs; a warning is an error
+	$(BIN)/python .ci/docs.py
 
 warm: $(VENV)/.warm  ## compile all loops into the on-disk cache
 
@@ -68,6 +74,10 @@ $(VENV)/.test: $(VENV)/.lab
 
 $(VENV)/.browser: $(VENV)/.test
 	$(PIP) --editable '.[test,browser]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(PIP) --editable '.[test,docs]'
 	@touch $@
 
 .venv-nbgrader/.ready: pyproject.toml .ci/constraints.txt | $(BIN)/python  # it pins Jupyter

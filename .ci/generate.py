@@ -1,13 +1,16 @@
-"""Write what is made from the package: the glossary notebook, and the tables of two pages.
+"""Write what is made from the package: the glossary, tables, links on names, a drawing.
 
 Usage: python .ci/generate.py [--check]
 
-Sources: ``specs/glossary.toml``, ``exercises.lessons.COURSE`` and the exercises themselves.  With
+Sources: ``specs/glossary.toml``, ``exercises.lessons.COURSE``, the exercises, and the package's own
+imports: README's pages link names like ``nki.run`` to the files that define them.  With
 ``--check`` nothing is written; the exit code says whether all of it is as it would be written.
 """
 
 import json
+import os
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -18,6 +21,8 @@ from trainium_edu import exercises  # noqa: E402
 from trainium_edu.exercises.lessons import COURSE  # noqa: E402
 from trainium_edu.specs.glossary import glossary  # noqa: E402
 
+DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
+FLOORS = DOCS["FLOORS"]
 WORDS_A_MINUTE, LOOK_MINUTES, EXERCISE_MINUTES = 180, 0.7, 5
 
 
@@ -70,6 +75,25 @@ def with_table(text, rows) -> str:
     return text[:begin] + "\n".join(rows) + text[end:]
 
 
+def linked_pages() -> list[Path]:
+    """Return the pages whose links on names are kept right."""
+    return [ROOT / "README.md", *sorted((ROOT / ".github" / "docs").glob("*.md"))]
+
+
+def with_links(text, page) -> str:
+    """Return a page whose links on names like ``nki.run`` lead to where these are defined."""
+
+    def link(found):
+        if not (name := DOCS["NAME"].fullmatch(found[1])):
+            return found[0]
+        module, _ = DOCS["place_of"](name[1])
+        path = ROOT.joinpath(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        return f"[{found[1]}]({Path(os.path.relpath(path, page.parent)).as_posix()})"
+
+    return DOCS["LINK"].sub(link, text)
+
+
 def cell(cell_id, text) -> dict:
     """Return a markdown cell."""
     lines = text.splitlines(keepends=True)
@@ -100,8 +124,10 @@ def generated() -> dict:
     readme, page = ROOT / "README.md", ROOT / ".github" / "INSTRUCTORS.md"
     tables = with_table(page.read_text(encoding="utf-8"), lesson_rows())
     book = json.dumps(glossary_notebook(), indent=1, ensure_ascii=False, sort_keys=True)
-    return {
-        readme: with_table(readme.read_text(encoding="utf-8"), readme_rows()),
+    linked = {p: with_links(p.read_text(encoding="utf-8"), p) for p in linked_pages()}
+    return linked | {
+        readme: with_table(linked[readme], readme_rows()),
+        ROOT / ".github" / "docs" / "floors.svg": FLOORS["floors_svg"](FLOORS["house"]()),
         page: with_table(tables, exercise_rows()),
         ROOT / "notebooks" / "glossary.ipynb": book + "\n",
     }

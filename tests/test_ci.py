@@ -151,10 +151,14 @@ def test_lessons_print_no_digits_of_a_rounding_error(lesson):
 
 
 def test_the_workflow_calls_what_stands_here():
-    """Judge: the Makefile's own command for the fast tests, and the files named."""
+    """Judge: the Makefile's own targets, its command for the fast tests, and the files named."""
     text = (TOP / ".github" / "workflows" / "ci.yml").read_text()
     assert ".ci/run" in text
     fast = re.search(r'-m pytest (-n 2 -m "[^"]*")', commands("test-fast")).group(1)
     assert f"python -m pytest {fast}" in text
+    targets = re.findall(r"run: make (\S+)", text)
+    assert targets == ["docs", "test-fast", "test-notebooks"]
+    for target in targets:
+        assert commands(target)
     for name in re.findall(r"notebooks/\S+\.ipynb", text):
         assert (TOP / name).is_file()

@@ -145,7 +145,7 @@ def limit(words):
 
 
 def table_of_casts(elements):
-    """Print our casts beside the limit and the judges' own."""
+    """Print our casts beside the limit and the judges' own; return a row for each."""
     x = np.random.default_rng(0).standard_normal(elements, np.float32)
     mine, others = ours(x), {name: call for name, (_, call) in judges(x).items()}
     took = shortest({"limit": limit(x.view(np.uint32)), **mine})
@@ -153,16 +153,20 @@ def table_of_casts(elements):
     print(f"\n{elements >> 20} M elements, one thread; the limit takes "
           f"{took['limit'] / elements * 1e9:.3f} ns per element\n")  # fmt: skip
     print("| cast | ns per element | share of the limit | ratio to |\n|---|---:|---:|---|")
+    rows = {}
     for name in mine:
         ratio = ""
         if name in theirs:
             ratio = f"{theirs[name] / took[name]:.1f} × {judges(x)[name][0]} `astype`"
-        print(f"| {name} | {took[name] / elements * 1e9:.3f} | {took['limit'] / took[name]:.2f} "
-              f"| {ratio} |")  # fmt: skip
+        ns, share = took[name] / elements * 1e9, took["limit"] / took[name]
+        print(f"| {name} | {ns:.3f} | {share:.2f} | {ratio} |")
+        beside = f"{share:.2f} of the limit" + (f"; {ratio}" if ratio else "")
+        rows[f"cast, {name}, {elements >> 20} M numbers"] = (f"{ns:.2f} ns a number", beside)
+    return rows
 
 
 def table_of_stochastic_peers(elements=MILLION):
-    """Print stochastic rounding to BF16 beside the libraries that offer it."""
+    """Print stochastic rounding to BF16 beside the libraries that offer it; return its row."""
     x = np.random.default_rng(0).standard_normal(elements, np.float32)
     me = shortest({"limit": limit(x.view(np.uint32)),
                    "us": lambda: cast(x, "bf16", "stochastic", seed=1)})  # fmt: skip
@@ -170,6 +174,7 @@ def table_of_stochastic_peers(elements=MILLION):
     print("| library | ns per element | we are faster by |\n|---|---:|---:|")
     print(f"| trainium_edu | {me['us'] / elements * 1e9:.3f} | {me['limit'] / me['us']:.2f} of the "
           "limit |")  # fmt: skip
+    ratios = []
     for name, call in stochastic_peers(x).items():
         if isinstance(call, str):
             print(f"| {name} | {call} | |")
@@ -178,12 +183,16 @@ def table_of_stochastic_peers(elements=MILLION):
             warnings.simplefilter("ignore")
             took = shortest({name: call})[name]
         print(f"| {name} | {took / elements * 1e9:.1f} | {took / me['us']:.0f} × |")
+        ratios.append(f"{took / me['us']:.0f} × {name}")
+    if not ratios:
+        return {}
+    ns = f"{me['us'] / elements * 1e9:.2f} ns a number"
+    return {"stochastic to BF16, beside other libraries": (ns, "; ".join(ratios))}
 
 
 def main():
-    for elements in (MILLION, 16 * MILLION):
-        table_of_casts(elements)
-    table_of_stochastic_peers()
+    rows = table_of_casts(MILLION) | table_of_casts(16 * MILLION)
+    return rows | table_of_stochastic_peers()
 
 
 if __name__ == "__main__":

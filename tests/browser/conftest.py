@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,11 @@ def chromium():
     return path
 
 
-@pytest.fixture(scope="session")
-def lab(tmp_path_factory):
+@contextmanager
+def running_lab(home):
     """A running JupyterLab over a learner's working copy, made by the same call as `make lab`."""
     from trainium_edu.cli import working_copy
 
-    home = tmp_path_factory.mktemp("lab")
     work = home / "work"
     working_copy.make_working_copy(work)
     quiet = home / "settings/@jupyterlab/apputils-extension"
@@ -74,20 +74,30 @@ def lab(tmp_path_factory):
             cwd=ROOT,
         )
         address = f"http://127.0.0.1:{port}"
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"{address}/api?token=test", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.25)
-        else:
-            pytest.fail("JupyterLab did not start: " + (home / "server.log").read_text()[-2000:])
-        yield address, work, server.pid
-        server.terminate()
         try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
+            for _ in range(240):
+                try:
+                    urllib.request.urlopen(f"{address}/api?token=test", timeout=1).close()
+                    break
+                except OSError:
+                    time.sleep(0.25)
+            else:
+                log = (home / "server.log").read_text()
+                pytest.fail("JupyterLab did not start: " + log[-2000:])
+            yield address, work, server.pid
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """One JupyterLab for all tests."""
+    with running_lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
 // What the browser tests ask of a page; loaded before the page's own scripts.
 window.look = {
-  controls: ".jp-OutputArea-output :is(input, button, select, textarea, canvas[tabindex], [role=slider], [tabindex='0'])",
+  controls:
+    ".jp-OutputArea-output " +
+    ":is(input, button, select, textarea, canvas[tabindex], [role=slider], [tabindex='0'])",
 
   /** Whether the notebook's own kernel is connected and idle. */
   kernelIsReady() {
@@ -11,7 +13,10 @@ window.look = {
   /** Resolve when the first control stands in an output. */
   firstControl() {
     return new Promise((resolve) => {
-      const wait = () => (document.querySelector(this.controls) ? resolve(true) : requestAnimationFrame(wait));
+      const wait = () => {
+        if (document.querySelector(this.controls)) resolve(true);
+        else requestAnimationFrame(wait);
+      };
       wait();
     });
   },
@@ -24,11 +29,16 @@ window.look = {
     }
   },
 
-  /** List what takes focus in outputs: its accessible name, and whether JupyterLab lets its keys be. */
+  /** List what takes focus in outputs: its name, and whether JupyterLab lets its keys be. */
   focusable() {
     const name = (e) =>
-      e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.title || e.textContent ||
-      e.closest("label")?.textContent || e.labels?.[0]?.textContent || "";
+      e.getAttribute("aria-label") ||
+      e.getAttribute("aria-labelledby") ||
+      e.title ||
+      e.textContent ||
+      e.closest("label")?.textContent ||
+      e.labels?.[0]?.textContent ||
+      "";
     return [...document.querySelectorAll(this.controls)]
       .filter((e) => e.getClientRects().length && !e.disabled)
       .filter((e) => !e.matches(".jp-OutputArea-output") && e.tabIndex >= 0)
@@ -49,14 +59,15 @@ window.look = {
 
   /** The text of every error or stderr output. */
   trouble() {
-    const kinds = "[data-mime-type='application/vnd.jupyter.error'], [data-mime-type='application/vnd.jupyter.stderr']";
-    return [...document.querySelectorAll(kinds)].map((e) => e.innerText).filter(Boolean);
+    const kinds = ["error", "stderr"].map((k) => `[data-mime-type='application/vnd.jupyter.${k}']`);
+    return [...document.querySelectorAll(kinds.join())].map((e) => e.innerText).filter(Boolean);
   },
 
   /** The text of every output that says its widget failed. */
   brokenWidgets() {
     const sayings = /Error displaying widget|Loading widget|model not found|Failed to load model/i;
-    return [...document.querySelectorAll(".jp-OutputArea-output")].map((e) => e.innerText).filter((t) => sayings.test(t));
+    const outputs = [...document.querySelectorAll(".jp-OutputArea-output")];
+    return outputs.map((e) => e.innerText).filter((text) => sayings.test(text));
   },
 
   /** Outputs that are wider than the page gives them. */

@@ -25,7 +25,7 @@ def test_the_frames_are_one_bytes_trait_that_the_page_reads():
 
 def test_the_modules_are_joined_and_only_the_last_exports():
     assert p_esm().count("export default") == 1
-    assert '$modules["shared/playback.js"] = ' in p_esm()
+    assert '$modules["shared/playback.js"] = (' in p_esm()
     assert "data-lm-suppress-shortcuts" in p_esm()
     assert "prefers-reduced-motion" in p_esm()
 

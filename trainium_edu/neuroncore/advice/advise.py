@@ -94,7 +94,7 @@ def once(programs) -> list[Warning_]:
 
     Parameters
     ----------
-    programs : iterable of list of Warning_
+    programs : iterable of lists, one for each program
     """
     kept = {}
     for found in programs:

@@ -32,7 +32,7 @@ class Activation:
     name: str
     function: Callable
     valid: tuple[float, float] | None = None  #: documented range of inputs; None: all
-    both_signs: bool = False  #: the range holds for |x|
+    both_signs: bool = False  #: the range holds for ``|x|``
     needs: str = ""
 
 

@@ -40,7 +40,7 @@ class InstructionSpec:
     check: Callable[[Call], None]  #: raise NkiValidationError or TypeError on what hardware refuses
     execute: Callable[[Call], None]  #: read, compute in FP32, write
     work: Callable[[Call], tuple]  #: hashable sizes, dtype names, memories: what time depends on
-    cycles: Callable[..., float]  #: cycles(chip, engine, *work), of the engine's own clock
+    cycles: Callable[..., float]  #: ``cycles(chip, engine, *work)``, of the engine's own clock
     flops: Callable[[Call], int] | None = None  #: matmuls only
     options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
     pure: bool = True  #: False if an engine's registers or dice matter: twice is not once

@@ -5,7 +5,6 @@ follows those imports and joins what it finds into the one text that anywidget h
 """
 
 import re
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 __all__ = ["load"]
@@ -45,15 +44,6 @@ def load(*names: str, folder: Path = Path(__file__).parent) -> str:
     if not names[0].endswith(".js"):
         return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
     modules: dict[str, tuple[set, str]] = {}
-    if len(names) > 1:  # files that do not import yet
-        flat = [
-            IMPORT.sub(
-                partial(_bind, name=name, folder=folder, modules=modules, importers=()),
-                (folder / name).read_text(encoding="utf-8"),
-            )
-            for name in names
-        ]
-        return "\n".join(["const $modules = {};", *(text for _, text in modules.values()), *flat])
     _add(names[0], folder, modules, ())
     default = "default" in modules[names[0]][0]
     last = f'export default $modules["{names[0]}"].default;\n' if default else ""

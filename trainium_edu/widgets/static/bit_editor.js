@@ -1,5 +1,6 @@
-// The bit editor: flip the bits of one number, read what they stand for.  Every value and every text
-// comes from Python (trainium_edu.numerics); this page flips a bit of the code and draws the answer.
+// The bit editor: flip the bits of one number, read what they stand for.  Every value and every
+// text comes from Python (trainium_edu.numerics); this page flips a bit of the code and draws the
+// answer.
 
 import { drawNear, drawRange } from "./bit_editor/maps.js";
 import { Strip } from "./bit_editor/strip.js";

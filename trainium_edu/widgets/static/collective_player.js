@@ -1,5 +1,5 @@
-// The collective player: chunks move over a topology, buffers fill, links warm up.  Everything shown
-// comes from one film; nothing is computed here but where to draw.
+// The collective player: chunks move over a topology, buffers fill, links warm up.  Everything
+// shown comes from one film; nothing is computed here but where to draw.
 
 import { Film } from "./collective/film.js";
 import { View } from "./collective/view.js";
@@ -32,7 +32,7 @@ class CollectivePlayer {
     this.build();
     el.append(this.root);
     this.takeFilm();
-    if (model.get("step")) this.player.seek((this.at = model.get("step")));
+    this.followStep();
     const isResized = () => Math.abs(this.root.clientWidth - this.view.pageWidth) > 1;
     this.stops = [
       watchControls(el), // the menus of the panel around it

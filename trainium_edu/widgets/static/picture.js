@@ -7,14 +7,15 @@ import { onChange, onTheme, tell } from "./shared/life.js";
 import { watchControls } from "./shared/naming.js";
 
 function render({ model, el }) {
-  const img = make("img", { style: "display: block; max-width: 100%; height: auto" });
-  el.append(img);
+  const style = "display: block; max-width: 100%; height: auto";
   let url = null;
+  let old = null;
+  const img = make("img", { style, on: { load: () => URL.revokeObjectURL(old) } });
+  el.append(img);
 
   const showPng = () => {
-    const old = url;
+    old = url;
     url = URL.createObjectURL(new Blob([model.get("png")], { type: "image/png" }));
-    img.onload = () => old && URL.revokeObjectURL(old);
     img.src = url;
   };
   const showRest = () => {

@@ -1,8 +1,8 @@
 // The systolic array player: operands queue at the edges, sums fall, results leave.
 //
-// Every frame comes from one recorded run.  A position p shows cycle floor(p), with what is handed on
-// frac(p) of its way to the neighbour.  Nothing is computed here but where to draw; what stands still
-// during a cycle is drawn once in it.
+// Every frame comes from one recorded run.  A position p shows cycle floor(p), with what is handed
+// on frac(p) of its way to the neighbour.  Nothing is computed here but where to draw; what stands
+// still during a cycle is drawn once in it.
 
 import { readTones } from "./shared/canvas.js";
 import { menu } from "./shared/controls.js";

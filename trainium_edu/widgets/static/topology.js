@@ -1,38 +1,33 @@
-// The topology explorer: a machine to turn; point at a chip for the way there, click a cable to cut it.
+// The topology explorer: a machine to turn; point at a chip for the way there, click a cable to cut
+// it.
 //
 // Chips, cables and every way between chips come from Python, once; the page turns them and looks
 // ways up.
 
-import { fitCanvas, readTones } from "./shared/canvas.js";
+import { readTones } from "./shared/canvas.js";
 import { choices, menu, slider } from "./shared/controls.js";
-import { button, focusable, make } from "./shared/elements.js";
-import { answerKey } from "./shared/keys.js";
+import { button, make } from "./shared/elements.js";
 import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
-import { Spots } from "./shared/spots.js";
 import { clamp, ease, glide, mix } from "./shared/time.js";
-import { Grip } from "./topology/grip.js";
-import { paint } from "./topology/painter.js";
-import { Seen, homeOf, wayOf } from "./topology/scene.js";
-import { cableName, chipName, tellWay } from "./topology/words.js";
+import { homeOf, wayOf } from "./topology/scene.js";
+import { Stage } from "./topology/stage.js";
+import { tellWay } from "./topology/words.js";
 
 const HINT =
   "Drag to turn. Point at a chip: the way there. Click a chip: start from it. " +
   "Click a cable: cut it, or mend it.";
-const CHIPS = "Chips: arrow keys move, the way is told below, Enter starts there";
-const CABLES = "Cables: arrow keys move, Enter cuts or mends";
 
 class TopologyExplorer {
   constructor(model, el) {
     Object.assign(this, { model, scenes: JSON.parse(model.get("scenes")) });
     const bytes = model.get("ways");
     this.ways = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.seen = new Seen();
-    Object.assign(this, { size: { width: 0 }, grown: 1, pointed: -1, stopGrowing: () => {} });
+    Object.assign(this, { grown: 1, pointed: -1, stopGrowing: () => {} });
     this.build();
     el.append(this.root);
     this.stops = [
       onTheme(() => this.fit()),
-      onSize(() => Math.abs(this.wantedWidth - this.size.width) > 1 && this.fit(), this.root),
+      onSize(() => this.wantedWidth !== this.stage.size?.width && this.fit(), this.root),
       onChange(model, {
         machine: () => this.takeMachine(),
         drawn_as: () => this.showLayout(),
@@ -54,20 +49,11 @@ class TopologyExplorer {
     const reset = () => this.look(homeOf(this.layout));
     const again = button("Turn back to the first view", "reset view", reset);
     const controls = [this.machines, this.layouts.element, again, this.spinBox];
-    this.canvas = make("canvas", { role: "img" });
     const leave = () => this.point(-1);
     const start = set("start");
-    const chips = { focus: (i) => this.goTo(i), click: start, blur: leave };
-    const wires = { focus: (k) => this.point(k), click: (k) => this.cutOrMend(k), blur: leave };
-    this.chips = new Spots(CHIPS, "te-topo-spots", "te-topo-spot te-topo-chip", chips);
-    this.wires = new Spots(CABLES, "te-topo-spots", "te-topo-spot te-topo-wire", wires);
-    const parts = [this.canvas, this.wires.element, this.chips.element];
-    const keydown = (event) => this.onKey(event);
-    const look = { class: "te-topo-stage", tabindex: 0, role: "group", title: null };
-    const name = "The machine: arrow keys turn it";
-    this.stage = make("div", focusable(name, { ...look, on: { keydown } }), ...parts);
-    new Grip(this.stage, {
-      under: (x, y) => this.seen.under(x, y),
+    this.stage = new Stage({
+      chips: { focus: (i) => this.goTo(i), click: start, blur: leave },
+      wires: { focus: (k) => this.point(k), click: (k) => this.cutOrMend(k), blur: leave },
       turn: (yaw, pitch) => this.turn(yaw, pitch),
       hover: ({ chip, wire }) => {
         this.point(wire);
@@ -84,7 +70,7 @@ class TopologyExplorer {
       "div",
       { class: "te-topo", role: "group", "aria-label": "Topology explorer" },
       make("div", { class: "te-topo-top" }, ...controls),
-      this.stage,
+      this.stage.element,
       this.told,
       make("div", { class: "te-topo-hint" }, HINT),
     );
@@ -96,11 +82,10 @@ class TopologyExplorer {
     this.stopGrowing();
     this.layout = null; // nothing is drawn before all of the machine is there
     this.scene = scenes[model.get("machine")];
-    const { chips, layouts, wires } = this.scene;
+    const { chips, layouts } = this.scene;
     this.machines.value = model.get("machine");
     this.layouts.offer(Object.entries(layouts).map(([key, { label }]) => [key, label]));
-    this.chips.offer(Array.from({ length: chips }, (_, i) => chipName(i, this.scene)));
-    this.wires.offer(wires.map(cableName));
+    this.stage.offer(this.scene);
     const drawn = layouts[model.get("drawn_as")] ? model.get("drawn_as") : Object.keys(layouts)[0];
     tell(model, {
       start: Math.min(chips - 1, model.get("start")),
@@ -140,11 +125,7 @@ class TopologyExplorer {
     if (!this.layout) return;
     const isCube = this.layout === this.scene.layouts.hypercube;
     this.told.textContent = tellWay(this.way, isCube ? this.layout.notes : null);
-    const { cut } = this;
-    [...this.wires.element.children].forEach((spot, k) => {
-      const can = k === cut ? "cut: Enter mends it" : "Enter cuts it";
-      spot.setAttribute("aria-label", `${cableName(this.scene.wires[k])}, ${can}`);
-    });
+    this.stage.nameCables(this.scene, this.cut);
     this.draw();
   }
 
@@ -158,16 +139,6 @@ class TopologyExplorer {
     this.view.yaw += yaw;
     this.view.pitch = clamp(this.view.pitch + pitch, -1.57, 1.57);
     this.draw();
-  }
-  onKey(event) {
-    if (event.target !== this.stage) return;
-    const by = (yaw, pitch) => () => this.turn(yaw, pitch);
-    answerKey(event, {
-      ArrowLeft: by(-0.12, 0),
-      ArrowRight: by(0.12, 0),
-      ArrowUp: by(0, -0.12),
-      ArrowDown: by(0, 0.12),
-    });
   }
   /** Let one drawing grow into another: no cable is cut or added on the way. */
   showLayout() {
@@ -192,29 +163,14 @@ class TopologyExplorer {
     return clamp(Math.floor(this.root.clientWidth) - 2, 320, 858);
   }
   fit() {
-    const width = this.wantedWidth;
-    this.size = { width, height: Math.round(Math.min(width * 0.74, 520)) };
-    this.stage.style.width = `${width}px`;
-    this.stage.style.height = `${this.size.height}px`;
-    this.tones = readTones(this.root);
+    this.stage.fit(this.wantedWidth, readTones(this.root));
     this.draw();
   }
   draw() {
-    const { layout, scene, seen, size, view, way } = this;
-    if (!size.width || !layout) return;
-    seen.place(this.before, layout, this.grown, view, size);
-    this.chips.place(seen.chips, (i) => seen.halfOf(i));
-    this.wires.place(seen.middles, () => 9);
-    const hops = new Set(
-      way.slice(1).map((chip, i) => [way[i], chip].sort((a, b) => a - b).join()),
-    );
-    const onWay = new Set([...scene.wires.keys()].filter((k) => hops.has(scene.wires[k].join())));
-    const c = fitCanvas(this.canvas, size.width, size.height);
-    c.clearRect(0, 0, size.width, size.height);
-    const { cut, pointed, tones } = this;
-    paint(c, seen, { way, onWay, cut, pointed, notes: layout.notes, tones });
-    const name = `${this.model.get("machine")} drawn as ${layout.label}`;
-    this.canvas.setAttribute("aria-label", `${name}. ${this.told.textContent}`);
+    const { before, cut, grown, layout, pointed, scene, view, way } = this;
+    if (!this.stage.size || !layout) return;
+    const about = `${this.model.get("machine")} drawn as ${layout.label}. ${this.told.textContent}`;
+    this.stage.draw(scene, { before, layout, grown, view }, { way, cut, pointed, about });
     countDrawing(this.root);
     const angles = [view.yaw, view.pitch, view.spin];
     this.root.dataset.view = angles.map((angle) => angle.toFixed(3)).join(" ");

@@ -1,5 +1,5 @@
-// Train live: controls, one row per arm with its numbers, loss and accuracy.  Python trains and sends
-// curves; this page draws them.
+// Train live: controls, one row per arm with its numbers, loss and accuracy.  Python trains and
+// sends curves; this page draws them.
 
 import { bytesOf } from "./shared/bytes.js";
 import { checkbox, slider } from "./shared/controls.js";

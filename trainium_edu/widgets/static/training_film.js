@@ -1,5 +1,5 @@
-// A training run as a film: loss, images read correctly, and all test images, played frame by frame.
-// Python trains and sends bytes.
+// A training run as a film: loss, images read correctly, and all test images, played frame by
+// frame. Python trains and sends bytes.
 
 import { bytesOf } from "./shared/bytes.js";
 import { slider } from "./shared/controls.js";

@@ -1,5 +1,6 @@
-// A collective as Python worked it out (viz/collective_film.py): states, messages, links, times.
-// A position p in [0, steps] means: floor(p) steps are done and the next one is p's fraction of its way.
+// A collective as Python worked it out (viz/collective_film.py): states, messages, links, times. A
+// position p in [0, steps] means: floor(p) steps are done and the next one is p's fraction of its
+// way.
 
 import { unpack } from "../shared/bytes.js";
 import { mix } from "../shared/time.js";

@@ -1,4 +1,5 @@
-// The topology in motion: wires and how warm they are, chips with their buffers, messages on the way.
+// The topology in motion: wires and how warm they are, chips with their buffers, messages on the
+// way.
 
 import { write } from "../shared/canvas.js";
 import { Sprites } from "../shared/sprites.js";

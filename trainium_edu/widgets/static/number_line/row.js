@@ -1,7 +1,7 @@
 // One format on the number line: its numbers around x, the gap that x lies in, where x lands.
 //
-// A row's numbers arrive as pieces [first, spacing, count, drawn]: evenly spaced runs, as the numbers
-// of one binade are.  Runs too fine to draw (drawn = 0) become a band.
+// A row's numbers arrive as pieces [first, spacing, count, drawn]: evenly spaced runs, as the
+// numbers of one binade are.  Runs too fine to draw (drawn = 0) become a band.
 
 import { button, make, shape } from "../shared/elements.js";
 import { anchorAt, line, path, rect, words } from "../shared/svg.js";

@@ -13,9 +13,9 @@ const KEYS =
   "plus and minus zoom, Home and End slide the window";
 
 export class Stage {
-  /** `line` is the number line that this belongs to: its view, and what moves it. */
-  constructor(line) {
-    Object.assign(this, { line, width: 0, isDragging: false, marks: [] });
+  /** `owner` is the number line: its view, and what moves it. */
+  constructor(owner) {
+    Object.assign(this, { owner, width: 0, isDragging: false, marks: [] });
     this.needle = shape("svg", {
       ...focusable(KEYS, { class: "te-nl-needle", role: "slider", tabindex: 0 }),
       height: 26,
@@ -26,20 +26,20 @@ export class Stage {
     this.needle.addEventListener("keydown", (event) => this.onKey(event));
     this.rows = make("div", { class: "te-nl-rows" });
     this.axis = shape("svg", { class: "te-nl-axis", height: 30, "aria-hidden": "true" });
-    const drag = (event) => this.isDragging && this.line.moveTo(this.pointed(event));
+    const drag = (event) => this.isDragging && this.owner.moveTo(this.pointed(event));
     const drop = () => (this.isDragging = false);
     const on = { pointermove: drag, pointerup: drop, pointercancel: drop };
     on.pointerdown = (event) => this.grip(event);
     this.element = make("div", { class: "te-nl-stage", on }, this.needle, this.rows, this.axis);
   }
   get pixels() {
-    return this.width / (this.line.view.hi - this.line.view.lo);
+    return this.width / (this.owner.view.hi - this.owner.view.lo);
   }
-  at = (value) => (value - this.line.view.lo) * this.pixels;
+  at = (value) => (value - this.owner.view.lo) * this.pixels;
 
   pointed(event) {
     const left = this.element.getBoundingClientRect().left;
-    const { lo, hi } = this.line.view;
+    const { lo, hi } = this.owner.view;
     return clamp(lo + (event.clientX - left) / this.pixels, lo, hi);
   }
   grip(event) {
@@ -47,14 +47,14 @@ export class Stage {
     this.isDragging = true;
     this.element.setPointerCapture(event.pointerId);
     this.needle.focus({ preventScroll: true });
-    this.line.moveTo(this.pointed(event));
+    this.owner.moveTo(this.pointed(event));
     event.preventDefault();
   }
   onKey(event) {
-    const { line } = this;
+    const { owner } = this;
     const step = (event.shiftKey ? 1 : 8) / this.pixels;
-    const by = (change) => () => line.moveTo(line.view.x + change);
-    const next = (way) => () => line.model.send({ do: "neighbour", way });
+    const by = (change) => () => owner.moveTo(owner.view.x + change);
+    const next = (way) => () => owner.model.send({ do: "neighbour", way });
     answerKey(event, {
       ArrowRight: by(step),
       ArrowUp: by(step),
@@ -62,11 +62,11 @@ export class Stage {
       ArrowDown: by(-step),
       PageUp: next(1),
       PageDown: next(-1),
-      "+": () => line.zoom(0.5),
-      "=": () => line.zoom(0.5),
-      "-": () => line.zoom(2),
-      Home: () => line.slide(-0.5),
-      End: () => line.slide(0.5),
+      "+": () => owner.zoom(0.5),
+      "=": () => owner.zoom(0.5),
+      "-": () => owner.zoom(2),
+      Home: () => owner.slide(-0.5),
+      End: () => owner.slide(0.5),
     });
   }
 
@@ -82,7 +82,7 @@ export class Stage {
     const hadFocus = this.rows.contains(document.activeElement);
     const { width, at, pixels } = this;
     const drawn = answer.rows.map((row) => {
-      const closer = () => this.line.model.send({ do: "closer", format: row.name });
+      const closer = () => this.owner.model.send({ do: "closer", format: row.name });
       const format = formats.find((f) => f.name === row.name);
       return drawRow(row, format, { width, at, pixels, closer });
     });
@@ -92,7 +92,7 @@ export class Stage {
   }
   drawAxis() {
     const { axis, width } = this;
-    const { lo, hi } = this.line.view;
+    const { lo, hi } = this.owner.view;
     axis.replaceChildren(line(0, 1, width, 1, "te-nl-base"));
     for (const [value, text] of axisTicks(lo, hi, width)) {
       const x = this.at(value);
@@ -103,7 +103,7 @@ export class Stage {
   }
   /** Show where x is, at once; returns how it is written. */
   drawNeedle(answer) {
-    const { x: value, lo, hi } = this.line.view;
+    const { x: value, lo, hi } = this.owner.view;
     const x = this.at(value);
     const text = answer.x_text && value === answer.x ? answer.x_text : plain(value, 7);
     const places = { start: [x + 10, "start"], middle: [x + 12, "start"], end: [x - 10, "end"] };

@@ -1,5 +1,6 @@
-// Give stock ipywidgets controls what they lack: an accessible name (their visible description), and
-// JupyterLab's shortcuts kept away (without that, typing "b" on a slider inserts a notebook cell).
+// Give stock ipywidgets controls what they lack: an accessible name (their visible description),
+// and JupyterLab's shortcuts kept away (without that, typing "b" on a slider inserts a notebook
+// cell).
 
 const CONTROLS = "input, select, button, textarea, [role=slider], [tabindex='0']";
 

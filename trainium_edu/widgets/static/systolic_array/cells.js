@@ -10,7 +10,9 @@ import { INK } from "./palette.js";
 
 const GREEN = [0, 158, 115]; // INK.across
 
-/** Draw what stays, over it sums, over them what is fed; `what` is "all", "sums", "stays", "across". */
+/**
+ * Draw what stays, over it sums, over them what is fed; `what` is "all", "sums", "stays", "across".
+ */
 export function drawRoomyCells(c, film, pens, { t, way, what }) {
   const { left, top, cell } = pens.box;
   const [isBig, isRoomy] = [cell >= 52, cell >= 34];

@@ -1,5 +1,5 @@
-// One recorded run, as Python sends it (widgets/systolic_array.py): what each PE holds at the end of
-// each cycle, what waits at the edges, what leaves.
+// One recorded run, as Python sends it (widgets/systolic_array.py): what each PE holds at the end
+// of each cycle, what waits at the edges, what leaves.
 
 import { unpack } from "../shared/bytes.js";
 import { HalfCodes, number } from "./half.js";

@@ -29,7 +29,9 @@ export function placeMatrices([w, x, dst], width) {
 }
 
 export class Matrices {
-  /** `onPoint()` when another element is pointed at, `onFollow(m, n)` when one of dst is pressed. */
+  /**
+   * `onPoint()` when another element is pointed at, `onFollow(m, n)` when one of dst is pressed.
+   */
   constructor(film, label, { onPoint, onFollow }) {
     Object.assign(this, { film, label, onPoint, onFollow, pointed: null });
     this.operands = new Operands(film);

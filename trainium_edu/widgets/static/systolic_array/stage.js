@@ -12,6 +12,8 @@ import { layoutFor, peAt } from "./layout.js";
 import { INK } from "./palette.js";
 import { Pens } from "./pens.js";
 
+const KEYS = "Arrow keys choose a processing element, Enter follows its sum";
+
 export class Stage {
   /** `onPick({k, m})` when a PE is pointed at, `onFollow()` when its sum is to be followed. */
   constructor(film, label, { onPick, onFollow }) {
@@ -20,7 +22,7 @@ export class Stage {
     this.what = film.isLarge ? "sums" : "all";
     if (film.isLarge) this.heat = new Heat(film);
     else Object.assign(this, { ground: new Ground(film), small: new SmallCells(film) });
-    const name = `The array: ${label}. Arrow keys choose a processing element, Enter follows its sum`;
+    const name = `The array: ${label}. ${KEYS}`;
     const on = {
       pointermove: (event) => event.pointerType === "mouse" && this.pick(this.under(event)),
       pointerdown: (event) => this.press(event),

@@ -1,4 +1,5 @@
-// Pictures over all cycles, with a line at the present one: how many PEs multiply, and one PE's sums.
+// Pictures over all cycles, with a line at the present one: how many PEs multiply, and one PE's
+// sums.
 
 import { fitCanvas, stroke, write } from "../shared/canvas.js";
 import { make } from "../shared/elements.js";

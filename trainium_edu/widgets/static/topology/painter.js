@@ -3,7 +3,10 @@
 
 import { write } from "../shared/canvas.js";
 
-/** Paint what is `seen`: `way` lists chips, `onWay` their cables; one cable may be cut or pointed at. */
+/**
+ * Paint what is `seen`: `way` lists chips, `onWay` their cables; one cable may be cut or pointed
+ * at.
+ */
 export function paint(c, seen, { way, onWay, cut, pointed, notes, tones }) {
   for (const k of seen.cablesByDepth((cable) => onWay.has(cable))) {
     paintCable(c, seen.cables[k], {

@@ -1,4 +1,5 @@
-// A wall of digits on a canvas: filled where the network misreads one, flashing when it turns right.
+// A wall of digits on a canvas: filled where the network misreads one, flashing when it turns
+// right.
 
 import { fitCanvas, pageIsDark } from "../shared/canvas.js";
 import { focusable, make } from "../shared/elements.js";

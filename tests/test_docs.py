@@ -1,0 +1,55 @@
+"""Sources of the documentation; judges: the packages, the lessons, links made up for each case.
+
+Sphinx itself, for which a warning is an error, runs in `.ci/run narrow` (`make docs`).
+"""
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
+PAGES = {Path("notebooks/glossary.ipynb"): "lessons/glossary.ipynb"}
+LESSON = Path("notebooks/00_start_here.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("written", "built"),
+    [
+        ("[a](glossary.ipynb#cell-id=term-chip)", "[a](#glossary-term-chip)"),
+        ("[a](#cell-id=zoom)", "[a](#00-start-here-zoom)"),
+        ("[a](glossary.ipynb)", "[a](/lessons/glossary.ipynb)"),
+        ("[a](../trainium_edu/numerics/rounding.py)", "[a](#trainium_edu.numerics.rounding)"),
+        ("[a](../trainium_edu/numerics)", "[a](#trainium_edu.numerics)"),
+        ("[`numerics.cast`](../trainium_edu/x.py)",
+         "[`numerics.cast`](#trainium_edu.numerics.rounding.cast)"),
+        ("[`specs.TRN1`](../trainium_edu/x.py)", "[`specs.TRN1`](#trainium_edu.specs.instances)"),
+        ("[the licence](../LICENSE)", "the licence"),
+        ("[a](https://example.org/b) [c](#below)", "[a](https://example.org/b) [c](#below)"),
+        ("![a](zoom.png)", "![a](zoom.png)"),
+    ],
+)  # fmt: skip
+def test_a_link_leads_to_the_built_page(written, built):
+    assert DOCS["relinked"](written, LESSON, PAGES) == built
+
+
+def test_every_floor_and_lesson_has_a_page_with_what_its_front_door_offers(tmp_path):
+    DOCS["gather"](tmp_path / "sources")
+    floors = tmp_path / "sources" / "floors"
+    for package in (ROOT / "trainium_edu").glob("*/__init__.py"):
+        assert f".. automodule:: trainium_edu.{package.parent.name}\n" in (
+            floors / f"{package.parent.name}.rst"
+        ).read_text(encoding="utf-8")
+    numerics = (floors / "numerics.rst").read_text(encoding="utf-8")
+    assert "`cast <trainium_edu.numerics.rounding.cast>`" in numerics
+    _, members = numerics.split(".. automodule:: trainium_edu.numerics.rounding\n")
+    assert "cast" in members.splitlines()[0]
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        page = json.loads((tmp_path / "sources/lessons" / path.name).read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        assert [c.get("outputs") for c in page["cells"]] == [
+            c.get("outputs") for c in stored["cells"]
+        ]
+        assert "cell-id=" not in json.dumps([c["source"] for c in page["cells"]])

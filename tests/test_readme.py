@@ -1,0 +1,153 @@
+"""README and the pages behind it: links that lead somewhere, rows that a benchmark measures.
+
+Judges: the files, the benchmarks' own names, and an example with made-up figures.
+"""
+
+import importlib
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import __main__ as benchmarks
+from tests.benchmarks.marked import rewritten
+from trainium_edu import specs
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [
+    README,
+    *sorted((ROOT / ".github").glob("*.md")),
+    *sorted((ROOT / ".github/docs").glob("*.md")),
+]
+MEASURED = [README, ROOT / ".github/docs/speed.md"]
+GENERATE = runpy.run_path(str(ROOT / ".ci/generate.py"))
+
+
+def links(page):
+    """Return the files of the repository that a page links to, pictures included."""
+    found = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    return [(page.parent / target).resolve() for target in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_link_leads_to_a_file(page):
+    assert [p for p in links(page) if not p.exists()] == []
+
+
+def test_readme_leads_to_a_matmuls_64_cycles_in_two_hops():
+    """Judges: the fact's own value, and the code that answers."""
+    assert specs.TRN1.tensor_engine.min_initiation_cycles.value == 64
+    said = [p for p in links(README) if p.suffix == ".md" and "64 cycles" in p.read_text()]
+    assert "a matmul's 64 cycles" in README.read_text()
+    (row,) = re.findall(r"(?m)^\|.*64 cycles.*$", "\n".join(p.read_text() for p in said))
+    files = [(said[0].parent / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", row)]
+    for name, file in zip(re.findall(r"`(_?[a-z]+(?:_[a-z]+)+)` in", row), files, strict=True):
+        assert re.search(rf"\b{name}\b", file.read_text(encoding="utf-8"))
+    fact, rule = files
+    assert re.search(r"= _arch\(64, ", fact.read_text(encoding="utf-8"))
+    assert "min_initiation_cycles" in rule.read_text(encoding="utf-8")
+
+
+def test_a_name_that_moved_gets_its_new_place():
+    page = ROOT / ".github/docs/architecture.md"
+    text = "See [`numerics.cast`](../../gone.py), [`words`](there.md) and [more](gone.py)."
+    assert GENERATE["with_links"](text, page) == (
+        "See [`numerics.cast`](../../trainium_edu/numerics/rounding.py), [`words`](there.md) and "
+        "[more](gone.py)."
+    )
+    with pytest.raises(ValueError, match=r"numerics\.cost"):
+        GENERATE["with_links"]("[`numerics.cost`](../../gone.py)", page)
+
+
+def test_readmes_pictures_are_small():
+    pictures = [p for p in links(README) if p.suffix in (".png", ".svg")]
+    assert len(pictures) >= 3
+    for picture in pictures:
+        assert picture.stat().st_size < 300_000
+
+
+# -- measured rows ----------------------------------------------------------------------------
+
+PAGE = """Before.
+<!-- measured -->
+An old machine
+
+| what | measured | beside |
+| --- | ---: | --- |
+| second | 9 s | |
+| first | 8 s | old |
+<!-- end of measured -->
+After: | second | 9 s | stays |
+"""
+
+
+def test_a_run_fills_the_rows_that_a_page_chose_and_leaves_the_rest():
+    rows = {"first": ("1 ms", "2 × a peer"), "second": ("3 ms", ""), "third": ("4 ms", "")}
+    assert rewritten(PAGE, rows, "A new machine") == PAGE.replace(
+        "An old machine", "A new machine"
+    ).replace("| second | 9 s | |\n", "| second | 3 ms |  |\n").replace(
+        "| first | 8 s | old |", "| first | 1 ms | 2 × a peer |"
+    )
+
+
+def test_a_row_of_another_run_is_refused():
+    with pytest.raises(ValueError, match="did not measure first: run all"):
+        rewritten(PAGE, {"second": ("3 ms", "")}, "A new machine")
+
+
+@pytest.mark.parametrize("page", ["no marks", PAGE.replace("| --- | ---: | --- |\n", "")])
+def test_a_page_that_marks_nothing_is_refused(page):
+    with pytest.raises(ValueError, match=r"nothing to rewrite|has no table"):
+        rewritten(page, {}, "A machine")
+
+
+def without_clocks(monkeypatch):
+    """Let the benchmarks run without measuring: each time is one second."""
+    load = {n: importlib.import_module(f"tests.benchmarks.bench_{n}") for n in benchmarks.every()}
+    for name, function, answer in [
+        ("numerics", "shortest", lambda calls: dict.fromkeys(calls, 1.0)),
+        ("numerics", "stochastic_peers", lambda x: {"a peer": print}),
+        ("systolic_array", "best_of", lambda *_: 1.0),
+        ("systolic_array", "scale_sim_seconds", lambda *_: 1.0),
+        ("systolic_array", "frames_per_second", lambda *_: (60, 1, 1)),
+        (
+            "systolic_array",
+            "frame_rates",
+            lambda m=load["systolic_array"]: dict.fromkeys(m.PLAYERS, (60, 1, 1)),
+        ),
+        ("fabric", "ring_of", lambda *_: 1.0),
+        ("fabric", "copy_of", lambda *_: 1.0),
+        ("neuroncore", "in_plain_python", lambda _: 1.0),
+        ("neuroncore", "best_of", lambda *_: 1.0),
+        ("nki", "best", lambda *_: 1.0),
+        ("recording", "best_us", lambda *_: 1.0),
+        ("timeline_explorer", "answers_ms", lambda _: [1.0]),
+    ]:
+        monkeypatch.setattr(load[name], function, answer)
+    monkeypatch.setattr(load["timeline_explorer"], "_TURNS", (40, 400))
+
+
+def test_each_measured_row_of_the_pages_is_one_that_a_benchmark_measures(
+    monkeypatch, tmp_path, capsys
+):
+    without_clocks(monkeypatch)
+    copies = [tmp_path / page.name for page in MEASURED]
+    for page, copy in zip(MEASURED, copies, strict=True):
+        copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    benchmarks.main(["--write", *map(str, copies)])
+    assert "wrote the measured rows of" in capsys.readouterr().out
+    for page, copy in zip(MEASURED, copies, strict=True):
+        old, new = page.read_text(encoding="utf-8"), copy.read_text(encoding="utf-8")
+        assert f"Python {sys.version.split()[0]}" in new
+        marks = "<!-- measured -->", "<!-- end of measured -->"
+        assert old.split(marks[0])[0] == new.split(marks[0])[0]
+        assert old.split(marks[1])[1] == new.split(marks[1])[1]
+        assert old.count("\n| ") == new.count("\n| ")
+
+
+def test_writing_from_some_benchmarks_only_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match="--write needs all"):
+        benchmarks.main(["fabric", "--write", str(tmp_path / "README.md")])
