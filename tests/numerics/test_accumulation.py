@@ -259,7 +259,7 @@ BAD = np.float32([1.0, 2.0])
         (lambda: running_sum(BAD, "bf16", seed=nan), TypeError, "seed is nan; it must be an"),
         (lambda: running_sum(BAD, "bf16", step=2**64 - 1), ValueError, "2 terms pass 2"),
         (lambda: running_sum(BAD, "bf16", start=nan), ValueError, "start is nan; it must be a fin"),
-        (lambda: running_sum(BAD, "bf16", start="0"), TypeError, "start is '0'; it must be a finite"),
+        (lambda: running_sum(BAD, "bf16", start="0"), TypeError, "start is '0'; it must be a fin"),
         (lambda: running_sum(np.ones(10**6), "bf16", replicas=10**4), MemoryError,
          "1000000 values of 10000 replicas take 37 GiB; keep fewer with every="),
         (lambda: running_sum([nan], configure(4, 3, infinities=False, nan=False)), ValueError,

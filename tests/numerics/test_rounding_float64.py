@@ -307,7 +307,7 @@ MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
         (lambda: round_to_code(1.0, "bf16", "stochastic", random_bits=1.0), TypeError,
          "random_bits is 1.0"),
         (lambda: round_to_code(1.0, "bf16", n_random_bits=0), ValueError, "n_random_bits is 0"),
-        (lambda: round_to_code(1.0, "bf16", "up"), ValueError, "rounding is 'up'; it must be one of"),
+        (lambda: round_to_code(1.0, "bf16", "up"), ValueError, "rounding is 'up'; it must be one"),
         (lambda: round_to_code(1.0, "bf16", overflow="wrap"), ValueError, "overflow is 'wrap'"),
         (lambda: round_to_code("1", "bf16"), TypeError, "x is '1'; it must be one number"),
         (lambda: round_to_code(nan, "int8"), ValueError, "x is NaN, and int8 has no code"),

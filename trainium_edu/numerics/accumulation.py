@@ -142,8 +142,9 @@ def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits,
                 _loops.running_sum, state, state.view(np.uint32), terms[first : first + rows],
                 {"nearest": 0, "toward_zero": 1, "stochastic": 2}[rounding],
                 np.uint64(seed), np.uint64(step + first), random_bits.size,
-                np.uint32(n_random_bits), drawn, random_bits, layout, np.uint32(1 << fmt.mantissa_bits),
-                np.float32(fmt.smallest_subnormal), every, values[first // every :],
+                np.uint32(n_random_bits), drawn, random_bits, layout,
+                np.uint32(1 << fmt.mantissa_bits), np.float32(fmt.smallest_subnormal), every,
+                values[first // every :],
             )  # fmt: skip
 
 

@@ -159,7 +159,7 @@ class RoundingExplorer(anywidget.AnyWidget):
             f"{self.gap['upper_text']} with probability {float(between.p_up):.4f}, "
             f"else down to {self.gap['lower_text']}"
         )
-        return f"{head}; {up} of {n} trials went up" if n else head
+        return f"{head}; {up} of {n} throws went up" if n else head
 
     def __repr__(self):
         return f"RoundingExplorer({self.summary()})"

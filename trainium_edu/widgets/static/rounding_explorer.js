@@ -1,5 +1,5 @@
-// The rounding explorer: drag x between its neighbours, throw the dice.  Python rounds (numerics' random
-// bits) and counts; this page draws, and shows x's exact odds while it is dragged.
+// The rounding explorer: drag x between its neighbours, throw the dice.  Python draws the random
+// bits and counts; this page draws, and shows x's exact odds while it is dragged.
 
 import { Picture } from "./rounding_explorer/picture.js";
 import { bitTable } from "./rounding_explorer/table.js";
