@@ -316,7 +316,7 @@ MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
         (lambda: philox4x32([0] * 4, [0] * 2, rounds=2**70), ValueError, "rounds is 118.* to 1000"),
         (lambda: philox4x32([0] * 4, [0] * 2, rounds=-1), ValueError, "rounds is -1"),
         (lambda: philox4x32([0] * 3, [0] * 2), ValueError, "last axis holds 4 words"),
-        (lambda: philox4x32([0.5] * 4, [0] * 2), TypeError, "counter is .*; it must hold words from"),
+        (lambda: philox4x32([0.5] * 4, [0] * 2), TypeError, "counter is .*; it must hold words"),
         (lambda: philox4x32([2**32] * 4, [0] * 2), ValueError, "counter is .*; it must hold words"),
         (lambda: draw_bits(10**13), MemoryError,
          "random bits for 10000000000000 elements take .* are free; draw them"),
