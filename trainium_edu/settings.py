@@ -70,7 +70,7 @@ def platform_target() -> str | None:
         return None
     if text not in _TARGETS:
         raise ValueError(
-            f"NEURON_PLATFORM_TARGET_OVERRIDE is {text!r}; it must be {', '.join(_TARGETS)}"
+            f"NEURON_PLATFORM_TARGET_OVERRIDE is {text!r}; it must be one of {', '.join(_TARGETS)}"
         )
     return text
 

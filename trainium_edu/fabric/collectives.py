@@ -106,13 +106,13 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
 
 
 def _frozen(options):
-    """Return options as a key for the cache, that tells True from 1; lists become tuples."""
+    """Return options as a key for the cache that keeps True and 1 apart; lists become tuples."""
     found = []
     for name, value in sorted(options.items()):
         if isinstance(value, list | tuple | np.ndarray):
             value = tuple(whole_numbers(value, name).tolist())
         elif not isinstance(value, bool | int | float | str | np.generic | None):
-            raise FabricError(f"{name} is {shown(value)}, which is no option of a plan")
+            raise FabricError(f"{name} is {shown(value)}, which is not an option of a plan")
         found.append((name, value, type(value)))
     return tuple(found)
 

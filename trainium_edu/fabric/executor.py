@@ -122,9 +122,9 @@ def execute(
 
 
 def _arrays(inputs):
-    """Return one array per entry, or say what is none."""
+    """Return one array per entry; raise if an entry is not an array."""
     if isinstance(inputs, np.ma.MaskedArray) or not are_several(inputs):
-        raise FabricError(f"{shown(inputs)} is no list of buffers; give one array to each rank")
+        raise FabricError(f"{shown(inputs)} is not a list of buffers; give one array to each rank")
     found = []
     for rank, one in enumerate(inputs):
         try:
@@ -137,7 +137,7 @@ def _arrays(inputs):
 
 
 def _as_buffers(schedule, inputs):
-    """Return the inputs as flat arrays, or say which of them does not fit and why."""
+    """Return the inputs as flat arrays; raise which of them does not fit, and why."""
     arrays = _arrays(inputs)
     if len(arrays) != schedule.ranks:
         raise FabricError(

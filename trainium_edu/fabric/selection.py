@@ -148,7 +148,7 @@ def select(
 
 
 def _options(options, algorithms):
-    """Return options by algorithm, or say what they should look like."""
+    """Return options by algorithm; raise what they should look like otherwise."""
     if options is None:
         return {}
     good = isinstance(options, dict) and all(

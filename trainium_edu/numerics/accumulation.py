@@ -433,7 +433,7 @@ def _check_positive(value, what: str) -> int:
 
 
 def _check_start(value, fmt: Format | None, *, exactly=False) -> float:
-    """Return a finite number, rounded to nearest in `fmt`, or say why it is none."""
+    """Return a finite number, rounded to nearest in `fmt`, or raise why it is not one."""
     what = "term" if fmt is None else "start"
     value = number(value, what)
     if fmt is None:

@@ -99,7 +99,7 @@ def gap(x, fmt="bf16") -> Gap:
     Raises
     ------
     TypeError, ValueError
-        For what is no such number, or no such format.
+        For another kind of value; outside that range; for an unknown format.
 
     Examples
     --------

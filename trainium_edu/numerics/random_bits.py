@@ -49,7 +49,7 @@ def philox4x32(counter, key, *, rounds: int = 10):
     Raises
     ------
     TypeError, ValueError
-        For words that are no integers of 32 bits, too few of them, or `rounds` out of range.
+        For words that are not 32-bit integers, too few of them, or `rounds` out of range.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def raw_bits(n, seed, step, offset, n_random_bits):
 
 
 def check_count(value, what: str) -> int:
-    """Return a seed, step or element number, or say why it is none."""
+    """Return a seed, step or element number; raise unless it is from 0 to 2**64 - 1."""
     return whole(value, what, 0, 2**64 - 1)
 
 
@@ -149,7 +149,7 @@ def _check_room(n) -> int:
 
 
 def _words(words, what: str, last: int):
-    """Return words as uint32[..., last], or say what is wrong with them."""
+    """Return words as uint32[..., last], or raise what is wrong with them."""
     try:
         given = np.asarray(words)
     except (ValueError, TypeError, OverflowError):
@@ -164,6 +164,6 @@ def _words(words, what: str, last: int):
 
 
 def check_n_random_bits(n_random_bits) -> int:
-    """Return the number of random bits, or say why it is none."""
+    """Return the number of random bits; raise unless it is from 1 to 31."""
     return whole(n_random_bits, "n_random_bits", 1, MAX_RANDOM_BITS,
                  why=" (they are added to the dropped bits in 32 bits)")  # fmt: skip

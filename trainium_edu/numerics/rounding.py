@@ -82,7 +82,7 @@ def cast(
     Raises
     ------
     TypeError, ValueError
-        For what is no number, no format, no rounding, no seed; NaN into a format without NaN;
+        For another kind of argument or one out of range; for NaN into a format without NaN; for
         `random_bits` of another shape or range.
     MemoryError
         If the result would not fit.
@@ -324,62 +324,44 @@ def _units(fmt):
 
 
 def _round_to_integer(words, out, rule, mode, random_bits, lift):
-    """Round one chunk to whole numbers."""
+    """Round one chunk to integers."""
     launch(_loops.round_to_integer, words, mode, random_bits, lift, rule.n_random_bits,
            int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
 
 
 def _round_float64(words, out, rule, mode, random_bits, lift):
     """Round one chunk of FP64 words."""
-    layout = _wide_layout(rule.fmt, rule.rounding, rule.overflow)
+    layout = _layout(rule.fmt, rule.rounding, rule.overflow, 52, 1023, np.int64)
     codes = np.empty(words.size, np.uint32)  # one compiled version of the loop serves all formats
     launch(_loops.round_float64, words, mode, random_bits.astype(np.uint32), lift,
            rule.n_random_bits, layout, rule.fmt.is_integer, codes)  # fmt: skip
     out[...] = codes
 
 
-@lru_cache(maxsize=256)
 def loop_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
-    """Return a format as the ten numbers (uint32) that the loops read."""
-    beyond, infinity = overflow_codes(fmt, rounding, overflow)
-    layout = np.array(
-        [
-            23 - fmt.mantissa_bits,
-            fmt.min_exponent + 127,
-            (127 - fmt.bias) << fmt.mantissa_bits,
-            fmt.max_code,
-            beyond,
-            infinity,
-            fmt.nan_code,
-            (1 << fmt.mantissa_bits) - 1,
-            32 - fmt.bits,
-            fmt.sign_mask,
-        ],
-        np.uint32,
-    )
-    layout.setflags(write=False)  # shared by every call
-    return layout
+    """Return a format as the ten numbers (uint32) that the loops over FP32 words read."""
+    return _layout(fmt, rounding, overflow, 23, 127, np.uint32)
 
 
-@lru_cache(maxsize=256)
-def _wide_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
-    """Return a format as the ten numbers (int64) that the loop over FP64 words reads."""
+@lru_cache(maxsize=512)
+def _layout(fmt, rounding, overflow, mantissa_bits, bias, dtype):
+    """Return a format seen from words with these fields: FP32's (uint32) or FP64's (int64)."""
     beyond, infinity = overflow_codes(fmt, rounding, overflow)
-    layout = np.array(
-        [
-            52 - fmt.mantissa_bits,
-            fmt.min_exponent + 1023,
-            (1023 - fmt.bias) << fmt.mantissa_bits,
-            fmt.max_code,
-            int(fmt.min) if fmt.is_integer else beyond,
-            infinity,
-            fmt.nan_code,
-            (1 << fmt.mantissa_bits) - 1,
-            fmt.sign_mask,
-            (1 << fmt.bits) - 1,
-        ],
-        np.int64,
-    )
+    layout = [
+        mantissa_bits - fmt.mantissa_bits,
+        fmt.min_exponent + bias,
+        (bias - fmt.bias) << fmt.mantissa_bits,
+        fmt.max_code,
+        int(fmt.min) if fmt.is_integer else beyond,
+        infinity,
+        fmt.nan_code,
+        (1 << fmt.mantissa_bits) - 1,
+    ]
+    if dtype is np.uint32:
+        layout += [32 - fmt.bits, fmt.sign_mask]
+    else:
+        layout += [fmt.sign_mask, (1 << fmt.bits) - 1]
+    layout = np.array(layout, dtype)
     layout.setflags(write=False)  # shared by every call
     return layout
 

@@ -1,6 +1,6 @@
 """Rounding one number, step by step: the readable twin of the loops in ``_loops.py``.
 
-Everything happens on whole numbers.  An FP64 word without its sign, ``exponent field | mantissa``,
+All arithmetic is on integers.  An FP64 word without its sign, ``exponent field | mantissa``,
 grows by one from each number to the next, across binades too, so that "round up" is "add one after
 the low bits have gone" and a carry into the exponent needs no thought.  (FP64 holds every number
 of every format; most loops do the same to FP32 words: 23 for 52, 127 for 1023.)
@@ -80,7 +80,7 @@ def round_to_code(
 
 
 def _one_float(x, fmt) -> float:
-    """Return `x` as a Python float that says the same, or say why there is none."""
+    """Return `x` as a Python float of the same value; raise if there is none."""
     try:
         if isinstance(x, str | bytes) or hasattr(x, "mask") or getattr(x, "shape", ()) != ():
             raise TypeError

@@ -1,17 +1,17 @@
-"""A signature that is kept: :func:`checked` holds the callers of a function to its annotations.
+"""Checked signatures: :func:`checked` holds the callers of a function to its annotations.
 
-Public functions say in their signature what they take.  With ``@checked`` above it, a value of
+Public functions annotate what they take.  With ``@checked`` above it, a value of
 another kind is refused in one sentence before the function runs, and the function needs no checks
 of kind; ranges it checks itself, with the functions of ``arguments.py``.
 
 ===============================  ===================================================================
 annotation                       takes
 ===============================  ===================================================================
-int, float, bool, str            a whole number; a number (not NaN); True or False; a text
+int, float, bool, str            an integer; a number (not NaN); True or False; a string
 an Enum                          a member, or its value
 np.ndarray                       an array of numbers, none of them masked
 Numbers                          that, or what NumPy makes one of
-list[...], Sequence, Iterable    a list, tuple, range or array; no text (Iterable: also a generator)
+list[...], Sequence, Iterable    a list, tuple, range or array; no string (Iterable: also a generator)
 Callable                         what can be called
 Literal["a", "b"]                one of these words
 any other class                  an instance
@@ -38,7 +38,7 @@ F = typing.TypeVar("F", bound=abc.Callable[..., typing.Any])
 
 
 def checked(function: F) -> F:
-    """Refuse arguments that are not what the annotations of a function say.
+    """Refuse arguments that do not match the annotations of a function.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _rules_of(function) -> dict:
 
 
 def _rule(hint, default):
-    """Return a function (name, value) that raises where a value is not what a hint says."""
+    """Return a function (name, value) that raises where a value does not match a hint."""
     hints = typing.get_args(hint) if _is_union(hint) else (hint,)
     kinds = [_kind(each) for each in hints]
     if any(kind is None for kind in kinds):
@@ -211,7 +211,7 @@ def _is_real(value) -> bool:
     try:
         return not _is_no_number(value) and not isnan(float(value))
     except OverflowError:
-        return True  # an int beyond float: its range is for the function to say
+        return True  # an int beyond float: the function checks its range
     except (TypeError, ValueError):
         return False
 

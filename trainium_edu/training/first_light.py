@@ -98,7 +98,7 @@ def first_light(
 
 
 def _sums(returned, grads):
-    """Return what the all-reduce gave as one array, or say what is wrong with it."""
+    """Return what the all-reduce gave as one array, or raise what is wrong with it."""
     sums = np.stack([np.asarray(x) for x in returned]) if len(returned) == len(grads) else None
     if sums is None or sums.shape != grads.shape:
         raise ValueError(

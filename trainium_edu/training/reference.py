@@ -148,7 +148,7 @@ def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf1
     _check_shape(images, "images", len(weights), "batch", PIXELS)
     _check_shape(labels, "labels", *images.shape[:2])
     if labels.dtype.kind not in "iu" or not ((labels >= 0) & (labels < CLASSES)).all():
-        raise ValueError(f"labels are whole numbers from 0 to {CLASSES - 1}, got {short(labels)}")
+        raise ValueError(f"labels are integers from 0 to {CLASSES - 1}, got {short(labels)}")
     narrow = _to_bf16 if bf16 else _as_is
     w1, b1, w2, b2 = _parts(weights)
     x = np.swapaxes(images, -1, -2)
@@ -270,7 +270,7 @@ class History:
 
     @property
     def diverged(self) -> bool:
-        """Whether some replica's loss is no number any more."""
+        """Whether some replica's loss is NaN."""
         return not np.isfinite(self.loss).all()
 
     def __repr__(self):
@@ -319,7 +319,7 @@ def train(
     Raises
     ------
     TypeError, ValueError
-        For a learning rate that is no positive number, a seed that is no whole number, ...
+        For a learning rate that is not positive, a seed that is not an integer, ...
 
     Examples
     --------
@@ -384,7 +384,7 @@ class _Plan:
 
 
 def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
-    """Check all arguments, and read the documented switches once where they say nothing."""
+    """Check all arguments, and read the documented switches once for what is not given."""
     if rounding is not None:
         choice(rounding, "rounding", ("nearest", "stochastic"))
     if isinstance(arm, str) and arm == "bf16":
@@ -402,14 +402,14 @@ def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
         raise ValueError(f"seeds are {len(seeds)}; at most {MAX_SEEDS} train side by side")
     seeds = tuple(check_count(seed, "seed") for seed in seeds)
     if not 1 <= len(seeds) <= MAX_SEEDS:
-        raise ValueError(f"seeds are {len(seeds)}; it must be from 1 to {MAX_SEEDS}")
+        raise ValueError(f"there are {len(seeds)} seeds; give from 1 to {MAX_SEEDS}")
     if rounding_seed is None:
         rounding_seed = settings.rounding().seed
     return _Plan(arm, learning_rate, epochs, seeds, check_count(rounding_seed, "rounding_seed"))
 
 
 def check_learning_rate(learning_rate) -> float:
-    """Return a learning rate, or say why it is none."""
+    """Return a learning rate; raise unless it is a positive number."""
     if isinstance(learning_rate, bool) or not isinstance(learning_rate, Real):
         raise TypeError(
             f"learning_rate is {str(learning_rate)[:40]!r}; it must be a number such as 0.01"

@@ -37,7 +37,7 @@ def directed_cycles(topology: Topology, count: int | None = None, order=None) ->
     Raises
     ------
     FabricError
-        If there are fewer, or the order is no permutation of the chips.
+        If there are fewer, or the order is not a permutation of the chips.
     """
     if order is not None:
         order = whole_numbers(order, "order")
