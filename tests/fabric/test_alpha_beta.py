@@ -1,6 +1,5 @@
 """Judges: arithmetic on the facts' formulas, brute force over sizes."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -508,7 +508,7 @@ ONE = np.float32([1.0])
         (lambda: cast([b"a"], "bf16"), TypeError, "x holds bytes"),
         (lambda: cast([None], "bf16"), TypeError, "x holds Python objects"),
         (lambda: cast([1j], "bf16"), TypeError, "x holds complex numbers.*one by one"),
-        (lambda: cast([[1], [2, 3]], "bf16"), TypeError, "x is no array of numbers"),
+        (lambda: cast([[1], [2, 3]], "bf16"), TypeError, "x is not an array of numbers"),
         (lambda: cast(np.datetime64("2026-01-01"), "bf16"), TypeError, "x holds dtype datetime64"),
         (lambda: cast(np.longdouble(1), "bf16"), TypeError, "x holds dtype float128|longdouble"),
         (lambda: cast([2**40], "bf16"), ValueError, "x holds the integer 1099511627776"),

@@ -296,7 +296,7 @@ MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
         (lambda: quantise(MASKED, "bf16"), TypeError, "x is a masked array"),
         (lambda: from_bits(MASKED.astype(int), "bf16"), TypeError, "bits are a masked array"),
         (lambda: cast([1.0, 2.0], "bf16", "stochastic", random_bits=MASKED.astype(int)), TypeError,
-         "random_bits are a masked array"),
+         "random_bits are unsigned integers, got a masked array"),
         (lambda: cast(np.longdouble(1), "int32"), TypeError, "x holds dtype"),
         (lambda: round_to_code(1.0, "bf16", "stochastic", random_bits=2**70), ValueError,
          r"random_bits is 1180591620717411303424; .* from 0 to 65535, with n_random_bits=16"),

@@ -15,7 +15,14 @@ from trainium_edu.fabric.accounting import (
     message_latencies,
     rules,
 )
-from trainium_edu.fabric.arguments import flag, real_numbers, whole_numbers
+from trainium_edu.fabric.arguments import (
+    flag,
+    real_number,
+    real_numbers,
+    shown,
+    whole_number,
+    whole_numbers,
+)
 from trainium_edu.fabric.routing import routes
 from trainium_edu.fabric.schedule import Op, Schedule, a_schedule, item_sizes
 from trainium_edu.fabric.topology import FabricError, Topology, known

@@ -11,7 +11,7 @@ int, float, bool, str            an integer; a number (not NaN); True or False; 
 an Enum                          a member, or its value
 np.ndarray                       an array of numbers, none of them masked
 Numbers                          that, or what NumPy makes one of
-list[...], Sequence, Iterable    a list, tuple, range or array; no string (Iterable: also a generator)
+list[...], Sequence, Iterable    a list, tuple, range or array (Iterable: also a generator)
 Callable                         what can be called
 Literal["a", "b"]                one of these words
 any other class                  an instance
@@ -191,7 +191,7 @@ def _collection(origin, hints):
 
 
 def _plural(words) -> str:
-    """Write "an integer" as "whole numbers", for a list of them."""
+    """Write "an integer" as "integers", for a list of them."""
     article, _, noun = words.partition(" ")
     return f"{noun}{'es' if noun.endswith('s') else 's'}" if article in ("a", "an") else words
 
