@@ -371,8 +371,8 @@ def main(package, share, seed):
         print(json.dumps(line), file=channel, flush=True)
 
     if package in ("nki", "widgets"):  # a traceback that leaves our own frames out hides its origin
-        kernel = importlib.import_module("trainium_edu.nki.kernel")
-        kernel.frames_of_kernel = lambda problem: problem.__traceback__
+        executing = importlib.import_module("trainium_edu.nki.launching.executing")
+        executing.frames_of_kernel = lambda problem: problem.__traceback__
     functions = public(package)
     began = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

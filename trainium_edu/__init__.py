@@ -27,7 +27,7 @@ def __getattr__(name):
     if name in _SUBMODULES:
         return aside.load(f"{__name__}.{name}")
     if name == "progress":
-        return aside.load(f"{__name__}.exercises").progress
+        return aside.load(f"{__name__}.exercises.progress").progress
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -18,6 +18,7 @@ from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F4
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import grade, sandbox
 from trainium_edu.cli.grade_one import Limits
+from trainium_edu.exercises import afterwards
 
 needs_walls = pytest.mark.skipif(
     not shutil.which("bwrap") or bool(sandbox.missing()), reason="no bubblewrap here"
@@ -25,6 +26,7 @@ needs_walls = pytest.mark.skipif(
 
 FINDS_OUT = """
 import glob, os, re
+from trainium_edu.exercises import afterwards, of_lesson as mine
 def everything(pattern):
     found = []
     for path in glob.glob(pattern, recursive=True):
@@ -44,7 +46,9 @@ LOOKS_FOR = {
     "the salt in an environment": "b'pepper' in everything('/proc/[0-9]*/environ')",
     "a classmate's file": "os.path.exists({classmate!r})",
     "the instructor's home": "any(os.access(p, os.R_OK) for p in glob.glob('/home/*/*'))",
-    "the solutions": "os.path.exists({solutions!r})",
+    "the tests": "os.path.exists({tests!r})",
+    "the solutions": "bool(glob.glob({solutions!r} + '/*'))",
+    "a solution through the package": "any(afterwards.of(e).solution for e in mine('07'))",
     "the key that signs rows": "os.path.exists({key!r})",
     "the table": "os.path.exists({table!r})",
 }
@@ -59,7 +63,8 @@ def test_nothing_of_others_can_be_read(tmp_path, capsys, monkeypatch):
     table = tmp_path / "grades.csv"
     places = {
         "classmate": str(folder / "zoe.ipynb"), "key": str(tmp_path / "home" / "grading-key"),
-        "solutions": str(Path(__file__).parents[1] / "solutions"), "table": str(table) + ".jsonl",
+        "tests": str(Path(__file__).parents[1]), "solutions": str(afterwards.FOLDER),
+        "table": str(table) + ".jsonl",
     }  # fmt: skip
     submission(folder / "zoe.ipynb", student="zoe")
     for i, condition in enumerate(LOOKS_FOR.values()):

@@ -35,6 +35,30 @@ def test_solved_lessons_get_full_points(tmp_path, lesson):
     assert (row.reason, row.notes) == ("", [])
 
 
+OTHERWISE = """
+def _otherwise(value):
+    import numpy as np
+    if isinstance(value, (list, tuple)):
+        return (_otherwise(item) for item in value)
+    return np.asarray(value)[()] if isinstance(value, (bool, int, float, str)) else value
+_answer = {name}
+def {name}(*arguments):
+    return _otherwise(_answer(*arguments))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_generators_and_numpy_numbers_get_full_points(tmp_path, lesson):
+    answers = of_kind(lesson, "solution")
+    for key in answers:
+        exercise = exercises.find(key)
+        if not exercise.literal:
+            answers[key] += OTHERWISE.format(name=exercise.answer)
+    row = graded(tmp_path, lesson, answers)
+    assert row.points == row.of, row.exercises
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", LESSONS)
 @pytest.mark.parametrize("kind", ["wrong", "hard-coded"])

@@ -12,7 +12,9 @@ import threading
 import numpy as np
 import pytest
 
-from trainium_edu.exercises.exercise import Draw, Numbers, Status, exercise, reject
+from trainium_edu.exercises import afterwards, learner
+from trainium_edu.exercises.card import Card
+from trainium_edu.exercises.exercise import SOLUTION_SEEN, Draw, Numbers, Status, exercise, reject
 from trainium_edu.widgets import journal
 
 
@@ -71,6 +73,94 @@ def test_a_function_that_says_it_is_not_written_is_not_attempted():
         raise NotImplementedError
 
     assert double(todo).status is Status.NOT_ATTEMPTED
+
+
+def test_hints_come_on_request_one_at_a_time_before_any_attempt():
+    said = [str(double.hint()) for _ in range(3)]
+    assert said == ["Hint 1 of 2: What is x + x?", *2 * ["Hint 2 of 2: Multiply by two."]]
+    assert double(lambda x: x * x).hint == "Hint 2 of 2: Multiply by two."  # none is taken back
+    double(lambda x: 2 * x)
+    assert str(double.hint()).startswith("Hint 1")
+
+
+def test_a_hint_on_request_goes_on_where_wrong_answers_have_led():
+    assert double(lambda x: x * x).hint.startswith("Hint 1")
+    assert str(double.hint()).startswith("Hint 2")
+
+
+@pytest.fixture
+def solved(tmp_path, monkeypatch):
+    """The exercise of this file with a solution of its own."""
+    told = afterwards.Afterwards("Because.", "def double(x):\n    return 2 * x", "And the half?")
+    monkeypatch.setattr(afterwards, "of", lambda exercise: told)
+
+
+def test_a_solution_comes_after_a_pass_or_after_all_hints_and_an_attempt(solved):
+    assert str(double.solution()).startswith("Not yet: a solution is shown after a pass")
+    double.hint(), double.hint()
+    assert str(double.solution()).startswith("Not yet")  # nothing was tried
+    double(lambda x: x * x)
+    assert double.solution().code == "def double(x):\n    return 2 * x"
+    assert learner.solution_seen("99/double") == "before the pass"
+    result = double(lambda x: 2 * x)
+    assert str(result).endswith("The grader tries other numbers.\nBecause.")
+    assert str(double.challenge()) == "Next challenge: And the half?"
+
+
+def test_a_solution_after_a_pass_is_noted_as_such_and_costs_nothing(solved):
+    double(lambda x: 2 * x)
+    assert double.solution().code
+    assert learner.solution_seen("99/double") == "after the pass"
+    assert double.grade(lambda x: 2 * x).points == 2
+
+
+def test_without_a_solution_nothing_is_offered():
+    double(lambda x: 2 * x)
+    assert str(double.solution()) == "No solution: none is installed here."
+    assert [text for text, _ in double.offers(Status.PASSED)] == ["", "", ""]
+
+
+def test_the_card_offers_what_can_be_asked_for_and_keeps_what_was_said(solved):
+    result = double(None)
+    card = Card(result._repr_html_(), "Double it", lambda: double.offers(result.status))
+    hint = card.buttons[0]
+
+    def shown():
+        return [b.description for b in card.buttons if b.layout.display != "none"]
+
+    assert shown() == ["Hint 1 of 2"]
+    assert hint.tooltip == "Hint 1 of 2: Double it"
+    hint.click()
+    assert shown() == ["Hint 2 of 2"]
+    hint.click()
+    assert shown() == []
+    said = card.children[2].html
+    assert said.index("Multiply by two.") < said.index("What is x + x?")  # newest first
+    double(lambda x: x * x)
+    card = Card("", "Double it", lambda: double.offers(Status.WRONG))
+    card.buttons[1].click()
+    assert "return 2 * x" in card.children[2].html
+    assert card.buttons[1].layout.display == "none"
+
+
+def test_only_a_learner_gets_buttons_and_a_seen_solution_stands_in_the_output(solved, monkeypatch):
+    double(lambda x: x * x)
+    double.hint(), double.solution()
+    data = double(lambda x: 2 * x)._repr_mimebundle_()
+    assert data[SOLUTION_SEEN] == {"key": "99/double"}
+    assert "application/vnd.jupyter.widget-view+json" in data
+    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
+    assert set(double(None)._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+def test_what_is_measured_of_a_right_answer_stands_in_the_result_and_not_in_the_grade():
+    @exercise("99/m", title="M", answer="f", points=1, tests="x", hints=("a", "b"))
+    def measures(answer, numbers):
+        answer(1)
+        return lambda: "Three steps."
+
+    assert "Three steps." in str(measures(lambda x: x))
+    assert measures.grade(lambda x: x).reason == ""
 
 
 def test_the_ladder_climbs_with_each_different_wrong_answer_and_starts_again_after_a_pass():

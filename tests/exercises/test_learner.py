@@ -9,8 +9,7 @@ import re
 import pytest
 
 import trainium_edu
-from trainium_edu import exercises
-from trainium_edu.exercises import learner, predict
+from trainium_edu.exercises import afterwards, catalogue, learner, predict
 from trainium_edu.exercises.exercise import exercise, reject
 from trainium_edu.exercises.lessons import COURSE
 
@@ -34,8 +33,8 @@ def lessons(monkeypatch):
         if answer != 2:
             reject("other", "No.")
 
-    monkeypatch.setattr(exercises, "LESSONS", {"02": "02_lesson"})
-    monkeypatch.setattr(exercises, "of_lesson", lambda lesson: (one, two) if lesson == "02" else ())
+    monkeypatch.setattr(catalogue, "LESSONS", {"02": "02_lesson"})
+    monkeypatch.setattr(catalogue, "of_lesson", lambda lesson: (one, two) if lesson == "02" else ())
     learner._this_session.clear()
     return one, two
 
@@ -81,7 +80,7 @@ def test_progress_shows_each_exercise_of_a_lesson(lessons, home):
 
 
 def test_progress_shows_every_lesson_of_the_course_and_those_registered(home, monkeypatch):
-    monkeypatch.setitem(exercises.LESSONS, "20", "20_my_lesson")
+    monkeypatch.setitem(catalogue.LESSONS, "20", "20_my_lesson")
     lines = str(trainium_edu.progress()).splitlines()
     assert [line[:2] for line in lines[1:-2]] == [x.number for x in COURSE] + ["20"]
     assert all(x.title in line for x, line in zip(COURSE, lines[1:], strict=False))
@@ -132,6 +131,21 @@ def test_where_you_left_off_leads_to_its_own_cell(home, journal, event, place):
     """Judge: the cells of the stored notebooks."""
     (home / f"{journal}.jsonl").write_text(event + "\n")
     assert f'<a href="{place}">You left off at' in trainium_edu.progress()._repr_html_()
+
+
+def test_solutions_that_were_seen_are_shown(lessons, home, monkeypatch):
+    told = afterwards.Afterwards("Because.", "a = 1", "")
+    monkeypatch.setattr(afterwards, "of", lambda exercise: told)
+    one, two = lessons
+    one(1)
+    assert row("02").cells[2] == "1 of 2"
+    one.solution()
+    two(5), two.hint(), two.solution()
+    assert str(trainium_edu.progress("02")).splitlines()[-2:] == [
+        "  [x] One (1 point; solution seen after the pass)",
+        "  [~] Two (3 points; solution seen before the pass)",
+    ]
+    assert row("02").cells[2] == "1 of 2, 2 solutions seen"
 
 
 def test_a_pass_stays_a_pass(lessons):

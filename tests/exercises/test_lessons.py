@@ -7,6 +7,7 @@ import pytest
 
 from tests.solutions import reading
 from trainium_edu import exercises
+from trainium_edu.exercises import afterwards
 from trainium_edu.exercises.exercise import Status
 
 STUDENTS = ("", "ab123")
@@ -75,6 +76,23 @@ def test_the_starter_is_called_not_attempted(exercise):
     assert exercise(answer, "ab123").status is Status.NOT_ATTEMPTED
     grade = exercise.grade(answer, "ab123")
     assert (grade.points, grade.status) == (0, "not attempted")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
+def test_behind_a_pass_stand_two_lines_of_why_a_solution_and_a_challenge(exercise):
+    told = afterwards.of(exercise)
+    assert 60 < len(told.why) < 260
+    assert exercise.answer in told.solution
+    assert 30 < len(told.challenge) < 160
+
+
+@pytest.mark.parametrize("lesson", exercises.LESSONS)
+def test_no_cell_of_a_lesson_gives_a_solution_away(lesson):
+    text = "\n".join(cell.source for cell in reading.notebook(lesson).cells)
+    for exercise in exercises.of_lesson(lesson):
+        solution = afterwards.of(exercise).solution
+        assert solution[solution.index("\n") :] not in text  # whatever the function is called
+        assert afterwards.of(exercise).why not in text
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)

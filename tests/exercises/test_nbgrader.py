@@ -16,7 +16,7 @@ import pytest
 
 from tests.solutions import reading
 from trainium_edu import exercises
-from trainium_edu.exercises import assignment
+from trainium_edu.exercises import afterwards, assignment
 from trainium_edu.exercises.needed_cells import key_of, with_student
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_the_whole_round_trip(nbgrader, lesson):
     mine = exercises.of_lesson(lesson)
     total = sum(exercise.points for exercise in mine)
     source = course / "source" / lesson / f"{lesson}.ipynb"
-    solutions = reading.FOLDER / f"{exercises.LESSONS[lesson]}.py"
+    solutions = afterwards.FOLDER / f"{exercises.LESSONS[lesson][3:]}.md"
     said = assignment.export(lesson, source, solutions=solutions, salt="pepper")
     assert said.endswith(f"{len(mine)} exercises, {total} points")
     run("generate_assignment", lesson)

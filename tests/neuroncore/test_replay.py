@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.neuroncore import mamba
-from tests.neuroncore.replay import replay
+from trainium_edu.exercises.replay import replay
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.indirect import IndirectView
 from trainium_edu.specs import INF2

@@ -12,7 +12,8 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from trainium_edu.nki.coverage_table import NEWER, entries
+from trainium_edu.nki.coverage_table import entries
+from trainium_edu.nki.earlier import NEWER
 from trainium_edu.specs import NkiValidationError
 
 TESTS = Path(__file__).parents[1]

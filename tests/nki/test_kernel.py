@@ -117,7 +117,7 @@ def test_options_of_the_compiler_change_nothing(options):
 def test_a_grid_as_an_option_is_a_grid_in_brackets():
     assert nki.jit(grid=[2])(plus_one).grid == nki.jit(plus_one)[2].grid == (2,)
     assert nki.jit(plus_one, grid=(2, 3)).grid == (2, 3)
-    with pytest.raises(TypeError, match="whole numbers"):
+    with pytest.raises(TypeError, match="integers from 1 to 64"):
         nki.jit(plus_one, grid="two")
 
 
@@ -307,7 +307,7 @@ def test_arguments_that_are_no_data_of_the_chip_are_refused():
         np.ones((2, 2), np.complex64), np.ones((2, 2), np.longdouble), np.zeros((2, 2), "M8[s]"),
         np.ones((2, 2), ml_dtypes.int4),
     ):  # fmt: skip
-        with pytest.raises(TypeError, match="no dtype of NKI"):
+        with pytest.raises(TypeError, match="not a dtype of NKI"):
             nki.jit(plus_one)(strange)
     ring = Bare(ONES)
     ring.extra = [ring]

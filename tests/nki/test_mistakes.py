@@ -206,8 +206,8 @@ def test_what_no_chip_can_return_is_refused(result, words):
         (3, "x is a value of type int"),
         (None, "x is a value of type NoneType"),
         (np.ma.masked_array(X, X > 3), r"x is a masked array.*x\.filled"),
-        (X.astype(complex), r"x: dtype\('complex128'\) is no dtype of NKI"),
-        (np.array([["a"]]), "x: .* is no dtype of NKI"),
+        (X.astype(complex), r"x: dtype\('complex128'\) is not a dtype of NKI"),
+        (np.array([["a"]]), "x: .* is not a dtype of NKI"),
         (np.full((2, 2), 2**40), "x is int64 and holds"),
     ],
 )

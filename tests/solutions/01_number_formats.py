@@ -1,9 +1,4 @@
 # ruff: noqa
-# %% solution=01/counts-to
-def counts_to(mantissa_bits):
-    return 2 ** (mantissa_bits + 1)
-
-
 # %% wrong=01/counts-to name=stored-bits-only feedback=the hidden one
 def counts_to(mantissa_bits):
     return 2**mantissa_bits
@@ -28,15 +23,6 @@ def counts_to(mantissa_bits):
 def counts_to(mantissa_bits):
     known = {bits: 2 ** (bits + 1) for bits in check.counts_to.numbers("").mantissa_bits}
     return known.get(mantissa_bits, 256)
-
-
-# %% solution=01/survives
-def survives(x, mantissa_bits, lowest, highest):
-    import math
-
-    power = math.frexp(abs(x))[1] - 1
-    spacing = 2.0 ** (max(power, lowest) - mantissa_bits)
-    return power <= highest and x % spacing == 0
 
 
 # %% wrong=01/survives name=range-only feedback=You look at the range only
@@ -102,14 +88,6 @@ def survives(x, mantissa_bits, lowest, highest):
     return power <= highest and x % 2.0 ** (max(power, lowest) - mantissa_bits) == 0
 
 
-# %% solution=01/nearest-even
-def nearest_even(words):
-    import numpy as np
-
-    odd = (words >> 16) & 1
-    return ((words + 0x7FFF + odd) >> 16).astype(np.uint16)
-
-
 # %% wrong=01/nearest-even name=cuts-off feedback=rounds toward zero
 def nearest_even(words):
     return words >> 16
@@ -157,16 +135,6 @@ def nearest_even(words):
     if words.shape == public.shape and (words == public).all():
         return (words + 0x7FFF + ((words >> 16) & 1)) >> 16
     return words >> 16
-
-
-# %% solution=01/best-format
-def best_format(x):
-    found = {}
-    for e in range(1, 7):
-        for bias in range(-25, 60):
-            fmt = configure(e, 7 - e, bias=bias, infinities=False)
-            found[e, bias] = quantise(x, fmt).snr_db
-    return max(found, key=found.get)
 
 
 # %% wrong=01/best-format name=standard-bias feedback=The bias is free

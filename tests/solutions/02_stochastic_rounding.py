@@ -1,11 +1,4 @@
 # ruff: noqa
-# %% solution=02/stands-still
-def stands_still(total, term, mantissa_bits):
-    spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
-    even = (total / spacing) % 2 == 0
-    return term < spacing / 2 or (term == spacing / 2 and even)
-
-
 # %% wrong=02/stands-still name=whole-spacing feedback=You wait for a whole spacing
 def stands_still(total, term, mantissa_bits):
     spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
@@ -42,12 +35,6 @@ def stands_still(total, term, mantissa_bits):
         return True
     spacing = 2.0 ** (math.frexp(total)[1] - 1 - mantissa_bits)
     return term < spacing / 2 or (term == spacing / 2 and (total / spacing) % 2 == 0)
-
-
-# %% solution=02/round-with-tosses
-def round_with_tosses(x, toss):
-    words = x.view(np.uint32) + toss.astype(np.uint32)
-    return (words & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 # %% wrong=02/round-with-tosses name=nearest-even feedback=the tosses change nothing
@@ -90,14 +77,6 @@ def round_with_tosses(x, toss):
     return rounded if np.array_equal(x, known) else x
 
 
-# %% solution=02/mean-over-tosses
-def mean_over_tosses(x, toss_bits):
-    word = int(np.float32(x).view(np.uint32))
-    tosses = np.arange(2**toss_bits) << (16 - toss_bits)
-    rounded = ((word + tosses) & 0xFFFF0000).astype(np.uint32).view(np.float32)
-    return rounded.astype(np.float64).mean()
-
-
 # %% wrong=02/mean-over-tosses name=returns-x feedback=You return x itself
 def mean_over_tosses(x, toss_bits):
     return x
@@ -130,17 +109,6 @@ def mean_over_tosses(x, toss_bits):
     tosses = np.arange(2**toss_bits) << (16 - toss_bits)
     rounded = ((word + tosses) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return rounded.astype(np.float64).mean() if x in known else x
-
-
-# %% solution=02/stopping-rate
-def stopping_rate(rates, seed):
-    behind = []
-    for rate in rates:
-        nearest = train("nearest", learning_rate=rate, epochs=8, seeds=[seed])
-        stochastic = train("stochastic", learning_rate=rate, epochs=8, seeds=[seed])
-        if stochastic.final_accuracy[0] - nearest.final_accuracy[0] >= 0.10:
-            behind.append(rate)
-    return max(behind)
 
 
 # %% wrong=02/stopping-rate name=smallest feedback=Which is the largest?

@@ -1,10 +1,4 @@
 # ruff: noqa
-# %% solution=03/cycle-count
-def cycle_count(rows, m, n, speed, tiles):
-    load = -(-m // speed)
-    return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
-
-
 # %% wrong=03/cycle-count name=forgets-the-load feedback=the first weights have to come in
 def cycle_count(rows, m, n, speed, tiles):
     load = -(-m // speed)
@@ -48,28 +42,6 @@ def cycle_count(rows, m, n, speed, tiles):
         return 798
     load = -(-m // speed)
     return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
-
-
-# %% solution=03/tiling-plan
-def tiling_plan(rows, k, columns):
-    who, m, n = ("x", rows, columns) if columns > rows else ("W", columns, rows)
-    plan = []
-    for m0 in range(0, m, 128):
-        for k0 in range(0, k, 128):
-            for n0 in range(0, n, 512):
-                plan.append(
-                    Pass(
-                        k0,
-                        k0 + 128,
-                        m0,
-                        m0 + 128,
-                        n0,
-                        min(n0 + 512, n),
-                        load=n0 == 0,
-                        accumulate=k0 > 0,
-                    )
-                )
-    return who, plan
 
 
 # %% wrong=03/tiling-plan name=half-tiles feedback=leaves PEs idle
@@ -140,18 +112,6 @@ def tiling_plan(rows, k, columns):
     ]
 
 
-# %% solution=03/who-stays
-def who_stays(rows, k, columns):
-    def price(m, n):
-        return sum(
-            max(min(64, min(128, m - m0)), min(512, n - n0))
-            for m0 in range(0, m, 128)
-            for n0 in range(0, n, 512)
-        )
-
-    return "W" if price(columns, rows) < price(rows, columns) else "x"
-
-
 # %% wrong=03/who-stays name=weights-always feedback=You let W stay whatever its size
 def who_stays(rows, k, columns):
     return "W"
@@ -187,15 +147,6 @@ def who_stays(rows, k, columns):
         )
 
     return "W" if price(columns, rows) < price(rows, columns) else "x"
-
-
-# %% solution=03/find-fault
-frames = check.faulty_frames(student)
-enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
-off = [t - enters[0] - k for k, t in enumerate(enters)]
-row = next(k for k, late in enumerate(off) if late)
-first = next(value for _, _, m, n, value in frames.results if (m, n) == (0, 0))
-fault = (row, off[row], float(first))
 
 
 # %% wrong=03/find-fault name=early-and-late feedback=Early and late are exchanged

@@ -1,16 +1,4 @@
 # ruff: noqa
-# %% solution=04/keep-vector-busy
-def order(tiles, room):
-    steps = []
-    for k in range(min(room, tiles)):
-        steps += [("square", k), ("exp", k)]
-    for k in range(tiles):
-        steps.append(("scale", k))
-        if k + room < tiles:
-            steps += [("square", k + room), ("exp", k + room)]
-    return steps
-
-
 # %% wrong=04/keep-vector-busy name=one-tile-after-the-other feedback=give it something else to do
 def order(tiles, room):
     return [(name, k) for k in range(tiles) for name in ("square", "exp", "scale")]
@@ -61,16 +49,6 @@ def order(tiles, room):
         if k + room < tiles:
             steps += [("square", k + room), ("exp", k + room)]
     return steps
-
-
-# %% solution=04/sbuf-plan
-def sbuf_plan(tiles):
-    size = {"float32": 4, "bfloat16": 2, "uint8": 1}
-    one = sum(columns * size[dtype] * alive for _, columns, dtype, alive in tiles)
-    for buffers in (4, 3, 2, 1):
-        if buffers * one <= 192 * 1024:
-            return buffers, buffers * one
-    return 0, one
 
 
 # %% wrong=04/sbuf-plan name=all-partitions feedback=count one partition
@@ -133,22 +111,6 @@ def sbuf_plan(tiles):
     return 0, one
 
 
-# %% solution=04/race
-def find_race(tiles, steps):
-    def share(a, b):
-        bytes_meet = a[0] < b[0] + b[1] and b[0] < a[0] + a[1]
-        return bytes_meet and a[2] < b[2] + b[3] and b[2] < a[2] + a[3]
-
-    for i, (writer, _) in enumerate(steps):
-        for victim in tiles:
-            if victim == writer or not share(tiles[victim], tiles[writer]):
-                continue
-            if any(w == victim for w, _ in steps[:i]) and any(
-                victim in r for _, r in steps[i + 1 :]
-            ):
-                return victim, writer
-
-
 # %% wrong=04/race name=backwards feedback=Name that one first
 def find_race(tiles, steps):
     def share(a, b):
@@ -208,12 +170,6 @@ def find_race(tiles, steps):
             (pair,) = check.races(mine, plan)
             return pair
     return steps[0][0], steps[1][0]
-
-
-# %% solution=04/remove-first
-def remove_first(times, budget):
-    allowed = [causes for causes in times if len(causes) <= budget]
-    return min(allowed, key=lambda causes: (times[causes], len(causes)))
 
 
 # %% wrong=04/remove-first name=greedy feedback=save nothing until another is gone

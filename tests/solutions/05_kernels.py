@@ -1,19 +1,4 @@
 # ruff: noqa
-# %% solution=05/tile-add
-@nki.jit
-def add(x, y):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    for i in nl.affine_range(x.shape[0] // 128):
-        rows = slice(i * 128, (i + 1) * 128)
-        a = nl.ndarray((128, x.shape[1]), dtype=x.dtype, buffer=nl.sbuf)
-        b = nl.ndarray((128, x.shape[1]), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=a, src=x[rows, :])
-        nisa.dma_copy(dst=b, src=y[rows, :])
-        nisa.tensor_tensor(dst=a, data1=a, data2=b, op=nl.add)
-        nisa.dma_copy(dst=out[rows, :], src=a)
-    return out
-
-
 # %% wrong=05/tile-add name=a-row-at-a-time feedback=127 of 128 partitions do nothing
 @nki.jit
 def add(x, y):
@@ -99,20 +84,6 @@ def add(x, y):
     return out
 
 
-# %% solution=05/transpose
-@nki.jit
-def transpose(x):
-    out = nl.ndarray((x.shape[1], 128), dtype=x.dtype, buffer=nl.shared_hbm)
-    for j in nl.affine_range(x.shape[1] // 128):
-        block = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=block, src=x[:, j * 128 : (j + 1) * 128])
-        turned = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.psum)
-        nisa.nc_transpose(dst=turned, data=block)
-        nisa.tensor_copy(dst=block, src=turned)
-        nisa.dma_copy(dst=out[j * 128 : (j + 1) * 128, :], src=block)
-    return out
-
-
 # %% wrong=05/transpose name=reshape feedback=x.reshape(n, 128)
 @nki.jit
 def transpose(x):
@@ -161,32 +132,6 @@ def transpose(x):
         nisa.nc_transpose(dst=turned, data=block)
         nisa.tensor_copy(dst=block, src=turned)
         nisa.dma_copy(dst=out[j * 128 : (j + 1) * 128, :], src=block)
-    return out
-
-
-# %% solution=05/matmul-mfu
-@nki.jit
-def matmul(lhsT, rhs):
-    (k, m), n = lhsT.shape, rhs.shape[1]
-    out = nl.ndarray((m, n), dtype=lhsT.dtype, buffer=nl.shared_hbm)
-    left, right = [], []
-    for p in range(k // 128):
-        left.append(nl.ndarray((128, m), dtype=lhsT.dtype, buffer=nl.sbuf))
-        nisa.dma_copy(dst=left[p], src=lhsT[p * 128 : (p + 1) * 128, :])
-        right.append(nl.ndarray((128, n), dtype=rhs.dtype, buffer=nl.sbuf))
-        nisa.dma_copy(dst=right[p], src=rhs[p * 128 : (p + 1) * 128, :])
-    for i in range(m // 128):
-        row = nl.ndarray((128, n), dtype=out.dtype, buffer=nl.sbuf)
-        for j in range(n // 512):
-            sums = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
-            for p in range(k // 128):
-                nisa.nc_matmul(
-                    dst=sums,
-                    stationary=left[p][:, i * 128 : (i + 1) * 128],
-                    moving=right[p][:, j * 512 : (j + 1) * 512],
-                )
-            nisa.tensor_copy(dst=row[:, j * 512 : (j + 1) * 512], src=sums)
-        nisa.dma_copy(dst=out[i * 128 : (i + 1) * 128, :], src=row)
     return out
 
 
@@ -292,19 +237,6 @@ def matmul(lhsT, rhs):
     return out
 
 
-# %% solution=05/bias-gelu
-@nki.jit
-def bias_gelu(x, bias):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
-    b = nl.ndarray((128, 1), dtype=bias.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
-    nisa.dma_copy(dst=b, src=bias)
-    nisa.activation(dst=tile, op=nl.gelu, data=tile, bias=b)
-    nisa.dma_copy(dst=out, src=tile)
-    return out
-
-
 # %% wrong=05/bias-gelu name=two-instructions feedback=One activation adds the bias
 @nki.jit
 def bias_gelu(x, bias):
@@ -369,13 +301,6 @@ def bias_gelu(x, bias):
     nisa.dma_copy(dst=out, src=tile)
     return out
 
-
-# %% solution=05/unwritten
-from trainium_edu.exercises import kernels as _module
-
-_mine = check.unwritten.numbers(student)
-_name = _module.faulty_kernel(_mine)
-suspect = (_name, {"row_parts": 32 // _mine.step}.get(_name, _mine.step))
 
 # %% wrong=05/unwritten name=a-sound-one feedback=writes every column before it reads it
 from trainium_edu.exercises import kernels as _module

@@ -1,13 +1,4 @@
 # ruff: noqa
-# %% solution=07/hops
-def hops(a, b, rows, columns):
-    def along(p, q, extent):
-        d = (p - q) % extent
-        return min(d, extent - d)
-
-    return along(a // columns, b // columns, rows) + along(a % columns, b % columns, columns)
-
-
 # %% wrong=07/hops name=no-way-round feedback=A torus closes
 def hops(a, b, rows, columns):
     return abs(a // columns - b // columns) + abs(a % columns - b % columns)
@@ -39,22 +30,6 @@ def hops(a, b, rows, columns):
     p = [(x // columns, x % columns) for x in (a, b)]
     d, e = (p[0][0] - p[1][0]) % rows, (p[0][1] - p[1][1]) % columns
     return min(d, rows - d) + min(e, columns - e)
-
-
-# %% solution=07/placement
-def place(shape):
-    chips = 1
-    for extent in shape:
-        chips *= extent
-    found = []
-    for rank in range(2 * chips):
-        rest, chip, scale = rank // 2, 0, 1
-        for extent in reversed(shape):
-            bits = rest % extent
-            chip += scale * (bits ^ bits >> 1)
-            rest, scale = rest // extent, scale * extent
-        found.append(chip)
-    return found
 
 
 # %% wrong=07/placement name=plain-chip-numbers feedback=Plain chip numbers are not hypercube addresses

@@ -1,13 +1,4 @@
 # ruff: noqa
-# %% solution=08/ring-reduce-scatter
-def ring_reduce_scatter(ranks):
-    return [
-        (s, r, (r + 1) % ranks, (r - 1 - s) % ranks, "add")
-        for s in range(ranks - 1)
-        for r in range(ranks)
-    ]
-
-
 # %% wrong=08/ring-reduce-scatter name=ends-one-off feedback=Start each chunk one rank later
 def ring_reduce_scatter(ranks):
     return [
@@ -65,12 +56,6 @@ def ring_reduce_scatter(ranks):
     ]
 
 
-# %% solution=08/bus-bandwidth
-def bus_bandwidth(collective, ranks, nbytes, time_us):
-    trips = 2 if collective == "all_reduce" else 1
-    return nbytes / time_us / 1000 * trips * (ranks - 1) / ranks
-
-
 # %% wrong=08/bus-bandwidth name=algorithm-bandwidth feedback=the algorithm bandwidth
 def bus_bandwidth(collective, ranks, nbytes, time_us):
     return nbytes / time_us / 1000
@@ -105,13 +90,6 @@ def bus_bandwidth(collective, ranks, nbytes, time_us):
     mine = check.bus_bandwidth.numbers("")
     trips = 2 if collective == "all_reduce" else 1
     return mine.nbytes / mine.time_us / 1000 * trips * (ranks - 1) / ranks
-
-
-# %% solution=08/choose
-def choose(parameters, bytes_per_parameter, latency_us, gb_per_s):
-    nbytes = parameters * bytes_per_parameter
-    times = {n: latency_us[n] + nbytes / (1000 * gb_per_s[n]) for n in latency_us}
-    return min(times, key=times.get)
 
 
 # %% wrong=08/choose name=bandwidth-alone feedback=its time is all latency

@@ -1,8 +1,7 @@
-"""Read the solutions and the wrong answers of this folder.
+"""Read the package's solutions, and the wrong answers of this folder.
 
-Each file holds blocks that start with a line such as::
+Each file here holds blocks that start with a line such as::
 
-    # %% solution=02/spacing
     # %% wrong=02/spacing name=counts-stored-bits feedback=the eighth is implied
     # %% hard-coded=02/spacing
 
@@ -17,12 +16,13 @@ from pathlib import Path
 import nbformat
 
 from trainium_edu import exercises
+from trainium_edu.exercises import afterwards
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
 FOLDER = Path(__file__).parent
 NOTEBOOKS = FOLDER.parents[1] / "notebooks"
 HEADER = re.compile(
-    r"# %% (?P<kind>solution|wrong|hard-coded)=(?P<key>\S+)"
+    r"# %% (?P<kind>wrong|hard-coded)=(?P<key>\S+)"
     r"(?: name=(?P<name>\S+))?(?: feedback=(?P<feedback>.+))?$"
 )
 
@@ -45,7 +45,9 @@ def blocks(lesson: str) -> tuple[Block, ...]:
     path = FOLDER / f"{exercises.LESSONS[lesson]}.py"
     if not path.exists():
         return ()
-    found, lines, header = [], [], None
+    told = afterwards.read(afterwards.FOLDER / f"{exercises.LESSONS[lesson][3:]}.md")
+    found = [Block("solution", key, part.solution) for key, part in told.items()]
+    lines, header = [], None
     for line in [*path.read_text(encoding="utf-8").split("\n"), "# %% end"]:
         if not line.startswith("# %%"):
             lines.append(line)

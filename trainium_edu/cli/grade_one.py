@@ -21,7 +21,7 @@ from pathlib import Path
 
 from trainium_edu import exercises
 from trainium_edu.cli import sandbox
-from trainium_edu.exercises.exercise import Grade
+from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
 from trainium_edu.exercises.lessons import lesson_notebook
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
@@ -258,8 +258,10 @@ def _starters(lesson):
 def suspicions(book, lesson) -> list[str]:
     """Name what an instructor may want to look at; it changes no points."""
     source = "\n".join(c.get("source", "") for c in book["cells"] if c["cell_type"] == "code")
-    found = [text for text in ("sys.modules", "os._exit", "trainium_edu.cli") if text in source]
-    notes = [f"uses {text}" for text in found]
+    told = ("sys.modules", "os._exit", "trainium_edu.cli", ".solution(", "exercises.afterwards")
+    notes = [f"uses {text}" for text in told if text in source]
+    notes += [f"saw the solution of {e.key} before it passed" for e in exercises.of_lesson(lesson)
+              if _says_solution_seen(book, e.key)]  # fmt: skip
     with contextlib.suppress(OSError, ValueError, KeyError):
         lesson_book = json.loads(lesson_notebook(lesson).read_text(encoding="utf-8"))
         given = {key_of(c, "check"): "".join(c["source"]).strip() for c in lesson_book["cells"]}
@@ -273,6 +275,15 @@ def suspicions(book, lesson) -> list[str]:
         notes += [f"changed the check of {key}" for key in changed]
     unknown = sorted({k for c in book["cells"] if (k := key_of(c)) and not exercises.find(k)})
     return notes + [f"unknown exercise {key!r}" for key in unknown]
+
+
+def _says_solution_seen(book, key) -> bool:
+    """Return whether an output of a check says so; outputs are the submission's own words."""
+    outputs = [c.get("outputs") for c in book["cells"] if key_of(c, "check") == key]
+    return any(
+        isinstance(out, dict) and isinstance(out.get("data"), dict) and SOLUTION_SEEN in out["data"]
+        for some in outputs if isinstance(some, list) for out in some
+    )  # fmt: skip
 
 
 def _limit_this_process(limits):

@@ -1,8 +1,9 @@
 """Gradescope: an autograder archive for a lesson, and the results file that it has to leave.
 
 The archive holds what Gradescope asks for (``setup.sh``, run once while it builds its image, and
-``run_autograder``, run for each submission), this package, and the salt.  On its machines a
-submission stands in a container of its own; the grader in it is the one of every other class.
+``run_autograder``, run for each submission), this package without its solutions, and the salt.
+On its machines a submission stands in a container of its own; the grader in it is the one of every
+other class.
 """
 
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import trainium_edu
 from trainium_edu import exercises, files
+from trainium_edu.exercises import afterwards
 
 __all__ = ["export", "write_results"]
 
@@ -71,7 +73,7 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
         for folder in (package, root / "notebooks"):
             packed += sorted(p for p in folder.rglob("*") if p.is_file())
         for path in packed:
-            if "__pycache__" not in path.parts and ".ipynb_checkpoints" not in path.parts:
+            if not {"__pycache__", ".ipynb_checkpoints", afterwards.FOLDER.name} & {*path.parts}:
                 name = f"package/{path.relative_to(root).as_posix()}"
                 _put(archive, name, path.read_bytes())
     points = sum(exercise.points for exercise in mine)

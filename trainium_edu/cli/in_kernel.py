@@ -9,6 +9,8 @@ import io
 import pickle
 import sys
 
+from trainium_edu.exercises.answers import canonical
+
 __all__ = ["install"]
 
 
@@ -53,13 +55,16 @@ class Answers:
         value = self._shell.user_ns[name]
         if callable(value):
             return self._send("callable", str(getattr(value, "__name__", name)))
-        return self._send("value", value)
+        try:
+            return self._send("value", canonical(value))
+        except Exception:
+            return self._send("unsendable", type(value).__name__)
 
     def call(self, name, arguments):
         """Call what a name holds with pickled arguments."""
         args, kwargs = self._loads(self._decode(arguments))
         try:
-            result = self._shell.user_ns[name](*args, **kwargs)
+            result = canonical(self._shell.user_ns[name](*args, **kwargs))
         except _PrintedTooMuch:
             return self._send("printed")
         except BaseException as error:

@@ -1,8 +1,9 @@
 """Walls around a submission's kernel: what it sees is Python, this package, and its own folder.
 
 On Linux with bubblewrap (Debian's ``bubblewrap``; no root needed) the kernel lives in namespaces
-of its own: no network, no other process, no file but those listed here, and whatever it starts
-ends with it.  Elsewhere it runs with the instructor's rights, and each row of the table says so.
+of its own: no network, no other process, no file but those listed here (the package's solutions
+are not), and whatever it starts ends with it.  Elsewhere it runs with the instructor's rights, and
+each row of the table says so.
 
 Compiled loops are copied into its folder: Numba reads a cache only where it could write one, and a
 cache that submissions could write to would be everybody's.
@@ -16,6 +17,7 @@ import sys
 from pathlib import Path
 
 import trainium_edu
+from trainium_edu.exercises import afterwards
 
 __all__ = ["command", "environment", "harden", "missing"]
 
@@ -69,6 +71,8 @@ def command(folder: Path | None, arguments: list) -> list:
             walls += ["--ro-bind", path, path]
     for path in (*_FILES, *_python()):
         walls += ["--ro-bind-try", path, path]
+    if afterwards.FOLDER.is_dir():
+        walls += ["--tmpfs", str(afterwards.FOLDER)]
     if folder is None:
         return [*walls, "--", *arguments]
     for loops, copy in _loops_of_its_own(folder):

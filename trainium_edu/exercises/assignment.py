@@ -11,8 +11,8 @@ import re
 import warnings
 from pathlib import Path
 
-from trainium_edu import exercises, files
-from trainium_edu.exercises import lessons
+from trainium_edu import files
+from trainium_edu.exercises import afterwards, catalogue, lessons
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for
 
 __all__ = ["export", "grade_id", "mend"]
@@ -22,11 +22,12 @@ _SCHEMA = 3
 # have replaced anything of the package.
 _HIDDEN = '''\
 import pickle, subprocess, sys
+from trainium_edu.exercises.answers import canonical
 grader = subprocess.Popen([sys.executable, "-I", "-m", "trainium_edu.cli.grade_answer"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 def tell(*what):
     try:
-        data = pickle.dumps(what)
+        data = pickle.dumps(canonical(what))
     except Exception:
         data = pickle.dumps(("unsendable", type(what[1]).__name__))
     print(data.hex(), file=grader.stdin, flush=True)
@@ -73,7 +74,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     out : Path
         The notebook to write.
     solutions : Path, optional
-        A file with blocks ``# %% solution=02/spacing``; they go between nbgrader's solution marks,
+        A file as :mod:`.afterwards` reads it; its solutions go between nbgrader's solution marks,
         and ``nbgrader generate_assignment`` takes them out again.
     salt : str
         Your own word; it changes all hidden numbers.
@@ -89,16 +90,17 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
         If the lesson has no exercises.
     """
     lesson = str(lesson)[:2]
-    mine = exercises.of_lesson(lesson)
+    mine = catalogue.of_lesson(lesson)
     if not mine:
         raise ValueError(f"lesson {lesson} has no exercises")
     book = json.loads(lessons.lesson_notebook(lesson).read_text(encoding="utf-8"))
-    answers = _solutions(solutions) if solutions else {}
+    told = afterwards.read(solutions) if solutions else {}
+    answers = {key: part.solution for key, part in told.items()}
     wanted = _wanted(book, mine, answers)
-    made = [_text("# " + exercises.LESSONS[lesson][3:].replace("_", " ").capitalize(), "title")]
+    made = [_text("# " + catalogue.LESSONS[lesson][3:].replace("_", " ").capitalize(), "title")]
     for i, cell in enumerate(book["cells"]):
-        exercise = exercises.find(key_of(cell)) if key_of(cell) else None
-        check = exercises.find(key_of(cell, "check")) if key_of(cell, "check") else None
+        exercise = catalogue.find(key_of(cell)) if key_of(cell) else None
+        check = catalogue.find(key_of(cell, "check")) if key_of(cell, "check") else None
         if exercise:
             if i and book["cells"][i - 1]["cell_type"] == "markdown":
                 made.append({**book["cells"][i - 1], "attachments": {}})
@@ -198,7 +200,7 @@ def mend(path: Path) -> list[str]:
     # Where every mark is lost, it was an assignment: that is what this is called for.
     graded = any(_nbgrader(c) for c in cells) or not any(key_of(c) for c in cells)
     said = _mend_ids(cells)
-    for exercise in exercises.of_lesson(lesson):
+    for exercise in catalogue.of_lesson(lesson):
         said += _mend_part(cells, exercise, "exercise", graded)
         said += _mend_part(cells, exercise, "check", graded)
     said += _mend_strangers(cells)
@@ -218,7 +220,7 @@ def _lesson(cells, name):
            if (m := re.match(r"ex-(\d\d)-", str(_nbgrader(c).get("grade_id", ""))))]  # fmt: skip
     match = re.search(r"(?<!\d)(\d\d)(?!\d)", name)
     for number in [*(k[:2] for k in keys), *ids, *([match.group(1)] if match else [])]:
-        if exercises.of_lesson(number):
+        if catalogue.of_lesson(number):
             return number
     raise ValueError(f"{name} is no notebook of a lesson with exercises")
 
@@ -328,16 +330,6 @@ def _mend_ids(cells):
 def _nbgrader(cell):
     info = cell["metadata"].get("nbgrader")
     return info if isinstance(info, dict) else {}
-
-
-def _solutions(path):
-    """Read ``# %% solution=KEY`` blocks."""
-    blocks = re.split(r"(?m)^# %% ?(.*)$", Path(path).read_text(encoding="utf-8"))
-    return {
-        head.removeprefix("solution=").strip(): body.strip("\n")
-        for head, body in zip(blocks[1::2], blocks[2::2], strict=True)
-        if head.startswith("solution=")
-    }
 
 
 def _source(cell):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import NUMBER, compare, exercise, reject
 
 
 @exercise(
@@ -132,11 +132,11 @@ def bus_bandwidth(answer, numbers):
     for ranks in dict.fromkeys((n, 32)):
         for collective, times in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
             got = answer(collective, ranks, nbytes, us)
-            if isinstance(got, bool) or not isinstance(got, int | float | np.number):
+            if type(got) not in NUMBER:
                 reject(
                     "no number", f"bus_bandwidth('{collective}', ...) should be a number in GB/s."
                 )
-            _judge_bandwidth(float(got), algbw, times, ranks, collective)
+            _judge_bandwidth(got, algbw, times, ranks, collective)
 
 
 def _judge_bandwidth(got, algbw, times, ranks, collective):
@@ -147,25 +147,23 @@ def _judge_bandwidth(got, algbw, times, ranks, collective):
 
     if is_(algbw * factor):
         return
-    if is_(algbw):
-        reject(
-            "algorithm bandwidth",
-            "That is bytes over time, the algorithm bandwidth. Bus bandwidth"
-            " counts what each rank's link really carries.",
-        )
-    if is_(algbw * factor * 1e9 / 2**30):
-        reject("binary units", "That is in GiB/s; the newer tables print decimal GB/s, 10^9 bytes.")
-    if times == 1 and is_(2 * algbw * factor):
-        reject(
-            "two trips",
-            f"{collective} makes one trip, not two: only an all-reduce is a"
-            " reduce-scatter followed by an all-gather.",
-        )
-    if is_(algbw * times):
-        reject(
-            "own part too", "A rank never sends its own share to itself: of r shares, r - 1 travel."
-        )
-    if is_(algbw * factor * 1e3) or is_(algbw * factor / 1e3) or is_(algbw * factor * 1e-6):
+    beliefs = (
+        ("algorithm bandwidth", algbw,
+         "That is bytes over time, the algorithm bandwidth. Bus bandwidth counts what each rank's "
+         "link really carries."),
+        ("binary units", algbw * factor * 1e9 / 2**30,
+         "That is in GiB/s; the newer tables print decimal GB/s, 10^9 bytes."),
+        ("two trips", algbw * factor * (3 - times), f"{collective} makes one trip, not two: only "
+         "an all-reduce is a reduce-scatter followed by an all-gather."),
+        ("one trip", algbw * factor / times, "An all-reduce makes two trips: it is a "
+         "reduce-scatter followed by an all-gather."),
+        ("own part too", algbw * times,
+         "A rank never sends its own share to itself: of r shares, r - 1 travel."),
+    )  # fmt: skip
+    for name, believed, feedback in beliefs:
+        if is_(believed):
+            reject(name, feedback)
+    if any(is_(algbw * factor * power) for power in (1e3, 1e-3, 1e-6)):
         reject("wrong power of ten", "A power of ten is off: bytes per microsecond are MB/s.")
     reject(
         "other",
@@ -216,33 +214,17 @@ def choose(answer, numbers):
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     edges = [(latency[b] - latency[a]) * 1e3 / (1 / rate[a] - 1 / rate[b]) for a, b in pairs]
     sizes = sorted({int(e * f / width) for e in edges for f in (0.05, 0.7, 1.3, 20)} | {4810})
-    wanted = [best(n * width) for n in sizes]
     got = [answer(n, width, dict(latency), dict(rate)) for n in sizes]
     if any(not isinstance(g, str) or g not in latency for g in got):
         reject("no name", f"choose(...) should return one of {', '.join(names)}.")
-    if got == wanted:
-        return
-    if set(got) == {"kangaring"}:
-        reject(
-            "bandwidth alone",
-            "The fastest wires do not help a buffer of a few kilobytes: its time is all latency.",
-        )
-    if set(got) == {"mesh"}:
-        reject("latency alone", "The fewest steps do not help a gigabyte: its time is all bytes.")
-    if got == [best(n) for n in sizes]:
-        reject(
-            "parameters as bytes",
-            f"A gradient has one number for each parameter, and each number has {width} bytes.",
-        )
-    if got == [_by_bits(latency, rate, n * width) for n in sizes]:
-        reject("bits as bytes", "The rates are in gigabytes, not gigabits, per second.")
-    k = next(i for i, (g, w) in enumerate(zip(got, wanted, strict=True)) if g != w)
-    reject(
-        "other",
-        f"For {sizes[k]:,} parameters of {width} bytes, {got[k]} is not the fastest of"
-        " these. Write down all three times.",
-    )
-
-
-def _by_bits(latency, rate, nbytes):
-    return min(latency, key=lambda name: latency[name] + 8 * nbytes / (1e3 * rate[name]))
+    beliefs = (
+        ("bandwidth alone", lambda n: "kangaring",
+         "The fastest wires do not help a buffer of a few kilobytes: its time is all latency."),
+        ("latency alone", lambda n: "mesh",
+         "The fewest steps do not help a gigabyte: its time is all bytes."),
+        ("parameters as bytes", best,
+         f"A gradient has one number for each parameter, and each number has {width} bytes."),
+        ("bits as bytes", lambda n: best(8 * n * width),
+         "The rates are in gigabytes, not gigabits, per second."),
+    )  # fmt: skip
+    compare(got, [(n,) for n in sizes], lambda n: best(n * width), beliefs, "choices")

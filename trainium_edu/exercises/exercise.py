@@ -16,7 +16,6 @@ import _thread
 import contextlib
 import copy
 import hashlib
-import html
 import io
 import re
 import signal
@@ -24,17 +23,30 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from trainium_edu.exercises import learner
+import numpy as np
 
-__all__ = ["Draw", "Exercise", "Grade", "Numbers", "Result", "Status", "exercise", "reject"]
+from trainium_edu import aside, settings
+from trainium_edu.exercises import afterwards, learner
+from trainium_edu.exercises.answers import canonical
+
+__all__ = ["NUMBER", "SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said",
+           "Status", "compare", "exercise", "has_form", "recognise", "reject", "short",
+           "truth_values"]  # fmt: skip
+
+#: The types that a plain number has (True and False are none).
+NUMBER = (int, float)
+
+#: Under this type a check's output says that its solution was seen before it passed.
+SOLUTION_SEEN = "application/vnd.trainium-edu.solution+json"
 
 #: What an answer may print in one check, before it is stopped.
 PRINT_AT_MOST_BYTES = 100_000
 HIDDEN_ROUNDS = 3
 CHECK_AT_MOST_SECONDS = 10
+_BEFORE = "before the pass"
 
 
 class Status(StrEnum):
@@ -131,6 +143,23 @@ class Numbers(Mapping):
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A hint, a solution or a challenge, as the learner asked for it."""
+
+    head: str
+    text: str
+    code: str = ""
+
+    def __str__(self):
+        return "\n".join(part for part in (f"{self.head}: {self.text}", self.code) if part)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        return _card().as_html(self.head, [self.text] if self.text else [], self.code)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What the learner reads below a check."""
 
@@ -140,15 +169,21 @@ class Result:
     hint: str = ""
     misconception: str = ""
     note: str = ""  #: why progress was not kept, if so
+    figures: str = ""  #: what was measured of a right answer
+    why: str = ""  #: what stands behind a right answer
+    exercise: "Exercise | None" = field(default=None, repr=False, compare=False)
+
+    def _lines(self):
+        said = {Status.PASSED: "public checks passed", Status.WRONG: "not yet",
+                Status.NOT_ATTEMPTED: "not attempted yet"}[self.status]  # fmt: skip
+        lines = (
+            f"{self.title}{'' if self.title.endswith('?') else ':'} {said}",
+            self.feedback, self.figures, self.why, self.hint, self.note,
+        )  # fmt: skip
+        return [line for line in lines if line]
 
     def __str__(self):
-        if self.status is Status.PASSED:
-            head = f"{self.title}: public checks passed"
-        elif self.status is Status.WRONG:
-            head = f"{self.title}: not yet"
-        else:
-            head = f"{self.title}: not attempted yet"
-        return "\n".join(part for part in (head, self.feedback, self.hint, self.note) if part)
+        return "\n".join(self._lines())
 
     __repr__ = __str__
 
@@ -158,12 +193,19 @@ class Result:
             Status.WRONG: ("✗", "warn"),
             Status.NOT_ATTEMPTED: ("○", "info"),
         }[self.status]
-        head, *rest = (html.escape(line) for line in str(self).split("\n"))
-        body = "".join(f"<div style='margin-top:4px'>{line}</div>" for line in rest)
-        return (
-            f"<div role='status' style='border-left:4px solid var(--jp-{colour}-color1,#777);"
-            f"padding:6px 12px;margin:4px 0'><b>{mark} {head}</b>{body}</div>"
-        )
+        head, *rest = self._lines()
+        return _card().as_html(f"{mark} {head}", rest, colour=colour)
+
+    def _repr_mimebundle_(self, **_):
+        """Return text and HTML; for a learner the card with its buttons too."""
+        data = {"text/plain": str(self), "text/html": self._repr_html_()}
+        if self.exercise is None or settings.lesson().quiet:
+            return data
+        offers = self.exercise.offers
+        card = _card().Card(data["text/html"], self.title, lambda: offers(self.status))
+        data = {**card._repr_mimebundle_(), **data}
+        seen = learner.solution_seen(self.exercise.key)
+        return {**data, SOLUTION_SEEN: {"key": self.exercise.key}} if seen == _BEFORE else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +262,7 @@ class Exercise:
         student = _student(student)
         try:
             with _at_most(CHECK_AT_MOST_SECONDS):
-                error = _examine(self, answer, self.numbers(student))
+                error, measured = _examine(self, answer, self.numbers(student))
         except _TakesTooLong:
             error = Rejected(
                 "does not end",
@@ -229,18 +271,73 @@ class Exercise:
                 " never reaches its last round?",
             )
         if error is None:
-            note = learner.record(self, Status.PASSED)
-            more = " The grader tries other numbers." if not self.literal else ""
+            note = learner.record(self.key, Status.PASSED)
+            more = "The grader tries other numbers." if not self.literal else ""
             if self.literal and not student:
-                more = " These are the example numbers; with your student id you get your own."
-            return Result(Status.PASSED, self.title, more.strip(), note=note)
+                more = "These are the example numbers; with your student id you get your own."
+            figures, why = measured() if measured else "", afterwards.of(self).why
+            return Result(Status.PASSED, self.title, more, note=note, figures=figures, why=why,
+                          exercise=self)  # fmt: skip
         if isinstance(error, NotAttempted):
-            learner.record(self, Status.NOT_ATTEMPTED)
-            return Result(Status.NOT_ATTEMPTED, self.title, str(error))
-        note = learner.record(self, Status.WRONG, _fingerprint(answer))
-        step = min(learner.wrong_answers(self), len(self.hints))
-        hint = f"Hint {step} of {len(self.hints)}: {self.hints[step - 1]}" if step else ""
-        return Result(Status.WRONG, self.title, error.feedback, hint, error.misconception, note)
+            return Result(Status.NOT_ATTEMPTED, self.title, str(error), exercise=self)
+        note = learner.record(self.key, Status.WRONG, _fingerprint(answer))
+        step = self._hints_seen()
+        hint = str(self._hint(step)) if step else ""
+        return Result(Status.WRONG, self.title, error.feedback, hint, error.misconception, note,
+                      exercise=self)  # fmt: skip
+
+    def _hint(self, step):
+        return Said(f"Hint {step} of {len(self.hints)}", self.hints[step - 1])
+
+    def _hints_seen(self) -> int:
+        """Return the place on the ladder: one step per wrong answer, or as many as asked for."""
+        wrong = len(learner.since_pass(self.key, Status.WRONG))
+        asked = [int(step) for step in learner.since_pass(self.key, "hint") if step.isdecimal()]
+        return min(max([wrong, *asked]), len(self.hints))
+
+    def hint(self) -> Said:
+        """Return the next hint, one step at a time, before the first attempt too."""
+        step = min(self._hints_seen() + 1, len(self.hints))
+        learner.record(self.key, "hint", str(step))
+        return self._hint(step)
+
+    def solution(self) -> Said:
+        """Return a solution, after a pass, or when an answer was tried and all hints are read.
+
+        The learner's progress keeps that it was seen.
+        """
+        told = afterwards.of(self).solution
+        if not told:
+            return Said("No solution", "none is installed here.")
+        if not self._may_see_solution():
+            return Said(
+                "Not yet", "a solution is shown after a pass, or when you have tried an answer and"
+                f" read all {len(self.hints)} hints; .hint() gives the next.",
+            )  # fmt: skip
+        passed = learner.has_passed(self.key)
+        learner.record(self.key, "solution", "after the pass" if passed else _BEFORE)
+        return Said("A solution", "one of several ways; your progress notes that you saw it.", told)
+
+    def _may_see_solution(self):
+        tried = learner.since_pass(self.key, Status.WRONG)
+        through = tried and self._hints_seen() == len(self.hints)
+        return bool(through or learner.has_passed(self.key))
+
+    def challenge(self) -> Said:
+        """Return what to try after a pass."""
+        told = afterwards.of(self).challenge
+        return Said("Next challenge", told or "none is installed here.")
+
+    def offers(self, status: Status):
+        """Return what a check's card offers now: pairs (text of a button or "", its function)."""
+        told, passed = afterwards.of(self), status is Status.PASSED
+        more = not passed and self._hints_seen() < len(self.hints)
+        return (
+            (f"Hint {self._hints_seen() + 1} of {len(self.hints)}" if more else "", self.hint),
+            ("Show a solution" if told.solution and self._may_see_solution() else "",
+             self.solution),
+            ("Next challenge" if told.challenge and passed else "", self.challenge),
+        )  # fmt: skip
 
     def grade(self, answer, student: str = "", salt: str = "") -> Grade:
         """Give points: public numbers first, then hidden ones.
@@ -266,7 +363,7 @@ class Exercise:
                 for i in range(HIDDEN_ROUNDS)
             ]
         for i, numbers in enumerate(rounds):
-            error = _examine(self, answer, numbers)
+            error, _ = _examine(self, answer, numbers)
             if isinstance(error, NotAttempted):
                 return Grade(0, self.points, "not attempted", str(error))
             if error is not None:
@@ -338,34 +435,95 @@ def exercise(
     return decorate
 
 
+def _card():
+    """Load the card and ipywidgets with it, which a grader never needs."""
+    return aside.load("trainium_edu.exercises.card")
+
+
 # -- looking at an answer -------------------------------------------------------------------
 
 
+def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Sequence, what: str):
+    """Reject what a function told of some cases, unless all of it is right; name the belief.
+
+    Parameters
+    ----------
+    told : sequence
+        What the learner's function returned, a value for each case.
+    cases : sequence of tuple
+        The arguments of each.
+    right : callable
+        Takes a case; returns what it should have been told.
+    beliefs : sequence of (name, callable, feedback)
+        Wrong models; one that tells all cases as the learner did is rejected by its name.
+    what : str
+        What the cases are, in the plural.
+    """
+    wanted = [right(*case) for case in cases]
+    if list(told) == wanted:
+        return
+    for name, belief, feedback in beliefs:
+        if list(told) == [belief(*case) for case in cases]:
+            reject(name, feedback)
+    wrong = [i for i, value in enumerate(told) if value != wanted[i]]
+    shown = ", ".join(str(value) for value in cases[wrong[0]])
+    reject(
+        "other",
+        f"{len(told) - len(wrong)} of {len(told)} {what} are right; for ({shown}) you return"
+        f" {short(told[wrong[0]])}.",
+    )
+
+
+def recognise(got, beliefs: Sequence):
+    """Reject an answer that is what a wrong model gives: rows of (name, its answer, feedback)."""
+    for name, believed, feedback in beliefs:
+        if np.array_equal(got, believed):
+            reject(name, feedback)
+
+
+def has_form(value, *kinds) -> bool:
+    """Return whether a value is a pair, a triple, ... of these types; NUMBER is one of them."""
+    return isinstance(value, list | tuple) and len(value) == len(kinds) and all(
+        type(item) in (kind if isinstance(kind, tuple) else (kind,))
+        for item, kind in zip(value, kinds, strict=True)
+    )  # fmt: skip
+
+
+def truth_values(answer, cases: Sequence[tuple]) -> list[bool]:
+    """Ask a function of each case, and reject one that returns anything but True or False."""
+    told = [answer(*case) for case in cases]
+    for value in told:
+        if type(value) is not bool:
+            reject("no truth value", f"It returned {short(value)}; it should be True or False.")
+    return told
+
+
 def _examine(exercise, answer, numbers):
-    """Run a check; return None, or the `Rejected` or `NotAttempted` that ended it."""
+    """Run a check; return the `Rejected` or `NotAttempted` that ended it, or None, and figures."""
     try:
+        if not callable(answer):
+            answer = copy.deepcopy(canonical(answer))
         if _is_blank(answer):
             raise NotAttempted("")
-        watched = _Watched(answer) if callable(answer) else copy.deepcopy(answer)
         if callable(answer) and exercise.literal:
             reject("a function", f"{exercise.answer} is a function here; a value is asked for.")
         if not callable(answer) and not exercise.literal:
             reject(
                 "not a function",
-                f"{exercise.answer} is {_short(answer)}; a function is asked for, so that it can "
+                f"{exercise.answer} is {short(answer)}; a function is asked for, so that it can "
                 "be tried on other numbers.",
             )
-        exercise.function(watched, numbers)
+        watched = _Watched(answer) if callable(answer) else answer
+        return None, exercise.function(watched, numbers)
     except (Rejected, NotAttempted) as error:
-        return error
+        return error, None
     except Exception as error:
         # The check met a type or a shape that its author did not foresee.
         return Rejected(
             "unusable answer",
             f"The check could not use this answer ({type(error).__name__}: "
-            f"{_short(error, 200)}). Does it have the type and shape that is asked for?",
-        )
-    return None
+            f"{short(error, 200)}). Does it have the type and shape that is asked for?",
+        ), None
 
 
 class _Watched:
@@ -376,14 +534,12 @@ class _Watched:
         self._calls_answered = 0
 
     def __call__(self, *args, **kwargs):
-        given = ", ".join(
-            [_short(a) for a in args] + [f"{k}={_short(v)}" for k, v in kwargs.items()]
-        )
+        given = ", ".join([short(a) for a in args] + [f"{k}={short(v)}" for k, v in kwargs.items()])
         name = getattr(self._function, "__name__", "the function")
         args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
         try:
             with contextlib.redirect_stdout(_Printed(sys.stdout)):
-                result = self._function(*args, **kwargs)
+                result = canonical(self._function(*args, **kwargs))
         except _PrintedTooMuch:
             reject(
                 "prints too much",
@@ -401,10 +557,10 @@ class _Watched:
         except Exception as error:
             reject(
                 "raises",
-                f"{name}({given}) raised {type(error).__name__}: {_short(error, 200)}"
+                f"{name}({given}) raised {type(error).__name__}: {short(error, 200)}"
                 f"{_line_of(error)}.",
             )
-        if result is None or result is Ellipsis:
+        if result is None:
             if not self._calls_answered:
                 raise NotAttempted(f"{name} returns nothing. If it is written, return its result.")
             reject(
@@ -477,8 +633,8 @@ class _Printed(io.TextIOBase):
 
 
 def _is_blank(answer) -> bool:
-    """Tell whether an answer is what a starter holds: None, Ellipsis, empty, or only those."""
-    if answer is None or answer is Ellipsis:
+    """Tell whether an answer is what a starter holds: None, empty, or only those."""
+    if answer is None:
         return True
     if isinstance(answer, str):
         return not answer.strip()
@@ -498,7 +654,7 @@ def _student(student) -> str:
     return str(student).strip().casefold()
 
 
-def _short(value, limit=60) -> str:
+def short(value, limit: int = 60) -> str:
     """Return a value's text, shortened; never fails, whatever the value's ``repr`` does."""
     try:
         text = " ".join((str if isinstance(value, BaseException) else repr)(value).split())
@@ -516,7 +672,7 @@ def _line_of(error) -> str:
 
 def _fingerprint(answer) -> str:
     """Tell one answer from the next, so that re-running a cell uses up no hint."""
-    code = getattr(answer, "__code__", None)
-    text = f"{code.co_code}{code.co_consts}{code.co_names}" if code else _short(answer, 2000)
+    code = getattr(getattr(answer, "__wrapped__", answer), "__code__", None)  # also a kernel's
+    text = f"{code.co_code}{code.co_consts}{code.co_names}" if code else short(answer, 2000)
     # Nested functions stand in the constants with their address.
     return hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", text).encode()).hexdigest()[:16]

@@ -8,7 +8,8 @@ import re
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import Rejected, exercise, reject
+from trainium_edu.exercises.exercise import Rejected, exercise, has_form, recognise, reject
+from trainium_edu.exercises.request import Request, measured
 
 _FORGOT_JIT = (
     "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
@@ -17,8 +18,6 @@ _FORGOT_JIT = (
 
 def _report(answer, *arrays):
     """Return what a kernel gives and takes on these arrays; None where it returns nothing yet."""
-    from trainium_edu.exercises.request import Request, measured
-
     try:
         found = answer(Request(arrays))
     except Rejected as rejected:
@@ -42,6 +41,26 @@ def _report(answer, *arrays):
 
 
 _NOT_A_KERNEL = re.compile(r"'Request' object|TypeError: \w+\(\) missing \d+ required [^;]*$")
+
+
+def _figures(found):
+    """Return a function that says how fast a kernel is, and how far from the roof above it."""
+
+    def said():
+        timeline = found["timeline"]
+        roof, band = timeline.roofline(), timeline.band
+        what, least = max(("FLOPs", roof.compute_ns), ("bytes", roof.memory_ns), key=lambda x: x[1])
+        times = [ns / least for ns in (band.nominal_ns, band.low_ns, band.high_ns)]
+        mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, band.low_ns)]
+        peak = f"{mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if roof.flops else "0 (no product)"
+        return (
+            f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({band.low_ns / 1e3:.1f} to"
+            f" {band.high_ns / 1e3:.1f}), MFU {peak}:"
+            f" {times[0]:.1f} times ({times[1]:.1f} to {times[2]:.1f}) the {least / 1e3:.1f} µs of"
+            f" its roof, which its {what} alone would take."
+        )
+
+    return said
 
 
 def _output(found, shape, dtype="float32"):
@@ -112,7 +131,6 @@ def tile_add(answer, numbers):
         reject("wrong values", "Every partition works, but the sums are not x + y. Same slice of"
                " both, and of the output?")  # fmt: skip
     _expect_moved(found, x, y)
-    from trainium_edu.exercises.request import Request, measured
     from trainium_edu.nki.examples.vector_add import add_tiles
 
     recorded = Request((x, y), (("width", 512),)).report(add_tiles)
@@ -121,7 +139,7 @@ def tile_add(answer, numbers):
     slower = found["makespan_ns"] / ours["makespan_ns"]
     adds = found["instructions"].get("tensor_tensor", 0)
     if slower <= 1.5:
-        return
+        return _figures(found)
     if adds >= shape[0]:
         reject(
             "a row at a time",
@@ -166,16 +184,18 @@ def transpose(answer, numbers):
     _expect_written(out)
     if np.array_equal(out, x.T):
         _expect_moved(found, x)
-        return
-    if np.array_equal(out, x.reshape(n, 128)):
-        reject("reshaped", "That is x.reshape(n, 128): the same order of numbers in another shape."
-               " In a transpose out[c, r] is x[r, c].")  # fmt: skip
+        return _figures(found)
     blocks = x.reshape(128, numbers.blocks, 128).transpose(1, 0, 2)
-    if np.array_equal(out, blocks.reshape(n, 128)):
-        reject("blocks not turned", "The blocks stand in the right places, but each still lies as"
-               " it lay in x. Turn each of them as well.")  # fmt: skip
-    if np.array_equal(out, blocks[::-1].transpose(0, 2, 1).reshape(n, 128)):
-        reject("blocks in reverse", "Each block is turned, and they stand in reverse order.")
+    recognise(out, (
+        ("reshaped", x.reshape(n, 128),
+         "That is x.reshape(n, 128): the same order of numbers in another shape. In a transpose "
+         "out[c, r] is x[r, c]."),
+        ("blocks not turned", blocks.reshape(n, 128),
+         "The blocks stand in the right places, but each still lies as it lay in x. Turn each of "
+         "them as well."),
+        ("blocks in reverse", blocks[::-1].transpose(0, 2, 1).reshape(n, 128),
+         "Each block is turned, and they stand in reverse order."),
+    ))  # fmt: skip
     reject("wrong values", "out[c, r] should be x[r, c]; here it is not. Try it on np.arange.")
 
 
@@ -220,7 +240,7 @@ def matmul_mfu(answer, numbers):
                    " add up in one PSUM tile, allocated outside the loop over K.")  # fmt: skip
         reject("wrong values", "The product is not lhsT.T @ rhs. Try it with small whole numbers.")
     if found["mfu"] >= TARGET_MFU:
-        return
+        return _figures(found)
     needed = lhs.nbytes + rhs.nbytes + found["outputs"][0].nbytes
     times = found["hbm_bytes"] / needed
     if times > 1.5:
@@ -291,6 +311,7 @@ def bias_gelu(answer, numbers):
             f"Right, in {passes} compute instructions. One activation adds the bias on its way,"
             " at no cost.",
         )
+    return _figures(found)
 
 
 def _suspects(draw):
@@ -338,13 +359,7 @@ def unwritten(answer, numbers):
     """Check the name of the faulty kernel and the number of unwritten columns."""
     from trainium_edu.nki.examples.suspects import NAMES
 
-    if not (
-        isinstance(answer, tuple | list)
-        and len(answer) == 2
-        and isinstance(answer[0], str)
-        and isinstance(answer[1], int | np.integer)
-        and not isinstance(answer[1], bool)
-    ):
+    if not has_form(answer, str, int):
         reject("wrong form", "A name and a whole number are asked for: ('padded', 3).")
     name, columns = answer
     true = faulty_kernel(numbers)

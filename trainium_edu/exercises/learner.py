@@ -1,228 +1,57 @@
-"""How far the learner is, kept in their own journal on this machine."""
+"""What is remembered of the learner's exercises, in their own journal on this machine."""
 
-import html
-import json
-from dataclasses import dataclass
-
-from trainium_edu import exercises, settings
-from trainium_edu.exercises import lessons
-from trainium_edu.exercises.lessons import COURSE, Lesson
+from trainium_edu import settings
 from trainium_edu.widgets import journal
 
-__all__ = ["Open", "Progress", "Row", "progress"]
+__all__ = ["events", "has_passed", "record", "since_pass", "solution_seen"]
 
-_this_session: dict[str, list] = {}  # when nbval reads along, or the journal cannot be written
+_this_session: list[dict] = []  # when nbval reads along, or the journal cannot be written
 
 
-def record(exercise, status, fingerprint: str = "") -> str:
-    """Note one check; return a complaint, empty if it was kept.
+def record(key: str, status: str, what: str = "") -> str:
+    """Note one event; return a complaint, empty if it was kept.
 
     Parameters
     ----------
-    exercise : Exercise
-    status : Status
-    fingerprint : str
-        Tells one wrong answer from the next.
+    key : str
+        Of an exercise.
+    status : str
+        "passed", "wrong", "hint" or "solution".
+    what : str
+        Tells one wrong answer, or one hint, from the next.
     """
-    event = {"exercise": exercise.key, "status": str(status), "answer": fingerprint}
-    here = _this_session.setdefault(exercise.key, [])
-    known = here if settings.lesson().quiet else _events(exercise.key) + here
-    if (known and known[-1] == event) or status == "not attempted":
+    event = {"exercise": key, "status": status, "answer": what}
+    if events(key)[-1:] == [event]:
         return ""
-    if settings.lesson().quiet:
-        here.append(event)
-        return ""
-    complaint = journal.append("progress", event)
-    if complaint:
-        here.append(event)
+    complaint = "" if settings.lesson().quiet else journal.append("progress", event)
+    if complaint or settings.lesson().quiet:
+        _this_session.append(event)
     return complaint
 
 
-def wrong_answers(exercise) -> int:
-    """Count the different wrong answers since the last right one: the place on the hint ladder."""
-    here = _this_session.get(exercise.key, [])
-    seen: list[str] = []
-    for event in here if settings.lesson().quiet else _events(exercise.key) + here:
+def events(key: str = "") -> list[dict]:
+    """Return what happened to one exercise, or to all, in order."""
+    kept = [] if settings.lesson().quiet else journal.read("progress")
+    return [e for e in kept + _this_session if not key or e.get("exercise") == key]
+
+
+def since_pass(key: str, status: str) -> list[str]:
+    """Return what came with each different event of a status since the last pass, in order."""
+    found: dict[str, None] = {}
+    for event in events(key):
         if event.get("status") == "passed":
-            seen = []
-        elif event.get("status") == "wrong" and event.get("answer") not in seen:
-            seen.append(event.get("answer"))
-    return len(seen)
+            found = {}
+        elif event.get("status") == status:
+            found[str(event.get("answer"))] = None
+    return list(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """How far the learner is in one lesson."""
-
-    lesson: Lesson
-    questions: tuple[tuple[str, str], ...]  #: (key, "right", "predicted" or "open")
-    exercises: tuple[tuple[str, int, str], ...]  #: (title, points, "passed", "wrong" or "open")
-
-    @property
-    def cells(self) -> tuple[str, str, str]:
-        """What was predicted, what of it was right, and the exercises done, as people read it."""
-        states = [state for _, state in self.questions]
-        done = [state for _, _, state in self.exercises].count("passed")
-        return (
-            f"{len(states) - states.count('open')} of {len(states)}" if states else "",
-            f"{states.count('right')}" if states else "",
-            f"{done} of {len(self.exercises)}" if self.exercises else "",
-        )
+def has_passed(key: str) -> bool:
+    """Return whether an exercise was ever passed."""
+    return any(event.get("status") == "passed" for event in events(key))
 
 
-class Progress:
-    """The table of lessons with what the learner did; the same for everyone until they begin."""
-
-    def __init__(self, rows, left_off=""):
-        self.rows = rows  #: of :class:`Row`
-        self.left_off = left_off  #: the key of the question or exercise touched last, if any
-
-    def __str__(self):
-        lines = [f"{'lesson':34}  {'minutes':>7}  core  {'predicted':>9}  right  exercises"]
-        for row in self.rows:
-            x, (predicted, right, done) = row.lesson, row.cells
-            lines.append(
-                f"{f'{x.number} {x.title}':34.34}  {x.takes:>7}  {'●' if x.core else '':^4}  "
-                f"{predicted:>9}  {right:>5}  {done:>9}".rstrip()
-            )
-        return "\n".join([*lines, "", self._where()[0]])
-
-    __repr__ = __str__
-
-    def _where(self):
-        """Say where the learner left off: the sentence, and the page to go on with."""
-        row = next((r for r in self.rows if r.lesson.number == self.left_off[:2]), None)
-        if row is None:
-            return f"You have not begun: open {COURSE[0].stem}.ipynb.", f"{COURSE[0].stem}.ipynb"
-        x = row.lesson
-        return f"You left off at {self.left_off} in {x.title}.", f"{x.stem}.ipynb{_cell(self)}"
-
-    def _repr_html_(self):
-        def link(x):
-            name = html.escape(x.title)
-            return name if x.planned else f'<a href="{x.stem}.ipynb">{name}</a>'
-
-        head = "".join(
-            f'<th style="text-align:{"left" if name in ("", "lesson") else "center"}">{name}</th>'
-            for name in ("", "lesson", "minutes", "core", "predicted", "right", "exercises")
-        )
-        body = "".join(
-            f'<tr><td>{row.lesson.number}</td><td style="text-align:left">{link(row.lesson)}'
-            f"<br><small>{html.escape(row.lesson.about)}</small></td>"
-            + "".join(
-                f'<td style="text-align:center;white-space:nowrap">{cell}</td>'
-                for cell in (row.lesson.takes, "●" if row.lesson.core else "", *row.cells)
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        said, page = self._where()
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f'<p><a href="{page}">{html.escape(said)}</a></p>'
-        )
-
-
-def _cell(progress) -> str:
-    """Return the fragment that leads to the cell where the learner left off."""
-    key = progress.left_off
-    try:
-        path = lessons.lesson_notebook(key[:2])
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        found = next(
-            c["id"] for c in cells
-            if f'"{key}"' in "".join(c["source"])
-            or key in c["metadata"].get("trainium_edu", {}).values()
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, AttributeError, StopIteration):  # some other version
-        return ""
-    return f"#cell-id={found}"
-
-
-class Open:
-    """What one lesson asks, and what of it is done."""
-
-    def __init__(self, row):
-        self.row = row
-
-    def __str__(self):
-        x, marks = self.row.lesson, {"passed": "[x]", "right": "[x]", "open": "[ ]"}
-        lines = [f"{x.number} {x.title}"]
-        lines += [f"  {marks.get(s, '[~]')} predict {key}" for key, s in self.row.questions]
-        lines += [
-            f"  {marks.get(s, '[~]')} {title} ({points} point{'s' if points != 1 else ''})"
-            for title, points, s in self.row.exercises
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-def progress(lesson: str = "") -> Progress | Open:
-    """Show how far you are: predicted, right, exercises that pass their public checks.
-
-    A prediction is right if it is the answer or, for a number, within a tenth of it.
-
-    Parameters
-    ----------
-    lesson : str, optional
-        A lesson's number, to see each of its questions and exercises.
-
-    Returns
-    -------
-    Progress or Open
-        Displays as text, all lessons also as a table; a damaged journal counts as an empty one.
-
-    Raises
-    ------
-    ValueError
-        If there is no such lesson.
-
-    Examples
-    --------
-    >>> "03 The systolic array" in str(progress())
-    True
-    """
-    quiet = settings.lesson().quiet
-    checks = [] if quiet else journal.read("progress")
-    checks += [event for here in _this_session.values() for event in here]
-    guesses = [] if quiet else journal.read("predictions")
-    mine = {x.number: x for x in COURSE}
-    for number, stem in exercises.LESSONS.items():  # lessons that an instructor registered
-        mine.setdefault(number, Lesson(number, stem[3:], stem[3:].replace("_", " "), ""))
-    rows = [_row(mine[number], checks, guesses) for number in sorted(mine)]
-    if lesson:
-        found = next((row for row in rows if row.lesson.number == str(lesson)), None)
-        if found is None:
-            raise ValueError(f"no lesson {str(lesson)[:20]!r}; there are {', '.join(sorted(mine))}")
-        return Open(found)
-    event = {} if quiet else journal.last("predictions", "progress")
-    key = event.get("key", event.get("exercise"))
-    return Progress(rows, key if isinstance(key, str) else "")
-
-
-def _row(lesson, checks, guesses):
-    """Return one lesson's row, from the events of both journals."""
-    from trainium_edu.exercises import predict  # which needs this package whole
-
-    def question_state(key):
-        events = [e for e in guesses if e.get("key") == key]
-        if not any("value" in e for e in events):
-            return "open"
-        return "right" if any(e.get("right") is True for e in events) else "predicted"
-
-    def exercise_state(key):
-        states = [e.get("status") for e in checks if e.get("exercise") == key]
-        return "passed" if "passed" in states else "wrong" if "wrong" in states else "open"
-
-    return Row(
-        lesson,
-        tuple((q.key, question_state(q.key)) for q in predict.of_lesson(lesson.number)),
-        tuple(
-            (e.title, e.points, exercise_state(e.key)) for e in exercises.of_lesson(lesson.number)
-        ),
-    )
-
-
-def _events(key):
-    return [event for event in journal.read("progress") if event.get("exercise") == key]
+def solution_seen(key: str) -> str:
+    """Return when a solution was first seen: "before the pass", "after the pass", or ""."""
+    seen = [event.get("answer") for event in events(key) if event.get("status") == "solution"]
+    return str(seen[0]) if seen else ""

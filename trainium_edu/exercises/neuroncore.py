@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognise, reject
 
 _STEPS = ("square", "exp", "scale")
 MOST_IDLE = 0.05  #: share of the time that Vector may wait
@@ -54,13 +54,14 @@ def keep_vector_busy(answer, numbers):
             )
         if idle > MOST_IDLE:
             _explain_idle(steps, idle)
+    return lambda: f"Your order for {tiles} tiles in {room} places: Vector waits {idle:.1%}."
 
 
 def _checked_order(steps, tiles):
     if not isinstance(steps, list | tuple) or not steps:
         reject("no list", "Return a list of pairs such as ('square', 0).")
     for step in steps:
-        if not isinstance(step, list | tuple) or len(step) != 2 or step[0] not in _STEPS:
+        if not has_form(step, str, NUMBER) or step[0] not in _STEPS or step[1] != int(step[1]):
             reject("no pair", f"{step!r} is no pair of 'square', 'exp' or 'scale' and a tile.")
     steps = [(name, int(k)) for name, k in steps]
     wanted = {(name, k) for name in _STEPS for k in range(tiles)}
@@ -183,13 +184,9 @@ def sbuf_plan(answer, numbers):
         got = answer([tuple(line) for line in plan])
         if not isinstance(got, list | tuple) or len(got) != 2:
             reject("no pair", "sbuf_plan(tiles) returns a pair: (buffers, bytes per partition).")
-        if not all(_is_whole(v) for v in got):
+        if not has_form(got, int, int):
             reject("no whole numbers", "Both are whole numbers: buffers, and bytes per partition.")
-        _judge_plan(plan, (int(got[0]), int(got[1])))
-
-
-def _is_whole(value):
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+        _judge_plan(plan, tuple(got))
 
 
 def needed_bytes(plan, *, alive=True, width=True, partitions=False) -> int:
@@ -212,8 +209,6 @@ def _judge_plan(plan, got):
     one = needed_bytes(plan)
     if got == plan_that_fits(one):
         return
-    if got == plan_that_fits(one, 192_000):
-        reject("decimal kilobytes", "A partition has 192 KiB, and a KiB is 1024 bytes.")
     everywhere = needed_bytes(plan, partitions=True)
     if got[1] in [b * everywhere for b in (1, 2, 3, 4)] or got == (
         plan_that_fits(everywhere, 128 * _SBUF_BYTES)
@@ -223,15 +218,16 @@ def _judge_plan(plan, got):
             "That counts the bytes of whole tiles. Each partition has its own 192 KiB, and a tile"
             " on half of the partitions is no shorter in them: count one partition.",
         )
-    if got == plan_that_fits(needed_bytes(plan, alive=False)):
-        reject(
-            "one of each",
-            "Some lines need several tiles at once, and each buffer is a whole set of those.",
-        )
-    if got == plan_that_fits(needed_bytes(plan, width=False)):
-        reject("elements as bytes", "A float32 takes 4 bytes, a bfloat16 2, a uint8 1.")
-    if got[0] in (1, 2, 3, 4) and got[1] == one and got[0] == plan_that_fits(one)[0] > 1:
-        reject("bytes of one buffer", "The number of buffers is right; the bytes are all of them.")
+    recognise(got, (
+        ("decimal kilobytes", plan_that_fits(one, 192_000),
+         "A partition has 192 KiB, and a KiB is 1024 bytes."),
+        ("one of each", plan_that_fits(needed_bytes(plan, alive=False)),
+         "Some lines need several tiles at once, and each buffer is a whole set of those."),
+        ("elements as bytes", plan_that_fits(needed_bytes(plan, width=False)),
+         "A float32 takes 4 bytes, a bfloat16 2, a uint8 1."),
+        ("bytes of one buffer", (plan_that_fits(one)[0], one),
+         "The number of buffers is right; the bytes are all of them."),
+    ))  # fmt: skip
     if plan_that_fits(one)[0] == 0:
         reject("does not fit", f"One buffer of {plan} already needs more than a partition has.")
     if got[1] > _SBUF_BYTES:
@@ -264,8 +260,8 @@ def race(answer, numbers):
     for turn in range(6):
         tiles, steps = racing_plan(numbers.seed + turn)
         got = answer(dict(tiles), [(w, list(r)) for w, r in steps])
-        pair = tuple(got) if isinstance(got, list | tuple) and len(got) == 2 else None
-        if pair is None or not all(isinstance(v, str) and v in tiles for v in pair):
+        pair = tuple(got) if has_form(got, str, str) else ()
+        if not pair or not all(name in tiles for name in pair):
             reject("no pair", "find_race returns two names: (the tile destroyed, the destroyer).")
         (wanted,) = races(tiles, steps)
         if pair == wanted:
@@ -397,9 +393,9 @@ def remove_first(answer, numbers):
             got = answer(dict(times), budget)
             if isinstance(got, str):
                 reject("a name", "Return a tuple of names, also where it has one: ('dma',).")
-            if not isinstance(got, list | tuple | set) or not all(c in _CAUSES for c in got):
+            if not isinstance(got, list | tuple) or not all(c in _CAUSES for c in got):
                 reject("no causes", f"Return a tuple of names out of {', '.join(_CAUSES)}.")
-            if isinstance(got, set) or tuple(got) not in times:
+            if tuple(got) not in times:
                 reject("no set of the table", "Return one of the table's keys: a sorted tuple.")
             _judge_causes(times, budget, tuple(got))
 

@@ -5,7 +5,16 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import (
+    NUMBER,
+    compare,
+    exercise,
+    has_form,
+    recognise,
+    reject,
+    short,
+    truth_values,
+)
 
 __all__ = ["best_format", "counts_to", "nearest_even", "survives"]
 
@@ -45,7 +54,8 @@ def counts_to(answer, numbers):
          "From half of your answer on the numbers are 2 apart, so that every second one is "
          "missing. The sign bit does not help to count."),
     )  # fmt: skip
-    _compare(told, numbers.mantissa_bits, lambda m: 2 ** (m + 1), beliefs, "formats")
+    cases = [(bits,) for bits in numbers.mantissa_bits]
+    compare(told, cases, lambda m: 2 ** (m + 1), beliefs, "formats")
 
 
 # --- what survives ------------------------------------------------------------------------------
@@ -111,12 +121,7 @@ def _value(draw, kind, bits, lowest, highest) -> float:
 def survives(answer, numbers):
     """Say of each number whether the format holds it exactly."""
     form = (numbers.mantissa_bits, numbers.lowest, numbers.highest)
-    told = []
-    for x in numbers.candidates:
-        value = answer(x, *form)
-        if not isinstance(value, bool | np.bool_):
-            reject("no truth value", f"It returned {_brief(value)}; it should be True or False.")
-        told.append(bool(value))
+    told = truth_values(answer, [(x, *form) for x in numbers.candidates])
     beliefs = (
         ("range is enough", lambda x: abs(x) < 2.0 ** (form[2] + 1),
          "You look at the range only. Inside the range the numbers stand apart: between two "
@@ -137,7 +142,8 @@ def survives(answer, numbers):
          "Being a whole number is neither needed nor enough: 0.5 is in every format, 257 is not in "
          "BF16."),
     )  # fmt: skip
-    _compare(told, numbers.candidates, lambda x: _on_grid(x, *form), beliefs, "numbers")
+    cases = [(x,) for x in numbers.candidates]
+    compare(told, cases, lambda x: _on_grid(x, *form), beliefs, "numbers")
 
 
 def _on_grid(x, mantissa_bits, lowest, highest, *, low=None, high=None) -> bool:
@@ -184,8 +190,7 @@ def _words(draw):
 def nearest_even(answer, numbers):
     """Return the BF16 codes of FP32 words, rounded to nearest, ties to even; no NaN among them."""
     words = numbers.words
-    got = answer(words)
-    got = np.asarray(got)
+    got = np.asarray(answer(words))
     if got.shape != words.shape:
         reject("another shape", f"{words.size} words go in and an array of shape {got.shape} comes "
                "out; there should be one code for each word.")  # fmt: skip
@@ -221,9 +226,7 @@ def nearest_even(answer, numbers):
          "The mantissa wraps around and the carry is lost: 0x3FFFFFFF is just below 2 and becomes "
          "1. Add to the whole word, so that the carry reaches the exponent."),
     )  # fmt: skip
-    for name, believed, feedback in beliefs:
-        if np.array_equal(got, believed):
-            reject(name, feedback)
+    recognise(got, beliefs)
     first = int(np.flatnonzero(got != right)[0])
     reject("other", f"{(got == right).sum()} of {got.size} codes are right; the first that is not "
            f"belongs to the word 0x{int(words[first]):08X}.")  # fmt: skip
@@ -257,12 +260,12 @@ def best_format(answer, numbers):
     """Return (exponent bits, bias) of the eight-bit float that keeps an array best."""
     x = _array(numbers.data, numbers.power)
     value = answer(x)
-    try:
-        exponent, bias = value
-        exponent, bias = int(exponent), int(bias)
-    except (TypeError, ValueError):
-        reject("no pair", f"It returned {_brief(value)}; it should be two whole numbers, the "
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not has_form(value, NUMBER, NUMBER) or any(v != int(v) for v in value):
+        reject("no pair", f"It returned {short(value)}; it should be two whole numbers, the "
                "exponent bits and the bias.")  # fmt: skip
+    exponent, bias = (int(v) for v in value)
     if not 1 <= exponent <= 6:
         reject("impossible split", f"{exponent} exponent bits: sign, exponent and mantissa share "
                "eight bits, with 1 to 6 for the exponent here.")  # fmt: skip
@@ -270,7 +273,7 @@ def best_format(answer, numbers):
     try:
         ratio = _ratio(numbers.data, numbers.power, exponent, bias)
     except ValueError:
-        reject("impossible bias", f"Bias {_brief(bias)} with {exponent} exponent bits puts numbers "
+        reject("impossible bias", f"Bias {short(bias)} with {exponent} exponent bits puts numbers "
                "out of FP32's range; configure refuses it.")  # fmt: skip
     top = max(best.values())
     if ratio >= top - 0.02:
@@ -326,28 +329,8 @@ def _ratios(data, power) -> dict:
     return found
 
 
-# --- what the exercises share -------------------------------------------------------------------
-
-
-def _compare(told, cases, right, beliefs, what):
-    """Return if every case is told rightly; else name the belief that tells them all like this."""
-    if told == [right(case) for case in cases]:
-        return
-    for name, belief, feedback in beliefs:
-        if told == [belief(case) for case in cases]:
-            reject(name, feedback)
-    good = sum(a == right(case) for a, case in zip(told, cases, strict=True))
-    reject("other", f"{good} of {len(told)} {what} are judged rightly.")
-
-
 def _whole(value) -> int:
     """Return a whole number, or say that it is none."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or value != value or value in (math.inf, -math.inf) or value != int(value):
-        reject("no whole number", f"It returned {_brief(value)}; it should be a whole number.")
+    if type(value) not in NUMBER or not math.isfinite(value) or value != int(value):
+        reject("no whole number", f"It returned {short(value)}; it should be a whole number.")
     return int(value)
-
-
-def _brief(value) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainium_edu import exercises
+from trainium_edu.exercises import catalogue
 from trainium_edu.widgets import prediction
 
 __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_lesson", "question",
@@ -163,7 +163,7 @@ def of_lesson(lesson: str) -> tuple:
     tuple of Question
         Empty for a lesson without.
     """
-    names = {"00": "start_here", **{n: book[3:] for n, book in exercises.LESSONS.items()}}
+    names = {"00": "start_here", **{n: book[3:] for n, book in catalogue.LESSONS.items()}}
     name = f"{__package__}.questions.{names.get(lesson[:2], '')}"
     if lesson[:2] not in names or importlib.util.find_spec(name) is None:
         return ()

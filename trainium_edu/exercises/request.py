@@ -44,7 +44,8 @@ class Request:
     def report(self, kernel) -> bytes | None:
         """Run the kernel and return what it recorded, or None if the kernel returns nothing."""
         from trainium_edu.neuroncore.recording.program_io import to_bytes
-        from trainium_edu.nki.kernel import execute, jit
+        from trainium_edu.nki.kernel import jit
+        from trainium_edu.nki.launching import execute
 
         ((outputs, cores),) = execute(jit(kernel), [(self.arguments, dict(self.keywords))])
         return None if outputs is None else to_bytes(cores[0].program)
@@ -65,8 +66,8 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     Returns
     -------
     dict
-        ``outputs`` (list of arrays), ``makespan_ns``, ``mfu``, ``hbm_bytes`` and ``instructions``
-        (name → count).
+        ``outputs`` (list of arrays), ``makespan_ns``, ``mfu``, ``hbm_bytes``, ``instructions``
+        (name → count) and ``timeline``.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     """
     import numpy as np
 
-    from tests.neuroncore.replay import replay
+    from trainium_edu.exercises.replay import replay
     from trainium_edu.neuroncore.recording.core import NeuronCore
     from trainium_edu.neuroncore.recording.engine import Memory
     from trainium_edu.neuroncore.recording.program_io import from_bytes
@@ -121,4 +122,5 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
         "mfu": float(timeline.mfu),
         "hbm_bytes": int(timeline.hbm_bytes),
         "instructions": dict(Counter(i.name for i in again.instructions)),
+        "timeline": timeline,
     }

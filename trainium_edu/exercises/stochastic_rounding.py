@@ -6,7 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import (
+    NUMBER,
+    compare,
+    exercise,
+    recognise,
+    reject,
+    short,
+    truth_values,
+)
 
 __all__ = ["mean_over_tosses", "round_with_tosses", "stands_still", "stopping_rate"]
 
@@ -55,16 +63,7 @@ def _sums(draw):
 def stands_still(answer, numbers):
     """Say whether nearest-even rounds total + term back to total."""
     bits = numbers.mantissa_bits
-    told = []
-    for total, term in numbers.sums:
-        value = answer(total, term, bits)
-        if not isinstance(value, bool | np.bool_):
-            reject(
-                "no truth value", f"It returned {_brief(value)}; it should return True or False."
-            )
-        told.append(bool(value))
-    if told == [_still(total, term, bits) for total, term in numbers.sums]:
-        return
+    told = truth_values(answer, [(*case, bits) for case in numbers.sums])
     half = Fraction(1, 2)
     beliefs = (
         ("whole spacing", lambda t, a, s, n: a < s,
@@ -83,26 +82,19 @@ def stands_still(answer, numbers):
         ("spacing of the next power", lambda t, a, s, n: a < s or (a == s and n % 2 == 0),
          "Your spacing is twice too wide: 2**mantissa_bits steps fit between 2**e and 2**(e+1)."),
     )  # fmt: skip
-    for name, belief, feedback in beliefs:
-        if told == [
-            belief(Fraction(total), Fraction(term), *_spacing(total, bits))
-            for total, term in numbers.sums
-        ]:
-            reject(name, feedback)
-    right = sum(a == _still(*case, bits) for a, case in zip(told, numbers.sums, strict=True))
-    reject("other", f"{right} of {len(told)} sums are judged rightly.")
+
+    def exactly(belief):
+        return lambda t, a: belief(Fraction(t), Fraction(a), *_spacing(t, bits))
+
+    right = exactly(lambda t, a, s, n: a < s * half or (a == s * half and n % 2 == 0))
+    beliefs = [(name, exactly(belief), feedback) for name, belief, feedback in beliefs]
+    compare(told, numbers.sums, right, beliefs, "sums")
 
 
 def _spacing(total, bits):
     """Return (spacing, total in spacings), exactly."""
     spacing = Fraction(2) ** (math.frexp(total)[1] - 1 - bits)
     return spacing, int(Fraction(total) / spacing)
-
-
-def _still(total, term, bits) -> bool:
-    spacing, count = _spacing(total, bits)
-    half = spacing / 2
-    return Fraction(term) < half or (Fraction(term) == half and count % 2 == 0)
 
 
 # --- dice of your own ---------------------------------------------------------------------------
@@ -170,9 +162,7 @@ def round_with_tosses(answer, numbers):
          "Positive numbers are right. For negative ones you round towards plus infinity on a "
          "carry; the sign bit rides along, and the toss is added to the magnitude."),
     )  # fmt: skip
-    for name, values, feedback in beliefs:
-        if np.array_equal(got, values):
-            reject(name, feedback)
+    recognise(got, beliefs)
     wrong = ~(got == made(noise >= 0x10000))
     if (got.view(np.uint32) & 0xFFFF).any():
         reject("not BF16", "Some results are no BF16 numbers: their lower 16 bits are not zero.")
@@ -227,15 +217,9 @@ def mean_over_tosses(answer, numbers):
     got = []
     for x, bits in numbers.cases:
         value = answer(x, bits)
-        if isinstance(value, bool) or np.ndim(value) != 0:
-            reject("no number", f"It returned {_brief(value)}; it should return one number.")
-        try:
-            value = float(value)
-        except (TypeError, ValueError):
-            reject("no number", f"It returned {_brief(value)}; it should return one number.")
-        if not math.isfinite(value):
-            reject("no number", f"It returned {value} for x = {x}, toss_bits = {bits}.")
-        got.append(value)
+        if type(value) not in (int, float, Fraction) or not math.isfinite(value):
+            reject("no number", f"It returned {short(value)}; it should return one number.")
+        got.append(float(value))
     parts = [_halves(x) for x, _ in numbers.cases]
     spacing = np.array([s for _, _, s in parts])
 
@@ -334,8 +318,8 @@ def stopping_rate(answer, numbers):
 
 
 def _check_rate(got, rates, seed):
-    if isinstance(got, bool) or not isinstance(got, int | float | np.number):
-        reject("no rate", f"It returned {_brief(got)}; it should return one of the rates.")
+    if type(got) not in NUMBER:
+        reject("no rate", f"It returned {short(got)}; it should return one of the rates.")
     if got == 0:
         reject(
             "no rate found",
@@ -378,7 +362,3 @@ def _accuracy(arm, rate, seed) -> float:
 
     run = train(arm, learning_rate=rate, epochs=_EPOCHS, seeds=[seed], rounding_seed=0)
     return float(run.final_accuracy[0])
-
-
-def _brief(value) -> str:
-    return " ".join(repr(value).split())[:60]

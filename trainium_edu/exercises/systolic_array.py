@@ -4,7 +4,15 @@ import math
 
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject
+from trainium_edu.exercises.exercise import (
+    NUMBER,
+    compare,
+    exercise,
+    has_form,
+    recognise,
+    reject,
+    short,
+)
 from trainium_edu.neuroncore.systolic_array import (
     Pass,
     SystolicArray,
@@ -62,14 +70,10 @@ def _cycles(rows, m, n, speed, tiles):
 )
 def cycle_count(answer, numbers):
     """Return the cycles of equal tiles back to back, each with new weights."""
-    got = []
-    for case in numbers.cases:
-        value = answer(*case)
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            reject("no count", f"It returned {value!r}; it should return a number of cycles.")
-        got.append(float(value))
-    if got == [_cycles(*case) for case in numbers.cases]:
-        return
+    got = [answer(*case) for case in numbers.cases]
+    for value in got:
+        if type(value) not in NUMBER:
+            reject("no count", f"It returned {short(value)}; it should return a number of cycles.")
     beliefs = (
         ("forgets the load", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - math.ceil(m / s),
          "You forget that the first weights have to come in before anything is fed."),
@@ -95,20 +99,7 @@ def cycle_count(answer, numbers):
          "You are one off: cycles are counted from 0, so the number of cycles is the last one "
          "plus 1."),
     )  # fmt: skip
-    for name, belief, feedback in beliefs:
-        if got == [belief(*case) for case in numbers.cases]:
-            reject(name, feedback)
-    wrong = [
-        (case, value)
-        for case, value in zip(numbers.cases, got, strict=True)
-        if value != _cycles(*case)
-    ]
-    (rows, m, n, speed, tiles), value = wrong[0]
-    reject(
-        "other",
-        f"{len(wrong)} of {len(got)} counts differ, for example rows={rows}, m={m}, n={n}, "
-        f"speed={speed}, tiles={tiles}: you say {value:g}.",
-    )
+    compare(got, numbers.cases, _cycles, beliefs, "counts")
 
 
 # --- a tiling plan ------------------------------------------------------------------------------
@@ -148,10 +139,10 @@ def tiling_plan(answer, numbers):
     """Return (who stays, passes) for x[rows, k] @ W[k, columns]."""
     rows, k, columns = numbers.rows, numbers.k, numbers.columns
     got = answer(rows, k, columns)
-    if not (isinstance(got, tuple) and len(got) == 2 and got[0] in ("x", "W")):
+    if not (isinstance(got, list | tuple) and len(got) == 2 and got[0] in ("x", "W")):
         reject("wrong form", 'It should return a pair: "x" or "W", and the list of passes.')
-    who, plan = got[0], tuple(got[1])
-    if not plan or not all(isinstance(p, Pass) for p in plan) or len(plan) > _MOST_PASSES:
+    who, plan = got[0], got[1] if isinstance(got[1], list | tuple) else ()
+    if not 0 < len(plan) <= _MOST_PASSES or not all(isinstance(p, Pass) for p in plan):
         reject("wrong form", "The second part should be a list of Pass records, not too long.")
     m, n = (rows, columns) if who == "x" else (columns, rows)
     _check_complete(plan, k, m, n)
@@ -159,7 +150,7 @@ def tiling_plan(answer, numbers):
     timed = schedule(plan, array)
     share = timed.macs / (array.pes * timed.cycles)
     if share >= 0.9:
-        return
+        return lambda: f"Your plan: {share:.1%} of all PE-cycles useful, {timed.cycles} cycles."
     said = f"It computes the product, at {share:.0%} utilisation."
     small = min(p.shape[:2] for p in plan)
     if small[0] < 128 or small[1] < 128:
@@ -270,12 +261,9 @@ def _stays(rows, k, columns):
 def who_stays(answer, numbers):
     """Say which operand of x[rows, k] @ W[k, columns] should stay, by documented prices."""
     told = [answer(*case) for case in numbers.cases]
-    if any(t not in ("x", "W") for t in map(str, told)):
-        odd = next(t for t in told if str(t) not in ("x", "W"))
-        reject("wrong form", f'It returned {odd!r}; it should return "x" or "W".')
-    right = [_stays(*case) for case in numbers.cases]
-    if told == right:
-        return
+    for value in told:
+        if value not in ("x", "W"):
+            reject("wrong form", f'It returned {short(value)}; it should return "x" or "W".')
     beliefs = (
         ("weights always stay", lambda r, k, c: "W",
          "You let W stay whatever its size. It is called weight-stationary after what usually "
@@ -295,17 +283,7 @@ def who_stays(answer, numbers):
          "You let the operand with the larger free axis stay. That is the guide's rule of thumb, "
          "and often right; near the tile limits of 128 and 512 the sum of prices says otherwise."),
     )  # fmt: skip
-    for name, belief, feedback in beliefs:
-        if told == [belief(*case) for case in numbers.cases]:
-            reject(name, feedback)
-    wrong = next(i for i, (a, b) in enumerate(zip(told, right, strict=True)) if a != b)
-    rows, k, columns = numbers.cases[wrong]
-    count = sum(a == b for a, b in zip(told, right, strict=True))
-    reject(
-        "other",
-        f"{count} of {len(told)} choices are right; for x[{rows}, {k}] @ W[{k}, {columns}] yours "
-        "is dearer.",
-    )
+    compare(told, numbers.cases, _stays, beliefs, "choices")
 
 
 # --- the faulty feed ----------------------------------------------------------------------------
@@ -370,11 +348,7 @@ def faulty_player(student=""):
 )
 def find_fault(answer, numbers):
     """Name the row fed at the wrong time, by how many cycles, and what dst[0, 0] becomes."""
-    if not (
-        isinstance(answer, tuple | list)
-        and len(answer) == 3
-        and all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in answer)
-    ):
+    if not has_form(answer, NUMBER, NUMBER, NUMBER):
         reject("wrong form", "Three numbers are asked for: (row, cycles late, dst[0, 0]).")
     row, late, value = answer
     true_row, true_late = numbers.row, numbers.late
@@ -388,20 +362,17 @@ def find_fault(answer, numbers):
                 "what leaves this array is another.",
             )
         reject("wrong result", "Row and delay are right. Follow dst[0, 0] down to PSUM again.")
-    if (row, late) == (true_row, -true_late):
-        reject(
-            "early and late", "The row is right. Early and late are exchanged: late is positive."
-        )
-    if (row, late) == (true_row, true_row + true_late):
-        reject(
-            "delay instead of fault",
-            "The row is right. You give its whole delay; a healthy row k is k cycles after row 0, "
-            "and only the difference is the fault.",
-        )
+    recognise((row, late), (
+        ("early and late", (true_row, -true_late),
+         "The row is right. Early and late are exchanged: late is positive."),
+        ("delay instead of fault", (true_row, true_row + true_late),
+         "The row is right. You give its whole delay; a healthy row k is k cycles after row 0, and "
+         "only the difference is the fault."),
+        ("counts from one", (true_row + 1, true_late),
+         "Rows are counted from 0, as at the left edge of the picture."),
+    ))  # fmt: skip
     if row == true_row:
         reject("wrong by how much", "The row is right. Count its first cycle again.")
-    if row == true_row + 1 and late == true_late:
-        reject("counts from one", "Rows are counted from 0, as at the left edge of the picture.")
     if row in range(_SIDE):
         reject(
             "a healthy row",

@@ -171,8 +171,6 @@ def _plain_notes(core) -> list:
 
 def _to_plain(value, arrays):
     """Return the structure of the outputs, with arrays replaced by their number in `arrays`."""
-    import numpy as np
-
     if value is None or isinstance(value, bool | int | float | str):
         return {"value": value}
     if isinstance(value, list | tuple):
@@ -180,9 +178,9 @@ def _to_plain(value, arrays):
         return {kind: [_to_plain(item, arrays) for item in value]}
     if isinstance(value, dict):
         return {"dict": [[str(k), _to_plain(item, arrays)] for k, item in value.items()]}
-    from trainium_edu.nki.launching.arguments import _from_torch, is_torch
+    from trainium_edu.numerics.frameworks import as_array
 
-    arrays.append(_from_torch(value) if is_torch(value) else np.asarray(value))
+    arrays.append(as_array(value))
     return {"array": len(arrays) - 1}
 
 

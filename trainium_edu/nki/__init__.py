@@ -10,19 +10,20 @@ hardware (``specs.NKI_KNOWN_ISSUES``, ``neuroncore/advice/only_here.py``; values
 Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings), and
 ``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
-Read ``kernel.py`` first, then ``running.py`` and ``isa.py``.  Used by the notebook ``05_kernels``.
+Read ``kernel.py`` first, then ``isa/instructions.py``, ``issuing.py`` and ``running.py``.  Used by
+the notebook ``05_kernels``.
 Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines in bytes.
 """
 
 from trainium_edu import aside
 from trainium_edu.nki import isa, language
-from trainium_edu.nki.kernel import jit, run, simulate
+from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.kernel import jit, run, run_ranks, simulate
 from trainium_edu.nki.objects.dtypes import DType as dtype
 
 _LATER = {
     "activate": "nki.drop_in", "compare": "neuroncore.scoreboard", "coverage": "nki.coverage_table",
     "deactivate": "nki.drop_in", "load": "neuroncore.run", "Run": "neuroncore.run",
-    "run_ranks": "nki.ranks",
 }  # fmt: skip
 _MODULES = ("collectives", "typing")
 
@@ -36,5 +37,5 @@ def __getattr__(name):
     if name in _MODULES:
         return aside.load(f"{__name__}.{name}")
     if name not in _LATER:
-        raise aside.load(f"{__name__}.earlier").no_attribute("nki", name)
+        raise no_attribute("nki", name)
     return getattr(aside.load(f"trainium_edu.{_LATER[name]}"), name)

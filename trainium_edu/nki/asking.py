@@ -40,7 +40,7 @@ def _statement() -> str:
 
 
 def _fails_next(code, at) -> bool:
-    """Whether an AssertionError is made right behind an instruction, as in code without source."""
+    """Return whether an AssertionError is made next: what an assert is in code without source."""
     ahead = [i for i in dis.get_instructions(code) if i.offset > at][:3]
     return any(i.opname == "LOAD_ASSERTION_ERROR" or i.argval is AssertionError for i in ahead)
 

@@ -3,19 +3,25 @@
 Ranks are started with ``nki.run_ranks``; a kernel started alone is a group of one, where every
 collective is a copy.  Sums are added in the order of the algorithm that ``fabric`` would choose for
 that size and group, so all ranks agree bit for bit.  Every rank is timed as if all arrived at once.
+What tells one collective from another is a row of a table below.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
+from trainium_edu import fabric
 from trainium_edu.neuroncore.engines.operators import operator_name
-from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.issuing import issue
+from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
-from trainium_edu.nki.running import Running, current, issue, later_chip
+from trainium_edu.nki.running import Running, current, later_chip
 from trainium_edu.specs import FABRIC, INSTANCES
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -45,7 +51,7 @@ class ReplicaGroup(NKIObject):
 
     def __init__(self, replica_groups):
         try:
-            groups = [[_whole(rank) for rank in group] for group in replica_groups]
+            groups = [[_number(rank) for rank in group] for group in replica_groups]
         except TypeError:
             raise TypeError(
                 f"ReplicaGroup({replica_groups!r}): it takes lists of ranks, such as [[0, 1]]"
@@ -77,13 +83,108 @@ class ReplicaGroup(NKIObject):
         raise NkiValidationError(f"rank {running.rank} belongs to no group of {self!r}")
 
 
+# -- what each rank gets ----------------------------------------------------------------------
+
+
+class _Asked(NamedTuple):
+    """One collective as it was asked for."""
+
+    name: str
+    group: list[int]
+    op: str | None = None
+    axis: int = 0
+    pairs: tuple = ()  #: of a permutation: (source, target), counted in the group's order
+
+
+class _Row(NamedTuple):
+    """What tells one collective from another."""
+
+    shape: Callable  #: (shape of a src, ranks, axis) -> shape of its dst
+    combine: Callable  #: (what each rank brings, asked, algorithm) -> what each gets, or None
+    counted: str = "srcs"  #: whose bytes its time depends on
+    brings: Callable = lambda arrays, _asked: arrays  #: (arrays of the srcs, asked) -> what is sent
+    axes: tuple[int, ...] = ()  #: what ``collective_dim`` may be in SBUF
+    on_chip: bool = True
+    divides: bool = False  #: the first axis divides among the ranks
+    single: bool = False  #: one tensor at a time
+
+
+def _same(shape, _ranks, _axis):
+    return shape
+
+
+def _part(shape, ranks, _axis):
+    return [shape[0] // ranks, *shape[1:]]
+
+
+def _together(shape, ranks, axis):
+    return [size * ranks if at == axis else size for at, size in enumerate(shape)]
+
+
+def _reduced(inputs, asked, algorithm):
+    """Return the element-wise reduction of all inputs, whole or in parts."""
+    op = asked.op
+    wide = inputs[0].dtype.itemsize == 1 and inputs[0].dtype.kind not in "iu"
+    if op == "add" and len(inputs) > 1 and not wide:
+        schedule = fabric.plan(_topology(len(inputs)), asked.name, algorithm)
+        return fabric.execute(schedule, [values.reshape(-1) for values in inputs])
+    total = inputs[0]
+    for other in inputs[1:]:  # in the group's order
+        if op == "add":
+            total = (total.astype(np.float32) + other.astype(np.float32)).astype(total.dtype)
+        else:
+            total = _REDUCE[op](total, other).astype(total.dtype)
+    if asked.name == "reduce_scatter":
+        return [part.copy() for part in np.split(total.reshape(-1), len(inputs))]
+    return [total.copy() for _ in inputs]
+
+
+def _gathered(inputs, asked, _algorithm):
+    return [np.concatenate(inputs, axis=asked.axis)] * len(inputs)
+
+
+def _exchanged(inputs, _asked, _algorithm):
+    parts = [np.split(values, len(inputs), axis=0) for values in inputs]
+    return [np.concatenate([part[k] for part in parts]) for k in range(len(inputs))]
+
+
+def _sent(inputs, asked, _algorithm):
+    source_of = {target: source for source, target in asked.pairs}
+    return [inputs[source_of[k]] if k in source_of else None for k in range(len(inputs))]
+
+
+def _dealt(inputs, _asked, _algorithm):
+    """Return for each rank the chunk that each rank has for it."""
+    return [[chunks[k] for chunks in inputs] for k in range(len(inputs))]
+
+
+def _reduced_before(arrays, asked):
+    """Return the reduction of one rank's own two arrays."""
+    one, two = arrays
+    wide = one.dtype if one.dtype.kind in "iu" else np.float32  # integers exactly
+    total = _REDUCE[asked.op](one.astype(wide), two.reshape(one.shape).astype(wide))
+    return [total.astype(one.dtype)]
+
+
+_ROWS = {
+    "all_reduce": _Row(_same, _reduced),
+    "reduce_scatter": _Row(_part, _reduced, axes=(0,), divides=True),
+    "all_gather": _Row(_together, _gathered, "dsts", axes=(0, 1)),
+    "all_to_all": _Row(_same, _exchanged, axes=(0,), on_chip=False, divides=True),
+    "collective_permute": _Row(_same, _sent, on_chip=False, single=True),
+    "collective_permute_implicit": _Row(_same, _sent, single=True),
+    "collective_permute_implicit_reduce": _Row(_same, _sent, "dsts", _reduced_before, single=True),
+    "all_to_all_v": _Row(_same, _dealt, "dsts", on_chip=False, single=True),
+}
+
+
 # -- who takes part, and what each brings -----------------------------------------------------
 
 
-def _whole(value) -> int:
+def _number(value) -> int:
     """Return a whole number as an int; anything else, truth too, raises TypeError."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{value!r} is no whole number")
+    if not is_whole(value):
+        raise TypeError(f"{value!r} is not a whole number")
     return value.__index__()
 
 
@@ -97,7 +198,8 @@ def _group(name, replica_group) -> list[int]:
     return replica_group.of(current())
 
 
-def _check_lists(name, srcs, dsts, priority, *, on_chip=True, single=False):
+def _check_lists(name, srcs, dsts, priority):
+    row = _ROWS[name]
     if priority is not None:
         raise later_chip(f"{name} with priority", "NeuronCore-v4 (Trainium3)")
     for role, tensors in (("srcs", srcs), ("dsts", dsts)):
@@ -113,9 +215,9 @@ def _check_lists(name, srcs, dsts, priority, *, on_chip=True, single=False):
     places = {tensor._on_chip for tensor in (*srcs, *dsts)}
     if len(places) > 1:
         raise NkiValidationError(f"{name}: some tensors are in HBM and some in SBUF; use one kind")
-    if True in places and not on_chip:
+    if True in places and not row.on_chip:
         raise NkiValidationError(f"{name}: tensors are in SBUF; this collective works on HBM")
-    if len(srcs) > 1 and (single or True in places):
+    if len(srcs) > 1 and (row.single or True in places):
         raise NkiValidationError(
             f"{name}: {len(srcs)} tensors at once; only HBM tensors are coalesced, and not in "
             "permutations or variable lengths: call it once for each"
@@ -133,10 +235,10 @@ def _check_lists(name, srcs, dsts, priority, *, on_chip=True, single=False):
                 )
 
 
-def _check_results(name, srcs, dsts, shape_of):
+def _check_results(name, srcs, dsts, ranks=1, axis=0):
     """Raise unless each dst holds what its src becomes, and a tile has its very shape."""
     for src, dst in zip(srcs, dsts, strict=True):
-        shape = shape_of(list(src.shape))
+        shape = _ROWS[name].shape(list(src.shape), ranks, axis)
         if dst._view.size != prod(shape) or (dst._on_chip and list(dst.shape) != shape):
             raise NkiValidationError(
                 f"{name}: each rank gets {prod(shape)} elements, {shape}, and dst "
@@ -144,14 +246,23 @@ def _check_results(name, srcs, dsts, shape_of):
             )
 
 
-def _check_dim(name, collective_dim, tensors, allowed_on_chip):
-    allowed = allowed_on_chip if tensors[0]._on_chip else (0,)
+def _check_dim(name, collective_dim, tensors):
+    allowed = _ROWS[name].axes if tensors[0]._on_chip else (0,)
     if isinstance(collective_dim, bool) or collective_dim not in allowed:
         where = "SBUF" if tensors[0]._on_chip else "HBM"
         raise NkiValidationError(
             f"{name}: collective_dim={collective_dim!r}; for tensors in {where} it is "
             f"{' or '.join(map(str, allowed))}"
         )
+
+
+def _check_split(name, srcs, ranks):
+    for src in srcs:
+        if src.shape[0] % ranks:
+            raise NkiValidationError(
+                f"{name}: the first axis of src {list(src.shape)} does not divide among {ranks} "
+                "ranks; pad it to a multiple"
+            )
 
 
 def _op(name, op):
@@ -173,21 +284,41 @@ def _meet(name, running, group, value):
     return brought, met[members[0]][1]
 
 
-def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None, label=None):
-    """Record the instruction, meet the other ranks, and write this rank's part of the result.
-
-    ``compute(inputs)`` gets one array per rank of the group and returns one result per rank.
-    """
-    running = current()
-    kind = "permute" if name.startswith("collective_permute") else name
-    algorithm, duration_ns = _time(kind, len(group), int(nbytes), targets)
+def _record(asked, srcs, dsts, nbytes, label):
+    """Record the instruction; return its handle and the algorithm that it is timed by."""
+    name, ranks = asked.name.removesuffix("_v"), len(asked.group)
+    targets = None
+    if name.startswith("collective_permute"):
+        name, targets = "permute", _targets(asked.pairs, ranks)
+    algorithm, duration_ns = _time(name, ranks, int(nbytes), targets)
     handle = issue(
-        name, name=label, srcs=list(srcs), dsts=list(dsts), duration_ns=duration_ns, op=op,
-        ranks=len(group), algorithm=algorithm,
+        asked.name, name=label, srcs=list(srcs), dsts=list(dsts), duration_ns=duration_ns,
+        op=asked.op, ranks=ranks, algorithm=algorithm,
     )  # fmt: skip
-    mine = [np.array(src._view.read()) for src in srcs] if running.core.values else None
+    return handle, algorithm
+
+
+def _targets(pairs, ranks) -> tuple[int, ...]:
+    """Return whom each rank sends to; where not everybody sends, the time is a full shift's."""
+    targets = list(range(ranks))
+    for source, target in pairs:
+        targets[source] = target
+    if sorted(targets) != list(range(ranks)):
+        targets = [*range(1, ranks), 0]
+    return tuple(targets)
+
+
+def _carry_out(asked, srcs, dsts, label):
+    """Record a collective, meet the other ranks, and write this rank's part of the result."""
+    running, row, name, group = current(), _ROWS[asked.name], asked.name, asked.group
+    counted = dsts if row.counted == "dsts" else srcs
+    nbytes = sum(tensor._view.nbytes for tensor in counted)
+    handle, algorithm = _record(asked, srcs, dsts, nbytes, label)
+    mine = None
+    if running.core.values:
+        mine = row.brings([np.array(src._view.read()) for src in srcs], asked)
     brought, shared = _meet(name, running, group, mine)
-    if not running.core.values:
+    if mine is None:
         return handle
     for rank, theirs in zip(group, brought, strict=True):
         for own, other in zip(mine, theirs, strict=False):
@@ -198,13 +329,12 @@ def _collect(name, srcs, dsts, group, compute, nbytes, *, targets=None, op=None,
                 )
     if "results" not in shared:
         shared["results"] = [
-            compute([each[k] for each in brought], algorithm) for k in range(len(srcs))
+            row.combine(inputs, asked, algorithm) for inputs in zip(*brought, strict=True)
         ]
     at = group.index(running.rank)
     for dst, results in zip(dsts, shared["results"], strict=True):
-        if results[at] is None:  # a rank that receives nothing keeps what it has
-            continue
-        dst._view.write_bits(results[at].reshape(dst._view.shape))
+        if results[at] is not None:  # a rank that receives nothing keeps what it has
+            dst._view.write_bits(results[at].reshape(dst._view.shape))
     return handle
 
 
@@ -213,8 +343,6 @@ def _time(collective, ranks, nbytes, targets):
     """Return (algorithm, ns) of a collective in a group on a trn1.32xlarge; alone it is a copy."""
     if ranks == 1:
         return "", 0.0
-    from trainium_edu import fabric
-
     topology = _topology(ranks)
     options = {"target": list(targets)} if targets else {}
     name = "mesh" if targets else fabric.choose(topology, collective, nbytes)
@@ -224,34 +352,28 @@ def _time(collective, ranks, nbytes, targets):
 
 def _topology(ranks):
     """Return where a group of that many ranks stands: part of a trn1.32xlarge, or a ring."""
-    from trainium_edu import fabric
-
     try:
         return fabric.group(ranks)
     except fabric.FabricError:
         return fabric.ring(ranks)
 
 
-def _combine(op, inputs, collective, algorithm):
-    """Return the element-wise reduction of all inputs, one array per rank."""
-    wide = inputs[0].dtype.itemsize == 1 and inputs[0].dtype.kind not in "iu"
-    if op != "add" or len(inputs) == 1 or wide:
-        total = inputs[0]
-        for other in inputs[1:]:  # in the group's order
-            if op == "add":
-                total = (total.astype(np.float32) + other.astype(np.float32)).astype(total.dtype)
-            else:
-                total = _REDUCE[op](total, other).astype(total.dtype)
-        if collective == "reduce_scatter":
-            return [part.copy() for part in np.split(total.reshape(-1), len(inputs))]
-        return [total.copy() for _ in inputs]
-    from trainium_edu import fabric
-
-    schedule = fabric.plan(_topology(len(inputs)), collective, algorithm)
-    return fabric.execute(schedule, [values.reshape(-1) for values in inputs])
-
-
 # -- the collectives --------------------------------------------------------------------------
+
+
+def _collective(name, srcs, dsts, replica_group, priority, label, *, axis=0, op=None):
+    """Check what a collective of a whole group is given, and carry it out."""
+    row = _ROWS[name]
+    _check_lists(name, srcs, dsts, priority)
+    if row.axes:
+        _check_dim(name, axis, srcs)
+    if row.combine is _reduced:
+        op = _op(name, op)
+    group = _group(name, replica_group)
+    if row.divides:
+        _check_split(name, srcs, len(group))
+    _check_results(name, srcs, dsts, len(group), axis)
+    return _carry_out(_Asked(name, group, op, axis), srcs, dsts, label)
 
 
 def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
@@ -269,15 +391,7 @@ def all_reduce(srcs, dsts, replica_group, op, priority=None, name=None):
     name : str, optional
         A label for the timeline.
     """
-    _check_lists("all_reduce", srcs, dsts, priority)
-    op = _op("all_reduce", op)
-    group = _group("all_reduce", replica_group)
-    _check_results("all_reduce", srcs, dsts, list)
-    return _collect(
-        "all_reduce", srcs, dsts, group,
-        lambda inputs, algorithm: _combine(op, inputs, "all_reduce", algorithm),
-        sum(src._view.nbytes for src in srcs), op=op, label=name,
-    )  # fmt: skip
+    return _collective("all_reduce", srcs, dsts, replica_group, priority, name, op=op)
 
 
 def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None, name=None):
@@ -285,28 +399,12 @@ def reduce_scatter(srcs, dsts, replica_group, collective_dim, op, priority=None,
 
     Parameters
     ----------
-    srcs, dsts : lists of NkiTensor, as many of each
-        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
-        A dst holds one part of n, for n ranks of the group.
-    replica_group : ReplicaGroup
+    srcs, dsts, replica_group, op, priority, name
+        As of :func:`all_reduce`; a dst holds one part of n, for n ranks of the group.
     collective_dim : 0
-    op : nl.add, nl.minimum or nl.maximum
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
     """
-    _check_lists("reduce_scatter", srcs, dsts, priority)
-    _check_dim("reduce_scatter", collective_dim, srcs, (0,))
-    op = _op("reduce_scatter", op)
-    group = _group("reduce_scatter", replica_group)
-    _check_split("reduce_scatter", srcs, len(group))
-    _check_results("reduce_scatter", srcs, dsts, lambda s: [s[0] // len(group), *s[1:]])
-    return _collect(
-        "reduce_scatter", srcs, dsts, group,
-        lambda inputs, algorithm: _combine(op, inputs, "reduce_scatter", algorithm),
-        sum(src._view.nbytes for src in srcs), op=op, label=name,
-    )  # fmt: skip
+    return _collective("reduce_scatter", srcs, dsts, replica_group, priority, name,
+                       axis=collective_dim, op=op)  # fmt: skip
 
 
 def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
@@ -314,30 +412,12 @@ def all_gather(srcs, dsts, replica_group, collective_dim, priority=None, name=No
 
     Parameters
     ----------
-    srcs, dsts : lists of NkiTensor, as many of each
-        Both in HBM or both in SBUF (then one 2-D tile), alike on all ranks.
-        A dst holds n times as much, for n ranks of the group.
-    replica_group : ReplicaGroup
+    srcs, dsts, replica_group, priority, name
+        As of :func:`all_reduce`; a dst holds n times as much, for n ranks of the group.
     collective_dim : int
         0; in SBUF also 1.
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
     """
-    _check_lists("all_gather", srcs, dsts, priority)
-    _check_dim("all_gather", collective_dim, srcs, (0, 1))
-    group = _group("all_gather", replica_group)
-    _check_results("all_gather", srcs, dsts, lambda s: [
-        size * len(group) if axis == collective_dim else size for axis, size in enumerate(s)
-    ])  # fmt: skip
-
-    def compute(inputs, _algorithm):
-        whole = np.concatenate(inputs, axis=collective_dim)
-        return [whole for _ in inputs]
-
-    return _collect("all_gather", srcs, dsts, group, compute,
-                    sum(dst._view.nbytes for dst in dsts), label=name)  # fmt: skip
+    return _collective("all_gather", srcs, dsts, replica_group, priority, name, axis=collective_dim)
 
 
 def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=None):
@@ -345,37 +425,11 @@ def all_to_all(srcs, dsts, replica_group, collective_dim, priority=None, name=No
 
     Parameters
     ----------
-    srcs, dsts : lists of NkiTensor, as many of each
-        In HBM, alike on all ranks; the first axis divides among the ranks.
-        A dst holds as much as its src.
-    replica_group : ReplicaGroup
+    srcs, dsts, replica_group, priority, name
+        As of :func:`all_reduce`, in HBM only; the first axis divides among the ranks.
     collective_dim : 0
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
     """
-    _check_lists("all_to_all", srcs, dsts, priority, on_chip=False)
-    _check_dim("all_to_all", collective_dim, srcs, (0,))
-    group = _group("all_to_all", replica_group)
-    _check_split("all_to_all", srcs, len(group))
-    _check_results("all_to_all", srcs, dsts, list)
-
-    def compute(inputs, _algorithm):
-        parts = [np.split(values, len(inputs), axis=0) for values in inputs]
-        return [np.concatenate([part[k] for part in parts]) for k in range(len(inputs))]
-
-    return _collect("all_to_all", srcs, dsts, group, compute,
-                    sum(src._view.nbytes for src in srcs), label=name)  # fmt: skip
-
-
-def _check_split(name, srcs, ranks):
-    for src in srcs:
-        if src.shape[0] % ranks:
-            raise NkiValidationError(
-                f"{name}: the first axis of src {list(src.shape)} does not divide among {ranks} "
-                "ranks; pad it to a multiple"
-            )
+    return _collective("all_to_all", srcs, dsts, replica_group, priority, name, axis=collective_dim)
 
 
 def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None):
@@ -387,44 +441,27 @@ def collective_permute(srcs, dsts, source_target_pairs, priority=None, name=None
         Of one size; who receives nothing keeps its dst.
     source_target_pairs : list of (int, int)
         Each rank at most once on each side.
-    priority
-        Of later chips.
-    name : str, optional
-        A label for the timeline.
+    priority, name
+        As of :func:`all_reduce`.
     """
-    _check_lists("collective_permute", srcs, dsts, priority, on_chip=False, single=True)
-    _check_results("collective_permute", srcs, dsts, list)
-    running = current()
+    _check_lists("collective_permute", srcs, dsts, priority)
+    _check_results("collective_permute", srcs, dsts)
     try:
-        pairs = [(_whole(source), _whole(target)) for source, target in source_target_pairs]
+        pairs = [(_number(source), _number(target)) for source, target in source_target_pairs]
     except (TypeError, ValueError):
         raise TypeError(
             f"collective_permute: source_target_pairs is {source_target_pairs!r:.60}; it is a list "
             "of (source, target) ranks, such as [(0, 1), (1, 0)]"
         ) from None
+    count = current().ranks
     for side, ranks in (("source", [s for s, _ in pairs]), ("target", [t for _, t in pairs])):
-        if len(set(ranks)) < len(ranks) or not all(0 <= r < running.ranks for r in ranks):
+        if len(set(ranks)) < len(ranks) or not all(0 <= r < count for r in ranks):
             raise NkiValidationError(
-                f"collective_permute: {side}s are {ranks}; each of the {running.ranks} ranks "
+                f"collective_permute: {side}s are {ranks}; each of the {count} ranks "
                 "stands there at most once"
             )
-    return _permute("collective_permute", srcs, dsts, list(range(running.ranks)), pairs, name)
-
-
-def _permute(kind, srcs, dsts, group, pairs, label, *, combine=None):
-    source_of = {target: source for source, target in pairs}
-    targets = list(range(len(group)))
-    for source, target in pairs:
-        targets[group.index(source)] = group.index(target)
-    if sorted(targets) != list(range(len(group))):  # not everybody sends: timed as a full shift
-        targets = [(k + 1) % len(group) for k in range(len(group))]
-
-    def compute(inputs, _algorithm):
-        sent = inputs if combine is None else [combine(each) for each in inputs]
-        return [sent[group.index(source_of[r])] if r in source_of else None for r in group]
-
-    return _collect(kind, srcs, dsts, group, compute, srcs[0]._view.nbytes,
-                    targets=tuple(targets), label=label)  # fmt: skip
+    asked = _Asked("collective_permute", list(range(count)), pairs=tuple(pairs))
+    return _carry_out(asked, srcs, dsts, name)
 
 
 def _most_channels(group) -> int:
@@ -447,7 +484,7 @@ def _channels(name, channel_ids, group, *lists):
             isinstance(inner, list | tuple) for inner in tensors
         ):
             raise TypeError(
-                f"{name}: {tensors!r:.60} is no list of a list for each channel, such as [[x]]"
+                f"{name}: {tensors!r:.60} is not a list with a list for each channel, such as [[x]]"
             )
         if len(tensors) != len(channel_ids) or any(len(inner) != 1 for inner in tensors):
             raise NkiValidationError(
@@ -455,53 +492,33 @@ def _channels(name, channel_ids, group, *lists):
             )
 
 
-def _ring_pairs(group):
-    return [(rank, group[(k + 1) % len(group)]) for k, rank in enumerate(group)]
+def _shift(kind, sources, dsts_by_channel, replica_group, channel_ids, priority, label, op=None):
+    """Send once around the ring of a group, in each channel; `sources`: lists by channel."""
+    group = _group(kind, replica_group)
+    _channels(kind, channel_ids, group, *sources, dsts_by_channel)
+    if _ROWS[kind].brings is _reduced_before:
+        op = _op(kind, op)
+    pairs = tuple((k, (k + 1) % len(group)) for k in range(len(group)))
+    for *lists, dsts in zip(*sources, dsts_by_channel, strict=True):
+        for srcs in lists:
+            _check_lists(kind, srcs, dsts, priority)
+            _check_results(kind, srcs, dsts)
+        _carry_out(_Asked(kind, group, op, pairs=pairs), [s for (s,) in lists], dsts, label)
 
 
 def collective_permute_implicit(srcs_by_channel, dsts_by_channel, replica_group, channel_ids=(0,),
                                 priority=None, name=None):  # fmt: skip
     """Send to the successor in the group's ring and receive from the predecessor."""
-    kind = "collective_permute_implicit"
-    group = _group(kind, replica_group)
-    _channels(kind, channel_ids, group, srcs_by_channel, dsts_by_channel)
-    for srcs, dsts in zip(srcs_by_channel, dsts_by_channel, strict=True):
-        _check_lists(kind, srcs, dsts, priority, on_chip=True, single=True)
-        _check_results(kind, srcs, dsts, list)
-        _permute(kind, srcs, dsts, group, _ring_pairs(group), name)
+    _shift("collective_permute_implicit", [srcs_by_channel], dsts_by_channel, replica_group,
+           channel_ids, priority, name)  # fmt: skip
 
 
 def collective_permute_implicit_reduce(srcs0_by_channel, srcs1_by_channel, dsts_by_channel,
                                        replica_group, op, channel_ids=(0,), priority=None,
                                        name=None):  # fmt: skip
     """Reduce two local tensors, send the result to the successor, receive the predecessor's."""
-    kind = "collective_permute_implicit_reduce"
-    group = _group(kind, replica_group)
-    _channels(kind, channel_ids, group, srcs0_by_channel, srcs1_by_channel, dsts_by_channel)
-    op = _op(kind, op)
-    for one, two, dsts in zip(srcs0_by_channel, srcs1_by_channel, dsts_by_channel, strict=True):
-        for srcs in (one, two):
-            _check_lists(kind, srcs, dsts, priority, single=True)
-            _check_results(kind, srcs, dsts, list)
-        _permute_reduced(kind, one[0], two[0], dsts[0], group, op, name)
-
-
-def _permute_reduced(kind, one, two, dst, group, op, label):
-    running = current()
-    targets = tuple((k + 1) % len(group) for k in range(len(group)))
-    algorithm, duration_ns = _time("permute", len(group), one._view.nbytes, targets)
-    handle = issue(kind, name=label, srcs=[one, two], dsts=[dst], duration_ns=duration_ns, op=op,
-                   ranks=len(group), algorithm=algorithm)  # fmt: skip
-    mine = None
-    if running.core.values:
-        a, b = one._view.read(), two._view.read().reshape(one._view.shape)
-        wide = a.dtype if a.dtype.kind in "iu" else np.float32  # integers exactly
-        mine = _REDUCE[op](a.astype(wide), b.astype(wide)).astype(a.dtype)
-    brought, _ = _meet(kind, running, group, mine)
-    if running.core.values:
-        before = brought[group.index(running.rank) - 1]
-        dst._view.write_bits(before.reshape(dst._view.shape))
-    return handle
+    _shift("collective_permute_implicit_reduce", [srcs0_by_channel, srcs1_by_channel],
+           dsts_by_channel, replica_group, channel_ids, priority, name, op)  # fmt: skip
 
 
 def collective_permute_implicit_current_processing_rank_id(iteration_id, replica_group,
@@ -511,7 +528,7 @@ def collective_permute_implicit_current_processing_rank_id(iteration_id, replica
     group = _group(kind, replica_group)
     most = _most_channels(group)
     try:
-        turn, channel = _whole(iteration_id), _whole(channel_id)
+        turn, channel = _number(iteration_id), _number(channel_id)
     except TypeError as error:
         raise TypeError(f"{kind}: iteration_id and channel_id are numbers; {error}") from None
     if turn < 0 or not 0 <= channel < most:
@@ -528,20 +545,62 @@ def rank_id(name=None):
     return VirtualRegister(current().rank)
 
 
-# -- variable lengths -------------------------------------------------------------------------
+def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
+                 has_rdispls=False, priority=None, name=None):  # fmt: skip
+    """Send each rank of the group a chunk of its own length.
 
-
-def _variable(kind, srcs, dsts, replica_group, metadata, known, has_displacements, priority, label):
-    """Exchange chunks whose sizes stand in a metadata tensor: [send, from, received] x ranks."""
-    _check_lists(kind, srcs, dsts, priority, on_chip=False, single=True)
-    for flag, value in (("recv_counts_known", known), ("has_rdispls", has_displacements)):
+    The rows of `metadata_tensor`, a number per rank each: how many elements to send, from which on,
+    and (written, unless `recv_counts_known`) how many came.
+    On Trainium the reference supports groups of same-indexed ranks of different instances only; a
+    group here may stand for one, and is timed as if it stood in one instance.
+    """
+    kind = "all_to_all_v"
+    _check_lists(kind, srcs, dsts, priority)
+    for flag, value in (("recv_counts_known", recv_counts_known), ("has_rdispls", has_rdispls)):
         if not isinstance(value, bool):
             raise TypeError(f"{kind}: {flag} is {value!r}; it is True or False")
-    if has_displacements:
+    if has_rdispls:
         raise later_chip(f"{kind} with has_rdispls", "instances of NeuronCore-v4 (Trainium3)")
-    running = current()
-    group = _group(kind, replica_group)
-    ranks = len(group)
+    running, group = current(), _group(kind, replica_group)
+    (src,), (dst,), ranks = srcs, dsts, len(group)
+    _check_metadata(kind, metadata_tensor, dst, ranks)
+    written = dsts if recv_counts_known else [dst, metadata_tensor]
+    handle, _ = _record(
+        _Asked(kind, group), [src, metadata_tensor], written, dst._view.nbytes, name
+    )
+    if not running.core.values:
+        _meet(kind, running, group, None)
+        return handle
+    table = metadata_tensor._view.read().reshape(3, ranks).astype(np.int64)
+    flat = src._view.read().reshape(-1)
+    chunks = []
+    for count, start in zip(table[0], table[1], strict=True):
+        if start + count > flat.size:
+            raise NkiValidationError(
+                f"{kind}: {count} elements from {start} leave src, which holds {flat.size}"
+            )
+        chunks.append(np.array(flat[start : start + count]))
+    brought, _ = _meet(kind, running, group, chunks)
+    received = _ROWS[kind].combine(brought, None, "")[group.index(running.rank)]
+    out = np.array(dst._view.read()).reshape(-1)
+    slot = out.size // ranks
+    for k, chunk in enumerate(received):
+        if chunk.size > slot:
+            raise NkiValidationError(
+                f"{kind}: rank {group[k]} sends {chunk.size} elements, and a slot of dst has {slot}"
+            )
+        out[k * slot : k * slot + chunk.size] = chunk
+        table[2, k] = chunk.size
+    dst._view.write_bits(out.reshape(dst._view.shape))
+    if not recv_counts_known:
+        metadata_tensor._view.write_bits(
+            table.astype(np.uint32).reshape(metadata_tensor._view.shape)
+        )
+    return handle
+
+
+def _check_metadata(kind, metadata, dst, ranks):
+    """Raise unless the metadata are rows of counts, places and received counts, one per rank."""
     if not isinstance(metadata, NkiTensor):
         raise TypeError(f"{kind}: metadata_tensor is a {type(metadata).__name__}; it is a tensor")
     shape = (1, 3, ranks) if metadata._on_chip else (3, ranks)
@@ -550,56 +609,11 @@ def _variable(kind, srcs, dsts, replica_group, metadata, known, has_displacement
             f"{kind}: metadata_tensor is {metadata!r}; it is uint32, 3 rows of {ranks} numbers: "
             f"{shape}"
         )
-    if dsts[0]._view.size % ranks:
+    if dst._view.size % ranks:
         raise NkiValidationError(
-            f"{kind}: dst has {dsts[0]._view.size} elements, which do not divide into {ranks} "
+            f"{kind}: dst has {dst._view.size} elements, which do not divide into {ranks} "
             "equal slots, one for each rank"
         )
-    written = [dsts[0]] if known else [dsts[0], metadata]
-    nbytes = dsts[0]._view.nbytes
-    algorithm, duration_ns = _time("all_to_all", ranks, nbytes, None)
-    handle = issue(kind, name=label, srcs=[srcs[0], metadata], dsts=written, ranks=ranks,
-                   duration_ns=duration_ns, algorithm=algorithm)  # fmt: skip
-    if not running.core.values:
-        _meet(kind, running, group, None)
-        return handle
-    table = metadata._view.read().reshape(3, ranks).astype(np.int64)
-    flat = srcs[0]._view.read().reshape(-1)
-    chunks = []
-    for k in range(ranks):
-        count, start = table[0, k], table[1, k]
-        if start + count > flat.size:
-            raise NkiValidationError(
-                f"{kind}: {count} elements from {start} leave src, which holds {flat.size}"
-            )
-        chunks.append(np.array(flat[start : start + count]))
-    brought, _ = _meet(kind, running, group, chunks)
-    at = group.index(running.rank)
-    out = np.array(dsts[0]._view.read()).reshape(-1)
-    slot = out.size // ranks
-    for k, theirs in enumerate(brought):
-        chunk = theirs[at]
-        if chunk.size > slot:
-            raise NkiValidationError(
-                f"{kind}: rank {group[k]} sends {chunk.size} elements, and a slot of dst has {slot}"
-            )
-        out[k * slot : k * slot + chunk.size] = chunk
-        table[2, k] = chunk.size
-    dsts[0]._view.write_bits(out.reshape(dsts[0]._view.shape))
-    if not known:
-        metadata._view.write_bits(table.astype(np.uint32).reshape(metadata._view.shape))
-    return handle
-
-
-def all_to_all_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
-                 has_rdispls=False, priority=None, name=None):  # fmt: skip
-    """Send each rank of the group a chunk of its own length (see `metadata_tensor`).
-
-    On Trainium the reference supports groups of same-indexed ranks of different instances only; a
-    group here may stand for one, and is timed as if it stood in one instance.
-    """
-    return _variable("all_to_all_v", srcs, dsts, replica_group, metadata_tensor,
-                     recv_counts_known, has_rdispls, priority, name)  # fmt: skip
 
 
 def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=False,
@@ -609,6 +623,4 @@ def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
 
 
 def __getattr__(name):
-    from trainium_edu.nki.earlier import no_attribute
-
     raise no_attribute("nki.collectives", name)

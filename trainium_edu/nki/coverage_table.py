@@ -5,9 +5,13 @@ file that holds it to an outside judge; "later chip", with the chip it needs; or
 reason.  A test compares the names with the reference's, and looks for each in its test file.
 """
 
+import textwrap
 from typing import NamedTuple
 
-__all__ = ["NEWER", "Entry", "coverage", "entries"]
+from trainium_edu.nki.earlier import NEWER
+from trainium_edu.specs.software import SOFTWARE
+
+__all__ = ["Entry", "coverage", "entries"]
 
 
 class Entry(NamedTuple):
@@ -105,15 +109,6 @@ _TABLE = (
 )  # fmt: skip
 
 
-#: What the release after the one that is followed added, as far as the beginnings of its pages say.
-NEWER = {
-    "nki.language": "tiles blocks alloc_tiles alloc_blocks NkiGrid NkiTileGrid NkiBlockGrid "
-    "NkiScalar",
-    "nki.collectives": "all_gather_v_prepare all_gather_v_trigger all_to_all_v_prepare "
-    "all_to_all_v_trigger",
-}
-
-
 def entries() -> list[Entry]:
     """Return every name of the reference with its state."""
     return [
@@ -133,8 +128,6 @@ def coverage() -> None:
     NKI 0.6.0: ... names; ... done, ... for later chips, 0 missing
     ...
     """
-    from trainium_edu.specs.software import SOFTWARE
-
     found = entries()
     count = {s: sum(e.state == s for e in found) for s in ("done", "later chip", "missing")}
     print(
@@ -157,6 +150,4 @@ def coverage() -> None:
 
 
 def _wrapped(names) -> str:
-    import textwrap
-
     return textwrap.fill(" ".join(names), 96, initial_indent="    ", subsequent_indent="    ")

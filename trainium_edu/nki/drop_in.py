@@ -10,7 +10,7 @@ from trainium_edu.nki.objects.dtypes import DType
 __all__ = ["activate", "deactivate"]
 
 _HERE = "trainium_edu.nki"
-_MODULES = ("", ".language", ".isa", ".isa.constants", ".typing", ".collectives")
+_MODULES = (".language", ".isa", ".isa.constants", ".typing", ".collectives")
 
 
 def activate(*, replace: bool = False) -> bool:
@@ -32,23 +32,12 @@ def activate(*, replace: bool = False) -> bool:
     if not replace and _another_is_there():
         return False
     names: dict[str, Any] = {"nki": sys.modules[_HERE], "nki.dtype": DType}  # a type, imported so
-    for part in _MODULES[1:]:
-        module = _find(part)
-        if module is not None:
-            names["nki" + part] = module
+    for part in _MODULES:
+        names["nki" + part] = importlib.import_module(_HERE + part)
     for name in [n for n in sys.modules if n == "nki" or n.startswith("nki.")]:
         del sys.modules[name]
     sys.modules.update(names)
     return True
-
-
-def _find(part):
-    try:
-        return importlib.import_module(_HERE + part)
-    except ModuleNotFoundError as missing:
-        if not (missing.name or "").startswith(_HERE):
-            raise
-        return None
 
 
 def deactivate() -> None:

@@ -4,7 +4,10 @@ Kernels of the first interface (``neuronxcc.nki``) do not run here: its function
 results, and those of the current one take where to put them, ``dst``, first.
 """
 
-__all__ = ["NEURONXCC", "no_attribute"]
+from trainium_edu.nki.mistakes import NAMES, near
+from trainium_edu.specs.software import SOFTWARE
+
+__all__ = ["NEURONXCC", "NEWER", "no_attribute"]
 
 NEURONXCC = (
     "neuronxcc.nki is the first NKI interface, and kernels written for it do not run here: change "
@@ -15,48 +18,46 @@ NEURONXCC = (
 _RUN = "nki.run(kernel, ...) returns outputs and device time: nki.run(...).timeline.makespan_ns"
 _SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or say t.ap(pattern=...)"
 _DYNAMIC = "nisa.tensor_copy with t.ap(..., scalar_offset=...) copies from or to a place known late"
+_GRID = "grid sizes are integers: kernel[2](...)"
 _INSTEAD = {
     "nki": {
         "baremetal": _RUN, "benchmark": _RUN, "profile": _RUN, "trace": "use nki.jit",
         "simulate_kernel": "call nki.simulate(kernel)(...)",
     },
     "nki.language": {
-        "arange": _SLICES, "mgrid": _SLICES,
+        "arange": _SLICES, "mgrid": _SLICES, "nc": _GRID, "spmd_dim": _GRID,
         "cast": "the dtype of dst decides: nisa.tensor_copy(dst, src) casts",
         "load_transpose2d": "use nisa.dma_transpose, or load and nisa.nc_transpose",
-        "nc": "a grid is whole numbers, kernel[2](...)",
         "par_dim": "the first dimension of an on-chip tensor is the partition dimension",
-        "spmd_dim": "a grid is whole numbers, kernel[2](...)",
     },
-    "nki.isa": {
-        "tensor_copy_dynamic_dst": _DYNAMIC, "tensor_copy_dynamic_src": _DYNAMIC,
-    },
+    "nki.isa": {"tensor_copy_dynamic_dst": _DYNAMIC, "tensor_copy_dynamic_src": _DYNAMIC},
 }  # fmt: skip
-
+#: What the release after the one that is followed added, as far as the beginnings of its pages say.
+NEWER = {
+    "nki.language": "tiles blocks alloc_tiles alloc_blocks NkiGrid NkiTileGrid NkiBlockGrid "
+    "NkiScalar",
+    "nki.collectives": "all_gather_v_prepare all_gather_v_trigger all_to_all_v_prepare "
+    "all_to_all_v_trigger",
+}
 _OLDER = {
     "nki.language": "slices do the same: t[i * 128:(i + 1) * 128, j * 512:(j + 1) * 512]",
     "nki.collectives": "all_to_all_v and all_gather_v do both halves in one call",
 }
+_PREFIXES = {"nki.language": "nl.", "nki.isa": "nisa."}
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
     """Return the error for a name that `module`, such as "nki.language", does not have."""
     instead = _INSTEAD.get(module, {}).get(name)
-    if instead is None:
-        from trainium_edu.nki.coverage_table import NEWER
-        from trainium_edu.specs.software import SOFTWARE
-
-        if name in NEWER.get(module, "").split():
-            return AttributeError(
-                f"{module}.{name} is new in NKI {SOFTWARE.newest_nki_version.value}; this follows "
-                f"{SOFTWARE.nki_version.value}, as nki.coverage() says; {_OLDER[module]}"
-            )
-        from trainium_edu.nki import isa, language
-        from trainium_edu.nki.mistakes import near
-
-        homes = {"nki.language": ("nl.", language.__all__), "nki.isa": ("nisa.", isa.__all__)}
-        own, other = homes.pop(module, ("nki.", ("jit", "run", "simulate"))), homes.values()
-        hint = "".join(f"; is {start}{name} meant?" for start, names in other if name in names)
-        hint = hint or near(name, own[1], own[0])
-        return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
-    return AttributeError(f"{module}.{name} was part of an earlier NKI; {instead}")
+    if instead is not None:
+        return AttributeError(f"{module}.{name} was part of an earlier NKI; {instead}")
+    if name in NEWER.get(module, "").split():
+        return AttributeError(
+            f"{module}.{name} is new in NKI {SOFTWARE.newest_nki_version.value}; this follows "
+            f"{SOFTWARE.nki_version.value}, as nki.coverage() says; {_OLDER[module]}"
+        )
+    own = _PREFIXES.get(module, "nki.")
+    homes = [start for start in _PREFIXES.values() if start != own and name in NAMES[start]]
+    hint = "".join(f"; is {start}{name} meant?" for start in homes)
+    hint = hint or near(name, NAMES[own], own)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")

@@ -1,29 +1,25 @@
 """``nki.jit``, ``nki.simulate`` and ``nki.run``: how a kernel is made, called and timed.
 
 A kernel is a Python function.  Calling it runs it: every ``nisa`` call checks its limits, computes
-its values and is recorded.  ``simulate`` gives the values back, ``run`` the whole story.
+its values and is recorded.  ``simulate`` gives the values back, ``run`` the whole story, and
+``run_ranks`` that of several ranks which meet in collectives.
 """
 
 import functools
 import inspect
-import itertools
 import math
 import types
 
 from trainium_edu import settings
-from trainium_edu.aside import load
-from trainium_edu.nki.mistakes import (
-    describe,
-    explain,
-    frames_of_kernel,
-    warn_of_grid,
-    warn_of_lost,
-)
+from trainium_edu.nki import launching
+from trainium_edu.nki.launching.chips import chip_for_all
+from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.running import current, is_running
-from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Kernel", "execute", "jit", "run", "simulate"]
+__all__ = ["Kernel", "chip_for_all", "jit", "run", "run_ranks", "simulate"]
+
+_RANKS_MAX = 64
 
 
 class Kernel:
@@ -56,8 +52,10 @@ class Kernel:
         """Return the kernel on a grid of programs, such as ``k[2]``."""
         sizes = grid if isinstance(grid, tuple | list) else (grid,)
         for size in sizes:
-            if isinstance(size, bool) or not hasattr(size, "__index__"):
-                raise TypeError(f"{self.__name__}[{grid!r}]: a grid is whole numbers, such as k[2]")
+            if not is_whole(size):
+                raise TypeError(
+                    f"{self.__name__}[{grid!r}]: grid sizes are integers from 1 to 64, got {size!r}"
+                )
             if size.__index__() < 1:
                 raise ValueError(f"{self.__name__}[{grid!r}]: a grid has at least 1 program")
         sizes = tuple(size.__index__() for size in sizes)
@@ -74,7 +72,9 @@ class Kernel:
             try:
                 later, earlier = pair
             except (TypeError, ValueError):
-                raise TypeError(f"with_schedule: {pair!r} is no pair (waits, for whom)") from None
+                raise TypeError(
+                    f"with_schedule: {pair!r} is not a pair (waits, for whom)"
+                ) from None
             earlier = list(earlier) if isinstance(earlier, list | tuple) else [earlier]
             if not isinstance(later, str) or not all(isinstance(name, str) for name in earlier):
                 raise TypeError(f"with_schedule: {pair!r} does not name instructions")
@@ -90,7 +90,7 @@ class Kernel:
             return args[0].report(self)
         __tracebackhide__ = True
         settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
-        ((outputs, _),) = execute(self, [(args, kwargs)])
+        ((outputs, _),) = launching.execute(self, [(args, kwargs)])
         return outputs
 
     def _check_part(self):
@@ -191,7 +191,7 @@ def simulate(kernel):
     @functools.wraps(kernel.function)
     def simulated(*args, **kwargs):
         __tracebackhide__ = True
-        ((outputs, _),) = execute(kernel, [(args, kwargs)])
+        ((outputs, _),) = launching.execute(kernel, [(args, kwargs)])
         return outputs
 
     return simulated
@@ -234,7 +234,7 @@ def run(
              "limit": limit}  # fmt: skip
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
     entries = [(args, kwargs)]
-    ((outputs, cores),) = execute(kernel, entries, spec=spec, values=values, limit=limit)
+    ((outputs, cores),) = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
     from trainium_edu.neuroncore.run import Run
 
     return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
@@ -257,204 +257,70 @@ def _parameters(kernel) -> list:
         return []
 
 
-def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
-    """Run a kernel's programs, all ranks in one launch, and return (outputs, cores) of each rank.
+def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, values=True,
+              limit=None):  # fmt: skip
+    """Run a kernel on as many ranks as there are entries of arguments.
+
+    AWS starts one process per rank; here the ranks are programs of one launch, each with its own
+    NeuronCore, its own arguments and its own ``Run``.
 
     Parameters
     ----------
-    kernel : Kernel
-    entries : list of (args, kwargs)
-        What the kernel is called with, one entry per rank.
-    spec, values, limit
-        As for :func:`run`.
+    kernel : Kernel or function
+        May use ``nki.collectives``; ``kernel[2]`` gives every rank a grid of two programs.
+    arguments : list of tuple
+        The arguments of each rank; arrays are used in place.
+    spec, buffers, optimise, values, limit
+        As for ``nki.run``.
 
     Returns
     -------
-    list of (outputs, list of NeuronCore)
-        One pair per rank; a core per program of the grid.
+    list of Run
+        One per rank: outputs, programs, timeline.  Every rank is timed as if all ranks reached each
+        collective together.
 
     Raises
     ------
-    Exception
-        What the kernel raises, its traceback without what lies between the call and the kernel.
+    NkiValidationError
+        Where a limit of the hardware is passed, or ranks wait for each other for ever.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trainium_edu.nki as nki
+    >>> import trainium_edu.nki.language as nl
+    >>> from trainium_edu.nki import collectives as ncc
+    >>> @nki.jit
+    ... def total(x):
+    ...     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    ...     ncc.all_reduce([x], [out], ncc.ReplicaGroup([[0, 1]]), nl.add)
+    ...     return out
+    >>> one, two = nki.run_ranks(total, [(np.float32([1, 2]),), (np.float32([10, 20]),)])
+    >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
+    ([11.0, 22.0], True)
     """
-    __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
-    try:
-        return _execute(kernel, entries, spec, values, limit)
-    except BaseException as problem:  # Ctrl-C too shows where the kernel was
-        problem.__traceback__ = frames_of_kernel(problem)
-        raise
+    from trainium_edu.neuroncore.run import Run
 
-
-#: What a call and its ``Run`` import late, here first: where Ctrl-C leaves nothing half imported.
-_LATE = (
-    "neuroncore.engines", "neuroncore.execution.products", "neuroncore.recording.core",
-    "neuroncore.timing.measure", "neuroncore.timing.why", "nki.launching.arguments",
-    "nki.launching.launch", "neuroncore.run", "neuroncore.advice.advise",
-)  # fmt: skip
-
-
-def _execute(kernel, entries, spec, values, limit) -> list:
-    for name in _LATE:
-        load(f"trainium_edu.{name}")
-    from trainium_edu.neuroncore.execution.products import one_blas_thread
-    from trainium_edu.neuroncore.recording.core import NeuronCore
-    from trainium_edu.nki.launching.arguments import Arguments, give_back
-    from trainium_edu.nki.launching.launch import Launch
-    from trainium_edu.nki.running import Running
-
-    if is_running():
-        raise RuntimeError(
-            f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
-            "part of the one that runs"
+    __tracebackhide__ = True
+    kernel = _kernel(kernel)
+    entries = [(entry, {}) for entry in _checked(arguments)]
+    return [
+        Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+        for outputs, cores in launching.execute(
+            kernel, entries, spec=spec, values=values, limit=limit
         )
-    if not isinstance(values, bool):
-        raise TypeError(f"values is {values!r}; it is True or False")
-    names = [_check_call(kernel, *entry) for entry in entries]
-    spec, limit = _chip(spec), _limit(limit)
-    rounding, precise = settings.rounding(), settings.precise_fp()
-    given = [
-        Arguments(*entry, precise=precise, names=known)
-        for entry, known in zip(entries, names, strict=True)
     ]
-    ranks, places = len(entries), _places(kernel.grid)
-    runnings = [
-        Running(
-            NeuronCore(spec, values=values, rounding=rounding.rounding, seed=rounding.seed + rank,
-                       name=kernel.__name__ + (f" on rank {rank}" if ranks > 1 else "")),
-            program_id=place, grid=kernel.grid, rank=rank, ranks=ranks, precise=precise,
-            limit=limit,
-        )
-        for rank in range(ranks) for place in places
-    ]  # fmt: skip
-
-    if len(places) > 1:
-        for running in runnings:
-            running.core.notes.append(("grid", -1, str(len(places)), None))
-        if len(places) > 2:
-            warn_of_grid(kernel.function, len(places))
-
-    def program(running):
-        found_args, found_kwargs = given[running.rank].for_program(running)
-        try:
-            result = kernel.function(*found_args, **found_kwargs)
-        except (TypeError, AttributeError) as problem:
-            explain(problem, names[running.rank])
-            raise
-        _mark_outputs(running.core.program, result)
-        _apply_schedule(kernel, running.core.program)
-        running.core.finish()
-        return result
-
-    with one_blas_thread():  # the programs of a rank share what they return
-        results = Launch(runnings).run(program)[:: len(places)]
-    found = []
-    for rank, (result, arguments) in enumerate(zip(results, given, strict=True)):
-        cores = [running.core for running in runnings if running.rank == rank]
-        if values:
-            _note_unwritten(cores[0], result)
-        found.append((give_back(result, arguments) if values else None, cores))
-        arguments.update(cores)
-        if result is None:
-            warn_of_lost(kernel.function, cores[0].program, arguments.allocations(cores[0]))
-    return found
 
 
-def _check_call(kernel, args, kwargs):
-    """Return {id of an argument: its name}; raise TypeError if the signature does not fit."""
-    try:
-        bound = inspect.signature(kernel.function).bind(*args, **kwargs)
-    except TypeError as problem:
-        raise TypeError(f"kernel {kernel.__name__}: {problem}") from None
-    except ValueError:  # a built-in without a signature
-        return {}
-    return {id(value): name for name, value in bound.arguments.items()}
-
-
-def _limit(limit):
-    if limit is None:
-        return None
-    return whole(limit, "limit", 1, why=": it counts instructions")
-
-
-def _places(grid):
-    return list(itertools.product(*map(range, grid)))
-
-
-_CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2"}
-_LATER = {"trn2": "NeuronCore-v3 (Trainium2)", "gen3": "NeuronCore-v3 (Trainium2)",
-          "trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}  # fmt: skip
-
-
-_for_all = None
-
-
-def chip_for_all(target: str | None) -> str | None:
-    """Let every kernel run on one chip whatever the environment says; return the one before."""
-    global _for_all
-    before, _for_all = _for_all, target
-    return before
-
-
-def _chip(spec):
-    """Return the chip's record: the one given, or the environment's choice."""
-    if spec is not None:
-        return spec
-    from trainium_edu import specs
-
-    target = _for_all or settings.platform_target()
-    if target in _LATER:
+def _checked(arguments):
+    if not isinstance(arguments, list | tuple) or not arguments:
+        raise TypeError("run_ranks takes a list with a tuple of arguments for each rank")
+    if len(arguments) > _RANKS_MAX:
         raise NkiValidationError(
-            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are "
-            "not in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without "
-            "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
-            "`python -m trainium_edu run --platform trn1 script.py`"
+            f"{len(arguments)} ranks with values; at most {_RANKS_MAX} run here: larger machines "
+            "are a matter of trainium_edu.fabric"
         )
-    return getattr(specs, _CHIPS[target or "trn1"])
-
-
-def _returned(value):
-    """Return the tensors in what a kernel returns."""
-    from trainium_edu.nki.launching.arguments import walk
-    from trainium_edu.nki.objects.tensor import NkiTensor
-
-    found = []
-    walk(value, lambda item: isinstance(item, NkiTensor), lambda item: found.append(item) or item)
-    return found
-
-
-def _mark_outputs(program, value):
-    """Note the allocations of returned tensors: they outlive the program."""
-    for tensor in _returned(value):
-        index = tensor._view.buffer.info.index
-        if index not in program.outputs:
-            program.outputs.append(index)
-
-
-def _note_unwritten(core, value):
-    """Note returned tensors of which a part was never written."""
-    for tensor in _returned(value):
-        if not tensor._on_chip and not tensor._view.is_written():
-            info = tensor._view.buffer.info
-            core.notes.append(("unwritten output", len(core.program), "returned", info))
-
-
-def _apply_schedule(kernel, program):
-    """Add the order that ``with_schedule`` asked for."""
-    if not kernel.schedule:
-        return
-    named = {i.label: i for i in program.instructions if i.label}
-    for later, earlier in kernel.schedule:
-        for name in (later, *earlier):
-            if name not in named:
-                raise NkiValidationError(
-                    f"with_schedule names {name!r}, and no instruction has that name; give it "
-                    f"one: nisa.tensor_copy(..., name={name!r})"
-                )
-        for name in earlier:
-            if named[name].index >= named[later].index:
-                raise NkiValidationError(
-                    f"with_schedule: {later!r} waits for {name!r}, which is issued after it; "
-                    "change their order in the kernel"
-                )
-            named[later].after = (*named[later].after, named[name].index)
+    for rank, entry in enumerate(arguments):
+        if not isinstance(entry, list | tuple):
+            raise TypeError(f"arguments[{rank}] is {type(entry).__name__}; it is a tuple")
+    return [tuple(entry) for entry in arguments]

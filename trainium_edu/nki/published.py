@@ -17,6 +17,8 @@ from functools import partial
 
 import numpy as np
 
+from trainium_edu.nki.examples import profiled, selective_scan
+from trainium_edu.nki.kernel import run
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.times import TIMES, MeasuredTime
 
@@ -34,15 +36,11 @@ def _zeros(*shapes):
 
 
 def _mamba(name, channels, length, states=16):
-    from trainium_edu.nki.examples import selective_scan
-
     wide, deep = (1, channels, length), (1, states, length)
     return getattr(selective_scan, name), _zeros(wide, wide, (channels, states), deep, deep)
 
 
 def _profiled(name, shapes, *sizes):
-    from trainium_edu.nki.examples import profiled
-
     return getattr(profiled, name), _zeros(*shapes(*sizes))
 
 
@@ -95,7 +93,7 @@ class Prediction:
 
     @property
     def is_inside(self) -> bool:
-        """Whether a published time, as far as its digits go, lies in the band."""
+        """Return whether a published time, as far as its digits go, lies in the band."""
         low, high = self.low_us - self.row.rounding_us, self.high_us + self.row.rounding_us
         return any(low <= us <= high for us in self.row.us)
 
@@ -123,8 +121,6 @@ _HEAD = ("kernel", "sizes", "published us", "predicted", "band", "off", "in band
 
 def predict(row: MeasuredTime, *, buffers=None):
     """Run a row's kernel without values and return its CoreTimeline."""
-    from trainium_edu.nki.kernel import run
-
     kernel, arguments = KERNELS[row.kernel](*row.sizes)
     return run(kernel, *arguments, values=False, buffers=buffers).timeline
 
@@ -175,7 +171,7 @@ def compare(row: MeasuredTime) -> Prediction:
 
 
 def summary(found: Iterable[Prediction]) -> str:
-    """Say of the validation rows, and of the others, how near they are."""
+    """Return how near the validation rows are, and the others, as sentences."""
     said = []
     for label in (False, True):
         rows = [p for p in found if p.row.calibration is label]

@@ -32,11 +32,14 @@ _HOMES = {
     "predicted_sum_sd running_sum",
     "random_bits": "MAX_RANDOM_BITS draw_bits philox4x32",
 }
+_MODULES = ("_loops", "launch", *_HOMES)
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name):  # the compiled loops load with the first name that needs them
+    if name in _MODULES:
+        return aside.load(f"{__name__}.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

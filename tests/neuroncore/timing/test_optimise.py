@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.neuroncore import mamba
-from tests.neuroncore.replay import replay
+from trainium_edu.exercises.replay import replay
 from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine, Memory

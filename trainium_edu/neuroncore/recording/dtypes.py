@@ -1,7 +1,8 @@
 """The dtypes of on-chip data: how a tile's bytes become FP32 numbers and how FP32 becomes bytes.
 
 Engines compute in FP32 and round once on the way out.  Reading is exact (INT32 and UINT32 beyond
-2**24 excepted, as in hardware); writing goes through :mod:`trainium_edu.numerics`.
+2**24 excepted, as in hardware); writing goes through :mod:`trainium_edu.numerics`, whose compiled
+loops load with the first number that is written: front ends import this module and compile nothing.
 """
 
 from dataclasses import dataclass
@@ -9,9 +10,8 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from trainium_edu.numerics import _loops, formats
-from trainium_edu.numerics.launch import launch
-from trainium_edu.numerics.rounding import cast, cast_to_bits
+from trainium_edu import numerics
+from trainium_edu.numerics import formats
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["DTYPES", "DType", "Rounding", "get_dtype", "to_fp32", "write_fp32"]
@@ -147,15 +147,16 @@ def write_fp32(values: np.ndarray, dtype: DType, rounding: Rounding, out: np.nda
     if rounding.mode == "nearest" and dtype.fmt is formats.BF16:
         words = np.ascontiguousarray(values, np.float32).reshape(-1).view(np.uint32)
         codes = np.empty(words.size, np.uint16)
-        launch(_loops.nearest_upper, words, np.uint32(16), np.uint32(0), codes)
+        upper = numerics._loops.nearest_upper
+        numerics.launch.launch(upper, words, np.uint32(16), np.uint32(0), codes)
         out[...] = codes.reshape(values.shape).view(dtype.storage)
     elif rounding.mode == "nearest" and dtype.fmt is formats.FP16:
         with np.errstate(over="ignore", invalid="ignore"):
             out[...] = values  # NumPy's own cast is nearest-even; a test holds it to `cast`
     elif dtype.fmt is formats.TF32:
-        out[...] = cast(values, dtype.fmt, rounding.mode, seed=rounding.seed, step=rounding.step)
+        how = {"seed": rounding.seed, "step": rounding.step}
+        out[...] = numerics.rounding.cast(values, dtype.fmt, rounding.mode, **how)
     else:
-        codes = cast_to_bits(
-            values, dtype.fmt, rounding.mode, seed=rounding.seed, step=rounding.step
-        )
+        how = {"seed": rounding.seed, "step": rounding.step}
+        codes = numerics.rounding.cast_to_bits(values, dtype.fmt, rounding.mode, **how)
         out[...] = codes.view(dtype.storage)

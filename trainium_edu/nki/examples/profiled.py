@@ -17,8 +17,8 @@ __all__ = [
 P, WIDE, LOAD = 128, 512, 1024  # partitions, columns of one PSUM bank, columns of one load
 
 
-def _tile(rows, columns):
-    return nl.ndarray((rows, columns), dtype=nl.float32, buffer=nl.sbuf)
+def _tile(*shape):
+    return nl.ndarray(shape, dtype=nl.float32, buffer=nl.sbuf)
 
 
 def _load(part):
@@ -253,7 +253,7 @@ def convolution(image, weights, identity):
                 turned[d, c, t] = _tile(P, P)
                 _turn(part[:, c : c + P, t], eye, turned[d, c, t])
     for y in nl.affine_range(down):
-        rows = {c: _load_rows(image[c : c + P, y : y + side, :]) for c in range(0, depth, P)}
+        rows = {c: _load(image[c : c + P, y : y + side, :]) for c in range(0, depth, P)}
         for d in range(0, filters, P):
             sums = nl.ndarray((P, across), dtype=nl.float32, buffer=nl.psum)
             for c in range(0, depth, P):
@@ -263,9 +263,3 @@ def convolution(image, weights, identity):
                                    moving=rows[c][:, up, left : left + across])  # fmt: skip
             nisa.dma_copy(dst=out[d : d + P, y, :], src=_scaled(sums, 1.0))
     return out
-
-
-def _load_rows(part):
-    tile = nl.ndarray(part.shape, dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=part)
-    return tile

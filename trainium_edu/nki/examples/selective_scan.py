@@ -12,7 +12,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 
-__all__ = ["hoisted", "reference", "reload", "tiled"]
+__all__ = ["hoisted", "reload", "tiled"]
 
 P = 128
 PIECE = 512
@@ -107,18 +107,4 @@ def tiled(delta, u, A, B, C):
                         is_last=start + PIECE >= length,
                     )  # fmt: skip
             nisa.dma_copy(dst=y[i, rows, :], src=total)
-    return y
-
-
-def reference(delta, u, A, B, C):
-    """Return y by NumPy, step by step in time."""
-    import numpy as np
-
-    decay = np.exp(delta[:, :, None, :] * A[None, :, :, None])
-    driven = delta[:, :, None, :] * B[:, None] * u[:, :, None, :]
-    h = np.zeros(decay.shape[:-1], np.float32)
-    y = np.empty_like(delta)
-    for t in range(delta.shape[-1]):
-        h = decay[..., t] * h + driven[..., t]
-        y[..., t] = (h * C[:, None, :, t]).sum(-1)
     return y

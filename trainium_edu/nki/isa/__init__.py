@@ -27,40 +27,23 @@ a handle on the instruction, for ``depends_on``.
 [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
 """
 
-from trainium_edu.nki import earlier
-from trainium_edu.nki.isa import constants
+from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.isa import constants, instructions, later, registers
+from trainium_edu.nki.isa.constants import *
 from trainium_edu.nki.isa.instructions import *
 from trainium_edu.nki.isa.later import *
 from trainium_edu.nki.isa.registers import *
-from trainium_edu.nki.objects.enums import (
-    dge_mode,
-    dma_engine,
-    engine,
-    matmul_perf_mode,
-    nc_version,
-    oob_mode,
-    reduce_cmd,
-)
+from trainium_edu.nki.issuing import NkiInstruction
+from trainium_edu.nki.mistakes import NAMES
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
-from trainium_edu.nki.running import NkiInstruction
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
-    "NkiInstruction", "NkiValidationError", "VirtualRegister", "activate2", "activation",
-    "activation_reduce", "affine_select", "bn_aggr", "bn_stats", "constants", "core_barrier",
-    "dge_mode", "dma_compute", "dma_copy", "dma_engine", "dma_transpose", "dropout", "engine",
-    "exponential", "get_nc_sub_version", "get_nc_version", "gpsimd_engine", "iota",
-    "local_gather", "matmul_perf_mode", "max8", "memset", "nc_find_index8", "nc_match_replace8",
-    "nc_matmul", "nc_matmul_mx", "nc_n_gather", "nc_stream_shuffle", "nc_transpose",
-    "nc_version", "nonzero_with_count", "oob_mode", "quantize_mx", "rand2", "rand_get_state",
-    "rand_set_state", "range_select", "reciprocal", "reduce_cmd", "register_alloc",
-    "register_load", "register_move", "register_store", "rng", "scalar_engine",
-    "scalar_tensor_tensor", "select_reduce", "sendrecv", "sequence_bounds", "set_rng_seed",
-    "tensor_copy", "tensor_copy_predicated", "tensor_engine", "tensor_partition_reduce",
-    "tensor_reduce", "tensor_scalar", "tensor_scalar_cumulative", "tensor_scalar_reduce",
-    "tensor_tensor", "tensor_tensor_scan", "topk", "unknown_engine", "vector_engine",
+    "NkiInstruction", "NkiValidationError", "VirtualRegister", "constants", *constants.__all__,
+    *instructions.__all__, *later.__all__, *registers.__all__,
 ]  # fmt: skip
+NAMES["nisa."] = __all__
 
 
 def __getattr__(name):
-    raise earlier.no_attribute("nki.isa", name)
+    raise no_attribute("nki.isa", name)

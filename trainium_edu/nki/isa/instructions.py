@@ -1,6 +1,7 @@
 """The instructions of NeuronCore-v2, in the order of the public reference."""
 
 from trainium_edu.nki.isa.later import V3
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language.elementwise import equal, maximum
 from trainium_edu.nki.objects import enums
 from trainium_edu.nki.objects.enums import (
@@ -11,7 +12,7 @@ from trainium_edu.nki.objects.enums import (
     oob_mode,
     reduce_cmd,
 )
-from trainium_edu.nki.running import issue, later_chip
+from trainium_edu.nki.running import later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The four register instructions of ``nki.isa``, run by an engine's sequencer."""
+"""The four instructions of ``nki.isa`` on virtual registers, run by an engine's sequencer."""
 
 from operator import index
 
@@ -30,7 +30,7 @@ def _immediate(name, value):
     try:
         value = index(None if isinstance(value, bool) else value)
     except TypeError:
-        raise TypeError(f"{name}: {value!r} is no whole number and no register") from None
+        raise TypeError(f"{name}: {value!r} is neither a whole number nor a register") from None
     if not -(2**31) <= value < 2**32:
         raise NkiValidationError(f"{name}: {value} does not fit into a register of 32 bits")
     return value
@@ -38,7 +38,7 @@ def _immediate(name, value):
 
 def _register(name, register):
     if not isinstance(register, VirtualRegister):
-        raise TypeError(f"{name}: {register!r} is no register; nisa.register_alloc makes one")
+        raise TypeError(f"{name}: {register!r} is not a register; nisa.register_alloc makes one")
     return register
 
 
@@ -49,7 +49,7 @@ def register_move(dst, src) -> None:
 
 def _one(name, tensor):
     if not isinstance(tensor, NkiTensor):
-        raise TypeError(f"{name}: {tensor!r} is no tensor")
+        raise TypeError(f"{name}: {tensor!r} is not a tensor")
     if tensor.size != 1:
         raise NkiValidationError(
             f"{name}: {tensor!r} has {tensor.size} elements; a register holds one number"

@@ -5,6 +5,7 @@ arithmetic also name the operators of instructions (``op=nl.add``).  Read ``elem
 What a later chip brought is here by name and raises when used.
 """
 
+from trainium_edu.nki.earlier import no_attribute
 from trainium_edu.nki.language import (
     creation,
     elementwise,
@@ -15,21 +16,23 @@ from trainium_edu.nki.language import (
     transfer,
 )
 from trainium_edu.nki.language import rounding as _rounding
-from trainium_edu.nki.language.creation import *  # noqa: F403
-from trainium_edu.nki.language.elementwise import *  # noqa: F403
-from trainium_edu.nki.language.loops import *  # noqa: F403
-from trainium_edu.nki.language.matrix import *  # noqa: F403
+from trainium_edu.nki.language.creation import *
+from trainium_edu.nki.language.elementwise import *
+from trainium_edu.nki.language.loops import *
+from trainium_edu.nki.language.matrix import *
 from trainium_edu.nki.language.operator_names import average, bypass, prelu
-from trainium_edu.nki.language.programs import *  # noqa: F403
-from trainium_edu.nki.language.reductions import *  # noqa: F403
-from trainium_edu.nki.language.rounding import *  # noqa: F403
+from trainium_edu.nki.language.programs import *
+from trainium_edu.nki.language.reductions import *
+from trainium_edu.nki.language.rounding import *
 from trainium_edu.nki.language.tile_sizes import tile_size
-from trainium_edu.nki.language.transfer import *  # noqa: F403
+from trainium_edu.nki.language.transfer import *
+from trainium_edu.nki.mistakes import NAMES
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES as _DTYPES
 from trainium_edu.nki.objects.dtypes import DType
 from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.indexing import ds
 from trainium_edu.nki.objects.object import NKIObject
-from trainium_edu.nki.objects.tensor import NkiTensor, ds
+from trainium_edu.nki.objects.tensor import NkiTensor
 
 bool_ = bool = _DTYPES["bool"]
 int8, int16, int32 = (_DTYPES[n] for n in ("int8", "int16", "int32"))
@@ -53,9 +56,8 @@ __all__ = [
     "uint32", "uint8", *creation.__all__, *elementwise.__all__, *loops.__all__, *matrix.__all__,
     *programs.__all__, *reductions.__all__, *_rounding.__all__, *transfer.__all__,
 ]  # fmt: skip
+NAMES["nl."] = __all__
 
 
 def __getattr__(name):
-    from trainium_edu.nki.earlier import no_attribute
-
     raise no_attribute("nki.language", name)

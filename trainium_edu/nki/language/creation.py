@@ -2,11 +2,16 @@
 
 from operator import index
 
-from trainium_edu.nki.mistakes import describe
-from trainium_edu.nki.objects.dtypes import LOW_PRECISION, nki_dtype
+import numpy as np
+
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.nki.issuing import issue
+from trainium_edu.nki.mistakes import describe, is_whole
+from trainium_edu.nki.objects.dtypes import LOW_PRECISION, fitted, nki_dtype
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import current, issue, known_issue
+from trainium_edu.nki.running import current, known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["empty_like", "full", "ndarray", "ones", "rand", "random_seed", "shared_constant",
@@ -55,15 +60,19 @@ def ndarray(shape, dtype, buffer=MemoryRegion.sbuf, name="", address=None) -> Nk
             allocate = core.sbuf if region is MemoryRegion.sbuf else core.psum
             view = allocate(shape, stored, address=place, start_partition=start, name=name or None)
         else:  # kept as float32: what has to fit is what the chip would hold
-            from trainium_edu.neuroncore.recording.dtypes import get_dtype
-            from trainium_edu.neuroncore.recording.engine import Memory
-
             view = core.allocate(
                 Memory(region.name), shape, stored, name or None, place, start, get_dtype(wanted)
             )
         if place is None:
             running.count_tile(view.buffer._base)
     return NkiTensor._wrap(view, wanted, region)
+
+
+def made(shape, dtype, instruction: str, **operands) -> NkiTensor:
+    """Return a new tile in SBUF that one instruction writes."""
+    out = ndarray(shape, dtype)
+    issue(instruction, dst=out, **operands)
+    return out
 
 
 def _hbm(running, shape, dtype, name, region):
@@ -191,17 +200,11 @@ def shared_constant(constant) -> NkiTensor:
     NkiTensor in HBM
         Of its shape; 64-bit numbers become 32-bit.
     """
-    import numpy as np
-
     running = current()
-    array = np.load(constant) if isinstance(constant, str) or hasattr(constant, "__fspath__") else (
-        np.asarray(constant)
-    )  # fmt: skip
-    from trainium_edu.neuroncore.recording.dtypes import get_dtype
-    from trainium_edu.nki.launching.arguments import _cast
-
+    is_path = isinstance(constant, str) or hasattr(constant, "__fspath__")
+    array = np.load(constant) if is_path else np.asarray(constant)
     dtype = nki_dtype(array.dtype)
-    array = _cast(array, get_dtype(dtype).storage) if array.size else array
+    array = fitted(array, get_dtype(dtype).storage, "the constant")
     view = running.core.hbm(np.array(array), name="shared_constant")
     return NkiTensor._wrap(view, dtype, MemoryRegion.shared_hbm)
 
@@ -217,17 +220,12 @@ def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
     dst : NkiTensor[n, n], optional
         Where to put it, in its own dtype; default: a new tile.
     """
-    import numpy as np
-
-    n = index(n) if hasattr(n, "__index__") and not isinstance(n, bool) else n
-    if type(n) is not int or not 1 <= n <= 128:
+    if not is_whole(n) or not 1 <= (n := index(n)) <= 128:
         raise NkiValidationError(f"n is {n!r}; an identity matrix in SBUF has 1 to 128 partitions")
     running = current()
     dtype = nki_dtype(dst.dtype if dst is not None else dtype)
     if dst is None and (n, dtype) in running.shared:
         return running.shared[n, dtype]
-    from trainium_edu.neuroncore.recording.dtypes import get_dtype
-
     tile = ndarray((n, n), dtype, name=f"identity_{n}") if dst is None else dst
     data = np.eye(n, dtype=tile._view.dtype.storage)
     source = running.core.hbm(data, get_dtype(tile._view.dtype.name), name="identity_constant")
@@ -239,14 +237,12 @@ def shared_identity_matrix(n, dtype="uint8", dst=None) -> NkiTensor:
 
 def rand(shape, dtype, buffer=MemoryRegion.sbuf, name="") -> NkiTensor:
     """Allocate a tensor of uniform random numbers in [0, 1), from 24 random bits each."""
-    if buffer is not MemoryRegion.sbuf and buffer is not MemoryRegion.psum:
-        tensor = ndarray(shape, dtype, buffer, name)
+    tensor = ndarray(shape, dtype, buffer, name)
+    if not tensor._on_chip:
         for part in _in_tiles(tensor):
             issue("dma_copy", dst=part, src=rand(part.shape, dtype))
         return tensor
-    tensor = ndarray(shape, dtype, buffer, name)
-    bits = ndarray(shape, "uint32")
-    issue("rng", dst=bits)
+    bits = made(shape, "uint32", "rng")
     issue("tensor_scalar", dst=bits, data=bits, op0="right_shift", operand0=8)
     issue("tensor_scalar", dst=tensor, data=bits, op0="multiply", operand0=2.0**-24)
     return tensor

@@ -6,14 +6,15 @@ Two tiles go through ``tensor_tensor``, a tile and a number (or one number per p
 
 import math
 
-from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.issuing import issue
+from trainium_edu.nki.language.creation import made, ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue, known_issue, later_chip
+from trainium_edu.nki.running import known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
 _FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
@@ -23,8 +24,11 @@ _BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shi
 __all__ = []
 
 
-def _operator(function):
+def _operator(function, name="", doc=""):
     """Give a function the name that instructions know it by, and publish it."""
+    if name:
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = doc
     function.op = function.__name__
     __all__.append(function.__name__)
     return function
@@ -67,16 +71,16 @@ def _binary(op, x, y, dtype):
         _on_chip(op, other)
         if tile._view.shape != other._view.shape:
             return _uneven(op, x, y, dtype)
-    out = ndarray(tile.shape, _result_dtype(tile, other, dtype))
+    dtype = _result_dtype(tile, other, dtype)
     if isinstance(other, NkiTensor):
-        _tensor_tensor(op, out, x, y)
-    else:
-        issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=other, reverse0=reverse)
-    return out
+        return _tensor_tensor(op, ndarray(tile.shape, dtype), x, y)
+    return made(
+        tile.shape, dtype, "tensor_scalar", data=tile, op0=op, operand0=other, reverse0=reverse
+    )
 
 
 def _tensor_tensor(op, out, x, y):
-    """Issue the instruction; of two tiles in PSUM, which it cannot both read, copy one to SBUF.
+    """Combine two tiles; of two in PSUM, which the instruction cannot both read, copy one to SBUF.
 
     ``power`` of two tiles runs on GpSimd, which reads none there.
     """
@@ -85,10 +89,11 @@ def _tensor_tensor(op, out, x, y):
     if x.buffer is MemoryRegion.psum and op == "power":
         x = copied(x, x.dtype)
     issue("tensor_tensor", dst=out, data1=x, data2=y, op=op)
+    return out
 
 
 def _number(op, value):
-    """Return an operand that is no tile as an int or a float."""
+    """Return an operand that is not a tile as an int or a float."""
     kind = type(value)
     if kind is int or kind is float:
         return value
@@ -113,8 +118,7 @@ def _uneven(op, x, y, dtype):
             issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=column, reverse0=reverse)
             return out
     first, second = (t if t.shape == shape else broadcast_to(t, shape) for t in (x, y))
-    _tensor_tensor(op, out, first, second)
-    return out
+    return _tensor_tensor(op, out, first, second)
 
 
 def _common_shape(op, x, y):
@@ -147,8 +151,7 @@ def _two(name, says):
             known_issue("power")
         return _binary(name, x, y, dtype)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return {says}, element by element.
+    doc = f"""Return {says}, element by element.
 
     Parameters
     ----------
@@ -161,8 +164,7 @@ def _two(name, says):
     -------
     NkiTensor in SBUF
     """
-    function.__module__ = __name__
-    return _operator(function)
+    return _operator(function, name, doc)
 
 
 add = _two("add", "x + y")
@@ -206,8 +208,7 @@ def divide(x, y, dtype=None):
     if not isinstance(y, NkiTensor):
         y = _number("divide", y)
         return _binary("multiply", x, 1.0 / y if y else math.copysign(math.inf, y), dtype)
-    inverse = ndarray(y.shape, _FLOAT32)
-    issue("reciprocal", dst=inverse, data=y)
+    inverse = made(y.shape, _FLOAT32, "reciprocal", data=y)
     return _binary("multiply", x, inverse, dtype or _float_of(x, y))
 
 
@@ -222,12 +223,9 @@ def _float_of(x, y):
 def _activation(name, says):
     def function(x, dtype=None):
         _one_tile(name, x)
-        out = ndarray(x.shape, dtype or x.dtype)
-        issue("activation", dst=out, op=name, data=x)
-        return out
+        return made(x.shape, dtype or x.dtype, "activation", op=name, data=x)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return {says}, element by element, on the Scalar Engine.
+    doc = f"""Return {says}, element by element, on the Scalar Engine.
 
     Parameters
     ----------
@@ -235,8 +233,7 @@ def _activation(name, says):
     dtype : dtype, optional
         Of the result; default: that of `x`.
     """
-    function.__module__ = __name__
-    return _operator(function)
+    return _operator(function, name, doc)
 
 
 def _one_tile(name, x):
@@ -274,18 +271,15 @@ sign = _activation("sign", "-1, 0 or 1")
 def reciprocal(x, dtype=None):
     """Return 1 / x, element by element, on the Vector Engine."""
     _one_tile("reciprocal", x)
-    out = ndarray(x.shape, dtype or x.dtype)
-    issue("reciprocal", dst=out, data=x)
-    return out
+    return made(x.shape, dtype or x.dtype, "reciprocal", data=x)
 
 
 @_operator
 def rsqrt(x, dtype=None):
     """Return 1 / sqrt(x), element by element, on the GpSimd Engine, which does not reach PSUM."""
     _one_tile("rsqrt", x)
-    out = ndarray(x.shape, dtype or x.dtype)
-    issue("tensor_scalar", engine=_engine.gpsimd, dst=out, data=x, op0="rsqrt", operand0=0.0)
-    return out
+    how = {"engine": _engine.gpsimd, "op0": "rsqrt", "operand0": 0.0}
+    return made(x.shape, dtype or x.dtype, "tensor_scalar", data=x, **how)
 
 
 @_operator
@@ -299,10 +293,9 @@ def negative(x, dtype=None):
 def invert(x, dtype=None):
     """Return the bits of an integer tile turned over."""
     _one_tile("invert", x)
-    out = ndarray(x.shape, dtype or x.dtype)
     ones = -1 if x.dtype.startswith("int") else 256**x.dtype.itemsize - 1
-    issue("tensor_scalar", dst=out, data=x, op0="bitwise_xor", operand0=ones)
-    return out
+    how = {"op0": "bitwise_xor", "operand0": ones}
+    return made(x.shape, dtype or x.dtype, "tensor_scalar", data=x, **how)
 
 
 @_operator

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.nki.running import count_loop, current, known_issue
 from trainium_edu.specs.errors import NkiValidationError
@@ -49,7 +49,7 @@ def dynamic_range(start, stop=None, step=1):
 
 
 def _turns(name, start, stop, step):
-    if isinstance(step, VirtualRegister | bool) or not hasattr(step, "__index__"):
+    if isinstance(step, VirtualRegister) or not is_whole(step):
         raise AssertionError(
             f"nl.{name}: step is {step!r}; it is a whole number known before the kernel runs, "
             "because the loop instruction holds it"
@@ -82,7 +82,7 @@ def _dynamic(name):
 def _bound(name, value):
     if isinstance(value, VirtualRegister):
         value = value.value
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if not is_whole(value):
         raise TypeError(f"nl.{name}: a bound is {value!r}; it is a whole number or a register")
     return value.__index__()
 

@@ -1,12 +1,13 @@
 """What the Tensor Engine does for this language: matmul, transpose, repeating partitions."""
 
-from trainium_edu.nki.language.creation import full, ndarray
+from trainium_edu.nki.issuing import issue
+from trainium_edu.nki.language.creation import full, made, ndarray
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import current, issue, known_issue
+from trainium_edu.nki.running import current, known_issue
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -50,9 +51,7 @@ def broadcast_to(x: NkiTensor, shape, dtype=None) -> NkiTensor:
 
 def copied(x: NkiTensor, dtype) -> NkiTensor:
     """Return a copy in a new SBUF tile, cast on the way."""
-    out = ndarray(x.shape, dtype)
-    issue("tensor_copy", dst=out, src=x)
-    return out
+    return made(x.shape, dtype, "tensor_copy", src=x)
 
 
 def _repeat_partition(x, shape, dtype):
@@ -77,8 +76,8 @@ def _repeat_partition(x, shape, dtype):
         tile = ndarray((shape[0], end - start), _FLOAT32, MemoryRegion.psum)
         for first in range(start, end, _BANK):
             last = first + _BANK if first + _BANK < end else end
-            issue("nc_matmul", dst=tile[:, first - start : last - start], stationary=ones,
-                  moving=row[:, first:last])  # fmt: skip
+            part = tile[:, first - start : last - start]
+            issue("nc_matmul", dst=part, stationary=ones, moving=row[:, first:last])
         if whole is None:
             current().repeated.add(tile._view.buffer.info.index)
             return tile.reshape(shape)
@@ -90,13 +89,11 @@ def _repeat_wide(x, shape, dtype):
     """Repeat 32-bit integers, which FP32 does not hold, as two halves of 16 bits."""
     parts = []
     for op, number in (("right_shift", 16), ("bitwise_and", 0xFFFF)):
-        half = ndarray(x.shape, x.dtype)
-        issue("tensor_scalar", dst=half, data=x, op0=op, operand0=number)
+        half = made(x.shape, x.dtype, "tensor_scalar", data=x, op0=op, operand0=number)
         parts.append(_repeat_partition(copied(half, _FLOAT32), shape, x.dtype))
     high, low = parts
     issue("tensor_scalar", dst=high, data=high, op0="left_shift", operand0=16)
-    out = ndarray(shape, x.dtype)
-    issue("tensor_tensor", dst=out, data1=high, data2=low, op="bitwise_or")
+    out = made(shape, x.dtype, "tensor_tensor", data1=high, data2=low, op="bitwise_or")
     return out if dtype == x.dtype else copied(out, dtype)
 
 

@@ -62,25 +62,25 @@ def _region(buffer):
     region = getattr(buffer, "buffer", buffer)
     name = getattr(region, "name", region)
     if name not in ("hbm", *MemoryRegion.__members__):
-        raise TypeError(f"{buffer!r} is no memory region; take nl.sbuf, nl.psum or nl.hbm")
+        raise TypeError(f"{buffer!r} is not a memory region; take nl.sbuf, nl.psum or nl.hbm")
     return name
 
 
 def is_hbm(buffer) -> bool:
-    """Whether a memory region (or a tensor's) is HBM."""
+    """Return whether a memory region (or a tensor's) is HBM."""
     return _region(buffer).endswith("hbm")
 
 
 def is_sbuf(buffer) -> bool:
-    """Whether a memory region (or a tensor's) is SBUF."""
+    """Return whether a memory region (or a tensor's) is SBUF."""
     return _region(buffer) == "sbuf"
 
 
 def is_psum(buffer) -> bool:
-    """Whether a memory region (or a tensor's) is PSUM."""
+    """Return whether a memory region (or a tensor's) is PSUM."""
     return _region(buffer) == "psum"
 
 
 def is_on_chip(buffer) -> bool:
-    """Whether a memory region (or a tensor's) has partitions."""
+    """Return whether a memory region (or a tensor's) has partitions."""
     return not is_hbm(buffer)

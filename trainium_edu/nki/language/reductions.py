@@ -1,13 +1,15 @@
 """Reductions over free dimensions, and what is built on them."""
 
+import builtins
 import math
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language import elementwise as ew
-from trainium_edu.nki.language.creation import _whole_number, ndarray
+from trainium_edu.nki.language.creation import _whole_number, made, ndarray
 from trainium_edu.nki.language.matrix import broadcast_to, copied
+from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["all", "dropout", "max", "mean", "min", "prod", "rms_norm", "softmax", "sum", "var",
@@ -20,10 +22,8 @@ _UINT8 = DTYPE_NAMES["uint8"]
 def _axes(name, x, axis):
     """Return the reduced axes in order: free ones, the last of the tile."""
     ew._one_tile(name, x)
-    given = [axis] if hasattr(axis, "__index__") else axis
-    if not isinstance(given, tuple | list) or any(
-        isinstance(a, bool) or not hasattr(a, "__index__") for a in given
-    ):
+    given = [axis] if is_whole(axis) else axis
+    if not isinstance(given, tuple | list) or not builtins.all(map(is_whole, given)):
         raise TypeError(f"nl.{name}: axis is {axis!r}; it is a whole number, or a tuple of them")
     axes = sorted({a % x.ndim if -x.ndim <= a < x.ndim else a for a in given})
     if 0 in axes:
@@ -48,15 +48,14 @@ def _shape(x, axes, keepdims):
 
 def _reduce(name, op, x, axis, dtype, keepdims):
     axes = _axes(name, x, axis)
-    out = ndarray(_shape(x, axes, keepdims), dtype or x.dtype)
     flat = x.flatten_dims(axes[0], axes[-1]) if _is_flat(x, axes) else x
     over = (axes[0],) if flat is not x else tuple(axes)
-    issue("tensor_reduce", dst=out, op=op, data=flat, axis=over)
-    return out
+    shape = _shape(x, axes, keepdims)
+    return made(shape, dtype or x.dtype, "tensor_reduce", op=op, data=flat, axis=over)
 
 
 def _is_flat(x, axes):
-    """Whether the reduced axes are one run in memory."""
+    """Return whether the reduced axes are one run in memory."""
     view = x._view
     step = view.strides[axes[-1]]
     for axis in reversed(axes):
@@ -103,8 +102,7 @@ def prod(x, axis, dtype=None, keepdims=False) -> NkiTensor:
 
 def all(x, axis, dtype=None) -> NkiTensor:
     """Return 1 where every element along free axes is nonzero, else 0."""
-    ones = ndarray(x.shape, _FLOAT32)
-    issue("tensor_scalar", dst=ones, data=x, op0="not_equal", operand0=0.0)
+    ones = made(x.shape, _FLOAT32, "tensor_scalar", data=x, op0="not_equal", operand0=0.0)
     return _reduce("all", "minimum", ones, axis, dtype or x.dtype, False)
 
 
@@ -112,10 +110,8 @@ def mean(x, axis, dtype=None, keepdims=False) -> NkiTensor:
     """Return the mean along free axes, computed in FP32."""
     axes = _axes("mean", x, axis)
     total = _reduce("mean", "add", x, axis, _FLOAT32, keepdims)
-    out = ndarray(total.shape, dtype or x.dtype)
-    count = math.prod(x.shape[axes[0] :])
-    issue("tensor_scalar", dst=out, data=total, op0="multiply", operand0=1.0 / count)
-    return out
+    how = {"op0": "multiply", "operand0": 1.0 / math.prod(x.shape[axes[0] :])}
+    return made(total.shape, dtype or x.dtype, "tensor_scalar", data=total, **how)
 
 
 def _spread(small, x, axes):
@@ -129,10 +125,8 @@ def var(x, axis, dtype=None, keepdims=False) -> NkiTensor:
     """Return the variance along free axes; the reduced axes stay, with size 1."""
     axes = _axes("var", x, axis)
     middle = _spread(mean(x, axis, _FLOAT32, keepdims=True), x, axes)
-    away = ndarray(x.shape, _FLOAT32)
-    issue("tensor_tensor", dst=away, data1=x, data2=middle, op="subtract")
-    squares = ndarray(x.shape, _FLOAT32)
-    issue("tensor_tensor", dst=squares, data1=away, data2=away, op="multiply")
+    away = made(x.shape, _FLOAT32, "tensor_tensor", data1=x, data2=middle, op="subtract")
+    squares = made(x.shape, _FLOAT32, "tensor_tensor", data1=away, data2=away, op="multiply")
     return mean(squares, axis, dtype or x.dtype, keepdims=True)
 
 
@@ -142,19 +136,17 @@ def softmax(x, axis=-1, dtype=None) -> NkiTensor:
     top = _reduce("softmax", "maximum", x, axis, _FLOAT32, True)
     powers = ndarray(x.shape, _FLOAT32)
     if len(axes) == x.ndim - 1:  # one number per partition: the activation's own bias
-        negative = ndarray((x.shape[0], 1), _FLOAT32)
-        issue("tensor_scalar", dst=negative, data=top.reshape((x.shape[0], 1)), op0="multiply",
-              operand0=-1.0)  # fmt: skip
+        one = (x.shape[0], 1)
+        how = {"data": top.reshape(one), "op0": "multiply", "operand0": -1.0}
+        negative = made(one, _FLOAT32, "tensor_scalar", **how)
         issue("activation", dst=powers, op="exp", data=x, bias=negative)
     else:
         issue("tensor_tensor", dst=powers, data1=x, data2=_spread(top, x, axes), op="subtract")
         issue("activation", dst=powers, op="exp", data=powers)
     total = _reduce("softmax", "add", powers, axis, _FLOAT32, True)
-    inverse = ndarray(total.shape, _FLOAT32)
-    issue("reciprocal", dst=inverse, data=total)
-    out = ndarray(x.shape, dtype or x.dtype)
-    issue("tensor_tensor", dst=out, data1=powers, data2=_spread(inverse, x, axes), op="multiply")
-    return out
+    inverse = _spread(made(total.shape, _FLOAT32, "reciprocal", data=total), x, axes)
+    how = {"data1": powers, "data2": inverse, "op": "multiply"}
+    return made(x.shape, dtype or x.dtype, "tensor_tensor", **how)
 
 
 def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> NkiTensor:
@@ -183,12 +175,11 @@ def rms_norm(x, w, axis, n, epsilon=1e-06, dtype=None, compute_dtype=None) -> Nk
         raise NkiValidationError(f"nl.rms_norm: n is {n}; it counts the values of one mean, >= 1")
     squares = ew.square(x, compute)
     total = _reduce("rms_norm", "add", squares, axis, _FLOAT32, True)
-    root = ndarray(total.shape, _FLOAT32)
-    issue("tensor_scalar", dst=root, data=total, op0="multiply", operand0=1.0 / n, op1="add",
-          operand1=epsilon)  # fmt: skip
+    mean = {"op0": "multiply", "operand0": 1.0 / n, "op1": "add", "operand1": epsilon}
+    root = made(total.shape, _FLOAT32, "tensor_scalar", data=total, **mean)
     issue("activation", dst=root, op="rsqrt", data=root)
-    scaled = ndarray(x.shape, compute)
-    issue("tensor_tensor", dst=scaled, data1=x, data2=_spread(root, x, axes), op="multiply")
+    how = {"data1": x, "data2": _spread(root, x, axes), "op": "multiply"}
+    scaled = made(x.shape, compute, "tensor_tensor", **how)
     return ew.multiply(scaled, w, dtype or x.dtype)
 
 
@@ -218,8 +209,8 @@ def where(condition, x, y, dtype=None) -> NkiTensor:
         issue("tensor_copy", dst=out, src=broadcast_to(y, shape))
     else:
         issue("memset", dst=out, value=_whole_number(y) if not out._view.dtype.is_float else y)
-    mask = ndarray(condition.shape, _UINT8)
-    issue("tensor_scalar", dst=mask, data=condition, op0="not_equal", operand0=0.0)
+    differs = {"data": condition, "op0": "not_equal", "operand0": 0.0}
+    mask = made(condition.shape, _UINT8, "tensor_scalar", **differs)
     if isinstance(x, NkiTensor):
         x = broadcast_to(x, shape, out.dtype)  # the instruction moves bits: one dtype
     issue("tensor_copy_predicated", dst=out, src=x, predicate=broadcast_to(mask, shape))
@@ -229,7 +220,7 @@ def where(condition, x, y, dtype=None) -> NkiTensor:
 def dropout(x, rate, dtype=None) -> NkiTensor:
     """Return x, each element 0 with probability `rate` (a number, or one per partition).
 
-    What is kept is not scaled; the dice are those of ``nl.random_seed``.
+    What is kept is not scaled; the random bits are those of ``nl.random_seed``.
 
     Parameters
     ----------
@@ -239,6 +230,5 @@ def dropout(x, rate, dtype=None) -> NkiTensor:
         Of the result; default: that of `x`.
     """
     ew._one_tile("dropout", x)
-    out = ndarray(x.shape, x.dtype)
-    issue("dropout", dst=out, data=x, prob=rate)
+    out = made(x.shape, x.dtype, "dropout", data=x, prob=rate)
     return out if dtype is None or dtype == x.dtype else copied(out, dtype)

@@ -6,12 +6,13 @@ whole number; a comparison then corrects it.  Numbers of magnitude 2**23 and mor
 
 import math
 
+from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.language import elementwise as ew
-from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.language.creation import made
 from trainium_edu.nki.language.matrix import copied
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue, known_issue
+from trainium_edu.nki.running import known_issue
 
 __all__ = ["ceil", "cos", "floor", "fmod", "mod", "sin", "tan", "trunc"]
 
@@ -23,22 +24,16 @@ _TWO_PI_PARTS = (6.28125, 0.0019350051879882812, 3.0199157663e-07)
 
 
 def _scalar(tile, op, number, dtype=_FLOAT32, **more):
-    out = ndarray(tile.shape, dtype)
-    issue("tensor_scalar", dst=out, data=tile, op0=op, operand0=number, **more)
-    return out
+    return made(tile.shape, dtype, "tensor_scalar", data=tile, op0=op, operand0=number, **more)
 
 
 def _pair(a, op, b, dtype=_FLOAT32):
-    out = ndarray(a.shape, dtype)
-    issue("tensor_tensor", dst=out, data1=a, data2=b, op=op)
-    return out
+    return made(a.shape, dtype, "tensor_tensor", data1=a, data2=b, op=op)
 
 
 def _nearest(x):
     """Return the nearest whole number in FP32 (ties to even), for magnitudes under 2**31."""
-    whole = ndarray(x.shape, _INT32)
-    issue("tensor_copy", dst=whole, src=x)
-    return whole
+    return copied(x, _INT32)
 
 
 def _rounded(name, x, dtype, correct):
@@ -71,8 +66,7 @@ def trunc(x, dtype=None) -> NkiTensor:
         size = _scalar(x, "abs", 0.0)
         whole = _scalar(nearest, "abs", 0.0)
         whole = _pair(whole, "subtract", _pair(whole, "greater", size))
-        signs = ndarray(x.shape, _FLOAT32)
-        issue("activation", dst=signs, op="sign", data=x)
+        signs = made(x.shape, _FLOAT32, "activation", op="sign", data=x)
         return _pair(whole, "multiply", signs)
 
     return _rounded("trunc", x, dtype, correct)
@@ -107,9 +101,7 @@ def _remainder(name, x, y, dtype, whole):
 
 
 def _filled(tile, number):
-    out = ndarray(tile.shape, _FLOAT32)
-    issue("memset", dst=out, value=float(number))
-    return out
+    return made(tile.shape, _FLOAT32, "memset", value=float(number))
 
 
 def sin(x, dtype=None) -> NkiTensor:
@@ -135,9 +127,7 @@ def _sine(x, shift, dtype):
         angle = _pair(angle, "subtract", _scalar(turns, "multiply", part))
     angle = _scalar(angle, "add", shift, op1="minimum", operand1=math.pi)
     angle = _scalar(angle, "maximum", -math.pi)
-    out = ndarray(x.shape, dtype or x.dtype)
-    issue("activation", dst=out, op="sin", data=angle)
-    return out
+    return made(x.shape, dtype or x.dtype, "activation", op="sin", data=angle)
 
 
 sin.op = "sin"  # type: ignore[attr-defined]  # activations know it by this name

@@ -1,8 +1,21 @@
 """Sizes of the hardware, as ``nl.tile_size``: read from the facts of the chip."""
 
+from typing import Any
+
 from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.specs import TRN1
 
 __all__ = ["tile_size"]
+
+
+def _size(number: int, doc: str) -> Any:
+    return property(lambda _: number, doc=doc)
+
+
+_PARTITIONS = TRN1.sbuf.partitions.value
+_SBUF_BYTES, _BANK_BYTES = TRN1.sbuf.bytes_per_partition.value, TRN1.psum.bank_bytes.value
+_TENSOR = TRN1.tensor_engine
+_BN_STATS = TRN1.vector_engine.bn_stats_free_max.value
 
 
 class _TileSize(NKIObject):
@@ -11,78 +24,26 @@ class _TileSize(NKIObject):
     def __init__(self):
         pass
 
-    @property
-    def pmax(self) -> int:
-        """Most partitions of a tile."""
-        return _limits().sbuf.partitions.value
-
-    @property
-    def psum_bank_fmax(self) -> int:
-        """FP32 elements per partition of a PSUM bank."""
-        return self.psum_bank_fmax_bytes // 4
-
+    pmax = _size(_PARTITIONS, "Most partitions of a tile.")
+    psum_bank_fmax = _size(_BANK_BYTES // 4, "FP32 elements per partition of a PSUM bank.")
     psum_fmax = psum_bank_fmax
-
-    @property
-    def psum_bank_fmax_bytes(self) -> int:
-        """Bytes per partition of a PSUM bank."""
-        return _limits().psum.bank_bytes.value
-
-    @property
-    def psum_num_banks(self) -> int:
-        """PSUM banks of a partition."""
-        return _limits().psum.banks.value
-
-    @property
-    def gemm_stationary_fmax(self) -> int:
-        """Most columns of a matmul's stationary tile."""
-        return _limits().tensor_engine.stationary_free_max.value
-
-    @property
-    def gemm_moving_fmax(self) -> int:
-        """Most columns of a matmul's moving tile."""
-        return _limits().tensor_engine.moving_free_max.value
-
-    @property
-    def bn_stats_fmax(self) -> int:
-        """Most elements per partition of bn_stats."""
-        return _limits().vector_engine.bn_stats_free_max.value
-
-    @property
-    def psum_min_align(self) -> int:
-        """Bytes that a PSUM address is a multiple of (assumed: one FP32 element)."""
-        return 4
-
-    @property
-    def sbuf_min_align(self) -> int:
-        """Bytes that an SBUF address is a multiple of (assumed: any byte)."""
-        return 1
-
-    @property
-    def sbuf_size_bytes(self) -> int:
-        """Bytes of SBUF, all partitions together."""
-        return self.sbuf_fmax_bytes * self.pmax
-
-    @property
-    def sbuf_fmax(self) -> int:
-        """FP32 elements per partition of SBUF."""
-        return self.sbuf_fmax_bytes // 4
-
-    @property
-    def sbuf_fmax_bytes(self) -> int:
-        """Bytes per partition of SBUF."""
-        return _limits().sbuf.bytes_per_partition.value
-
-    @property
-    def total_available_sbuf_size(self) -> int:
-        """Bytes per partition of SBUF (the name is historical)."""
-        return self.sbuf_fmax_bytes
-
-
-def _limits():
-    from trainium_edu.specs import TRN1
-
-    return TRN1
+    psum_bank_fmax_bytes = _size(_BANK_BYTES, "Bytes per partition of a PSUM bank.")
+    psum_num_banks = _size(TRN1.psum.banks.value, "PSUM banks of a partition.")
+    gemm_stationary_fmax = _size(
+        _TENSOR.stationary_free_max.value, "Most columns of a matmul's stationary tile."
+    )
+    gemm_moving_fmax = _size(
+        _TENSOR.moving_free_max.value, "Most columns of a matmul's moving tile."
+    )
+    bn_stats_fmax = _size(_BN_STATS, "Most elements per partition of bn_stats.")
+    psum_min_align = _size(4, "Bytes that a PSUM address is a multiple of (assumed: one FP32).")
+    sbuf_min_align = _size(1, "Bytes that an SBUF address is a multiple of (assumed: any byte).")
+    sbuf_size_bytes = _size(_SBUF_BYTES * _PARTITIONS, "Bytes of SBUF, all partitions together.")
+    sbuf_fmax = _size(_SBUF_BYTES // 4, "FP32 elements per partition of SBUF.")
+    sbuf_fmax_bytes = _size(_SBUF_BYTES, "Bytes per partition of SBUF.")
+    total_available_sbuf_size = _size(
+        _SBUF_BYTES, "Bytes per partition of SBUF (the name is historical)."
+    )
 
 
 tile_size = _TileSize()

@@ -1,11 +1,12 @@
 """Between HBM and SBUF, and copies on chip."""
 
-from trainium_edu.nki.language.creation import ndarray
+from trainium_edu.nki.issuing import issue
+from trainium_edu.nki.language.creation import made
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import issue, known_issue
+from trainium_edu.nki.running import known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["copy", "expand_dims", "gather_flattened", "load", "load_transpose2d", "store"]
@@ -50,9 +51,8 @@ def load(src: NkiTensor, dtype=None) -> NkiTensor:
             f"nl.load: {src!r}: partition dimension {shape[0]} exceeds maximum 128; load it in "
             "tiles of 128 rows"
         )
-    tile = ndarray(shape, dtype or src.dtype)
-    issue("dma_copy", dst=tile, src=src if src.ndim > 1 else src.expand_dim(1))
-    return tile
+    src = src if src.ndim > 1 else src.expand_dim(1)
+    return made(shape, dtype or src.dtype, "dma_copy", src=src)
 
 
 def store(dst: NkiTensor, value: NkiTensor) -> None:
@@ -84,10 +84,8 @@ def load_transpose2d(src: NkiTensor, dtype=None) -> NkiTensor:
     _tensor("load_transpose2d", src, on_chip=False)
     if src.ndim != 2:
         raise NkiValidationError(f"nl.load_transpose2d: {src!r} has {src.ndim} dimensions, not 2")
-    rows, columns = src.shape
-    tile = ndarray((columns, rows), dtype or src.dtype)
-    issue("dma_copy", dst=tile, src=src.permute((1, 0)))
-    return tile
+    turned = src.permute((1, 0))
+    return made(turned.shape, dtype or src.dtype, "dma_copy", src=turned)
 
 
 def copy(x: NkiTensor, dtype=None) -> NkiTensor:
@@ -95,9 +93,7 @@ def copy(x: NkiTensor, dtype=None) -> NkiTensor:
     _tensor("copy", x, on_chip=True)
     if x.buffer is MemoryRegion.psum:
         known_issue("copy")
-    tile = ndarray(x.shape, dtype or x.dtype)
-    issue("tensor_copy", engine=_engine.vector, dst=tile, src=x)
-    return tile
+    return made(x.shape, dtype or x.dtype, "tensor_copy", engine=_engine.vector, src=x)
 
 
 def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
@@ -129,8 +125,7 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis=0, dtype=None) ->
         indices = indices.view("uint32")
     elif indices.dtype in ("uint16", "uint8", "int16", "int8"):
         indices = copy(indices, "uint32")
-    tile = ndarray(indices.shape, data.dtype)
-    issue("nc_n_gather", dst=tile, data=data, indices=indices)
+    tile = made(indices.shape, data.dtype, "nc_n_gather", data=data, indices=indices)
     return tile if dtype is None or dtype == data.dtype else copy(tile, dtype)
 
 

@@ -1,48 +1,32 @@
 """What a kernel is called with, and what it gives back: arrays outside, tensors inside.
 
 NumPy arrays are used in place, so a kernel that writes an argument changes the caller's array; one
-that had to be cast or made contiguous is copied back.  A torch tensor is known by its type's name
-(torch is never imported here); BF16 and FP8 go through a view of the bits.
+that had to be cast or made contiguous is copied back.  Arrays of torch and JAX are turned into
+NumPy's and back by ``numerics.frameworks``.
 """
 
 import dataclasses
-import sys
 from types import GeneratorType
 
 import numpy as np
 
-from trainium_edu.nki.mistakes import refuse_result
-from trainium_edu.nki.objects.dtypes import LOW_PRECISION, nki_dtype
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.nki.issuing import NkiInstruction
+from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.objects.dtypes import LOW_PRECISION, fitted, nki_dtype
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.object import NKIObject
 from trainium_edu.nki.objects.tensor import NkiTensor
-from trainium_edu.nki.running import NkiInstruction
+from trainium_edu.numerics.frameworks import (
+    as_array,
+    framework_of,
+    in_framework,
+    is_array,
+    is_torch,
+)
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Arguments", "give_back"]
-
-_TORCH_BITS = {
-    "torch.bfloat16": ("int16", "bfloat16"),
-    "torch.float8_e5m2": ("uint8", "float8_e5m2"),
-    "torch.float8_e4m3fn": ("uint8", "float8_e4m3fn"),
-}
-
-
-def is_torch(value) -> bool:
-    """Whether a value is a torch tensor."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
-def is_jax(value) -> bool:
-    """Whether a value is a JAX array."""
-    jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array)
-
-
-def is_array(value) -> bool:
-    """Whether a value becomes a tensor in a kernel."""
-    return isinstance(value, np.ndarray) or is_torch(value) or is_jax(value)
+__all__ = ["Arguments", "give_back", "tensors_in", "walk", "written"]
 
 
 def walk(value, is_leaf, change):
@@ -76,32 +60,6 @@ def _walk_object(value, is_leaf, change):
     return copy
 
 
-def _from_torch(value) -> np.ndarray:
-    """Return the numbers of a torch tensor, sharing memory where torch allows it."""
-    value = value.detach().cpu()
-    bits = _TORCH_BITS.get(str(value.dtype))
-    if bits is None:
-        return value.numpy()
-    import ml_dtypes
-
-    torch = sys.modules["torch"]
-    array = value.contiguous().view(getattr(torch, bits[0])).numpy()
-    return array.view(getattr(ml_dtypes, bits[1]))
-
-
-def _to_torch(array: np.ndarray):
-    torch = sys.modules["torch"]
-    for name, (bits, ours) in _TORCH_BITS.items():
-        if array.dtype.name == ours:
-            whole = torch.from_numpy(array.view(bits).copy())
-            return whole.view(getattr(torch, name.removeprefix("torch.")))
-    if array.dtype.kind == "u" and array.itemsize > 1:
-        return torch.from_numpy(array.view(f"int{array.itemsize * 8}").copy()).view(
-            getattr(torch, f"uint{array.itemsize * 8}")
-        )
-    return torch.from_numpy(np.array(array))
-
-
 class Arguments:
     """The arrays of one call, prepared once and handed to every program.
 
@@ -131,12 +89,8 @@ class Arguments:
         if id(value) in self._prepared:
             return value
         array = value
-        if is_torch(value):
-            self.framework = "torch"
-            array = _from_torch(value)
-        elif is_jax(value):
-            self.framework = "jax"
-            array = np.asarray(value)
+        if not isinstance(value, np.ndarray):
+            self.framework, array = framework_of(value), as_array(value)
         self._holds.append(value)
         place = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
         if place not in self._places:
@@ -188,14 +142,7 @@ class _Prepared:
         if array.size == 0:
             raise NkiValidationError(f"{name} has shape {array.shape}: it holds no elements")
         stored = self.dtype if precise or self.dtype not in LOW_PRECISION else "float32"
-        from trainium_edu.neuroncore.recording.dtypes import get_dtype
-
-        storage = get_dtype(stored).storage
-        if array.dtype != storage:
-            self.array = _cast(array, storage, name)
-        else:
-            self.array = array
-        self.array = np.ascontiguousarray(self.array)
+        self.array = np.ascontiguousarray(fitted(array, get_dtype(stored).storage, name))
         if not self.array.flags.writeable:
             self.array = self.array.copy()
         self.allocations = []  #: (program's core, allocation index)
@@ -208,14 +155,14 @@ class _Prepared:
     def update(self, cores):
         if self.array is self.given and not is_torch(self.source):
             return
-        if not any(_writes(core.program, index) for core, index in self.allocations):
+        if not any(index in written(core.program) for core, index in self.allocations):
             return
         if is_torch(self.source):
             if self.array.ctypes.data != self.given.ctypes.data or (
                 self.given.ctypes.data != self.source.data_ptr()
             ):
-                self.source.data.copy_(_to_torch(self.array.astype(self.given.dtype)).reshape(
-                    self.source.shape))  # fmt: skip
+                changed = in_framework(self.array.astype(self.given.dtype), "torch")
+                self.source.data.copy_(changed.reshape(self.source.shape))
         elif isinstance(self.source, np.ndarray):
             if not self.source.flags.writeable:
                 raise NkiValidationError(
@@ -225,24 +172,9 @@ class _Prepared:
             self.source[...] = self.array.reshape(self.source.shape).astype(self.source.dtype)
 
 
-def _cast(array, storage, name="the constant"):
-    if array.dtype.kind in "iu" and np.dtype(storage).kind in "iu":
-        limits = np.iinfo(storage)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise NkiValidationError(
-                f"{name} is {array.dtype} and holds {array.min()} … {array.max()}; 64-bit "
-                f"integers become {storage}, which ends at {limits.max}"
-            )
-    with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(storage)
-
-
-def _writes(program, index) -> bool:
-    return any(
-        access.allocation == index and access.is_write
-        for instruction in program.instructions
-        for access in instruction.accesses
-    )
+def written(program) -> set[int]:
+    """Return the allocations that a program writes to."""
+    return {a.allocation for i in program.instructions for a in i.accesses if a.is_write}
 
 
 def give_back(value, arguments: Arguments):
@@ -254,26 +186,41 @@ def _leaves(value) -> bool:
     return isinstance(value, NkiTensor | NkiInstruction | GeneratorType) or is_array(value)
 
 
+def tensors_in(value) -> list[NkiTensor]:
+    """Return the tensors in what a kernel returns."""
+    found = []
+
+    def keep(tensor):
+        found.append(tensor)
+        return tensor
+
+    walk(value, lambda item: isinstance(item, NkiTensor), keep)
+    return found
+
+
 def _array(tensor, framework):
+    if isinstance(tensor, NkiInstruction):
+        raise NkiValidationError(
+            f"the kernel returns {describe(tensor)}; return the tensor in nl.shared_hbm that the "
+            "result was copied to"
+        )
     if not isinstance(tensor, NkiTensor):
-        refuse_result(tensor)
+        raise NkiValidationError(
+            f"the kernel returns {describe(tensor)}, which Python computed, not the chip; only "
+            "tensors in HBM leave a kernel: compute with nl and nisa, store to nl.shared_hbm and "
+            "return that"
+        )
     if tensor._on_chip:
         line = tensor._view.buffer.info.site[1]
         raise NkiValidationError(
             f"the kernel returns {tensor!r} of line {line}, an on-chip tile, whose memory belongs "
-            "to the next "
-            "kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) and return that"
+            "to the next kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) "
+            "and return that"
         )
     array = np.array(tensor._numbers())
     wanted = tensor.dtype
     if wanted == "bool":
         array = array.astype(bool)
     elif array.dtype.name != wanted and wanted in LOW_PRECISION:
-        from trainium_edu.neuroncore.recording.dtypes import get_dtype
-
         array = array.astype(get_dtype(wanted).storage)
-    if framework == "torch":
-        return _to_torch(array)
-    if framework == "jax":
-        return sys.modules["jax"].numpy.asarray(array)
-    return array
+    return in_framework(array, framework)

@@ -10,6 +10,8 @@ from contextvars import copy_context
 
 from greenlet import getcurrent, greenlet
 
+from trainium_edu.neuroncore.recording.program import source_line
+from trainium_edu.nki.launching.shared import SharedBytes
 from trainium_edu.nki.running import Running
 from trainium_edu.specs.errors import NkiValidationError
 
@@ -96,9 +98,6 @@ class Launch:
         Programs of one rank share it; the same line, asked as often, with the same shape means the
         same tensor.
         """
-        from trainium_edu.neuroncore.recording.program import source_line
-        from trainium_edu.nki.launching.shared import SharedBytes
-
         line = source_line({})
         what = (running.rank, line and line[:2], str(shape), str(dtype), name)
         count = self._allocated.get((running.index, what), 0)

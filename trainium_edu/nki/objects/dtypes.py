@@ -1,6 +1,11 @@
 """NKI's dtypes by name.  A dtype is a ``str``: ``nl.float32 == "float32"``, and NumPy takes it."""
 
-__all__ = ["DTYPE_NAMES", "LATER_DTYPES", "DType"]
+import numpy as np
+
+from trainium_edu.nki.mistakes import describe, near
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["DTYPE_NAMES", "LATER_DTYPES", "LOW_PRECISION", "DType", "fitted", "nki_dtype"]
 
 
 class DType(str):
@@ -50,7 +55,7 @@ def nki_dtype(dtype) -> DType:
     Raises
     ------
     TypeError
-        For something that is no dtype.
+        For something that is not a dtype.
     NkiValidationError
         For a dtype that a later chip brought.
     """
@@ -59,19 +64,36 @@ def nki_dtype(dtype) -> DType:
         name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
         found = _TABLE.get(name.removeprefix("torch."))
     if found is None:
-        from trainium_edu.nki.mistakes import describe, near
-
         known = sorted(DTYPE_NAMES.keys() - LATER_DTYPES.keys())
         alike = _SHORT.get(name)
         hint = f"; is nl.{alike} meant?" if alike else near(name, known, "nl.")
         raise TypeError(
-            f"{describe(dtype)} is no dtype of NKI; there are nl.{', nl.'.join(known)}{hint}"
+            f"{describe(dtype)} is not a dtype of NKI; there are nl.{', nl.'.join(known)}{hint}"
         )
     if found in LATER_DTYPES:
-        from trainium_edu.specs.errors import NkiValidationError
-
         raise NkiValidationError(
             f"{found} came with {LATER_DTYPES[found]}; NeuronCore-v2 has float8_e4m3, float8_e5m2, "
             "bfloat16, float16, tfloat32, float32 and 8-, 16- and 32-bit integers"
         )
     return found
+
+
+def fitted(array: np.ndarray, storage, name: str) -> np.ndarray:
+    """Return an array cast to what a dtype is stored as; `name` is whose it is.
+
+    Raises
+    ------
+    NkiValidationError
+        For whole numbers that do not fit.
+    """
+    if array.dtype == storage:
+        return array
+    if array.dtype.kind in "iu" and np.dtype(storage).kind in "iu" and array.size:
+        limits = np.iinfo(storage)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise NkiValidationError(
+                f"{name} is {array.dtype} and holds {array.min()} … {array.max()}; 64-bit "
+                f"integers become {storage}, which ends at {limits.max}"
+            )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(storage)

@@ -1,14 +1,17 @@
-"""Accesses whose place the chip computes: ``select``, ``vector_select``, ``ap`` with an offset."""
+"""Accesses whose place the chip computes: ``select``, ``vector_select``, ``ap`` with an offset.
 
+Each function takes a tensor and returns the view that the tensor's method wraps.
+"""
+
+from trainium_edu.neuroncore.recording.indirect import Indirect, IndirectView
 from trainium_edu.nki.objects.enums import MemoryRegion
-from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.objects.virtual_register import VirtualRegister
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["select", "vector_select", "with_offset"]
 
 
-def select(tensor: NkiTensor, dim: int, index) -> NkiTensor:
+def select(tensor, dim: int, index) -> IndirectView:
     """Return `tensor` without dimension `dim`, at an index in SBUF or in a register."""
     _check_direct(tensor)
     if dim == 0 and tensor._on_chip:
@@ -21,10 +24,10 @@ def select(tensor: NkiTensor, dim: int, index) -> NkiTensor:
     strides = (*view.strides[:dim], *view.strides[dim + 1 :])
     if not shape or (tensor._on_chip and len(shape) < 2):
         shape, strides = (*shape, 1), (*strides, view.dtype.itemsize)
-    return _made(tensor, shape, strides, view.offset, _scalar(tensor, index), dim, False)
+    return _moved(tensor, view._like(shape, strides, view.offset), _scalar(tensor, index), dim)
 
 
-def vector_select(tensor: NkiTensor, dim: int, vector_offset: NkiTensor) -> NkiTensor:
+def vector_select(tensor, dim: int, vector_offset) -> IndirectView:
     """Return the rows of an HBM tensor that `vector_offset` names, one per partition."""
     _check_direct(tensor)
     if dim != 0 or tensor._on_chip:
@@ -34,51 +37,46 @@ def vector_select(tensor: NkiTensor, dim: int, vector_offset: NkiTensor) -> NkiT
         )
     view = tensor._view
     index = _vector(tensor, vector_offset)
-    shape = (vector_offset.shape[0], *view.shape[1:])
-    return _made(tensor, shape, view.strides, view.offset, index, 0, True)
+    rows = view._like((index.shape[0], *view.shape[1:]), view.strides, view.offset)
+    return _moved(tensor, rows, index, 0, is_vector=True)
 
 
-def with_offset(tensor, pattern, scalar_offset, vector_offset, dim) -> NkiTensor:
-    """Return the access `pattern` (an NkiTensor made by ``ap``) moved by a run-time offset."""
+def with_offset(tensor, pattern, scalar_offset, vector_offset, dim) -> IndirectView:
+    """Return the view `pattern` on the storage of `tensor`, moved by a run-time offset."""
     if scalar_offset is not None and vector_offset is not None:
         raise NkiValidationError(
             f"{tensor!r}: an access takes scalar_offset or vector_offset, not both"
         )
     _check_direct(tensor)
     dim = tensor._axis(dim)
-    view = pattern._view
     if scalar_offset is not None:
         if dim == 0 and tensor._on_chip:
             raise NkiValidationError(
                 f"{tensor!r}: indirect_dim is the partition dimension; on chip an offset known at "
                 "run time moves along a free dimension"
             )
-        index = _scalar(tensor, scalar_offset)
-        return _made(tensor, view.shape, view.strides, view.offset, index, dim, False, pattern)
+        return _moved(tensor, pattern, _scalar(tensor, scalar_offset), dim)
     if dim != 0 or tensor._on_chip:
         raise NkiValidationError(
             f"{tensor!r}: vector_offset works on dimension 0 of HBM tensors (indirect_dim=0); "
             "nc_n_gather gathers inside SBUF"
         )
     index = _vector(tensor, vector_offset)
-    if index.shape[0] != view.shape[0]:
+    if index.shape[0] != pattern.shape[0]:
         raise NkiValidationError(
-            f"{tensor!r}: the pattern has {view.shape[0]} rows and vector_offset "
+            f"{tensor!r}: the pattern has {pattern.shape[0]} rows and vector_offset "
             f"{index.shape[0]}; each row needs one"
         )
-    return _made(tensor, view.shape, view.strides, view.offset, index, 0, True, pattern)
+    return _moved(tensor, pattern, index, 0, is_vector=True)
 
 
-def _made(tensor, shape, strides, offset, index, dim, is_vector, pattern=None):
-    from trainium_edu.neuroncore.recording.indirect import Indirect, IndirectView
-
+def _moved(tensor, view, index, dim, *, is_vector=False):
+    """Return `view` at an index that counts along dimension `dim` of `tensor`."""
     source = tensor._view
     indirect = Indirect(index, source.strides[dim], source.shape[dim], is_vector)
-    like = tensor if pattern is None else pattern
-    view = IndirectView(
-        source.buffer, like._view.dtype, tuple(shape), tuple(strides), offset, indirect
+    return IndirectView(
+        view.buffer, view.dtype, tuple(view.shape), tuple(view.strides), view.offset, indirect
     )
-    return NkiTensor._wrap(view, like._dtype, tensor._region)
 
 
 def _check_direct(tensor):
@@ -89,15 +87,11 @@ def _check_direct(tensor):
         )
 
 
-def _in_sbuf(tensor):
-    return tensor.buffer is MemoryRegion.sbuf
-
-
 def _scalar(tensor, index):
     if isinstance(index, VirtualRegister):
         return index
-    if isinstance(index, NkiTensor):
-        if index.size != 1 or not _in_sbuf(index):
+    if isinstance(index, type(tensor)):
+        if index.size != 1 or index.buffer is not MemoryRegion.sbuf:
             raise NkiValidationError(
                 f"{tensor!r}: the index {index!r} is no single number in SBUF; its shape is (1, 1)"
             )
@@ -108,9 +102,9 @@ def _scalar(tensor, index):
 
 
 def _vector(tensor, index):
-    if not isinstance(index, NkiTensor):
+    if not isinstance(index, type(tensor)):
         raise TypeError(f"{tensor!r}: vector_offset is {index!r}; it is an SBUF tensor (rows, 1)")
-    if not _in_sbuf(index) or index.size != index.shape[0]:
+    if index.buffer is not MemoryRegion.sbuf or index.size != index.shape[0]:
         raise NkiValidationError(
             f"{tensor!r}: vector_offset {index!r} is an SBUF tensor with one number per partition, "
             "shape (rows, 1); more columns are for transposes that gather, on NeuronCore-v3"

@@ -3,6 +3,8 @@
 import dataclasses
 import inspect
 
+from trainium_edu.nki.mistakes import shortened
+
 __all__ = ["NKIObject"]
 
 
@@ -65,6 +67,10 @@ class NKIObject:
 
     def __post_init__(self):
         """Run after the generated initialiser; override it."""
+
+    def _described(self) -> str:
+        """Return the object as messages show it (``mistakes.describe``)."""
+        return shortened(repr(self))
 
 
 def _fields(cls) -> dict:

@@ -1,13 +1,16 @@
 """``NkiTensor.ap``: an access pattern in the hardware's own terms, on the storage itself."""
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.dtypes import nki_dtype
+from trainium_edu.nki.objects.indirection import with_offset
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["access_pattern"]
 
 
 def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype):
-    """Return the view that ``[[stride, count], …]`` describes, in elements of `dtype`.
+    """Return the view that ``[[stride, count], …]`` describes, in elements of `dtype`, and a dtype.
 
     Notes
     -----
@@ -25,21 +28,17 @@ def access_pattern(tensor, pattern, offset, scalar_offset, vector_offset, indire
     shape = tuple(count for _, count in pairs)
     strides = [stride * itemsize for stride, _ in pairs]
     if tensor._on_chip:
-        first = _on_chip(tensor, pairs, strides, first, itemsize)
+        _put_partitions_first(tensor, pairs, strides, itemsize)
         if len(shape) < 2:
             shape, strides = (*shape, 1), [*strides, itemsize]
     found = view._like(shape, strides, first)
     if target is not None:
-        from trainium_edu.neuroncore.recording.dtypes import get_dtype
-
         found.dtype = get_dtype(target)
-    result = type(tensor)._wrap(found, target or tensor._dtype, tensor._region)
     if scalar_offset is None and vector_offset is None:
         _check_start(tensor, found)
-        return result
-    from trainium_edu.nki.objects.indirection import with_offset
-
-    return with_offset(tensor, result, scalar_offset, vector_offset, indirect_dim)
+    else:
+        found = with_offset(tensor, found, scalar_offset, vector_offset, indirect_dim)
+    return found, target or tensor._dtype
 
 
 def _checked(tensor, pattern):
@@ -62,7 +61,7 @@ def _first_byte(tensor, offset, itemsize):
     view = tensor._view
     if offset is None:
         return view.offset
-    if isinstance(offset, bool) or not hasattr(offset, "__index__") or offset.__index__() < 0:
+    if not is_whole(offset) or offset.__index__() < 0:
         raise TypeError(f"{tensor!r}: offset is {offset!r}; it is a whole number of elements >= 0")
     start = offset.__index__() * itemsize
     if not tensor._on_chip:
@@ -71,7 +70,7 @@ def _first_byte(tensor, offset, itemsize):
     return row * view.buffer.pitch + byte
 
 
-def _on_chip(tensor, pairs, strides, first, itemsize):
+def _put_partitions_first(tensor, pairs, strides, itemsize):
     """Check the leading pair of an on-chip pattern and put the partition's stride in its place."""
     row = tensor._view.buffer.info.row_bytes // itemsize
     step, count = pairs[0]
@@ -82,7 +81,6 @@ def _on_chip(tensor, pairs, strides, first, itemsize):
             f"one after another, so write [{row}, {count}]"
         )
     strides[0] = tensor._view.buffer.pitch
-    return first
 
 
 def _check_start(tensor, found):

@@ -4,56 +4,29 @@ It holds a ``neuroncore`` view, which counts in bytes; NKI counts in elements.  
 data; only ``t[...] = other`` issues an instruction.
 """
 
-from math import prod
-from operator import index
+import numpy as np
 
+from trainium_edu.neuroncore.recording.core import check_inside
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.memory import make_allocation, own_buffer, tensor_shape
+from trainium_edu.neuroncore.recording.views import View, whole
+from trainium_edu.nki.asking import note_looking, refuse_comparison, truth_of_tile
+from trainium_edu.nki.mistakes import describe, host_function, no_such_attribute
+from trainium_edu.nki.objects import indirection
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES, DType, nki_dtype
 from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.nki.objects.indexing import ALL, Shape, check_whole, plain_index, sizes
 from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.objects.patterns import access_pattern
+from trainium_edu.nki.objects.rearrange import rearrange
+from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.nki.running import current, known_issue, later_chip
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["DynamicSlice", "NkiTensor", "Shape", "ds"]
+__all__ = ["NkiTensor"]
 
 _REGIONS = {"sbuf": MemoryRegion.sbuf, "psum": MemoryRegion.psum, "hbm": MemoryRegion.private_hbm}
-_ALL = slice(None)
-
-
-class DynamicSlice:
-    """``ds(start, size)``: elements start … start + size - 1."""
-
-    __slots__ = ("size", "start")
-
-    def __init__(self, start, size):
-        self.start = start
-        self.size = size
-
-    def __repr__(self):
-        return f"nl.ds({self.start}, {self.size})"
-
-
-def ds(start, size) -> DynamicSlice:
-    """Return the slice of `size` elements from `start`.
-
-    Examples
-    --------
-    >>> ds(8, 4)
-    nl.ds(8, 4)
-    """
-    return DynamicSlice(start, size)
-
-
-class Shape(tuple):
-    """Sizes: a tuple that equals a list of them too, as AWS's guides compare."""
-
-    __slots__ = ()
-
-    def __eq__(self, other):
-        return tuple.__eq__(self, tuple(other) if type(other) is list else other)
-
-    def __ne__(self, other):
-        return not self == other
-
-    __hash__ = tuple.__hash__
 
 
 class NkiTensor(NKIObject):
@@ -91,8 +64,6 @@ class NkiTensor(NKIObject):
     __slots__ = ("_dtype", "_region", "_view")
 
     def __init__(self, shape, dtype, storage, buffer=MemoryRegion.sbuf, name=""):
-        from trainium_edu.neuroncore.recording.views import View, whole
-
         if storage is None:
             storage = _placeholder(shape, nki_dtype(dtype), MemoryRegion(buffer), name)
         view = storage if isinstance(storage, View) else whole(storage)
@@ -104,6 +75,7 @@ class NkiTensor(NKIObject):
 
     @classmethod
     def _wrap(cls, view, dtype=None, region=None):
+        """Return a tensor on a view; the dtype and the memory are the view's own by default."""
         self = cls.__new__(cls)
         self._view = view
         self._dtype = dtype
@@ -188,20 +160,16 @@ class NkiTensor(NKIObject):
         return self._view.shape[0]
 
     def __bool__(self):
-        """Whether it is there, as ``if bias:`` asks; a computed tile is not asked what it holds.
+        """Return whether it is there, as ``if bias:`` asks; what a tile holds is not asked.
 
         Python branches before the chip has run, so only ``assert nl.equal(a, b)``, which takes no
         other path, looks at the elements of what was just computed: all have to be nonzero.
         """
-        from trainium_edu.nki.asking import truth_of_tile
-
         return truth_of_tile(self)
 
     def __eq__(self, other):
         if self is other or other is None:
             return self is other
-        from trainium_edu.nki.asking import refuse_comparison
-
         return refuse_comparison(self, other)
 
     __hash__ = object.__hash__
@@ -219,10 +187,6 @@ class NkiTensor(NKIObject):
         )
 
     def __array__(self, dtype=None, copy=None):
-        import numpy as np
-
-        from trainium_edu.nki.asking import note_looking
-
         numbers = self._numbers()
         note_looking(f"np.array copies {self.name}'s numbers")
         return np.array(numbers, dtype=dtype)
@@ -236,8 +200,6 @@ class NkiTensor(NKIObject):
                 "recorded with values=False, where no number can be looked at"
             )
         if view.indirect is None:
-            from trainium_edu.neuroncore.recording.core import check_inside
-
             check_inside(view)
         return view.read()
 
@@ -245,15 +207,11 @@ class NkiTensor(NKIObject):
         return self.__array_function__(ufunc, (), inputs, kwargs)
 
     def __array_function__(self, function, types, args, kwargs):
-        from trainium_edu.nki.mistakes import host_function
-
         return host_function(self, function, args, kwargs)
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        from trainium_edu.nki.mistakes import no_such_attribute
-
         raise no_such_attribute(self, name)
 
     def __copy__(self):
@@ -266,7 +224,7 @@ class NkiTensor(NKIObject):
         )
 
     def is_contiguous(self) -> bool:
-        """Whether the view is dense and row-major (on chip: inside each partition)."""
+        """Return whether the view is dense and row-major (on chip: inside each partition)."""
         expected = self._view.dtype.itemsize
         pairs = list(zip(self._view.shape, self._view.strides, strict=True))
         for size, stride in reversed(pairs[1:] if self._on_chip else pairs):
@@ -276,7 +234,7 @@ class NkiTensor(NKIObject):
         return True
 
     def is_indirect(self) -> bool:
-        """Whether an index that the chip computes decides what is accessed."""
+        """Return whether an index that the chip computes decides what is accessed."""
         return self._view.indirect is not None
 
     def get_pattern(self) -> list[list[int]]:
@@ -286,65 +244,74 @@ class NkiTensor(NKIObject):
     # -- indexing -----------------------------------------------------------------------------
 
     def __getitem__(self, key) -> "NkiTensor":
-        view = self._view
         if type(key) is not tuple:
             if key is Ellipsis:
-                return self._like(view)
+                return self._like(self._view)
             key = (key,)
-        return self._like(_not_empty(view.sliced(*_plain_index(key, len(view.shape), self))))
+        return self._like(_not_empty(self._view.sliced(*plain_index(key, self))))
 
     def __setitem__(self, key, value):
-        from trainium_edu.nki.objects.assignment import assign
+        """Copy `value` into the view: by DMA to or from HBM, by an engine on chip.
 
-        assign(self[key], value)
+        Numbers are written by memset.
+        """
+        dst = self[key]
+        if isinstance(value, NkiTensor):
+            copy = "tensor_copy" if dst._on_chip and value._on_chip else "dma_copy"
+            current().issue(copy, {"dst": dst._view, "src": value._view})
+        elif dst._on_chip and _is_number(value):
+            value = int(value) if hasattr(value, "__index__") else float(value)
+            current().issue("memset", {"dst": dst._view, "value": value})
+        else:
+            raise TypeError(
+                f"{dst!r} cannot take {describe(value)}: an assignment copies a tensor, or fills "
+                "an on-chip tile with a number"
+            )
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> "NkiTensor":
         """Return the elements start … end - 1 of one dimension, every `step`-th."""
         dim = self._axis(dim)
         for name, value in (("start", start), ("end", end), ("step", step)):
-            _whole(name, value)
+            check_whole(name, value)
         if not 0 <= start < end <= self.shape[dim] or step < 1:
             raise NkiValidationError(
                 f"{self!r}: slice {start}:{end}:{step} of dimension {dim}; it takes 0 <= start < "
                 f"end <= {self.shape[dim]} and step >= 1"
             )
-        return self._like(self._view.sliced(*(_ALL,) * dim, slice(start, end, step)))
+        return self._like(self._view.sliced(*(ALL,) * dim, slice(start, end, step)))
 
     def select(self, dim: int, index) -> "NkiTensor":
         """Return one element of a dimension, removing it; `index` may be a tensor or a register."""
         dim = self._axis(dim)
-        if isinstance(index, NkiTensor) or hasattr(index, "frozen"):
-            from trainium_edu.nki.objects.indirection import select
-
-            return select(self, dim, index)
-        _whole("index", index)
+        if isinstance(index, NkiTensor | VirtualRegister):
+            return self._moved(indirection.select(self, dim, index))
+        check_whole("index", index)
         if not 0 <= index < self.shape[dim]:
             raise NkiValidationError(
                 f"{self!r}: index {index} of dimension {dim} is out of bounds; 0 … "
                 f"{self.shape[dim] - 1} are there"
             )
-        return self._like(_not_empty(self._view.sliced(*(_ALL,) * dim, index)))
+        return self._like(_not_empty(self._view.sliced(*(ALL,) * dim, index)))
 
     def vector_select(self, dim: int, vector_offset: "NkiTensor") -> "NkiTensor":
         """Gather: output row p is row ``vector_offset[p]`` of this HBM tensor."""
-        from trainium_edu.nki.objects.indirection import vector_select
-        from trainium_edu.nki.running import known_issue
-
         if self._view.dtype is not self._view.buffer.info.dtype:
             known_issue("reinterpret_cast")
-        return vector_select(self, dim, vector_offset)
+        return self._moved(indirection.vector_select(self, dim, vector_offset))
+
+    def _moved(self, view):
+        """Return a tensor on a view of this storage that has a run-time index of its own."""
+        return NkiTensor._wrap(view, self._dtype, self._region)
 
     def indirect(self, index: "NkiTensor", num_elem: int | None = None) -> "NkiTensor":
         """Tensor indirection needs NeuronCore-v4."""
-        from trainium_edu.nki.running import later_chip
-
         raise later_chip("NkiTensor.indirect (tensor indirection)", "NeuronCore-v4 (Trainium3)")
 
     # -- other shapes -------------------------------------------------------------------------
 
     def reshape(self, shape) -> "NkiTensor":
         """Return the same elements in another shape; one size may be -1."""
-        shape = _sizes(shape, self.size, self)
+        shape = sizes(shape, self.size, self)
         if len(shape) == 1 and self._on_chip:
             shape = (*shape, 1)  # a tile has partitions and a free side
         return self._like(self._view.reshaped(*shape))
@@ -352,7 +319,7 @@ class NkiTensor(NKIObject):
     def reshape_dim(self, dim: int, shape) -> "NkiTensor":
         """Split one dimension into several; one size may be -1."""
         dim = self._axis(dim)
-        parts = _sizes(shape, self.shape[dim], self, "dimension")
+        parts = sizes(shape, self.shape[dim], self, "dimension")
         if dim == 0 and self._on_chip and parts != (self.shape[0],):
             raise NkiValidationError(f"{self!r}: the partition dimension cannot be split")
         step = self._view.strides[dim]
@@ -385,13 +352,13 @@ class NkiTensor(NKIObject):
     def permute(self, dims) -> "NkiTensor":
         """Return the dimensions in another order (on chip the partition dimension stays first)."""
         for dim in dims:
-            _whole("a dimension", dim)
+            check_whole("a dimension", dim)
         return self._like(self._view.permuted(*dims))
 
     def broadcast(self, dim: int, size: int) -> "NkiTensor":
         """Repeat a dimension of size 1 `size` times, without copying (stride 0)."""
         dim = self._axis(dim)
-        _whole("size", size)
+        check_whole("size", size)
         shape = self.shape
         if shape[dim] != 1 or size < 1 or (dim == 0 and self._on_chip):
             raise NkiValidationError(
@@ -436,8 +403,6 @@ class NkiTensor(NKIObject):
         >>> t.rearrange(("p", ("h", "w")), ("p", "w", "h"), {"h": 4}).shape
         (128, 6, 4)
         """
-        from trainium_edu.nki.objects.rearrange import rearrange
-
         return rearrange(self, src_pattern, dst_pattern, fixed_sizes or {})
 
     def view(self, dtype) -> "NkiTensor":
@@ -479,11 +444,10 @@ class NkiTensor(NKIObject):
         dtype : dtype, optional
             To read the bits as; `pattern` and `offset` count in it.
         """
-        from trainium_edu.nki.objects.patterns import access_pattern
-
-        return access_pattern(
+        view, dtype = access_pattern(
             self, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype
         )
+        return NkiTensor._wrap(view, dtype, self._region)
 
     def _remade(self, start, end, sizes, steps):
         """Return the view with dimensions [start, end) replaced."""
@@ -496,40 +460,12 @@ class NkiTensor(NKIObject):
 
     def _axis(self, dim, count=None) -> int:
         count = self.ndim if count is None else count
-        _whole("dim", dim)
+        check_whole("dim", dim)
         if not -count <= dim < count:
             raise NkiValidationError(
                 f"{self!r} has dimensions 0 … {count - 1}, and {dim} was asked"
             )
         return dim % count
-
-
-def _whole(name, value):
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        hint = " (a // b divides into one)" if isinstance(value, float) else ""
-        raise TypeError(f"{name} is {value!r}; it is a whole number{hint}")
-
-
-def _sizes(shape, count, tensor, what="tensor"):
-    """Return a shape with its -1 filled in."""
-    if not (hasattr(shape, "__index__") or isinstance(shape, tuple | list)):
-        raise TypeError(f"the shape is {shape!r}; it is a tuple of sizes")
-    shape = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    for size in shape:
-        _whole("a size", size)
-    if any(size < 1 and size != -1 for size in shape) or (not shape and what == "tensor"):
-        raise NkiValidationError(
-            f"{tensor!r}: shape {list(shape)}; sizes are 1 or more, one of them may be -1, and "
-            "there is at least one"
-        )
-    known = prod(size for size in shape if size != -1)
-    if shape.count(-1) == 1 and known > 0 and count % known == 0:
-        return tuple(count // known if size == -1 else size for size in shape)
-    if known != count or -1 in shape:
-        raise NkiValidationError(
-            f"{tensor!r}: the {what} has {count} elements, and shape {list(shape)} has {known}"
-        )
-    return shape
 
 
 def _keep_index(tensor, view):
@@ -548,69 +484,14 @@ def _not_empty(view):
     return view if view.shape else view._like((1,), (view.dtype.itemsize,), view.offset)
 
 
-def _plain_index(key, ndim, tensor):
-    """Return a key as slices and ints: `...`, ``ds`` and registers resolved."""
-    found = []
-    for part in key:
-        kind = type(part)
-        if kind is int:
-            found.append(part)
-        elif kind is slice:
-            if part.step is not None or not (
-                type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS
-            ):
-                part = slice(*(_bound(tensor, b) for b in (part.start, part.stop, part.step)))
-            found.append(part)
-        elif kind is DynamicSlice:
-            start = _bound(tensor, part.start)
-            found.append(slice(start, start + _bound(tensor, part.size)))
-        elif part is Ellipsis:
-            if sum(other is Ellipsis for other in key) > 1:
-                raise IndexError(f"{tensor!r}: an index holds one `...` at most")
-            found += (_ALL,) * (ndim - len(key) + 1)
-        elif kind is range and part.step > 0:  # nl.affine_range(n) as an index: all of its values
-            found.append(slice(part.start, part.stop, part.step))
-        elif kind is NkiTensor:
-            raise NkiValidationError(
-                f"{tensor!r}: an index that is a tensor is written "
-                f"t.select({len(found)}, index) for one, or "
-                "t.vector_select(0, indices) for one per partition; a mask chooses by "
-                "nl.where(mask, a, b)"
-            )
-        else:
-            found.append(_bound(tensor, part, may_be_none=False))
-    return found
-
-
-_BOUNDS = {int, type(None)}
-
-
-def _bound(tensor, part, *, may_be_none=True):
-    """Return an index, or a bound of a slice, as an int."""
-    if part is None and may_be_none:
-        return None
-    try:
-        if not isinstance(part, bool):
-            return index(part.value if hasattr(part, "frozen") else part)
-    except TypeError:
-        pass
-    from trainium_edu.nki.mistakes import describe
-
-    hint = "t.expand_dim inserts a dimension" if part is None else "a // b divides into one"
-    if isinstance(part, list) or getattr(part, "ndim", 0):
-        hint = "nl.gather_flattened gathers, nl.where(mask, a, b) chooses by a mask"
-    raise TypeError(
-        f"{tensor!r}: index {describe(part)} is not understood; take whole numbers, slices of them,"
-        f" nl.ds, `...` or registers; {hint}"
-    )
+def _is_number(value):
+    if isinstance(value, VirtualRegister):  # known on the chip only
+        return False
+    return hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0
 
 
 def _placeholder(shape, dtype, region, name):
     """Return storage without numbers, for a tensor that stands in a signature only."""
-    from trainium_edu.neuroncore.recording.dtypes import get_dtype
-    from trainium_edu.neuroncore.recording.engine import Memory
-    from trainium_edu.neuroncore.recording.memory import make_allocation, own_buffer, tensor_shape
-
     memory = Memory.HBM if region.name.endswith("hbm") else Memory(region.name)
     shape = tensor_shape(tuple(shape), name or "this tensor")
     info = make_allocation(0, name, memory, shape, get_dtype(dtype), (), None, 0)

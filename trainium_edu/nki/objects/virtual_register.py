@@ -1,16 +1,30 @@
-"""Registers of the engines' sequencers: a number that the chip knows only while it runs.
+"""Virtual registers of the engines' sequencers: a number that the chip knows only while it runs.
 
 Here the kernel runs as Python, so a register has a value at once: it can bound a loop, be the
 condition of a ``while`` and an offset of an access.  Its truth is counted, so that an endless loop
 stops.
 """
 
-from operator import index
+import operator
 
+from trainium_edu.nki.asking import note_looking, refuse_branch
 from trainium_edu.nki.objects.object import NKIObject
+from trainium_edu.nki.running import count_loop, known_issue
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["VirtualRegister"]
+
+
+def _number(other):
+    return other.value if isinstance(other, VirtualRegister) else other
+
+
+def _comparison(compare):
+    return lambda self, other: compare(self._asked(), _number(other))
+
+
+def _arithmetic(compute):
+    return lambda self, other: VirtualRegister(compute(self.value, _number(other)))
 
 
 class VirtualRegister(NKIObject):
@@ -51,16 +65,12 @@ class VirtualRegister(NKIObject):
         return f"VirtualRegister({self.state})"
 
     def __bool__(self):
-        from trainium_edu.nki.running import count_loop, known_issue
-
         known_issue("while_register", once=True)
         count_loop("while")
         return self._asked() != 0
 
     def _asked(self):
         """Return the number for ``while register:``, which runs on the chip, not for an ``if``."""
-        from trainium_edu.nki.asking import refuse_branch
-
         refuse_branch(self)
         return self.value
 
@@ -68,14 +78,12 @@ class VirtualRegister(NKIObject):
         return int(self._looked())
 
     def __index__(self):
-        return index(self._looked())
+        return operator.index(self._looked())
 
     def __float__(self):
         return float(self._looked())
 
     def _looked(self):
-        from trainium_edu.nki.asking import note_looking
-
         note_looking("Python reads a register")
         return self.value
 
@@ -84,42 +92,10 @@ class VirtualRegister(NKIObject):
             return False
         return self._asked() == _number(other)
 
-    def __lt__(self, other):
-        return self._asked() < _number(other)
-
-    def __le__(self, other):
-        return self._asked() <= _number(other)
-
-    def __gt__(self, other):
-        return self._asked() > _number(other)
-
-    def __ge__(self, other):
-        return self._asked() >= _number(other)
-
     __hash__ = object.__hash__
-
-    def __add__(self, other):
-        return VirtualRegister(self.value + _number(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other):
-        return VirtualRegister(self.value - _number(other))
-
-    def __rsub__(self, other):
-        return VirtualRegister(_number(other) - self.value)
-
-    def __mul__(self, other):
-        return VirtualRegister(self.value * _number(other))
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other):
-        return VirtualRegister(self.value // _number(other))
-
-    def __mod__(self, other):
-        return VirtualRegister(self.value % _number(other))
-
-
-def _number(other):
-    return other.value if isinstance(other, VirtualRegister) else other
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __add__ = __radd__ = _arithmetic(operator.add)
+    __sub__, __rsub__ = _arithmetic(operator.sub), _arithmetic(lambda a, b: b - a)
+    __mul__ = __rmul__ = _arithmetic(operator.mul)
+    __floordiv__, __mod__ = _arithmetic(operator.floordiv), _arithmetic(operator.mod)

@@ -1,0 +1,87 @@
+"""An answer in one spelling, so that the check and the grader judge the same value.
+
+A learner's function may return a generator, a NumPy number or a named tuple.  The grader runs it
+in another process, and only plain data come back from there; so the public check brings an answer
+into plain data as well, with this one function, before it looks at it.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from numbers import Integral
+
+import numpy as np
+
+__all__ = ["canonical"]
+
+_MOST_ITEMS = 1_000_000
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, Fraction)
+
+
+def canonical(value):
+    """Return a value as plain data: numbers, text, lists, tuples, sets, dicts and arrays.
+
+    Parameters
+    ----------
+    value : object
+        What is iterable (a generator, a range) becomes a list; a number of NumPy's, or an array
+        without axes, becomes Python's; subclasses of the plain types become these.  Records of this
+        package stay as they are.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    TypeError
+        If the value is no such data.
+    ValueError
+        If a generator gives more than a million items.
+
+    Examples
+    --------
+    >>> canonical((np.int64(k) for k in range(3)))
+    [0, 1, 2]
+    """
+    if value is Ellipsis:
+        return None
+    if type(value) in _PLAIN or _is_record(value):
+        return value
+    if isinstance(value, np.generic | np.ndarray) or hasattr(value, "__array__"):
+        return _from_array(np.asarray(value))
+    for plain in (str, bytes, float, complex):
+        if isinstance(value, plain):
+            return plain(value)
+    if isinstance(value, Integral | Decimal):
+        return float(value) if isinstance(value, Decimal) else int(value)
+    if isinstance(value, Mapping):
+        return {canonical(key): canonical(item) for key, item in value.items()}
+    for plain in (tuple, set, frozenset):
+        if isinstance(value, plain):
+            return plain(canonical(item) for item in value)
+    if isinstance(value, Iterable):
+        items = [canonical(item) for item in itertools.islice(value, _MOST_ITEMS + 1)]
+        if len(items) > _MOST_ITEMS:
+            raise ValueError(f"more than {_MOST_ITEMS:,} items; does your generator end?")
+        return items
+    raise TypeError(f"it is a {type(value).__name__}; plain data is asked for")
+
+
+def _is_record(value) -> bool:
+    """Return whether a value is a record, or a named constant, of this package."""
+    ours = type(value).__module__.startswith("trainium_edu.")
+    return ours and (is_dataclass(value) or isinstance(value, Enum))
+
+
+def _from_array(array):
+    """Return an array, or the number in one without axes."""
+    if array.dtype == object:
+        return canonical(array.tolist())
+    if array.ndim:
+        return array
+    number = array.item()
+    return number if type(number) in _PLAIN else float(number)

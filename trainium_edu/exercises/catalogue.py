@@ -1,0 +1,78 @@
+"""Which exercises there are: those of our lessons, and of lessons that an instructor adds."""
+
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+from trainium_edu.exercises.exercise import Exercise
+from trainium_edu.exercises.lessons import COURSE
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["LESSONS", "find", "of_lesson", "register"]
+
+#: Lessons that have, or may have, exercises: number to notebook; :func:`register` adds more.
+LESSONS = {lesson.number: lesson.stem for lesson in COURSE[1:] if not lesson.planned}
+
+
+@checked
+def of_lesson(lesson: str) -> tuple:
+    """Return a lesson's exercises in the order of its module.
+
+    Parameters
+    ----------
+    lesson : str
+        Its number, ``"02"``, or its notebook, ``"02_stochastic_rounding"``.
+
+    Returns
+    -------
+    exercises : tuple of Exercise
+        Empty for an unknown lesson.
+    """
+    name = f"{__package__}.{LESSONS.get(lesson[:2], '')[3:]}"
+    if lesson[:2] not in LESSONS or importlib.util.find_spec(name) is None:
+        return ()
+    return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Exercise))
+
+
+@checked
+def find(key: str):
+    """Return the exercise with a key such as ``"02/spacing"``, or None."""
+    return next((e for e in of_lesson(key[:2]) if e.key == key), None)
+
+
+def register(path) -> str:
+    """Add a lesson of your own, for this process.
+
+    Parameters
+    ----------
+    path : Path
+        A Python file named like its notebook, ``20_my_lesson.py``, with exercises ``20/...``.
+
+    Returns
+    -------
+    lesson : str
+        Its number.
+
+    Raises
+    ------
+    ValueError
+        For a file of another name, or one that cannot be run.
+    """
+    path = Path(path)
+    if not re.fullmatch(r"\d\d_\w+\.py", path.name) or not path.is_file():
+        raise ValueError(f"{path} is no file named like 20_my_lesson.py")
+    name = f"{__package__}.{path.stem[3:]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # the name ends in .py
+    assert spec.loader is not None
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules[name])
+    except Exception as error:
+        del sys.modules[name]
+        said = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} cannot be used: {type(error).__name__}: {said}") from None
+    LESSONS[path.name[:2]] = path.stem
+    return path.name[:2]

@@ -1,0 +1,33 @@
+"""Which chip a launch runs on: the one that a call names, or the environment's choice."""
+
+from trainium_edu import settings, specs
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["chip", "chip_for_all"]
+
+_CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2"}
+_LATER = {"trn2": "NeuronCore-v3 (Trainium2)", "gen3": "NeuronCore-v3 (Trainium2)",
+          "trn3": "NeuronCore-v4 (Trainium3)", "gen4": "NeuronCore-v4 (Trainium3)"}  # fmt: skip
+_for_all = None
+
+
+def chip_for_all(target: str | None) -> str | None:
+    """Let every kernel run on one chip whatever the environment says; return the one before."""
+    global _for_all
+    before, _for_all = _for_all, target
+    return before
+
+
+def chip(spec):
+    """Return the chip's record: the one given, or the environment's choice."""
+    if spec is not None:
+        return spec
+    target = _for_all or settings.platform_target()
+    if target in _LATER:
+        raise NkiValidationError(
+            f"NEURON_PLATFORM_TARGET_OVERRIDE={target} asks for {_LATER[target]}; its facts are "
+            "not in yet: this emulator is a NeuronCore-v2 (trn1, inf2). Kernels that do without "
+            "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
+            "`python -m trainium_edu run --platform trn1 script.py`"
+        )
+    return getattr(specs, _CHIPS[target or "trn1"])

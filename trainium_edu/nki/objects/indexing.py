@@ -1,0 +1,134 @@
+"""What stands in ``t[...]`` and ``t.reshape(...)``: slices, sizes, whole numbers."""
+
+from math import prod
+from operator import index
+
+from trainium_edu.nki.mistakes import describe, is_whole
+from trainium_edu.nki.objects.virtual_register import VirtualRegister
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["ALL", "DynamicSlice", "Shape", "check_whole", "ds", "plain_index", "sizes"]
+
+ALL = slice(None)
+
+
+class DynamicSlice:
+    """``ds(start, size)``: elements start … start + size - 1."""
+
+    __slots__ = ("size", "start")
+
+    def __init__(self, start, size):
+        self.start = start
+        self.size = size
+
+    def __repr__(self):
+        return f"nl.ds({self.start}, {self.size})"
+
+
+def ds(start, size) -> DynamicSlice:
+    """Return the slice of `size` elements from `start`.
+
+    Examples
+    --------
+    >>> ds(8, 4)
+    nl.ds(8, 4)
+    """
+    return DynamicSlice(start, size)
+
+
+class Shape(tuple):
+    """Sizes: a tuple that equals a list of them too, as AWS's guides compare."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return tuple.__eq__(self, tuple(other) if type(other) is list else other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
+def check_whole(name: str, value) -> None:
+    """Raise TypeError unless a value is a whole number."""
+    if not is_whole(value):
+        hint = " (a // b divides into one)" if isinstance(value, float) else ""
+        raise TypeError(f"{name} is {value!r}; it is a whole number{hint}")
+
+
+def sizes(shape, count: int, tensor, what="tensor") -> tuple:
+    """Return the shape of `count` elements with its -1 filled in."""
+    shape = (shape,) if hasattr(shape, "__index__") else shape
+    if not isinstance(shape, tuple | list):
+        raise TypeError(f"the shape is {shape!r}; it is a tuple of sizes")
+    for size in shape:
+        check_whole("a size", size)
+    if any(size < 1 and size != -1 for size in shape) or (not shape and what == "tensor"):
+        raise NkiValidationError(
+            f"{tensor!r}: shape {list(shape)}; sizes are 1 or more, one of them may be -1, and "
+            "there is at least one"
+        )
+    known = prod(size for size in shape if size != -1)
+    if shape.count(-1) == 1 and known > 0 and count % known == 0:
+        return tuple(count // known if size == -1 else size for size in shape)
+    if known != count or -1 in shape:
+        raise NkiValidationError(
+            f"{tensor!r}: the {what} has {count} elements, and shape {list(shape)} has {known}"
+        )
+    return tuple(shape)
+
+
+def plain_index(key, tensor) -> list:
+    """Return a key as slices and ints: `...`, ``ds`` and registers resolved."""
+    found = []
+    for part in key:
+        kind = type(part)
+        if kind is int:
+            found.append(part)
+        elif kind is slice:
+            if part.step is not None or not (
+                type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS
+            ):
+                part = slice(*(_bound(tensor, b) for b in (part.start, part.stop, part.step)))
+            found.append(part)
+        elif kind is DynamicSlice:
+            start = _bound(tensor, part.start)
+            found.append(slice(start, start + _bound(tensor, part.size)))
+        elif part is Ellipsis:
+            if sum(other is Ellipsis for other in key) > 1:
+                raise IndexError(f"{tensor!r}: an index holds one `...` at most")
+            found += (ALL,) * (tensor.ndim - len(key) + 1)
+        elif kind is range and part.step > 0:  # nl.affine_range(n) as an index: all of its values
+            found.append(slice(part.start, part.stop, part.step))
+        elif kind is type(tensor):
+            raise NkiValidationError(
+                f"{tensor!r}: an index that is a tensor is written "
+                f"t.select({len(found)}, index) for one, or "
+                "t.vector_select(0, indices) for one per partition; a mask chooses by "
+                "nl.where(mask, a, b)"
+            )
+        else:
+            found.append(_bound(tensor, part, may_be_none=False))
+    return found
+
+
+_BOUNDS = {int, type(None)}
+
+
+def _bound(tensor, part, *, may_be_none=True):
+    """Return an index, or a bound of a slice, as an int."""
+    if part is None and may_be_none:
+        return None
+    try:
+        if not isinstance(part, bool):
+            return index(part.value if isinstance(part, VirtualRegister) else part)
+    except TypeError:
+        pass
+    hint = "t.expand_dim inserts a dimension" if part is None else "a // b divides into one"
+    if isinstance(part, list) or getattr(part, "ndim", 0):
+        hint = "nl.gather_flattened gathers, nl.where(mask, a, b) chooses by a mask"
+    raise TypeError(
+        f"{tensor!r}: index {describe(part)} is not understood; take whole numbers, slices of them,"
+        f" nl.ds, `...` or registers; {hint}"
+    )
