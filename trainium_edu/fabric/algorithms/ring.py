@@ -11,7 +11,6 @@ import numpy as np
 from trainium_edu.fabric.arguments import whole_number, whole_numbers
 from trainium_edu.fabric.embedding import hamiltonian_cycles
 from trainium_edu.fabric.machines import one_instance
-from trainium_edu.fabric.machines import one_instance
 from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
