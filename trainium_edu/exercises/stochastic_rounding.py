@@ -207,8 +207,9 @@ def _proof_numbers(draw):
         "mean, in float64.",
         "A toss of fewer bits is added at the upper end of the 16 dropped bits: shift it left by "
         "16 - n_random_bits.",
-        "word = int(np.float32(x).view(np.uint32)); np.arange(2**n_random_bits) "
-        "<< (16 - n_random_bits) are all tosses; add, clear the lower half as before, and average as float64.",
+        "word = int(np.float32(x).view(np.uint32)); np.arange(2**n_random_bits) << (16 - "
+        "n_random_bits) are all tosses; add, clear the lower half as before, and average as "
+        "float64.",
     ),
     numbers=_proof_numbers,
 )
