@@ -42,7 +42,7 @@ def kernel():
 
     run = nki.run(product[2], a, b)
     assert np.array_equal(run.outputs, a.T @ b)
-    return repr(run) + repr(run.why()) + repr(run.warnings)
+    return repr(run) + repr(run.why()) + repr(run.advice)
 
 
 def cast():

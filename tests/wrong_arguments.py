@@ -453,7 +453,7 @@ GOOD: dict[str, list[str]] = {
         _ARRAY + "sa.run_dataflow('output-stationary', a, b[:, :4], array=small, fmt='bf16')",
         _ARRAY + "run.state(3)",
         _ARRAY + "plan = sa.plan_gemm(4, 3, 5, array=small)\n"
-        "sa.registers.simulate_registers(a, b, plan, array=small)",
+        "sa.simulate_elements(a, b, plan, array=small)",
     ],
     "fabric": [
         "from trainium_edu.fabric import grid, fully_connected\n"

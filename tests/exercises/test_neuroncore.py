@@ -5,8 +5,7 @@ import itertools
 import pytest
 
 from trainium_edu.exercises import neuroncore as check
-from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.specs import TRN1

@@ -4,8 +4,7 @@ Written from the description of each step in the tutorial (``nki-mamba-tutorial`
 loaded in which loop, and which instruction follows which.
 """
 
-from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 
 STATES = 16
 

@@ -15,7 +15,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from trainium_edu.neuroncore import run as run_result
+from trainium_edu.neuroncore import run_io
 from trainium_edu.neuroncore.recording import program_io
 from trainium_edu.neuroncore.timing.measure import measure
 from trainium_edu.nki.examples import selective_scan
@@ -47,7 +47,7 @@ def test_a_run_holds_outputs_program_and_time(run):
     assert np.array_equal(run.outputs["more"][0], Y)
     assert run.timeline.makespan_ns == measure(run.programs[0]).makespan_ns
     assert run.placement is run.timeline.placement
-    low, high = run.timeline.band.low_ns, run.timeline.band.high_ns
+    low, high = run.band.low_ns, run.band.high_ns
     assert low <= run.timeline.makespan_ns <= high
     assert repr(run).startswith("Run('halves', 20 instructions, ")
     assert "halves" in str(run)
@@ -102,7 +102,7 @@ def test_a_run_is_saved_and_loaded_bit_for_bit(run, tmp_path):
     assert seven == 7
     assert repr(loaded) == repr(run)
     assert str(loaded) == str(run)
-    assert [str(w) for w in loaded.warnings] == [str(w) for w in run.warnings]
+    assert [str(w) for w in loaded.advice] == [str(w) for w in run.advice]
     loaded.save(tmp_path / "b.run")
     assert (tmp_path / "a.run").read_bytes() == (tmp_path / "b.run").read_bytes()
 
@@ -158,7 +158,7 @@ def peak_bytes(code, *args):
     measured = (
         "import resource, sys\nimport trainium_edu.nki as nki\n"
         "from trainium_edu import neuroncore\n"
-        "from trainium_edu.neuroncore import run as run_result\n"
+        "from trainium_edu.neuroncore import run\n"
         "neuroncore.load\nnow = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"before = now()\n{code}\nprint(now() - before)"
     )
@@ -220,7 +220,7 @@ def test_a_program_that_unpacks_to_gigabytes_is_refused_unread(tmp_path, states)
 def test_a_run_too_large_to_be_read_again_is_not_saved(run, tmp_path, monkeypatch):
     run.save(tmp_path / "a.run")
     kept = (tmp_path / "a.run").read_bytes()
-    monkeypatch.setattr(run_result, "_MAX_BYTES", 10_000)
+    monkeypatch.setattr(run_io, "_MAX_BYTES", 10_000)
     with pytest.raises(ValueError, match=r"unpacks to .* MiB .* at most"):
         run.save(tmp_path / "a.run")
     assert (tmp_path / "a.run").read_bytes() == kept

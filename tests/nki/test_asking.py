@@ -145,7 +145,7 @@ def test_shapes_arguments_and_whether_something_is_given_may_be_asked(values):
         assert len({t: 1, x: 2}) == 2
         assert len(t) == 4
 
-    assert not [w for w in run(body, values).warnings if w.kind == "looks"]
+    assert not [w for w in run(body, values).advice if w.kind == "looks"]
 
 
 @WITH_AND_WITHOUT
@@ -197,7 +197,7 @@ def test_code_without_source_may_assert_and_takes_no_other_path():
     ],
 )
 def test_looking_is_said_with_its_line(look, says):
-    [warning] = [w for w in run(lambda t, x: look(t), values=True).warnings if w.kind == "looks"]
+    [warning] = [w for w in run(lambda t, x: look(t), values=True).advice if w.kind == "looks"]
     assert says in str(warning)
     assert f"test_asking.py:{look.__code__.co_firstlineno}" in str(warning)
 
@@ -209,4 +209,4 @@ def test_the_package_itself_does_not_look():
         nl.fori_loop(0, register, lambda i: nl.store(x[i], t[i]) if x.ndim > 2 else None)
         nl.device_print("t", t)
 
-    assert not [w for w in run(body, values=True).warnings if w.kind == "looks"]
+    assert not [w for w in run(body, values=True).advice if w.kind == "looks"]

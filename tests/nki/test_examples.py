@@ -73,7 +73,7 @@ def test_only_the_faulty_version_reads_what_nobody_wrote(name):
     faulty = nki.run(suspects.kernel(name, sound=False), x, 8)
     assert not np.isnan(sound.outputs).any()
     assert np.isnan(faulty.outputs).any()
-    assert "uninitialised" not in {w.kind for w in sound.warnings}
-    assert "uninitialised" in {w.kind for w in faulty.warnings}
+    assert "uninitialised" not in {w.kind for w in sound.advice}
+    assert "uninitialised" in {w.kind for w in faulty.advice}
     assert suspects.listing(name).count("def ") == 4
     assert "_faulty" not in suspects.listing(name)

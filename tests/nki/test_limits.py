@@ -262,7 +262,7 @@ def test_what_was_never_written_reads_nan_and_4():
     assert np.isnan(floats.astype(np.float32)).all()
     assert (whole == 4).all()
     assert np.isnan(never).all()
-    assert {w.kind for w in nki.run(kernel).warnings} >= {"uninitialised"}
+    assert {w.kind for w in nki.run(kernel).advice} >= {"uninitialised"}
 
 
 def test_two_tiles_at_one_address_overwrite_each_other():

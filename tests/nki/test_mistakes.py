@@ -315,7 +315,7 @@ def test_a_forgotten_return_is_said_where_something_is_lost():
 
 def test_a_kernel_that_issues_nothing_has_nothing_to_say():
     run = nki.run(lambda x: x, X)
-    assert run.warnings == []
+    assert run.advice == []
     assert run.timeline.makespan_ns == 0
 
 

@@ -86,7 +86,7 @@ def test_warnings_say_no_room_only_where_there_is_none():
         matmul.fully_blocked, *(zeros(2048, 2048, dtype=ml_dtypes.bfloat16) for _ in range(2)),
         values=False,
     )  # fmt: skip
-    said = [w for w in run.warnings if w.kind in ("bank conflict", "serialising buffers")]
+    said = [w for w in run.advice if w.kind in ("bank conflict", "serialising buffers")]
     assert said
     for warning in said:
         if "no room" in warning.remedy:
@@ -115,7 +115,7 @@ def test_who_lacks_buffers_can_get_them_from_others_and_the_warning_names_them()
         return out
 
     run = nki.run(add_up, zeros(128, 8 * 8192), values=False, buffers=1)
-    warning = next(w for w in run.warnings if w.kind == "serialising buffers")
+    warning = next(w for w in run.advice if w.kind == "serialising buffers")
     assert "no room" not in warning.remedy
     buffers = ast.literal_eval(warning.remedy.split("buffers=")[1].rstrip(")"))
     saved = run.timeline.makespan_ns - run.with_buffers(buffers).timeline.makespan_ns

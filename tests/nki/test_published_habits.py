@@ -7,7 +7,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
-from trainium_edu.neuroncore.recording.program import SourceLine
+from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.specs.errors import NkiValidationError
 
 
@@ -119,7 +119,7 @@ def test_sbuf_filled_by_address_alone_is_said():
 
     run = nki.run(kernel, draws(4, 8))
     assert "all of them placed by address" in str(run)
-    warning = next(w for w in run.warnings if w.kind == "SBUF nearly full")
+    warning = next(w for w in run.advice if w.kind == "SBUF nearly full")
     assert warning.line.line == kernel.__code__.co_firstlineno + 3
 
 
@@ -156,9 +156,7 @@ def test_a_transposing_dma_is_told_to_turn_on_the_tensor_engine():
     slow, fast = nki.run(by_dma, x), nki.run(by_tensor_engine, x)
     np.testing.assert_array_equal(slow.outputs, x.T)
     np.testing.assert_array_equal(fast.outputs, x.T)
-    assert (
-        "nisa.nc_transpose" in next(w for w in slow.warnings if w.kind == "small transfers").remedy
-    )
+    assert "nisa.nc_transpose" in next(w for w in slow.advice if w.kind == "small transfers").remedy
     assert fast.timeline.makespan_ns < slow.timeline.makespan_ns / 10
 
 

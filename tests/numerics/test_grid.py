@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.numerics import FORMATS, all_values, configure, from_bits, get_format
-from trainium_edu.numerics.grid import Outcome, land, number_text, runs, step_code
+from trainium_edu.numerics.grid import Outcome, land, number_text, step_code, stretches
 
 SMALL = [f for f in FORMATS if FORMATS[f].bits <= 16]
 
@@ -20,23 +20,23 @@ def _listed(found):
 def test_runs_list_exactly_the_numbers_of_the_window(name, window):
     values = all_values(name)
     expected = values[(values >= window[0]) & (values <= window[1])]
-    np.testing.assert_array_equal(_listed(runs(name, *window)), expected)
+    np.testing.assert_array_equal(_listed(stretches(name, *window)), expected)
 
 
 def test_runs_of_a_format_without_a_sign_start_at_zero():
     fmt = configure(4, 4, sign_bits=0, infinities=False)
     values = all_values(fmt)
-    np.testing.assert_array_equal(_listed(runs(fmt, -1, fmt.max)), values)
+    np.testing.assert_array_equal(_listed(stretches(fmt, -1, fmt.max)), values)
 
 
 def test_runs_of_fixed_point_are_one_run():
     fmt = configure(0, 7, bias=0, infinities=False, nan=False)
     expected = all_values(fmt)
-    np.testing.assert_array_equal(_listed(runs(fmt, fmt.min, fmt.max)), expected)
+    np.testing.assert_array_equal(_listed(stretches(fmt, fmt.min, fmt.max)), expected)
 
 
 def test_narrow_binades_are_joined_and_the_rest_stays_exact():
-    found = runs("fp32", -8.0, 8.0, narrowest=0.05)
+    found = stretches("fp32", -8.0, 8.0, narrowest=0.05)
     joined = [run for run in found if run.spacing is None]
     assert [(run.first, run.last) for run in joined] == [(-0.03125, 0.0), (0.0, 0.03125)]
     assert sum(run.count for run in found if run.spacing) == 2 * (8 * 2**23 + 1)
@@ -45,7 +45,7 @@ def test_narrow_binades_are_joined_and_the_rest_stays_exact():
 @pytest.mark.parametrize("window", [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
 def test_an_empty_window_is_refused(window):
     with pytest.raises(ValueError, match=r"low < high|it must be a number"):
-        runs("bf16", *window)
+        stretches("bf16", *window)
 
 
 @pytest.mark.parametrize("name", ["fp16", "bf16", "fp8_e5m2", "fp8_e4m3", "fp8_e3m4"])

@@ -6,10 +6,13 @@ import pytest
 
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.specs import TRN1
+from trainium_edu.widgets import payload
 from trainium_edu.widgets.payload import payload_curve
 
 
-def test_rates_are_bytes_over_time():
+def test_rates_are_bytes_over_time(monkeypatch):
+    monkeypatch.setattr(payload, "band_of", lambda timeline: timeline.band)
+
     def transfers(row_bytes, count):
         ns = 128 * count * row_bytes / 10 + 1000  # 10 GB/s and a microsecond
         return SimpleNamespace(

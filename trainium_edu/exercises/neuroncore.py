@@ -115,8 +115,7 @@ def most_alive(steps) -> int:
 
 def vector_idle_share(steps, columns: int) -> float:
     """Return the share of its time that the Vector Engine waits, from its first to its last."""
-    from trainium_edu.neuroncore import engines  # noqa: F401  fills the instruction set
-    from trainium_edu.neuroncore.recording.core import NeuronCore
+    from trainium_edu.neuroncore import NeuronCore
     from trainium_edu.neuroncore.recording.engine import Engine
     from trainium_edu.neuroncore.timing.placement import place
     from trainium_edu.neuroncore.timing.scheduler import schedule

@@ -7,7 +7,7 @@ how a program recorded for one chip is checked against the limits of another.
 
 from contextlib import ExitStack
 
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.program import Instruction, Program

@@ -79,7 +79,8 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     import numpy as np
 
     from trainium_edu.exercises.replay import replay
-    from trainium_edu.neuroncore.recording.core import NeuronCore
+    from trainium_edu.neuroncore import NeuronCore
+    from trainium_edu.neuroncore.execution.deferred import Deferred
     from trainium_edu.neuroncore.recording.engine import Memory
     from trainium_edu.neuroncore.recording.program_io import from_bytes
     from trainium_edu.neuroncore.timing.measure import measure
@@ -108,7 +109,9 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
             raise ValueError(
                 "the kernel brings constants of its own; compute from its arguments alone"
             )
-    core = NeuronCore(program.spec, rounding=program.rounding, name=program.name)
+    core = NeuronCore(
+        program.spec, rounding=program.rounding, name=program.name, executor=Deferred()
+    )
     tiles = replay(program, core, data)
     core.finish()
     again = core.program

@@ -19,10 +19,12 @@ class FabricError(ValueError):
     """Something that this fabric cannot be or do: what, why, and what to try."""
 
 
-def _checked(check, *given, **range_):
+def _checked(check, value, name, *bounds, **range_):
     """Return what a check of `specs.arguments` returns, or raise its sentence as a FabricError."""
+    if isinstance(value, np.ndarray):
+        raise FabricError(f"{name} is {shown(value)}; it must be one value, not an array")
     try:
-        return check(*given, **range_)
+        return check(value, name, *bounds, **range_)
     except (TypeError, ValueError) as error:
         raise FabricError(str(error)) from None
 

@@ -16,8 +16,8 @@ figure is published the fact is marked *assumed* and has a range.
 Sources: the NKI architecture and performance guides, the ISA reference of SDK 2.26 (the last with
 instruction costs) and of NKI 0.6, the DMA guides, published kernel times; all in ``specs``.
 
-Read first: ``core.py`` (record), then ``placement.py`` and ``room.py`` (where), ``timing.py`` and
-``scheduler.py`` (when), ``why.py``.  Notebooks: ``04_neuroncore``, ``05_kernels``,
+Read first: ``recording/core`` (record); in ``timing`` ``placement`` (where), ``durations`` and
+``scheduler`` (when), ``why``; ``advice``; ``run``.  Notebooks: ``04_neuroncore``, ``05_kernels``,
 ``03_systolic_array``.
 
 Decisions
@@ -28,19 +28,21 @@ Decisions
     a sustained pace and may be ahead of it for a while: one rule gives the 385 to 400 GB/s of short
     kernels and the 250 to 263 of long ones; how long a while is assumed.
     Where not every tile can have its buffers, slots go where a byte saves most waiting by an ideal
-    clock in program order (``room.py``); ``place(favour=...)`` has two other choices.
-    A core records at once and computes matmuls later, several as one (``waiting.py``): twice as
-    fast, paid for with another order of FP32 additions than the chip's, tile by tile.
+    clock in program order (``room``); ``place(favour=...)`` has two other choices.
+    How values are computed is one replaceable object, the core's executor.  Kernels run with
+    ``execution.deferred``, which computes matmuls later, on several CPUs: up to twice as fast, and
+    tests hold its bits, record and errors equal to the plain ``recording/executor.py``'s.
 """
 
 from trainium_edu import aside
 
 _FROM = {
-    "timing.bands": ("Band", "Ratio", "band", "compare", "tie"),
+    "timing.bands": ("Band", "Ratio", "band", "band_of", "compare", "tie"),
     "timing.choices": ("choices",),
     "timing.causes": ("causes_table", "without"),
     "recording.core": ("NeuronCore",),
-    "timing.timeline": ("CoreTimeline", "Roofline"),
+    "timing.timeline": ("CoreTimeline",),
+    "timing.roofline": ("Roofline",),
     "recording.engine": ("Engine", "Memory"),
     "recording.instruction_set": ("INSTRUCTIONS",),
     "timing.optimise": ("optimise",),
@@ -56,9 +58,9 @@ _WHERE = {name: module for module, names in _FROM.items() for name in names}
 _SUBMODULES = ("systolic_array", "tilings")
 __all__ = [
     "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
-    "Program", "Ratio", "Roofline", "Why", "band", "causes_table", "choices", "compare", "load",
-    "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array", "tie",
-    "tilings", "why", "without",
+    "Program", "Ratio", "Roofline", "Why", "band", "band_of", "causes_table", "choices", "compare",
+    "load", "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array",
+    "tie", "tilings", "why", "without",
 ]  # fmt: skip
 
 

@@ -30,16 +30,17 @@ def scoreboard(runs: Mapping) -> str:
     ValueError
         If there is nothing to compare.
     """
-    _check("scoreboard", runs, "timeline")
+    _check("scoreboard", runs, "band")
     lines = [
         f"{'kernel':<24} {'instr.':>7} {'HBM kB':>8} {'time µs':>9} {'band µs':>17}"
         f" {'TFLOP/s':>8} {'MFU':>6}  faster"
     ]
     first = None
     for name, found in runs.items():
-        timelines = [r.timeline for r in (found if isinstance(found, tuple) else (found,))]
+        several = found if isinstance(found, tuple) else (found,)
+        timelines, bands = [run.timeline for run in several], [run.band for run in several]
         time_ns = sum(t.makespan_ns for t in timelines)
-        low, high = (sum(getattr(t.band, end) for t in timelines) for end in ("low_ns", "high_ns"))
+        low, high = sum(band.low_ns for band in bands), sum(band.high_ns for band in bands)
         instructions = sum(len(t.program.instructions) for t in timelines)
         moved = sum(t.hbm_bytes for t in timelines)
         rate = sum(t.flops for t in timelines) / time_ns / 1e3 if time_ns else 0.0
@@ -68,12 +69,12 @@ def advice(runs: Mapping, *, count: int = 1) -> str:
     ----------
     runs : dict of str to Run
     count : int
-        How many warnings of each.
+        How much of each.
 
     Returns
     -------
     str
-        One paragraph per warning.
+        One paragraph per advice.
 
     Raises
     ------
@@ -82,12 +83,12 @@ def advice(runs: Mapping, *, count: int = 1) -> str:
     ValueError
         If it is empty.
     """
-    _check("advice", runs, "warnings")
+    _check("advice", runs, "advice")
     said = []
     for name, run in runs.items():
-        costly = [w for w in run.warnings if w.cost is not None][:count]
-        for warning in costly or ["no warning that costs time"]:
-            said.append(textwrap.fill(f"{name}: {warning}", 110, subsequent_indent="  "))
+        costly = [one for one in run.advice if one.cost is not None][:count]
+        for one in costly or ["nothing that costs time was found"]:
+            said.append(textwrap.fill(f"{name}: {one}", 110, subsequent_indent="  "))
     return "\n".join(said)
 
 

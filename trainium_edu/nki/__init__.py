@@ -7,7 +7,7 @@ Modelled: values (FP32 inside, one rounding at the end), every limit, time with 
 Left out: AWS's compiler; a kernel runs as Python, so it may do more than the compiler accepts.
 Refused or said: branches on what the chip computes (``asking.py``), what AWS lists as failing on
 hardware (``specs.NKI_KNOWN_ISSUES``, ``neuroncore/advice/only_here.py``; values stay).
-Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, warnings), and
+Ours beside it: ``nki.run`` → ``Run`` (outputs, programs, placement, timeline, advice), and
 ``nki.compare(before, after)``: how many times as fast, and how sure that is.
 
 Read ``kernel.py`` first, then ``isa/instructions.py``, ``issuing.py`` and ``running.py``.  Used by
@@ -18,12 +18,12 @@ Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines
 from trainium_edu import aside
 from trainium_edu.nki import isa, language
 from trainium_edu.nki.earlier import no_attribute
-from trainium_edu.nki.kernel import jit, run, run_ranks, simulate
+from trainium_edu.nki.kernel import jit, load, run, run_ranks, simulate
 from trainium_edu.nki.objects.dtypes import DType as dtype
 
 _LATER = {
     "activate": "nki.drop_in", "compare": "neuroncore.scoreboard", "coverage": "nki.coverage_table",
-    "deactivate": "nki.drop_in", "load": "neuroncore.run", "Run": "neuroncore.run",
+    "deactivate": "nki.drop_in", "Run": "neuroncore.run",
 }  # fmt: skip
 _MODULES = ("collectives", "typing")
 

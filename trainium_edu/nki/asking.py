@@ -4,7 +4,7 @@ A kernel is a Python function that is run once to find its instructions; the num
 run.  A branch on them has no instruction: AWS's tracer raises TypeError (reference of
 ``VirtualRegister``), and so does this module, with numbers and without (``values=False``).  Two
 statements stay: ``assert nl.equal(a, b)``, which takes no other path, and ``while register:``,
-which the chip can run.  Looking at numbers (``np.array(tile)``) is said in the run's warnings.
+which the chip can run.  Looking at numbers (``np.array(tile)``) is said in the run's advice.
 """
 
 import ast
@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import FrameType
 
 from trainium_edu.neuroncore.recording.engine import Engine
-from trainium_edu.neuroncore.recording.program import source_line
+from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki import running
 from trainium_edu.nki.mistakes import is_ours
 
@@ -146,4 +146,4 @@ def note_looking(what: str) -> None:
     """Note that a kernel's Python looked at what only the chip knows; `what` is a sentence."""
     here = running.current_or_none()
     if here is not None:
-        here.core.notes.append(("looks", -1, f"{source_line({}, 1)}: {what}", None))
+        here.core.notes.append(("looks", -1, f"{source_line({})}: {what}", None))

@@ -14,10 +14,11 @@ from trainium_edu import settings
 from trainium_edu.nki import launching
 from trainium_edu.nki.launching.chips import chip_for_all
 from trainium_edu.nki.mistakes import describe, is_whole
+from trainium_edu.nki.remedies import WORDS
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Kernel", "chip_for_all", "jit", "run", "run_ranks", "simulate"]
+__all__ = ["Kernel", "chip_for_all", "jit", "load", "run", "run_ranks", "simulate"]
 
 _RANKS_MAX = 64
 
@@ -200,7 +201,7 @@ def simulate(kernel):
 def run(
     kernel, /, *args, spec=None, buffers=None, optimise=True, values=True, limit=None, **kwargs
 ):
-    """Run a kernel and keep the whole story: outputs, programs, placement, timeline, warnings.
+    """Run a kernel and keep the whole story: outputs, programs, placement, timeline, advice.
 
     Parameters
     ----------
@@ -235,9 +236,37 @@ def run(
     spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
     entries = [(args, kwargs)]
     ((outputs, cores),) = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
+    return _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise)
+
+
+def load(path):
+    """Read a run that ``Run.save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        One sentence on what is wrong with it.
+    """
     from trainium_edu.neuroncore.run import Run
 
-    return Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+    return Run.load(path, words=WORDS)
+
+
+def _kept(kernel, outputs, cores, **options):
+    """Return the Run of what the cores of one launch recorded."""
+    from trainium_edu.neuroncore.run import Run
+
+    return Run.of(kernel.__name__, outputs, cores, words=WORDS, **options)
 
 
 def _ours(kernel, given, args, kwargs) -> list:
@@ -299,13 +328,11 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     >>> one.outputs.tolist(), bool((one.outputs == two.outputs).all())
     ([11.0, 22.0], True)
     """
-    from trainium_edu.neuroncore.run import Run
-
     __tracebackhide__ = True
     kernel = _kernel(kernel)
     entries = [(entry, {}) for entry in _checked(arguments)]
     return [
-        Run.of(kernel.__name__, outputs, cores, buffers=buffers, optimise=optimise)
+        _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise)
         for outputs, cores in launching.execute(
             kernel, entries, spec=spec, values=values, limit=limit
         )

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.nki.examples import profiled, selective_scan
 from trainium_edu.nki.kernel import run
 from trainium_edu.specs import TRN1
@@ -159,7 +160,7 @@ def vector_share(timeline) -> float:
 def compare(row: MeasuredTime) -> Prediction:
     """Predict a row, with its band."""
     timeline = predict(row)
-    band = timeline.band
+    band = band_of(timeline)
     if row.kernel.startswith("mamba"):
         busy = vector_share(timeline)
     else:

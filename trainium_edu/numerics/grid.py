@@ -16,7 +16,7 @@ from trainium_edu.numerics.rounding import cast_to_bits
 from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Landing", "Outcome", "Run", "land", "number_text", "runs", "step_code"]
+__all__ = ["Landing", "Outcome", "Stretch", "land", "number_text", "step_code", "stretches"]
 
 
 class Outcome(StrEnum):
@@ -131,7 +131,7 @@ def step_code(code: int, fmt, steps: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Stretch:
     """Numbers of a format between two places; evenly spaced unless `spacing` is None."""
 
     first: float
@@ -141,7 +141,7 @@ class Run:
 
 
 @checked
-def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
+def stretches(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Stretch]:
     """List a format's numbers in a window as evenly spaced runs, from left to right.
 
     Parameters
@@ -155,7 +155,7 @@ def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
 
     Returns
     -------
-    list of Run
+    list of Stretch
 
     Raises
     ------
@@ -164,14 +164,14 @@ def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
 
     Examples
     --------
-    >>> [(r.first, r.last, r.spacing) for r in runs("fp8_e4m3", 3.0, 5.0)]
+    >>> [(r.first, r.last, r.spacing) for r in stretches("fp8_e4m3", 3.0, 5.0)]
     [(3.0, 3.75, 0.25), (4.0, 5.0, 0.5)]
     """
     fmt = get_format(fmt)
     low, high = float(low), float(high)
     if not (isfinite(low) and isfinite(high) and low < high):
         raise ValueError(f"a window from {low} to {high} holds nothing; give low < high, finite")
-    found: list[Run | None] = []
+    found: list[Stretch | None] = []
     if fmt.is_integer:
         found = [_evenly(fmt.min, fmt.max, 1.0, low, high)]
     else:
@@ -183,12 +183,12 @@ def runs(fmt, low: float, high: float, *, narrowest: float = 0.0) -> list[Run]:
     return [run for run in found if run is not None]
 
 
-def _positive(fmt, low, high, narrowest) -> list[Run]:
+def _positive(fmt, low, high, narrowest) -> list[Stretch]:
     """List the runs of a window without negative numbers, from left to right."""
     high = min(high, fmt.max)
     if high < low:
         return []
-    found: list[Run] = []
+    found: list[Stretch] = []
     exponent = max(frexp(high)[1] - 1, fmt.min_exponent) if high else fmt.min_exponent
     if not fmt.exponent_bits:
         only = _evenly(0.0, fmt.max, fmt.smallest_subnormal, low, high)
@@ -200,7 +200,7 @@ def _positive(fmt, low, high, narrowest) -> list[Run]:
         end = 2.0 ** (exponent + 1)
         if end < narrowest and not lowest:
             if low < end:
-                found.append(Run(max(low, 0.0), min(high, end), None, None))
+                found.append(Stretch(max(low, 0.0), min(high, end), None, None))
             break
         run = _evenly(start, end - spacing, spacing, low, high)
         if run is not None:
@@ -211,20 +211,20 @@ def _positive(fmt, low, high, narrowest) -> list[Run]:
     return found[::-1]
 
 
-def _mirror(run) -> Run:
+def _mirror(run) -> Stretch:
     """Return the negative twin of a run, without zero."""
     if run.spacing and run.first == 0:
-        return Run(-run.last, -run.spacing, run.spacing, run.count - 1)
-    return Run(-run.last, -run.first, run.spacing, run.count)
+        return Stretch(-run.last, -run.spacing, run.spacing, run.count - 1)
+    return Stretch(-run.last, -run.first, run.spacing, run.count)
 
 
-def _evenly(start, end, spacing, low, high) -> Run | None:
+def _evenly(start, end, spacing, low, high) -> Stretch | None:
     """Return the part of an evenly spaced run that lies in the window, or None."""
     first = ceil(max(start, low) / spacing) * spacing
     last = floor(min(end, high) / spacing) * spacing
     if last < first:
         return None
-    return Run(first, last, spacing, round((last - first) / spacing) + 1)
+    return Stretch(first, last, spacing, round((last - first) / spacing) + 1)
 
 
 def number_text(value: float, fmt=None) -> str:

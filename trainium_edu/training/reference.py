@@ -399,7 +399,7 @@ def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
     if isinstance(seeds, str | bytes) or not hasattr(seeds, "__iter__"):
         raise TypeError(f"seeds is {str(seeds)[:40]!r}; it must be a list of integers")
     if hasattr(seeds, "__len__") and len(seeds) > MAX_SEEDS:
-        raise ValueError(f"seeds are {len(seeds)}; at most {MAX_SEEDS} train side by side")
+        raise ValueError(f"there are {len(seeds)} seeds; at most {MAX_SEEDS} train side by side")
     seeds = tuple(check_count(seed, "seed") for seed in seeds)
     if not 1 <= len(seeds) <= MAX_SEEDS:
         raise ValueError(f"there are {len(seeds)} seeds; give from 1 to {MAX_SEEDS}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.fact import Fact, derive
 from trainium_edu.specs.signatures import checked
@@ -126,7 +127,7 @@ def point_of(timeline, name: str = "") -> Point:
             "no place on a roofline, which needs both"
         )
     per_ns = 1e9 * work
-    band = timeline.band
+    band = band_of(timeline)
     return Point(
         name,
         work / moved,

@@ -8,7 +8,7 @@ import traitlets
 
 from trainium_edu.numerics import FORMATS, bit_fields, from_bits, get_format
 from trainium_edu.numerics.formats import Format
-from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, runs, step_code
+from trainium_edu.numerics.grid import Landing, Outcome, land, number_text, step_code, stretches
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.viz.formats import colour_of, label_of
@@ -153,7 +153,7 @@ class NumberLine(anywidget.AnyWidget):
         """Return what the page draws for one format: places, and every text."""
         v, landing = self.view, self.landing(fmt)
         pixel = (v["hi"] - v["lo"]) / max(float(v["width"]), 100.0)
-        found = runs(fmt, v["lo"], v["hi"], narrowest=_NARROWEST_PX * pixel)
+        found = stretches(fmt, v["lo"], v["hi"], narrowest=_NARROWEST_PX * pixel)
         pieces = [
             [r.first, r.last - r.first, 2, 0]
             if r.spacing is None or r.spacing < _APART_PX * pixel

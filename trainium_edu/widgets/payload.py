@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from trainium_edu.neuroncore.timing.bands import band_of
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.payload import describe_payload, plot_payload
 from trainium_edu.widgets.picture import Picture
@@ -71,7 +72,7 @@ def payload_curve(
     PayloadCurve
     """
     alone = tuple(_ROWS * b / transfers(b, 1).makespan_ns for b in row_bytes)
-    bands = [transfers(b, count).band for b in row_bytes]
+    bands = [band_of(transfers(b, count)) for b in row_bytes]
 
     def rates(times):
         return tuple(count * _ROWS * b / ns for b, ns in zip(row_bytes, times, strict=True))

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Times
+from trainium_edu.neuroncore.timing.choices import Variants
 from trainium_edu.neuroncore.timing.measure import measure
-from trainium_edu.neuroncore.timing.placement import place
+from trainium_edu.neuroncore.timing.placement import Placement, place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.timeline import Timeline
@@ -71,6 +72,7 @@ class Retiming:
         self.core = core
         self.first = Settings(buffers=self._buffers_of(core), without=frozenset(core.without))
         self._placements = {self._key(self.first): core.placement}
+        self._variants: dict[Placement, Variants] = {}  # of the placements that are kept
 
     @staticmethod
     def _buffers_of(core):
@@ -103,7 +105,8 @@ class Retiming:
             placement = place(program, spec, buffers=asked, endless=key[1])
             self._placements[key] = placement
             if len(self._placements) > _MOST_KEPT:  # the oldest goes; the recorded one stays
-                del self._placements[list(self._placements)[1]]
+                oldest = self._placements.pop(list(self._placements)[1])
+                self._variants.pop(oldest, None)
         return schedule(
             program,
             placement,
@@ -112,15 +115,15 @@ class Retiming:
             without=settings.without,
         )
 
-    @staticmethod
-    def bounds(core: CoreTimeline) -> tuple[float, float]:
-        """Return the makespan with everything doubtful favourable, and adverse.
+    def times(self, core: CoreTimeline) -> Times:
+        """Return the ``Times`` of what ``time`` gave; its ``ends`` bound the makespan.
 
-        As recorded these are the two numbers of ``core.band``; a parameter that a slider has
-        multiplied keeps its doubt in proportion.
+        As recorded they are the two numbers of its band; a parameter that a slider has multiplied
+        keeps its doubt in proportion.
         """
-        low, high, _ = Times(core, in_proportion=True).ends()
-        return low, high
+        found = Times(core, variants=self._variants.get(core.placement), in_proportion=True)
+        self._variants[core.placement] = found.variants
+        return found
 
     def _parameters(self, settings):
         values = dict(self.core.parameters)

@@ -10,8 +10,8 @@ import traitlets
 
 from trainium_edu.neuroncore.systolic_array import (
     TRN1_ARRAY,
+    ArrayRun,
     Dataflow,
-    Run,
     SystolicArray,
     run,
     run_dataflow,
@@ -108,7 +108,7 @@ def _matrices(operands, play) -> dict | None:
     }
 
 
-def _matrices_of_run(recorded: Run) -> dict | None:
+def _matrices_of_run(recorded: ArrayRun) -> dict | None:
     def play(w, x):
         return frames_of_run(
             run(w, x, array=recorded.array, fmt=_LABEL_FORMAT, skew=recorded.skew or None,
@@ -126,7 +126,7 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
 
     Parameters
     ----------
-    what : Run or Frames
+    what : ArrayRun or Frames
         A run made with ``record=True``, or the frames of one.
     cycle : int, optional
         Where it stands first; a third of the way if not given.
@@ -142,9 +142,11 @@ class SystolicArrayPlayer(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     cycle = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, what: Run | Frames, *, cycle: int | None = None, follow=None, matrices=None):
+    def __init__(
+        self, what: ArrayRun | Frames, *, cycle: int | None = None, follow=None, matrices=None
+    ):
         frames = what if isinstance(what, Frames) else frames_of_run(what)
-        if isinstance(what, Run):
+        if isinstance(what, ArrayRun):
             matrices = _matrices_of_run(what)
         cycle = frames.cycles // 3 if cycle is None else int(cycle)
         if not 0 <= cycle < frames.cycles:

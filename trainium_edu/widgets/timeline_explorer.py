@@ -198,8 +198,9 @@ class TimelineExplorer(anywidget.AnyWidget):
             other._follow(self)
 
     def _trace(self, core, *, band):
-        bounds = Retiming.bounds(core) if band else None
-        return trace_of_core(core, why=why(core), band=bounds)
+        times = self._retiming.times(core)
+        bounds = times.ends()[:2] if band else None
+        return trace_of_core(core, why=why(core, times), band=bounds)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""

@@ -15,11 +15,11 @@ from trainium_edu.specs import TRN1
 
 
 def kinds(run):
-    return {warning.kind for warning in run.warnings}
+    return {warning.kind for warning in run.advice}
 
 
 def the(run, kind):
-    found = [warning for warning in run.warnings if warning.kind == kind]
+    found = [warning for warning in run.advice if warning.kind == kind]
     assert found, f"{kind} is not among {kinds(run)}"
     return found[0]
 
@@ -63,7 +63,7 @@ def test_rows_of_different_lengths_on_one_line_are_all_named():
 def test_the_cost_of_small_transfers_is_about_what_wide_ones_save():
     narrow, wide = (nki.run(copy_pieces, WIDE, n) for n in (128, 1024))
     saved = narrow.timeline.makespan_ns - wide.timeline.makespan_ns
-    named = sum(w.cost.nominal_ns for w in narrow.warnings if w.kind == "small transfers")
+    named = sum(w.cost.nominal_ns for w in narrow.advice if w.kind == "small transfers")
     assert 0.5 * saved < named < 2 * saved
 
 
@@ -151,7 +151,7 @@ def test_fp32_matmuls_cost_three_of_their_four_passes():
 
 def test_loading_the_same_bytes_again_is_counted_in_bytes():
     run = nki.run(matmul.tiled, *_square(1024, ml_dtypes.bfloat16))
-    found = [w for w in run.warnings if w.kind == "repeated loads"]
+    found = [w for w in run.advice if w.kind == "repeated loads"]
     assert len(found) == 2
     again = {w.text.split(" of ")[1].split(" come")[0]: w.text for w in found}
     tile_bytes = 1024 * 1024 * 2
@@ -230,7 +230,7 @@ def test_a_bank_that_is_still_read_holds_the_next_product_back():
 def test_tiles_of_one_line_are_one_warning():
     """Judge: one warning per kind and line; its cost is the sum of what the tiles waited."""
     lhsT, rhs = (np.ones((1024, n), ml_dtypes.bfloat16) for n in (512, 2048))
-    found = nki.run(matmul.blocked, lhsT, rhs, buffers=1).warnings
+    found = nki.run(matmul.blocked, lhsT, rhs, buffers=1).advice
     places = [(w.kind, w.line) for w in found]
     assert len(set(places)) == len(places)
 
@@ -251,7 +251,7 @@ def test_results_that_wait_for_stores_are_told_from_bank_conflicts():
 def test_a_helper_is_named_with_the_line_that_calls_it():
     """Judge: the two calls stand on two lines of the kernel, next to each other."""
     lhsT, rhs = (np.ones((512, n), ml_dtypes.bfloat16) for n in (256, 512))
-    found = nki.run(matmul.tiled, lhsT, rhs).warnings
+    found = nki.run(matmul.tiled, lhsT, rhs).advice
     lines = {w.line.callers for w in found if w.kind == "small transfers" and w.line.callers}
     numbers = sorted(callers[0][1] for callers in lines)
     assert numbers[1] == numbers[0] + 1
@@ -279,7 +279,7 @@ def reads_what_nobody_wrote(x):
 
 def test_an_uninitialised_read_comes_first_and_names_the_line():
     run = nki.run(reads_what_nobody_wrote, WIDE)
-    warning = run.warnings[0]
+    warning = run.advice[0]
     assert warning.kind == "uninitialised"
     assert warning.cost is None
     source = nki.kernel.inspect.getsourcelines(reads_what_nobody_wrote.function)
@@ -327,7 +327,7 @@ def test_what_is_wrong_in_many_tiles_of_a_line_is_said_once():
 
     x = np.eye(64, dtype=np.float32)
     run = nki.run(kernel, x, 9)
-    [warning] = [w for w in run.warnings if w.kind == "accumulate-on-value"]
+    [warning] = [w for w in run.advice if w.kind == "accumulate-on-value"]
     assert "and 8 more tiles of this line" in str(warning)
     assert "more tile" not in str(the(nki.run(kernel, x, 1), "accumulate-on-value"))
 
@@ -371,7 +371,7 @@ def test_programs_of_a_grid_warn_once_where_it_costs_most():
         return out
 
     run = nki.run(kernel[2], np.ones((384, 16), np.float32))
-    found = [w for w in run.warnings if w.kind == "small transfers"]
+    found = [w for w in run.advice if w.kind == "small transfers"]
     assert len(found) == len({w.line for w in found}) == 2
     assert all("2 transfers" in w.text for w in found)
     alone = nki.run(kernel[1], np.ones((128, 16), np.float32))
@@ -382,9 +382,9 @@ def test_programs_of_a_grid_warn_once_where_it_costs_most():
 
 def test_warnings_come_with_line_cost_and_remedy_and_the_costliest_first():
     run = nki.run(matmul.tiled, *_square(1024, np.float32))
-    costs = [w.cost.nominal_ns for w in run.warnings if w.cost]
+    costs = [w.cost.nominal_ns for w in run.advice if w.cost]
     assert costs == sorted(costs, reverse=True)
-    for warning in run.warnings:
+    for warning in run.advice:
         assert str(warning).startswith("matmul.py:")
         assert warning.remedy in str(warning)
         assert " us (" in str(warning)
@@ -429,7 +429,7 @@ def one_column(x):
 @pytest.mark.parametrize("columns", [1, 16])
 def test_rows_that_hbm_does_not_have_longer_are_not_to_be_loaded_wider(columns):
     run = nki.run(one_column, np.ones((128, columns), np.float32))
-    for warning in run.warnings:
+    for warning in run.advice:
         assert "Load wider tiles" not in warning.remedy
         assert "load it in pieces" not in warning.remedy
     assert "rows in HBM are no longer" in the(run, "small transfers").remedy
@@ -520,7 +520,7 @@ def scalar_beside_vector(x):
 def test_scalar_shares_the_port_to_psum_whatever_it_writes():
     """`nki-trn1-arch`: Vector and GpSimd share SBUF's port, Vector and Scalar PSUM's."""
     run = nki.run(scalar_beside_vector, np.full((128, 512), 0.01, np.float32))
-    found = [w.text for w in run.warnings if w.kind == "port conflict"]
+    found = [w.text for w in run.advice if w.kind == "port conflict"]
     assert found
     assert all("port to PSUM, which Vector and Scalar share" in text for text in found)
 
@@ -544,6 +544,6 @@ def test_a_run_at_the_end_of_a_cell_shows_its_warnings():
     """Lesson 05: "`nki.run(...)` shows a kernel's warnings". Judge: what IPython would print."""
     pretty = pytest.importorskip("IPython.lib.pretty").pretty
     run = nki.run(copy_pieces, WIDE, 64)
-    assert run.warnings
-    assert pretty(run).splitlines() == [repr(run), *(f"  warning: {w}" for w in run.warnings)]
-    assert pretty([run]).count("warning: ") == len(run.warnings)
+    assert run.advice
+    assert pretty(run).splitlines() == [repr(run), *(f"  advice: {w}" for w in run.advice)]
+    assert pretty([run]).count("advice: ") == len(run.advice)

@@ -160,7 +160,7 @@ HABITS = [
 @pytest.mark.parametrize(("kind", "habit", "remedied", "lines"), [(*h[:3], h[3:]) for h in HABITS])
 def test_following_the_remedy_saves_what_was_said_within_the_band(kind, habit, remedied, lines):
     habit, remedied = habit(), remedied()
-    found = [w for w in habit.warnings if w.kind == kind]
+    found = [w for w in habit.advice if w.kind == kind]
     sources = [linecache.getline(w.line.file, w.line.line) for w in found]
     assert len(found) == len(lines)
     assert all(any(line in source for source in sources) for line in lines)
@@ -171,14 +171,14 @@ def test_following_the_remedy_saves_what_was_said_within_the_band(kind, habit, r
     assert not any(w.is_hidden for w in found)
     if kind != "starved engine":  # the loads still have to come
         assert not any(w.is_most for w in found)
-        assert kind not in {w.kind for w in remedied.warnings}
+        assert kind not in {w.kind for w in remedied.advice}
 
 
 def test_a_bound_is_said_to_be_one_and_holds():
     """Judge: the fully blocked matmul, which loads everything once and in long rows."""
     tiled = nki.run(matmul.tiled, *BLOCKS)
     blocked = nki.run(matmul.fully_blocked, *BLOCKS, block_m=8)
-    [warning] = [w for w in tiled.warnings if w.kind == "starved engine"]
+    [warning] = [w for w in tiled.advice if w.kind == "starved engine"]
     saved = tiled.timeline.makespan_ns - blocked.timeline.makespan_ns
     assert "Costs at most" in str(warning)
     assert 0.5 * warning.cost.nominal_ns < saved < warning.cost.nominal_ns
@@ -186,25 +186,25 @@ def test_a_bound_is_said_to_be_one_and_holds():
 
 def test_the_remedy_of_a_starved_engine_depends_on_why_it_starves():
     def remedy(kernel, *given, **options):
-        found = nki.run(kernel, *given, **options).warnings
+        found = nki.run(kernel, *given, **options).advice
         return next(w.remedy for w in found if w.kind == "starved engine")
 
     assert "run ahead" in remedy(double, WIDE, 1024, buffers=1)
     assert "load less" in remedy(double, WIDE, 1024)
     assert "first tile" in remedy(scale_often, WIDE, 2)
-    enough = nki.run(scale_often, WIDE, 100).warnings
+    enough = nki.run(scale_often, WIDE, 100).advice
     assert "starved engine" not in {w.kind for w in enough}
 
 
 def test_what_passes_beside_other_work_is_said_to_cost_nothing_yet():
     """Judge: short rows behind long work; the same kernel with long ones ends no sooner."""
     short, long = (nki.run(add_up_in(columns), WIDE) for columns in (128, 1024))
-    [warning] = [w for w in short.warnings if w.kind == "small transfers"]
+    [warning] = [w for w in short.advice if w.kind == "small transfers"]
     saved = short.timeline.makespan_ns - long.timeline.makespan_ns
     assert warning.is_hidden
     assert abs(saved) < 0.05 * short.timeline.makespan_ns < warning.held.nominal_ns
     assert "alone it costs the run next to nothing" in str(warning)
-    assert short.warnings.index(warning) >= sum(not w.is_hidden for w in short.warnings)
+    assert short.advice.index(warning) >= sum(not w.is_hidden for w in short.advice)
 
 
 def add_up_in(columns):
@@ -240,11 +240,11 @@ def test_a_port_conflict_costs_what_free_ports_save():
     """Judge: ``without("ports")``; one engine alone has nobody to share with."""
     conflict = nki.run(two_engines, WIDE[:, :1024], nisa.engine.gpsimd)
     saved = conflict.timeline.makespan_ns - without(conflict.timeline, "ports").makespan_ns
-    found = [w for w in conflict.warnings if w.kind == "port conflict"]
+    found = [w for w in conflict.advice if w.kind == "port conflict"]
     assert found
     assert all(w.cost.nominal_ns == saved for w in found)
     free = nki.run(two_engines, WIDE[:, :1024], nisa.engine.vector)
-    assert "port conflict" not in {w.kind for w in free.warnings}
+    assert "port conflict" not in {w.kind for w in free.advice}
 
 
 def test_without_a_change_nothing_is_saved_and_without_work_everything():

@@ -33,7 +33,7 @@ def by(function):
 
 
 def issues(run):
-    return [w for w in run.warnings if w.kind == "known issue"]
+    return [w for w in run.advice if w.kind == "known issue"]
 
 
 def in_psum(t):
@@ -148,9 +148,7 @@ def test_loops_that_the_next_release_removes_are_said():
 def test_a_known_issue_survives_saving(tmp_path):
     run = nki.run(by(lambda t: nl.add(nl.divide(t, t), t[:, 0:1])), X)
     run.save(tmp_path / "run.zip")
-    assert [str(w) for w in nki.load(tmp_path / "run.zip").warnings] == [
-        str(w) for w in run.warnings
-    ]
+    assert [str(w) for w in nki.load(tmp_path / "run.zip").advice] == [str(w) for w in run.advice]
 
 
 # -- grids and functions ----------------------------------------------------------------------
@@ -170,7 +168,7 @@ def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         kernel[grid](X)
-        [warning] = [w for w in nki.run(kernel[grid], X).warnings if w.kind == "grid"]
+        [warning] = [w for w in nki.run(kernel[grid], X).advice if w.kind == "grid"]
     assert [str(w.message).split(" are launched")[0] for w in caught] == (
         [f"{count} programs"] * 2 if count > 2 else []
     )
@@ -178,7 +176,7 @@ def test_a_grid_on_a_chip_without_logical_cores_is_said(grid):
     assert "aws-lnc" in warning.text
     assert ("an error on all" in warning.text) is (count > 2)
     for alone in (kernel, kernel[1]):
-        assert not [w for w in nki.run(alone, X).warnings if w.kind == "grid"]
+        assert not [w for w in nki.run(alone, X).advice if w.kind == "grid"]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +215,7 @@ def two_tiles(second_address, *, store_first=False, rows=slice(0, 128), refill=F
 
 
 def overlaps(run):
-    return [w for w in run.warnings if w.kind == "overlapping addresses"]
+    return [w for w in run.advice if w.kind == "overlapping addresses"]
 
 
 @pytest.mark.parametrize("address", [0, 4, 128, 252])
@@ -228,7 +226,7 @@ def test_a_tile_read_after_another_overwrote_it_is_warned_of(address):
     [warning] = overlaps(run)
     assert "reads a, of which b has overwritten a part" in warning.text
     assert f"0 and {address}" in warning.text
-    assert run.warnings[0] is warning  # what is wrong comes first
+    assert run.advice[0] is warning  # what is wrong comes first
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.engines.dma import transfer
-from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import Indirect, IndirectView, OutOfBoundsError

@@ -5,8 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.indirect import IndirectView, OutOfBoundsError
 from trainium_edu.specs import NkiValidationError

@@ -6,8 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import OutOfBoundsError

@@ -4,8 +4,7 @@ Random123 vectors), binomial bounds for dropout, replay."""
 import numpy as np
 import pytest
 
-import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.numerics.random_bits import philox4x32

@@ -4,9 +4,7 @@ proven bound, ml_dtypes for the operands, the printed limits and cost formulas o
 import numpy as np
 import pytest
 
-import trainium_edu.neuroncore.engines  # noqa: F401  fills the instruction set
-from trainium_edu.neuroncore import systolic_array
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore, systolic_array
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import cycles_of

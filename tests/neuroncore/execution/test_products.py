@@ -1,4 +1,4 @@
-"""Products and their helpers.  Judges: NumPy, threadpoolctl for BLAS's own threads."""
+"""Sums of products and their helpers.  Judges: NumPy, threadpoolctl for BLAS's own threads."""
 
 import subprocess
 import sys
@@ -8,15 +8,22 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from trainium_edu.neuroncore.execution import products as blas
+from trainium_edu.neuroncore.execution import products
 
 
 @pytest.fixture
 def helpers(monkeypatch):
-    monkeypatch.setattr(blas, "_cpus", lambda: 3)
-    monkeypatch.setattr(blas, "_WORTH_HELP", 1)
-    with blas.one_blas_thread():
+    monkeypatch.setattr(products, "_cpus", lambda: 3)
+    monkeypatch.setattr(products, "_WORTH_HELP", 1)
+    with products.one_blas_thread():
         yield
+
+
+def sum_of(out, *factors, adds=False):
+    """Return a sum of products that nobody has computed."""
+    found = products.Sum((), out, adds, None)
+    found.factors += [tuple(np.asarray(each, np.float32) for each in pair) for pair in factors]
+    return found
 
 
 def blas_threads():
@@ -30,32 +37,44 @@ def blas_threads():
 
 @pytest.mark.parametrize("adds", [False, True])
 @pytest.mark.parametrize("shape", [(6, 10), (6, 2, 5)])
-def test_products_are_numpys(helpers, adds, shape):
+def test_sums_are_numpys(helpers, shape, adds):
     draw = np.random.default_rng(0)
     made = []
     for _ in range(50):
-        left, right = draw.integers(-3, 4, (6, 7)), draw.integers(-3, 4, (7, 10))
+        pairs = [(draw.integers(-3, 4, (7, 6)), draw.integers(-3, 4, (7, 10))) for _ in range(3)]
         out = np.ones(shape, np.float32)
-        product = blas.Product(left.astype(np.float32), right.astype(np.float32), out, adds)
-        product.offer()
-        made.append((product, out, (left @ right).reshape(shape) + adds))
-    for product, out, expected in made:
-        product.wait()
-        product.wait()  # once more is no harm
+        found = sum_of(out, *pairs, adds=adds)
+        found.offer()
+        expected = sum(left.T @ right for left, right in pairs)
+        made.append((found, out, expected.reshape(shape) + adds))
+    for found, out, expected in made:
+        found.wait()
+        found.wait()  # once more is no harm
         np.testing.assert_array_equal(out, expected)
+
+
+def test_products_are_added_in_order(helpers):
+    """Judge: 1 is lost beside 2**24 in FP32, unless 2**24 has gone before it comes."""
+    column = np.ones((1, 1))
+    for numbers, expected in (((2**24, 1, -(2**24)), 0), ((2**24, -(2**24), 1), 1)):
+        out = np.zeros((1, 1), np.float32)
+        found = sum_of(out, *((column, [[number]]) for number in numbers))
+        found.offer()
+        found.wait()
+        assert out[0, 0] == expected
 
 
 def test_helpers_do_compute(helpers):
     """The caller only waits, so somebody else did it."""
     out = np.zeros((4, 5), np.float32)
-    product = blas.Product(np.ones((4, 3), np.float32), np.ones((3, 5), np.float32), out, False)
-    product.offer()
-    assert product._done.acquire(timeout=30)
+    found = sum_of(out, (np.ones((3, 4)), np.ones((3, 5))))
+    found.offer()
+    assert found._done.acquire(timeout=30)
     assert (out == 3).all()
 
 
-def test_an_error_in_a_helper_is_raised_where_the_product_is_waited_for(helpers):
-    bad = blas.Product(np.ones((4, 3), np.float32), np.ones((2, 5), np.float32), None, False)
+def test_an_error_in_a_helper_is_raised_where_the_sum_is_waited_for(helpers):
+    bad = sum_of(None, (np.ones((3, 4)), np.ones((2, 5))))
     bad.offer()
     with pytest.raises((ValueError, AttributeError)):
         bad.wait()
@@ -63,15 +82,15 @@ def test_an_error_in_a_helper_is_raised_where_the_product_is_waited_for(helpers)
 
 
 def test_with_one_cpu_nobody_is_asked(monkeypatch):
-    monkeypatch.setattr(blas, "_cpus", lambda: 1)
-    monkeypatch.setattr(blas, "_offers", None)
-    with blas.one_blas_thread():
+    monkeypatch.setattr(products, "_cpus", lambda: 1)
+    monkeypatch.setattr(products, "_offers", None)
+    with products.one_blas_thread():
         out = np.zeros((256, 256), np.float32)
         ones = np.ones((256, 256), np.float32)
-        product = blas.Product(ones, ones, out, False)
-        product.offer()
-        assert not product.is_done
-        product.wait()
+        found = sum_of(out, (ones, ones))
+        found.offer()
+        assert not found.is_done
+        found.wait()
     assert (out == 256).all()
 
 
@@ -80,12 +99,12 @@ def test_kernels_that_overlap_in_two_threads_give_blas_its_threads_back():
     inside, leave = threading.Event(), threading.Event()
 
     def other():
-        with blas.one_blas_thread():
+        with products.one_blas_thread():
             inside.set()
             leave.wait(30)
 
     thread = threading.Thread(target=other)
-    with blas.one_blas_thread():
+    with products.one_blas_thread():
         assert blas_threads() == {1}
         thread.start()
         assert inside.wait(30)
@@ -99,14 +118,15 @@ def test_kernels_that_overlap_in_two_threads_give_blas_its_threads_back():
 def test_a_forked_process_starts_helpers_of_its_own():
     code = """
 import os, numpy as np
-from trainium_edu.neuroncore.execution import products as blas
-blas._cpus, blas._WORTH_HELP = lambda: 3, 1
+from trainium_edu.neuroncore.execution import products
+products._cpus, products._WORTH_HELP = lambda: 3, 1
 def work():
     ones, out = np.ones((8, 8), np.float32), np.zeros((8, 8), np.float32)
-    product = blas.Product(ones, ones, out, False)
-    product.offer()
-    assert product._done.acquire(timeout=30) and out[0, 0] == 8
-with blas.one_blas_thread():
+    found = products.Sum((), out, False, None)
+    found.factors.append((ones, ones))
+    found.offer()
+    assert found._done.acquire(timeout=30) and out[0, 0] == 8
+with products.one_blas_thread():
     work()
     child = os.fork()
     work()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, define
 from trainium_edu.specs import INF2, INSTANCES, NkiValidationError

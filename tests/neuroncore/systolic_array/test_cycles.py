@@ -14,7 +14,7 @@ from trainium_edu.neuroncore.systolic_array import (
     load_cycles,
     plan_gemm,
     schedule,
-    simulate_registers,
+    simulate_elements,
     steady_interval,
     stream_cycles,
     tile_cycles,
@@ -33,7 +33,7 @@ side = st.integers(1, 12)
 
 
 def emergent_cycles(plan, array, k, m, n):
-    _, history = simulate_registers(np.ones((k, m)), np.ones((k, n)), plan, array=array, fmt="bf16")
+    _, history = simulate_elements(np.ones((k, m)), np.ones((k, n)), plan, array=array, fmt="bf16")
     return len(history)
 
 

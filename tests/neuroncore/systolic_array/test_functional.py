@@ -12,7 +12,7 @@ from trainium_edu.neuroncore.systolic_array import (
     plan_gemm,
     reordering_bound,
     run,
-    simulate_registers,
+    simulate_elements,
 )
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 
@@ -88,7 +88,7 @@ class TestRegisters(MatmulContract):
     def matmul(stationary, moving, fmt):
         operands = check_operands(stationary, moving, fmt)
         plan = plan_gemm(*operands.shape, array=ARRAY, passes=operands.passes)
-        return simulate_registers(stationary, moving, plan, array=ARRAY, fmt=fmt)[0]
+        return simulate_elements(stationary, moving, plan, array=ARRAY, fmt=fmt)[0]
 
 
 @pytest.mark.parametrize("fmt", FORMATS)

@@ -27,7 +27,7 @@ def test_without_transfers_a_stream_takes_its_vector_time():
 def test_with_endless_buffers_a_stream_takes_its_transfers():
     program = stream(16, 512, 1)
     tl = schedule(program, place(program, buffers=1))
-    row = tl.pieces.quick[tl.kind_of(0)]  # sixteen stages are a burst
+    row = tl.pieces.quick[tl.placement.run.kind[0]]  # sixteen stages are a burst
     queue = 2 * 16 * 8 * row  # 16 loads and 16 stores, 8 rows on each queue
     assert without(tl, "buffers").makespan_ns == 1300 + queue
 

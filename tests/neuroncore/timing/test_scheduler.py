@@ -14,6 +14,7 @@ from tests.neuroncore.streams import PARTS, place_tightly, programs, random_prog
 from trainium_edu.neuroncore import Engine, NeuronCore, place, schedule
 from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.hazards import find_hazards
 from trainium_edu.neuroncore.timing.waits import Wait
 
 DMA = ENGINES.index(Engine.DMA)
@@ -405,8 +406,9 @@ def test_dropping_what_a_write_covers_loses_no_hazard(half):
     core.dma_copy(dst=tile, src=x)
     core.memset(dst=tile.sliced(*half), value=0.0, engine="gpsimd")
     core.activation(dst=out, op="exp", data=tile)
-    edge_start, pred, _ = place(core.program).hazards
-    assert sorted(pred[edge_start[2] : edge_start[3]].tolist()) == [0, 1]
+    hazards = find_hazards(place(core.program))
+    first, end = hazards.start[2:4]
+    assert sorted(hazards.predecessor[first:end].tolist()) == [0, 1]
 
 
 @pytest.mark.parametrize("half", HALVES, ids=["left", "right", "upper", "lower"])
@@ -416,8 +418,9 @@ def test_a_half_covered_read_is_still_waited_for(half):
     core.activation(dst=out, op="exp", data=tile)
     core.memset(dst=tile.sliced(*half), value=0.0, engine="gpsimd")
     core.dma_copy(dst=tile, src=x)
-    edge_start, pred, _ = place(core.program).hazards
-    assert sorted(pred[edge_start[2] : edge_start[3]].tolist()) == [0, 1]
+    hazards = find_hazards(place(core.program))
+    first, end = hazards.start[2:4]
+    assert sorted(hazards.predecessor[first:end].tolist()) == [0, 1]
 
 
 # -- bad input ---------------------------------------------------------------------------------

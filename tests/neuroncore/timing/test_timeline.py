@@ -70,7 +70,7 @@ def test_bytes_flops_and_intensity_by_hand():
     assert (tl.bytes[Memory.HBM].read, tl.bytes[Memory.HBM].written) == (loaded, stored)
     assert tl.bytes[Memory.PSUM].written == 8 * 128 * 512 * 4
     assert tl.flops == 8 * 2 * 128 * 128 * 512
-    assert tl.arithmetic_intensity == tl.flops / (loaded + stored)
+    assert tl.roofline().intensity == tl.flops / (loaded + stored)
     peak = 128 * 128 * 2 * 2.8e9
     assert tl.mfu == pytest.approx(tl.flops / (tl.makespan_ns * 1e-9) / peak)
 
@@ -90,7 +90,7 @@ def test_without_matmuls_or_transfers_nothing_divides_by_zero():
     tile = core.sbuf((128, 64))
     core.memset(dst=tile, value=0.0)
     tl = measure(core.program)
-    assert (tl.flops, tl.mfu, tl.arithmetic_intensity, tl.hbm_bytes) == (0, 0.0, 0.0, 0)
+    assert (tl.flops, tl.mfu, tl.roofline().intensity, tl.hbm_bytes) == (0, 0.0, 0.0, 0)
     assert tl.roofline().achieved_flops == 0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.numerics import configure, get_format, range_of
-from trainium_edu.numerics.grid import land, number_text, runs
+from trainium_edu.numerics.grid import land, number_text, stretches
 from trainium_edu.numerics.quantisation import quantise
 from trainium_edu.viz.formats import label_of
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
@@ -16,7 +16,7 @@ from trainium_edu.widgets.quantisation import quantise_explorer
 
 def _run(fmt, low, high):
     """Return a format's numbers from `low` up to `high`, which is not counted."""
-    (run,) = runs(fmt, low, np.nextafter(high, low))
+    (run,) = stretches(fmt, low, np.nextafter(high, low))
     return run
 
 

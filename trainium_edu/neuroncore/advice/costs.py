@@ -7,9 +7,8 @@ while a habit is mended (``compare`` of two runs moves that as well).
 """
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +16,14 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.timing.durations import dma_row_ns, durations, parameters, settle
 from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.hazards import find_hazards
 from trainium_edu.neuroncore.timing.placement import Placement
-from trainium_edu.neuroncore.timing.scheduler import schedule
+from trainium_edu.neuroncore.timing.scheduler import reschedule
 
 __all__ = ["Cost", "Costing", "WhatIf"]
 
 _DMA = ENGINES.index(Engine.DMA)
 _LONG_ROW_BYTES = 4096  # from here on transfers run at the sustained rate
-_PLACES = 2, 3  # kinds of edges: both write; it writes what the other reads
 _ENDS_UP_TO = 100_000  # rows; of longer programs the ends of a range are scaled
 
 
@@ -78,26 +77,26 @@ class Costing:
         if timeline.rows > _ENDS_UP_TO:
             self.values = self.values[:1]
 
-    def _timed(self, placement, values, order):
-        t = self.timeline
-        return schedule(t.program, placement, t.spec, parameters=values, order=order,
-                        without=t.without)  # fmt: skip
-
     @cached_property
     def now(self) -> list:
         """The program as it is, at each set of parameters and in the nominal order."""
         t = self.timeline
-        return [t] + [self._timed(t.placement, values, t.order) for values in self.values[1:]]
+        return [t] + [reschedule(t, parameters=values, order=t.order) for values in self.values[1:]]
 
     def saved(self, change: WhatIf) -> Cost:
         """Return by how much the run ends sooner with a change."""
+        placement = change.placement or self.timeline.placement
+        hazards = find_hazards(placement) if change.placement else self.timeline.hazards
+        if change.placeless is not None:
+            hazards = hazards.without_places(placement.run, change.placeless)
         order, saved = None, []
         for now, values in zip(self.now, self.values, strict=True):
-            placement = self._changed(change, values)
-            then = self._timed(placement, values, order)
+            there = replace(placement, run=_changed(placement.run, change, values))
+            timed = partial(reschedule, now, there, hazards=hazards)
+            then = timed(order=order)
             if order is None:  # engines that choose anew may choose worse: the old order stays
                 if then.makespan_ns > now.makespan_ns:
-                    then = self._timed(placement, values, now.order)
+                    then = timed(order=now.order)
                 order = then.order
             saved.append(max(now.makespan_ns - then.makespan_ns, 0.0))
         return self._cost(saved)
@@ -128,7 +127,7 @@ class Costing:
     def _scales(self) -> list:
         """How much longer the whole run takes at each set of parameters."""
         t = self.timeline
-        ends = [self._timed(t.placement, values, t.order) for values in self._ends[1:]]
+        ends = [reschedule(t, parameters=values, order=t.order) for values in self._ends[1:]]
         return [1.0, *(end.makespan_ns / t.makespan_ns for end in ends)]
 
     def waited(self, pick) -> Cost:
@@ -146,28 +145,19 @@ class Costing:
         gain = (size < _LONG_ROW_BYTES) & (now > full)
         return np.where(gain, full / np.where(gain, now, 1.0), 1.0)[run.kind]
 
-    def _changed(self, change, values):
-        # the copy has what was kept: hazards, followers
-        placement = copy(change.placement or self.timeline.placement)
-        run, hazards = placement.run, placement.hazards
-        if change.placeless is not None:
-            start, by, kind = hazards
-            row = np.repeat(np.arange(run.rows), np.diff(start))
-            stay = ~(change.placeless[row] & np.isin(kind, _PLACES))
-            start = np.concatenate(([0], np.cumsum(np.bincount(row[stay], minlength=run.rows))))
-            vars(placement).pop("_followers", None)
-            vars(placement)["hazards"] = start, by[stay], kind[stay]
-        if change.portless is not None:
-            run = replace(run, ports=np.where(change.portless, 0, run.ports).astype(np.uint8))
-        if change.left is not None:
-            left = change.left(values)
-            rows = np.flatnonzero((left != 1).any(axis=1))
-            new, number = np.unique(
-                np.column_stack((run.kind[rows], left[rows])), axis=0, return_inverse=True
-            )
-            kind = run.kind.copy()
-            kind[rows] = len(run.kinds) + number.ravel()
-            kinds = [*run.kinds, *((*run.kinds[int(k)], *parts) for k, *parts in new.tolist())]
-            run = replace(run, kind=kind, kinds=kinds, cache={})
-        object.__setattr__(placement, "run", run)
-        return placement
+
+def _changed(run, change, values):
+    """Return a run of the same rows with other ports, and with kinds of which less is left."""
+    if change.portless is not None:
+        run = replace(run, ports=np.where(change.portless, 0, run.ports).astype(np.uint8))
+    if change.left is None:
+        return run
+    left = change.left(values)
+    rows = np.flatnonzero((left != 1).any(axis=1))
+    new, number = np.unique(
+        np.column_stack((run.kind[rows], left[rows])), axis=0, return_inverse=True
+    )
+    kind = run.kind.copy()
+    kind[rows] = len(run.kinds) + number.ravel()
+    kinds = [*run.kinds, *((*run.kinds[int(k)], *parts) for k, *parts in new.tolist())]
+    return replace(run, kind=kind, kinds=kinds, cache={})

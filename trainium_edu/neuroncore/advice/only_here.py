@@ -7,6 +7,8 @@ one is read after the other was written.
 
 from collections import defaultdict
 
+from trainium_edu.neuroncore.advice.evidence import called
+from trainium_edu.neuroncore.advice.remedies import Remedy
 from trainium_edu.specs import NKI_KNOWN_ISSUES, SOFTWARE
 
 __all__ = ["NOTED", "not_on_the_chip"]
@@ -14,64 +16,47 @@ __all__ = ["NOTED", "not_on_the_chip"]
 NOTED = "known issue", "grid", "looks"  #: kinds of notes that are said here
 
 
-def not_on_the_chip(program, notes, called):
-    """Yield (kind, line, text, remedy) of everything found.
-
-    Parameters
-    ----------
-    program : neuroncore.Program
-        As recorded.
-    notes : sequence of (kind, instruction index, role, allocation index)
-    called : function of an allocation
-        What a tile is called in a sentence.
-    """
+def not_on_the_chip(run):
+    """Find what runs here and fails, or gives something else, there."""
+    instructions = run.recorded.instructions
     by_kind = defaultdict(dict)  #: kind -> {role: [lines]}
-    for kind, index, role, _ in notes:
-        instructions = program.instructions
+    for kind, index, role, _ in run.notes:
         line = instructions[index].line if 0 <= index < len(instructions) else None
         by_kind[kind].setdefault(role, {})[line] = None
     for role, lines in by_kind["known issue"].items():
-        yield _known_issue(role, *lines)
+        yield _known_issue(run, role, *lines)
     for role in by_kind["looks"]:
-        yield "looks", None, role, "To look is fine; what Python then does with it, no chip can"
+        yield run.advice("looks", None, role, Remedy.LOOK)
     for role in by_kind["grid"]:
-        yield _grid(int(role), program.spec)
-    yield from _overwritten(program, called)
+        text = _grid(int(role), run.recorded.spec)
+        yield run.advice("grid", None, text, Remedy.ONE_PROGRAM)
+    yield from _overwritten(run)
 
 
-_CALLS = {"while_register": "while over a register",
-          "reinterpret_cast": "reinterpret_cast (or view), then vector_select"}  # fmt: skip
-
-
-def _known_issue(role, line, *others):
+def _known_issue(run, role, line, *others):
     issue, _, call = role.partition(" of ")
     fact = getattr(NKI_KNOWN_ISSUES, issue)
-    call = _CALLS.get(issue, f"nl.{call or issue}")
+    call = run.words.calls.get(issue, f"{run.words.prefix}{call or issue}")
     more = f" (and in {len(others)} more line{'s' * (len(others) > 1)})" * bool(others)
-    return (
-        "known issue", line,
-        f"{call}{more}: {fact.value} ({fact.source}, {fact.locator})", fact.note,
-    )  # fmt: skip
+    text = f"{call}{more}: {fact.value} ({fact.source}, {fact.locator})"
+    return run.advice("known issue", line, text, Remedy.KNOWN_ISSUE, {"note": fact.note})
 
 
-def _grid(count, spec):
+def _grid(number, spec):
     degrees = SOFTWARE.logical_core_degrees
     text = (
-        f"{count} programs run side by side here, each on a NeuronCore of its own, and a launch "
+        f"{number} programs run side by side here, each on a NeuronCore of its own, and a launch "
         f"takes as many as a logical core has NeuronCores: one on {spec.name} ({degrees.note}; "
         f"{degrees.source}, {degrees.locator})"
     )
-    if count not in degrees.value:
-        text += f", {degrees.value[-1]} on later chips, and {count} are an error on all (nki-lnc)"
-    return (
-        "grid", None, text,
-        "Loop over the parts in one program, or start a rank per NeuronCore (nki.run_ranks)",
-    )  # fmt: skip
+    if number not in degrees.value:
+        text += f", {degrees.value[-1]} on later chips, and {number} are an error on all (nki-lnc)"
+    return text
 
 
-def _overwritten(program, called):
-    """Yield a warning for each read of a tile, part of which another has overwritten since."""
-    infos = program.allocations
+def _overwritten(run):
+    """Find each read of a tile, part of which another has overwritten since."""
+    infos = run.recorded.allocations
     stated = {
         info.index: (info.memory, *_place(info)) for info in infos if info.address is not None
     }
@@ -82,7 +67,7 @@ def _overwritten(program, called):
     }
     writes = {place: [] for place in places}  #: [(rectangle, by which tile)], the last one last
     said = set()
-    for instruction in program.instructions if len(stated) > 1 else ():
+    for instruction in run.recorded.instructions if len(stated) > 1 else ():
         for access in sorted(instruction.accesses, key=lambda a: a.is_write):
             info = infos[access.allocation]
             if info.index not in stated:
@@ -98,14 +83,13 @@ def _overwritten(program, called):
             if by is None or (instruction.line, info.name, by.name) in said:
                 continue
             said.add((instruction.line, info.name, by.name))
-            yield (
-                "overlapping addresses", instruction.line,
+            text = (
                 f"{instruction.name} reads {called(info)}, of which {called(by)} has overwritten a "
                 f"part: their addresses in {info.memory.upper()}, {info.address} and "
-                f"{by.address}, overlap",
-                "Give them addresses that do not meet, or read the first before the second is "
-                "written; a tile without an address gets a place of its own",
-            )  # fmt: skip
+                f"{by.address}, overlap"
+            )
+            yield run.advice("overlapping addresses", instruction.line, text,
+                             Remedy.ADDRESSES_APART)  # fmt: skip
 
 
 def _last_to_write(writes, wanted, info):

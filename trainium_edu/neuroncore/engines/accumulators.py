@@ -6,32 +6,27 @@ the Vector Engine share.  Before the first reset they read NaN: what they hold i
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
+from trainium_edu.neuroncore.engines.checks import check_shape, check_tiles
 
-__all__ = ["check_reduce_cmd", "check_reduce_res", "registers"]
+__all__ = ["accumulators", "check_reduce_cmd", "check_reduce_res"]
 
 
 def check_reduce_cmd(call, allowed) -> None:
     """Raise unless ``reduce_cmd`` is one of the commands that this instruction takes."""
     if call.reduce_cmd not in allowed:
-        refuse(call, f"reduce_cmd is {call.reduce_cmd!r}; it is one of {', '.join(allowed)}")
+        call.refuse(f"reduce_cmd is {call.reduce_cmd!r}; it is one of {', '.join(allowed)}")
 
 
 def check_reduce_res(call, like: str) -> None:
     """Raise unless ``reduce_res`` is None or holds one number for each of the lanes."""
-    found = call.reduce_res
-    if found is None:
+    if call.reduce_res is None:
         return
     check_tiles(call, "reduce_res")
     partitions = call.__dict__[like].shape[0]
-    if found.shape[0] != partitions or found.free_size != 1:
-        refuse(
-            call,
-            f"reduce_res is {list(found.shape)}; one register per lane fills [{partitions}, 1]",
-        )
+    check_shape(call, "reduce_res", partitions, 1, f"one register per lane fills [{partitions}, 1]")
 
 
-def registers(call, engine: str, like) -> np.ndarray:
+def accumulators(call, engine: str, like) -> np.ndarray:
     """Return the live registers of the lanes that a tile occupies, float32[partitions].
 
     Parameters

@@ -8,8 +8,8 @@ from operator import index
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number, refuse
-from trainium_edu.neuroncore.engines.costs import simple_cycles
+from trainium_edu.neuroncore.engines.checks import check_same_size, check_tiles, number
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.recording.dtypes import to_fp32, write_fp32
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -31,7 +31,7 @@ def _whole(call, value, what):
     except TypeError:
         raise TypeError(f"{call.name}: {what} is {value!r}; it is a whole number") from None
     if isinstance(value, bool) or not -(2**31) <= found < 2**31:
-        refuse(call, f"{what} is {value!r}; it is a whole number that fits 32 bits")
+        call.refuse(f"{what} is {value!r}; it is a whole number that fits 32 bits")
     return found
 
 
@@ -39,23 +39,21 @@ def _check_pattern(call):
     pattern = call.pattern
     is_list = isinstance(pattern, list | tuple) and 1 <= len(pattern) <= _AXES_MAX
     if not is_list or any(not isinstance(p, list | tuple) or len(p) != 2 for p in pattern):
-        refuse(
-            call,
+        call.refuse(
             f"pattern is {pattern!r}; it is a list of 1 to {_AXES_MAX} [step, num] pairs, because "
             f"the hardware counts in {_AXES_MAX} nested loops: merge axes that lie one after "
-            "another, or issue it in parts",
+            "another, or issue it in parts"
         )
     count = 1
     for step, num in pattern:
         _whole(call, step, "a step of the pattern")
         if _whole(call, num, "a num of the pattern") < 1:
-            refuse(call, f"pattern is {pattern!r}; each num is at least 1")
+            call.refuse(f"pattern is {pattern!r}; each num is at least 1")
         count *= num
     if count != call.dst.free_size:
-        refuse(
-            call,
+        call.refuse(
             f"pattern {pattern!r} makes {count} numbers per partition, and dst "
-            f"{list(call.dst.shape)} holds {call.dst.free_size}",
+            f"{list(call.dst.shape)} holds {call.dst.free_size}"
         )
     _whole(call, call.offset, "offset")
     _whole(call, call.channel_multiplier, "channel_multiplier")
@@ -85,8 +83,7 @@ def _iota(call):
 
 define(
     "iota", Engine.GPSIMD, options=("pattern",), defaults={"offset": 0, "channel_multiplier": 0},
-    check=_check_iota, execute=_iota, work=lambda call: (call.dst.free_size,),
-    cycles=simple_cycles("iota"), facts=("cycles.iota",),
+    check=_check_iota, execute=_iota, **priced("iota", "dst", any_stride=True),
 )  # fmt: skip
 
 
@@ -100,7 +97,7 @@ def _check_select(call):
     _check_pattern(call)
     number(call, "on_false_value")
     if _compare(call) not in _COMPARE:
-        refuse(call, f"cmp_op is {_compare(call)!r}; it compares with {', '.join(_COMPARE)}")
+        call.refuse(f"cmp_op is {_compare(call)!r}; it compares with {', '.join(_COMPARE)}")
 
 
 def _select(call):
@@ -121,6 +118,5 @@ define(
     "affine_select", Engine.GPSIMD, reads=("on_true_tile",),
     options=("pattern", "channel_multiplier", "on_false_value"),
     defaults={"cmp_op": "equal", "offset": 0},
-    check=_check_select, execute=_select, work=lambda call: (call.dst.free_size,),
-    cycles=simple_cycles("affine_select"), facts=("cycles.affine_select",),
+    check=_check_select, execute=_select, **priced("affine_select", "dst", any_stride=True),
 )  # fmt: skip

@@ -6,16 +6,11 @@ from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
-           "check_same_dtype", "check_same_size", "check_tiles", "number", "refuse",
-           "short"]  # fmt: skip
-
-
-def refuse(call, text: str):
-    """Raise NkiValidationError, naming the instruction."""
-    raise NkiValidationError(f"{call.name}: {text}")
+__all__ = [
+    "check_dtype", "check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
+    "check_same_dtype", "check_same_size", "check_shape", "check_tiles", "number", "short",
+]  # fmt: skip
 
 
 def check_tiles(call, *roles) -> None:
@@ -28,14 +23,13 @@ def check_tiles(call, *roles) -> None:
             raise TypeError(f"{call.name}: {role} is {short(view)}; it is a tile{hint}")
         memory = view.memory
         if memory is Memory.HBM:
-            refuse(
-                call,
+            call.refuse(
                 f"{role} is in HBM ({view!r}), and engines compute on SBUF and PSUM only; "
-                "bring it on chip with dma_copy first",
+                "bring it on chip with dma_copy first"
             )
         if memory is Memory.PSUM and call.engine is Engine.GPSIMD:
-            refuse(
-                call, f"{role} is in PSUM, which the GpSimd Engine cannot reach; {_way_out(call)}"
+            call.refuse(
+                f"{role} is in PSUM, which the GpSimd Engine cannot reach; {_way_out(call)}"
             )
         check_pattern(call, role)
 
@@ -65,10 +59,9 @@ def check_pattern(call, role: str) -> None:
     view, limits = call.__dict__[role], call.core.spec.limits
     most = (limits.psum_free_max if view.memory is Memory.PSUM else limits.sbuf_free_max).value
     if view.free_size > most:
-        refuse(
-            call,
+        call.refuse(
             f"{role} has {view.free_size} elements per partition, and one instruction walks at "
-            f"most {most} in {view.memory.upper()}; split the free axis",
+            f"most {most} in {view.memory.upper()}; split the free axis"
         )
     axes = []  # (size, stride in elements) of what does not merge, innermost first
     for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
@@ -79,19 +72,17 @@ def check_pattern(call, role: str) -> None:
         else:
             axes.append((size, stride))
     if len(axes) > limits.free_dimensions_max.value:
-        refuse(
-            call,
+        call.refuse(
             f"{role} {list(view.shape)} has {len(axes)} free axes with strides of their own, and "
-            f"an access pattern has up to {limits.free_dimensions_max.value}; copy part by part",
+            f"an access pattern has up to {limits.free_dimensions_max.value}; copy part by part"
         )
     top = np.iinfo(limits.stride_type.value).max
     for size, stride in axes:
         if stride // view.dtype.itemsize > top:
-            refuse(
-                call,
+            call.refuse(
                 f"{role} steps by {stride // view.dtype.itemsize} elements on an axis of {size}, "
                 f"and strides are {limits.stride_type.value}: at most {top}; use a view of 32-bit "
-                "elements, or one instruction for each step",
+                "elements, or one instruction for each step"
             )
 
 
@@ -103,8 +94,7 @@ def check_same_size(call, one: str, *others: str) -> None:
         if first.shape == second.shape:
             continue
         if first.shape[0] != second.shape[0] or first.free_size != second.free_size:
-            refuse(
-                call,
+            call.refuse(
                 f"{one} is {list(first.shape)} and {role} is {list(second.shape)}; they need the "
                 "same partitions and the same number of elements in each, because every lane "
                 "takes one element of each per step"
@@ -112,7 +102,7 @@ def check_same_size(call, one: str, *others: str) -> None:
                     ", and tensor_scalar takes one number per partition"
                     if call.name == "tensor_tensor" and second.free_size == 1
                     else ""
-                ),
+                )
             )
 
 
@@ -120,11 +110,26 @@ def check_same_dtype(call, one: str, other: str) -> None:
     """Raise unless two tiles hold the same dtype."""
     first, second = call.__dict__[one], call.__dict__[other]
     if first.dtype is not second.dtype:
-        refuse(
-            call,
+        call.refuse(
             f"{one} is {first.dtype} and {other} is {second.dtype}; this instruction moves bits, "
-            "so both need the same dtype",
+            "so both need the same dtype"
         )
+
+
+def check_shape(call, role: str, partitions: int, elements: int, why: str) -> None:
+    """Raise unless a tile has so many elements in each of so many partitions."""
+    view = call.__dict__[role]
+    if view.shape[0] != partitions or view.free_size != elements:
+        call.refuse(f"{role} is {list(view.shape)}; {why}")
+
+
+def check_dtype(call, role: str, *names: str, instead="") -> None:
+    """Raise unless a tile holds one of these dtypes; `instead` ends the sentence."""
+    dtype = call.__dict__[role].dtype
+    if dtype.name not in names:
+        *most, last = names
+        wanted = f"{', '.join(most)} or {last}" if most else last
+        call.refuse(f"{role} is {dtype}; it is {wanted}{instead}")
 
 
 def check_not_both_in_psum(call, one: str, other: str) -> None:
@@ -136,10 +141,9 @@ def check_not_both_in_psum(call, one: str, other: str) -> None:
         and first.memory is Memory.PSUM
         and second.memory is Memory.PSUM
     ):
-        refuse(
-            call,
+        call.refuse(
             f"{one} and {other} are both in PSUM, and one of the two inputs must be in SBUF; "
-            "copy one there with tensor_copy",
+            "copy one there with tensor_copy"
         )
 
 
@@ -151,17 +155,12 @@ def check_per_partition(call, role: str, like: str, dtypes=("float32",)) -> None
         return
     check_tiles(call, role)
     partitions = call.__dict__[like].shape[0]
-    if operand.shape[0] != partitions or operand.free_size != 1:
-        refuse(
-            call,
-            f"{role} is {list(operand.shape)}; a scalar per partition has the shape "
-            f"[{partitions}, 1] of {like}'s partitions",
-        )
+    why = f"a scalar per partition has the shape [{partitions}, 1] of {like}'s partitions"
+    check_shape(call, role, partitions, 1, why)
     if dtypes and operand.dtype.name not in dtypes:
-        refuse(
-            call,
+        call.refuse(
             f"{role} is {operand.dtype}; with this {like} it is {', '.join(dtypes)}: tensor_copy "
-            "into such a tile first",
+            "into such a tile first"
         )
 
 
@@ -174,7 +173,7 @@ def number(call, role: str, kind="one number") -> float:
         try:
             return float(value)
         except OverflowError:
-            refuse(call, f"{role} has {len(str(value))} digits, and FP32 ends at 3.4e38")
+            call.refuse(f"{role} has {len(str(value))} digits, and FP32 ends at 3.4e38")
     if isinstance(value, np.generic) and value.dtype.kind in "fiuV":
         return float(value)
     raise TypeError(f"{call.name}: {role} is {short(value)}; it is {kind}")

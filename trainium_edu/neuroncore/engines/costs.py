@@ -6,7 +6,9 @@ A formula is a fact of the chip's record, text in the names N (free elements per
 
 from functools import lru_cache
 
-__all__ = ["price", "simple_cycles", "strided"]
+from trainium_edu.specs import TRN1
+
+__all__ = ["price", "priced", "strided"]
 
 
 def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
@@ -36,13 +38,36 @@ def price(chip, name: str, n: float, /, *, is_strided=False, **more) -> float:
     return float(formula(n, costs.min_initiation_cycles.value, *more.values()))
 
 
-def simple_cycles(name):
-    """Return the cycles function of an instruction whose work is (N,) or (N, strided)."""
+def priced(name, *tiles, any_stride=False, fast=None, when=None) -> dict:
+    """Return the work, cycles and facts of a row whose time is a formula of N.
 
-    def cycles(chip, engine, n, is_strided=False):
-        return price(chip, name, n, is_strided=is_strided)
+    Parameters
+    ----------
+    name : str
+        The formula's.
+    *tiles : str
+        Operands whose strides matter; the first gives N.
+    any_stride : bool
+        No stride matters.
+    fast : str, optional
+        Another formula, which holds where ``when(call)``.
+    when : callable, optional
+    """
+    names = (name,) if fast is None else (name, fast)
+    facts = [f"cycles.{each}" for each in names]
+    if any("MIN" in getattr(TRN1.cycles, each).value for each in names):
+        facts.append("cycles.min_initiation_cycles")
 
-    return cycles
+    def work(call):
+        found = (call.__dict__[tiles[0]].free_size,)
+        if not any_stride:
+            found += (strided(call, *tiles),)
+        return found if when is None else (*found, when(call))
+
+    def cycles(chip, engine, n, is_strided=False, is_fast=False):
+        return price(chip, fast if is_fast else name, n, is_strided=is_strided)
+
+    return {"work": work, "cycles": cycles, "facts": tuple(facts)}
 
 
 @lru_cache(maxsize=256)

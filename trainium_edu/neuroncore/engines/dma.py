@@ -15,11 +15,10 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.indirect import indices_of, out_of_bounds
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
-    "MODES", "check_modes", "check_oob_mode", "check_reach", "contiguous_run", "load", "store",
-    "transfer",
+    "MODES", "TIMED", "check_modes", "check_oob_mode", "check_reach", "contiguous_run", "load",
+    "store", "transfer",
 ]  # fmt: skip
 
 MODES = {"priority": None, "oob_mode": "error", "dge_mode": "unknown"}
@@ -72,21 +71,21 @@ def check_reach(call, view, role, *, memories=(Memory.HBM, Memory.SBUF)):
     if not isinstance(view, View):
         raise TypeError(f"{call.name}: {role} is {short(view)}; it is a tensor in HBM or SBUF")
     if view.memory not in memories:
-        raise NkiValidationError(
-            f"{call.name}: {role} is {view!r}; DMA moves data between HBM and SBUF, and PSUM is "
+        call.refuse(
+            f"{role} is {view!r}; DMA moves data between HBM and SBUF, and PSUM is "
             "reached by engines only: use tensor_copy to bring it to SBUF first"
         )
     indirect = view.indirect
     if indirect is not None and indirect.is_vector:
         if view.memory is not Memory.HBM:
-            raise NkiValidationError(
-                f"{call.name}: {role} is {view!r} with one index per partition; such an index "
+            call.refuse(
+                f"{role} is {view!r} with one index per partition; such an index "
                 "selects rows of a tensor in HBM (nc_n_gather gathers inside SBUF)"
             )
         index = indirect.index
         if not isinstance(index, View) or index.size != view.shape[0]:
-            raise NkiValidationError(
-                f"{call.name}: {role} has {view.shape[0]} rows and its index is {index!r}; "
+            call.refuse(
+                f"{role} has {view.shape[0]} rows and its index is {index!r}; "
                 "give one index for each row, a (rows, 1) tile"
             )
 
@@ -96,8 +95,8 @@ def check_oob_mode(call, *roles):
     if call.oob_mode not in _OOB:
         raise TypeError(f"{call.name}: oob_mode is {call.oob_mode!r}; it is {' or '.join(_OOB)}")
     if call.oob_mode == "skip" and roles and not call.is_indirect:
-        raise NkiValidationError(
-            f"{call.name}: oob_mode skip, and no index in {' or '.join(roles)}; addresses that are "
+        call.refuse(
+            f"oob_mode skip, and no index in {' or '.join(roles)}; addresses that are "
             "known beforehand cannot be out of bounds, so leave oob_mode out"
         )
 
@@ -105,17 +104,15 @@ def check_oob_mode(call, *roles):
 def check_modes(call):
     """Raise where a later chip's option is asked for."""
     if call.priority is not None:
-        raise NkiValidationError(
-            f"{call.name}: priority={call.priority!r}; priorities need NeuronCore-v4 (Trainium3)"
-        )
+        call.refuse(f"priority={call.priority!r}; priorities need NeuronCore-v4 (Trainium3)")
     check_oob_mode(call)
     if call.dge_mode not in _DGE:
         raise TypeError(
             f"{call.name}: dge_mode is {call.dge_mode!r}; it is one of {', '.join(_DGE)}"
         )
     if call.dge_mode == "hwdge":
-        raise NkiValidationError(
-            f"{call.name}: dge_mode hwdge; descriptors made by hardware need NeuronCore-v3 "
+        call.refuse(
+            "dge_mode hwdge; descriptors made by hardware need NeuronCore-v3 "
             "(Trainium2); leave dge_mode out"
         )
 
@@ -127,13 +124,13 @@ def _check_copy(call):
     if call.dge_mode == "none" and any(
         view.indirect is not None and view.indirect.is_vector for view in (call.src, call.dst)
     ):
-        raise NkiValidationError(
-            "dma_copy: dge_mode none with an index for each row; descriptors that are written "
+        call.refuse(
+            "dge_mode none with an index for each row; descriptors that are written "
             "before the kernel starts do not know the rows, so use swdge, or leave dge_mode out"
         )
     if call.src.size != call.dst.size:
-        raise NkiValidationError(
-            f"dma_copy: src {list(call.src.shape)} has {call.src.size} elements and dst "
+        call.refuse(
+            f"src {list(call.src.shape)} has {call.src.size} elements and dst "
             f"{list(call.dst.shape)} has {call.dst.size}; a copy moves every element once, so the "
             "two counts are equal"
         )
@@ -201,8 +198,8 @@ def _scatter(call, view, role, values, dtype, wanted):
 
 def _store_rows(call, view, role, values, dtype, inside):
     if view.shape[0] != len(inside):
-        raise NkiValidationError(
-            f"{call.name}: oob_mode skip leaves rows out, so {role} needs {len(inside)} rows like "
+        call.refuse(
+            f"oob_mode skip leaves rows out, so {role} needs {len(inside)} rows like "
             f"the index; it is {list(view.shape)}"
         )
     for row in np.flatnonzero(inside):
@@ -218,17 +215,11 @@ def _copy(call):
     store(call, call.dst, "dst", values, call.src.dtype, inside)
 
 
+#: The columns of a row that the queues time by what it moves (see ``timing.durations``).
+TIMED = {"cycles": lambda chip, engine, *work: 0.0, "facts": ("dma.start_ns", "dma.bytes_per_s")}
+
 define(
-    "dma_copy",
-    Engine.DMA,
-    reads=("src",),
-    check=_check_copy,
-    execute=_copy,
-    work=lambda call: transfer(call.src, call.dst),
-    cycles=lambda chip, engine, *work: 0.0,
-    options=("oob_mode",),
-    by_shape=True,
-    waits=True,
-    defaults=MODES,
-    facts=("dma.start_ns", "dma.bytes_per_s"),
-)
+    "dma_copy", Engine.DMA, reads=("src",), options=("oob_mode",), defaults=MODES,
+    check=_check_copy, execute=_copy, work=lambda call: transfer(call.src, call.dst),
+    by_shape=True, waits=True, **TIMED,
+)  # fmt: skip

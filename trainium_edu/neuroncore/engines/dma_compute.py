@@ -10,6 +10,7 @@ import numpy as np
 from trainium_edu.neuroncore.engines.checks import check_flag
 from trainium_edu.neuroncore.engines.dma import (
     MODES,
+    TIMED,
     check_modes,
     check_oob_mode,
     check_reach,
@@ -23,7 +24,6 @@ from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.indirect import indices_of
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = []
 
@@ -40,36 +40,33 @@ def _check_transpose(call):
     check_modes(call)
     src, dst = call.src, call.dst
     if any(view.indirect is not None and view.indirect.is_vector for view in (src, dst)):
-        raise NkiValidationError(
-            "dma_transpose: gathering while transposing needs NeuronCore-v3 (Trainium2); gather "
+        call.refuse(
+            "gathering while transposing needs NeuronCore-v3 (Trainium2); gather "
             "rows with dma_copy first, then transpose"
         )
     if call.dge_mode == "swdge" and not call.is_indirect:
-        raise NkiValidationError(
-            "dma_transpose: dge_mode swdge is for gathering transposes, which need NeuronCore-v3 "
+        call.refuse(
+            "dge_mode swdge is for gathering transposes, which need NeuronCore-v3 "
             "(Trainium2); leave dge_mode out"
         )
     check_oob_mode(call, "src")
     if src.dtype is not dst.dtype:
-        raise NkiValidationError(
-            f"dma_transpose: src is {src.dtype} and dst is {dst.dtype}; the transpose moves bits, "
+        call.refuse(
+            f"src is {src.dtype} and dst is {dst.dtype}; the transpose moves bits, "
             "so the two dtypes are equal: cast with tensor_copy before or after"
         )
     axes = _AXES.get(len(src.shape))
     if axes is None:
-        raise NkiValidationError(
-            f"dma_transpose: src {list(src.shape)} has {len(src.shape)} axes; it takes 2, 3 or 4"
-        )
+        call.refuse(f"src {list(src.shape)} has {len(src.shape)} axes; it takes 2, 3 or 4")
     asked = call.axes
     if asked is not None and (not isinstance(asked, list | tuple) or tuple(asked) != axes):
-        raise NkiValidationError(
-            f"dma_transpose: axes {asked!r} of a tensor with {len(axes)} axes; the supported "
-            f"order is {axes}"
+        call.refuse(
+            f"axes {asked!r} of a tensor with {len(axes)} axes; the supported order is {axes}"
         )
     shape = tuple(src.shape[a] for a in axes)
     if dst.shape != shape:
-        raise NkiValidationError(
-            f"dma_transpose: src {list(src.shape)} becomes {list(shape)}, and dst is "
+        call.refuse(
+            f"src {list(src.shape)} becomes {list(shape)}, and dst is "
             f"{list(dst.shape)}; the two have the same axes"
         )
 
@@ -85,16 +82,9 @@ def _transpose_work(call):
 
 
 define(
-    "dma_transpose",
-    Engine.DMA,
-    reads=("src",),
-    check=_check_transpose,
-    execute=_transpose,
-    work=_transpose_work,
-    cycles=lambda chip, engine, *work: 0.0,
-    defaults={"axes": None, **MODES},
-    facts=("dma.start_ns", "dma.bytes_per_s"),
-)
+    "dma_transpose", Engine.DMA, reads=("src",), defaults={"axes": None, **MODES},
+    check=_check_transpose, execute=_transpose, work=_transpose_work, **TIMED,
+)  # fmt: skip
 
 
 # -- dma_compute ------------------------------------------------------------------------------
@@ -104,30 +94,28 @@ def _check_compute(call):
     srcs = call.srcs
     if not isinstance(srcs, list | tuple) or not srcs or len(srcs) > _SOURCES_MAX:
         found = f"has {len(srcs)} tensors" if isinstance(srcs, list | tuple) else f"is {srcs!r}"
-        raise NkiValidationError(
-            f"dma_compute: srcs {found}; it is a list of 1 to {_SOURCES_MAX} tensors"
-        )
+        call.refuse(f"srcs {found}; it is a list of 1 to {_SOURCES_MAX} tensors")
     check_reach(call, call.dst, "dst")
     check_oob_mode(call, "dst", "srcs")
     for number, src in enumerate(srcs):
         check_reach(call, src, f"srcs[{number}]")
         if src.size != call.dst.size:
-            raise NkiValidationError(
-                f"dma_compute: srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
+            call.refuse(
+                f"srcs[{number}] {list(src.shape)} and dst {list(call.dst.shape)} "
                 "have different element counts; they match element by element"
             )
     operator = get_operator(call.reduce_op, "dma_compute: reduce_op").name
     if operator != "add":
-        raise NkiValidationError(
-            f"dma_compute: reduce_op {operator!r}; DMA engines only add: use nl.add, or "
+        call.refuse(
+            f"reduce_op {operator!r}; DMA engines only add: use nl.add, or "
             "tensor_tensor on an engine"
         )
     scales = call.scales
     if scales is not None and (
         not isinstance(scales, list | tuple) or list(scales) != [1.0] * len(srcs)
     ):
-        raise NkiValidationError(
-            f"dma_compute: scales {scales!r}; one 1.0 for each source is all that is supported: "
+        call.refuse(
+            f"scales {scales!r}; one 1.0 for each source is all that is supported: "
             "scale with tensor_scalar first"
         )
     check_flag(call, "unique_indices")
@@ -139,13 +127,13 @@ def _check_rows(call):
     """Raise unless rows named by an index are read, added to, and written: one of the two ways."""
     srcs, dst = call.srcs, call.dst
     if len(srcs) != 2:
-        raise NkiValidationError(
-            f"dma_compute: {len(srcs)} sources with an index; reading, adding and writing rows "
+        call.refuse(
+            f"{len(srcs)} sources with an index; reading, adding and writing rows "
             "by index takes exactly 2"
         )
     if not call.unique_indices:
-        raise NkiValidationError(
-            "dma_compute: unique_indices=False; rows that appear twice would be added in an "
+        call.refuse(
+            "unique_indices=False; rows that appear twice would be added in an "
             "unknown order, so indices must be unique: add up duplicates before"
         )
     same = [_is_same(src, dst) for src in srcs]
@@ -156,8 +144,8 @@ def _check_rows(call):
         fits = other is not None and other.indirect is not None and other.indirect.is_vector
         fits = fits and dst.memory is Memory.SBUF
     if not fits:
-        raise NkiValidationError(
-            f"dma_compute: dst is {dst!r} and srcs are {list(srcs)!r}; with an index it adds a "
+        call.refuse(
+            f"dst is {dst!r} and srcs are {list(srcs)!r}; with an index it adds a "
             "tile in SBUF to rows of HBM (dst[rows] = dst[rows] + tile), or rows of HBM to a tile "
             "in SBUF (tile = tile + src[rows]): one source is dst itself, by the same vector_offset"
         )
@@ -190,8 +178,8 @@ def _check_unique(call, inside):
     index = np.sort(index if inside is None else index[inside])
     twice = index[1:][index[1:] == index[:-1]]
     if twice.size:
-        raise NkiValidationError(
-            f"dma_compute: the index names row {twice[0]} more than once, and one of the sums "
+        call.refuse(
+            f"the index names row {twice[0]} more than once, and one of the sums "
             "would be lost; unique_indices=True promises that no row comes twice: add up "
             "duplicates before, or scatter in several instructions"
         )
@@ -204,14 +192,7 @@ def _compute_work(call):
 
 
 define(
-    "dma_compute",
-    Engine.DMA,
-    reads=("srcs",),
-    check=_check_compute,
-    execute=_compute,
-    work=_compute_work,
-    cycles=lambda chip, engine, *work: 0.0,
-    options=("reduce_op", "scales"),
+    "dma_compute", Engine.DMA, reads=("srcs",), options=("reduce_op", "scales"),
     defaults={"scales": None, "unique_indices": True, "oob_mode": "error"},
-    facts=("dma.start_ns", "dma.bytes_per_s"),
-)
+    check=_check_compute, execute=_compute, work=_compute_work, **TIMED,
+)  # fmt: skip

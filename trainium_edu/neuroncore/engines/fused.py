@@ -7,9 +7,9 @@ engine's registers to what it writes.
 import numpy as np
 
 from trainium_edu.neuroncore.engines.accumulators import (
+    accumulators,
     check_reduce_cmd,
     check_reduce_res,
-    registers,
 )
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
@@ -17,9 +17,8 @@ from trainium_edu.neuroncore.engines.checks import (
     check_per_partition,
     check_same_size,
     check_tiles,
-    refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import (
     apply,
@@ -35,7 +34,7 @@ from trainium_edu.neuroncore.recording.instruction_set import define
 def _arithmetic(call, role):
     operator = get_operator(call.__dict__[role], role)
     if operator.is_bitvec:
-        refuse(call, f"{role} is {operator.name}, which works on bits; this takes arithmetic only")
+        call.refuse(f"{role} is {operator.name}, which works on bits; this takes arithmetic only")
     return operator
 
 
@@ -52,11 +51,8 @@ def _reciprocal(call):
 
 
 define(
-    "reciprocal", Engine.VECTOR, reads=("data",), defaults={},
-    check=_check_reciprocal, execute=_reciprocal,
-    work=lambda call: (call.dst.free_size, strided(call, "dst", "data")),
-    cycles=simple_cycles("reciprocal_profiled"),
-    by_shape=True, facts=("cycles.reciprocal_profiled", "cycles.min_initiation_cycles"),
+    "reciprocal", Engine.VECTOR, reads=("data",), check=_check_reciprocal, execute=_reciprocal,
+    by_shape=True, **priced("reciprocal_profiled", "dst", "data"),
 )  # fmt: skip
 
 
@@ -70,7 +66,7 @@ def _check_scalar_tensor_tensor(call):
     check_not_both_in_psum(call, "data", "operand1")
     check_operand_of_any_dtype(call, "operand0", first)
     if second.is_unary:
-        refuse(call, f"op1 is {second.name}, which takes one input; it combines two tiles")
+        call.refuse(f"op1 is {second.name}, which takes one input; it combines two tiles")
     check_flag(call, "reverse0", "reverse1")
 
 
@@ -91,16 +87,9 @@ def _scalar_tensor_tensor(call):
     store(call, "dst", apply(second, left, rows(call.operand1), call.reverse1))
 
 
-def _scalar_tensor_tensor_work(call):
-    n = call.dst.free_size
-    fast = n % 2 == 0 and (call.op0, call.op1) == ("subtract", "multiply")
-    fast = fast and call.data.dtype.name == call.operand1.dtype.name == "bfloat16"
-    return n, strided(call, "dst", "data", "operand1"), fast
-
-
-def _scalar_tensor_tensor_cycles(chip, engine, n, is_strided, is_fast):
-    name = "scalar_tensor_tensor_bf16" if is_fast else "scalar_tensor_tensor"
-    return price(chip, name, n, is_strided=is_strided)
+def _is_fast(call):
+    fast = call.dst.free_size % 2 == 0 and (call.op0, call.op1) == ("subtract", "multiply")
+    return fast and call.data.dtype.name == call.operand1.dtype.name == "bfloat16"
 
 
 define(
@@ -108,8 +97,9 @@ define(
     options=("op0", "op1", "operand0", "reverse0", "reverse1"),
     defaults={"reverse0": False, "reverse1": False},
     check=_check_scalar_tensor_tensor, execute=_scalar_tensor_tensor,
-    work=_scalar_tensor_tensor_work, cycles=_scalar_tensor_tensor_cycles,
-    by_shape=True, facts=("cycles.scalar_tensor_tensor", "cycles.scalar_tensor_tensor_bf16"),
+    by_shape=True,
+    **priced("scalar_tensor_tensor", "dst", "data", "operand1",
+             fast="scalar_tensor_tensor_bf16", when=_is_fast),
 )  # fmt: skip
 
 
@@ -125,28 +115,27 @@ def _check_tensor_scalar_reduce(call):
     check_operand(call, "operand0", first, "data")
     check_flag(call, "reverse0", "reduce_res_negate")
     if call.reverse0:
-        refuse(
-            call,
+        call.refuse(
             "reverse0 is not supported yet, by the reference: use tensor_scalar, which has it, "
-            "then tensor_reduce",
+            "then tensor_reduce"
         )
     reduction = get_operator(call.reduce_op, "reduce_op")
     if reduction.name not in _REDUCTIONS:
-        refuse(call, f"reduce_op is {reduction.name}; it is one of {', '.join(_REDUCTIONS)}")
+        call.refuse(f"reduce_op is {reduction.name}; it is one of {', '.join(_REDUCTIONS)}")
     check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
     if call.reduce_cmd == "load_reduce":
         if call.reduce_init is None:
             raise TypeError("tensor_scalar_reduce: load_reduce loads reduce_init, and it is None")
         check_per_partition(call, "reduce_init", "data")
     elif call.reduce_init is not None:
-        refuse(call, f"reduce_init goes with load_reduce, and reduce_cmd is {call.reduce_cmd}")
+        call.refuse(f"reduce_init goes with load_reduce, and reduce_cmd is {call.reduce_cmd}")
     check_reduce_res(call, "data")
 
 
 def _tensor_scalar_reduce(call):
     first, reduction = _arithmetic(call, "op0"), get_operator(call.reduce_op, "reduce_op")
     values = apply(first, rows(call.data), None if first.is_unary else operand_of(call, "operand0"))
-    held = registers(call, "vector", call.data)
+    held = accumulators(call, "vector", call.data)
     if call.reduce_cmd == "reset_reduce":
         held[:] = reduction.identity
     elif call.reduce_cmd == "load_reduce":
@@ -165,7 +154,5 @@ define(
     defaults={"reduce_res": None, "reverse0": False, "reduce_cmd": "reset_reduce",
               "reduce_init": None, "reduce_res_negate": False},
     check=_check_tensor_scalar_reduce, execute=_tensor_scalar_reduce,
-    work=lambda call: (call.dst.free_size, strided(call, "dst", "data")),
-    cycles=simple_cycles("tensor_scalar_reduce"),
-    by_shape=True, facts=("cycles.tensor_scalar_reduce", "cycles.min_initiation_cycles"),
+    by_shape=True, **priced("tensor_scalar_reduce", "dst", "data"),
 )  # fmt: skip

@@ -6,8 +6,8 @@ list of indices, and each partition picks from its own row at those places.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import price, simple_cycles
+from trainium_edu.neuroncore.engines.checks import check_dtype, check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.indirect import out_of_bounds
 from trainium_edu.neuroncore.recording.instruction_set import define
@@ -32,19 +32,16 @@ def _check_n_gather(call):
     check_tiles(call, "data", "indices", "dst")
     check_same_dtype(call, "data", "dst")
     data, indices, dst = call.data, call.indices, call.dst
-    if indices.dtype.name != "uint32":
-        refuse(call, f"indices are {indices.dtype}; they are uint32")
+    check_dtype(call, "indices", "uint32")
     if not data.shape[0] == indices.shape[0] == dst.shape[0]:
-        refuse(
-            call,
+        call.refuse(
             f"data, indices and dst have {data.shape[0]}, {indices.shape[0]} and {dst.shape[0]} "
-            "partitions; each partition gathers from itself, so the three are equal",
+            "partitions; each partition gathers from itself, so the three are equal"
         )
     if dst.free_size != indices.free_size:
-        refuse(
-            call,
+        call.refuse(
             f"indices {list(indices.shape)} name {indices.free_size} elements per partition, and "
-            f"dst {list(dst.shape)} holds {dst.free_size}",
+            f"dst {list(dst.shape)} holds {dst.free_size}"
         )
 
 
@@ -58,9 +55,8 @@ def _n_gather(call):
 
 
 define(
-    "nc_n_gather", Engine.GPSIMD, reads=("data", "indices"), defaults={},
-    check=_check_n_gather, execute=_n_gather, work=lambda call: (call.dst.free_size,),
-    cycles=simple_cycles("nc_n_gather"), facts=("cycles.nc_n_gather",),
+    "nc_n_gather", Engine.GPSIMD, reads=("data", "indices"),
+    check=_check_n_gather, execute=_n_gather, **priced("nc_n_gather", "dst", any_stride=True),
 )  # fmt: skip
 
 
@@ -83,27 +79,24 @@ def _check_local_gather(call):
     check_same_dtype(call, "src_buffer", "dst")
     src, index, dst, each = call.src_buffer, call.index, call.dst, call.num_elem_per_idx
     group, valid = _counts(call)
-    if index.dtype.name != "uint16":
-        refuse(call, f"index is {index.dtype}; it is uint16")
+    check_dtype(call, "index", "uint16")
     if not src.shape[0] == index.shape[0] == dst.shape[0] or src.shape[0] % group:
-        refuse(
-            call,
+        call.refuse(
             f"src_buffer, index and dst have {src.shape[0]}, {index.shape[0]} and {dst.shape[0]} "
             f"partitions; the three are equal and a multiple of {group}, the partitions that one "
-            "processor of the GpSimd Engine sees",
+            "processor of the GpSimd Engine sees"
         )
     if not _is_whole(each) or each not in _PER_INDEX:
-        refuse(call, f"num_elem_per_idx is {each!r}; it is one of {_PER_INDEX}")
+        call.refuse(f"num_elem_per_idx is {each!r}; it is one of {_PER_INDEX}")
     every = group * index.free_size
     if not _is_whole(valid) or not 1 <= valid <= every:
-        refuse(call, f"num_valid_indices is {valid!r}; {group} partitions hold 1 to {every}")
+        call.refuse(f"num_valid_indices is {valid!r}; {group} partitions hold 1 to {every}")
     if valid > _INDICES_MAX:
-        refuse(call, f"{valid} indices for each processor; it takes {_INDICES_MAX}: split them")
+        call.refuse(f"{valid} indices for each processor; it takes {_INDICES_MAX}: split them")
     if dst.free_size != valid * each:
-        refuse(
-            call,
+        call.refuse(
             f"{valid} indices of {each} elements make {valid * each} per partition, and dst "
-            f"{list(dst.shape)} holds {dst.free_size}",
+            f"{list(dst.shape)} holds {dst.free_size}"
         )
 
 

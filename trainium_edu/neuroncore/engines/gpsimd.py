@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import price, simple_cycles
+from trainium_edu.neuroncore.engines.checks import check_dtype, check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.costs import price, priced
 from trainium_edu.neuroncore.engines.operators import bits, operator_name
 from trainium_edu.neuroncore.engines.vector import WORDS
 from trainium_edu.neuroncore.recording.engine import Engine
@@ -24,23 +24,21 @@ def _check_partition_reduce(call):
     check_tiles(call, "data", "dst")
     name = operator_name(call.op)
     if name not in _REDUCTIONS:
-        refuse(
-            call,
+        call.refuse(
             f"op is {name or repr(call.op)}; across partitions the GpSimd Engine knows add, "
             "average, max, bitwise_or and bitwise_and: for others transpose first, then "
-            "tensor_reduce",
+            "tensor_reduce"
         )
     data, dst = call.data, call.dst
     if dst.shape[0] != 1 or dst.free_size != data.free_size:
-        refuse(
-            call,
+        call.refuse(
             f"data {list(data.shape)} becomes one partition of {data.free_size} elements, and dst "
-            f"is {list(dst.shape)}",
+            f"is {list(dst.shape)}"
         )
     if name.startswith("bitwise"):
         check_same_dtype(call, "data", "dst")
         if data.dtype.is_float:
-            refuse(call, f"{name} works on bits of integers, and data is {data.dtype}")
+            call.refuse(f"{name} works on bits of integers, and data is {data.dtype}")
 
 
 def _partition_reduce(call):
@@ -62,7 +60,7 @@ def _partition_reduce(call):
 
 
 define(
-    "tensor_partition_reduce", Engine.GPSIMD, reads=("data",), options=("op",), defaults={},
+    "tensor_partition_reduce", Engine.GPSIMD, reads=("data",), options=("op",),
     check=_check_partition_reduce, execute=_partition_reduce,
     work=lambda call: (call.data.free_size, call.data.shape[0]),
     cycles=lambda chip, engine, n, partitions: price(chip, "tensor_partition_reduce", n),
@@ -77,29 +75,25 @@ def _check_topk(call):
     check_tiles(call, "src", "val_dst", "idx_dst")
     src, values, places, n = call.src, call.val_dst, call.idx_dst, call.n
     group = call.core.spec.gpsimd_engine.partitions_per_processor.value
-    for role, view, name in (
-        ("src", src, "bfloat16"), ("val_dst", values, "bfloat16"), ("idx_dst", places, "uint32"),
-    ):  # fmt: skip
-        if view.dtype.name != name:
-            refuse(call, f"{role} is {view.dtype}; it is {name}")
+    check_dtype(call, "src", "bfloat16")
+    check_dtype(call, "val_dst", "bfloat16")
+    check_dtype(call, "idx_dst", "uint32")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 8 <= n < 65536:
-        refuse(call, f"n is {n!r}; it is a whole number from 8 to 65535")
+        call.refuse(f"n is {n!r}; it is a whole number from 8 to 65535")
     k = values.free_size
     if not 1 <= k <= min(n, 32767):
-        refuse(call, f"val_dst holds {k} values; k is 1 to 32767 and at most n = {n}")
+        call.refuse(f"val_dst holds {k} values; k is 1 to 32767 and at most n = {n}")
     if places.free_size != k or not src.shape[0] == values.shape[0] == places.shape[0]:
-        refuse(
-            call,
+        call.refuse(
             f"src, val_dst and idx_dst are {list(src.shape)}, {list(values.shape)} and "
-            f"{list(places.shape)}; they share the partitions, and the last two the k",
+            f"{list(places.shape)}; they share the partitions, and the last two the k"
         )
     if src.shape[0] % group:
-        refuse(call, f"src has {src.shape[0]} partitions; they are a multiple of {group}")
+        call.refuse(f"src has {src.shape[0]} partitions; they are a multiple of {group}")
     if src.free_size * group < n:
-        refuse(
-            call,
+        call.refuse(
             f"n is {n}, and {group} partitions of src {list(src.shape)} hold "
-            f"{src.free_size * group} elements: it needs ceil(n / {group}) columns",
+            f"{src.free_size * group} elements: it needs ceil(n / {group}) columns"
         )
 
 
@@ -120,7 +114,7 @@ def _topk(call):
 
 define(
     "topk", Engine.GPSIMD, writes=("val_dst", "idx_dst"), reads=("src",), options=("n",),
-    defaults={}, check=_check_topk, execute=_topk,
+    check=_check_topk, execute=_topk,
     work=lambda call: (call.src.free_size, call.n, call.val_dst.free_size),
     cycles=lambda chip, engine, free, n, k: price(chip, "topk", free, n=n, K=k),
     facts=("cycles.topk",),
@@ -134,18 +128,15 @@ def _check_bounds(call):
     check_tiles(call, "segment_ids", "dst")
     ids, dst = call.segment_ids, call.dst
     if ids.shape[0] != 1 or dst.shape[0] != 1:
-        refuse(
-            call,
-            f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both have one",
+        call.refuse(
+            f"segment_ids has {ids.shape[0]} partitions and dst {dst.shape[0]}; both have one"
         )
-    for role, view in (("segment_ids", ids), ("dst", dst)):
-        if view.dtype.name not in ("float32", "int32"):
-            refuse(call, f"{role} is {view.dtype}; it is float32 or int32")
+    for role in ("segment_ids", "dst"):
+        check_dtype(call, role, "float32", "int32")
     if dst.free_size != 2 * ids.free_size:
-        refuse(
-            call,
+        call.refuse(
             f"dst {list(dst.shape)} holds {dst.free_size} numbers; {ids.free_size} ids have a "
-            f"start and an end each: [1, 2, {ids.free_size}]",
+            f"start and an end each: [1, 2, {ids.free_size}]"
         )
 
 
@@ -153,9 +144,8 @@ def _bounds(call):
     ids = call.segment_ids.read().reshape(-1)
     wrong = ids[~((ids >= 0) & (ids == np.trunc(ids)))]
     if wrong.size:
-        refuse(
-            call,
-            f"segment_ids holds {wrong[0]}; an id is a whole number, 0 for padding, or more",
+        call.refuse(
+            f"segment_ids holds {wrong[0]}; an id is a whole number, 0 for padding, or more"
         )
     n = ids.size
     starts_here = np.ones(n, bool)
@@ -171,7 +161,6 @@ def _bounds(call):
 
 
 define(
-    "sequence_bounds", Engine.GPSIMD, reads=("segment_ids",), defaults={},
-    check=_check_bounds, execute=_bounds, work=lambda call: (call.segment_ids.free_size,),
-    cycles=simple_cycles("sequence_bounds"), facts=("cycles.sequence_bounds",),
+    "sequence_bounds", Engine.GPSIMD, reads=("segment_ids",), check=_check_bounds,
+    execute=_bounds, **priced("sequence_bounds", "segment_ids", any_stride=True),
 )  # fmt: skip

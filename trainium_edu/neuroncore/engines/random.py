@@ -12,9 +12,8 @@ from trainium_edu.neuroncore.engines.checks import (
     check_same_size,
     check_tiles,
     number,
-    refuse,
 )
-from trainium_edu.neuroncore.engines.costs import simple_cycles
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
@@ -42,7 +41,7 @@ def _check_seed(call):
     check_tiles(call, "src_seeds")
     seeds = call.src_seeds
     if seeds.size != 1 or seeds.dtype.itemsize != 4:
-        refuse(call, f"src_seeds is {seeds!r}; it is one 32-bit value, [1, 1]")
+        call.refuse(f"src_seeds is {seeds!r}; it is one 32-bit value, [1, 1]")
 
 
 def _set_seed(call):
@@ -51,9 +50,8 @@ def _set_seed(call):
 
 
 define(
-    "set_rng_seed", Engine.VECTOR, writes=(), reads=("src_seeds",), defaults={}, pure=False,
-    check=_check_seed, execute=_set_seed, work=lambda call: (1,),
-    cycles=simple_cycles("rng"), facts=("cycles.rng",),
+    "set_rng_seed", Engine.VECTOR, writes=(), reads=("src_seeds",), pure=False,
+    check=_check_seed, execute=_set_seed, **priced("rng", "src_seeds", any_stride=True),
 )  # fmt: skip
 
 
@@ -63,10 +61,9 @@ define(
 def _check_rng(call):
     check_tiles(call, "dst")
     if call.dst.dtype.is_float:
-        refuse(
-            call,
+        call.refuse(
             f"dst is {call.dst.dtype}; random bits go into integers (uint32, uint16, ...): divide "
-            "by their largest value afterwards for a number from 0 to 1",
+            "by their largest value afterwards for a number from 0 to 1"
         )
 
 
@@ -78,9 +75,8 @@ def _rng(call):
 
 
 define(
-    "rng", Engine.VECTOR, defaults={}, pure=False,
-    check=_check_rng, execute=_rng, work=lambda call: (call.dst.free_size,),
-    cycles=simple_cycles("rng"), facts=("cycles.rng",),
+    "rng", Engine.VECTOR, pure=False, check=_check_rng, execute=_rng,
+    **priced("rng", "dst", any_stride=True),
 )  # fmt: skip
 
 
@@ -93,7 +89,7 @@ def _check_dropout(call):
     check_same_dtype(call, "data", "dst")
     check_per_partition(call, "prob", "data", _FLOATS if call.data.dtype.is_float else ("float32",))
     if not isinstance(call.prob, View) and not 0.0 <= number(call, "prob") <= 1.0:
-        refuse(call, f"prob is {call.prob!r}; a probability is from 0 to 1")
+        call.refuse(f"prob is {call.prob!r}; a probability is from 0 to 1")
 
 
 def _dropout(call):
@@ -109,7 +105,6 @@ def _dropout(call):
 
 
 define(
-    "dropout", Engine.VECTOR, reads=("data", "prob"), defaults={}, pure=False,
-    check=_check_dropout, execute=_dropout, work=lambda call: (call.data.free_size,),
-    cycles=simple_cycles("dropout"), facts=("cycles.dropout",),
+    "dropout", Engine.VECTOR, reads=("data", "prob"), pure=False,
+    check=_check_dropout, execute=_dropout, **priced("dropout", "data", any_stride=True),
 )  # fmt: skip

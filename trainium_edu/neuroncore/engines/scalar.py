@@ -7,9 +7,9 @@ instruction of its own on the hardware and is charged here to the activation tha
 import numpy as np
 
 from trainium_edu.neuroncore.engines.accumulators import (
+    accumulators,
     check_reduce_cmd,
     check_reduce_res,
-    registers,
 )
 from trainium_edu.neuroncore.engines.activations import get_activation
 from trainium_edu.neuroncore.engines.checks import (
@@ -17,7 +17,6 @@ from trainium_edu.neuroncore.engines.checks import (
     check_same_size,
     check_tiles,
     number,
-    refuse,
 )
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.operators import get_operator
@@ -42,7 +41,7 @@ def _check_activation(call):
     op = call.reduce_op
     op = op if op is None else get_operator(op, f"{call.name}: reduce_op").name
     if op != "add" and (reduces or op is not None):
-        refuse(call, f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
+        call.refuse(f"reduce_op is {op!r}; the Scalar Engine's registers only add: give nl.add")
     check_reduce_res(call, "data")
 
 
@@ -52,15 +51,14 @@ def _check_bias(call, activation):
         return
     if not isinstance(bias, View):
         if number(call, "bias", "a number or a tile") != 0:
-            refuse(
-                call,
+            call.refuse(
                 f"bias is the number {bias!r}; on NeuronCore-v2 it is a tile of one number per "
-                "partition (numbers come with NeuronCore-v3, Trainium2), so memset one",
+                "partition (numbers come with NeuronCore-v3, Trainium2), so memset one"
             )
         return
     check_per_partition(call, "bias", "data", _BIAS_DTYPES)
     if activation.name == "reciprocal":
-        refuse(call, "reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
+        call.refuse("reciprocal takes no bias on NeuronCore-v2; add it with tensor_scalar first")
 
 
 def _activation(call):
@@ -79,7 +77,7 @@ def _activation(call):
     else:
         values = activation.function(x)
         store(call, "dst", values)
-        held = registers(call, "scalar", call.data)
+        held = accumulators(call, "scalar", call.data)
         if command in ("reset", "reset_reduce"):
             held[:] = 0
         if command in ("reduce", "reset_reduce"):
@@ -98,7 +96,7 @@ def _note_range(call, activation, x):
             f"{activation.name} of {smallest:.4g} to {largest:.4g}; the Scalar Engine is stated "
             f"for {low:.4g} to {high:.4g} and invalid beyond"
         )
-        call.core.notes.append(("activation_range", len(call.core.program) - 1, text, None))
+        call.core.notes.append(("activation_range", len(call.core.program), text, None))
 
 
 def _activation_work(call):

@@ -7,16 +7,15 @@ running sum, product, maximum or minimum whose state can go on in the next instr
 import numpy as np
 
 from trainium_edu.neuroncore.engines import _loops
-from trainium_edu.neuroncore.engines.accumulators import check_reduce_cmd, registers
+from trainium_edu.neuroncore.engines.accumulators import accumulators, check_reduce_cmd
 from trainium_edu.neuroncore.engines.checks import (
     check_flag,
     check_not_both_in_psum,
     check_per_partition,
     check_same_size,
     check_tiles,
-    refuse,
 )
-from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import (
     apply,
@@ -95,7 +94,7 @@ def scan_columns(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=Fa
 def _binary(call, role):
     operator = get_operator(call.__dict__[role], role)
     if operator.is_bitvec or operator.is_unary:
-        refuse(call, f"{role} is {operator.name}; a scan takes arithmetic of two numbers")
+        call.refuse(f"{role} is {operator.name}; a scan takes arithmetic of two numbers")
     return operator
 
 
@@ -129,9 +128,7 @@ define(
     options=("op0", "op1", "initial", "reverse0", "reverse1"),
     defaults={"reverse0": False, "reverse1": False},
     check=_check_scan, execute=_tensor_tensor_scan,
-    work=lambda call: (call.dst.free_size, strided(call, "dst", "data0", "data1")),
-    cycles=simple_cycles("tensor_tensor_scan"),
-    by_shape=True, facts=("cycles.tensor_tensor_scan", "cycles.min_initiation_cycles"),
+    by_shape=True, **priced("tensor_tensor_scan", "dst", "data0", "data1"),
 )  # fmt: skip
 
 
@@ -145,18 +142,17 @@ def _check_cumulative(call):
     check_same_size(call, "dst", "src")
     for role in ("dst", "src"):
         if call.__dict__[role].dtype.name in ("int32", "uint32"):
-            refuse(
-                call,
+            call.refuse(
                 f"{role} is {call.__dict__[role].dtype}; 32-bit integers do not pass through this "
-                "instruction, so copy the tile to float32 first",
+                "instruction, so copy the tile to float32 first"
             )
     first = get_operator(call.op0, "op0")
     if first.is_bitvec:
-        refuse(call, f"op0 is {first.name}, which works on bits; it is arithmetic")
+        call.refuse(f"op0 is {first.name}, which works on bits; it is arithmetic")
     check_operand(call, "imm0", first, "src")
     second = get_operator(call.op1, "op1")
     if second.name not in _STARTS:
-        refuse(call, f"op1 is {second.name}; it is one of {', '.join(_STARTS)}")
+        call.refuse(f"op1 is {second.name}; it is one of {', '.join(_STARTS)}")
     check_reduce_cmd(call, ("reset_reduce", "reduce", "load_reduce"))
     if call.reduce_cmd == "load_reduce" and call.imm1 is None:
         raise TypeError("tensor_scalar_cumulative: load_reduce loads imm1, and it is None")
@@ -168,7 +164,7 @@ def _cumulative(call):
     first, second = get_operator(call.op0, "op0"), get_operator(call.op1, "op1")
     values = rows(call.src)
     values = apply(first, values, None if first.is_unary else operand_of(call, "imm0"))
-    held = registers(call, "vector", call.src)
+    held = accumulators(call, "vector", call.src)
     if call.reduce_cmd == "reset_reduce":
         held[:] = _STARTS[second.name]
     elif call.reduce_cmd == "load_reduce":
@@ -183,7 +179,5 @@ define(
     options=("op0", "op1", "imm0", "imm1", "reduce_cmd"),
     defaults={"imm1": None, "reduce_cmd": "reset_reduce"},
     check=_check_cumulative, execute=_cumulative,
-    work=lambda call: (call.dst.free_size, strided(call, "dst", "src")),
-    cycles=simple_cycles("tensor_scalar_cumulative"),
-    by_shape=True, facts=("cycles.tensor_scalar_cumulative", "cycles.min_initiation_cycles"),
+    by_shape=True, **priced("tensor_scalar_cumulative", "dst", "src"),
 )  # fmt: skip

@@ -3,21 +3,22 @@
 import numpy as np
 
 from trainium_edu.neuroncore.engines.accumulators import (
+    accumulators,
     check_reduce_cmd,
     check_reduce_res,
-    registers,
 )
 from trainium_edu.neuroncore.engines.checks import (
+    check_dtype,
     check_flag,
     check_not_both_in_psum,
     check_per_partition,
     check_same_dtype,
     check_same_size,
+    check_shape,
     check_tiles,
     number,
-    refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.operators import get_operator
 from trainium_edu.neuroncore.engines.vector import operand_of, rows, store
 from trainium_edu.neuroncore.recording.dtypes import write_fp32
@@ -29,10 +30,7 @@ EIGHT = 8
 MOST = 16_384  # elements per partition that max8 and its siblings look through
 
 
-def _check_predicate(call, dtypes):
-    dtype = call.predicate.dtype
-    if dtype.name not in dtypes:
-        refuse(call, f"predicate is {dtype}; it is {', '.join(dtypes)}: 0 is False, all else True")
+_TRUTH = ": 0 is False, all else True"
 
 
 def _mask(call):
@@ -48,7 +46,7 @@ def _mask(call):
 def _check_copy_predicated(call):
     check_tiles(call, "dst", "predicate")
     check_same_size(call, "dst", "predicate")
-    _check_predicate(call, ("uint8", "uint16", "uint32"))
+    check_dtype(call, "predicate", "uint8", "uint16", "uint32", instead=_TRUTH)
     check_flag(call, "reverse_pred")
     if isinstance(call.src, View):
         check_tiles(call, "src")
@@ -73,24 +71,19 @@ def _copy_predicated(call):
     dst.write_where(mask, new)
 
 
-def _copy_predicated_work(call):
-    views = [v for v in (call.src, call.predicate, call.dst) if isinstance(v, View)]
-    in_psum = any(v.memory is Memory.PSUM for v in views)
-    return call.dst.free_size, strided(call, "dst", "src", "predicate"), in_psum
-
-
-def _copy_predicated_cycles(chip, engine, n, is_strided, in_psum):
-    name = "tensor_copy_predicated_psum" if in_psum else "tensor_copy_predicated"
-    return price(chip, name, n, is_strided=is_strided)
+def _in_psum(*roles):
+    """Return whether one of these operands is a tile in PSUM, as a function of the call."""
+    return lambda call: any(
+        getattr(call.__dict__[role], "memory", None) is Memory.PSUM for role in roles
+    )
 
 
 define(
     "tensor_copy_predicated", Engine.VECTOR, reads=("src", "predicate", "dst"),
     options=("src", "reverse_pred"), defaults={"reverse_pred": False},
-    check=_check_copy_predicated, execute=_copy_predicated, work=_copy_predicated_work,
-    cycles=_copy_predicated_cycles,
-    by_shape=True, facts=("cycles.tensor_copy_predicated", "cycles.tensor_copy_predicated_psum",
-           "cycles.min_initiation_cycles"),
+    check=_check_copy_predicated, execute=_copy_predicated, by_shape=True,
+    **priced("tensor_copy_predicated", "dst", "src", "predicate",
+             fast="tensor_copy_predicated_psum", when=_in_psum("src", "predicate", "dst")),
 )  # fmt: skip
 
 
@@ -100,24 +93,24 @@ define(
 def _check_select_reduce(call):
     check_tiles(call, "dst", "predicate", "on_true")
     check_same_size(call, "dst", "predicate", "on_true")
-    _check_predicate(call, ("int8", "uint8", "int16", "uint16"))
+    check_dtype(call, "predicate", "int8", "uint8", "int16", "uint16", instead=_TRUTH)
     check_not_both_in_psum(call, "on_true", "predicate")
     if call.on_true.dtype.name in ("tfloat32", "int32", "uint32"):
-        refuse(call, f"on_true is {call.on_true.dtype}, which this instruction does not take")
+        call.refuse(f"on_true is {call.on_true.dtype}, which this instruction does not take")
     check_per_partition(call, "on_false", "on_true", dtypes=())
     check_flag(call, "reverse_pred")
     check_reduce_cmd(call, ("idle", "reset_reduce", "reduce"))
     if get_operator(call.reduce_op, "reduce_op").name != "maximum":
-        refuse(call, f"reduce_op is {call.reduce_op}; only maximum is there")
+        call.refuse(f"reduce_op is {call.reduce_op}; only maximum is there")
     check_reduce_res(call, "on_true")
     if call.reduce_res is not None and not call.reduce_res.dtype.is_float:
-        refuse(call, f"reduce_res is {call.reduce_res.dtype}; it is a float tile")
+        call.refuse(f"reduce_res is {call.reduce_res.dtype}; it is a float tile")
 
 
 def _select_reduce(call):
     chosen = np.where(_mask(call), rows(call.on_true), operand_of(call, "on_false"))
     if call.reduce_cmd != "idle" or call.reduce_res is not None:
-        held = registers(call, "vector", call.on_true)
+        held = accumulators(call, "vector", call.on_true)
         if call.reduce_cmd == "reset_reduce":
             held[:] = -np.inf
         if call.reduce_cmd != "idle":
@@ -127,25 +120,15 @@ def _select_reduce(call):
         store(call, "reduce_res", held.reshape(-1, 1))
 
 
-def _select_reduce_cycles(chip, engine, n, is_strided, in_psum):
-    name = "select_reduce_psum" if in_psum else "select_reduce"
-    return price(chip, name, n, is_strided=is_strided)
-
-
 define(
     "select_reduce", Engine.VECTOR, writes=("dst", "reduce_res"),
     reads=("predicate", "on_true", "on_false"),
     options=("on_false", "reduce_cmd", "reduce_op", "reverse_pred"),
     defaults={"reduce_res": None, "reduce_cmd": "idle", "reduce_op": "maximum",
               "reverse_pred": False},
-    check=_check_select_reduce, execute=_select_reduce,
-    work=lambda call: (
-        call.dst.free_size, strided(call, "dst", "on_true", "predicate"),
-        Memory.PSUM in (call.on_true.memory, call.predicate.memory),
-    ),
-    cycles=_select_reduce_cycles,
-    by_shape=True, facts=("cycles.select_reduce", "cycles.select_reduce_psum",
-                          "cycles.min_initiation_cycles"),
+    check=_check_select_reduce, execute=_select_reduce, by_shape=True,
+    **priced("select_reduce", "dst", "on_true", "predicate",
+             fast="select_reduce_psum", when=_in_psum("on_true", "predicate")),
 )  # fmt: skip
 
 
@@ -156,28 +139,23 @@ def _check_searched(call, role, least=EIGHT):
     """Raise unless a tile that is looked through has `least` to 16384 elements per partition."""
     view = call.__dict__[role]
     if not least <= view.free_size <= MOST:
-        refuse(
-            call,
+        call.refuse(
             f"{role} has {view.free_size} elements per partition; this instruction looks through "
             f"{least} to {MOST}: fill up a short row with what is never found, search a long one "
-            "in pieces",
+            "in pieces"
         )
 
 
 def _check_axes(call, role, most):
     shape = call.__dict__[role].shape
     if len(shape) > most:
-        refuse(call, f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}: reshape")
+        call.refuse(f"{role} {list(shape)} has {len(shape)} axes; it takes up to {most}: reshape")
 
 
 def _check_eight(call, role, like):
-    view, other = call.__dict__[role], call.__dict__[like]
-    if view.shape[0] != other.shape[0] or view.free_size != EIGHT:
-        refuse(
-            call,
-            f"{role} is {list(view.shape)}; it needs 8 elements in each of {like}'s "
-            f"{other.shape[0]} partitions",
-        )
+    lanes = call.__dict__[like].shape[0]
+    why = f"it needs 8 elements in each of {like}'s {lanes} partitions"
+    check_shape(call, role, lanes, EIGHT, why)
 
 
 def _check_max8(call):
@@ -195,10 +173,8 @@ def _max8(call):
 
 
 define(
-    "max8", Engine.VECTOR, reads=("src",), defaults={},
-    check=_check_max8, execute=_max8,
-    work=lambda call: (call.src.free_size, strided(call, "src")),
-    cycles=simple_cycles("max8"), by_shape=True, facts=("cycles.max8",),
+    "max8", Engine.VECTOR, reads=("src",), check=_check_max8, execute=_max8, by_shape=True,
+    **priced("max8", "src"),
 )  # fmt: skip
 
 
@@ -210,13 +186,7 @@ def _check_find_index8(call):
     _check_axes(call, "vals", 3)
     _check_eight(call, "dst", "data")
     _check_axes(call, "dst", 2)
-    _check_index_dtype(call, "dst")
-
-
-def _check_index_dtype(call, role):
-    dtype = call.__dict__[role].dtype
-    if dtype.name not in ("uint16", "uint32"):
-        refuse(call, f"{role} is {dtype}; indices are uint16 or uint32")
+    check_dtype(call, "dst", "uint16", "uint32")
 
 
 def _matches(values, wanted, *, last_first):
@@ -247,10 +217,8 @@ def _find_index8(call):
 
 
 define(
-    "nc_find_index8", Engine.VECTOR, reads=("data", "vals"), defaults={},
-    check=_check_find_index8, execute=_find_index8,
-    work=lambda call: (call.data.free_size, strided(call, "data")),
-    cycles=simple_cycles("nc_find_index8"), by_shape=True, facts=("cycles.nc_find_index8",),
+    "nc_find_index8", Engine.VECTOR, reads=("data", "vals"), check=_check_find_index8,
+    execute=_find_index8, by_shape=True, **priced("nc_find_index8", "data"),
 )  # fmt: skip
 
 
@@ -263,7 +231,7 @@ def _check_match_replace8(call):
     if call.dst_idx is not None:
         check_tiles(call, "dst_idx")
         _check_eight(call, "dst_idx", "data")
-        _check_index_dtype(call, "dst_idx")
+        check_dtype(call, "dst_idx", "uint16", "uint32")
 
 
 def _match_replace8(call):
@@ -279,7 +247,6 @@ def _match_replace8(call):
 define(
     "nc_match_replace8", Engine.VECTOR, writes=("dst", "dst_idx"), reads=("data", "vals"),
     options=("imm",), defaults={"dst_idx": None},
-    check=_check_match_replace8, execute=_match_replace8,
-    work=lambda call: (call.data.free_size, strided(call, "data")),
-    cycles=simple_cycles("nc_match_replace8"), by_shape=True, facts=("cycles.nc_match_replace8",),
+    check=_check_match_replace8, execute=_match_replace8, by_shape=True,
+    **priced("nc_match_replace8", "data"),
 )  # fmt: skip

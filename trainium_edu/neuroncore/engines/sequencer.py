@@ -5,7 +5,6 @@ Which engine's sequencer holds a register is the compiler's choice; it is the Sy
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import refuse
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 
@@ -16,7 +15,7 @@ def _check(role):
     def check(call):
         view = getattr(call, role)
         if view.size != 1:
-            refuse(call, f"{role} is {view!r}, and a register holds one number")
+            call.refuse(f"{role} is {view!r}, and a register holds one number")
 
     return check
 
@@ -32,12 +31,12 @@ def _store(call):
 
 
 define(
-    "register_load", Engine.SYNC, writes=(), reads=("src",), defaults={},
+    "register_load", Engine.SYNC, writes=(), reads=("src",),
     check=_check("src"), execute=lambda call: None, work=lambda call: (),
     cycles=lambda chip, engine: 0.0, pure=False,
 )  # fmt: skip
 define(
-    "register_store", Engine.SYNC, options=("value",), defaults={},
+    "register_store", Engine.SYNC, options=("value",),
     check=_check("dst"), execute=_store, work=lambda call: (),
     cycles=lambda chip, engine: 0.0, pure=False,
 )  # fmt: skip

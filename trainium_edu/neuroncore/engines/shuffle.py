@@ -6,8 +6,8 @@ the same way in every quarter.
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
+from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.memory import check_start_partition
@@ -30,16 +30,14 @@ def _check_shuffle(call):
         if isinstance(source, bool) or not hasattr(source, "__index__"):
             raise TypeError(f"nc_stream_shuffle: shuffle_mask holds {source!r}; it takes integers")
         if source.__index__() != UNMODIFIED and not 0 <= source.__index__() < group:
-            refuse(
-                call,
+            call.refuse(
                 f"shuffle_mask holds {source}; a partition copies from 0 to {group - 1} of its own "
-                f"quarter, and {UNMODIFIED} leaves it unmodified",
+                f"quarter, and {UNMODIFIED} leaves it unmodified"
             )
     if dst.free_size != src.free_size:
-        refuse(
-            call,
+        call.refuse(
             f"dst has {dst.free_size} elements per partition and src has {src.free_size}; "
-            "a shuffle moves whole partitions, so they need the same number",
+            "a shuffle moves whole partitions, so they need the same number"
         )
     active = -(-max(src.shape[0], dst.shape[0]) // group) * group
     for view in (src, dst):
@@ -59,22 +57,15 @@ def _shuffle(call):
             if source == UNMODIFIED or to >= dst.shape[0]:
                 continue
             if came >= src.shape[0]:
-                refuse(
-                    call,
+                call.refuse(
                     f"partition {to} of dst copies from partition {came}, and src has "
-                    f"{src.shape[0]}",
+                    f"{src.shape[0]}"
                 )
             row = dst.sliced(slice(to, to + 1))
             row.write_bits(values[came].reshape(row.shape))
 
 
-def _shuffle_work(call):
-    return call.dst.free_size, strided(call, "dst", "src")
-
-
 define(
-    "nc_stream_shuffle", Engine.VECTOR, reads=("src",), options=("shuffle_mask",), defaults={},
-    check=_check_shuffle, execute=_shuffle, work=_shuffle_work,
-    cycles=simple_cycles("nc_stream_shuffle"),
-    facts=("cycles.nc_stream_shuffle", "cycles.min_initiation_cycles"),
+    "nc_stream_shuffle", Engine.VECTOR, reads=("src",), options=("shuffle_mask",),
+    check=_check_shuffle, execute=_shuffle, **priced("nc_stream_shuffle", "dst", "src"),
 )  # fmt: skip

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_tiles, refuse
-from trainium_edu.neuroncore.engines.costs import simple_cycles, strided
+from trainium_edu.neuroncore.engines.checks import check_shape, check_tiles
+from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.engines.vector import rows, store
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
@@ -13,22 +13,17 @@ def _check_stats(call):
     check_tiles(call, "dst", "data")
     most = int(call.core.spec.vector_engine.bn_stats_free_max.value)
     if call.data.free_size > most:
-        refuse(
-            call,
+        call.refuse(
             f"data has {call.data.free_size} elements per partition, and bn_stats counts at most "
-            f"{most}; call it on pieces and give all the results to one bn_aggr",
+            f"{most}; call it on pieces and give all the results to one bn_aggr"
         )
     _check_shape(call, 6)
 
 
 def _check_shape(call, elements):
-    dst, data = call.dst, call.data
-    if dst.shape[0] != data.shape[0] or dst.free_size != elements:
-        refuse(
-            call,
-            f"dst is {list(dst.shape)}; the result is [{data.shape[0]}, {elements}]: "
-            + ("count, mean, variance * count, twice" if elements > 2 else "mean and variance"),
-        )
+    lanes = call.data.shape[0]
+    what = "count, mean, variance * count, twice" if elements > 2 else "mean and variance"
+    check_shape(call, "dst", lanes, elements, f"the result is [{lanes}, {elements}]: {what}")
 
 
 def _stats(call):
@@ -48,21 +43,17 @@ def _stats(call):
 
 
 define(
-    "bn_stats", Engine.VECTOR, reads=("data",), defaults={},
-    check=_check_stats, execute=_stats,
-    work=lambda call: (call.data.free_size, strided(call, "dst", "data")),
-    cycles=simple_cycles("bn_stats"),
-    by_shape=True, facts=("cycles.bn_stats", "cycles.min_initiation_cycles"),
+    "bn_stats", Engine.VECTOR, reads=("data",), check=_check_stats, execute=_stats,
+    by_shape=True, **priced("bn_stats", "data", "dst"),
 )  # fmt: skip
 
 
 def _check_aggr(call):
     check_tiles(call, "dst", "data")
     if call.data.free_size % 3:
-        refuse(
-            call,
+        call.refuse(
             f"data has {call.data.free_size} elements per partition; it holds (count, mean, "
-            "variance * count) groups, so their number is a multiple of 3",
+            "variance * count) groups, so their number is a multiple of 3"
         )
     _check_shape(call, 2)
 
@@ -80,9 +71,6 @@ def _aggr(call):
 
 
 define(
-    "bn_aggr", Engine.VECTOR, reads=("data",), defaults={},
-    check=_check_aggr, execute=_aggr,
-    work=lambda call: (call.data.free_size, strided(call, "dst", "data")),
-    cycles=simple_cycles("bn_aggr"),
-    by_shape=True, facts=("cycles.bn_aggr", "cycles.min_initiation_cycles"),
+    "bn_aggr", Engine.VECTOR, reads=("data",), check=_check_aggr, execute=_aggr,
+    by_shape=True, **priced("bn_aggr", "data", "dst"),
 )  # fmt: skip

@@ -7,7 +7,6 @@ instruction that reads its sources, writes its destinations, and holds the Sync 
 
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["COLLECTIVES"]
 
@@ -20,8 +19,8 @@ def _check(call):
     for role in ("srcs", "dsts"):
         for view in getattr(call, role):
             if view.memory is Memory.PSUM:
-                raise NkiValidationError(
-                    f"{call.name}: {view!r} in {role}; collectives move data between HBM and SBUF: "
+                call.refuse(
+                    f"{view!r} in {role}; collectives move data between HBM and SBUF: "
                     "copy it out of PSUM first"
                 )
 
@@ -31,17 +30,10 @@ def _cycles(chip, engine, duration_ns):
     return duration_ns * 1e-9 * chip.scalar_engine.clock_hz.value
 
 
-for _name in COLLECTIVES:
+for _name in COLLECTIVES:  # the values come from all ranks: see nki.collectives
     define(
-        _name,
-        Engine.SYNC,
-        writes=("dsts",),
-        reads=("srcs",),
-        check=_check,
-        execute=lambda call: None,  # the values come from all ranks: see nki.collectives
+        _name, Engine.SYNC, writes=("dsts",), reads=("srcs",), options=("duration_ns",),
+        defaults={"op": None, "ranks": 1, "algorithm": ""}, pure=False,
+        check=_check, execute=lambda call: None, cycles=_cycles,
         work=lambda call: (float(call.duration_ns),),
-        cycles=_cycles,
-        options=("duration_ns",),
-        pure=False,
-        defaults={"op": None, "ranks": 1, "algorithm": ""},
-    )
+    )  # fmt: skip

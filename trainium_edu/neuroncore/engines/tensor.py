@@ -7,13 +7,10 @@ A PSUM location that no matmul wrote yet is overwritten, later ones are added to
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_flag
-from trainium_edu.neuroncore.recording.dtypes import to_fp32
+from trainium_edu.neuroncore.engines.checks import check_flag, check_shape
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.numerics.rounding import cast
-from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["check_bank"]
 
@@ -30,7 +27,7 @@ def _check_operand(call, role, memory, why):
     if not isinstance(view, View):
         raise TypeError(f"{call.name}: {role} is {view!r}; it is a tile in {memory.upper()}")
     if view.memory is not memory:
-        raise NkiValidationError(f"{call.name}: {role} is {view!r}; {why}")
+        call.refuse(f"{role} is {view!r}; {why}")
 
 
 _READS_SBUF = "the Tensor Engine reads its operands from SBUF: copy it there first"
@@ -43,38 +40,33 @@ def _check_matmul(call):
     _check_operand(call, "moving", Memory.SBUF, _READS_SBUF)
     _check_operand(call, "dst", Memory.PSUM, _WRITES_PSUM)
     if getattr(call.perf_mode, "value", call.perf_mode) not in (None, "none"):
-        raise NkiValidationError(
-            f"nc_matmul: perf_mode {call.perf_mode!r} needs NeuronCore-v3 (Trainium2); "
+        call.refuse(
+            f"perf_mode {call.perf_mode!r} needs NeuronCore-v3 (Trainium2); "
             "NeuronCore-v2 has no double FP8 mode"
         )
     stationary, moving, dst = call.stationary, call.moving, call.dst
     k, m, n = stationary.shape[0], stationary.free_size, moving.free_size
     if moving.shape[0] != k:
-        raise NkiValidationError(
-            f"nc_matmul: stationary has {k} partitions and moving has {moving.shape[0]}; both have "
+        call.refuse(
+            f"stationary has {k} partitions and moving has {moving.shape[0]}; both have "
             "the contraction axis K on partitions: stationary [K, M], moving [K, N]"
         )
     rows, columns = _tile_size(call, chip)
     if k > rows:
-        raise NkiValidationError(
-            f"nc_matmul: K is {k} partitions, and tile_size gives it {rows} rows of the array"
-        )
+        call.refuse(f"K is {k} partitions, and tile_size gives it {rows} rows of the array")
     if m > columns:
-        raise NkiValidationError(
-            f"nc_matmul: stationary has free size {m}, and the array (or its tile_size) has "
+        call.refuse(
+            f"stationary has free size {m}, and the array (or its tile_size) has "
             f"{columns} columns; split M"
         )
     limit = chip.tensor_engine.moving_free_max.value
     if n > limit:
-        raise NkiValidationError(
-            f"nc_matmul: moving has free size {n}, and one PSUM bank holds {limit} float32 per "
+        call.refuse(
+            f"moving has free size {n}, and one PSUM bank holds {limit} float32 per "
             f"partition; split N into pieces of {limit}"
         )
-    if dst.shape[0] != m or dst.free_size != n:
-        raise NkiValidationError(
-            f"nc_matmul: dst is {list(dst.shape)}; stationary [K={k}, M={m}] and moving "
-            f"[K={k}, N={n}] give [{m}, {n}]"
-        )
+    why = f"stationary [K={k}, M={m}] and moving [K={k}, N={n}] give [{m}, {n}]"
+    check_shape(call, "dst", m, n, why)
     _check_matmul_dtypes(call)
     check_bank(call, dst, chip)
     check_flag(call, "is_stationary_onezero", "is_moving_onezero", "is_transpose")
@@ -86,18 +78,18 @@ def _check_matmul_dtypes(call):
     one, two = call.stationary.dtype.name, call.moving.dtype.name
     for role, name in (("stationary", one), ("moving", two)):
         if name not in _DTYPES:
-            raise NkiValidationError(
-                f"nc_matmul: {role} is {name}; the array multiplies {', '.join(_DTYPES)}: "
+            call.refuse(
+                f"{role} is {name}; the array multiplies {', '.join(_DTYPES)}: "
                 "tensor_copy it into a tile of one of these"
             )
     if (one in _WIDE) != (two in _WIDE):
-        raise NkiValidationError(
-            f"nc_matmul: stationary is {one} and moving is {two}; where one operand is float32 or "
+        call.refuse(
+            f"stationary is {one} and moving is {two}; where one operand is float32 or "
             "tfloat32 the other is too: copy one of them into the other's dtype"
         )
     if call.dst.dtype.name != "float32":
-        raise NkiValidationError(
-            f"nc_matmul: dst is {call.dst.dtype}; NeuronCore-v2 sums in FP32 and writes float32 to "
+        call.refuse(
+            f"dst is {call.dst.dtype}; NeuronCore-v2 sums in FP32 and writes float32 to "
             "PSUM: allocate dst as float32 and cast in the copy to SBUF"
         )
 
@@ -108,8 +100,8 @@ def check_bank(call, dst, chip):
     _, _, low, high = dst.footprint()
     start = dst.buffer.info.address or 0
     if (start + low) // bank != (start + high - 1) // bank:
-        raise NkiValidationError(
-            f"{call.name}: dst {dst!r} covers bytes {start + low} to {start + high - 1} of a "
+        call.refuse(
+            f"dst {dst!r} covers bytes {start + low} to {start + high - 1} of a "
             f"partition; one result stays inside one PSUM bank of {bank} bytes "
             f"({bank // 4} float32): split N, or place the tile on a bank boundary"
         )
@@ -125,21 +117,20 @@ def _tile_size(call, chip):
         if not isinstance(pair, tuple | list) or not all(hasattr(n, "__index__") for n in pair):
             raise TypeError(f"nc_matmul: {role} is {pair!r}; it is (row, column), whole numbers")
     if len(position) != 2 or len(size) != 2:
-        raise NkiValidationError(
-            f"nc_matmul: tile_position={position} and tile_size={size}; tiling needs both, each "
-            "(row, column)"
+        call.refuse(
+            f"tile_position={position} and tile_size={size}; tiling needs both, each (row, column)"
         )
     for axis, whole, at, part in zip(
         ("row", "column"), (rows, columns), position, size, strict=True
     ):
         if part == 32:
-            raise NkiValidationError(
-                f"nc_matmul: tile_size has {axis} size 32, which needs NeuronCore-v3 (Trainium2); "
+            call.refuse(
+                f"tile_size has {axis} size 32, which needs NeuronCore-v3 (Trainium2); "
                 "NeuronCore-v2 divides the array into halves of 64"
             )
         if part not in (whole // 2, whole) or at % part or not 0 <= at < whole:
-            raise NkiValidationError(
-                f"nc_matmul: {axis} tile of size {part} at {at}; sizes are {whole // 2} or {whole} "
+            call.refuse(
+                f"{axis} tile of size {part} at {at}; sizes are {whole // 2} or {whole} "
                 f"and positions multiples of the size below {whole}"
             )
     return size
@@ -148,65 +139,12 @@ def _tile_size(call, chip):
 # -- nc_matmul: values ------------------------------------------------------------------------
 
 
-def _operand(view):
-    """Return (a matmul operand [K, free] in FP32, whether nobody will ever change the array).
-
-    Narrow tiles stay widened until they change: then a new array takes the old one's place.
-    """
-    if view.dtype.name == "float32":
-        values = view.read()
-        return (values if values.ndim == 2 else values.reshape(values.shape[0], -1)), False
-    buffer = view.buffer
-    key = view.offset, view.shape, view.strides, view.dtype.name
-    kept = buffer.wide and buffer.wide.get(key)
-    if kept is not None:
-        return kept, True
-    values = to_fp32(view.read(), view.dtype)
-    if view.dtype.name == "tfloat32":
-        values = cast(values, view.dtype.fmt)
-    values = values.reshape(values.shape[0], -1)
-    if buffer.info.address is None:  # nobody else writes these bytes
-        if buffer.wide is None:
-            buffer.wide = {}
-        buffer.wide[key] = values
-    return values, True
-
-
 def _matmul(call):
-    (stationary, one), (moving, two) = _operand(call.stationary), _operand(call.moving)
-    dst, add = call.dst, _adds(call)
-    waits = one and two and isinstance(add, bool)
-    if not (waits and call.core.waiting.takes_product(dst, stationary, moving, add)):
-        _multiply(call.core, stationary.T, moving, dst, add)
+    dst = call.dst
+    call.core.executor.multiply(dst, call.stationary, call.moving, _adds(call))
     dst.mark_written()
     if dst.buffer.accumulating is not True:
         _mark(dst)
-
-
-def _multiply(core, left, right, dst, add):
-    """Store a product in dst: over what is there (False), added to it (True), or by a mask."""
-    out = dst.array()
-    if add is False and out.ndim == 2:
-        np.matmul(left, right, out)
-        return
-    product = np.matmul(left, right, out=_scratch(core, len(left), right.shape[1]))
-    product = product.reshape(dst.shape)
-    if add is False:
-        out[...] = product
-    elif add is True:
-        np.add(dst.read(), product, out=out)
-    else:
-        out[...] = np.where(add, dst.read() + product, product)
-
-
-def _scratch(core, m, n):
-    """Return space for one product, the same at every call: fresh pages would cost more time."""
-    space = core.state.get("matmul")
-    if space is None:
-        engine = core.spec.tensor_engine
-        most = engine.columns.value * engine.moving_free_max.value
-        space = core.state["matmul"] = np.empty(most, np.float32)
-    return space[: m * n].reshape(m, n)
 
 
 def _adds(call):
@@ -259,7 +197,7 @@ def _mark(dst):
 
 def _note(call, kind):
     core = call.core
-    core.notes.append((kind, len(core.program) - 1, "dst", call.dst.buffer.info))
+    core.notes.append((kind, len(core.program), "dst", call.dst.buffer.info))
 
 
 # -- nc_matmul: time --------------------------------------------------------------------------
@@ -284,31 +222,11 @@ def _matmul_cycles(chip, engine, k, m, n, kind, is_transpose):
 
 
 define(
-    "nc_matmul",
-    Engine.TENSOR,
-    reads=("stationary", "moving"),
-    check=_check_matmul,
-    execute=_matmul,
-    work=_matmul_work,
-    cycles=_matmul_cycles,
-    flops=lambda call: (
-        2 * call.stationary.shape[0] * call.stationary.free_size * call.moving.free_size
-    ),
-    options=("accumulate",),
-    by_shape=True,
-    by_place=True,  # inside one bank
-    defaults={
-        "is_stationary_onezero": False,
-        "is_moving_onezero": False,
-        "is_transpose": False,
-        "accumulate": None,
-        "tile_position": (),
-        "tile_size": (),
-        "perf_mode": "none",
-    },
-    facts=(
-        "tensor_engine.min_initiation_cycles",
-        "tensor_engine.fp32_factor",
-        "cycles.nc_matmul",
-    ),
-)
+    "nc_matmul", Engine.TENSOR, reads=("stationary", "moving"), options=("accumulate",),
+    defaults={"is_stationary_onezero": False, "is_moving_onezero": False, "is_transpose": False,
+              "accumulate": None, "tile_position": (), "tile_size": (), "perf_mode": "none"},
+    check=_check_matmul, execute=_matmul, work=_matmul_work, cycles=_matmul_cycles,
+    flops=lambda call: 2 * call.stationary.size * call.moving.free_size,
+    by_shape=True, by_place=True,  # inside one bank
+    facts=("tensor_engine.min_initiation_cycles", "tensor_engine.fp32_factor", "cycles.nc_matmul"),
+)  # fmt: skip

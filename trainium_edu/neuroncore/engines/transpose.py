@@ -8,7 +8,7 @@ for this generation let the Tensor Engine write float32, as its sums are, so bot
 
 import numpy as np
 
-from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles, refuse
+from trainium_edu.neuroncore.engines.checks import check_same_dtype, check_tiles
 from trainium_edu.neuroncore.engines.costs import price, strided
 from trainium_edu.neuroncore.engines.tensor import check_bank
 from trainium_edu.neuroncore.recording.dtypes import to_fp32
@@ -36,29 +36,26 @@ def _check(call):
     if call.engine is Engine.TENSOR:
         limit = chip.tensor_engine.rows.value
         if data.memory is not Memory.SBUF or dst.memory is not Memory.PSUM:
-            refuse(
-                call,
+            call.refuse(
                 f"data is in {data.memory.upper()} and dst in {dst.memory.upper()}; the Tensor "
-                "Engine reads SBUF and writes PSUM",
+                "Engine reads SBUF and writes PSUM"
             )
     else:
         limit = chip.vector_engine.transpose_block.value
     if data.shape[0] > limit or data.free_size > limit:
-        refuse(
-            call,
+        call.refuse(
             f"data is {list(data.shape)}, and the {call.engine.title} transposes tiles of up to "
             f"[{limit}, {limit}]; "
             + (
                 "split it into such tiles"
                 if call.engine is Engine.TENSOR
                 else "put dst in PSUM to use the Tensor Engine, or split it"
-            ),
+            )
         )
     if (dst.shape[0], dst.free_size) != (data.free_size, data.shape[0]):
-        refuse(
-            call,
+        call.refuse(
             f"data {list(data.shape)} becomes [{data.free_size}, {data.shape[0]}], and dst is "
-            f"{list(dst.shape)}",
+            f"{list(dst.shape)}"
         )
     if call.engine is Engine.TENSOR:
         check_bank(call, dst, chip)
@@ -79,9 +76,7 @@ def _execute(call):
                 product = wide.T @ np.eye(len(wide), dtype=np.float32)
             dst.write_fp32(product.reshape(dst.shape), call.core.rounding)
             core = call.core
-            core.notes.append(
-                ("transposed-infinity", len(core.program) - 1, "data", data.buffer.info)
-            )
+            core.notes.append(("transposed-infinity", len(core.program), "data", data.buffer.info))
             return
     if dst.dtype is not data.dtype:
         turned = to_fp32(turned, data.dtype)
@@ -99,16 +94,7 @@ def _cycles(chip, engine, n, partitions, is_strided):
 
 
 define(
-    "nc_transpose",
-    (Engine.TENSOR, Engine.VECTOR),
-    reads=("data",),
-    check=_check,
-    execute=_execute,
-    work=_work,
-    cycles=_cycles,
-    choose=_choose,
-    defaults={},
-    by_shape=True,
-    by_place=True,
+    "nc_transpose", (Engine.TENSOR, Engine.VECTOR), reads=("data",), choose=_choose,
+    check=_check, execute=_execute, work=_work, cycles=_cycles, by_shape=True, by_place=True,
     facts=("cycles.nc_transpose_tensor", "cycles.nc_transpose_vector"),
-)
+)  # fmt: skip

@@ -14,11 +14,11 @@ from trainium_edu.neuroncore.engines.checks import (
     check_not_both_in_psum,
     check_per_partition,
     check_same_size,
+    check_shape,
     check_tiles,
     number,
-    refuse,
 )
-from trainium_edu.neuroncore.engines.costs import price, simple_cycles, strided
+from trainium_edu.neuroncore.engines.costs import price, priced, strided
 from trainium_edu.neuroncore.engines.operators import (
     bits,
     bits_operand,
@@ -97,15 +97,13 @@ def _check_memset(call):
     try:
         whole = value.__index__()
     except (AttributeError, TypeError):
-        refuse(
-            call,
+        call.refuse(
             f"value is {value!r} and dst holds {dtype}; a float has no place in an integer tile, "
-            "so write a whole number, or give the tile a float dtype",
+            "so write a whole number, or give the tile a float dtype"
         )
     if not int(dtype.fmt.min) <= whole <= int(dtype.fmt.max):
-        refuse(
-            call,
-            f"value is {whole}, and {dtype} goes from {int(dtype.fmt.min)} to {int(dtype.fmt.max)}",
+        call.refuse(
+            f"value is {whole}, and {dtype} goes from {int(dtype.fmt.min)} to {int(dtype.fmt.max)}"
         )
 
 
@@ -131,7 +129,7 @@ def _memset_cycles(chip, engine, n, is_strided, zero_dtype):
 
 
 define(
-    "memset", (Engine.VECTOR, Engine.GPSIMD), options=("value",), defaults={},
+    "memset", (Engine.VECTOR, Engine.GPSIMD), options=("value",),
     check=_check_memset, execute=_memset, work=_memset_work, cycles=_memset_cycles,
     more_facts=_ON_GPSIMD, by_shape=True,
     facts=("cycles.memset", "cycles.memset_16bit_zero", "cycles.min_initiation_cycles"),
@@ -153,15 +151,10 @@ def _copy(call):
         store(call, "dst", src.read_fp32())
 
 
-def _copy_work(call):
-    return call.dst.free_size, strided(call, "dst", "src")
-
-
 define(
-    "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",), defaults={},
-    check=_check_copy, execute=_copy, work=_copy_work, cycles=simple_cycles("tensor_copy"),
-    more_facts=_ON_GPSIMD, by_shape=True, waits=True,
-    facts=("cycles.tensor_copy", "cycles.min_initiation_cycles"),
+    "tensor_copy", (Engine.VECTOR, Engine.GPSIMD), reads=("src",),
+    check=_check_copy, execute=_copy, more_facts=_ON_GPSIMD, by_shape=True, waits=True,
+    **priced("tensor_copy", "dst", "src"),
 )  # fmt: skip
 
 
@@ -188,23 +181,22 @@ def _check_tensor_tensor(call):
     check_tiles(call, "dst", "data1", "data2")
     check_same_size(call, "data1", "data2", "dst")
     if operator.is_unary:
-        refuse(call, f"op is {operator.name}, which takes one input; use activation or tensor_copy")
+        call.refuse(f"op is {operator.name}, which takes one input; use activation or tensor_copy")
     check_not_both_in_psum(call, "data1", "data2")
     if operator.is_bitvec:
         _check_bitvec(call, operator, "dst", "data1", "data2")
     if operator.name == "power" and call.engine is not Engine.GPSIMD:
-        refuse(call, "power of two tiles runs on the GpSimd Engine only")
+        call.refuse("power of two tiles runs on the GpSimd Engine only")
 
 
 def _check_bitvec(call, operator, *roles):
     if call.engine is not Engine.VECTOR:
-        refuse(call, f"{operator.name} works on bits, which the Vector Engine alone can do")
+        call.refuse(f"{operator.name} works on bits, which the Vector Engine alone can do")
     for role in roles:
         if call.__dict__[role].dtype.is_float:
-            refuse(
-                call,
+            call.refuse(
                 f"{operator.name} works on bits, and {role} is {call.__dict__[role].dtype}; "
-                "bitvec operators take integer dtypes (use .view(dtype) to look at float bits)",
+                "bitvec operators take integer dtypes (use .view(dtype) to look at float bits)"
             )
 
 
@@ -255,30 +247,21 @@ def _is_packed(view) -> bool:
     return True
 
 
-def _tensor_tensor_work(call):
+def _is_fast(call):
+    """Return whether a tensor_tensor reads PSUM, or computes on packed BF16."""
     dst, one, two = call.dst, call.data1, call.data2
-    fast = one.memory is Memory.PSUM or two.memory is Memory.PSUM
-    if not fast and one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16":
-        fast = (
-            get_operator(call.op, "op").name in ("add", "multiply", "subtract")
-            and _is_packed(one)
-            and _is_packed(two)
-        )
-    return dst.free_size, strided(call, "dst", "data1", "data2"), fast
-
-
-def _tensor_tensor_cycles(chip, engine, n, is_strided, is_fast):
-    name = "tensor_tensor_fast" if is_fast else "tensor_tensor"
-    return price(chip, name, n, is_strided=is_strided)
+    if one.memory is Memory.PSUM or two.memory is Memory.PSUM:
+        return True
+    is_bf16 = one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16"
+    is_simple = get_operator(call.op, "op").name in ("add", "multiply", "subtract")
+    return is_bf16 and is_simple and _is_packed(one) and _is_packed(two)
 
 
 define(
     "tensor_tensor", (Engine.VECTOR, Engine.GPSIMD), reads=("data1", "data2"), options=("op",),
-    defaults={}, choose=_choose_tensor_tensor,
-    check=_check_tensor_tensor, execute=_tensor_tensor, work=_tensor_tensor_work,
-    cycles=_tensor_tensor_cycles,
+    choose=_choose_tensor_tensor, check=_check_tensor_tensor, execute=_tensor_tensor,
     more_facts=_ON_GPSIMD, by_shape=True, waits=True,
-    facts=("cycles.tensor_tensor", "cycles.tensor_tensor_fast", "cycles.min_initiation_cycles"),
+    **priced("tensor_tensor", "dst", "data1", "data2", fast="tensor_tensor_fast", when=_is_fast),
 )  # fmt: skip
 
 
@@ -307,7 +290,7 @@ def check_operand(call, role: str, operator, like: str) -> None:
         return  # whatever stands there is not looked at
     if operator.is_unary:
         if value is not None and not (isinstance(value, int | float) and value == 0):
-            refuse(call, f"{operator.name} takes one input, so {role} is None or 0")
+            call.refuse(f"{operator.name} takes one input, so {role} is None or 0")
         return
     if value is None:
         raise TypeError(f"{call.name}: {operator.name} takes two inputs, and {role} is None")
@@ -315,7 +298,7 @@ def check_operand(call, role: str, operator, like: str) -> None:
         if isinstance(value, View):
             check_per_partition(call, role, like, dtypes=())
             if value.dtype.is_float:
-                refuse(call, f"{operator.name} works on bits, and {role} is {value.dtype}")
+                call.refuse(f"{operator.name} works on bits, and {role} is {value.dtype}")
         elif isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
             raise TypeError(f"{call.name}: {role} is {value!r}; bits are a whole number")
         return
@@ -329,12 +312,11 @@ def _check_tensor_scalar(call):
     check_flag(call, "reverse0", "reverse1")
     if second is None:
         if call.operand1 is not None:
-            refuse(call, "operand1 is given without op1; leave it None")
+            call.refuse("operand1 is given without op1; leave it None")
     elif first.is_bitvec != second.is_bitvec:
-        refuse(
-            call,
+        call.refuse(
             f"op0 {first.name} and op1 {second.name} are of two kinds; bits and FP32 numbers do "
-            "not pass through one instruction, so use two",
+            "not pass through one instruction, so use two"
         )
     check_operand(call, "operand0", first, "data")
     if second is not None:
@@ -343,19 +325,17 @@ def _check_tensor_scalar(call):
     if first.is_bitvec:
         _check_bitvec(call, first, "dst", "data")
     elif call.engine is Engine.SCALAR and names not in SCALAR_ENGINE_PAIRS:
-        refuse(
-            call,
+        call.refuse(
             f"the Scalar Engine takes multiply, add, or multiply then add, not {first.name}"
-            f"{'' if second is None else f' then {second.name}'}; leave the engine out",
+            f"{'' if second is None else f' then {second.name}'}; leave the engine out"
         )
     elif "rsqrt" in names and call.engine is not Engine.GPSIMD:
-        refuse(
-            call,
+        call.refuse(
             "rsqrt runs on the GpSimd Engine; leave the engine out, or let the Scalar Engine "
-            "compute it with activation(op=nl.rsqrt)",
+            "compute it with activation(op=nl.rsqrt)"
         )
     elif "rsqrt" not in names and call.engine is Engine.GPSIMD:
-        refuse(call, "the GpSimd Engine takes rsqrt only; leave the engine out")
+        call.refuse("the GpSimd Engine takes rsqrt only; leave the engine out")
 
 
 def _tensor_scalar(call):
@@ -404,10 +384,6 @@ def _bits_of(call, role, dtype):
     return bits_operand(operand.__index__(), dtype)
 
 
-def _tensor_scalar_work(call):
-    return call.dst.free_size, strided(call, "dst", "data")
-
-
 def _tensor_scalar_cycles(chip, engine, n, is_strided):
     name = "tensor_scalar_rsqrt" if engine == Engine.GPSIMD else "tensor_scalar"
     return price(chip, name, n, is_strided=is_strided)
@@ -419,9 +395,9 @@ define(
     options=("op0", "op1", "operand0", "operand1", "reverse0", "reverse1"),
     defaults={"reverse0": False, "op1": None, "operand1": None, "reverse1": False},
     choose=_choose_tensor_scalar,
-    check=_check_tensor_scalar, execute=_tensor_scalar, work=_tensor_scalar_work,
-    cycles=_tensor_scalar_cycles, more_facts={Engine.GPSIMD: ("cycles.tensor_scalar_rsqrt",)},
-    by_shape=True, waits=True, facts=("cycles.tensor_scalar", "cycles.min_initiation_cycles"),
+    check=_check_tensor_scalar, execute=_tensor_scalar, by_shape=True, waits=True,
+    more_facts={Engine.GPSIMD: ("cycles.tensor_scalar_rsqrt",)},
+    **(priced("tensor_scalar", "dst", "data") | {"cycles": _tensor_scalar_cycles}),
 )  # fmt: skip
 
 
@@ -438,17 +414,16 @@ def _axes(call) -> tuple[int, ...]:
             raise TypeError(f"{call.name}: axis is {axis!r}; it is a whole number or several")
         a = a.__index__()
         if not -dims <= a < dims:
-            refuse(call, f"axis {a} is out of bounds; data has {dims} axes")
+            call.refuse(f"axis {a} is out of bounds; data has {dims} axes")
         found.append(a % dims)
     axes = tuple(sorted(set(found)))
     if 0 in axes:
-        refuse(
-            call,
+        call.refuse(
             "axis 0 is the partition axis, and lanes do not see each other; transpose first, or "
-            "multiply by a column of ones with nc_matmul",
+            "multiply by a column of ones with nc_matmul"
         )
     if not axes or axes != tuple(range(dims - len(axes), dims)):
-        refuse(call, f"axis {axis!r} leaves out the last of data's {dims} axes; reduce the last")
+        call.refuse(f"axis {axis!r} leaves out the last of data's {dims} axes; reduce the last")
     return axes
 
 
@@ -456,24 +431,21 @@ def _check_reduce(call):
     check_tiles(call, "dst", "data")
     operator = get_operator(call.op, "op")
     if operator.reduce is None:
-        refuse(
-            call, f"op {operator.name} does not reduce; add, subtract, multiply, maximum, minimum, "
-            "and the logical and bitwise and, or, xor do",
-        )  # fmt: skip
+        call.refuse(
+            f"op {operator.name} does not reduce; add, subtract, multiply, maximum, minimum, "
+            "and the logical and bitwise and, or, xor do"
+        )
     check_flag(call, "negate", "keepdims")
     axes = _axes(call)
-    data, dst = call.data, call.dst
-    left = prod(data.shape[1 : axes[0]])
-    if dst.shape[0] != data.shape[0] or dst.free_size != left:
-        refuse(
-            call,
-            f"dst is {list(dst.shape)}; {list(data.shape)} reduced over axis {call.axis!r} has "
-            f"{data.shape[0]} partitions with {left} element(s) each",
-        )
+    lanes, left = call.data.shape[0], prod(call.data.shape[1 : axes[0]])
+    check_shape(
+        call, "dst", lanes, left, f"{list(call.data.shape)} reduced over axis {call.axis!r} has "
+        f"{lanes} partitions with {left} element(s) each",
+    )  # fmt: skip
     if operator.is_bitvec:
         _check_bitvec(call, operator, "dst", "data")
         if call.negate:
-            refuse(call, f"negate multiplies by -1.0, and {operator.name} works on bits")
+            call.refuse(f"negate multiplies by -1.0, and {operator.name} works on bits")
 
 
 def _tensor_reduce(call):
@@ -491,22 +463,14 @@ def _tensor_reduce(call):
         store(call, "dst", -result if call.negate else result)
 
 
-def _tensor_reduce_work(call):
-    fast = call.data.dtype.name == call.dst.dtype.name == "bfloat16" and (
-        get_operator(call.op, "op").name in ("add", "maximum")
-    )
-    return call.data.free_size, strided(call, "dst", "data"), fast
-
-
-def _tensor_reduce_cycles(chip, engine, n, is_strided, is_fast):
-    name = "tensor_reduce_bf16" if is_fast else "tensor_reduce"
-    return price(chip, name, n, is_strided=is_strided)
+def _reduces_fast(call):
+    is_bf16 = call.data.dtype.name == call.dst.dtype.name == "bfloat16"
+    return is_bf16 and get_operator(call.op, "op").name in ("add", "maximum")
 
 
 define(
     "tensor_reduce", Engine.VECTOR, reads=("data",), options=("op", "axis", "negate"),
     defaults={"negate": False, "keepdims": False},
-    check=_check_reduce, execute=_tensor_reduce, work=_tensor_reduce_work,
-    cycles=_tensor_reduce_cycles,
-    by_shape=True, facts=("cycles.tensor_reduce", "cycles.tensor_reduce_bf16"),
+    check=_check_reduce, execute=_tensor_reduce, by_shape=True,
+    **priced("tensor_reduce", "data", "dst", fast="tensor_reduce_bf16", when=_reduces_fast),
 )  # fmt: skip

@@ -1,129 +1,112 @@
-"""Work that waits until somebody looks: matmuls, and the instructions that use what they give.
+"""A fast twin of ``recording.executor.Eager``: it gives the same bits, later and on several CPUs.
 
 ``nc_matmul`` after ``nc_matmul`` into one PSUM tile is how a kernel walks along the contraction.
-The chip adds product by product; NumPy does better with one long product, and with two such on two
-CPUs.  So a core records, checks and marks every instruction at once, and puts off the numbers:
+Every instruction is checked, marked and recorded at once; its numbers may wait:
 
-- products that one tile adds up become a :class:`Sum`, computed as one product of stacked operands;
+- products that one tile adds up become a :class:`Sum`, which one thread computes in their order;
 - an instruction that moves or combines a tile that waits (``waits=True`` in its row) waits too;
 - whoever looks at the bytes of a buffer involved (``Buffer.base``, ``View.array``: there is no
   other way to them) first lets all that waits be computed, in an order that gives the same numbers.
 
-The program decides what is computed together, never the clock or the CPUs, so a kernel gives the
-same bits every time; against adding product by product the order of additions in FP32 differs, as
-it does between two BLAS libraries.  Only buffers that nobody else can see take part: no stated
-addresses, no arrays of the caller, no tensors shared with other cores.
+Only buffers that nobody else can see take part: no stated addresses, no arrays of the caller, no
+tensors shared with other cores.  Beside that, operands of matmuls stay in FP32 until their tile
+changes, and checks are remembered by shape.
 """
+
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from trainium_edu.neuroncore.execution.products import Product
+from trainium_edu.neuroncore.execution.products import Sum
+from trainium_edu.neuroncore.execution.remembered import Remembered, look_of
+from trainium_edu.neuroncore.recording.executor import Checked, Eager
 from trainium_edu.neuroncore.recording.views import View
 
-__all__ = ["Sum", "Waiting"]
+__all__ = ["Deferred"]
 
-_LONGEST = 16  # products in one sum: 2048 rows of the contraction
 _MOST_WORK = 2**31  # multiply-adds that wait at most: 40 ms of work
 _MOST_CALLS = 256
 
 
-class Sum:
-    """What one PSUM tile will hold: the sum of ``stationary.T @ moving``, added to it or not.
-
-    Parameters
-    ----------
-    queue : Waiting
-    place : tuple
-        Offset, shape and strides of the tile in its buffer.
-    out : float32[...]
-        The live window on the tile.
-    adds : bool
-        Whether the sum is added to what the tile holds.
-    """
-
-    __slots__ = ("adds", "moving", "out", "place", "product", "queue", "stationary")
-
-    def __init__(self, queue, place, out, adds):
-        self.queue = queue
-        self.place = place
-        self.out = out
-        self.adds = adds
-        self.stationary = []
-        self.moving = []
-        self.product = None  #: once the sum has ended
-
-    def finish(self) -> None:
-        """Let all that waits be computed."""
-        self.queue.finish()
-
-    def end(self) -> Product:
-        """Make one product of the sum, and offer it to helpers."""
-        if self.product is None:
-            left, right = self.queue.stack(self.stationary), self.queue.stack(self.moving)
-            self.product = Product(left.T, right, self.out, self.adds)
-            self.product.offer()
-        return self.product
-
-
-class Waiting:
-    """What one core has recorded and not computed.
-
-    The sums come first: no tile of theirs was touched by a call that waits.
-    """
-
-    is_eager = False  #: compute at once: the plain twin, for tests
+class Deferred(Eager):
+    """An executor for one core; see :class:`~trainium_edu.neuroncore.recording.executor.Eager`."""
 
     def __init__(self):
+        super().__init__()
+        self._remembered = Remembered()
+        self._wide = WeakKeyDictionary()  #: buffer -> (its writes then, place -> part in FP32)
+        # The sums come first: no tile of theirs was touched by a call that waits.
         self._sums: list[Sum] = []
-        self._calls: list = []  #: (products it needs, execute, call), in program order
-        self.buffers: list = []  #: those whose ``waiting`` leads here
+        self._calls: list = []  #: (sums it needs, call), in program order
+        self._buffers: list = []  #: those whose ``pending`` leads here
         self._work = 0  #: multiply-adds
-        self._stacks = {}  #: ids of parts -> (parts, stacked along k)
         self._is_computing = False
         self._is_lost = False
 
-    def takes_product(self, dst, stationary, moving, add: bool) -> bool:
-        """Add a product to a sum that waits, or begin one; False if it has to run now.
+    def check(self, call) -> Checked:
+        """Return what was found before for a call that looks the same, or check it."""
+        look = look_of(call)
+        known = self._remembered.get(look)
+        if known is None:
+            known = self._remembered.keep(look, call, super().check(call))
+        call.engine, found = known
+        return found
 
-        Parameters
-        ----------
-        dst : View
-            In PSUM.
-        stationary, moving : float32[k, m], float32[k, n]
-            Arrays that nobody will change.
-        add : bool
-        """
-        buffer = dst.buffer
-        place = dst.offset, dst.shape, dst.strides
-        found = buffer.waiting
-        if not (
-            add and type(found) is Sum and found.place == place and len(found.moving) < _LONGEST
-        ):
+    def execute(self, call) -> None:
+        """Compute at once, or put off what reads a tile that waits."""
+        if not (call.row.waits and self._buffers and self._puts_off(call)):
+            self._quietly(call.row.execute, call)
+
+    def multiply(self, dst, stationary, moving, add) -> None:
+        """Add the product to a sum that waits, or compute it at once."""
+        if not self._adds_to_sum(dst, stationary, moving, add):
+            super().multiply(dst, stationary, moving, add)
+
+    def widened(self, view) -> np.ndarray:
+        """Return an operand in FP32; of a narrow tile it is kept until the tile changes."""
+        buffer = view.buffer
+        if view.dtype.name == "float32" or buffer.info.address is not None:
+            return super().widened(view)
+        writes, parts = self._wide.get(buffer, (None, None))
+        if writes != buffer.writes:
+            writes, parts = self._wide[buffer] = buffer.writes, {}
+        place = view.offset, view.shape, view.strides, view.dtype.name
+        if place not in parts:
+            parts[place] = super().widened(view)
+        return parts[place]
+
+    def _adds_to_sum(self, dst, stationary, moving, add) -> bool:
+        """Return whether a product waits now: added to a sum, or the first of one."""
+        if not isinstance(add, bool) or "float32" in (stationary.dtype.name, moving.dtype.name):
+            return False  # by a mask, or of operands that may change while it waits
+        buffer, place = dst.buffer, (dst.offset, dst.shape, dst.strides)
+        if self._work >= _MOST_WORK:
+            self.finish()
+        found = buffer.pending
+        if not (add and type(found) is Sum and found.place == place):
             if not buffer.is_private or 0 in dst.strides or (add and not dst.is_written()):
                 return False
-            if found is not None or self._work >= _MOST_WORK:
+            if found is not None:
                 self.finish()
-            found = buffer.waiting = Sum(self, place, dst.array(), add)
+            found = buffer.pending = Sum(place, dst.array(), add, self.finish)
             self._sums.append(found)
-            self.buffers.append(buffer)
-        found.stationary.append(stationary)
-        found.moving.append(moving)
-        self._work += stationary.size * moving.shape[1]
-        if self.is_eager:
-            self.finish()
+            self._buffers.append(buffer)
+        left, right = self.widened(stationary), self.widened(moving)
+        found.factors.append((left, right))
+        self._work += left.size * right.shape[1]
         return True
 
-    def takes(self, row, call) -> bool:
-        """Put off an instruction that reads what waits; False if it has to run now."""
+    def _puts_off(self, call) -> bool:
+        """Return whether a call waits now, because it reads what waits."""
         if call.core.rounding.mode != "nearest":  # tosses follow the order of the instructions
             return False
         operands = call.__dict__
-        views = [v for v in map(operands.get, row.reads) if isinstance(v, View)]
-        if all(view.buffer.waiting is None for view in views):
+        views = [v for v in map(operands.get, call.row.reads) if isinstance(v, View)]
+        if all(view.buffer.pending is None for view in views):
             return False
         if len(self._calls) >= _MOST_CALLS or not all(map(View.is_written, views)):
             return False
-        written = [operands[role] for role in row.writes]
+        written = [operands[role] for role in call.row.writes]
         views += written
         if not all(type(view) is View and view.buffer.is_private for view in views):
             return False
@@ -132,12 +115,13 @@ class Waiting:
         needed = []
         for view in views:
             buffer = view.buffer
-            if buffer.waiting is None:
-                self.buffers.append(buffer)
-            elif type(buffer.waiting) is Sum:  # it takes no more products
-                needed.append(buffer.waiting.end())
-            buffer.waiting = self
-        self._calls.append((needed, row.execute, call))
+            if buffer.pending is None:
+                self._buffers.append(buffer)
+            elif type(buffer.pending) is Sum:  # it takes no more products
+                buffer.pending.offer()
+                needed.append(buffer.pending)
+            buffer.pending = self
+        self._calls.append((needed, call))
         return True
 
     def finish(self) -> None:
@@ -148,7 +132,7 @@ class Waiting:
         RuntimeError
             If an interrupt or an error ended an earlier attempt: the numbers are lost.
         """
-        if self._is_computing or not self.buffers:
+        if self._is_computing or not self._buffers:
             return
         if self._is_lost:
             raise RuntimeError(
@@ -158,38 +142,29 @@ class Waiting:
         try:
             self._is_computing = self._is_lost = True
             with np.errstate(all="ignore"):
-                products = [each.end() for each in self._sums]
-                rest = iter(products)
-                for needed, execute, call in self._calls:
-                    for product in needed:
-                        _wait(product, rest)
-                    execute(call)
-                for product in products:
-                    _wait(product, rest)
+                for each in self._sums:
+                    each.offer()
+                rest = iter(self._sums)
+                for needed, call in self._calls:
+                    for each in needed:
+                        _wait(each, rest)
+                    call.row.execute(call)
+                for each in self._sums:
+                    _wait(each, rest)
         finally:
             self._is_computing = False
-        for buffer in self.buffers:
-            buffer.waiting = None
+        for buffer in self._buffers:
+            buffer.pending = None
         self._is_lost = False
-        self._sums, self._calls, self.buffers = [], [], []
-        self._stacks, self._work = {}, 0
-
-    def stack(self, parts: list) -> np.ndarray:
-        """Return arrays [k, n] as one, stacked along k; sums often share a stack."""
-        if len(parts) == 1:
-            return parts[0]
-        key = tuple(map(id, parts))
-        found = self._stacks.get(key)
-        if found is None:
-            found = self._stacks[key] = parts, np.concatenate(parts)
-        return found[1]
+        self._sums, self._calls, self._buffers = [], [], []
+        self._work = 0
 
 
-def _wait(product, rest):
-    """Wait for a product; while a helper is at it, compute the rest."""
-    while not product.is_done:
+def _wait(needed, rest):
+    """Wait for a sum; while a helper is at it, compute the rest."""
+    while not needed.is_done:
         other = next(rest, None)
         if other is None:
             break
         other.compute()
-    product.wait()
+    needed.wait()

@@ -3,8 +3,9 @@
 A kernel multiplies tiles of at most 128 x 128 x 512.  Beside other work on the machine (a second
 notebook, a class being graded) BLAS's own threads spin for each other, and such a product was seen
 to take twenty times as long.  So while kernels run BLAS keeps to the thread that calls it, and
-whole products are offered to helpers, one for each further CPU.  Who asked for a product takes it
-back if no helper has begun; each is computed by one thread, so the bits do not depend on who did.
+whole sums of products are offered to helpers, one for each further CPU.  Who asked for a sum takes
+it back if no helper has begun; each is computed by one thread, product by product in the program's
+order, so the bits depend neither on who did nor on when.
 """
 
 import os
@@ -17,80 +18,92 @@ from queue import SimpleQueue
 import numpy as np
 
 from trainium_edu.aside import aside, load
+from trainium_edu.neuroncore.recording.executor import product_of
 
-__all__ = ["Product", "one_blas_thread"]
+__all__ = ["Sum", "one_blas_thread"]
 
 _WORTH_HELP = 2**22  # multiply-adds: 0.1 ms
 _MOST_HELPERS = 3
 
 
-class Product:
-    """``out = left @ right``, or added to `out`: once, by whoever comes first.
+class Sum:
+    """What one tile will hold: ``left.T @ right`` of its factors, added up in order.
 
     Parameters
     ----------
-    left : float32[m, k]
-    right : float32[k, n]
-        Nobody changes the operands until the product is computed.
+    place : tuple
+        Offset, shape and strides of the tile in its buffer.
     out : float32[...]
-        m * n elements; nobody looks at them until the product is computed.
+        The tile; nobody looks at it until the sum is computed.
     adds : bool
+        Whether the first product is added to what the tile holds.
+    finish : callable
+        Computes all that waits; called where somebody looks at the tile.
     """
 
-    __slots__ = ("_claim", "_done", "_operands", "_problem")
+    __slots__ = ("_adds", "_claim", "_done", "_is_offered", "_problem", "factors", "finish", "out",
+                 "place")  # fmt: skip
 
-    def __init__(self, left, right, out, adds):
-        self._operands = left, right, out, adds
-        self._claim = threading.Lock()
-        self._done = threading.Lock()
+    def __init__(self, place, out, adds, finish):
+        self.place, self.out, self.finish = place, out, finish
+        self.factors: list = []  #: (float32[k, m], float32[k, n]) that nobody will change
+        self._adds = adds
+        self._claim, self._done = threading.Lock(), threading.Lock()
         self._done.acquire()
+        self._is_offered = False
         self._problem = None
 
     def offer(self) -> None:
         """Let a helper compute it, where there are CPUs for helpers and it is worth waking one."""
-        left, right = self._operands[:2]
-        if _owner and left.size * right.shape[1] >= _WORTH_HELP:
-            _offer(self)
+        if _owner and not self._is_offered:
+            left, right = self.factors[0]
+            self._is_offered = True
+            if len(self.factors) * left.size * right.shape[1] >= _WORTH_HELP:
+                _offer(self)
 
     def compute(self) -> None:
         """Compute it, unless somebody else has begun."""
         if not self._claim.acquire(blocking=False):
             return
-        left, right, out, adds = self._operands
         try:
-            if out.ndim == 2 and not adds:
-                np.matmul(left, right, out)
-            else:
-                product = np.matmul(left, right).reshape(out.shape)
-                np.copyto(out, product) if not adds else np.add(out, product, out)
+            product, adds, out = None, self._adds, self.out
+            for left, right in self.factors:
+                product = product_of(left, right, product)
+                shaped = product.reshape(out.shape)
+                if adds:
+                    np.add(out, shaped, out)
+                else:
+                    out[...] = shaped
+                adds = True
         except BaseException as problem:
-            self._problem = problem  # raised where the product is waited for
+            self._problem = problem  # raised where the sum is waited for
         finally:
-            self._operands = None
+            self.factors = []
             self._done.release()
 
     @property
     def is_done(self) -> bool:
         """Whether it is computed."""
-        return self._operands is None
+        return not self.factors
 
     def wait(self) -> None:
         """Return when it is computed (for the thread that made it)."""
         self.compute()
-        if self._operands is not None:
+        if self.factors:
             self._done.acquire()
+            self._done.release()
         if self._problem is not None:
             raise self._problem
 
 
 # -- helpers ----------------------------------------------------------------------------------
 
-_offers: SimpleQueue[Product] = SimpleQueue()
+_offers: SimpleQueue[Sum] = SimpleQueue()
 _helpers: list[threading.Thread] = []
 _lock = threading.Lock()
 
 
-def _offer(product):
+def _offer(wanted_sum):
     wanted = min(_cpus() - 1, _MOST_HELPERS)
     if len(_helpers) < wanted:
         with _lock:
@@ -99,7 +112,7 @@ def _offer(product):
                 helper.start()
                 _helpers.append(helper)
     if wanted > 0:
-        _offers.put(product)
+        _offers.put(wanted_sum)
 
 
 def _help():

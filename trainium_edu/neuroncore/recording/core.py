@@ -13,31 +13,24 @@
 ['dma_copy', 'tensor_scalar']
 """
 
-from contextvars import copy_context
 from functools import partial
 from math import prod
 
 import numpy as np
 
-from trainium_edu.neuroncore.execution.deferred import Waiting
+from trainium_edu.neuroncore.recording.accesses import touched
 from trainium_edu.neuroncore.recording.dtypes import Rounding, get_dtype
-from trainium_edu.neuroncore.recording.engine import Engine, Memory
-from trainium_edu.neuroncore.recording.indirect import indices_of, out_of_bounds, resolve_scalar
-from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, Call
+from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.executor import Eager
+from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, Call, get_row
 from trainium_edu.neuroncore.recording.memory import (
     OnChipMemory,
-    check_start_partition,
     make_allocation,
     own_buffer,
     tensor_shape,
 )
-from trainium_edu.neuroncore.recording.program import (
-    Access,
-    Instruction,
-    Program,
-    allocation_site,
-    source_line,
-)
+from trainium_edu.neuroncore.recording.program import Instruction, Program
+from trainium_edu.neuroncore.recording.source import allocation_site, source_line
 from trainium_edu.neuroncore.recording.views import View, whole
 from trainium_edu.specs import TRN1, arguments
 from trainium_edu.specs.errors import NkiValidationError
@@ -46,7 +39,6 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["NeuronCore"]
 
 HBM_BYTES = 16 * 2**30  # per core: half of the chip's 32 GiB
-_MOST_KNOWN = 4096
 
 
 class NeuronCore:
@@ -63,6 +55,11 @@ class NeuronCore:
         Of stochastic rounding and of the random instructions.
     name : str
         Of the program.
+    executor : executor.Eager, optional
+        One of its own, which checks and computes; default ``Eager()``.  Kernels run with
+        ``execution.deferred.Deferred()``: the same values, faster.
+    line_of : callable, optional
+        Returns the ``SourceLine`` of the instruction being issued; default: who called.
     """
 
     @checked
@@ -70,6 +67,7 @@ class NeuronCore:
         self, spec=TRN1, *, values: bool = True,
         rounding: str = "nearest", seed: int = 0,
         name: str = "program",
+        executor=None, line_of=None,
     ):  # fmt: skip
         arguments.choice(rounding, "rounding", ("nearest", "stochastic"))
         seed = arguments.whole(seed, "seed", 0, 2**64 - 1)
@@ -82,12 +80,9 @@ class NeuronCore:
         self.hbm_bytes = 0
         self.notes = []  #: (kind, instruction index, text, data): found while running, for warnings
         self.state = {}  #: engines' own registers: random state, accumulators, kept across calls
-        self.waiting = Waiting()  #: values that are computed when somebody looks
-        self._known = {}  #: checked before: shapes -> what need not be found again
+        self.executor = Eager() if executor is None else executor
         self._places = {}  #: in the code that issues: what each is called
-        quiet = copy_context()  # in which NumPy says nothing about NaN and infinity
-        quiet.run(np.seterr, all="ignore")
-        self._quietly = quiet.run
+        self.line_of = partial(source_line, self._places) if line_of is None else line_of
 
     def __repr__(self):
         return f"NeuronCore({self.spec.name}, {len(self.program)} instructions recorded)"
@@ -183,142 +178,20 @@ class NeuronCore:
 
     def issue_with(self, instruction: str, engine, name: str, operands: dict) -> None:
         """Issue an instruction with its operands in a dict; see ``issue``."""
-        row = INSTRUCTIONS.get(instruction) if isinstance(instruction, str) else None
-        if row is None:
-            raise NkiValidationError(
-                f"no instruction {arguments.short(instruction)}; see neuroncore.INSTRUCTIONS"
-            )
-        key = _shapes(row, engine, operands) if row.by_shape else None
-        if key is not None:
-            known = self._known.get(key)
-            if known is not None:
-                self._issue_again(known, instruction, name, operands)
-                return
-        operands = row.complete(operands)
-        call = Call(instruction, engine, self, operands)
-        is_free = engine is None
-        if is_free:
-            engine = call.engine = row.choose(operands) if row.choose else row.engines[0]
-        else:
-            if not isinstance(engine, str) or engine not in list(Engine):
-                arguments.choice(engine, "engine", list(Engine))
-            engine = call.engine = Engine(engine)
-            if engine not in row.engines:
-                can = " or ".join(e.title for e in row.engines)
-                raise NkiValidationError(
-                    f"{instruction} runs on the {can}, not on the {engine.title}"
-                )
-        accesses = []
-        skip = False
-        for role, operand in operands.items():
-            if type(operand) in _DIRECT:
-                continue
-            if getattr(operand, "indirect", None) is not None:
-                call.is_indirect = True
-                skip |= self._find_place(call, role, accesses)
-            elif isinstance(operand, list | tuple):
-                for item in operand:
-                    if getattr(item, "indirect", None) is not None:
-                        call.is_indirect = True
-                        self._note_index(item.indirect, role, accesses)
-        row.check(call)
-        for role in row.reads:
-            self._note(accesses, operands.get(role), role, False, engine, role in row.writes)
-        for role in row.writes:
-            self._note(accesses, operands.get(role), role, True, engine)
-        line = source_line(self._places)
-        record = Instruction(
-            0, instruction, engine, tuple(accesses), row.work(call),
-            _options(row, operands), line, name,
-            row.flops(call) if row.flops else 0, is_free=is_free,
+        row = get_row(instruction)
+        call = Call(row, engine, self, operands)
+        is_free, tiles, work, options, flops = self.executor.check(call)
+        accesses = call.index_accesses + touched(call, tiles)
+        if self.values and not call.is_skipped:
+            self.executor.execute(call)
+        self.program.append(
+            Instruction(0, instruction, call.engine, accesses, work, options, self.line_of(), name,
+                        flops, is_free=is_free)
         )  # fmt: skip
-        self.program.append(record)
-        if key is not None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = (
-                row, engine, _tiles(row, operands), record.work, record.options, record.flops,
-                is_free,
-            )  # fmt: skip
-        if self.values and not skip:
-            self._execute(row, call)
-
-    def _issue_again(self, known, instruction, name, operands):
-        """Issue what was checked before with the same shapes, dtypes, memories and numbers."""
-        row, engine, tiles, work, options, flops, is_free = known
-        if len(operands) < row.operands:
-            operands = row.defaults | operands
-        accesses = tuple([
-            self._access(operands[role], role, engine, is_write, is_partial)
-            for role, is_write, is_partial in tiles
-        ])  # fmt: skip
-        line = source_line(self._places, 3)
-        record = Instruction(0, instruction, engine, accesses, work, options, line, name, flops,
-                             is_free=is_free)  # fmt: skip
-        self.program.append(record)
-        if self.values:
-            self._execute(row, Call(instruction, engine, self, operands))
-
-    def _execute(self, row, call):
-        """Compute an instruction's values, or let them wait for what it reads."""
-        if not (row.waits and self.waiting.buffers and self.waiting.takes(row, call)):
-            self._quietly(row.execute, call)
 
     def finish(self) -> None:
         """Compute all values that were put off; reading a tile does it too."""
-        self.waiting.finish()
-
-    def _find_place(self, call, role, accesses):
-        """Note the index of an indirect operand; a scalar one becomes a plain view at its place."""
-        view = getattr(call, role)
-        indirect = view.indirect
-        self._note_index(indirect, role, accesses)
-        if indirect.is_vector:
-            return False
-        found = resolve_scalar(view, values=self.values)
-        if found is None:
-            if str(getattr(call, "oob_mode", "error")) == "skip":
-                return True
-            raise out_of_bounds(
-                view, f"{call.name}: index {int(indices_of(indirect)[0])} of {role}",
-                indirect.limit, skipped="accesses" * hasattr(call, "oob_mode"),
-            )  # fmt: skip
-        setattr(call, role, found)
-        return False
-
-    def _note_index(self, indirect, role, accesses):
-        if indirect is not None and isinstance(indirect.index, View):
-            self._note(accesses, indirect.index, f"{role}.index", False, Engine.DMA)
-
-    def _note(self, accesses, operand, role, is_write, engine, is_partial=False):
-        """Append what an operand touches; `is_partial`: read only to keep what it skips."""
-        if isinstance(operand, View):
-            accesses.append(self._access(operand, role, engine, is_write, is_partial))
-        elif isinstance(operand, list | tuple):
-            for item in operand:
-                self._note(accesses, item, role, is_write, engine)
-
-    def _access(self, view, role, engine, is_write, is_partial) -> Access:
-        """Return what an operand touches, checked; `is_partial`: read to keep what it skips."""
-        buffer = view.buffer
-        info = buffer.info
-        known = self.program.allocations
-        if info.index >= len(known) or known[info.index] is not info:
-            _refuse_owner(view)
-        found = view._write if is_write else view._read
-        if found is None or found[6] is not role:
-            found = _access_of(view, role, is_write)
-        if not (is_write or is_partial or buffer.all_written):
-            self._note_unwritten(view, role, info)
-        if engine is not Engine.DMA and info.memory is not Memory.HBM:
-            first = found[1] if view.indirect is None else view.offset // buffer.pitch
-            if first or info.start_partition:
-                check_start_partition(first + info.start_partition, view.shape[0], view)
-        return found
-
-    def _note_unwritten(self, view, role, info):
-        if self.values and not view.is_written():
-            self.notes.append(("uninitialised", len(self.program), role, info))
+        self.executor.finish()
 
     def repeat(self, count: int):
         """Record what follows once, timed `count` times; see ``Program.repeat``."""
@@ -336,128 +209,6 @@ class NeuronCore:
 
     def __dir__(self):
         return sorted({*super().__dir__(), *INSTRUCTIONS})
-
-
-_access = partial(tuple.__new__, Access)  # what Access(...) does, without its Python function
-
-
-def _access_of(view, role, is_write) -> Access:
-    """Return what a view touches, checked to lie inside its storage; the view keeps it."""
-    info = view.buffer.info
-    if view.indirect is None:
-        row, end, low, high, _ = view._extent or view.extent()
-        if _leaves(view.buffer, info, end, high):
-            _refuse_outside(view, end, high)
-    else:
-        row, end, low, high = _all_of(view)
-    known = view._read or view._write
-    geometry = known[7] if known else (view.dtype.name, view.shape, view.strides, view.offset)
-    found = _access((info.index, row, end, low, high, is_write, role, geometry))
-    if is_write:
-        view._write = found
-    else:
-        view._read = found
-    return found
-
-
-def _refuse_owner(view):
-    raise NkiValidationError(
-        f"{view!r} belongs to another program, one that ended or runs on another core; its "
-        "memory is not this one's: pass data through HBM arguments"
-    )
-
-
-def check_inside(view) -> None:
-    """Raise for a pattern that leaves its storage, before its numbers are looked at."""
-    _, end, _, high, _ = view.extent()
-    if _leaves(view.buffer, view.buffer.info, end, high):
-        _refuse_outside(view, end, high)
-
-
-def _leaves(buffer, info, end, high) -> bool:
-    """Whether a rectangle that ends before row `end` and byte `high` leaves its storage."""
-    if info.memory is Memory.HBM:
-        return end * info.row_bytes > buffer.pitch
-    return high > info.row_bytes or end > info.partitions
-
-
-def _refuse_outside(view, end, high):
-    """Raise for a pattern that leaves its storage (made freely, refused where it is used)."""
-    info = view.buffer.info
-    if info.memory is Memory.HBM:
-        raise NkiValidationError(
-            f"{view!r}: the pattern reaches byte {(end - 1) * info.row_bytes + high - 1}, and "
-            f"{info!r} has {view.buffer.pitch} bytes"
-        )
-    raise NkiValidationError(
-        f"{view!r}: the pattern reaches partition {end - 1} and byte {high - 1} of each partition; "
-        f"the storage {info!r} has {info.partitions} partitions of {info.row_bytes} bytes"
-    )
-
-
-def _all_of(view):
-    """Return the rectangle of the whole buffer: where data decides, any part may be touched."""
-    info = view.buffer.info
-    if info.memory is not Memory.HBM:
-        return 0, info.partitions, 0, info.row_bytes
-    return 0, prod(info.shape[:-1]), 0, info.row_bytes
-
-
-def _shapes(row, engine, operands):
-    """Return all that a check by shape looks at, or None where there is more to look at."""
-    key = [row.name, engine, *operands]
-    for value in operands.values():
-        kind = type(value)
-        if kind is View:
-            layout = value.dtype.name, value.shape, value.strides, value.buffer.info.memory
-            if row.by_place:
-                info = value.buffer.info
-                layout += (value._extent or value.extent(), info.address, info.start_partition)
-            key.append(layout)
-        elif kind is str or value is None:
-            key.append(value)
-        elif kind is float:
-            key.append((kind, value or str(value)))  # 0.0 and -0.0 differ
-        elif kind in _PLAIN or (kind is tuple and set(map(type, value)) <= {int}):
-            key.append((kind, value))
-        else:
-            return None
-    return tuple(key)
-
-
-def _tiles(row, operands):
-    """Return (role, whether written, whether read to be kept) of each tile, reads first."""
-    reads = ((role, False, role in row.writes) for role in row.reads)
-    writes = ((role, True, False) for role in row.writes)
-    return tuple(tile for tile in (*reads, *writes) if type(operands[tile[0]]) is View)
-
-
-def _options(row, operands):
-    """Return (name, value) of every operand that is no tensor, the row's own options first."""
-    listed = row.options
-    found = [
-        (name, value)
-        for name in listed
-        if type(value := operands.get(name)) in _PLAIN
-        or not (isinstance(value, View) or _views(value))
-    ]
-    for name, value in operands.items():
-        if value is None or name in listed:
-            continue
-        if type(value) in _PLAIN or not (isinstance(value, View) or _views(value)):
-            found.append((name, value))
-    for name, value in operands.items():
-        if type(value) not in _DIRECT and getattr(value, "indirect", None) is not None:
-            found.append(("indirect", name))  # its place is decided by data
-    return tuple(found)
-
-
-_PLAIN = {int, float, bool, str, type(None)}
-_DIRECT = _PLAIN | {View}
-
-
-def _views(value):
-    return isinstance(value, list | tuple) and any(isinstance(item, View) for item in value)
 
 
 def _check_spec(spec):

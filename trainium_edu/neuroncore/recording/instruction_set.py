@@ -4,12 +4,15 @@ Each file of ``engines`` fills rows of :data:`INSTRUCTIONS`; adding an instructi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NoReturn
 
 from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.specs import arguments
+from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.record import Record
 
-__all__ = ["INSTRUCTIONS", "Call", "InstructionSpec", "define"]
+__all__ = ["INSTRUCTIONS", "Call", "InstructionSpec", "cycles_of", "define", "get_row"]
 
 
 class Call:
@@ -18,15 +21,29 @@ class Call:
     ``call.dst``, ``call.data``, ... are Views, numbers, strings, tuples or None.
     """
 
-    def __init__(self, name, engine, core, operands):
+    is_indirect = False  #: whether an index known at run time moves one of its operands
+    is_skipped = False  #: whether such an index is out of bounds and the call leaves it out
+    index_accesses: tuple = ()  #: what such indices touch
+
+    def __init__(self, row, engine, core, operands):
+        self.__dict__.update(row.defaults)
         self.__dict__.update(operands)
-        self.name = name
+        self.row = row
         self.engine = engine
         self.core = core  #: the NeuronCore: its spec, rounding, random state, registers
-        self.is_indirect = False  #: whether an index known at run time moves one of its operands
+        self.operands = operands  #: as given: without defaults, and before an index became a place
 
     def __repr__(self):
         return f"{self.name} on {self.engine.title}"
+
+    def refuse(self, text: str) -> NoReturn:
+        """Raise NkiValidationError, naming the instruction."""
+        raise NkiValidationError(f"{self.name}: {text}")
+
+    @property
+    def name(self) -> str:
+        """The instruction's."""
+        return self.row.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,33 +62,26 @@ class InstructionSpec:
     options: tuple[str, ...] = ()  #: operands that are no tensors but change the result
     pure: bool = True  #: False if an engine's registers or dice matter: twice is not once
     choose: Callable[[dict], Engine] | None = None  #: engine by operands; default: the first
-    defaults: dict | None = None  #: optional operands; given: unknown and missing ones raise
+    defaults: dict = field(default_factory=dict)  #: optional operands
     by_shape: bool = False  #: check, work and choose read only shapes, dtypes, memories, numbers
     by_place: bool = False  #: ... and where each tile stands in its memory
     waits: bool = False  #: only writes all of `writes`, from `reads`: can be computed later
     more_facts: dict | None = None  #: engine -> further facts, where only that one needs them
-    needed: frozenset = frozenset()  #: operands without a default (found by `define`)
-    operands: int = 0  #: how many there are in all (found by `define`)
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
 
     def facts_on(self, engine: Engine) -> tuple[str, ...]:
         """Return the facts that ``cycles`` rests on when that engine runs it."""
         return (*self.facts, *(self.more_facts or {}).get(engine, ()))
 
-    def complete(self, operands: dict) -> dict:
-        """Return the operands with defaults filled in; unknown or missing ones raise TypeError."""
-        if self.defaults is None:
-            return operands
-        merged = self.defaults | operands
-        needed = self.needed
-        if len(merged) == len(self.defaults) + len(needed) and needed <= merged.keys():
-            return merged
+    def check_names(self, operands: dict) -> None:
+        """Raise TypeError for operands that the instruction does not have, or lacks."""
         known = dict.fromkeys((*self.writes, *self.reads, *self.options, *self.defaults))
         for name in operands:
             if name not in known:
                 raise TypeError(f"{self.name} has no operand {name!r}; it has {', '.join(known)}")
-        missing = next(name for name in known if name not in merged)
-        raise TypeError(f"{self.name} needs the operand {missing!r}")
+        missing = [name for name in known if name not in operands and name not in self.defaults]
+        if missing:
+            raise TypeError(f"{self.name} needs the operand {missing[0]!r}")
 
 
 INSTRUCTIONS: dict[str, InstructionSpec] = {}
@@ -80,17 +90,20 @@ INSTRUCTIONS: dict[str, InstructionSpec] = {}
 def define(name: str, engines, *, writes=("dst",), reads=(), **rest) -> InstructionSpec:
     """Add one row to the instruction set."""
     engines = (engines,) if isinstance(engines, Engine) else tuple(engines)
-    needed = frozenset((*writes, *reads, *rest.get("options", ())))
-    needed -= frozenset(rest.get("defaults") or ())
-    count = len(needed | frozenset(rest.get("defaults") or ()))
-    row = InstructionSpec(
-        name, engines, tuple(writes), tuple(reads), needed=needed, operands=count, **rest
-    )
-    if row.by_shape and row.defaults is None:
-        raise ValueError(f"instruction {name!r} is known by shape, so it states its defaults")
+    row = InstructionSpec(name, engines, tuple(writes), tuple(reads), **rest)
     if name in INSTRUCTIONS:
         raise ValueError(f"instruction {name!r} is defined twice")
     INSTRUCTIONS[name] = row
+    return row
+
+
+def get_row(name: str) -> InstructionSpec:
+    """Return an instruction's row."""
+    row = INSTRUCTIONS.get(name) if isinstance(name, str) else None
+    if row is None:
+        raise NkiValidationError(
+            f"no instruction {arguments.short(name)}; see neuroncore.INSTRUCTIONS"
+        )
     return row
 
 

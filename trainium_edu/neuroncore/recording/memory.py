@@ -55,13 +55,11 @@ class Buffer:
     pitch : int          bytes from one partition to the next in `base` (on chip)
     """
 
-    __slots__ = ("_base", "accumulating", "all_written", "info", "is_private", "pitch", "start",
-                 "waiting", "wide", "written")  # fmt: skip
+    __slots__ = ("__weakref__", "_base", "accumulating", "all_written", "info", "is_private",
+                 "pending", "pitch", "start", "writes", "written")  # fmt: skip
 
     def __init__(self, info: Allocation, base, start, pitch, written, *, is_private=False):
-        self.waiting: Any = (
-            None  #: what is still to be computed into it or from it, with ``finish()``
-        )
+        self.pending: Any = None  #: what is yet to be computed into or from it, with ``finish()``
         self.info = info
         self._base = base  #: None in a program recorded without values
         self.is_private = is_private  #: nobody else sees these bytes
@@ -70,13 +68,13 @@ class Buffer:
         self.written = written  #: which bytes of `base` hold data
         self.all_written = False  #: short for: all that this allocation owns
         self.accumulating = None  #: PSUM: which locations hold a matmul's sum, or None
-        self.wide = None  #: parts of it in FP32, kept for matmuls until the next write
+        self.writes = 0  #: how often its bytes changed
 
     @property
     def base(self):
         """The bytes; what is still to be computed into them is computed first."""
-        if self.waiting is not None:
-            self.waiting.finish()
+        if self.pending is not None:
+            self.pending.finish()
         return self._base
 
     @property

@@ -16,9 +16,9 @@ import numpy as np
 from trainium_edu import aside, files
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
-from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.memory import Allocation, make_allocation, tensor_shape
-from trainium_edu.neuroncore.recording.program import Access, Instruction, Loop, Program, SourceLine
+from trainium_edu.neuroncore.recording.program import Access, Instruction, Loop, Program
+from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.signatures import checked
 
@@ -101,7 +101,6 @@ def from_bytes(data: bytes, name: str) -> Program:
     ValueError
         One sentence on what is wrong with it.
     """
-    aside.load("trainium_edu.neuroncore.engines")  # fills INSTRUCTIONS
     try:
         size = unpacked_bytes(data)
         if size > _MAX_BYTES:
@@ -235,6 +234,7 @@ def _from_plain(plain: dict) -> Program:
     program.loops = [Loop(*map(_count, row)) for row in plain["loops"]]
     program.outputs = [_within(i, program.allocations) for i in plain["outputs"]]
     tables["lines"] = [_source_line(*row) for row in tables["lines"]]
+    tables["rows"] = aside.load("trainium_edu.neuroncore").INSTRUCTIONS  # filled by the front door
     for index, row in enumerate(plain["instructions"]):
         program.instructions.append(_instruction(index, row, tables, program))
     return program
@@ -256,7 +256,7 @@ def _allocation(index, row, sites) -> Allocation:
 
 def _instruction(index, row, tables, program) -> Instruction:
     name, engine, work, options, line, label, flops, loops, after, accesses, is_free = row
-    if name not in INSTRUCTIONS or Engine(engine) not in INSTRUCTIONS[name].engines:
+    if name not in tables["rows"] or Engine(engine) not in tables["rows"][name].engines:
         raise ValueError(f"instruction {index} is {name!r} on {engine!r}")
     for loop in loops:
         _within(loop, program.loops)

@@ -120,7 +120,7 @@ class View:
     def array(self) -> np.ndarray:
         """Return the live NumPy window on the bytes (storage dtype); writing to it skips masks."""
         found, buffer = self._array, self.buffer
-        if found is None or buffer.waiting is not None:
+        if found is None or buffer.pending is not None:
             found = self._array = np.ndarray(
                 self.shape, self.dtype.storage, buffer.base, buffer.start + self.offset,
                 self.strides,
@@ -167,14 +167,14 @@ class View:
     def write_fp32(self, values: np.ndarray, rounding: Rounding) -> None:
         """Round FP32 numbers once into the view's dtype and store them."""
         write_fp32(values, self.dtype, rounding, self.array())
-        self.buffer.wide = None
+        self.buffer.writes += 1
         if not self.buffer.all_written:
             self.mark_written()
 
     def write_bits(self, values: np.ndarray) -> None:
         """Store numbers that have the storage dtype already (copies, integer results)."""
         self.array()[...] = values
-        self.buffer.wide = None
+        self.buffer.writes += 1
         if not self.buffer.all_written:
             self.mark_written()
 
@@ -187,14 +187,14 @@ class View:
         values : storage dtype, [shape]
         """
         np.copyto(self.array(), values, where=mask)
-        self.buffer.wide = None
+        self.buffer.writes += 1
         if not self.buffer.all_written:
             self._marks()[mask] = int.from_bytes(b"\1" * self.dtype.itemsize, "little")
 
     def mark_written(self) -> None:
         """Note that all of the view's bytes hold data now."""
         buffer = self.buffer
-        buffer.wide = None
+        buffer.writes += 1
         if buffer.all_written:
             return
         row, end, low, high, is_dense = self._in_base()

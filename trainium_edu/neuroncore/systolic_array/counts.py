@@ -27,16 +27,6 @@ class Traffic:
     psum_write_bytes: int
     psum_read_bytes: int  #: read back to be added to
 
-    @property
-    def total_bytes(self) -> int:
-        """All of them."""
-        return (
-            self.sbuf_stationary_bytes
-            + self.sbuf_moving_bytes
-            + self.psum_write_bytes
-            + self.psum_read_bytes
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class MachineCounts:
@@ -74,8 +64,8 @@ def traffic(passes: Sequence[Pass], formats: tuple[Format, Format]) -> Traffic:
     Examples
     --------
     >>> from trainium_edu.numerics import BF16
-    >>> traffic(plan_gemm(128, 128, 512), (BF16, BF16)).total_bytes
-    425984
+    >>> traffic(plan_gemm(128, 128, 512), (BF16, BF16)).psum_write_bytes
+    262144
     """
     left, right = (-(-f.bits // 8) if f.name != "tf32" else _FP32_BYTES for f in formats)
     stationary = moving = written = read = 0

@@ -28,10 +28,7 @@ from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
 
-__all__ = [
-    "Dataflow", "DataflowTraffic", "dataflow_cycles", "dataflow_traffic", "run_dataflow",
-    "scale_sim_cycles",
-]  # fmt: skip
+__all__ = ["Dataflow", "DataflowTraffic", "dataflow_cycles", "dataflow_traffic", "run_dataflow"]
 
 _ANIMATED_MAX = 32
 
@@ -122,42 +119,6 @@ def dataflow_traffic(
 
 
 @checked
-def scale_sim_cycles(dataflow: Dataflow, k: int, m: int, n: int, array: SystolicArray) -> int:
-    """Return what SCALE-Sim v3 reports without stalls, from our own count.
-
-    Notes
-    -----
-    One formula for all three: ``tiles * (ours + d) - 1``, where *ours* is one tile's cycles in
-    :func:`dataflow_cycles` with ``load_speed=1``, the tile padded to the full R x C array (as
-    SCALE-Sim pads it), and
-
-    * ``d = R - C`` where an operand stays: its weights fall in from the top (R cycles), ours march
-      in from the left (C cycles);
-    * ``d = 1 - R`` where the output stays: it lets sums appear at the bottom edge without passing
-      the R - 1 rows on the way.
-
-    It reports the index of the last cycle, hence - 1.
-
-    Examples
-    --------
-    >>> scale_sim_cycles("weight-stationary", 128, 128, 512, TRN1_ARRAY)
-    893
-    """
-    flow = Dataflow(dataflow)
-    k, m, n = whole(k, "K"), whole(m, "M"), whole(n, "N")
-    rows, columns = array.rows, array.columns
-    slow = SystolicArray(rows, columns, load_speed=1)
-    if flow is Dataflow.OUTPUT:
-        tiles = -(-m // columns) * -(-n // rows)
-        ours, d = dataflow_cycles(flow, k, columns, rows, slow), 1 - rows
-    else:
-        stays, streams = (m, n) if flow is Dataflow.WEIGHT else (n, m)
-        tiles = -(-k // rows) * -(-stays // columns)
-        ours, d = dataflow_cycles(Dataflow.WEIGHT, rows, columns, streams, slow), rows - columns
-    return tiles * (ours + d) - 1
-
-
-@checked
 def run_dataflow(
     dataflow: Dataflow, stationary, moving, *, array: SystolicArray, fmt=None
 ) -> tuple[np.ndarray, Frames]:
@@ -220,10 +181,8 @@ def _run_output_stationary(w, x, array) -> tuple[np.ndarray, Frames]:
     held, has_across, has_down, has_leaving = (np.zeros(shape, bool) for _ in range(4))
     for t in range(cycles):
         if t:  # hand on to the right, downwards, and finished sums downwards
-            across[t, :, 1:], has_across[t, :, 1:] = (
-                across[t - 1, :, :-1],
-                has_across[t - 1, :, :-1],
-            )
+            across[t, :, 1:] = across[t - 1, :, :-1]
+            has_across[t, :, 1:] = has_across[t - 1, :, :-1]
             down[t, 1:], has_down[t, 1:] = down[t - 1, :-1], has_down[t - 1, :-1]
             leaving[t, 1:], has_leaving[t, 1:] = leaving[t - 1, :-1], has_leaving[t - 1, :-1]
             stays[t], held[t] = stays[t - 1], held[t - 1]

@@ -16,7 +16,7 @@ from trainium_edu.neuroncore.systolic_array.operands import check_operands, piec
 from trainium_edu.neuroncore.systolic_array.plan import Pass
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Pe", "simulate_registers"]
+__all__ = ["Pe", "simulate_elements"]
 
 _ZERO = np.float32(0)
 _MOST_CYCLES = 100_000
@@ -144,7 +144,7 @@ class Sequencer:
 
 
 @checked
-def simulate_registers(
+def simulate_elements(
     stationary, moving, plan: Sequence[Pass], *, array: SystolicArray, fmt=None,
     skew: Sequence[int] | None = None,
 ):  # fmt: skip

@@ -20,11 +20,11 @@ EVIDENCE = MappingProxyType({
     "FP32 at a quarter": _engine.fp32_factor,
     "longest moving tile": _engine.moving_free_max,
     "skew": _guess(
-        "row k is fed k cycles late, column m works m cycles later", "", "registers.py",
+        "row k is fed k cycles late, column m works m cycles later", "", "elements.py",
         "the textbook array (Kung 1982); the guide says systolic and no more",
     ),
     "order of additions": _guess(
-        "row 0 first, one product per row, FP32 rounded after each", "", "registers.py",
+        "row 0 first, one product per row, FP32 rounded after each", "", "elements.py",
         "the textbook order; hardware may add in a tree, in groups, or with wider sums",
     ),
     "how weights enter": _guess(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.neuroncore.systolic_array.march import Run
+from trainium_edu.neuroncore.systolic_array.march import ArrayRun
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["Frames", "frames_of_run"]
@@ -61,13 +61,13 @@ class Frames:
 
 @checked
 def frames_of_run(
-    run: Run, *, dataflow: str = "weight-stationary", swapped: bool = False
+    run: ArrayRun, *, dataflow: str = "weight-stationary", swapped: bool = False
 ) -> Frames:
     """Collect the frames of a recorded run.
 
     Parameters
     ----------
-    run : Run
+    run : ArrayRun
         Made with ``record=True``.
     dataflow : str
         How to call it.

@@ -28,7 +28,7 @@ from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.specs import NkiValidationError
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["PeState", "Run", "Step", "run"]
+__all__ = ["ArrayRun", "PeState", "Step", "run"]
 
 _RECORD_LIMIT_BYTES = 2**30
 _RUN_LIMIT_CYCLES = 2**31
@@ -75,7 +75,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Run:
+class ArrayRun:
     """What happened: results, times, and on request every register."""
 
     array: SystolicArray
@@ -89,7 +89,7 @@ class Run:
     def __repr__(self):
         k, m, n = self.operands.shape
         return (
-            f"Run({self.operands.formats[0].name} [{k}, {m}] x [{k}, {n}] on "
+            f"ArrayRun({self.operands.formats[0].name} [{k}, {m}] x [{k}, {n}] on "
             f"{self.array.rows} x {self.array.columns} PEs, {self.cycles} cycles, "
             f"utilisation {self.utilisation:.1%})"
         )
@@ -103,11 +103,6 @@ class Run:
     def macs(self) -> int:
         """Multiply-adds done."""
         return self.schedule.macs
-
-    @property
-    def macs_idle(self) -> int:
-        """Multiply-adds that idle PEs could have done in the same cycles."""
-        return self.array.pes * self.cycles - self.macs
 
     @property
     def utilisation(self) -> float:
@@ -155,15 +150,15 @@ class Run:
 
         weight, weight_valid = self._weights(self._taken(fed_wave), k, m)
         index, n, valid = self._located(fed_wave)
-        pass_k = self._lookup("k")[index]
+        pass_k = self._tables["k"][index]
         moving_valid = valid & (k < pass_k)
-        row = np.minimum(k + self._lookup("k0")[index], self.operands.shape[0] - 1)
-        column = np.minimum(n + self._lookup("n0")[index], self.operands.shape[2] - 1)
-        moving = self.pieces[1][self._lookup("moving_piece")[index], row, column]
+        row = np.minimum(k + self._tables["k0"][index], self.operands.shape[0] - 1)
+        column = np.minimum(n + self._tables["n0"][index], self.operands.shape[2] - 1)
+        moving = self.pieces[1][self._tables["moving_piece"][index], row, column]
 
         index, n, valid = self._located(wave)
-        sum_valid = valid & (m < self._lookup("m")[index])
-        multiplied = sum_valid & weight_valid & (k < self._lookup("k")[index])
+        sum_valid = valid & (m < self._tables["m"][index])
+        multiplied = sum_valid & weight_valid & (k < self._tables["k"][index])
         waiting, waiting_valid = self._waiting(fed_wave, k, m)
         return PeState(
             cycle,
@@ -177,7 +172,7 @@ class Run:
             sum_valid,
             multiplied,
             np.where(sum_valid, index, -1),
-            np.where(sum_valid, n + self._lookup("n0")[index], -1),
+            np.where(sum_valid, n + self._tables["n0"][index], -1),
         )
 
     @checked
@@ -236,11 +231,8 @@ class Run:
 
     def _kept_sums(self, index, n, valid, k, m):
         """Gather recorded sums of vector n of a pass in PE (k, m); zero where not valid."""
-        where = self._lookup("record")[index]
-        wide, deep = (
-            np.maximum(self._lookup("m")[index], 1),
-            np.maximum(self._lookup("n")[index], 1),
-        )
+        where = self._tables["record"][index]
+        wide, deep = (np.maximum(self._tables[axis][index], 1) for axis in "mn")
         at = where + ((n + m) % deep * self.array.rows + k) * wide + m
         return np.where(valid, self.kept[np.where(valid, at, 0)], np.float32(0))
 
@@ -261,15 +253,12 @@ class Run:
         tables = {name: np.array([*values, 0]) for name, values in fields.items()}
         return tables | {"record": np.array([*_record_offsets(passes, self.array.rows)])}
 
-    def _lookup(self, name) -> np.ndarray:
-        return self._tables[name]
-
     def _located(self, wave):
         """Return (pass, its vector, whether there is one) for each wave time."""
         starts = np.array(self.schedule.feed_start)
         index = np.searchsorted(starts, wave, side="right") - 1
         n = wave - np.append(starts, 0)[index]
-        valid = (index >= 0) & (n < self._lookup("n")[index])
+        valid = (index >= 0) & (n < self._tables["n"][index])
         return np.where(valid, index, -1), np.where(valid, n, 0), valid
 
     def _taken(self, wave):
@@ -279,11 +268,11 @@ class Run:
         return np.append(loads, -1)[np.searchsorted(starts, wave, side="right") - 1]
 
     def _weights(self, index, k, m):
-        valid = (index >= 0) & (k < self._lookup("k")[index]) & (m < self._lookup("m")[index])
+        valid = (index >= 0) & (k < self._tables["k"][index]) & (m < self._tables["m"][index])
         k_all, m_all, _ = self.operands.shape
-        row = np.minimum(k + self._lookup("k0")[index], k_all - 1)
-        column = np.minimum(m + self._lookup("m0")[index], m_all - 1)
-        values = self.pieces[0][self._lookup("stationary_piece")[index], row, column]
+        row = np.minimum(k + self._tables["k0"][index], k_all - 1)
+        column = np.minimum(m + self._tables["m0"][index], m_all - 1)
+        values = self.pieces[0][self._tables["stationary_piece"][index], row, column]
         return np.where(valid, values, np.float32(0)), valid
 
     def _waiting(self, wave, k, m):
@@ -303,7 +292,7 @@ def run(
     stationary, moving, *, array: SystolicArray = TRN1_ARRAY, fmt=None,
     plan: Sequence[Pass] | None = None, record: bool = False, skew: Sequence[int] | None = None,
     threads: int | None = None,
-) -> Run:  # fmt: skip
+) -> ArrayRun:  # fmt: skip
     """Send a product through the array, cycle by cycle.
 
     Parameters
@@ -326,7 +315,7 @@ def run(
 
     Returns
     -------
-    Run
+    ArrayRun
 
     Raises
     ------
@@ -366,7 +355,7 @@ def run(
     else:
         kept = None
         _march(timed, table, array, weights, vectors, result, threads)
-    return Run(array, timed, operands, result, delays, pieces, kept)
+    return ArrayRun(array, timed, operands, result, delays, pieces, kept)
 
 
 def _padded(pieces) -> np.ndarray:

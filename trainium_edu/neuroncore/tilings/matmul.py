@@ -4,7 +4,15 @@ from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.neuroncore.tilings.pieces import as_rows, cast_copy, load, new_like, pieces, store
+from trainium_edu.neuroncore.tilings.pieces import (
+    as_rows,
+    cast_copy,
+    load,
+    new_like,
+    pieces,
+    store,
+    store_copy,
+)
 from trainium_edu.neuroncore.tilings.transpose import transposed_tile
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
@@ -120,10 +128,7 @@ def _with_sums_that_stay(core, dst, left, right, blocks):
                     )
             for column, total in zip(columns, sums, strict=True):
                 down = slice(group.start + column.start, group.start + column.stop)
-                piece = dst.sliced(down, across)
-                result = new_like(core, piece)
-                core.tensor_copy(dst=result, src=total)
-                store(core, piece, result)
+                store_copy(core, dst.sliced(down, across), total)
 
 
 class _Operand:

@@ -6,7 +6,8 @@ from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["as_rows", "cast_copy", "load", "new_like", "pieces", "row_tiles", "store"]
+__all__ = ["as_rows", "cast_copy", "load", "new_like", "pieces", "row_tiles", "store",
+           "store_copy"]  # fmt: skip
 
 
 def pieces(size: int, step: int) -> Iterator[slice]:
@@ -63,6 +64,13 @@ def store(core, dst: View, tile: View) -> None:
         core.dma_copy(dst=dst, src=tile)
     else:
         core.tensor_copy(dst=dst, src=tile)
+
+
+def store_copy(core, dst: View, tile: View) -> None:
+    """Bring a tile of PSUM, or one that others still use, to `dst`."""
+    result = new_like(core, dst)
+    core.tensor_copy(dst=result, src=tile)
+    store(core, dst, result)
 
 
 def cast_copy(core, tile: View, dtype, name=None) -> View:

@@ -1,6 +1,7 @@
 """Sum or maximum of rows (along the free axis) or of columns (across partitions)."""
 
 from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.tilings.elementwise import COLUMNS
 from trainium_edu.neuroncore.tilings.pieces import (
@@ -11,6 +12,7 @@ from trainium_edu.neuroncore.tilings.pieces import (
     pieces,
     row_tiles,
     store,
+    store_copy,
 )
 from trainium_edu.neuroncore.tilings.transpose import transposed_tile
 from trainium_edu.specs.arguments import whole
@@ -77,11 +79,11 @@ def _along_rows(core, dst, op, src, columns):
             one = parts.sliced(slice(None), slice(number, number + 1))
             core.tensor_reduce(dst=one, op=op, data=tile, axis=1)
         piece = dst.sliced(down)
+        if len(spans) == 1:
+            store_copy(core, piece, parts)
+            continue
         result = new_like(core, piece)
-        if len(spans) > 1:
-            core.tensor_reduce(dst=result, op=op, data=parts, axis=1)
-        else:
-            core.tensor_copy(dst=result, src=parts)
+        core.tensor_reduce(dst=result, op=op, data=parts, axis=1)
         store(core, piece, result)
 
 
@@ -96,10 +98,7 @@ def _sum_of_rows(core, dst, src):
         for down in tiles:
             tile = load(core, src.sliced(down, across))
             core.nc_matmul(dst=total, stationary=ones.sliced(slice(0, tile.shape[0])), moving=tile)
-        piece = dst.sliced(slice(0, 1), across)
-        result = new_like(core, piece)
-        core.tensor_copy(dst=result, src=total)
-        store(core, piece, result)
+        store_copy(core, dst.sliced(slice(0, 1), across), total)
 
 
 def _across_rows(core, dst, op, src):
@@ -109,20 +108,10 @@ def _across_rows(core, dst, op, src):
         width = across.stop - across.start
         parts = core.sbuf((width, len(tiles)))
         for number, down in enumerate(tiles):
-            block = cast_copy(core, load(core, src.sliced(down, across)), _fp32())
+            block = cast_copy(core, load(core, src.sliced(down, across)), DTYPES["float32"])
             turned = transposed_tile(core, block)
             one = parts.sliced(slice(None), slice(number, number + 1))
             core.tensor_reduce(dst=one, op=op, data=turned, axis=1)
         column = core.sbuf((width, 1))
         core.tensor_reduce(dst=column, op=op, data=parts, axis=1)
-        row = transposed_tile(core, column)
-        piece = dst.sliced(slice(0, 1), across)
-        result = new_like(core, piece)
-        core.tensor_copy(dst=result, src=row)
-        store(core, piece, result)
-
-
-def _fp32():
-    from trainium_edu.neuroncore.recording.dtypes import get_dtype
-
-    return get_dtype("float32")
+        store_copy(core, dst.sliced(slice(0, 1), across), transposed_tile(core, column))

@@ -221,15 +221,14 @@ def first_fit(low, high, start, end, p0, p1, size, align, lender, apart, bank, c
 
 
 @njit(cache=True)
-def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked,
-            newest_write, newest_read, older, owner, seen, edge_start, edge_pred, edge_kind,
-            progress):  # fmt: skip
+def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tracked, newest, older,
+            owner, seen, edge_start, edge_pred, edge_kind, progress):  # fmt: skip
     """Find which earlier rows each row must wait for, by overlap of the bytes they touch.
 
-    Per domain (bytes that may overlap) two linked lists hold the reads and writes that still
-    matter: a write drops what it covers; a read of the same bytes by the same in-order engine
-    takes the place of the earlier one.  ``progress``: next row, edges so far.  Edges beyond
-    the length of ``edge_pred`` are counted and not stored.
+    Per domain (bytes that may overlap) two linked lists hold the writes and the reads that still
+    matter, from ``newest[0]`` and ``newest[1]`` on: a write drops what it covers; a read of the
+    same bytes by the same in-order engine takes the place of the earlier one.  ``progress``: next
+    row, edges so far.  Edges beyond the length of ``edge_pred`` are counted and not stored.
     """
     rows = row_engine.size
     row, edges = progress[0], progress[1]
@@ -238,84 +237,52 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
         engine = row_engine[row]
         edge_start[row] = edges
         for a in range(row_access[row], row_access[row + 1]):
-            d = domain[a]
+            d, writes, merged = domain[a], is_write[a], False
             if not tracked[d]:
                 continue
-            before = -1
-            node = newest_write[d]
-            while node >= 0:
-                follow = older[node]
-                gone = False
-                if r0[node] < r1[a] and r0[a] < r1[node] and b0[node] < b1[a] and b0[a] < b1[node]:
-                    pred = owner[node]
-                    kind = WAW if is_write[a] else RAW
-                    if pred != row and (row_engine[pred] != engine or engine == DMA or kind == RAW):
-                        k = seen[pred]
-                        if k >= edge_start[row]:
-                            if k < edge_kind.size and kind < edge_kind[k]:
-                                edge_kind[k] = kind
-                        else:
-                            seen[pred] = edges
-                            if edges < edge_pred.size:
-                                edge_pred[edges] = pred
-                                edge_kind[edges] = kind
-                            edges += 1
-                    gone = (
-                        is_write[a] and r0[a] <= r0[node] and r1[node] <= r1[a]
-                        and b0[a] <= b0[node] and b1[node] <= b1[a]
-                    )  # fmt: skip
-                if gone:
-                    if before < 0:
-                        newest_write[d] = follow
-                    else:
-                        older[before] = follow
-                else:
-                    before = node
-                node = follow
-            merged = False
-            before = -1
-            node = newest_read[d]
-            while node >= 0:
-                follow = older[node]
-                gone = False
-                if r0[node] < r1[a] and r0[a] < r1[node] and b0[node] < b1[a] and b0[a] < b1[node]:
-                    pred = owner[node]
-                    if is_write[a]:
-                        if pred != row and (row_engine[pred] != engine or engine == DMA):
-                            k = seen[pred]
-                            if k < edge_start[row]:
-                                seen[pred] = edges
-                                if edges < edge_pred.size:
-                                    edge_pred[edges] = pred
-                                    edge_kind[edges] = WAR
-                                edges += 1
-                        gone = (
-                            r0[a] <= r0[node] and r1[node] <= r1[a]
-                            and b0[a] <= b0[node] and b1[node] <= b1[a]
-                        )  # fmt: skip
-                    elif (
-                        row_engine[pred] == engine and engine != DMA
-                        and r0[a] == r0[node] and r1[a] == r1[node]
-                        and b0[a] == b0[node] and b1[a] == b1[node]
+            for reads in range(2):
+                before, node = -1, newest[reads, d]
+                while node >= 0:
+                    follow, gone = older[node], False
+                    if (
+                        r0[node] < r1[a] and r0[a] < r1[node]
+                        and b0[node] < b1[a] and b0[a] < b1[node]
                     ):  # fmt: skip
-                        owner[node] = row
-                        merged = True
-                        break
-                if gone:
-                    if before < 0:
-                        newest_read[d] = follow
+                        pred = owner[node]
+                        is_other = row_engine[pred] != engine or engine == DMA
+                        if writes or not reads:
+                            kind = WAR if reads else WAW if writes else RAW
+                            if pred != row and (is_other or kind == RAW):
+                                k = seen[pred]
+                                if k < edge_start[row]:
+                                    seen[pred] = edges
+                                    if edges < edge_pred.size:
+                                        edge_pred[edges], edge_kind[edges] = pred, kind
+                                    edges += 1
+                                elif k < edge_kind.size and kind < edge_kind[k]:
+                                    edge_kind[k] = kind
+                            gone = (
+                                writes and r0[a] <= r0[node] and r1[node] <= r1[a]
+                                and b0[a] <= b0[node] and b1[node] <= b1[a]
+                            )  # fmt: skip
+                        elif (
+                            not is_other and r0[a] == r0[node] and r1[a] == r1[node]
+                            and b0[a] == b0[node] and b1[a] == b1[node]
+                        ):  # fmt: skip
+                            owner[node] = row
+                            merged = True
+                            break
+                    if not gone:
+                        before = node
+                    elif before < 0:
+                        newest[reads, d] = follow
                     else:
                         older[before] = follow
-                else:
-                    before = node
-                node = follow
-            if is_write[a]:
-                older[a] = newest_write[d]
-                newest_write[d] = a
-                owner[a] = row
-            elif not merged:
-                older[a] = newest_read[d]
-                newest_read[d] = a
+                    node = follow
+            if not merged:
+                mine = 0 if writes else 1
+                older[a] = newest[mine, d]
+                newest[mine, d] = a
                 owner[a] = row
         row += 1
     edge_start[row] = edges
@@ -340,64 +307,68 @@ def successors(edge_start, edge_pred, edge_kind, start, row_of, kind_of, cursor)
 
 
 @njit(cache=True)
-def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, ports, quick,
-             least, quick_least, tolerance, first_queue, wide, descriptors, debt, transfer,
-             next_row, succ_start, succ_row, succ_kind, missing, ready, ready_pred, ready_kind,
-             heads, free, last_row, port_free, port_row, queue_free, queue_row, heap_time,
-             heap_row, start, release, done, pred, kind, order, queue_start, queue_end,
-             queue_pred, critical, progress):  # fmt: skip
+def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, first, followers,
+             streams, queues, shares_ns, share_pred, heap, progress):  # fmt: skip
     """List scheduling: of all heads that may go, the one that can start first; ties by row.
 
     An instruction holds its engine from ``start`` to ``release`` and its result is visible at
     ``done``; ``lead`` is what follows its operands and may overlap with a busy engine.  A transfer
-    is split over its queues by descriptors (``wide`` of them from ``first_queue`` on, or all in
-    turn).  A queue is at its sustained pace (``hold`` per descriptor, at least ``least`` for its
-    share) unless it is ahead of that by less than ``tolerance``: then it is ``quick``.
-    ``progress``: rows done, heap size, next queue, error.
+    is split over its queues by descriptors (``wide`` of them from ``first`` on, or all in turn).  A
+    queue is at its sustained pace (``hold`` per descriptor, at least ``least`` for its share)
+    unless it is ahead of that by less than `tolerance`: then it is ``quick``.
+
+    The tables and what stands in them are those of ``scheduler``, `first` and `followers` those of
+    ``hazards``.  `progress`: rows done, heap size, next queue, error.
     """
-    rows = engine.size
-    n, heap, turn = progress[0], progress[1], progress[2]
-    queues = queue_free.size
-    stop = min(rows, n + limit)
+    lead, hold, drain, chain = kinds["lead"], kinds["hold"], kinds["result"], kinds["chain"]
+    quick, least, quick_least = kinds["quick"], kinds["fixed"], kinds["quick_fixed"]
+    first_queue, wide, descriptors = kinds["first_queue"], kinds["wide"], kinds["descriptors"]
+    ready, start, release, done = rows_ns[0], rows_ns[1], rows_ns[2], rows_ns[3]
+    kind_of, transfer, next_row, missing = rows_at[0], rows_at[1], rows_at[2], rows_at[3]
+    ready_pred, pred, order, critical = rows_at[4], rows_at[5], rows_at[6], rows_at[7]
+    engine, ports, ready_wait, wait = rows_is[0], rows_is[1], rows_is[2], rows_is[3]
+    share_start, share_end = shares_ns[0], shares_ns[1]
+    follower, edge = followers["row"], followers["kind"]
+    head, free, last_row = streams["head"], streams["free"], streams["row"]
+    sbuf_free, sbuf_row = streams["sbuf_free"], streams["sbuf_row"]
+    psum_free, psum_row = streams["psum_free"], streams["psum_row"]
+    debt, queue_free, queue_row = queues["debt"], queues["free"], queues["row"]
+    heap_time, heap_row = heap["time"], heap["row"]
+    n, waiting, turn = progress[0], progress[1], progress[2]
+    is_given = given_order.size > 0
+    stop = min(engine.size, n + limit)
     while n < stop:
-        best, best_time = -1, 0.0
+        row, soonest = -1, 0.0
         if is_given:
-            best = given_order[n]
-            e = engine[best]
-            if missing[best] > 0 or (e != DMA and heads[e] != best):
+            row = given_order[n]
+            e = engine[row]
+            if missing[row] > 0 or (e != DMA and head[e] != row):
                 progress[3] = n + 1
                 break
         else:
             for e in range(DMA):
-                h = heads[e]
+                h = head[e]
                 if h < 0 or missing[h] > 0:
                     continue
-                t = max(free[e], ready[h] + lead[h])
-                if e == VECTOR:
-                    if ports[h] & SBUF_PORT:
-                        t = max(t, port_free[1])
-                    if ports[h] & PSUM_PORT:
-                        t = max(t, port_free[3])
-                elif e == GPSIMD and ports[h] & SBUF_PORT:
-                    t = max(t, port_free[0])
-                elif e == SCALAR and ports[h] & PSUM_PORT:
-                    t = max(t, port_free[2])
-                if best < 0 or t < best_time or (t == best_time and h < best):
-                    best, best_time = h, t
-            if heap > 0 and (
-                best < 0
-                or heap_time[0] < best_time
-                or (heap_time[0] == best_time and heap_row[0] < best)
+                t = max(free[e], ready[h] + lead[kind_of[h]])
+                if ports[h] & SBUF_PORT and e in (VECTOR, GPSIMD):
+                    t = max(t, sbuf_free[VECTOR + GPSIMD - e])
+                if ports[h] & PSUM_PORT and e in (VECTOR, SCALAR):
+                    t = max(t, psum_free[VECTOR + SCALAR - e])
+                if row < 0 or t < soonest or (t == soonest and h < row):
+                    row, soonest = h, t
+            if waiting > 0 and (
+                row < 0 or heap_time[0] < soonest or (heap_time[0] == soonest and heap_row[0] < row)
             ):
-                best = heap_row[0]
-                heap -= 1  # pop: the last entry sinks from the top
-                t, r = heap_time[heap], heap_row[heap]
+                row = heap_row[0]
+                waiting -= 1  # pop: the last entry sinks from the top
+                t, r = heap_time[waiting], heap_row[waiting]
                 at = 0
                 while True:
                     child = 2 * at + 1
-                    if child >= heap:
+                    if child >= waiting:
                         break
-                    if child + 1 < heap and (
+                    if child + 1 < waiting and (
                         heap_time[child + 1] < heap_time[child]
                         or (
                             heap_time[child + 1] == heap_time[child]
@@ -409,101 +380,84 @@ def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, por
                         break
                     heap_time[at], heap_row[at] = heap_time[child], heap_row[child]
                     at = child
-                if heap > 0:
+                if waiting > 0:
                     heap_time[at], heap_row[at] = t, r
-        row = best
-        e = engine[row]
+        e, kind = engine[row], kind_of[row]
         if e == DMA:
-            issued = ready[row]
-            start[row] = issued
-            finish = issued + lead[row]
-            why, by, slowest = ready_kind[row], ready_pred[row], -1
+            issued = start[row] = ready[row]
+            finish = issued + lead[kind]
+            why, by, slowest = ready_wait[row], ready_pred[row], -1
             k = transfer[row]
-            use = wide[row] if wide[row] > 0 else queues
-            begin = first_queue[row] if wide[row] > 0 else turn
-            each = descriptors[row] // use
-            extra = descriptors[row] - each * use
+            use = wide[kind] if wide[kind] > 0 else queues.size
+            begin = first_queue[kind] if wide[kind] > 0 else turn
+            each = descriptors[kind] // use
+            extra = descriptors[kind] - each * use
             for j in range(use if each > 0 else extra):
                 q = begin + j
-                if q >= queues:
-                    q -= queues
-                t = issued + lead[row]
+                if q >= queues.size:
+                    q -= queues.size
+                t = issued + lead[kind]
                 waits = queue_free[q] > t
                 if waits:
                     t = queue_free[q]
                 count = each + 1 if j < extra else each
-                paid = max(debt[q], t - tolerance) + max(count * hold[row], least[row])
+                paid = max(debt[q], t - tolerance) + max(count * hold[kind], least[kind])
                 debt[q] = paid
-                end = max(t + max(count * quick[row], quick_least[row]), paid)
-                queue_start[k, q], queue_end[k, q] = t, end
-                queue_pred[k, q] = queue_row[q] if waits else -1
+                end = max(t + max(count * quick[kind], quick_least[kind]), paid)
+                share_start[k, q], share_end[k, q] = t, end
+                share_pred[k, q] = queue_row[q] if waits else -1
                 if end > finish or slowest < 0:
                     finish, slowest = end, q
                 queue_free[q] = end
                 queue_row[q] = row
-            if wide[row] == 0:
-                turn = (turn + extra) % queues
-            if slowest >= 0 and queue_pred[k, slowest] >= 0:
-                why, by = W_QUEUE, queue_pred[k, slowest]
-            critical[k] = slowest
+            if wide[kind] == 0:
+                turn = (turn + extra) % queues.size
+            if slowest >= 0 and share_pred[k, slowest] >= 0:
+                why, by = W_QUEUE, share_pred[k, slowest]
+            critical[row] = slowest
             release[row] = finish
-            done[row] = finish + drain[row]
+            done[row] = finish + drain[kind]
         else:
             t, why, by = free[e], W_ENGINE, last_row[e]
             if by < 0:
                 why = W_START
-            if ready[row] + lead[row] > t:
-                t, why, by = ready[row] + lead[row], ready_kind[row], ready_pred[row]
-            other = -1
-            if e == VECTOR:
-                if ports[row] & SBUF_PORT and port_free[1] > t:
-                    t, other = port_free[1], 1
-                if ports[row] & PSUM_PORT and port_free[3] > t:
-                    t, other = port_free[3], 3
-            elif e == GPSIMD and ports[row] & SBUF_PORT and port_free[0] > t:
-                t, other = port_free[0], 0
-            elif e == SCALAR and ports[row] & PSUM_PORT and port_free[2] > t:
-                t, other = port_free[2], 2
-            if other >= 0:
-                why, by = W_PORT, port_row[other]
-            start[row] = t
-            end = t + hold[row]
-            release[row] = end
-            done[row] = end + drain[row]
-            free[e] = end
-            last_row[e] = row
-            heads[e] = next_row[row]
-            if e == VECTOR:
-                if ports[row] & SBUF_PORT:
-                    port_free[0], port_row[0] = end, row
-                if ports[row] & PSUM_PORT:
-                    port_free[2], port_row[2] = end, row
-            elif e == GPSIMD and ports[row] & SBUF_PORT:
-                port_free[1], port_row[1] = end, row
-            elif e == SCALAR and ports[row] & PSUM_PORT:
-                port_free[3], port_row[3] = end, row
-        pred[row] = by
-        kind[row] = why
-        order[n] = row
+            if ready[row] + lead[kind] > t:
+                t, why, by = ready[row] + lead[kind], ready_wait[row], ready_pred[row]
+            if ports[row] & SBUF_PORT and e in (VECTOR, GPSIMD):
+                other = VECTOR + GPSIMD - e
+                if sbuf_free[other] > t:
+                    t, why, by = sbuf_free[other], W_PORT, sbuf_row[other]
+            if ports[row] & PSUM_PORT and e in (VECTOR, SCALAR):
+                other = VECTOR + SCALAR - e
+                if psum_free[other] > t:
+                    t, why, by = psum_free[other], W_PORT, psum_row[other]
+            end = t + hold[kind]
+            start[row], release[row], done[row] = t, end, end + drain[kind]
+            free[e], last_row[e], head[e] = end, row, next_row[row]
+            if ports[row] & SBUF_PORT:
+                sbuf_free[e], sbuf_row[e] = end, row
+            if ports[row] & PSUM_PORT:
+                psum_free[e], psum_row[e] = end, row
+        pred[row], wait[row], order[n] = by, why, row
         n += 1
-        for k in range(succ_start[row], succ_start[row + 1]):
-            s = succ_row[k]
-            if succ_kind[k] == WAR:
+        for k in range(first[row], first[row + 1]):
+            s = follower[k]
+            if edge[k] == WAR:
                 t, why = release[row], W_WAR
-            elif succ_kind[k] == WAW:
+            elif edge[k] == WAW:
                 t, why = done[row], W_WAW
-            elif succ_kind[k] == STATED:
+            elif edge[k] == STATED:
                 t, why = done[row], W_STATED
             elif engine[s] == e and e != DMA:
-                t, why = start[row] + chain[row], W_CHAIN
+                t, why = start[row] + chain[kind], W_CHAIN
             else:
                 t, why = done[row], W_RAW
             if t > ready[s] or ready_pred[s] < 0:
-                ready[s], ready_pred[s], ready_kind[s] = t, row, why
+                ready[s], ready_pred[s], ready_wait[s] = t, row, why
             missing[s] -= 1
             if missing[s] == 0 and engine[s] == DMA and not is_given:
-                at = heap  # push
-                heap += 1
+                at = waiting  # push
+                waiting += 1
                 t = ready[s]
                 while at > 0:
                     parent = (at - 1) // 2
@@ -512,4 +466,4 @@ def simulate(limit, given_order, is_given, engine, lead, hold, drain, chain, por
                     heap_time[at], heap_row[at] = heap_time[parent], heap_row[parent]
                     at = parent
                 heap_time[at], heap_row[at] = t, s
-    progress[0], progress[1], progress[2] = n, heap, turn
+    progress[0], progress[1], progress[2] = n, waiting, turn

@@ -14,6 +14,7 @@ the ends; if 1 lies inside, the model cannot tell, and nobody should claim it: a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 
@@ -24,7 +25,7 @@ from trainium_edu.neuroncore.timing.choices import Variants
 from trainium_edu.neuroncore.timing.durations import durations
 from trainium_edu.neuroncore.timing.durations import parameters as known_parameters
 from trainium_edu.neuroncore.timing.placement import Placement
-from trainium_edu.neuroncore.timing.scheduler import schedule
+from trainium_edu.neuroncore.timing.scheduler import reschedule, schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
@@ -100,37 +101,51 @@ def _most(effects):
 class Times:
     """Makespans of one program, for any ends of its parameters and any setting of its choices.
 
-    Attributes
+    Nothing is timed twice, so keep it for as long as there may be questions (``Run.times`` does).
+
+    Parameters
     ----------
-    groups : dict of str to dict
-        Group of doubtful parameters → end ("fast", "slow") → values by name.
-    choices : dict of str to Choice
-        By group.
+    timeline : CoreTimeline
+    variants : Variants, optional
+        Those of its placement, where another timing of it has them already.
+    in_proportion : bool
+        Whether a parameter that was given another value keeps its doubt in proportion; otherwise it
+        is taken as certain.
     """
 
-    def __init__(self, timeline: CoreTimeline, *, in_proportion=False):
+    def __init__(self, timeline: CoreTimeline, *, variants: Variants | None = None,
+                 in_proportion: bool = False):  # fmt: skip
         self.timeline = timeline
-        nominal, self.groups = timeline.parameters, {}
-        for name, p in known_parameters(timeline.spec).items():
-            is_open = nominal[name] == p.nominal or (in_proportion and p.nominal)
+        self._in_proportion = in_proportion
+        if variants is not None:
+            self.variants = variants
+        #: each variant in the order that the nominal parameters give
+        self._ordered = {timeline.placement: timeline}
+        self._found: dict = {}
+
+    @cached_property
+    def variants(self) -> Variants:
+        """The program, compiled anew under other choices."""
+        return Variants(self.timeline.placement)
+
+    @cached_property
+    def choices(self) -> dict:
+        """Group of each choice that is open in this program → the ``Choice``."""
+        return {choice.group: choice for choice in self.variants.open.values()}
+
+    @cached_property
+    def groups(self) -> dict:
+        """Group of doubtful parameters → end ("fast", "slow") → values by name."""
+        nominal, groups = self.timeline.parameters, {}
+        for name, p in known_parameters(self.timeline.spec).items():
+            is_open = nominal[name] == p.nominal or (self._in_proportion and p.nominal)
             if p.fast == p.slow or not is_open:
                 continue
             times = nominal[name] / p.nominal if p.nominal else 1.0
             for end in _ENDS:
-                values = self.groups.setdefault(p.group, {}).setdefault(end, {})
+                values = groups.setdefault(p.group, {}).setdefault(end, {})
                 values[name] = getattr(p, end) * times
-        self.variants = Variants.of(timeline.placement)
-        self.choices = {choice.group: choice for choice in self.variants.open.values()}
-        #: each variant in the order that the nominal parameters give
-        self._ordered = vars(timeline).setdefault("_ordered", {id(timeline.placement): timeline})
-        self._found: dict = {}
-
-    @classmethod
-    def of(cls, timeline) -> "Times":
-        """Return those of a timeline (kept with it)."""
-        if "_times" not in vars(timeline):
-            vars(timeline)["_times"] = cls(timeline)
-        return vars(timeline)["_times"]
+        return groups
 
     @property
     def axes(self) -> dict:
@@ -150,25 +165,22 @@ class Times:
         if placement is None:
             return None
         ends = tuple((g, point[g]) for g in self.groups if point.get(g) is not None)
-        key = id(placement), ends
+        key = placement, ends
         if key not in self._found:
             self._found[key] = self._makespan(placement, ends)
         return self._found[key]
 
     def _makespan(self, placement, ends):
         """Schedule a variant in its own order, which stays while its pieces grow and shrink."""
-        t, program = self.timeline, placement.program
-        base = self._ordered.get(id(placement))
-        if base is None:
-            base = self._ordered[id(placement)] = schedule(
-                program, placement, t.spec, parameters=t.parameters, without=t.without)  # fmt: skip
+        if placement not in self._ordered:
+            self._ordered[placement] = reschedule(self.timeline, placement)
+        base = self._ordered[placement]
         if not ends:
             return base.makespan_ns
-        moved = dict(t.parameters)
+        moved = dict(self.timeline.parameters)
         for group, end in ends:
             moved |= self.groups[group][end]
-        return schedule(program, placement, t.spec, parameters=moved, order=base.order,
-                        without=t.without).makespan_ns  # fmt: skip
+        return reschedule(base, parameters=moved, order=base.order).makespan_ns
 
     @property
     def active(self) -> set:
@@ -207,9 +219,12 @@ class Times:
             _count(axes) <= most,
         )
 
-    def effects(self) -> dict:
-        """Return the least and the greatest makespan when one group alone moves."""
-        return _alone(self.at, self.axes)
+    @cached_property
+    def band(self) -> Band:
+        """The range in which the makespan lies."""
+        low, high, is_exhaustive = self.ends()
+        effects = _alone(self.at, self.axes)
+        return Band(low, self.timeline.makespan_ns, high, effects, is_exhaustive)
 
     def shares_of_choices(self) -> dict[str, float]:
         """Return by which part of itself the time moves when one choice alone is made otherwise.
@@ -281,9 +296,7 @@ def band(program: Program, placement: Placement, spec: Record | None = None, *,
 @checked
 def band_of(timeline: CoreTimeline) -> Band:
     """Return the range of a timeline that was scheduled already."""
-    times = Times.of(timeline)
-    low, high, is_exhaustive = times.ends()
-    return Band(low, timeline.makespan_ns, high, times.effects(), is_exhaustive)
+    return Times(timeline).band
 
 
 def compare(before, after) -> Ratio:
@@ -310,7 +323,7 @@ def compare(before, after) -> Ratio:
     Half as many loads: the band of each time is wide, since nobody knows what short rows cost, but
     both pay for them.
 
-    >>> from trainium_edu.neuroncore import NeuronCore, measure
+    >>> from trainium_edu.neuroncore import NeuronCore, band_of, measure
     >>> def loads(count):
     ...     core = NeuronCore(values=False)
     ...     for _ in range(count):
@@ -318,7 +331,8 @@ def compare(before, after) -> Ratio:
     ...     return measure(core.program)
     >>> before, after = loads(64), loads(32)
     >>> ratio = compare(before, after)
-    >>> ratio.high / ratio.low < before.band.high_ns / before.band.low_ns
+    >>> band = band_of(before)
+    >>> ratio.high / ratio.low < band.high_ns / band.low_ns
     True
     >>> ratio.is_tie
     False
@@ -353,16 +367,16 @@ def compare(before, after) -> Ratio:
 
 
 def _times(found) -> list:
-    """Return the ``Times`` in a run, a timeline, or a tuple of them."""
+    """Return the ``Times`` of a run, a timeline, or each of several."""
     several = found if isinstance(found, tuple) and found else (found,)
-    timelines = [getattr(x, "timeline", None) if not isinstance(x, CoreTimeline) else x
-                 for x in several]  # fmt: skip
-    if not all(isinstance(t, CoreTimeline) for t in timelines):
+    times = [Times(x) if isinstance(x, CoreTimeline) else getattr(x, "times", None)
+             for x in several]  # fmt: skip
+    if not all(isinstance(t, Times) for t in times):
         raise TypeError(
             f"compare takes what nki.run or measure returned, or a tuple of these, not a "
             f"{type(found).__name__}"
         )
-    return [Times.of(t) for t in timelines]
+    return times
 
 
 def tie(a, b) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from trainium_edu.neuroncore.timing.placement import place
-from trainium_edu.neuroncore.timing.scheduler import check_causes, schedule
+from trainium_edu.neuroncore.timing.scheduler import check_causes, reschedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.waits import CAUSES
 from trainium_edu.specs.signatures import checked
@@ -39,15 +39,13 @@ def without(timeline: CoreTimeline, *causes: str) -> CoreTimeline:
         Never slower: if the engines, now free to choose anew, choose worse, the old order stays.
     """
     gone = timeline.without | set(check_causes(causes))
-    program, spec = timeline.program, timeline.spec
-    placement = timeline.placement
-    if "buffers" in gone and not placement.endless:
-        placement = place(program, placement.spec, endless=True)
-    free = schedule(program, placement, spec, parameters=timeline.parameters, without=gone)
+    placement = None
+    if "buffers" in gone and not timeline.placement.endless:
+        placement = place(timeline.program, timeline.placement.spec, endless=True)
+    free = reschedule(timeline, placement, without=gone)
     if free.makespan_ns <= timeline.makespan_ns:
         return free
-    return schedule(program, placement, spec, parameters=timeline.parameters, without=gone,
-                    order=timeline.order)  # fmt: skip
+    return reschedule(free, order=timeline.order)
 
 
 @dataclass(frozen=True, slots=True)

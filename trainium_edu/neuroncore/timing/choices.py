@@ -99,14 +99,6 @@ class Variants:
             if others:
                 self.open[choice.name] = replace(choice, others=others)
 
-    @classmethod
-    def of(cls, placement: Placement) -> "Variants":
-        """Return those of a placement (kept with it)."""
-        found = vars(placement).get("_variants")
-        if found is None or found.nominal is not placement:  # a what-if's copy has what was kept
-            found = vars(placement)["_variants"] = cls(placement)
-        return found
-
     def _others_of(self, choice):
         match choice.name:
             case "merges" if self._recorded is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from trainium_edu.neuroncore.recording.program import Program, copy_of
+from trainium_edu.neuroncore.timing.optimise import optimise as run_passes
 from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
@@ -40,8 +41,6 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None,
         into memory, the program as recorded, with a note in ``placement.notes``.
     """
     if optimise:
-        from trainium_edu.neuroncore.timing.optimise import optimise as run_passes
-
         if optimise is True:
             done = run_passes(program)
             done.program.recorded = copy_of(program)

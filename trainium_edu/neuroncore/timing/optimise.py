@@ -13,13 +13,9 @@ is removed had the same value as what is kept, bit for bit.
 ``value_numbering_but_tensor``, ``loop_invariants_but_tensor``
     The same, and what the Tensor Engine repeats stays.  Published times of Mamba kernels show that
     repeated arithmetic is issued once; a profiled kernel transposes the same tiles again and again.
-``dead_tiles``
-    An instruction whose tiles nobody reads is dropped.  Off unless named: a tile that only a
-    person looks at would lose its instruction.
 ``copies``
     A copy inside one memory whose source stays unchanged is dropped, and its readers read the
-    source.  Off unless named: no published time asks for it.
-
+    source.  Off unless named, since no published time asks for it; the band tries it (``choices``).
 ``engine_balance``
     Copies, and operations with a number or a scalar per partition, that name no engine go to the
     Scalar Engine where that makes the busier of Vector and Scalar less busy ("compiler selects
@@ -30,9 +26,8 @@ All but the last touch only tiles that one instruction writes once, without a st
 tile that is overwritten, or whose bytes another tile may overwrite, is left alone.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from trainium_edu.neuroncore.engines.vector import SCALAR_ENGINE_PAIRS
@@ -156,17 +151,15 @@ def optimise(program: Program, passes: str | Iterable[str] = DEFAULT_PASSES) -> 
     return Optimised(program, tuple(effects), origin)
 
 
+@dataclass(slots=True)
 class _Edit:
     """What a pass drops, moves before a loop or to another engine, and reads instead."""
 
-    __slots__ = ("elsewhere", "instead", "leaves", "moved", "removed")
-
-    def __init__(self):
-        self.leaves: Engine | None = None  # whose instructions it does not touch
-        self.removed: dict[int, int | None] = {}  # instruction index, in order → who stands in
-        self.moved: dict[int, int] = {}  # instruction index → index of the loop it leaves
-        self.instead: dict[int, int] = {}  # allocation → allocation that holds the same
-        self.elsewhere: dict[int, Instruction] = {}  # index → the same on another engine
+    leaves: Engine | None = None  # whose instructions it does not touch
+    removed: dict[int, int | None] = field(default_factory=dict)  # index, in order → who stands in
+    moved: dict[int, int] = field(default_factory=dict)  # index → index of the loop it leaves
+    instead: dict[int, int] = field(default_factory=dict)  # tile → tile that holds the same
+    elsewhere: dict[int, Instruction] = field(default_factory=dict)  # → the same on another engine
 
 
 class _Writes:
@@ -250,11 +243,8 @@ def _find_equal(like: list[Instruction], instruction: Instruction, tiles) -> Ins
             and earlier.engine is instruction.engine
             and _same_turn(earlier, instruction)
             and _same_options(earlier.options, instruction.options)
-            and all(map(_same_operand, earlier.accesses, instruction.accesses))
-            and all(
-                _same_kind_of_tile(tiles[a], tiles[b])
-                for a, b in zip(_written(earlier), _written(instruction), strict=True)
-            )
+            and _operands(earlier) == _operands(instruction)
+            and _places(earlier, tiles) == _places(instruction, tiles)
         ):
             return earlier
     return None
@@ -267,17 +257,14 @@ def _same_options(a: tuple, b: tuple) -> bool:
         return False
 
 
-def _same_operand(a: Access, b: Access) -> bool:
-    return a[7] == b[7] and a[6] == b[6] and a[5] == b[5]
+def _operands(instruction):
+    return [access[5:] for access in instruction.accesses]
 
 
-def _same_kind_of_tile(a: Allocation, b: Allocation) -> bool:
-    return (
-        a.shape == b.shape
-        and a.dtype is b.dtype
-        and a.memory is b.memory
-        and a.start_partition == b.start_partition
-    )
+def _places(instruction, tiles):
+    """Return what tells the tiles apart that an instruction writes, but for which they are."""
+    written = (tiles[tile] for tile in _written(instruction))
+    return [(t.shape, t.dtype, t.memory, t.start_partition) for t in written]
 
 
 def _written(instruction):
@@ -382,34 +369,6 @@ def _is_invariant(program, writes, instruction, at, loop, leaves) -> bool:
     return True
 
 
-def _dead_tiles(program: Program, edit: _Edit) -> None:
-    needed = [a.memory is Memory.HBM or a.address is not None for a in program.allocations]
-    for index in program.outputs:
-        needed[index] = True
-    readers = Counter(
-        access[0] for i in program.instructions for access in i.accesses if not access[5]
-    )
-    dead = []
-    for instruction in reversed(program.instructions):
-        written = _written(instruction)
-        row = INSTRUCTIONS.get(instruction.name)
-        keeps_state = (
-            row is None
-            or not row.pure
-            or any(
-                name == "reduce_cmd" and value not in _SETTLED
-                for name, value in instruction.options
-            )
-        )
-        if not written or keeps_state or any(needed[t] or readers[t] for t in written):
-            continue
-        dead.append(instruction.index)
-        for access in instruction.accesses:
-            if not access[5]:
-                readers[access[0]] -= 1
-    edit.removed.update(dict.fromkeys(reversed(dead)))
-
-
 def _copies(program: Program, edit: _Edit) -> None:
     writes = _Writes(program)
     for at, instruction in enumerate(program.instructions):
@@ -497,7 +456,6 @@ PASSES: dict[str, Callable[[Program, _Edit], None]] = {
     "value_numbering_but_tensor": _but_tensor(_value_numbering),
     "loop_invariants": _loop_invariants,
     "loop_invariants_but_tensor": _but_tensor(_loop_invariants),
-    "dead_tiles": _dead_tiles,
     "copies": _copies,
     "engine_balance": _engine_balance,
 }

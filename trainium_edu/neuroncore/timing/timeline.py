@@ -10,89 +10,19 @@ from trainium_edu.neuroncore.recording.program import Instruction, Program
 from trainium_edu.neuroncore.timing._loops import RAW, STATED
 from trainium_edu.neuroncore.timing.durations import Durations
 from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.neuroncore.timing.hazards import Hazards
 from trainium_edu.neuroncore.timing.placement import Placement
+from trainium_edu.neuroncore.timing.roofline import Roofline, Traffic, traffic
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 
-__all__ = ["CoreTimeline", "Roofline", "Traffic"]
+__all__ = ["CoreTimeline"]
 
 _DMA = ENGINES.index(Engine.DMA)
 _PORTS = (("port: Vector/GpSimd on SBUF", (1, 3), 1), ("port: Vector/Scalar on PSUM", (1, 2), 2))
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Bytes that instructions and transfers read from one memory and wrote to it."""
-
-    read: int
-    written: int
-
-    def __str__(self):
-        return f"{self.read} bytes read, {self.written} written"
-
-
-@dataclass(frozen=True, slots=True)
-class Roofline:
-    """Where a program stands under the two limits of the machine."""
-
-    flops: int
-    hbm_bytes: int
-    makespan_ns: float
-    peak_flops: float  #: of the Tensor Engine, BF16
-    hbm_bytes_per_s: float  #: half of the chip's HBM bandwidth
-    dma_bytes_per_s: float  #: what the core's 16 queues sustain
-
-    @property
-    def intensity(self) -> float:
-        """FLOP per byte to and from HBM (infinite if nothing moved)."""
-        if self.hbm_bytes:
-            return self.flops / self.hbm_bytes
-        return float("inf") if self.flops else 0.0
-
-    @property
-    def ridge(self) -> float:
-        """FLOP per byte from which compute, not HBM, is the limit."""
-        return self.peak_flops / self.hbm_bytes_per_s
-
-    @property
-    def compute_ns(self) -> float:
-        """The shortest time that the FLOPs allow."""
-        return self.flops / self.peak_flops * 1e9
-
-    @property
-    def memory_ns(self) -> float:
-        """The shortest time that the bytes allow at HBM's rate."""
-        return self.hbm_bytes / self.hbm_bytes_per_s * 1e9
-
-    @property
-    def dma_ns(self) -> float:
-        """The shortest time that the bytes allow at the queues' sustained rate."""
-        return self.hbm_bytes / self.dma_bytes_per_s * 1e9
-
-    @property
-    def bound(self) -> str:
-        """Which limit is nearer: "compute" or "memory"."""
-        return "compute" if self.compute_ns >= self.memory_ns else "memory"
-
-    @property
-    def achieved_flops(self) -> float:
-        """FLOP/s that the program reached."""
-        return self.flops / self.makespan_ns * 1e9 if self.makespan_ns else 0.0
-
-    @property
-    def attainable_flops(self) -> float:
-        """FLOP/s under the roof at this intensity."""
-        return min(self.peak_flops, self.intensity * self.hbm_bytes_per_s)
-
-    def __str__(self):
-        return (
-            f"{self.bound}-bound: {self.intensity:.4g} FLOP/byte against a ridge of "
-            f"{self.ridge:.4g}; {self.achieved_flops / 1e12:.4g} of "
-            f"{self.attainable_flops / 1e12:.4g} TFLOP/s attainable"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +51,7 @@ class CoreTimeline:
 
     program: Program
     placement: Placement
+    hazards: Hazards
     spec: Record
     parameters: dict  #: the values that it was timed with
     without: frozenset  #: causes that were taken away
@@ -184,16 +115,6 @@ class CoreTimeline:
             stream = self.rows_on(ENGINES[e])
             end[stream[:-1]] = np.minimum(end[stream[:-1]], self.start_ns[stream[1:]])
         return end
-
-    def kind_of(self, row: int) -> int:
-        """Return the row's index into ``pieces``."""
-        return int(self.placement.run.kind[row])
-
-    def transfer_of(self, row: int) -> int:
-        """Return the row's index into ``queue_start_ns``, or -1 if it is no transfer."""
-        if type(row) is not int:
-            row = whole(row, "row")
-        return int(self.transfer[row]) if self.engine[row] == _DMA else -1
 
     @checked
     def rows_on(self, engine: Engine) -> np.ndarray:
@@ -288,10 +209,9 @@ class CoreTimeline:
 
     def _data_there(self):
         """Return for each row when its data is there, how it waits for it, and for which row."""
-        start, by, kind = self.placement.hazards
-        row = np.repeat(np.arange(self.rows), np.diff(start))
-        data = (kind == RAW) | (kind == STATED)
-        row, by, kind = row[data], by[data], kind[data]
+        edges = self.hazards
+        data = np.isin(edges.kind, (RAW, STATED))
+        row, by, kind = edges.row[data], edges.predecessor[data], edges.kind[data]
         chain = (kind == RAW) & (self.engine[row] == self.engine[by]) & (self.engine[by] != _DMA)
         ns = np.where(
             chain, self.start_ns[by] + self.pieces.chain[self.placement.run.kind[by]],
@@ -396,17 +316,8 @@ class CoreTimeline:
     @cached_property
     def bytes(self) -> dict[Memory, Traffic]:
         """Bytes read from and written to each memory (a repeated stride-0 element counts once)."""
-        program = self.program
-        times = np.bincount(self.instruction_index, minlength=len(program.instructions))
-        totals = {memory: [0, 0] for memory in Memory}
-        sizes = {}
-        for i, count in zip(program.instructions, times.tolist(), strict=True):
-            for a in i.accesses:
-                size = sizes.get(a.geometry)
-                if size is None:
-                    size = sizes[a.geometry] = _touched(a.geometry)
-                totals[program.allocations[a.allocation].memory][a.is_write] += size * count
-        return {memory: Traffic(*both) for memory, both in totals.items()}
+        count = len(self.program.instructions)
+        return traffic(self.program, np.bincount(self.instruction_index, minlength=count))
 
     @cached_property
     def flops(self) -> int:
@@ -433,23 +344,11 @@ class CoreTimeline:
             return 0.0
         return self.flops / (self.peak_flops * self.makespan_ns * 1e-9)
 
-    @property
-    def arithmetic_intensity(self) -> float:
-        """FLOP per byte to and from HBM."""
-        return self.roofline().intensity
-
     def roofline(self) -> Roofline:
         """Return the limits that compute and memory set, and where this program stands."""
         hbm = float(self.spec.hbm_bytes_per_s) / int(self.spec.cores)
         return Roofline(self.flops, self.hbm_bytes, self.makespan_ns, self.peak_flops, hbm,
                         self.parameters["dma_bytes_per_s"])  # fmt: skip
-
-    @cached_property
-    def band(self):
-        """The range in which the makespan lies, see ``bands.py``."""
-        from trainium_edu.neuroncore.timing.bands import band_of
-
-        return band_of(self)
 
     def __str__(self):
         lines = [f"{self.program.name}: {self.rows} instructions in {_ns(self.makespan_ns)}"]
@@ -477,17 +376,6 @@ class CoreTimeline:
         low, high = (ns / 1e3 for ns in self.spec.measured.start_and_stop_ns.value)
         lines.append(f"  not counted: {low:g} to {high:g} us (measured) to start and stop a kernel")
         return "\n".join(lines)
-
-
-def _touched(geometry):
-    from trainium_edu.neuroncore.recording.dtypes import DTYPES
-
-    name, shape, strides, _ = geometry
-    size = DTYPES[name].itemsize
-    for length, stride in zip(shape, strides, strict=True):
-        if stride:
-            size *= length
-    return size
 
 
 def _ns(ns):

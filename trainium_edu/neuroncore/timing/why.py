@@ -89,7 +89,7 @@ class Why:
     name: str
     makespan_ns: float
     pieces: tuple[Piece, ...]
-    timeline: CoreTimeline | None = field(default=None, repr=False)
+    times: Times | None = field(default=None, repr=False)  #: what it would be by other choices
 
     def __iter__(self):
         return iter(self.pieces)
@@ -145,7 +145,7 @@ class Why:
 
     @property
     def _chosen(self):
-        return Times.of(self.timeline).shares_of_choices() if self.timeline else {}
+        return self.times.shares_of_choices() if self.times else {}
 
     def share_by_cause(self) -> dict[str, float]:
         """Return how much of the time each engine's work, overhead, ... takes on the path."""
@@ -164,12 +164,14 @@ class Why:
 
 
 @checked
-def why(timeline: CoreTimeline) -> Why:
+def why(timeline: CoreTimeline, times: Times | None = None) -> Why:
     """Explain a makespan.
 
     Parameters
     ----------
     timeline : CoreTimeline
+    times : Times, optional
+        The timeline's, where they are kept.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def why(timeline: CoreTimeline) -> Why:
     result latency 121 measured
     """
     walk = _Walk(timeline)
-    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), timeline)
+    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), times or Times(timeline))
 
 
 class _Walk:
@@ -225,7 +227,7 @@ class _Walk:
 
     def _transfer(self, row, queue):
         t = self.t
-        k = t.transfer_of(row)
+        k = int(t.transfer[row])
         queue = int(t.critical_queue[k]) if queue is None else queue
         begin, end = float(t.queue_start_ns[k, queue]), float(t.queue_end_ns[k, queue])
         self._add(row, begin, end, self._pace(row, end - begin))

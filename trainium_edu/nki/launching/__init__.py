@@ -11,7 +11,7 @@ __all__ = ["execute"]
 
 #: What a call and its ``Run`` import late, here first: where Ctrl-C leaves nothing half imported.
 _LATE = (
-    "neuroncore.engines", "neuroncore.execution.products", "neuroncore.recording.core",
+    "neuroncore.engines", "neuroncore.execution.deferred", "neuroncore.recording.core",
     "neuroncore.timing.measure", "neuroncore.timing.why", "neuroncore.run",
     "neuroncore.advice.advise", "nki.launching.executing",
 )  # fmt: skip

@@ -5,6 +5,7 @@ import itertools
 import warnings
 
 from trainium_edu import settings
+from trainium_edu.neuroncore.execution.deferred import Deferred
 from trainium_edu.neuroncore.execution.products import one_blas_thread
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.nki.launching.arguments import Arguments, give_back, tensors_in, written
@@ -69,7 +70,10 @@ def _execute(kernel, entries, spec, values, limit) -> list:
     for rank, place in itertools.product(range(len(entries)), places):
         name = kernel.__name__ + (f" on rank {rank}" if len(entries) > 1 else "")
         seed = rounding.seed + rank
-        core = NeuronCore(spec, values=values, rounding=rounding.rounding, seed=seed, name=name)
+        core = NeuronCore(
+            spec, values=values, rounding=rounding.rounding, seed=seed, name=name,
+            executor=Deferred(),
+        )  # fmt: skip
         if len(places) > 1:
             core.notes.append(("grid", -1, str(len(places)), None))
         runnings.append(

@@ -10,7 +10,7 @@ from contextvars import copy_context
 
 from greenlet import getcurrent, greenlet
 
-from trainium_edu.neuroncore.recording.program import source_line
+from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki.launching.shared import SharedBytes
 from trainium_edu.nki.running import Running
 from trainium_edu.specs.errors import NkiValidationError

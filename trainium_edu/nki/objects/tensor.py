@@ -6,7 +6,7 @@ data; only ``t[...] = other`` issues an instruction.
 
 import numpy as np
 
-from trainium_edu.neuroncore.recording.core import check_inside
+from trainium_edu.neuroncore.recording.accesses import check_inside
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.memory import make_allocation, own_buffer, tensor_shape

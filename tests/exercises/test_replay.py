@@ -5,7 +5,7 @@ import pytest
 
 from tests.neuroncore import mamba
 from trainium_edu.exercises.replay import replay
-from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.indirect import IndirectView
 from trainium_edu.specs import INF2
 

@@ -1,0 +1,154 @@
+"""Which earlier rows each row of a placed program must wait for, and who waits for each."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.timing import _loops
+from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded
+from trainium_edu.neuroncore.timing.placement import Placement
+from trainium_edu.numerics.launch import launch
+
+__all__ = ["Hazards", "find_hazards"]
+
+_PIECE = 100_000  # rows per call of a loop
+_DMA = ENGINES.index(Engine.DMA)
+_PLACES = _loops.WAW, _loops.WAR
+_FOLLOWER = np.dtype([("row", np.int32), ("kind", np.int8)], align=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hazards:
+    """Edges from each row to those that it waits for, and back; made by :func:`find_hazards`.
+
+    Kinds: 1 it reads what the predecessor wrote; 2 both write; 3 it writes what the predecessor
+    reads; 4 it was told to wait.  What the order of one engine's stream implies is left out.
+
+    Attributes
+    ----------
+    start : int64[rows + 1]
+        Where each row's edges begin.
+    predecessor, kind : int32[edges], int8[edges]
+    follower_start : int64[rows + 1]
+        Where the edges to each row's followers begin.
+    followers : [edges]
+        Their ``row`` and ``kind``.
+    next_row : int64[rows]
+        The next row of the same engine's stream, -1 at its end and for transfers.
+    head : int64[streams]
+        The first row of each engine, -1 for none.
+    """
+
+    start: np.ndarray
+    predecessor: np.ndarray
+    kind: np.ndarray
+    follower_start: np.ndarray
+    followers: np.ndarray
+    next_row: np.ndarray
+    head: np.ndarray
+
+    @classmethod
+    def of(cls, run: Expanded, start, predecessor, kind) -> "Hazards":
+        """Turn the edges round, and thread the streams."""
+        back = np.zeros(run.rows + 1, np.int64), np.empty(predecessor.size, _FOLLOWER)
+        launch(_loops.successors, start, predecessor, kind, back[0], back[1]["row"],
+               back[1]["kind"], np.zeros(run.rows, np.int64))  # fmt: skip
+        next_row, head = np.full(run.rows, -1, np.int64), np.full(_DMA, -1, np.int64)
+        for e in range(_DMA):
+            stream = np.flatnonzero(run.engine == e)
+            if stream.size:
+                head[e] = stream[0]
+                next_row[stream[:-1]] = stream[1:]
+        return cls(start, predecessor, kind, *back, next_row, head)
+
+    @property
+    def row(self) -> np.ndarray:
+        """int64[edges]: the row that waits."""
+        return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+
+    def without_places(self, run: Expanded, rows: np.ndarray) -> "Hazards":
+        """Return the hazards if these rows (bool[rows]) wrote to bytes of their own."""
+        row = self.row
+        stay = ~(rows[row] & np.isin(self.kind, _PLACES))
+        return Hazards.of(run, _starts(row[stay], run.rows), self.predecessor[stay],
+                          self.kind[stay])  # fmt: skip
+
+
+def find_hazards(placement: Placement) -> Hazards:
+    """Find what the rows of a placed program wait for, by overlap of the bytes they touch."""
+    run, allocations = placement.run, placement.program.allocations
+    domain, domains = _domains(placement)
+    domain = domain[run.access_instance]
+    tracked = np.zeros(domains, np.bool_)
+    tracked[domain[run.is_write]] = True
+    start_partition = np.array([a.start_partition for a in allocations], np.int64)
+    shift_rows = start_partition[run.allocation][run.access_instance]
+    shift_bytes = placement.address[run.access_instance]
+    r0, r1 = run.rectangle[0] + shift_rows, run.rectangle[1] + shift_rows
+    b0, b1 = run.rectangle[2] + shift_bytes, run.rectangle[3] + shift_bytes
+    capacity = max(64, 3 * domain.size)
+    while True:
+        state = [np.full((2, domains), -1), *np.zeros((2, domain.size), np.int64),
+                 np.full(run.rows, -1)]  # fmt: skip
+        start = np.zeros(run.rows + 1, np.int64)
+        by, kind = np.zeros(capacity, np.int32), np.zeros(capacity, np.int8)
+        progress = np.zeros(2, np.int64)
+        while progress[0] < run.rows:
+            launch(_loops.hazards, _PIECE, run.row_access, run.engine, domain, r0, r1, b0, b1,
+                   run.is_write, tracked, *state, start, by, kind, progress)  # fmt: skip
+        if progress[1] <= capacity:
+            break
+        capacity = int(progress[1])
+    edges = start, by[: progress[1]], kind[: progress[1]]
+    if any(i.after for i in placement.program.instructions):
+        edges = _with_stated(run, *edges)
+    return Hazards.of(run, *edges)
+
+
+def _with_stated(run, start, by, kind):
+    """Add what instructions wait for besides their data (``Instruction.after``)."""
+    instructions, newest, stated = run.program.instructions, {}, []
+    for row, index in enumerate(run.instruction.tolist()):
+        after = instructions[index].after
+        if after:
+            have = {-1, *by[start[row] : start[row + 1]].tolist()}
+            mine = dict.fromkeys(newest.get(other, -1) for other in after)
+            stated += [(row, one) for one in mine if one not in have]
+        newest[index] = row
+    more = np.array(stated, np.int64).reshape(-1, 2)
+    rows = np.concatenate((np.repeat(np.arange(run.rows), np.diff(start)), more[:, 0]))
+    order = np.argsort(rows, kind="stable")
+    return (
+        _starts(rows, run.rows),
+        np.concatenate((by, more[:, 1].astype(np.int32)))[order],
+        np.concatenate((kind, np.full(len(more), _loops.STATED, np.int8)))[order],
+    )
+
+
+def _starts(row, rows):
+    return np.concatenate(([0], np.cumsum(np.bincount(row, minlength=rows))))
+
+
+def _domains(placement):
+    """Return sets of instances whose bytes may overlap: (set of each instance, count)."""
+    run, allocations = placement.run, placement.program.allocations
+    n = run.allocation.size
+    stated = np.ones(n, bool)
+    if placement.endless and n:
+        stated = np.array([a.address is not None for a in allocations], bool)[run.allocation]
+    domain = np.arange(n)
+    row_bytes = np.array([a.row_bytes for a in allocations], np.int64)
+    for memory in (Memory.SBUF, Memory.PSUM):
+        mine = np.flatnonzero(
+            (run.memory == MEMORIES.index(memory)) & (placement.address >= 0) & stated
+        )
+        if not mine.size:
+            continue
+        low = placement.address[mine]
+        order = np.argsort(low, kind="stable")
+        low = low[order]
+        reach = np.maximum.accumulate(low + row_bytes[run.allocation[mine[order]]])
+        fresh = np.concatenate(([True], low[1:] >= reach[:-1]))
+        domain[mine[order]] = mine[order][np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
+    return domain, n
