@@ -164,12 +164,7 @@ def _options(options, algorithms):
 
 
 def choose(
-    topology: Topology,
-    collective: str,
-    nbytes: int,
-    algorithms=None,
-    *,
-    costs: Costs | None = None,
+    topology: Topology, collective: str, nbytes: int, algorithms=None, *, costs: Costs | None = None
 ) -> str:
     """Return the algorithm that the model expects to be fastest for one size.
 
