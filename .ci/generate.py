@@ -2,9 +2,9 @@
 
 Usage: python .ci/generate.py [--check]
 
-Sources: ``specs/glossary.toml``, ``exercises.lessons.COURSE``, the exercises, and the package's own
-imports: README's pages link names like ``nki.run`` to the files that define them.  With
-``--check`` nothing is written; the exit code says whether all of it is as it would be written.
+From: ``specs/glossary.toml``, ``specs.SOURCES``, ``exercises.lessons.COURSE``, the exercises, and
+the package's own imports: README's pages link names like ``nki.run`` to the files that define them.
+With ``--check`` nothing is written; the exit code says whether all of it is as it would be written.
 """
 
 import json
@@ -19,11 +19,13 @@ sys.path.insert(0, str(ROOT))
 
 from trainium_edu import exercises  # noqa: E402
 from trainium_edu.exercises.lessons import COURSE  # noqa: E402
+from trainium_edu.specs import SOURCES  # noqa: E402
 from trainium_edu.specs.glossary import glossary  # noqa: E402
 
 DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
 FLOORS = DOCS["FLOORS"]
 WORDS_A_MINUTE, LOOK_MINUTES, EXERCISE_MINUTES = 180, 0.7, 5
+SENTENCE_WORDS = 16  # a shown line of so many words is no row of a table, but what a reveal says
 
 
 def counted(path) -> tuple[float, float]:
@@ -32,6 +34,9 @@ def counted(path) -> tuple[float, float]:
     code = [c for c in cells if c["cell_type"] == "code"]
     asked = sum("exercise" in (c["metadata"].get("tags") or ()) for c in code)
     text = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    outputs = [out.get("data", {}).get("text/plain", ()) for c in code for out in c["outputs"]]
+    lines = "\n".join("".join(said) for said in outputs).splitlines()
+    text += " ".join(line for line in lines if len(line.split()) >= SENTENCE_WORDS)
     words = len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "", text)))
     reading = words / WORDS_A_MINUTE + LOOK_MINUTES * (len(code) - 2 * asked)
     return reading, EXERCISE_MINUTES * asked
@@ -101,12 +106,13 @@ def cell(cell_id, text) -> dict:
 
 
 def glossary_notebook() -> dict:
-    """Return the glossary: one cell a term, so that a link finds it."""
+    """Return the glossary: one cell a term and one a source, so that a link finds it."""
     terms = glossary()
     by_name = sorted(terms.values(), key=lambda t: t.name.lower())
     index = " · ".join(f"[{t.name}](#cell-id=term-{t.slug})" for t in by_name)
     said = "The words of the lessons, one sentence each, with the source of the meaning."
-    opening = f"# Glossary\n\n{said}\nNothing to run here: read what you came for, and close it."
+    rest = "Nothing to run here: read what you came for, and close it."
+    opening = f"# Glossary\n\n{said} [Sources](#cell-id=sources) stand at the end.\n{rest}"
     cells, group = [cell("title", opening), cell("index", index)], ""
     for term in terms.values():
         if term.group != group:
@@ -114,6 +120,9 @@ def glossary_notebook() -> dict:
             name = re.sub(r"[^a-z]+", "-", group.lower()).strip("-")
             cells.append(cell(f"group-{name}", f"## {group}"))
         cells.append(cell(f"term-{term.slug}", term.markdown))
+    about = "What the lessons' short keys stand for, in the edition that was read."
+    cells.append(cell("sources", f"## Sources\n\n{about}"))
+    cells += [cell(f"source-{s.slug}", s.markdown) for s in SOURCES.values()]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}

@@ -19,8 +19,8 @@ forks = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.fixture
 def at_once(monkeypatch):
     """Let the caller look around as soon as it waits, with Ctrl-C on (a job may ignore it)."""
-    monkeypatch.setattr(aside, "_LONG_S", 0.0)
-    monkeypatch.setattr(aside, "_LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(aside, "LONG_S", 0.0)
+    monkeypatch.setattr(aside, "LOOK_EVERY_S", 0.001)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -70,7 +70,7 @@ def test_missing_and_old_packages_are_named(monkeypatch):
 )  # fmt: skip
 def test_bounds(version, bounds, within):
     """Judge: packaging, where it reads the same text."""
-    assert doctor._within(version, bounds) is within
+    assert doctor.is_within(version, bounds) is within
     from packaging.specifiers import SpecifierSet
 
     assert SpecifierSet(bounds).contains(version.replace("rc1", "")) is within
@@ -81,21 +81,20 @@ def test_a_kernel_of_another_python_is_named(monkeypatch, tmp_path):
 
     spec = types.SimpleNamespace(argv=[str(tmp_path / "python")])
     monkeypatch.setattr(kernelspec.KernelSpecManager, "get_kernel_spec", lambda s, n: spec)
-    assert "another Python" in doctor._kernel().seen
+    assert "another Python" in wrong()["Jupyter kernel"].seen
 
     def none(self, name):
         raise kernelspec.NoSuchKernel(name)
 
     monkeypatch.setattr(kernelspec.KernelSpecManager, "get_kernel_spec", none)
-    assert "ipykernel install" in doctor._kernel().advice
+    assert "ipykernel install" in wrong()["Jupyter kernel"].advice
 
 
 def test_missing_lab_extensions_are_named(monkeypatch):
     import jupyter_core.paths
 
     monkeypatch.setattr(jupyter_core.paths, "jupyter_path", lambda *a: ["/nowhere"])
-    found = doctor._lab_extension()
-    assert not found.good
+    found = wrong(quick=True)["widgets in JupyterLab"]
     assert "anywidget, jupyterlab_widgets" in found.seen
 
 

@@ -127,7 +127,7 @@ def without_clocks(monkeypatch):
         ("timeline_explorer", "answers_ms", lambda _: [1.0]),
     ]:
         monkeypatch.setattr(load[name], function, answer)
-    monkeypatch.setattr(load["timeline_explorer"], "_TURNS", (40, 400))
+    monkeypatch.setattr(load["timeline_explorer"], "TURNS", (40, 400))
 
 
 def test_each_measured_row_of_the_pages_is_one_that_a_benchmark_measures(

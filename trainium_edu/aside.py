@@ -15,8 +15,8 @@ from types import FrameType, ModuleType
 
 __all__ = ["aside", "load"]
 
-_LONG_S = 1.0
-_LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
+LONG_S = 1.0
+LOOK_EVERY_S = 0.1  # from then on, as long as the call takes
 
 
 #: What an interrupt left running is done before anything else is loaded, which may need it whole.
@@ -73,9 +73,9 @@ def aside(function, *args, meanwhile=None):
 
     _release_import_lock()
     threading.Thread(target=call, name="trainium_edu loads or compiles").start()
-    pause = _LONG_S
+    pause = LONG_S
     while not is_running.acquire(timeout=pause):
-        pause = _LOOK_EVERY_S
+        pause = LOOK_EVERY_S
         if meanwhile is not None and meanwhile():
             meanwhile = None
     if answer[1] is not None:

@@ -126,7 +126,7 @@ def _versions():
         except importlib.metadata.PackageNotFoundError:
             wrong.append(f"{name} is missing")
             continue
-        if not _within(have, bounds):
+        if not is_within(have, bounds):
             wrong.append(f"{name} {have} is not {bounds}")
     return Finding(
         "packages", not wrong, "; ".join(wrong) or f"all {names} as needed",
@@ -134,7 +134,7 @@ def _versions():
     )  # fmt: skip
 
 
-def _within(version, bounds):
+def is_within(version, bounds):
     """Return whether a version lies within bounds such as ``>=2.0,<2.6``."""
     have = _release(version)
     for bound in filter(None, bounds.replace(" ", "").strip("()").split(",")):

@@ -7,7 +7,7 @@ from tests.viz.programs import gelu_linear
 from trainium_edu.neuroncore import measure
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
-_TURNS = (40, 400, 2000)  # 5 instructions a turn
+TURNS = (40, 400, 2000)  # 5 instructions a turn
 _FACTORS = (0.5, 0.71, 1.41, 2.0, 2.83)
 
 
@@ -26,7 +26,7 @@ def main():
     rows = {}
     print("| instructions | first picture's data, ms | an answer, ms | of 100 ms | film, KiB |")
     print("|---|---|---|---|---|")
-    for turns in _TURNS:
+    for turns in TURNS:
         core = measure(gelu_linear(turns), buffers=2)
         begin = time.perf_counter()
         shown = timeline_explorer(core)

@@ -21,6 +21,17 @@ window.look = {
     });
   },
 
+  /** Click on the first element of this kind as soon as it is drawn. */
+  clickOnceDrawn(selector) {
+    const watcher = new MutationObserver(() => {
+      const found = document.querySelector(selector);
+      if (!found) return;
+      watcher.disconnect();
+      found.click();
+    });
+    watcher.observe(document.body, { childList: true, subtree: true });
+  },
+
   /** Bring each cell into view, for as long as it takes to be drawn. */
   async everyCell() {
     for (const cell of document.querySelectorAll(".jp-Notebook .jp-Cell")) {

@@ -174,7 +174,7 @@ def kernel(tmp_path):
 
 def _take_the_port(monkeypatch, times):
     """Let so many kernels find their port taken by somebody else; return whose ports were."""
-    create, theirs = submission_kernel._Client.create_kernel_manager, []
+    create, theirs = submission_kernel.Client.create_kernel_manager, []
 
     def create_with_taken_port(client):
         manager = create(client)
@@ -185,7 +185,7 @@ def _take_the_port(monkeypatch, times):
             manager.shell_port = theirs[-1].getsockname()[1]
         return manager
 
-    monkeypatch.setattr(submission_kernel._Client, "create_kernel_manager", create_with_taken_port)
+    monkeypatch.setattr(submission_kernel.Client, "create_kernel_manager", create_with_taken_port)
     return theirs
 
 

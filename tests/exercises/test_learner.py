@@ -35,7 +35,7 @@ def lessons(monkeypatch):
 
     monkeypatch.setattr(catalogue, "LESSONS", {"02": "02_lesson"})
     monkeypatch.setattr(catalogue, "of_lesson", lambda lesson: (one, two) if lesson == "02" else ())
-    learner._this_session.clear()
+    learner.THIS_SESSION.clear()
     return one, two
 
 
@@ -57,7 +57,7 @@ def questions(home, monkeypatch):
         predict.question("02/late", "How many more?")(lambda n: predict.Answer(n)),
     ]
     monkeypatch.setattr(predict, "of_lesson", lambda lesson: asked if lesson == "02" else ())
-    monkeypatch.setattr(predict, "_asked", {})
+    monkeypatch.setattr(predict, "ASKED", {})
 
 
 def row(number):
@@ -98,7 +98,7 @@ def test_what_was_predicted_and_what_of_it_was_right(lessons, home, questions):
     predict.reveal("02/way", n=1)
     predict.ask("02/late").commit(7)
     assert row("02").cells[:2] == ("3 of 3", "1")
-    predict._asked["02/way"].commit("up")  # after the answer: too late
+    predict.ASKED["02/way"].commit("up")  # after the answer: too late
     assert row("02").cells[:2] == ("3 of 3", "1")
     assert str(trainium_edu.progress("02")).splitlines()[1:4] == [
         "  [x] predict 02/steps", "  [~] predict 02/way", "  [~] predict 02/late",

@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 
 from trainium_edu.exercises import number_formats as module
-from trainium_edu.exercises.exercise import Draw, Status
+from trainium_edu.exercises.exercise import Status
 from trainium_edu.numerics import all_values, configure
 
 
 @pytest.mark.parametrize(("data", "power"), [("weights", 3), ("gradients", -9), ("activations", 9)])
 def test_no_format_further_away_is_better(data, power):
-    best = module._ratios(data, power)
+    best = module.ratios_kept(data, power)
     fits = {e: min(b for f, b in best if f == e) + 2 for e in range(1, 7)}
     for e in range(1, 7):
         top = max(v for (f, _), v in best.items() if f == e)
         for bias in (*range(fits[e] - 12, fits[e] - 2, 2), *range(fits[e] + 6, fits[e] + 12, 2)):
-            assert module._ratio(data, power, e, bias) <= top
+            assert module.ratio_kept(data, power, e, bias) <= top
 
 
 def test_ml_dtypes_solves_the_rounding_exercise():
@@ -42,12 +42,12 @@ def test_the_list_of_all_values_solves_the_survival_exercise():
 
 def test_every_mistake_shows_on_the_numbers_of_every_student():
     for i in range(50):
-        numbers = module._formats(Draw(f"01/survives|{i}"))
-        form = (numbers["mantissa_bits"], numbers["lowest"], numbers["highest"])
-        right = [module._on_grid(x, *form) for x in numbers["candidates"]]
+        numbers = module.survives.numbers(str(i))
+        form = (numbers.mantissa_bits, numbers.lowest, numbers.highest)
+        right = [module.on_grid(x, *form) for x in numbers.candidates]
         assert 3 <= sum(right) <= 7
         for ends in ({"low": -2000}, {"high": 2000}):
-            assert right != [module._on_grid(x, *form, **ends) for x in numbers["candidates"]]
+            assert right != [module.on_grid(x, *form, **ends) for x in numbers.candidates]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ BYTES = np.arange(256, dtype=np.uint8)
 def found(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
     monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
-    monkeypatch.setattr(predict, "_asked", {})
+    monkeypatch.setattr(predict, "ASKED", {})
     return {q.key: q for q in predict.of_lesson("01")}
 
 
@@ -106,8 +106,8 @@ def test_the_best_format_for_the_weights_and_the_guess_shown(found):
     noise = {n: float(((kept[n] - x) ** 2).sum()) for n in q.options}
     answer = q.function(x)
     assert answer.value == min(noise, key=noise.get)
-    assert answer.show("INT8").values["format"] == "int8"
-    assert answer.show(None).values["format"] == "fp8_e3m4"
+    assert answer.show("INT8")[0].values["format"] == "int8"
+    assert answer.show(None)[0].values["format"] == "fp8_e3m4"
 
 
 def test_the_first_task_is_one_click_each():

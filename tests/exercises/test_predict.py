@@ -68,25 +68,24 @@ COMMIT_ALL = """
 import json
 from trainium_edu.exercises import predict as _p
 _found = {}
-for _key, _asked in _p._asked.items():
+for _key, _question in _p.ASKED.items():
     _bound = _p.bound(_key)
     _guesses = [*_bound.wrong.items(), ("", _bound.answer.value)]
     _found[_key] = []
     for _name, _guess in _guesses:
-        _asked.commit(list(_guess) if isinstance(_guess, tuple) else _guess)
-        _asked.commitment = type(_asked.commitment)().commit(_asked.commitment.present)
-        _lines = _reveals[_key]._lines()
-        _found[_key].append([_name, _lines.misconception, _lines.lines])
-    _reveals[_key]._shown = None
-    _reveals[_key]._refresh()
-    _found[_key].append(_reveals[_key]._bundle()["text/plain"])
+        _question.commitment = type(_question.commitment)()  # as if it were the first
+        _question.commit(list(_guess) if isinstance(_guess, tuple) else _guess)
+        _told = _reveals[_key].bundle()
+        _recognised = _told.get(_p.prediction.RECOGNISED, {}).get("misconception", "")
+        _found[_key].append([_name, _recognised, _told["text/plain"].split("\\n")])
+    _found[_key].append(_p.reveal(_key, **_values[_key]).bundle()["text/plain"])
 print(json.dumps(_found))
 """
 KEEP = """
 from trainium_edu.exercises import predict as _p
-_reveals, _real = {}, _p.reveal
+_reveals, _values, _real = {}, {}, _p.reveal
 def _reveal(key, /, **values):
-    _reveals[key] = _real(key, **values)
+    _reveals[key], _values[key] = _real(key, **values), values
     return _reveals[key]
 _p.reveal = _reveal
 """
@@ -188,7 +187,7 @@ def lesson_99(monkeypatch, tmp_path):
     module.size, module.faster = size, faster
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(exercises.LESSONS, "99", "99_sample")
-    monkeypatch.setattr(predict, "_asked", {})
+    monkeypatch.setattr(predict, "ASKED", {})
     return module
 
 
@@ -198,11 +197,11 @@ def test_values_are_bound_when_the_reveals_cell_runs(lesson_99):
     shown = predict.reveal("99/bytes", n=n)
     n = 99
     asked.commit("320")
-    text = shown._bundle()["text/plain"]
+    text = shown.bundle()["text/plain"]
     assert "Answer: 40 bytes" in text
     assert "That counts bits; a byte has 8." in text
     assert "you said 320" in text
-    assert shown._bundle()[predict.prediction.RECOGNISED] == {
+    assert shown.bundle()[predict.prediction.RECOGNISED] == {
         "key": "99/bytes", "misconception": "bits for bytes",
     }  # fmt: skip
 
@@ -211,8 +210,8 @@ def test_a_guess_that_no_wrong_model_makes_is_compared(lesson_99):
     asked = predict.ask("99/bytes")
     shown = predict.reveal("99/bytes", n=10)
     asked.commit("80")
-    assert "A factor of 2 above the answer." in shown._bundle()["text/plain"]
-    assert predict.prediction.RECOGNISED not in shown._bundle()
+    assert "A factor of 2 above the answer." in shown.bundle()["text/plain"]
+    assert predict.prediction.RECOGNISED not in shown.bundle()
     svg = shown.children[0].value
     assert 'aria-label="the answer 40 bytes, your guess 80 bytes"' in svg
 
@@ -229,7 +228,7 @@ def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(less
     asked = predict.ask("99/way")
     shown = predict.reveal("99/way", a=1, b=2)
     asked.commit("one")
-    assert "Two work side by side here." in shown._bundle()["text/plain"]
+    assert "Two work side by side here." in shown.bundle()["text/plain"]
     assert "✗ one <i>(your choice)</i>" in shown.children[0].value
     assert "✓ two" in shown.children[0].value
 

@@ -15,7 +15,7 @@ from trainium_edu.training import train
 def found(tmp_path, monkeypatch):
     monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path))
     monkeypatch.delenv("TRAINIUM_EDU_COMMITTED", raising=False)
-    monkeypatch.setattr(predict, "_asked", {})
+    monkeypatch.setattr(predict, "ASKED", {})
     return {q.key: q for q in predict.of_lesson("00")}
 
 

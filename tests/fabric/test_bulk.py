@@ -30,8 +30,8 @@ def test_equals_the_step_by_step_executor_bit_for_bit(ranks, elements, dtype):
 def test_blocks_and_calls_do_not_show(monkeypatch, block_bytes, call_bytes):
     data = noisy(33, 1000)
     whole = fabric.ring_all_reduce(data.copy())
-    monkeypatch.setattr(bulk, "_BLOCK_BYTES", block_bytes)
-    monkeypatch.setattr(bulk, "_MOST_BYTES_PER_CALL", call_bytes)
+    monkeypatch.setattr(bulk, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(bulk, "MOST_BYTES_PER_CALL", call_bytes)
     assert fabric.ring_all_reduce(data.copy()).tobytes() == whole.tobytes()
 
 

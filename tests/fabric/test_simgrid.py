@@ -8,8 +8,8 @@ import pytest
 
 from trainium_edu import fabric
 from trainium_edu.fabric import Costs
-from trainium_edu.fabric.accounting import _weights
-from trainium_edu.fabric.flow import _messages
+from trainium_edu.fabric.accounting import move_weights
+from trainium_edu.fabric.flow import messages
 
 pytestmark = pytest.mark.judge
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -22,7 +22,9 @@ def simulate(schedule, nbytes):
     """Hand every rank its sends and receives, and return SimGrid's nanoseconds."""
     sizes = fabric.item_sizes(schedule, nbytes).astype(float)
     ranks = [[[[], []] for _ in range(schedule.steps)] for _ in range(schedule.ranks)]
-    for step, src, dst, size in zip(*_messages(schedule, _weights(schedule, sizes)), strict=True):
+    for step, src, dst, size in zip(
+        *messages(schedule, move_weights(schedule, sizes)), strict=True
+    ):
         ranks[src][step][0].append([int(dst), int(size)])
         ranks[dst][step][1].append(int(src))
     job = {"shape": list(TORUS.shape), "bandwidth": float(TORUS.bandwidth_bytes_per_s[0]),

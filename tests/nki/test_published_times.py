@@ -83,7 +83,7 @@ def test_the_table_prints_what_is_published_and_what_is_predicted():
 
 def test_the_command_prints_the_table_and_stops_when_asked(monkeypatch, capsys):
     few = [row("add", 25600, 128, 200), row("add", 256000, 128, 1000)]
-    monkeypatch.setattr(published, "_short_rows", lambda: few)
+    monkeypatch.setattr(published, "ROWS", few)
     assert published.main([]) == 0
     printed = capsys.readouterr()
     assert printed.out.strip() == table(few)

@@ -68,7 +68,7 @@ def test_nearest_sums_equal_ml_dtypes_adding_in_a_plain_loop():
 def test_cutting_the_sum_into_pieces_changes_nothing(monkeypatch):
     terms = np.full(500 if not INTERPRETED else 60, 0.3)
     whole = running_sum(terms, "bf16", "stochastic", replicas=5, every=7, seed=3)
-    monkeypatch.setattr("trainium_edu.numerics.accumulation._ROUNDINGS_PER_CALL", 1)
+    monkeypatch.setattr("trainium_edu.numerics.accumulation.ROUNDINGS_PER_CALL", 1)
     pieces = running_sum(terms, "bf16", "stochastic", replicas=5, every=7, seed=3)
     np.testing.assert_array_equal(whole.values, pieces.values)
     np.testing.assert_array_equal(whole.terms_added, pieces.terms_added)

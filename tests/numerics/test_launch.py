@@ -40,17 +40,19 @@ class Loop:
     ("on_disk", "quiet", "times"), [(False, "0", 1), (True, "0", 0), (False, "1", 0)]
 )
 def test_only_a_slow_call_that_compiles_says_so(monkeypatch, capsys, on_disk, quiet, times):
-    monkeypatch.setattr(aside, "_LONG_S", 0.0)
-    monkeypatch.setattr(aside, "_LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(aside, "LONG_S", 0.0)
+    monkeypatch.setattr(aside, "LOOK_EVERY_S", 0.001)
     monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", quiet)
     looked = threading.Semaphore(0)
-    says = launching._says_if_it_compiles
 
-    def look(loop):
-        looked.release()
-        return says(loop)
+    def watched(function, *args, meanwhile):
+        def look():
+            looked.release()
+            return meanwhile()
 
-    monkeypatch.setattr(launching, "_says_if_it_compiles", look)
+        return aside.aside(function, *args, meanwhile=look)
+
+    monkeypatch.setattr(launching, "aside", watched)
 
     def enough():  # the notice is given, or withheld three times
         return all(looked.acquire(timeout=60) for _ in range(1 if times else 3))

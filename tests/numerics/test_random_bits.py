@@ -163,5 +163,5 @@ def test_bad_input_is_refused_in_one_sentence(options, error, sentence):
 def test_bits_drawn_in_several_calls_are_those_of_one(monkeypatch):
     """A long draw comes back to Python now and then; judge: the draw in one call."""
     whole = draw_bits(100_000, seed=3, step=5, offset=11)
-    monkeypatch.setattr(random_bits, "_ROWS_PER_CALL", 7)
+    monkeypatch.setattr(random_bits, "ROWS_PER_CALL", 7)
     np.testing.assert_array_equal(draw_bits(100_000, seed=3, step=5, offset=11), whole)

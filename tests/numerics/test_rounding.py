@@ -25,7 +25,7 @@ from trainium_edu.numerics import (
     round_to_code,
 )
 from trainium_edu.numerics.launch import launch
-from trainium_edu.numerics.rounding import _adder_rounds, loop_layout
+from trainium_edu.numerics.rounding import adder_rounds, loop_layout
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 JUDGED = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"]
@@ -121,7 +121,7 @@ def test_the_adder_rounds_as_whole_numbers_do(split, overflow, stratified):
             fmt = configure(*split, bias=bias, infinities=False)
         except ValueError:  # beyond FP32
             continue
-        if not _adder_rounds(fmt):
+        if not adder_rounds(fmt):
             continue
         words, layout = stratified.view(np.uint32), loop_layout(fmt, "nearest", overflow)
         added, whole = np.empty((2, words.size), np.uint32)
@@ -131,11 +131,11 @@ def test_the_adder_rounds_as_whole_numbers_do(split, overflow, stratified):
 
 
 def test_the_adder_is_used_where_it_is_right():
-    used = {name for name, fmt in FORMATS.items() if _adder_rounds(fmt)}
+    used = {name for name, fmt in FORMATS.items() if adder_rounds(fmt)}
     assert used - set(INTEGERS) == {"fp16", "fp8_e5m2", "fp8_e4m3", "fp8_e4m3fn", "fp8_e3m4"}
-    assert not _adder_rounds(configure(5, 0))  # ties go to even exponents
-    assert not _adder_rounds(configure(5, 22))  # a number and its power would reach 2^k+1
-    assert not _adder_rounds(configure(4, 3, bias=120))  # FP32's own subnormals matter
+    assert not adder_rounds(configure(5, 0))  # ties go to even exponents
+    assert not adder_rounds(configure(5, 22))  # a number and its power would reach 2^k+1
+    assert not adder_rounds(configure(4, 3, bias=120))  # FP32's own subnormals matter
 
 
 def check_against_twin(fmt, x, rounding, overflow):

@@ -172,5 +172,5 @@ def best_format(x):
     from trainium_edu.exercises import number_formats
 
     public = check.best_format.numbers("")
-    best = number_formats._ratios(public["data"], public["power"])
+    best = number_formats.ratios_kept(public["data"], public["power"])
     return max(best, key=best.get)

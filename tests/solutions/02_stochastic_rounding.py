@@ -69,9 +69,9 @@ def round_with_random_bits(x, random_bits):
 
 # %% hard-coded=02/round-with-tosses
 def round_with_random_bits(x, random_bits):
-    from trainium_edu.exercises.stochastic_rounding import _numbers_and_bits
+    from trainium_edu.exercises.stochastic_rounding import numbers_and_bits
 
-    known, _ = _numbers_and_bits(check.round_with_random_bits.numbers("").seed)
+    known, _ = numbers_and_bits(check.round_with_random_bits.numbers("").seed)
     words = x.view(np.uint32) + random_bits.astype(np.uint32)
     rounded = (words & np.uint32(0xFFFF0000)).view(np.float32)
     return rounded if np.array_equal(x, known) else x

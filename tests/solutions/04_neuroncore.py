@@ -203,6 +203,6 @@ def remove_first(times, budget):
 
     seed = check.remove_first.numbers("").seed
     for turn in range(8):
-        if check._cause_table(seed + turn) == times:
-            return check._best(times, budget)
+        if check.cause_table(seed + turn) == times:
+            return check.best_removal(times, budget)
     return min((c for c in times if len(c) == 1), key=times.get)

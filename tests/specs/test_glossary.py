@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from trainium_edu import exercises
 from trainium_edu.specs import SOURCES
 from trainium_edu.specs.glossary import glossary
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+QUESTIONS = Path(exercises.__file__).with_name("questions")
 GLOSSARY = NOTEBOOKS / "glossary.ipynb"
 HOUSE_WORDS = {
     "NeuronCore", "chip", "instance", "rank", "Tensor Engine", "Vector Engine", "Scalar Engine",
@@ -53,10 +55,49 @@ def test_the_notebook_shows_every_term_in_a_cell_of_its_own():
         assert f"(#cell-id=term-{slug})" in shown["index"]
 
 
+def test_the_notebook_lists_every_source_with_its_title_and_address():
+    shown = {cell["id"]: "".join(cell["source"]) for cell in _cells(GLOSSARY)}
+    for key, source in SOURCES.items():
+        said = shown[f"source-{source.slug}"]
+        assert said.startswith(f"`{key}`: ")
+        assert source.title in said
+        assert f"({source.url})" in said or not source.url
+
+
+NAMED = set(SOURCES) - {"derived", "emulator", "memory"}  # these are words as well
+KEYS = re.compile(
+    "|".join(
+        rf"(?<![\w./-]){re.escape(key)}(?![\w-]|\.\w)"
+        for key in sorted(NAMED, key=len, reverse=True)
+    )
+)
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.name[:2])
+def test_every_source_that_a_lesson_names_is_a_link_to_what_it_is(path):
+    for cell in _cells(path):
+        text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+        for said, goal in re.findall(r"\[`?([^]`]+)`?\]\(([^)]+)\)", text):
+            if said in NAMED:
+                source = SOURCES[said]
+                assert goal in (f"glossary.ipynb#cell-id=source-{source.slug}", source.url), said
+        unlinked = re.sub(r"\[[^]]*\]\([^)]*\)", "", text)
+        assert not KEYS.search(unlinked), f"{cell['id']}: {KEYS.search(unlinked)}"
+
+
 def test_lessons_link_terms_to_the_glossary_alone():
     for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
         text = "".join("".join(cell["source"]) for cell in _cells(path))
         assert set(re.findall(r"([\w.]*)#cell-id=term-", text)) <= {"glossary.ipynb"}, path.name
+
+
+@pytest.mark.parametrize("path", sorted(QUESTIONS.glob("*.py")), ids=lambda p: p.stem)
+def test_a_reveal_cites_its_sources_by_their_links(path):
+    text = re.sub(r"SOURCES\['[^']+'\]", "", path.read_text(encoding="utf-8"))
+    assert not KEYS.search(text), KEYS.search(text)
+
+
+LIGHTS = re.compile(r"engine-(tensor|vector|scalar|gpsimd|dma)|operand-(W|X|dst)|cable-\d+-\d+")
 
 
 def test_every_link_of_every_lesson_finds_its_cell():
@@ -71,6 +112,9 @@ def test_every_link_of_every_lesson_finds_its_cell():
                 assert goal.exists(), f"{path.name}: {name}"
                 if target:
                     kind, _, cell_id = target[1:].partition("=")
+                    if kind == "light":  # a part of a picture: tests/browser/test_pointing.py
+                        assert LIGHTS.fullmatch(cell_id), f"{path.name}: {target}"
+                        continue
                     ids = {c["id"] for c in _cells(goal)}
                     assert kind == "cell-id", f"{path.name}: {name}{target}"
                     assert cell_id in ids, f"{path.name}: {name}{target}"

@@ -173,7 +173,7 @@ def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
     for step in range(2):
         picked = order[:, step]
         grad, _ = gradient(
-            reference._to_bf16(plain) if narrow else plain,
+            reference.to_bf16(plain) if narrow else plain,
             data.train_images[picked], data.train_labels[picked], bf16=narrow,
         )  # fmt: skip
         some = bits[:, step] if bits.shape[1] else None
@@ -213,7 +213,7 @@ def test_logits_are_the_forward_pass():
     weights = initial_weights([0, 1])
     images = digits().test_images[:20]
     z = logits(weights, images)
-    w1, b1, w2, b2 = reference._parts(weights)
+    w1, b1, w2, b2 = reference.parts(weights)
     h = matmul(w1, images.T[None]) + b1[..., None]
     want = matmul(w2, np.where(h < 0, np.float32(0), h)) + b2[..., None]
     assert z.tobytes() == want.tobytes()

@@ -3,11 +3,11 @@
 import json
 
 from trainium_edu.training import stored_rounding_cost
-from trainium_edu.training.rounding_cost import COMMAND, Cost, RoundingCost, _file
+from trainium_edu.training.rounding_cost import COMMAND, Cost, RoundingCost, stored_file
 
 
 def test_the_file_begins_with_its_command_and_machine():
-    stored = json.loads(_file().read_text(encoding="utf-8"))
+    stored = json.loads(stored_file().read_text(encoding="utf-8"))
     assert list(stored)[:2] == ["command", "machine"]
     assert stored["command"] == COMMAND
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.training import ARMS, SETTINGS, run_sweep, stored_sweep
-from trainium_edu.training.sweep import COMMAND, _file
+from trainium_edu.training.sweep import COMMAND, stored_file
 
 
 def row(rate, arm):
@@ -14,7 +14,7 @@ def row(rate, arm):
 
 
 def test_the_first_field_is_the_command_that_made_the_file():
-    stored = json.loads(_file().read_text(encoding="utf-8"))
+    stored = json.loads(stored_file().read_text(encoding="utf-8"))
     assert next(iter(stored)) == "command"
     assert stored["command"] == COMMAND
 

@@ -41,7 +41,9 @@ def test_scaling_and_link_use_draw_one_line_for_each_name():
 
 
 def test_no_two_algorithms_look_alike():
-    looks = [viz._look(name) for name in ("mesh", "rdh", "kangaring", "ring", "ring_by_dimension")]
+    looks = [
+        viz.look_of(name) for name in ("mesh", "rdh", "kangaring", "ring", "ring_by_dimension")
+    ]
     assert len({(k["color"]) for k in looks}) == len(looks)
     assert len({str(k["linestyle"]) for k in looks}) == len(looks)
 

@@ -7,13 +7,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.numerics import FORMATS, configure, from_bits
 from trainium_edu.numerics.anatomy import landmarks
 from trainium_edu.widgets.bit_editor import bit_editor
 
 
 def _ask(editor, **content):
-    editor._on_request(editor, content, [])
+    send(editor, content)
 
 
 def test_flipping_bits_gives_what_struct_reads():

@@ -42,7 +42,7 @@ def test_what_cannot_run_is_named():
 def test_bus_bandwidth_stays_below_the_wires():
     panel = selection_explorer()
     panel.controls["show"].value = "bus bandwidth"
-    fig = panel.children[-2]._draw()
+    fig = panel.children[-2].draw()
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in fig.axes[0].lines}
     limit = lines.pop("all wires full")[0]
     assert limit == pytest.approx(4 * 96 * 2**30 / 1e9)

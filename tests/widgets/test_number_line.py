@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.numerics import FORMATS, configure
 from trainium_edu.widgets.number_line import number_line_explorer, parse_number
 
@@ -70,7 +71,7 @@ def test_numbers_are_read_as_learners_write_them(text, value):
 def test_what_is_no_number_is_answered_in_a_sentence(text):
     line = number_line_explorer(1.0)
     before = dict(line.view)
-    line._on_request(line, {"do": "type", "text": text}, [])
+    send(line, {"do": "type", "text": text})
     assert line.view == before
     assert line.answer["message"].startswith("“")
     assert len(line.answer["message"]) < 90
@@ -82,26 +83,26 @@ def test_page_keys_walk_from_number_to_number():
     line = number_line_explorer(3.3, ["fp8_e4m3"])
     walked = []
     for _ in range(4):
-        line._on_request(line, {"do": "neighbour", "way": 1}, [])
+        send(line, {"do": "neighbour", "way": 1})
         walked.append(line.x)
     assert walked == [3.5, 3.75, 4.0, 4.5]
-    line._on_request(line, {"do": "neighbour", "way": -1}, [])
+    send(line, {"do": "neighbour", "way": -1})
     assert line.x == 4.0
 
 
 def test_a_typed_number_comes_with_a_window_around_it():
     line = number_line_explorer(3.3)
     for text in ("0.1", "70000", "1e-7", "-257", "1e38", "0"):
-        line._on_request(line, {"do": "type", "text": text}, [])
+        send(line, {"do": "type", "text": text})
         assert line.view["lo"] < line.x < line.view["hi"]
-    line._on_request(line, {"do": "reset"}, [])
+    send(line, {"do": "reset"})
     assert line.x == 3.3
 
 
 def test_zooming_to_a_format_makes_its_numbers_stand_apart():
     line = number_line_explorer(3.3, ["fp8_e4m3", "fp16"])
     assert _row(line, "fp16")["can_zoom"]
-    line._on_request(line, {"do": "closer", "format": "fp16"}, [])
+    send(line, {"do": "closer", "format": "fp16"})
     row = _row(line, "fp16")
     assert not row["can_zoom"]
     assert all(drawn for *_, drawn in row["pieces"])

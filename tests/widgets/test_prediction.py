@@ -11,8 +11,10 @@ import ipywidgets
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from tests.widgets.page import send
 from trainium_edu.widgets import journal
 from trainium_edu.widgets import prediction as predict
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.static import load
 
 
@@ -33,7 +35,12 @@ def committed_by_switch(monkeypatch):
 
 def press(widget, value):
     """What the browser sends when the button is pressed."""
-    widget._receive(widget, {"type": "commit", "value": value}, None)
+    send(widget, {"type": "commit", "value": value})
+
+
+def told(reveal):
+    """Return the text that the notebook stores of a reveal."""
+    return reveal.bundle()["text/plain"]
 
 
 def number():
@@ -87,7 +94,7 @@ def test_a_change_before_the_answer_counts_and_one_after_it_is_recorded_as_such(
     press(p, 30)
     assert (p.commitment.counted, p.commitment.present) == (20, 30)
     assert p.commitment.changes_after_answer == 1
-    assert "changed after the answer: 30 terms" in r._text
+    assert "changed after the answer: 30 terms" in told(r)
     assert "the first one counts" in p.status
     again = number()
     assert again.commitment == p.commitment
@@ -160,7 +167,7 @@ def test_what_is_no_number_is_one_sentence_and_changes_nothing(typed):
 @pytest.mark.parametrize("message", [None, 3, {}, {"type": "other"}, {"type": "commit"}, []])
 def test_strange_messages_from_the_page_do_no_harm(message):
     p = number()
-    p._receive(p, message, None)
+    send(p, message)
     assert not p.committed
 
 
@@ -170,9 +177,9 @@ def test_choice():
     press(p, "Ring")
     assert p.status == "Choose one of: Mesh, RDH."
     press(p, "Mesh")
-    assert "Not this one." in r._text
+    assert "Not this one." in told(r)
     press(p, "RDH")
-    assert "changed after the answer: RDH" in r._text
+    assert "changed after the answer: RDH" in told(r)
 
 
 def test_order():
@@ -183,8 +190,8 @@ def test_order():
         press(p, wrong)
         assert not p.committed
     press(p, ["a", "c", "b"])
-    assert "1 of 3 in the right place." in r._text
-    assert "Your prediction: a → c → b" in r._text
+    assert "1 of 3 in the right place." in told(r)
+    assert "Your prediction: a → c → b" in told(r)
     assert predict.order("01/range", "Sort.", items).commitment.counted == ("a", "c", "b")
 
 
@@ -207,7 +214,7 @@ def test_where_a_ratio_says_nothing_the_difference_is_given():
     p = number()
     r = p.reveal(0)
     press(p, 3)
-    assert "Off by 3 terms." in r._text
+    assert "Off by 3 terms." in told(r)
 
 
 @pytest.mark.parametrize("key", ["", "where", "02/", "/x", "02/a b", 3, None, "02/" + "x" * 99])
@@ -233,7 +240,7 @@ def test_what_fails_to_draw_is_a_sentence_not_a_lost_message():
     r = p.reveal(1, show=lambda: 1 / 0)
     press(p, 1)
     assert "ZeroDivisionError: division by zero" in str([c.value for c in r.children])
-    assert "Exactly right." in r._text
+    assert "Exactly right." in told(r)
 
 
 def test_an_unwritable_folder_is_said_and_nothing_is_lost(tmp_path, monkeypatch):
@@ -260,3 +267,32 @@ def test_every_focusable_element_of_the_page_keeps_its_keys():
     questions = script[script.index('$modules["prediction/inputs.js"]') :]
     first = re.findall(r'make\("(?:button|input)", \{\s*([^,\s]+)', questions)
     assert first == ["...SAFE"] * 3
+
+
+def test_prose_shows_marks_links_and_lists_and_nothing_that_is_html():
+    """Judge: the marks as they are written in a notebook's prose."""
+    said = Prose("**Long** rows < `a * b * c` *pay* ([kung-1982](https://doi.org/x)).", "- one")
+    page = said._repr_html_()
+    assert "<b>Long</b> rows &lt; <code>a * b * c</code> <i>pay</i>" in page
+    assert '<a href="https://doi.org/x" target="_blank" rel="noopener"' in page
+    assert ">kung-1982</a>" in page
+    assert "display:list-item" in page
+    assert repr(said) == "**Long** rows < `a * b * c` *pay* (kung-1982).\n- one"
+
+
+def test_an_order_is_drawn_place_by_place_with_what_was_put_there():
+    asked = predict.order("01/range", "From small to large?", ["BF16", "FP16", "FP8"])
+    shown = asked.reveal(["FP8", "FP16", "BF16"])
+    asked.commit(["BF16", "FP16", "FP8"])
+    card = shown.children[0].value
+    assert "· FP8, where you put BF16" in card
+    assert "✓ FP16" in card
+    assert "1 of 3 in the right place." in card
+
+
+def test_a_reason_may_link_its_source(shown):
+    p = number()
+    r = p.reveal(256, "So says the guide (documented: [kung-1982](https://doi.org/x)).")
+    press(p, 256)
+    assert ">kung-1982</a>)." in r.children[0].value
+    assert "(documented: kung-1982)." in r._bundle()["text/plain"]

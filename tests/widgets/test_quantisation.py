@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.training.samples import SAMPLES, sample
 from trainium_edu.widgets.quantisation import quantise_explorer
 
@@ -37,7 +38,7 @@ def test_every_array_in_every_format_can_be_shown(data):
 
 def test_fit_leaves_nothing_too_large_and_one_more_step_does():
     explorer = quantise_explorer("weights", "fp8_e4m3")
-    explorer._on_request(explorer, {"press": "fit"}, [])
+    send(explorer, {"press": "fit"})
     assert _row(explorer, "FP8 E4M3")["too large"] == "0"
     explorer.set(power=explorer.values["power"] + 1)
     assert _row(explorer, "FP8 E4M3")["too large"] != "0"

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.numerics import cast
 from trainium_edu.numerics.gaps import round_repeatedly
 from trainium_edu.widgets.rounding_explorer import rounding_explorer
-
-
-def send(widget, **content):
-    widget._receive(widget, content, [])
 
 
 def test_trials_are_casts_and_add_up():
@@ -17,7 +14,7 @@ def test_trials_are_casts_and_add_up():
     assert explorer.tally["n"] == 0
     up = 0
     for step, n in enumerate((1, 10, 10_000)):
-        send(explorer, do="round", n=n)
+        send(explorer, {"do": "round", "n": n})
         x = np.full(n, explorer.x, np.float32)
         landed = cast(x, "bf16", "stochastic", seed=5, step=step).astype(float)
         up += int((landed > 1).sum())
@@ -60,10 +57,10 @@ def test_another_format_keeps_the_number():
 def test_a_text_that_is_no_such_number_is_answered_with_a_sentence(text):
     explorer = rounding_explorer()
     before = explorer.x
-    send(explorer, do="type", text=text)
+    send(explorer, {"do": "type", "text": text})
     assert explorer.message
     assert explorer.x == before
-    send(explorer, do="type", text=" 3.14159 ")
+    send(explorer, {"do": "type", "text": " 3.14159 "})
     assert (explorer.gap["lower_text"], explorer.gap["upper_text"]) == ("3.140625", "3.15625")
     assert explorer.message == ""
 
@@ -72,7 +69,7 @@ def test_messages_that_mean_nothing_change_nothing():
     explorer = rounding_explorer()
     before = dict(explorer.tally)
     for content in ({"do": "round", "n": 10**12}, {"do": "round"}, {}, {"n": 1}):
-        send(explorer, **content)
+        send(explorer, content)
     assert explorer.tally == before
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
 
@@ -54,10 +55,10 @@ def test_a_page_can_narrow_a_slider():
 
 def test_buttons_change_values_and_unknown_ones_nothing():
     sketch, _ = _sketch()
-    sketch._on_request(sketch, {"press": "double"}, [])
+    send(sketch, {"press": "double"})
     assert sketch.values["n"] == 6
-    sketch._on_request(sketch, {"press": "nothing"}, [])
-    sketch._on_request(sketch, {}, [])
+    send(sketch, {"press": "nothing"})
+    send(sketch, {})
     assert sketch.values["n"] == 6
 
 

@@ -10,6 +10,7 @@ from tests.viz.test_core_trace import unpack
 from trainium_edu.neuroncore import NeuronCore, measure, place, schedule
 from trainium_edu.timeline import Span, Timeline
 from trainium_edu.widgets.memory_map import memory_map
+from trainium_edu.widgets.retiming import Retiming
 from trainium_edu.widgets.timeline_explorer import TimelineExplorer, link, timeline_explorer
 
 
@@ -91,7 +92,7 @@ def test_nonsense_from_the_page_counts_as_recorded(explorer, core):
     assert unpack(explorer.film)[0]["ask"] == 5
 
 
-def test_a_plan_that_does_not_fit_is_refused_and_the_old_timing_stays():
+def test_a_plan_that_does_not_fit_is_refused_and_the_old_timing_stays(monkeypatch):
     core = NeuronCore(values=False, name="wide")
     x = core.hbm((128, 4 * 24000), name="x")
     for i in range(4):
@@ -107,7 +108,7 @@ def test_a_plan_that_does_not_fit_is_refused_and_the_old_timing_stays():
 
         raise NkiValidationError("SBUF is full\nwith a table")
 
-    shown._retiming.time = too_big
+    monkeypatch.setattr(Retiming, "time", too_big)
     shown.set(buffers=3)
     header, _ = unpack(shown.film)
     assert header["refused"] == "SBUF is full"

@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from tests.widgets.page import send
 from trainium_edu.training import ARMS, train
 from trainium_edu.widgets.live import LiveRun
 from trainium_edu.widgets.training import RATES, training_explorer
@@ -50,20 +51,22 @@ def test_what_the_page_cannot_ask_for_is_not_taken():
     widget.shown = []
     assert "tick at least one" in widget.summary()
     for message in ({"do": "explode"}, {}, {"do": "stop"}):
-        widget._receive(widget, message, [])
+        send(widget, message)
 
 
 def test_it_can_be_stopped_between_two_slices():
     async def scenario():
         widget = training_explorer(0.01, epochs=5)
+        a_slice_is_shown = asyncio.Event()
+        widget.observe(lambda _change: a_slice_is_shown.set(), "done")
         widget.epochs = 200
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(a_slice_is_shown.wait(), 60)
         assert widget.running
         assert 0 < max(widget.done) < 200
-        widget._receive(widget, {"do": "stop"}, [])
+        send(widget, {"do": "stop"})
         reached = widget.done
         assert not widget.running
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(widget.live.ended(), 60)
         assert not widget.running
         assert widget.done == reached
 
@@ -72,15 +75,17 @@ def test_it_can_be_stopped_between_two_slices():
 
 def test_a_new_start_ends_the_run_before():
     async def scenario():
-        shown = []
-        live = LiveRun(lambda: shown.append(1))
-        begun = []
-        live.start(begun.append("old") or iter(range(10**9)))
-        await asyncio.sleep(0.2)
+        old, shown = iter(range(10**9)), asyncio.Event()
+        live = LiveRun(shown.set)
+        live.start(old)
+        before = asyncio.ensure_future(live.ended())
+        await asyncio.wait_for(shown.wait(), 60)
+        assert live.running
         live.start(iter(range(3)))
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(live.ended(), 60)
         assert not live.running
-        assert shown
+        await asyncio.wait_for(before, 60)
+        assert next(old) < 10**9 - 1  # it was left before its end
 
     asyncio.run(scenario())
 
@@ -93,9 +98,9 @@ def test_a_run_that_fails_is_not_running_for_ever():
 
         live = LiveRun(lambda: None)
         live.start(broken())
-        await asyncio.sleep(0.05)
+        with pytest.raises(RuntimeError, match="on purpose"):
+            await asyncio.wait_for(live.ended(), 60)
         assert not live.running
-        assert isinstance(live._task.exception(), RuntimeError)
 
     asyncio.run(scenario())
 

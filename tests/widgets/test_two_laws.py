@@ -1,10 +1,11 @@
 """Pictures to step through.  Judge: √n and √(ε/3) in closed form; press a button, read."""
 
+from tests.widgets.page import send
 from trainium_edu.widgets.two_laws import doubling_steps, walk_steps
 
 
 def press(sketch, key):
-    sketch._on_request(sketch, {"press": key}, [])
+    send(sketch, {"press": key})
 
 
 def test_four_times_as_many_roundings_double_the_theory():

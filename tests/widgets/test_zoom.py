@@ -48,7 +48,7 @@ def test_beats_are_exact_sums():
 def test_parts_named_in_python_are_drawn_in_the_page():
     script = Path(zoom.__file__).parent / "static" / "zoom" / "places.js"
     places = script.read_text(encoding="utf-8").split("const PLACES")[1]
-    for key, parts in zoom._PARTS.items():
+    for key, parts in zoom.PARTS.items():
         drawn = re.search(rf"{key}: \{{(.*?)\}}", places, re.S).group(1)
         labels = {label for label, _ in next(r for r in ladder() if r.key == key).figures}
         assert set(parts) <= labels, key

@@ -111,46 +111,54 @@ class _Worker:
 
     def collect(self) -> Row:
         """Fill the row from what the process wrote."""
-        row, ended = self.row, False
         self._reader.join(timeout=5)  # the process has ended, and with it the pipe
-        for line in list(self._lines):
-            with contextlib.suppress(ValueError, KeyError):
-                part = json.loads(line)
-                kind = part.pop("kind")
-                if kind == "unreadable":
-                    row.status, row.reason, ended = "not graded", part["reason"], True
-                elif kind == "lesson":
-                    row.lesson, row.student = part["lesson"], part["student"]
-                    row.notes += part["notes"]
-                    if part["stated"] and part["stated"].casefold() != part["student"].casefold():
-                        row.notes.append(f"states the student id {part['stated']!r}")
-                elif kind == "grade":
-                    key = part.pop("key")
-                    row.notes += [f"{key}: {note}" for note in part.pop("notes")]
-                    row.exercises[key] = part
-                elif kind == "end":
-                    ended = True
-        if not ended and not row.reason:
-            code = self._process.returncode
-            row.reason = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
-        if not row.lesson and row.status == "graded":
-            row.status = "not graded"
-        mine = {e.key: e for e in exercises.of_lesson(row.lesson)} if row.lesson else {}
-        row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
-        for key, exercise in mine.items():
-            missing = {"points": 0, "of": exercise.points, "status": "stopped",
-                       "reason": row.reason, "misconception": ""}  # fmt: skip
-            grade = row.exercises.setdefault(key, missing)
-            grade["points"] = min(max(int(grade["points"]), 0), exercise.points)
-            grade["of"] = exercise.points
-        row.points = sum(grade["points"] for grade in row.exercises.values())
-        row.of = sum(grade["of"] for grade in row.exercises.values())
-        stops = [f"{key}: {grade['reason']}" for key, grade in row.exercises.items()
-                 if grade["status"] in ("stopped", "error")]  # fmt: skip
-        row.reason = row.reason or "; ".join(stops)
-        row.seconds = round(time.monotonic() - self._begun, 2)
+        fill(self.row, list(self._lines), self._process.returncode)
+        self.row.seconds = round(time.monotonic() - self._begun, 2)
         self._folder.cleanup()
-        return row
+        return self.row
+
+
+def fill(row: Row, lines: Sequence[bytes], code: int):
+    """Fill a row from the lines that a grader process wrote before it ended with some code.
+
+    A submission may have written some of them: points are bounded by the exercise's own, and
+    exercises of other lessons do not count.
+    """
+    ended = False
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError):
+            part = json.loads(line)
+            kind = part.pop("kind")
+            if kind == "unreadable":
+                row.status, row.reason, ended = "not graded", part["reason"], True
+            elif kind == "lesson":
+                row.lesson, row.student = part["lesson"], part["student"]
+                row.notes += part["notes"]
+                if part["stated"] and part["stated"].casefold() != part["student"].casefold():
+                    row.notes.append(f"states the student id {part['stated']!r}")
+            elif kind == "grade":
+                key = part.pop("key")
+                row.notes += [f"{key}: {note}" for note in part.pop("notes")]
+                row.exercises[key] = part
+            elif kind == "end":
+                ended = True
+    if not ended and not row.reason:
+        row.reason = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
+    if not row.lesson and row.status == "graded":
+        row.status = "not graded"
+    mine = {e.key: e for e in exercises.of_lesson(row.lesson)} if row.lesson else {}
+    row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
+    for key, exercise in mine.items():
+        missing = {"points": 0, "of": exercise.points, "status": "stopped",
+                   "reason": row.reason, "misconception": ""}  # fmt: skip
+        grade = row.exercises.setdefault(key, missing)
+        grade["points"] = min(max(int(grade["points"]), 0), exercise.points)
+        grade["of"] = exercise.points
+    row.points = sum(grade["points"] for grade in row.exercises.values())
+    row.of = sum(grade["of"] for grade in row.exercises.values())
+    stops = [f"{key}: {grade['reason']}" for key, grade in row.exercises.items()
+             if grade["status"] in ("stopped", "error")]  # fmt: skip
+    row.reason = row.reason or "; ".join(stops)
 
 
 def grade_submission(path: Path, *, student: str = "", **options) -> Row:

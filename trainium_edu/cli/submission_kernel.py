@@ -31,7 +31,7 @@ class Stopped(BaseException):
     """The submission was stopped; no check may swallow this."""
 
 
-class _Client(nbclient.NotebookClient):
+class Client(nbclient.NotebookClient):
     """nbclient that stops a kernel which floods it."""
 
     printed_bytes = 0
@@ -87,7 +87,7 @@ class SubmissionKernel:
         self._environment, self._folder, self._walls = environment, Path(folder), walls
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        self._client: Any = None  # a _Client while a kernel runs
+        self._client: Any = None  # a Client while a kernel runs
         self._index = 0
 
     def _run(self, coroutine):
@@ -114,7 +114,7 @@ class SubmissionKernel:
                     raise Stopped(f"its kernel does not start ({str(error)[:200]})") from None
 
     def _start_once(self):
-        client = _Client(
+        client = Client(
             new_notebook(),
             timeout=self.seconds,
             startup_timeout=60,

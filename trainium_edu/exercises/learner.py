@@ -5,7 +5,8 @@ from trainium_edu.widgets import journal
 
 __all__ = ["events", "has_passed", "record", "since_pass", "solution_seen"]
 
-_this_session: list[dict] = []  # when nbval reads along, or the journal cannot be written
+#: Events of this session only: nbval reads along, or the journal cannot be written.
+THIS_SESSION: list[dict] = []
 
 
 def record(key: str, status: str, what: str = "") -> str:
@@ -25,14 +26,14 @@ def record(key: str, status: str, what: str = "") -> str:
         return ""
     complaint = "" if settings.lesson().quiet else journal.append("progress", event)
     if complaint or settings.lesson().quiet:
-        _this_session.append(event)
+        THIS_SESSION.append(event)
     return complaint
 
 
 def events(key: str = "") -> list[dict]:
     """Return what happened to one exercise, or to all, in order."""
     kept = [] if settings.lesson().quiet else journal.read("progress")
-    return [e for e in kept + _this_session if not key or e.get("exercise") == key]
+    return [e for e in kept + THIS_SESSION if not key or e.get("exercise") == key]
 
 
 def since_pass(key: str, status: str) -> list[str]:

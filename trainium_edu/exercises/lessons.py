@@ -63,7 +63,7 @@ COURSE = (
     ),
     Lesson(
         "05", "kernels", "Kernels", "AWS's NKI language; a vector add, a matmul in stages, fused "
-        "attention, and what each step is worth", 30, 70,
+        "attention, and what each step is worth", 35, 70,
     ),
     Lesson("06", "graphs", "Graphs", "lazy execution and compiling", planned=True),
     Lesson(

@@ -13,7 +13,7 @@ from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, recognis
 
 _STEPS = ("square", "exp", "scale")
 MOST_IDLE = 0.05  #: share of the time that Vector may wait
-_SBUF_BYTES = 192 * 1024
+SBUF_BYTES = 192 * 1024
 _DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "uint8": 1}
 
 
@@ -196,7 +196,7 @@ def needed_bytes(plan, *, alive=True, width=True, partitions=False) -> int:
     )
 
 
-def plan_that_fits(one: int, capacity: int = _SBUF_BYTES) -> tuple[int, int]:
+def plan_that_fits(one: int, capacity: int = SBUF_BYTES) -> tuple[int, int]:
     """Return (buffers, bytes) for a plan that takes `one` byte per buffer."""
     for buffers in (4, 3, 2, 1):
         if buffers * one <= capacity:
@@ -210,7 +210,7 @@ def _judge_plan(plan, got):
         return
     everywhere = needed_bytes(plan, partitions=True)
     if got[1] in [b * everywhere for b in (1, 2, 3, 4)] or got == (
-        plan_that_fits(everywhere, 128 * _SBUF_BYTES)
+        plan_that_fits(everywhere, 128 * SBUF_BYTES)
     ):
         reject(
             "all partitions together",
@@ -229,8 +229,8 @@ def _judge_plan(plan, got):
     ))  # fmt: skip
     if plan_that_fits(one)[0] == 0:
         reject("does not fit", f"One buffer of {plan} already needs more than a partition has.")
-    if got[1] > _SBUF_BYTES:
-        reject("over the edge", f"{got[1]} bytes are more than a partition's {_SBUF_BYTES}.")
+    if got[1] > SBUF_BYTES:
+        reject("over the edge", f"{got[1]} bytes are more than a partition's {SBUF_BYTES}.")
     reject("other", f"For {plan} this should come out differently. Count one partition.")
 
 
@@ -335,7 +335,7 @@ def racing_plan(seed: int):
         }
         steps = _random_steps(rng, names)
         found = races(tiles, steps)
-        if len(found) == 1 and found != {p[::-1] for p in found} and _has_decoys(tiles, found):
+        if len(found) == 1 and found != {p[::-1] for p in found} and has_decoys(tiles, found):
             return tiles, steps
     raise RuntimeError("no plan with one race was found")
 
@@ -350,7 +350,7 @@ def _random_steps(rng, names):
     return steps
 
 
-def _has_decoys(tiles, found):
+def has_decoys(tiles, found):
     """Whether some tiles share bytes without racing, and some only addresses, not partitions."""
     ((one, two),) = found
     pairs = [p for p in itertools.combinations(tiles, 2) if set(p) != {one, two}]
@@ -387,7 +387,7 @@ _CAUSES = ("dma", "ports", "buffers", "fixed")
 def remove_first(answer, numbers):
     """Check tables with hidden pairs, with causes that change nothing, and of budget 1 and 2."""
     for turn in range(8):
-        times = _cause_table(numbers.seed + turn)
+        times = cause_table(numbers.seed + turn)
         for budget in (1, 2):
             got = answer(dict(times), budget)
             if isinstance(got, str):
@@ -399,12 +399,13 @@ def remove_first(answer, numbers):
             _judge_causes(times, budget, tuple(got))
 
 
-def _best(times, budget):
+def best_removal(times, budget):
+    """Return the set of causes that saves most; of equal ones the smallest."""
     return min((c for c in times if len(c) <= budget), key=lambda c: (times[c], len(c), c))
 
 
 def _judge_causes(times, budget, got):
-    best = _best(times, budget)
+    best = best_removal(times, budget)
     if len(got) > budget:
         reject("over budget", f"At most {budget} may be removed, and {got} are {len(got)}.")
     if math.isclose(times[got], times[best]):
@@ -433,7 +434,7 @@ def _judge_causes(times, budget, got):
     reject("other", f"With a budget of {budget} there is a faster choice than {got}.")
 
 
-def _cause_table(seed):
+def cause_table(seed):
     """Return {set of causes: time in us}: two resources in parallel, behind a serial one."""
     rng = np.random.default_rng(seed)
     hidden = seed % 4 != 3

@@ -126,27 +126,27 @@ def survives(answer, numbers):
         ("range is enough", lambda x: abs(x) < 2.0 ** (form[2] + 1),
          "You look at the range only. Inside the range the numbers stand apart: between two "
          "neighbours nothing survives."),
-        ("precision is enough", lambda x: _on_grid(x, *form, high=2000),
+        ("precision is enough", lambda x: on_grid(x, *form, high=2000),
          "You forget the upper end: powers of two beyond 2**highest have no exponent field."),
-        ("forgets the hidden one", lambda x: _on_grid(x, form[0] - 1, *form[1:]),
+        ("forgets the hidden one", lambda x: on_grid(x, form[0] - 1, *form[1:]),
          "You are one significant bit short: with m mantissa bits a normal number has m + 1."),
-        ("no subnormal numbers", lambda x: abs(x) >= 2.0 ** form[1] and _on_grid(x, *form),
+        ("no subnormal numbers", lambda x: abs(x) >= 2.0 ** form[1] and on_grid(x, *form),
          "You stop at the smallest normal number. Below it are the subnormal ones, evenly spaced "
          "down to zero."),
-        ("subnormals at full precision", lambda x: _on_grid(x, *form, low=-2000),
+        ("subnormals at full precision", lambda x: on_grid(x, *form, low=-2000),
          "Below 2**lowest you let the spacing shrink further. There the exponent field is zero and "
          "cannot go lower, so the spacing stays that of the lowest binade."),
-        ("negative numbers", lambda x: x > 0 and _on_grid(x, *form),
+        ("negative numbers", lambda x: x > 0 and on_grid(x, *form),
          "You refuse negative numbers. The sign has a bit of its own: −x survives when x does."),
         ("whole numbers", lambda x: x == int(x),
          "Being a whole number is neither needed nor enough: 0.5 is in every format, 257 is not in "
          "BF16."),
     )  # fmt: skip
     cases = [(x,) for x in numbers.candidates]
-    compare(told, cases, lambda x: _on_grid(x, *form), beliefs, "numbers")
+    compare(told, cases, lambda x: on_grid(x, *form), beliefs, "numbers")
 
 
-def _on_grid(x, mantissa_bits, lowest, highest, *, low=None, high=None) -> bool:
+def on_grid(x, mantissa_bits, lowest, highest, *, low=None, high=None) -> bool:
     """Say whether a number is one of the format's; `low` and `high` are beliefs about its ends."""
     power = math.frexp(abs(x))[1] - 1
     steps = abs(x) * 2.0 ** (mantissa_bits - max(power, lowest if low is None else low))
@@ -269,9 +269,9 @@ def best_format(answer, numbers):
     if not 1 <= exponent <= 6:
         reject("impossible split", f"{exponent} exponent bits: sign, exponent and mantissa share "
                "eight bits, with 1 to 6 for the exponent here.")  # fmt: skip
-    best = _ratios(numbers.data, numbers.power)
+    best = ratios_kept(numbers.data, numbers.power)
     try:
-        ratio = _ratio(numbers.data, numbers.power, exponent, bias)
+        ratio = ratio_kept(numbers.data, numbers.power, exponent, bias)
     except ValueError:
         reject("impossible bias", f"Bias {short(bias)} with {exponent} exponent bits puts numbers "
                "out of FP32's range; configure refuses it.")  # fmt: skip
@@ -279,7 +279,8 @@ def best_format(answer, numbers):
     if ratio >= top - 0.02:
         return
     loses = f"Your format keeps {ratio:.1f} dB; there is one with {top:.1f} dB. "
-    standard = max(_ratio(numbers.data, numbers.power, e, 2 ** (e - 1) - 1) for e in range(1, 7))
+    biased = ((e, 2 ** (e - 1) - 1) for e in range(1, 7))
+    standard = max(ratio_kept(numbers.data, numbers.power, *split) for split in biased)
     if bias == 2 ** (exponent - 1) - 1 and ratio == standard:
         told = (
             "You compared the splits with IEEE 754's bias only. The bias is free: it moves all "
@@ -304,7 +305,7 @@ def _array(data, power):
 
 
 @functools.lru_cache(maxsize=4096)
-def _ratio(data, power, exponent, bias) -> float:
+def ratio_kept(data, power, exponent, bias) -> float:
     """Return the signal-to-noise ratio that one format keeps."""
     from trainium_edu.numerics import configure
     from trainium_edu.numerics.quantisation import quantise
@@ -314,7 +315,7 @@ def _ratio(data, power, exponent, bias) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def _ratios(data, power) -> dict:
+def ratios_kept(data, power) -> dict:
     """Return the ratio of every split, with the biases around the one that just fits.
 
     A bias further down wastes numbers above the data, one further up cuts the large ones off; a
@@ -325,7 +326,7 @@ def _ratios(data, power) -> dict:
     for e in range(1, 7):
         top = math.log2((2 - 2.0 ** (e - 7)) * 2.0 ** (2**e - 1))  # about the largest at bias 0
         fits = math.floor(top - math.log2(largest))
-        found |= {(e, bias): _ratio(data, power, e, bias) for bias in range(fits - 2, fits + 6)}
+        found |= {(e, bias): ratio_kept(data, power, e, bias) for bias in range(fits - 2, fits + 6)}
     return found
 
 

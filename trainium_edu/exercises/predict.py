@@ -23,7 +23,8 @@ from trainium_edu.widgets import prediction
 __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_lesson", "question",
            "reveal"]  # fmt: skip
 
-_asked: dict[str, prediction.Prediction] = {}
+#: The questions of this kernel, by key.
+ASKED: dict[str, prediction.Prediction] = {}
 _bound: dict[str, "Bound"] = {}
 
 
@@ -193,12 +194,12 @@ def ask(key: str) -> prediction.Prediction:
         asked = prediction.order(key, it.text, it.options)
     else:
         asked = prediction.choice(key, it.text, it.options)
-    _asked[key] = asked
+    ASKED[key] = asked
     return asked
 
 
 def _of(key):
-    return _asked[key] if key in _asked else ask(key)
+    return ASKED[key] if key in ASKED else ask(key)
 
 
 def reveal(key: str, /, **values) -> prediction.Reveal:

@@ -116,7 +116,7 @@ def _spacing(total, bits):
 )
 def round_with_random_bits(answer, numbers):
     """Round float32 numbers to BF16 with given 16-bit tosses."""
-    x, random_bits = _numbers_and_bits(numbers.seed)
+    x, random_bits = numbers_and_bits(numbers.seed)
     got = np.asarray(answer(x, random_bits))
     if got.shape != x.shape or got.dtype.kind not in "fV":
         reject(
@@ -174,7 +174,7 @@ def round_with_random_bits(answer, numbers):
     )
 
 
-def _numbers_and_bits(seed):
+def numbers_and_bits(seed):
     """Return 200 numbers of both signs, some of them BF16 already, and their tosses."""
     rng = np.random.default_rng(seed)
     x = (rng.standard_normal(200) * 10.0 ** rng.integers(-4, 5, 200)).astype(np.float32)

@@ -127,7 +127,7 @@ def _paths(schedule, topology, ties):
     return np.repeat(np.arange(len(schedule)), np.diff(start)), links, np.diff(start)
 
 
-def _weights(schedule, sizes):
+def move_weights(schedule, sizes):
     """Return the weight of each move, from the weight of each item."""
     if schedule.collective is Collective.ALL_TO_ALL:
         sizes = np.concatenate((sizes, sizes))
@@ -173,7 +173,7 @@ def link_loads(schedule: Schedule, topology: Topology, sizes=None, *, ties=Ties.
     move, link, _ = _paths(schedule, topology, choice(ties, Ties, "rule for ties"))
     cells = schedule.step[move].astype(np.int64) * topology.links + link
     flat = np.bincount(
-        cells, _weights(schedule, sizes)[move],
+        cells, move_weights(schedule, sizes)[move],
         minlength=schedule.steps * topology.links,
     )  # fmt: skip
     return flat.reshape(schedule.steps, topology.links)
@@ -371,7 +371,7 @@ def timeline(
         raise FabricError(
             f"{count} transfers are too many to draw (the limit is {_MOST_SPANS}); take fewer ranks"
         )
-    weight = _weights(schedule, item_sizes(schedule, nbytes).astype(float))
+    weight = move_weights(schedule, item_sizes(schedule, nbytes).astype(float))
     begins = np.concatenate(([0.0], np.cumsum(bill.time_ns)))
     local = np.flatnonzero(real & (hops == 0))
     crossings = [(int(m), int(k)) for m, k in zip(move, link, strict=True) if real[m]]

@@ -14,8 +14,8 @@ from trainium_edu.numerics.launch import launch_parallel
 
 __all__ = ["ring_all_reduce"]
 
-_BLOCK_BYTES = 64 * 1024  # one block of sums stays in the second-level cache
-_MOST_BYTES_PER_CALL = 256 * 2**20  # then back to Python, so that Ctrl-C works
+BLOCK_BYTES = 64 * 1024  # one block of sums stays in the second-level cache
+MOST_BYTES_PER_CALL = 256 * 2**20  # then back to Python, so that Ctrl-C works
 
 
 def ring_all_reduce(buffers: np.ndarray) -> np.ndarray:
@@ -63,8 +63,8 @@ def ring_all_reduce(buffers: np.ndarray) -> np.ndarray:
     chunk = np.arange(ranks + 1, dtype=np.int64)
     starts = chunk * whole + np.minimum(chunk, rest)
     total = np.empty(elements, buffers.dtype)
-    width = _BLOCK_BYTES // buffers.itemsize
-    columns = max(2 * width, _MOST_BYTES_PER_CALL // max(1, ranks * buffers.itemsize))
+    width = BLOCK_BYTES // buffers.itemsize
+    columns = max(2 * width, MOST_BYTES_PER_CALL // max(1, ranks * buffers.itemsize))
     for first in range(0, elements, columns):
         last = min(first + columns, elements)
         launch_parallel(

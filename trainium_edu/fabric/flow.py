@@ -10,9 +10,9 @@ import numpy as np
 
 from trainium_edu.fabric.accounting import (
     Costs,
-    _weights,
     buffer_bytes,
     message_latencies,
+    move_weights,
     rules,
 )
 from trainium_edu.fabric.arguments import (
@@ -140,7 +140,7 @@ def flow_level(
         _lateness(schedule, ns, name) for ns, name in ((late_ns, "late_ns"), (slow_ns, "slow_ns"))
     )
     sizes = item_sizes(schedule, nbytes).astype(np.float64)
-    step, src, dst, size = _messages(schedule, _weights(schedule, sizes))
+    step, src, dst, size = messages(schedule, move_weights(schedule, sizes))
     if len(step) > _MOST_MESSAGES:
         raise FabricError(
             f"{len(step)} messages are too many to let flow (the limit is {_MOST_MESSAGES}); take"
@@ -169,7 +169,7 @@ def flow_level(
     return FlowResult(float(ended.max(initial=0.0)), step, src, dst, size, begun, ended)
 
 
-def _messages(schedule, weights):
+def messages(schedule, weights):
     """Join the moves of one step between the same two ranks to one message."""
     keep = (schedule.op != Op.SETTLE) & (schedule.src != schedule.dst) & (schedule.phase == 1)
     key = schedule.step[keep].astype(np.int64) * schedule.ranks + schedule.src[keep]

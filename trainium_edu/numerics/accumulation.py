@@ -30,7 +30,7 @@ __all__ = [
     "predicted_sum_sd", "running_sum",
 ]  # fmt: skip
 
-_ROUNDINGS_PER_CALL = 1 << 22  # well under 0.2 s
+ROUNDINGS_PER_CALL = 1 << 22  # well under 0.2 s
 _MAX_KEPT_BYTES = 1 << 30
 
 
@@ -135,7 +135,7 @@ def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits,
     drawn = np.empty(_loops.DRAW // 2, np.uint32)
     random_bits = drawn.view(np.uint16) if n_random_bits <= 16 else drawn
     layout = loop_layout(fmt, rounding, "infinity")
-    rows = max(_ROUNDINGS_PER_CALL // max(state.size, 64) // every, 1) * every
+    rows = max(ROUNDINGS_PER_CALL // max(state.size, 64) // every, 1) * every
     for first in range(0, len(terms), rows):
         with np.errstate(over="ignore", invalid="ignore"):
             launch(

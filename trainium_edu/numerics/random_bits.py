@@ -27,7 +27,7 @@ __all__ = ["MAX_RANDOM_BITS", "draw_bits", "philox4x32"]
 
 MAX_ROUNDS = 1000  # far beyond any use
 MAX_RANDOM_BITS = 31  #: random bits and the bits they are added to share one 32-bit lane
-_ROWS_PER_CALL = 2**16  # some 10 ms, then back to Python, so that Ctrl-C works
+ROWS_PER_CALL = 2**16  # some 10 ms, then back to Python, so that Ctrl-C works
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 
@@ -123,9 +123,9 @@ def raw_bits(n, seed, step, offset, n_random_bits):
     )
     first, skip = divmod(offset, per_tile)
     out = np.empty((-(-(skip + n) // (2 * per_tile)), _loops.DRAW // 2), np.uint32)
-    for row in range(0, len(out), _ROWS_PER_CALL):  # two tiles each
+    for row in range(0, len(out), ROWS_PER_CALL):  # two tiles each
         launch(_loops.philox_tiles, np.uint64(first + 2 * row), np.uint64(seed), np.uint64(step),
-               out[row : row + _ROWS_PER_CALL])  # fmt: skip
+               out[row : row + ROWS_PER_CALL])  # fmt: skip
     return out.reshape(-1).view(dtype)[skip : skip + n]
 
 

@@ -252,7 +252,7 @@ def _round(words, out, rule, first_element, random_bits):
         layout = loop_layout(fmt, rule.rounding, rule.overflow)
         if rule.rounding == "toward_zero":
             launch(_loops.toward_zero_any, words, layout, out)
-        elif _adder_rounds(fmt):
+        elif adder_rounds(fmt):
             launch(_loops.nearest_by_adding, words, layout, out)
         else:
             launch(_loops.nearest_any, words, layout, out)
@@ -261,7 +261,7 @@ def _round(words, out, rule, first_element, random_bits):
 
 
 @lru_cache(maxsize=256)
-def _adder_rounds(fmt):
+def adder_rounds(fmt):
     """Return whether `nearest_by_adding` is right for a format.
 
     The powers of two that it adds have to be FP32 numbers, and subnormal FP32 numbers too small to

@@ -28,6 +28,22 @@ class Source:
     url: str  #: where the public finds it; "" for our own reasons and for memory
     kind: Kind = Kind.DOCUMENTED  #: what a fact from here is unless it says otherwise
 
+    @property
+    def slug(self) -> str:
+        """Its cell in the glossary: lessons link ``glossary.ipynb#cell-id=source-SLUG``."""
+        return self.key.replace(".", "-")
+
+    @property
+    def cited(self) -> str:
+        """How prose names it: how we know, and the key as a link to the document."""
+        return f"{self.kind}: [{self.key}]({self.url})"
+
+    @property
+    def markdown(self) -> str:
+        """The source as its cell in ``notebooks/glossary.ipynb`` shows it, in two lines."""
+        title = f"[{self.title}]({self.url})" if self.url else self.title
+        return f"`{self.key}`: {title}<br><small>{self.publisher}, {self.date}</small>"
+
     @checked
     def says(
         self, value: Any, unit: str, locator: str, note: str = "", *, kind: Kind | None = None

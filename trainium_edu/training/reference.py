@@ -115,7 +115,7 @@ def initial_weights(seeds: Sequence[int], *, narrow: bool = False):
     """
     rows = np.zeros((len(seeds), PARAMETERS), _F32)
     for row, seed in zip(rows, seeds, strict=True):
-        w1, _b1, w2, _b2 = _parts(row)
+        w1, _b1, w2, _b2 = parts(row)
         draws = uniform(w1.size + w2.size, seed=seed)
         w1[:] = (draws[: w1.size] * _F32((6 / PIXELS) ** 0.5)).reshape(w1.shape)
         w2[:] = (draws[w1.size :] * _F32((6 / HIDDEN) ** 0.5)).reshape(w2.shape)
@@ -149,8 +149,8 @@ def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf1
     _check_shape(labels, "labels", *images.shape[:2])
     if labels.dtype.kind not in "iu" or not ((labels >= 0) & (labels < CLASSES)).all():
         raise ValueError(f"labels are integers from 0 to {CLASSES - 1}, got {short(labels)}")
-    narrow = _to_bf16 if bf16 else _as_is
-    w1, b1, w2, b2 = _parts(weights)
+    narrow = to_bf16 if bf16 else _as_is
+    w1, b1, w2, b2 = parts(weights)
     x = np.swapaxes(images, -1, -2)
     h = matmul(w1, x) + b1[..., None]
     h = narrow(np.where(h < 0, _F32(0), h))
@@ -163,7 +163,7 @@ def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf1
 
     dz = narrow((p - wanted) * (_F32(1) / _F32(images.shape[-2])))
     out = np.empty_like(weights)
-    dw1, db1, dw2, db2 = _parts(out)
+    dw1, db1, dw2, db2 = parts(out)
     dw2[:] = matmul(dz, np.swapaxes(h, -1, -2))
     db2[:] = _in_order(dz, axis=-1)
     dh = matmul(np.swapaxes(w2, -1, -2), dz)
@@ -211,7 +211,7 @@ def logits(weights: np.ndarray, images: np.ndarray, *, bf16: bool = False):
     """
     _check_shape(weights, "weights", "replicas", PARAMETERS)
     _check_shape(images, "images", "n", PIXELS)
-    weights = np.ascontiguousarray(_to_bf16(weights) if bf16 else weights, _F32)
+    weights = np.ascontiguousarray(to_bf16(weights) if bf16 else weights, _F32)
     turned = np.ascontiguousarray(images.T, _F32)
     out = np.empty((len(weights), CLASSES, len(images)), _F32)
     h = np.empty((HIDDEN, len(images)), _F32)
@@ -461,7 +461,7 @@ def _plain_epoch(plan, data, order, bits, stored):
     chosen = np.empty(order.shape, _F32)
     for step in range(order.shape[1]):
         picked = order[:, step]
-        weights = _to_bf16(stored) if narrow else stored
+        weights = to_bf16(stored) if narrow else stored
         grad, chosen[:, step] = gradient(
             weights, data.train_images[picked], data.train_labels[picked], bf16=narrow
         )
@@ -484,14 +484,14 @@ def _fast_epoch(plan, data, order, bits, stored):
     return chosen
 
 
-def _parts(flat):
+def parts(flat):
     """Return views (w1, b1, w2, b2) of flat[..., 4810]."""
     w1, b1, w2, b2 = np.split(flat, np.cumsum([HIDDEN * PIXELS, HIDDEN, CLASSES * HIDDEN]), axis=-1)
     lead = flat.shape[:-1]
     return w1.reshape(*lead, HIDDEN, PIXELS), b1, w2.reshape(*lead, CLASSES, HIDDEN), b2
 
 
-def _to_bf16(x):
+def to_bf16(x):
     """Round to BF16, nearest-even, and go on in FP32."""
     return round_to(x, "bf16")
 

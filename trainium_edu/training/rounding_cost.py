@@ -94,7 +94,7 @@ def stored_rounding_cost() -> RoundingCost:
     >>> len(stored_rounding_cost().rows)
     6
     """
-    stored = json.loads(_file().read_text(encoding="utf-8"))
+    stored = json.loads(stored_file().read_text(encoding="utf-8"))
     return RoundingCost(stored["machine"], tuple(Cost(**row) for row in stored["rows"]))
 
 
@@ -120,7 +120,7 @@ def _machine() -> str:
     return f"{name}, one thread for rounding"
 
 
-def _file():
+def stored_file():
     return resources.files("trainium_edu.training") / "rounding_cost.json"
 
 
@@ -129,5 +129,5 @@ if __name__ == "__main__":
     rows = [{**asdict(row), "ns_per_number": round(row.ns_per_number, 3)} for row in cost.rows]
     body = ",\n".join("  " + json.dumps(row) for row in rows)
     head = json.dumps({"command": COMMAND, "machine": cost.machine})[:-1]
-    files.write(_file(), f'{head}, "rows": [\n{body}\n]}}\n')
+    files.write(stored_file(), f'{head}, "rows": [\n{body}\n]}}\n')
     print(cost.table())

@@ -93,7 +93,7 @@ def stored_sweep() -> tuple[Row, ...]:
     >>> len(stored_sweep())
     12
     """
-    stored = json.loads(_file().read_text(encoding="utf-8"))
+    stored = json.loads(stored_file().read_text(encoding="utf-8"))
     return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in stored["rows"])
 
 
@@ -132,7 +132,7 @@ def accuracy_table(rows: Sequence[Row], *, optimizer: str = "sgd") -> str:
     return "\n".join(lines)
 
 
-def _file():
+def stored_file():
     return resources.files("trainium_edu.training") / "sweep.json"
 
 
@@ -147,6 +147,6 @@ if __name__ == "__main__":
     from pathlib import Path
 
     _write(
-        Path(str(_file())),
+        Path(str(stored_file())),
         run_sweep(progress=lambda row: print(f"{row.learning_rate:g} {row.arm}: {row.mean:.1f} %")),
     )

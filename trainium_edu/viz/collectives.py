@@ -34,7 +34,7 @@ ALGORITHM = {
 _OTHERS = (("red", "-"), ("sky", (0, (2, 1))), ("green", (0, (4, 2))))
 
 
-def _look(name, i=0):
+def look_of(name, i=0):
     colour, dash = ALGORITHM.get(name, _OTHERS[i % len(_OTHERS)])
     return {"color": style.COLOURS[colour], "linestyle": dash, "linewidth": 2}
 
@@ -111,7 +111,7 @@ def plot_times(
         ax = fig.axes[0]
         artists = []
         for i, (name, row) in enumerate(zip(names, times_us, strict=True)):
-            artists += ax.plot(sizes, row, label=name, **_look(name, i))
+            artists += ax.plot(sizes, row, label=name, **look_of(name, i))
         for i, (at, _, above) in enumerate(crossovers):
             artists.append(
                 ax.axvline(at, color=style.ink("muted"), linewidth=1, label="_crossover")
@@ -143,7 +143,7 @@ def _times_ground(sizes, names, published, low, high, title):
                     ha="right" if i == 0 else "left", textcoords="offset points", fontsize=8,
                     color=style.COLOURS["red"])  # fmt: skip
     ax.set_ylim(low, high)
-    looks = [Line2D([], [], **_look(name, i)) for i, name in enumerate(names)]
+    looks = [Line2D([], [], **look_of(name, i)) for i, name in enumerate(names)]
     ax.legend(looks, names, loc="upper left", bbox_to_anchor=(0.02, 0.88), fontsize=9)
     _settle(ax, title or "time of an all-reduce")
     return ax.figure
@@ -179,7 +179,7 @@ def plot_bus_bandwidth(
     _check_curves(sizes, times_ns, names)
     ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.75, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
-        ax.plot(sizes, factor * np.asarray(sizes) / np.asarray(row), label=name, **_look(name, i))
+        ax.plot(sizes, factor * np.asarray(sizes) / np.asarray(row), label=name, **look_of(name, i))
     if limit is not None:
         ax.axhline(limit, color=style.ink("muted"), linestyle=(0, (6, 3)), label="all wires full")
     ax.set(ylabel="bus bandwidth (GB/s)", xlabel="buffer on each rank")
@@ -216,7 +216,7 @@ def plot_scaling(
     ax = style.figure(7.4, 3.6, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, row) in enumerate(zip(names, times_ns, strict=True)):
         ax.plot(
-            ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **_look(name, i)
+            ranks, np.asarray(row) / 1e6, marker="o", markersize=4, label=name, **look_of(name, i)
         )
     ax.set(xscale="log", yscale="log", xlabel="ranks", ylabel="time (ms)")
     ax.set_xticks(list(ranks), [f"{r:,}" for r in ranks])
@@ -246,7 +246,7 @@ def plot_link_use(shares: Sequence[Numbers], names: Sequence[str], *, title: str
     ax = style.figure(7.4, 3.0, margins=(0.75, 0.2, 0.6, 0.4)).subplots()
     for i, (name, share) in enumerate(zip(names, shares, strict=True)):
         ax.step(np.arange(len(share)), 100 * np.sort(share)[::-1], where="mid", label=name,
-                **_look(name, i))  # fmt: skip
+                **look_of(name, i))  # fmt: skip
     ax.set(ylim=(0, 105), xlabel="directed links, busiest first", ylabel="busy (% of the time)")
     ax.legend(loc="lower left", fontsize=9)
     _settle(ax, title or "how busy the links are", below=0.38)

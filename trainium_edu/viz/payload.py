@@ -62,8 +62,9 @@ def plot_payload(
         ("one alone", alone, "orange", "left", 10),
     ):  # beside the steepest part
         k = max(range(1, len(rates)), key=lambda i: rates[i] - rates[i - 1])
+        middle = (row_bytes[k] * row_bytes[k - 1]) ** 0.5, (rates[k] + rates[k - 1]) / 2
         ax.annotate(
-            name, (row_bytes[k - 1], rates[k - 1]), xytext=(x, 0), textcoords="offset points",
+            name, middle, xytext=(x, 0), textcoords="offset points",
             color=COLOURS[colour], fontsize=9, ha=side, va="center",
         )  # fmt: skip
     ax.set_xscale("log", base=2)

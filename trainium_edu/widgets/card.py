@@ -2,10 +2,67 @@
 
 import html
 import math
+import re
 
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["card", "error_factor", "marked_list", "number_strip"]
+__all__ = ["Prose", "card", "error_factor", "marked_list", "number_strip",
+           "without_links"]  # fmt: skip
+
+_LINK_LOOK = (
+    r'href="\2" target="_blank" rel="noopener" '
+    'style="color:var(--jp-content-link-color,#0060a0);text-decoration:underline"'
+)
+_LINK = re.compile(r"\[([^]]+)\]\((https://[^)\s]+)\)")
+
+
+def _linked(page):
+    return _LINK.sub(rf"<a {_LINK_LOOK}>\1</a>", page)
+
+
+def without_links(text: str) -> str:
+    """Return a text in which ``[words](https://...)`` are the words alone."""
+    return _LINK.sub(r"\1", text)
+
+
+class Prose:
+    """Paragraphs below an answer: ``**bold**``, ``*italic*``, ``[link](https://...)``, code.
+
+    Code stands in backticks.
+
+    Parameters
+    ----------
+    *paragraphs : str
+        One after the other; those that begin with ``- `` become a list.
+
+    Examples
+    --------
+    >>> Prose("**Long rows** pay.", "- `dma` first")
+    **Long rows** pay.
+    - `dma` first
+    """
+
+    def __init__(self, *paragraphs: str):
+        self.paragraphs = paragraphs
+
+    def __repr__(self):
+        return without_links("\n".join(self.paragraphs))
+
+    def _repr_html_(self):
+        rows = []
+        for text in self.paragraphs:
+            bullet = text.startswith("- ")
+            said = html.escape(text.removeprefix("- "), quote=False).split("`")
+            for i, part in enumerate(said):  # every second one stood between backticks
+                bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", part)
+                italic = re.sub(r"\*(.+?)\*", r"<i>\1</i>", bold)
+                said[i] = f"<code>{part}</code>" if i % 2 else _linked(italic)
+            lead = "display:list-item;margin:4px 0 0 22px" if bullet else "margin:8px 0 0"
+            rows.append(f'<p style="{lead}">{"".join(said)}</p>')
+        return (
+            '<div style="max-width:56em;line-height:1.5;white-space:normal;font-size:14px;'
+            f'color:var(--jp-content-font-color1,#222)">{"".join(rows)}</div>'
+        )
 
 
 def card(head, explain="", mine="", said="", drawn="", right=False) -> str:
@@ -20,7 +77,7 @@ def card(head, explain="", mine="", said="", drawn="", right=False) -> str:
         if text:
             parts.append(
                 f'<div style="margin-top:6px;font-weight:{weight};max-width:46em;'
-                f'white-space:pre-wrap">{html.escape(text)}</div>'
+                f'white-space:pre-wrap">{_linked(html.escape(text))}</div>'
             )
     return (
         f'<div role="status" style="border:1px solid var(--jp-border-color2,#ccc);border-left:'

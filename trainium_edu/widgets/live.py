@@ -58,6 +58,11 @@ class LiveRun:
         self._turn += 1
         self.running = False
 
+    async def ended(self):
+        """Wait until the last run has ended; raise what ended it, if it failed."""
+        if self._task is not None:
+            await self._task
+
     def _slices(self, work, turn):
         """Yield after each slice of work, until the work or this run's turn is over."""
         begin = time.perf_counter()

@@ -35,7 +35,7 @@ class Picture(anywidget.AnyWidget):
     width = traitlets.Int().tag(sync=True)  # CSS pixels
 
     def __init__(self, draw: Callable, alt):
-        self._draw, self._alt = draw, alt
+        self.draw, self._alt = draw, alt
         super().__init__()
         self.redraw()
 
@@ -49,7 +49,7 @@ class Picture(anywidget.AnyWidget):
 
     def _render(self, dark):
         with style.theme(dark):
-            fig = self._draw()
+            fig = self.draw()
             png = style.to_png(fig)
         alt = self._alt() if callable(self._alt) else self._alt
         with self.hold_sync():
@@ -62,7 +62,7 @@ class Picture(anywidget.AnyWidget):
         if not self.dark:
             return self.png
         with style.theme(False):
-            return style.to_png(self._draw())
+            return style.to_png(self.draw())
 
     def _repr_mimebundle_(self, **kwargs):
         return _with_png(super()._repr_mimebundle_(**kwargs), self.still())

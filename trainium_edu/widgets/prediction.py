@@ -30,7 +30,13 @@ from trainium_edu import settings
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
 from trainium_edu.widgets import journal
-from trainium_edu.widgets.card import card, error_factor, marked_list, number_strip
+from trainium_edu.widgets.card import (
+    card,
+    error_factor,
+    marked_list,
+    number_strip,
+    without_links,
+)
 from trainium_edu.widgets.static import load
 
 __all__ = ["MIME", "RECOGNISED", "Prediction", "Reveal", "choice", "error_factor", "number",
@@ -119,7 +125,7 @@ class Prediction(anywidget.AnyWidget):
         self.commitment = self.commitment.commit(value)
         complaint = journal.append("predictions", {**self._identity(), "value": value})
         self._show_status(complaint)
-        display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+        display(self.bundle(), raw=True, display_id=self._display_id, update=True)
         for follower in self._followers:
             follower()
 
@@ -208,7 +214,8 @@ class Prediction(anywidget.AnyWidget):
             lines.append(self.status)
         return "\n".join(lines)
 
-    def _bundle(self):
+    def bundle(self) -> dict:
+        """Return what the notebook stores of the question, by MIME type."""
         bundle = anywidget.AnyWidget._repr_mimebundle_(self)
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data["text/plain"] = self._text()
@@ -225,7 +232,7 @@ class Prediction(anywidget.AnyWidget):
         return data
 
     def _ipython_display_(self, **_kwargs):
-        display(self._bundle(), raw=True, display_id=self._display_id)
+        display(self.bundle(), raw=True, display_id=self._display_id)
 
     def __repr__(self):
         return f"Prediction({self.key!r})"
@@ -276,8 +283,9 @@ class Prediction(anywidget.AnyWidget):
     def _verdict(self, answer, explain, recognise):
         self._mark_revealed(answer)
         head = f"Answer: {self.spell(answer)}"
+        plain = [without_links(explain)] if explain else []
         if self._reading_along:
-            return Verdict([head, explain] if explain else [head], card(head, explain))
+            return Verdict([head, *plain], card(head, explain))
         counted = self.commitment.counted
         mine = f"Your prediction: {self.spell(counted)}"
         if self.commitment.changes_after_answer:
@@ -286,7 +294,7 @@ class Prediction(anywidget.AnyWidget):
         if counted != answer and recognise is not None:
             name, said = recognise(counted) or ("", "")
         said = said or self._compared(counted, answer)
-        lines = [mine, head, said, *([explain] if explain else [])]
+        lines = [mine, head, said, *plain]
         drawn = self._drawn(counted, answer)
         return Verdict(lines, card(head, explain, mine, said, drawn, counted == answer), name)
 
@@ -315,7 +323,10 @@ class Prediction(anywidget.AnyWidget):
                 [(option, option == answer, option == guess) for option in self.options]
             )
         return marked_list(
-            [(item, guess[i] == item, guess[i] == item) for i, item in enumerate(answer)]
+            [
+                (item if item == mine else f"{item}, where you put {mine}", item == mine, False)
+                for item, mine in zip(answer, guess, strict=True)
+            ]
         )
 
 
@@ -338,27 +349,33 @@ class Reveal(ipywidgets.VBox):
         self._display_id = uuid.uuid4().hex
         self._displayed = False
         super().__init__()
-        self._refresh()
+        self.children = self._contents()
         prediction._followers.append(self._follow)
 
     def _follow(self):
-        self._refresh()
-        if self._displayed:
-            display(self._bundle(), raw=True, display_id=self._display_id, update=True)
+        """Show the output anew, and only then fill it.
 
-    def _refresh(self):
+        The page draws all of an output's views again when the output changes: filled before, it
+        would draw what is shown twice, and a click on the first drawing would be lost.
+        """
+        contents = self._contents()
+        if self._displayed:
+            display(self.bundle(), raw=True, display_id=self._display_id, update=True)
+        self.children = contents
+
+    def _contents(self):
         if not self._prediction.committed:
             self._text = "Commit your prediction above; what it is about appears here."
-            self.children = [_paragraph(self._text)]
-            return
+            return [_paragraph(self._text)]
         verdict = self._lines() if self._lines else Verdict([], "")
         self._text, self._name = "\n".join(verdict.lines), verdict.misconception
         if self._shown is None:
             self._shown = _materials(self._show)
         head = [ipywidgets.HTML(value=verdict.html)] if verdict.html else []
-        self.children = [*head, *(_as_widget(thing) for thing in self._shown)]
+        return [*head, *(_as_widget(thing) for thing in self._shown)]
 
-    def _bundle(self):
+    def bundle(self) -> dict:
+        """Return what the notebook stores of this output, by MIME type."""
         bundle = super()._repr_mimebundle_()
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data.pop("text/html", None)
@@ -375,7 +392,7 @@ class Reveal(ipywidgets.VBox):
 
     def _ipython_display_(self, **_kwargs):
         self._displayed = True
-        display(self._bundle(), raw=True, display_id=self._display_id)
+        display(self.bundle(), raw=True, display_id=self._display_id)
 
     def __repr__(self):
         return f"Reveal({self._prediction.key!r})"

@@ -90,7 +90,7 @@ class TrainingExplorer(WithRate):
         count = whole(count, "epochs", 5, _MOST_EPOCHS)
         self._values = np.empty((0, 2, 0), np.float32)
         self._counts: list[int] = []
-        self._live = LiveRun(self._show)
+        self.live = LiveRun(self._show)  #: the training under way
         self._started = False
         super().__init__(
             offer={
@@ -125,14 +125,14 @@ class TrainingExplorer(WithRate):
             case {"do": "start"}:
                 self.start()
             case {"do": "stop"}:
-                self._live.stop()
+                self.live.stop()
                 self._show()
 
     def start(self, *, at_once: bool = False):
         """Train anew with the present controls."""
         self._values = np.full((len(self.shown), 2, self.epochs), np.nan, np.float32)
         self._counts = [0] * len(self.shown)
-        self._live.start(self._work(), at_once=at_once)
+        self.live.start(self._work(), at_once=at_once)
 
     def _work(self):
         """Train the arms side by side, one epoch each in turn."""
@@ -151,7 +151,7 @@ class TrainingExplorer(WithRate):
     def _show(self):
         """Send what there is to the page."""
         with self.hold_sync():
-            self.running = self._live.running
+            self.running = self.live.running
             self.curve_arms = list(self.shown)
             self.done = list(self._counts)
             self.curves = self._values.tobytes()

@@ -11,7 +11,7 @@ from trainium_edu.widgets.static import load
 __all__ = ["ZoomLadder", "zoom_ladder"]
 
 #: Which part of the drawing a figure is about; the names are those of PLACES in zoom/places.js.
-_PARTS = {
+PARTS = {
     "ultracluster": {"size, over": "instances", "that makes": "instances"},
     "instance": {
         "chips": "chips", "how they are wired": "links", "memory on the chips": "chips",
@@ -126,7 +126,7 @@ def _figure(key, label, fact) -> dict:
         "source": said,
         "note": fact.note,
         "url": document.url or next(iter(_urls(fact)), ""),
-        "part": _PARTS[key].get(label, ""),
+        "part": PARTS[key].get(label, ""),
     }
 
 

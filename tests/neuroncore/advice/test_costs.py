@@ -261,7 +261,7 @@ def test_of_long_programs_the_range_is_scaled(monkeypatch):
     timeline = nki.run(double, WIDE, 1024, buffers=1).timeline
     change = WhatIf(placeless=np.ones(timeline.rows, bool))
     three = Costing(timeline).saved(change)
-    monkeypatch.setattr("trainium_edu.neuroncore.advice.costs._ENDS_UP_TO", 10)
+    monkeypatch.setattr("trainium_edu.neuroncore.advice.costs.ENDS_UP_TO", 10)
     one = Costing(timeline).saved(change)
     assert one.nominal_ns == three.nominal_ns
     assert one.low_ns == pytest.approx(three.low_ns, rel=0.2)

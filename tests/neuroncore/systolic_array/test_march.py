@@ -146,7 +146,7 @@ def test_psum_adds_tile_after_tile():
 
 @pytest.mark.compiled  # threads are of compiled loops only
 def test_same_bits_with_any_number_of_threads_recorded_or_not(monkeypatch):
-    monkeypatch.setattr(march, "_PARALLEL_FROM_PE_CYCLES", 0)
+    monkeypatch.setattr(march, "PARALLEL_FROM_PE_CYCLES", 0)
     draw = np.random.default_rng(7)
     w, x = draw.standard_normal((150, 140)), draw.standard_normal((150, 90))
     first = run(w, x, fmt="fp16", threads=1).result
@@ -180,7 +180,7 @@ def test_a_long_run_may_be_interrupted_between_calls(monkeypatch):
     w, x = draw.standard_normal((9, 7)), draw.standard_normal((9, 30))
     array = SystolicArray(4, 4)
     expected = run(w, x, array=array, fmt="bf16", record=True)
-    monkeypatch.setattr(march, "_PE_CYCLES_PER_CALL", 48)
+    monkeypatch.setattr(march, "PE_CYCLES_PER_CALL", 48)
     again = run(w, x, array=array, fmt="bf16", record=True)
     np.testing.assert_array_equal(bits(again.kept), bits(expected.kept))
     np.testing.assert_array_equal(

@@ -7,7 +7,20 @@ import { lighting } from "../../../trainium_edu/widgets/static/explorer/lighting
 import { timePerLine, wordsOf } from "../../../trainium_edu/widgets/static/explorer/line_times.js";
 import { resultText } from "../../../trainium_edu/widgets/static/explorer/result.js";
 import { RunState } from "../../../trainium_edu/widgets/static/explorer/run_state.js";
+import { partOf } from "../../../trainium_edu/widgets/static/shared/pointing.js";
 import { book, film } from "./small_run.js";
+
+test("a word lights the instructions of its engine, whatever else is picked", () => {
+  const run = film();
+  run.tracks = [["Vector Engine", "vector", "engine"], ["q0", "dma", "queue"]];
+  run.rows_lane = [1, 0, 1];
+  const { lit } = lighting({ film: run, book: book(), line: 1, tile: -1, picked: -1, word: "dma" });
+  assert.deepEqual([0, 1, 2].map(lit), [true, false, true]);
+  assert.equal(partOf("#light=engine-dma", "engine"), "dma");
+  assert.equal(partOf("#light=cable-0-3", "cable"), "0-3");
+  assert.equal(partOf("#light=cable-0-3", "engine"), "");
+  assert.equal(partOf(undefined, "engine"), "");
+});
 
 test("a line lights what it issued, called, or made", () => {
   const found = (chosen) => {

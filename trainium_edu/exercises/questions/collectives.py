@@ -4,6 +4,7 @@ import numpy as np
 
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.collectives import crossover_text, selection_picture
 from trainium_edu.widgets.topology import cycles_picture
@@ -188,5 +189,14 @@ def inf2_factor(torus, ring, nbytes):
         round(float(_ratio(torus, ring, nbytes)), 2),
         "Half the cables, and hardly slower: in this model memory is the brake on both machines."
         " Make memory free, and a chip with half the cables takes nearly twice as long.",
-        lambda guess: ["\n".join(_beside(torus, ring))],
+        lambda guess: [
+            "\n".join(_beside(torus, ring)),
+            Prose(
+                "So the answer to the post is: **it depends on which resource you run out of.**"
+                " Read the lines above beside each other: cables decide, or memory does. (If cables"
+                " do, the ratio goes towards 1.96 for long lists, since with 12 chips 11/12 travel"
+                " instead of 15/16.) Which of them it is on the machine needs a measurement that"
+                " nobody has published.",
+            ),
+        ],
     )

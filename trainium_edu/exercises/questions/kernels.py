@@ -5,6 +5,8 @@ import numpy as np
 import trainium_edu.nki as nki
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
+from trainium_edu.specs import SOURCES
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.roofline import roofline
 
@@ -29,6 +31,12 @@ def _bytes(run):
     return sum(r.timeline.hbm_bytes for r in (run if isinstance(run, tuple) else (run,)))
 
 
+def _us(run, name=""):
+    """Return the µs that a run takes, or that an engine works in it, as prose has them."""
+    ns = run.timeline.busy_ns(name) if name else run.timeline.makespan_ns
+    return f"{ns / 1e3:_.0f}".replace("_", "\u202f")
+
+
 @question(
     "05/rows",
     "How many times faster are tiles of 128 rows than single rows?",
@@ -51,7 +59,20 @@ def rows(slow, tiles):
     return Answer(
         _times(slow, tiles),
         "One row keeps one lane of 128 busy, and pays the fixed cost of an instruction each time.",
-        lambda guess: [scoreboard(runs), advice(runs)],
+        lambda guess: [
+            scoreboard(runs),
+            Prose(
+                "**Partitions first**: an engine takes as long for one row as for 128, two cycles"
+                f" per element of a row ({SOURCES['nki-isa-2.26'].cited}, tensor_tensor). Why not"
+                " 128 times faster, then? Vector's own work did shrink a hundredfold, from"
+                f" {_us(slow, 'vector')} µs to"
+                f" {_us(tiles, 'vector')}; but the bytes did not shrink, and now their transfers"
+                f" set the pace: {_us(tiles, 'dma')} of the {_us(tiles)} µs.",
+                "Here is what each run says of itself, the costliest first: what is slow, at which"
+                " line, what it costs, what to do. The last one names our next step.",
+            ),
+            advice(runs),
+        ],
     )
 
 
@@ -76,6 +97,11 @@ def wide(by_width):
         lambda guess: [
             scoreboard({f"128 x {n}": run for n, run in by_width.items()}),
             f"128 x 2048 against 128 x 512: {nki.compare(by_width[512], by_width[2048])}",
+            Prose(
+                "**Long rows** are the second thing to know, and up to about 2 KiB (128 x 512)"
+                " nearly all of it. From there on the table gains little, and the last line's band"
+                " says that it may be nothing: the bytes themselves are the bound.",
+            ),
         ],
     )
 
@@ -101,6 +127,11 @@ def buffers(by_buffers):
         "The load of one pass overlaps with addition and store of the pass before.",
         lambda guess: [
             scoreboard({f"buffers={n}": run for n, run in by_buffers.items()}),
+            Prose(
+                "Four buffers gain something more, eight hardly anything: the transfers themselves"
+                " are the bound now. In the picture, which has one buffer, move the sliders: with"
+                " twice the DMA bandwidth the second buffer is worth more, with half of it less.",
+            ),
             kernel_view(by_buffers[1]),
         ],
     )
@@ -122,13 +153,38 @@ def buffers(by_buffers):
 )  # fmt: skip
 def hoisting(products):
     """Return how many times fewer bytes the hoisted kernel moves."""
+    blocked, deep = products["blocked"], products["fully blocked"]
     return Answer(
         round(_bytes(products["tiled"]) / _bytes(products["hoisted"]), 1),
         "Each stationary tile has 32 KiB, each moving one 128 KiB: hoisting spared the smaller"
         " ones. That is a seventh of the bytes.",
         lambda guess: [
             scoreboard(products),
+            Prose(
+                "All four issue the same 512 products, and differ only in what they load. What each"
+                " says of itself names the next:",
+                "- **tiled** loads the bytes of `rhs` 16 times, and waits for them. *Hoisting* the"
+                " stationary tiles spared few bytes; yet the time fell by more than a third, for"
+                " their rows of 256 bytes are the slow ones.",
+                "- **hoisted** still loads every moving tile for each of 16 rows of results."
+                " *Blocking* is what pays: now it is for each of 4.",
+                f"- **blocked** keeps the queues at work for {_us(blocked, 'dma')} µs, and Vector"
+                f" for {_us(blocked, 'vector')}. *Fully blocked* loads `rhs` once, and the queues"
+                f" work for {_us(deep, 'dma')}; but Vector, which adds every result to a sum in"
+                f" SBUF, works for {_us(deep, 'vector')}, and the Tensor Engine waits for it. Which"
+                " of the two is faster is a tie (their ratio's band holds 1); this one is made for"
+                " any K.",
+            ),
             roofline(*products.values(), names=list(products)),
+            Prose(
+                "The roof is the bound of the engine (flat) and of the memory (slanted). *Tiled*"
+                " and *hoisted* stand left of the ridge, where no kernel can be fast, and below"
+                " even the slanted roof: short rows do not travel at the sustained rate. The other"
+                " two reach about three fifths of the peak; what is left is *time that does not"
+                " overlap*. Here is **blocked**: look where the Tensor Engine's lane is empty, and"
+                " in its source for the slices that products take of tiles that stay.",
+            ),
+            kernel_view(blocked),
         ],
     )
 
@@ -157,5 +213,14 @@ def fusion(three, one):
         lambda guess: [
             scoreboard({"three kernels": three, "fused": one}),
             f"differ by less than 1e-5: {np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
+            Prose(
+                f"{_bytes(three) / _bytes(one):.0f} times fewer bytes travel, and yet the fused"
+                " kernel is not as many times faster: it is no longer bound by transfers. Its time"
+                " goes to the chain of small steps for each 128 queries (maximum, exponential, four"
+                " transposes, four products); with four such groups there is little to overlap.",
+                "On the chip the three kernels would also pay their start and stop three times, 18"
+                f" to 19 µs each ({SOURCES['course-traces'].cited}), which the table leaves out:"
+                " counting it, the one kernel wins by a factor of two.",
+            ),
         ],
     )

@@ -3,6 +3,8 @@
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.neuroncore import causes_table, measure
 from trainium_edu.neuroncore.timing.waits import CAUSES
+from trainium_edu.specs import SOURCES
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
 
@@ -58,7 +60,19 @@ def knee(curve):
         curve.knee(0.9),
         f"A row of {curve.row_bytes[0]} bytes holds its queue {held:.0%} as long as one of"
         f" {curve.row_bytes[at] // 1024} KiB: most of what it costs is being a row.",
-        lambda guess: [str(curve), curve.picture()],
+        lambda guess: [
+            curve.picture(),
+            Prose(
+                "The blue band is what we do *not* know. The curve is that of a figure in AWS's DMA"
+                " overview, which prints no numbers on its axis; at 4 KiB long streams in published"
+                " profiles agree with it, at 1 KiB a figure inferred from matmul times. Short runs"
+                " are faster than this: the queues were seen at 385 to 400 GB/s for up to some"
+                f" 0.1 ms ({SOURCES['course-traces'].cited}); how long that lasts is **assumed**,"
+                " and the band has it. Whoever quotes a number from that end should quote the band"
+                " with it.",
+            ),
+            str(curve),
+        ],
     )
 
 
@@ -86,7 +100,8 @@ def _with_buffers(run, n):
     t = measure(run.program, buffers=n)
     busy, sbuf = t.busy_ns("vector") / t.makespan_ns, t.placement.high_water_bytes["sbuf"]
     time = f"{t.makespan_ns / 1e3:6.1f} µs"
-    return f"{n} buffers: {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
+    count = "1 buffer:" if n == 1 else f"{n} buffers:"
+    return f"{count:10} {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
 
 
 @question(
@@ -114,11 +129,19 @@ def buffers(run):
     vector = run.busy_ns("vector") / 1e3
     return Answer(
         _told(*times),
-        f"{one} µs, {two}, {four}: three are enough, with which Vector, busy for {vector:.0f} µs,"
-        " has hardly a gap left.",
+        f"With one, two and four buffers {one}, {two} and {four} µs: three are enough, with which"
+        f" Vector, busy for {vector:.0f} µs, has hardly a gap left.",
         lambda guess: [
             "\n".join(_with_buffers(run, n) for n in (1, 2, 3, 4, 8)),
             str(run),
+            Prose(
+                "Read the run with one buffer as a chain: Vector waits for Scalar; Scalar waits for"
+                " the next load, and then for *a place that a transfer still reads*; and load and"
+                " store both waited for Vector. Everybody takes turns. Now drag **buffers**"
+                " yourself, and watch the gaps on Vector and the SBUF map below.",
+                "**Buffers buy time until the busiest engine has no gaps left**; more of them cost"
+                " memory and bring nothing.",
+            ),
             timeline_explorer(run),
         ],
     )
@@ -181,5 +204,12 @@ def cause(run):
         _REMOVED[found.first],
         "It saves even more than free transfers: while there is one buffer, engines take turns"
         " whatever each of them costs. With four, little is left to gain from any of them.",
-        lambda guess: _table(run),
+        lambda guess: [
+            _table(run),
+            Prose(
+                "A cause can hide behind another: take one away, and what was in its shadow costs"
+                " nothing any more, or everything. **Remove a cause on paper before you remove it"
+                " in the kernel.** (`neuroncore.causes_table(run)` has all pairs as well.)",
+            ),
+        ],
     )

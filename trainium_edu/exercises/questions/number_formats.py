@@ -9,6 +9,7 @@ from trainium_edu.numerics import configure, get_format, range_of
 from trainium_edu.numerics.grid import land, number_text, stretches
 from trainium_edu.numerics.quantisation import quantise
 from trainium_edu.viz.formats import label_of
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.quantisation import quantise_explorer
@@ -92,7 +93,19 @@ def at_a_tie(x):
         f"{x:g} lies exactly between {it.below:g} and {it.above:g}. At such a tie the even last bit"
         " wins (nearest-even), unless Trainium is told otherwise. If ties always went up, sums"
         " would slowly drift up.",
-        lambda guess: ["\n".join(rows), number_line_explorer(x, ["bf16", "fp16", "fp8_e4m3"])],
+        lambda guess: [
+            "\n".join(rows),
+            Prose(
+                "Drag the needle, and use the buttons on top. Look for four things:",
+                "- **0.1** is in none of the formats, not even in FP32: like ⅓ in decimal, it never"
+                " ends in binary.",
+                "- **70000** in FP16: the last number is 65504. What lies beyond overflows to"
+                " infinity.",
+                "- **1e-7** in FP16: subnormal numbers, and 19 % off. In E4M3 it vanishes.",
+                "- Zoom out from **257** until you see the gaps double at 512.",
+            ),
+            number_line_explorer(x, ["bf16", "fp16", "fp8_e4m3"]),
+        ],
     )
 
 
@@ -142,7 +155,15 @@ def gradients_lost(x):
         "Small numbers need range, and range is exponent bits: 4, 5, 5 and 8. FP16 reaches lower"
         " than E5M2, for its longer mantissa makes smaller subnormal numbers. BF16 keeps every"
         " gradient, each roughly, and so it became the format of training.",
-        lambda guess: range_explorer("gradients"),
+        lambda guess: [
+            Prose(
+                "Read the picture like a map. Each bar is a format: from left to right what it"
+                " reaches, and the higher, the more finely it counts. The outlined part on the left"
+                " is subnormal: still there, with fewer and fewer bits. The dashed lines enclose"
+                " the data; the slider moves them.",
+            ),
+            range_explorer("gradients"),
+        ],
     )
 
 
@@ -183,6 +204,7 @@ def finite_numbers(exponent_bits, mantissa_bits):
     here = range_of(configure(exponent_bits, mantissa_bits)).finite_values
     codes, nan = _codes(exponent_bits, mantissa_bits), 2 * (2**mantissa_bits - 1)
     rows = []
+    counts = [range_of(configure(e, 7 - e)).finite_values for e in range(2, 7)]
     for e in range(2, 6):
         r = range_of(configure(e, 7 - e))
         ends = f"largest {r.max:g}, smallest {r.smallest_subnormal:.3g}"
@@ -190,11 +212,30 @@ def finite_numbers(exponent_bits, mantissa_bits):
     return Answer(
         here,
         f"{codes} codes, less 2 infinities, {nan} NaN, and one because +0 and −0 are equal.",
-        lambda guess: ["\n".join(rows), cfp8_explorer("weights")],
+        lambda guess: [
+            "\n".join(rows),
+            Prose(
+                "Look at the top picture while you move *exponent bits* from 2 to 6: about as many"
+                f" numbers ({min(counts)} to {max(counts)} of them), spread ever wider and ever"
+                f" thinner. There are never more than {codes} to be had; you only decide where they"
+                " stand. With 4 exponent bits, switch *infinities* off: their codes become numbers,"
+                " and the largest goes from 240 to 448; switch *NaN* off too, and it is 480.",
+            ),
+            cfp8_explorer("weights"),
+        ],
     )
 
 
 _EIGHT_BITS = ("fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "int8")
+
+
+_DECIBELS = (
+    "Drag the white line across the picture: left of it the weights, right of it what is kept.",
+    "**Six decibels a bit.** Go down the SNR column. FP16 has three mantissa bits more than BF16"
+    " and 18 dB more; E4M3 has one more than E5M2 and 6 dB more. One more bit halves every gap,"
+    " half the error is a quarter of its square, and 10 log₁₀ 4 = 6.02. Where the step falls short"
+    " of 6 dB, look at the column *subnormal*.",
+)
 
 
 def _best(score):
@@ -231,7 +272,7 @@ def best_for_weights(x):
     best = _best(lambda f: quantise(x, f).snr_db)
 
     def show(guess):
-        return quantise_explorer("weights", names[guess or best])
+        return [quantise_explorer("weights", names[guess or best]), Prose(*_DECIBELS)]
 
     top = floor(log2(np.abs(x).max())) + 1
     return Answer(

@@ -11,8 +11,9 @@ from trainium_edu.neuroncore.systolic_array import (
     steady_interval,
     tile_cycles,
 )
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.viz.systolic_array import plot_tile_cycles
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.systolic_array import array_player, reuse_explorer, stationary_explorer
 
@@ -99,7 +100,16 @@ def enough_vectors(array, m):
         f"Loading {m} columns takes S = {load_cycles(m, array)} cycles; a shorter feed has to wait"
         " for it. In a stream a further tile costs max(N, S) cycles with new weights and N with"
         " the same ones; load, fall and skew are paid in full only by a tile alone.",
-        lambda guess: [reuse_explorer(m=m, array=array, guess=guess), interval_table(array=array)],
+        lambda guess: [
+            reuse_explorer(m=m, array=array, guess=guess),
+            interval_table(array=array),
+            Prose(
+                "The red line is not our array's: max(N, 64) cycles from one MultiplyMoving to the"
+                f" next, four times that for FP32 ({SOURCES['nki-trn1-arch'].cited}, Cost Model)."
+                " Those 64 are the price of issuing an instruction, and our bare array has no"
+                " instructions. Below N = 64 believe the document.",
+            ),
+        ],
     )
 
 
@@ -130,7 +140,7 @@ def who_stays(k, rows, columns):
         _cheaper(k, rows, columns),
         "What stays loads up to four columns per cycle; what moves costs a cycle per column. The"
         " guide says the same: of a small and a large free axis, prefer the large one as the"
-        " stationary operand (nki-trn1-arch, Fast LoadStationary).",
+        f" stationary operand ({SOURCES['nki-trn1-arch'].cited}, Fast LoadStationary).",
         lambda guess: [
             stationary_explorer(k=k, rows=rows, columns=columns),
             choice_table(cases),

@@ -2,6 +2,7 @@
 
 from trainium_edu import fabric
 from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.topology import topology_picture, way
 
 
@@ -184,5 +185,9 @@ def nonblocking(machine):
         lambda guess: [
             f"busiest channel: {even:.0f} messages = {even / limit:.2f} x the chip's own limit",
             f"if all ties go the same way round: {odd:.0f} messages = {odd / limit:.1f} x",
+            Prose(
+                "The bisection says the same in one line: eight chips on one side have 8 x 4 ends"
+                " of cables, and only eight of these lead to the other side.",
+            ),
         ],
     )

@@ -24,7 +24,7 @@ __all__ = ["Cost", "Costing", "WhatIf"]
 
 _DMA = ENGINES.index(Engine.DMA)
 _LONG_ROW_BYTES = 4096  # from here on transfers run at the sustained rate
-_ENDS_UP_TO = 100_000  # rows; of longer programs the ends of a range are scaled
+ENDS_UP_TO = 100_000  # rows; of longer programs the ends of a range are scaled
 
 
 class Cost(NamedTuple):
@@ -74,7 +74,7 @@ class Costing:
             for end in ("fast", "slow")
         ]
         self._ends = self.values
-        if timeline.rows > _ENDS_UP_TO:
+        if timeline.rows > ENDS_UP_TO:
             self.values = self.values[:1]
 
     @cached_property

@@ -19,7 +19,7 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["Pe", "simulate_elements"]
 
 _ZERO = np.float32(0)
-_MOST_CYCLES = 100_000
+MOST_CYCLES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,8 @@ def simulate_elements(
     history: list[list[list[Pe]]] = []
     while missing:
         t = len(history)
-        if t > _MOST_CYCLES:
-            raise ValueError(f"the twin stops after {_MOST_CYCLES} cycles; use run for long plans")
+        if t > MOST_CYCLES:
+            raise ValueError(f"the twin stops after {MOST_CYCLES} cycles; use run for long plans")
         commands.append(sequencer.cycle(t))
         before = pes
         pes = []

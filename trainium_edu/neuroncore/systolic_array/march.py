@@ -32,8 +32,8 @@ __all__ = ["ArrayRun", "PeState", "Step", "run"]
 
 _RECORD_LIMIT_BYTES = 2**30
 _RUN_LIMIT_CYCLES = 2**31
-_PE_CYCLES_PER_CALL = 2**27  # about a tenth of a second: Ctrl-C works between calls
-_PARALLEL_FROM_PE_CYCLES = 2**27
+PE_CYCLES_PER_CALL = 2**27  # about a tenth of a second: Ctrl-C works between calls
+PARALLEL_FROM_PE_CYCLES = 2**27
 _STRIPE_COLUMNS = 32  # narrower stripes waste vector registers
 _CACHE_LINE_FLOATS = 16
 _FEW_SUMS = 1024  # in plain Python milliseconds; loading the compiled loop takes half a second
@@ -400,8 +400,8 @@ def _march(timed, table, array, w, x, result, threads):
     stripes = min(_loops.thread_count(), max(1, columns // _STRIPE_COLUMNS))
     if threads is not None:
         stripes = min(stripes, whole(threads, "threads"))
-    parallel = stripes > 1 and timed.cycles * array.pes >= _PARALLEL_FROM_PE_CYCLES
-    step = max(4, _PE_CYCLES_PER_CALL // array.pes)
+    parallel = stripes > 1 and timed.cycles * array.pes >= PARALLEL_FROM_PE_CYCLES
+    step = max(4, PE_CYCLES_PER_CALL // array.pes)
     for t0 in range(0, timed.cycles, step):
         t1 = min(t0 + step, timed.cycles)
         window = _under_way(table, t0, t1, array)
@@ -426,7 +426,7 @@ def _march_recorded(timed, table, array, w, x, result) -> np.ndarray:
     loop = _loops.march_recorded
     if floats <= _FEW_SUMS and not getattr(loop, "signatures", True):
         loop = loop.py_func  # the same loop uncompiled: nothing to load before the first picture
-    step = max(array.rows, _PE_CYCLES_PER_CALL // 4 // array.pes)
+    step = max(array.rows, PE_CYCLES_PER_CALL // 4 // array.pes)
     for t0 in range(0, timed.cycles, step):
         t1 = min(t0 + step, timed.cycles)
         launch(

@@ -80,10 +80,10 @@ def schedule(program: Program, placement: Placement, spec: Record | None = None,
         raise ValueError("this placement is of another program; place(...) this one first")
     spec = placement.spec if spec is None else spec
     without = frozenset(check_causes(without))
-    run, n, queues = placement.run, placement.run.rows, int(spec.dma.queues)
-    hazards = find_hazards(placement) if hazards is None else hazards
     values = settle(spec, parameters)
+    run, n, queues = placement.run, placement.run.rows, int(spec.dma.queues)
     pieces = durations(run, spec, values, without)
+    hazards = find_hazards(placement) if hazards is None else hazards
     given = np.zeros(0, np.int64) if order is None else _check_order(order, n)
     transfers = run.engine == _DMA
     # times of rows: ready, start, release, done

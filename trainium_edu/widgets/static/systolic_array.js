@@ -9,6 +9,7 @@ import { menu } from "./shared/controls.js";
 import { make } from "./shared/elements.js";
 import { onChange, onSize, onTheme } from "./shared/life.js";
 import { watchControls } from "./shared/naming.js";
+import { onWord } from "./shared/pointing.js";
 import { Playback } from "./shared/playback.js";
 import { wantsNoMotion } from "./shared/time.js";
 import { Film, inflate } from "./systolic_array/film.js";
@@ -31,6 +32,7 @@ class ArrayPlayer {
       () => this.player.dispose(),
       onTheme(() => this.fit()),
       onSize(() => this.fit(), this.root),
+      onWord("operand", (name) => this.matrices?.light(name)),
     ];
     this.fit();
     this.result.follow(...film.follow);

@@ -20,6 +20,7 @@ import { createTools } from "./explorer/toolbar.js";
 import { readTones } from "./shared/canvas.js";
 import { make } from "./shared/elements.js";
 import { onChange, onSize, onTheme, onceAFrame, tell } from "./shared/life.js";
+import { onWord } from "./shared/pointing.js";
 import { clamp } from "./shared/time.js";
 
 const LEAST_WIDTH = 40; // pixels: narrower is a panel that is not on the page
@@ -52,6 +53,7 @@ class Explorer {
     this.ends = [
       onTheme(() => this.fit()),
       onSize(() => this.fit(), this.time),
+      onWord("engine", (key) => this.lightEngine(key)),
       onChange(model, {
         book: () => this.takeBook(),
         film: () => this.takeFilm(),
@@ -75,7 +77,7 @@ class Explorer {
     this.overview = has("timeline") && createOverview(s);
     this.lanes = has("timeline") && createLanes(s);
     this.memory = has("memory") && createMemory(s);
-    this.source = has("source") && createSource(s, (line) => this.pick({ line }));
+    this.source = has("source") ? createSource(s, (line) => this.pick({ line })) : null;
     this.panels = [this.lanes, this.memory, this.overview].filter(Boolean);
     this.knobs = createKnobs(this.model, s.label);
     this.tools = createTools(s, () => this.relayout());
@@ -158,6 +160,12 @@ class Explorer {
     this.paint();
     const { picked, line, book } = s;
     tell(this.model, { picked, picked_line: line >= 0 ? book.lines[line].line : 0 });
+  }
+  lightEngine(key) {
+    this.s.word = key;
+    this.s.light();
+    this.root.dataset.lit = String(this.s.countLit);
+    this.paint();
   }
   followPick() {
     const row = this.model.get("picked");

@@ -8,6 +8,7 @@ import { readTones } from "./shared/canvas.js";
 import { choices, menu, slider } from "./shared/controls.js";
 import { button, make } from "./shared/elements.js";
 import { countDrawing, onChange, onSize, onTheme, tell } from "./shared/life.js";
+import { onWord } from "./shared/pointing.js";
 import { clamp, ease, glide, mix } from "./shared/time.js";
 import { homeOf, wayOf } from "./topology/scene.js";
 import { Stage } from "./topology/stage.js";
@@ -34,6 +35,7 @@ class TopologyExplorer {
         "start end cut": () => this.tellWay(),
       }),
       () => this.stopGrowing(),
+      onWord("cable", (ends) => this.point(this.wireOf(ends.replace("-", " - ")))),
     ];
     this.takeMachine();
   }
@@ -104,7 +106,10 @@ class TopologyExplorer {
   }
   /** The number of the cut cable, or -1. */
   get cut() {
-    return this.scene.wires.findIndex(([a, b]) => `${a} - ${b}` === this.model.get("cut"));
+    return this.wireOf(this.model.get("cut"));
+  }
+  wireOf(ends) {
+    return this.scene.wires.findIndex(([a, b]) => `${a} - ${b}` === ends);
   }
   get way() {
     const [start, end] = [this.model.get("start"), this.model.get("end")];

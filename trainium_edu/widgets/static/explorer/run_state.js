@@ -18,6 +18,7 @@ export class RunState {
   piece = -1;
   tile = -1;
   line = -1; // of the book
+  word = ""; // the key of an engine that the lesson's words point at
   critical = true;
   queues = false;
   allMemory = false;

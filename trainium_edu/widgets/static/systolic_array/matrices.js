@@ -33,7 +33,7 @@ export class Matrices {
    * `onPoint()` when another element is pointed at, `onFollow(m, n)` when one of dst is pressed.
    */
   constructor(film, label, { onPoint, onFollow }) {
-    Object.assign(this, { film, label, onPoint, onFollow, pointed: null });
+    Object.assign(this, { film, label, onPoint, onFollow, pointed: null, lit: "" });
     this.operands = new Operands(film);
     const { k, m, n } = film;
     const { sums } = this.operands;
@@ -78,6 +78,11 @@ export class Matrices {
     this.pointed = next;
     this.onPoint();
   }
+  /** Frame a matrix that the lesson's words point at; "" for none. */
+  light(name) {
+    this.lit = name;
+    this.onPoint();
+  }
   draw(t, picked, element) {
     const { all, film, operands, pointed, tones } = this;
     const c = fitCanvas(this.canvas, this.width, this.height);
@@ -102,8 +107,9 @@ export class Matrices {
     c.font = `${Math.max(7, Math.min(12, cell * 0.5))}px sans-serif`;
     c.textAlign = "center";
     for (let i = 0; i < high * wide; i++) this.drawElement(c, t, name, matrix, i, where[i]);
-    c.lineWidth = 1;
-    c.strokeStyle = tones.line;
+    const isLit = name === this.lit;
+    c.lineWidth = isLit ? 3 : 1;
+    c.strokeStyle = isLit ? tones.mark : tones.line;
     c.strokeRect(x - 0.5, y - 0.5, wide * cell + 1, high * cell + 1);
   }
   /** `here` is where the element is in this cycle (see Operands), 0 if nowhere in the array. */
