@@ -8,7 +8,7 @@ export function partOf(href, kind) {
   return href?.startsWith(begin) ? href.slice(begin.length) : "";
 }
 
-/** Call `light(part)` while a word of this kind is pointed at or has the focus, else `light("")`. */
+/** Call `light(part)` while such a word is pointed at or has the focus, and then `light("")`. */
 export function onWord(kind, light) {
   let now = "";
   const follow = (event) => {
