@@ -55,7 +55,9 @@ def test_no_legend_covers_a_title_or_a_curve(dark):
         legend = fig.axes[0].get_legend().get_window_extent()
         assert not legend.overlaps(fig.axes[0].get_window_extent())
         heading = fig.axes[0].get_title(loc="left")
-        (title,) = fig.findobj(lambda a, heading=heading: getattr(a, "get_text", str)() == heading)
-        assert not legend.overlaps(title.get_window_extent())
+        titles = fig.findobj(lambda a, heading=heading: getattr(a, "get_text", str)() == heading)
+        assert heading
+        assert titles
+        assert not any(legend.overlaps(title.get_window_extent()) for title in titles)
         assert fig.bbox.y0 <= legend.y0
         assert fig.bbox.x0 <= legend.x0 < legend.x1 <= fig.bbox.x1
