@@ -295,4 +295,4 @@ def test_a_reason_may_link_its_source(shown):
     r = p.reveal(256, "So says the guide (documented: [kung-1982](https://doi.org/x)).")
     press(p, 256)
     assert ">kung-1982</a>)." in r.children[0].value
-    assert "(documented: kung-1982)." in r._bundle()["text/plain"]
+    assert "(documented: kung-1982)." in r.bundle()["text/plain"]
