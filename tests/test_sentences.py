@@ -46,7 +46,7 @@ def test_00_says_how_many_images_a_pass_takes():
     left_out = [set(range(images)) - set(np.ravel(p).tolist()) for p in passes]
     assert len(left_out[0]) == 29
     assert left_out[0] != left_out[1]
-    assert "44 batches of 32 in a new order (so 29 images sit out a pass" in words("00")
+    assert "44 batches of 32 in a new order (so 29 images sit out each pass" in words("00")
     assert "twenty times each" not in words("00")
 
 
