@@ -126,7 +126,7 @@ def test_05_says_how_far_its_times_were_held_against_the_chip():
     assert (len(found), sum(p.is_inside for p in found)) == (4, 2)
     worst = max(found, key=lambda p: abs(p.off))
     assert worst.published_us == min(p.published_us for p in found)
-    assert "of the four below 2 ms that helped to choose no rule" in words("05")
+    assert "of the four below 2 ms that did not help to choose any rule" in words("05")
     assert "two lie inside the band, and the worst, the shortest of them" in words("05")
     assert f"is off by {abs(worst.off):.0%}.".replace("%", " %") in words("05")
 
@@ -137,7 +137,7 @@ def _of_zeros(kernel, k, m):
 
 
 def test_05_says_who_works_more_in_the_fully_blocked_kernel():
-    """Judge: the two runs' own counts; and the ratio's band, which holds 1."""
+    """Judge: the two runs' own counts; and the ratio's band, which contains 1."""
     few, many = (_of_zeros(kernel, 1024, 2048) for kernel in (fully_blocked, blocked))
     dma, vector = ([round(t.busy_ns(n) / 1e3) for t in (few, many)] for n in ("dma", "vector"))
     assert f"at work for {dma[1]} µs, and Vector for {vector[1]}." in words("05")
