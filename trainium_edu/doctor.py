@@ -77,7 +77,7 @@ def add(commands):
     """Add the command ``doctor`` to the argument parser."""
     doctor = commands.add_parser("doctor", help="check whether the lessons can run here")
     doctor.add_argument(
-        "--assignment", type=Path, metavar="NOTEBOOK", help="mend an assignment's cell metadata"
+        "--assignment", type=Path, metavar="NOTEBOOK", help="repair an assignment's cell metadata"
     )
     doctor.set_defaults(run=_run)
 

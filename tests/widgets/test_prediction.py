@@ -219,7 +219,7 @@ def test_where_a_ratio_says_nothing_the_difference_is_given():
 
 @pytest.mark.parametrize("key", ["", "where", "02/", "/x", "02/a b", 3, None, "02/" + "x" * 99])
 def test_keys_are_checked(key):
-    with pytest.raises((TypeError, ValueError), match=r"is no key|key is"):
+    with pytest.raises((TypeError, ValueError), match=r"is not a key|key is"):
         predict.number(key, "?")
 
 

@@ -148,12 +148,12 @@ def round_with_random_bits(answer, numbers):
          "You go up in half of all cases, wherever x lies. The odds are the distance from the "
          "lower neighbour; a number that BF16 holds must stay."),
         ("odds upside down", made((low + t < 0x10000) & (low > 0)),
-         "You go up when there is no carry: the odds of the two neighbours are exchanged."),
+         "You go up when there is no carry: the odds of the two neighbours are swapped."),
         ("rounds twice",
          ((words + t + 0x7FFF + ((words + t) >> 16) % 2) & 0xFFFF0000)
          .astype(np.uint32).view(np.float32),
          "You add the toss and then round to nearest. The toss has done the rounding; what is "
-         "left is to be cut, or everything drifts up by half a spacing."),
+         "left has to be cut off, or everything drifts up by half a spacing."),
         ("compares instead of adds", made(t < low),
          "The odds are right, but other tosses go up than in the addition, so nobody could "
          "replay your run. Add the toss to the dropped bits and keep the carry."),
@@ -165,7 +165,7 @@ def round_with_random_bits(answer, numbers):
     recognise(got, beliefs)
     wrong = ~(got == made(noise >= 0x10000))
     if (got.view(np.uint32) & 0xFFFF).any():
-        reject("not BF16", "Some results are no BF16 numbers: their lower 16 bits are not zero.")
+        reject("not BF16", "Some results are not BF16 numbers: their lower 16 bits are not zero.")
     i = int(np.argmax(wrong))
     reject(
         "other",
@@ -253,7 +253,7 @@ def mean_over_random_bits(answer, numbers):
     again = [float(answer(x, bits)) for x, bits in numbers.cases]
     if again != got or ((off(exact) < 0.2).all() and (off(exact) > 1e-5).any()):
         reject(
-            "a sample is no proof",
+            "a sample is not a proof",
             "You are close, but not exact: a sample of tosses has an error of its own. There are "
             "few enough tosses to count all of them.",
         )
@@ -327,7 +327,7 @@ def _check_rate(got, rates, seed):
             "No rate was found. Accuracies go from 0 to 1: ten percentage points are 0.10.",
         )
     if got not in rates:
-        reject("no rate", f"{got:g} is none of the rates.")
+        reject("no rate", f"{got:g} is not one of the rates.")
     gap = {
         rate: _accuracy("stochastic", rate, seed) - _accuracy("nearest", rate, seed)
         for rate in rates
@@ -339,21 +339,21 @@ def _check_rate(got, rates, seed):
         if got == min(rate for rate in rates if gap[rate] < _BEHIND):
             reject(
                 "last that works",
-                f"At {got:g} nearest-even still keeps up. The question is for the first rate, "
+                f"At {got:g} nearest-even still keeps up. The question asks for the first rate, "
                 "coming from above, at which it does not.",
             )
         reject("keeps up", f"At {got:g} nearest-even keeps up with stochastic.")
     if got == min(counts):
         reject(
             "smallest instead of largest",
-            f"At {got:g} nearest-even is far behind; at larger rates too. Which is the largest?",
+            f"At {got:g} nearest-even is far behind, also at larger rates. Which is the largest?",
         )
     if gap[got] == max(gap.values()):
         reject(
             "widest gap",
             f"At {got:g} the gap is widest; nearest-even stops learning at a larger rate already.",
         )
-    reject("not the largest", f"At {got:g} it is behind, but there is a larger such rate.")
+    reject("not the largest", f"At {got:g} it is behind, but there is a larger rate like that.")
 
 
 @functools.lru_cache(maxsize=256)

@@ -161,12 +161,12 @@ def _ends(learning_rate, epochs, nearest=None) -> str:
     wrong=[
         Misconception("no update arrives", lambda learning_rate, epochs: _ends(
                           learning_rate, epochs, nearest=0.1), "That is guessing, one digit in"
-                      " ten: so it would be if no update arrived. But an update is as long as"
-                      " the learning rate makes it, and this rate is large."),
+                      " ten: it would be like this if no update arrived. But an update is as long"
+                      " as the learning rate makes it, and this rate is large."),
         Misconception("as with ten times shorter steps", lambda learning_rate, epochs: _ends(
-                          learning_rate / 10, epochs), "So it is with steps ten times shorter,"
-                      " as you can see below when you lower the rate. Terms get lost if they are"
-                      " small beside the gap."),
+                          learning_rate / 10, epochs), "That is what happens with steps ten"
+                      " times shorter, as you can see below when you lower the rate. Terms get lost"
+                      " if they are small beside the gap."),
     ],
 )  # fmt: skip
 def who_falls_behind(learning_rate, epochs):
@@ -185,7 +185,7 @@ def who_falls_behind(learning_rate, epochs):
             "\n".join(["One update of one network, nearest-even:", *map(repr, frozen)]),
             "BF16's numbers near 0.1 lie 1/2048 apart. An update shorter than half of that is "
             "rounded back to where it came from. So nearest-even gets worse as the learning rate "
-            "falls, which is the wrong way round: lowering the rate is what one does to finish "
+            "falls, which is the wrong way round: lowering the rate is how one finishes "
             "training.",
         ],
     )
