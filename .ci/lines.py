@@ -11,9 +11,9 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2000, "numerics": 2000, "timeline.py": 150, "settings.py": 100, "aside.py": 120,
-    "files.py": 60, "neuroncore": 9800, "nki": 6000, "fabric": 3400, "training": 1000, "viz": 3200,
-    "tools": 300, "widgets": 3000, "exercises": 4300, "cli": 1900, "doctor.py": 250,
+    "specs": 2000, "numerics": 2050, "timeline.py": 60, "settings.py": 60, "aside.py": 60,
+    "files.py": 40, "neuroncore": 10450, "nki": 4850, "fabric": 3300, "training": 1000,
+    "viz": 2400, "tools": 150, "widgets": 2975, "exercises": 4675, "cli": 1900, "doctor.py": 200,
 }  # fmt: skip
 JAVASCRIPT_BUDGET = 7800
 

@@ -94,5 +94,5 @@ def test_doctor_assignment_of_no_notebook(tmp_path, capsys):
     assert __main__.main(["doctor", "--assignment", str(tmp_path / "a.ipynb")]) == 1
     assert __main__.main(["doctor", "--assignment", str(tmp_path / "none.ipynb")]) == 1
     said = capsys.readouterr().err.splitlines()
-    assert said[0].endswith("is no notebook of format 4")
+    assert said[0].endswith("is not a notebook of format 4")
     assert said[1].endswith("No such file or directory")

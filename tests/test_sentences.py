@@ -46,7 +46,7 @@ def test_00_says_how_many_images_a_pass_takes():
     left_out = [set(range(images)) - set(np.ravel(p).tolist()) for p in passes]
     assert len(left_out[0]) == 29
     assert left_out[0] != left_out[1]
-    assert "44 batches of 32 in a new order (so 29 images sit out a pass" in words("00")
+    assert "44 batches of 32 in a new order (so 29 images sit out each pass" in words("00")
     assert "twenty times each" not in words("00")
 
 
@@ -126,7 +126,7 @@ def test_05_says_how_far_its_times_were_held_against_the_chip():
     assert (len(found), sum(p.is_inside for p in found)) == (4, 2)
     worst = max(found, key=lambda p: abs(p.off))
     assert worst.published_us == min(p.published_us for p in found)
-    assert "of the four below 2 ms that helped to choose no rule" in words("05")
+    assert "of the four below 2 ms that did not help to choose any rule" in words("05")
     assert "two lie inside the band, and the worst, the shortest of them" in words("05")
     assert f"is off by {abs(worst.off):.0%}.".replace("%", " %") in words("05")
 
@@ -137,14 +137,14 @@ def _of_zeros(kernel, k, m):
 
 
 def test_05_says_who_works_more_in_the_fully_blocked_kernel():
-    """Judge: the two runs' own counts; and the ratio's band, which holds 1."""
+    """Judge: the two runs' own counts; and the ratio's band, which contains 1."""
     few, many = (_of_zeros(kernel, 1024, 2048) for kernel in (fully_blocked, blocked))
     dma, vector = ([round(t.busy_ns(n) / 1e3) for t in (few, many)] for n in ("dma", "vector"))
     assert f"at work for {dma[1]} µs, and Vector for {vector[1]}." in words("05")
     assert "work for {}; but".format(*dma) in words("05")
     assert "works for {}, and the Tensor Engine waits".format(*vector) in words("05")
     assert nki.compare(many, few).is_tie
-    assert "the two is faster is a tie (their ratio's band holds 1)" in words("05")
+    assert "the two is faster is a tie (their ratio's band contains 1)" in words("05")
 
 
 @pytest.mark.parametrize(("k", "m"), [(1024, 1024), (1024, 2048), (1536, 1024), (1536, 2048)])

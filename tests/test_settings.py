@@ -20,14 +20,14 @@ def test_switches_are_read_at_every_call(monkeypatch):
 @pytest.mark.parametrize("text", ["yes", "", "2", "true"])
 def test_a_switch_that_is_neither_0_nor_1_is_refused(monkeypatch, text):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", text)
-    with pytest.raises(ValueError, match="it takes 0 or 1"):
+    with pytest.raises(ValueError, match="it must be 0 or 1"):
         settings.rounding()
 
 
 @pytest.mark.parametrize("text", ["1.5", "dice", "-1", str(2**64)])
 def test_a_seed_that_is_no_whole_number_in_range_is_refused(monkeypatch, text):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", text)
-    with pytest.raises(ValueError, match="it takes a whole number"):
+    with pytest.raises(ValueError, match="it must be an integer"):
         settings.rounding()
 
 
@@ -52,7 +52,7 @@ def test_the_platform_may_be_unset_and_is_checked(monkeypatch):
     monkeypatch.delenv("NEURON_PLATFORM_TARGET_OVERRIDE", raising=False)
     assert settings.platform_target() is None
     monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "h100")
-    with pytest.raises(ValueError, match="it takes trn1"):
+    with pytest.raises(ValueError, match="it must be one of trn1"):
         settings.platform_target()
 
 

@@ -456,9 +456,8 @@ GOOD: dict[str, list[str]] = {
         "sa.simulate_elements(a, b, plan, array=small)",
     ],
     "fabric": [
-        "from trainium_edu.fabric import grid, inter_node, fully_connected\n"
-        "t = grid(3, 3)\nfully_connected(4)\n"
-        "inter_node('ring', 2, step_ns=1e3, bytes_per_s=1e9)",
+        "from trainium_edu.fabric import grid, fully_connected\n"
+        "t = grid(3, 3)\nfully_connected(4)",
         "from trainium_edu.fabric import *\nt = torus(4, 4)\n"
         "busiest_link_chunks(plan(t, 'all_reduce', 'ring'), t)\n"
         "hbm_touches(plan(t, 'all_reduce', 'ring'))",

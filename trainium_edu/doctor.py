@@ -1,4 +1,4 @@
-"""Say in plain lines whether this installation can run the lessons, and what to do if not.
+"""Check whether this installation can run the lessons, and print what to do if not.
 
 ``python -m trainium_edu doctor`` prints every finding; in a notebook ``doctor.check()`` prints
 only ``ready``, or the advice.  Each finding is one small function that returns what it saw.
@@ -75,9 +75,9 @@ def examine(*, quick: bool = False) -> list[Finding]:
 
 def add(commands):
     """Add the command ``doctor`` to the argument parser."""
-    doctor = commands.add_parser("doctor", help="say whether the lessons can run here")
+    doctor = commands.add_parser("doctor", help="check whether the lessons can run here")
     doctor.add_argument(
-        "--assignment", type=Path, metavar="NOTEBOOK", help="mend an assignment's cell metadata"
+        "--assignment", type=Path, metavar="NOTEBOOK", help="repair an assignment's cell metadata"
     )
     doctor.set_defaults(run=_run)
 
@@ -135,7 +135,7 @@ def _versions():
 
 
 def is_within(version, bounds):
-    """Tell whether a version lies within bounds such as ``>=2.0,<2.6``."""
+    """Return whether a version lies within bounds such as ``>=2.0,<2.6``."""
     have = _release(version)
     for bound in filter(None, bounds.replace(" ", "").strip("()").split(",")):
         operator, limit = re.match(r"(>=|<=|==|!=|~=|<|>)(.*)", bound).groups()

@@ -42,7 +42,7 @@ def replacing(path) -> Iterator[BinaryIO]:
     """Return a context with a file to write to, which becomes `path` when the context ends.
 
     It stands in the same folder until all of it is on the disk.  After an error, or Ctrl-C, the
-    older file is still there.  What is no plain file (a pipe, ``/dev/stdout``) is written directly.
+    older file is still there.  A pipe or device (``/dev/stdout``) is written directly.
     """
     path = Path(os.path.realpath(path))  # a link goes on pointing at what it names
     if not path.parent.is_dir():

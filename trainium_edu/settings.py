@@ -47,9 +47,9 @@ def rounding() -> RoundingSettings:
     try:
         seed = int(text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}; it takes a whole number such as 0") from None
+        raise ValueError(f"{name} is {text!r}; it must be an integer such as 0") from None
     if not 0 <= seed < 2**64:
-        raise ValueError(f"{name} is {seed}; it takes a whole number from 0 to 2**64 - 1")
+        raise ValueError(f"{name} is {seed}; it must be an integer from 0 to 2**64 - 1")
     return RoundingSettings("stochastic" if enabled else "nearest", seed)
 
 
@@ -70,7 +70,7 @@ def platform_target() -> str | None:
         return None
     if text not in _TARGETS:
         raise ValueError(
-            f"NEURON_PLATFORM_TARGET_OVERRIDE is {text!r}; it takes {', '.join(_TARGETS)}"
+            f"NEURON_PLATFORM_TARGET_OVERRIDE is {text!r}; it must be one of {', '.join(_TARGETS)}"
         )
     return text
 
@@ -103,5 +103,5 @@ def data_folder() -> Path:
 def _flag(name: str, default: str = "0") -> bool:
     text = os.environ.get(name, default)
     if text not in ("0", "1"):
-        raise ValueError(f"{name} is {text!r}; it takes 0 or 1")
+        raise ValueError(f"{name} is {text!r}; it must be 0 or 1")
     return text == "1"

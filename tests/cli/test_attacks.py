@@ -236,7 +236,7 @@ def test_pipes_devices_and_large_files_are_rows_and_stop_nobody(tmp_path):
     submission(tmp_path / "d.ipynb")
     rows = grade.grade_all(grade.submissions(tmp_path), modules=[LESSON], limits=LIMITS)
     assert [row.reason for row in rows] == [
-        "no regular file (a pipe or a device)", "no regular file (a pipe or a device)",
+        "not a regular file (a pipe or a device)", "not a regular file (a pipe or a device)",
         "larger than 100 MB: clear its outputs", "",
     ]  # fmt: skip
     assert rows[-1].points == 6

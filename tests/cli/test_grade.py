@@ -325,10 +325,10 @@ UNKNOWN = new_notebook(cells=[code("", exercise="55/x")])
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"hello", "no notebook (not JSON)"),
-        (b"\xff\xfe\x00\x01", "no notebook (not text)"),
-        (b"", "no notebook (not JSON)"),
-        (b"[1]", "no notebook (no cells)"),
+        (b"hello", "not a notebook (not JSON)"),
+        (b"\xff\xfe\x00\x01", "not a notebook (not text)"),
+        (b"", "not a notebook (not JSON)"),
+        (b"[1]", "not a notebook (no cells)"),
         (b'{"cells": [{"cell_type": "code", "so', "truncated: the file ends in the middle"),
         (nbformat.writes(new_notebook()).encode(), "no exercise cells of a known lesson"),
         (b'{"cells": [7], "nbformat": 4, "metadata": {}}', "a damaged notebook"),

@@ -39,7 +39,7 @@ def test_a_file_that_is_no_submission_scores_nothing_and_says_why(tmp_path):
     assert __main__.main(arguments) == 0
     found = json.loads((tmp_path / "results.json").read_text())
     assert (found["score"], found["tests"]) == (0, [])
-    assert found["output"] == "no notebook (not JSON)"
+    assert found["output"] == "not a notebook (not JSON)"
 
 
 def test_the_archive_has_two_scripts_that_can_be_run_and_a_package_that_can_be_built(tmp_path):

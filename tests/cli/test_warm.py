@@ -27,7 +27,7 @@ frozen.setflags(write=False)  # as most arrays of the package are
 for fmt in numerics.FORMATS.values():
     for rounding in numerics.ROUNDINGS:
         numerics.cast(frozen, fmt, rounding)
-        numerics.cast(frozen.astype(float), fmt, rounding, toss_bits=24)
+        numerics.cast(frozen.astype(float), fmt, rounding, n_random_bits=24)
 anew = [n for n, count in before.items() if len(vars(_loops)[n].signatures) > count]
 print(json.dumps([lines, cold + anew, warmed]))
 """

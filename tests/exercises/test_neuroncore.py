@@ -103,16 +103,16 @@ def test_idle_share_falls_when_the_order_works_ahead():
 
 def test_cause_tables_hide_pairs():
     """Judge: the smallest time among all sets, sought here; five students get eight tables each."""
-    tables = []
+    given = []
 
     def smallest(times, budget):
-        tables.append(times)
+        given.append(times)
         return min((c for c in times if len(c) <= budget), key=lambda c: (times[c], len(c), c))
 
     for student in "abcde":
         assert check.remove_first(smallest, student).status is Status.PASSED
     hidden = 0
-    tables = tables[::2]  # each is given once with a budget of 1, once with 2
+    tables = given[::2]  # each is given once with a budget of 1, once with 2
     assert len(tables) == 40
     for times in tables:
         causes = sorted(cause for some in times if len(some) == 1 for cause in some)

@@ -179,8 +179,8 @@ def test_hierarchical_keeps_the_network_share_small():
         (fabric.ring(12), "all_reduce", "rdh", {}, "power of two; 12 is not"),
         (fabric.ring(12), "all_reduce", "halving_doubling", {}, "power of two; 12 is not"),
         (fabric.ring(4, ranks_per_chip=3), "all_reduce", "kangaring", {}, "pairs the ranks"),
-        (fabric.ring(4), "all_reduce", "carousel", {}, "is no algorithm"),
-        (fabric.ring(4), "sum", "ring", {}, "is no collective"),
+        (fabric.ring(4), "all_reduce", "carousel", {}, "is not a known algorithm"),
+        (fabric.ring(4), "sum", "ring", {}, "is not a known collective"),
         (fabric.ring(4), "all_to_all", "kangaring", {}, "these can: mesh, pairwise"),
         (fabric.ring(4), "all_reduce", "ring", {"speed": 2}, "speed"),
         (fabric.ring(4), "all_reduce", "ring", {"order": [0, 1, 2]}, "names each"),
@@ -189,7 +189,7 @@ def test_hierarchical_keeps_the_network_share_small():
         (fabric.ring(4), "broadcast", "ring", {"root": 9}, "root is 9"),
         (fabric.ring(4), "all_reduce", "hierarchical", {}, "one instance"),
         (fabric.ultracluster(1600), "all_reduce", "ring", {}, "too long a list"),
-        ("torus", "all_reduce", "ring", {}, "is no topology"),
+        ("torus", "all_reduce", "ring", {}, "is not a topology"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence(topology, collective, algorithm, options, says):

@@ -127,13 +127,13 @@ def test_stochastic_rounding_is_unbiased_where_nearest_stagnates():
     data = np.full((ranks, n), 2.0**-8, BF16)
     data[0] = 1.0  # adding 2^-8 to 1 is half a spacing: a tie, which goes to even
     near = fabric.run(fabric.ring(ranks), "all_reduce", data, "mesh_single_step")
-    toss = fabric.run(
+    summed = fabric.run(
         fabric.ring(ranks), "all_reduce", data, "mesh_single_step", rounding="stochastic", seed=5
     )
     exact = 1 + 63 / 256
     assert near[0].astype(float).mean() == 1.0
     # each of 63 additions errs by at most half a spacing 2^-7, with standard deviation below it
-    assert abs(toss[0].astype(float).mean() - exact) < 4 * np.sqrt(63 / n) * 2**-7
+    assert abs(summed[0].astype(float).mean() - exact) < 4 * np.sqrt(63 / n) * 2**-7
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "kangaring", "mesh", "rdh"])

@@ -555,7 +555,7 @@ def test_a_kernel_called_as_on_the_chip_runs_here_whatever_nki_simulator_says(mo
         monkeypatch.setenv("NKI_SIMULATOR", value)
         np.testing.assert_array_equal(kernel(ONES), nki.simulate(kernel)(ONES))
     monkeypatch.setenv("NKI_SIMULATOR", "maybe")
-    with pytest.raises(ValueError, match="NKI_SIMULATOR is 'maybe'; it takes 0 or 1"):
+    with pytest.raises(ValueError, match="NKI_SIMULATOR is 'maybe'; it must be 0 or 1"):
         kernel(ONES)
 
 

@@ -26,7 +26,7 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 FEW = 6 if INTERPRETED else 60
 
 
-@pytest.mark.parametrize("toss_bits", [5, 16, 20])
+@pytest.mark.parametrize("n_random_bits", [5, 16, 20])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize(
     "fmt",
@@ -34,7 +34,7 @@ FEW = 6 if INTERPRETED else 60
      configure(4, 3, bias=3, infinities=False, nan=False), configure(0, 7, infinities=False)],
     ids=str,
 )  # fmt: skip
-def test_the_loop_is_cast_step_by_step(fmt, rounding, toss_bits):
+def test_the_loop_is_cast_step_by_step(fmt, rounding, n_random_bits):
     """Bit for bit, overflow and infinities included."""
     rng = np.random.default_rng(0)
     terms = rng.standard_normal((FEW, 150)) * 10.0 ** rng.integers(-5, 5, (1, 150))
@@ -44,9 +44,11 @@ def test_the_loop_is_cast_step_by_step(fmt, rounding, toss_bits):
     state, rows = np.zeros(150, np.float32), []
     for i, row in enumerate(terms):
         with np.errstate(invalid="ignore"):
-            state = round_to(state + row, fmt, rounding, seed=5, step=7 + i, toss_bits=toss_bits)
+            state = round_to(
+                state + row, fmt, rounding, seed=5, step=7 + i, n_random_bits=n_random_bits
+            )
         rows.append(state)
-    got = running_sum(terms, fmt, rounding, seed=5, step=7, toss_bits=toss_bits).values
+    got = running_sum(terms, fmt, rounding, seed=5, step=7, n_random_bits=n_random_bits).values
     judge = np.array(rows)
     nans = np.isnan(judge)
     np.testing.assert_array_equal(np.isnan(got), nans)
@@ -122,7 +124,7 @@ def test_the_exact_law_in_bf16():
 def test_two_bits_are_enough_for_the_quick_test():
     """Its fractions are 1/2 and 1/4; one bit is not enough for the second."""
     ideal = exact_law(1024, 0.5, 2048, "fp16")
-    two, one = (exact_law(1024, 0.5, 2048, "fp16", toss_bits=k) for k in (2, 1))
+    two, one = (exact_law(1024, 0.5, 2048, "fp16", n_random_bits=k) for k in (2, 1))
     np.testing.assert_array_equal(two.probabilities, ideal.probabilities)
     assert one.mean < 2047
 
@@ -162,7 +164,7 @@ def test_negative_terms_have_the_mirrored_law():
     law, mirror = exact_law(100, 0.3, 50, "bf16"), exact_law(-100, -0.3, 50, "bf16")
     np.testing.assert_array_equal(mirror.values, -law.values[::-1])
     assert mirror.probabilities == pytest.approx(law.probabilities[::-1], abs=1e-15)
-    cut = exact_law(-100, -0.3, 50, "bf16", toss_bits=3)
+    cut = exact_law(-100, -0.3, 50, "bf16", n_random_bits=3)
     assert cut.mean > mirror.mean  # fewer bits pull towards zero, from either side
 
 
@@ -199,7 +201,7 @@ def test_predicted_sd_is_the_binomial_one_on_an_even_grid():
 
 
 @pytest.mark.compiled
-def test_a_shared_bias_grows_as_n_and_tosses_as_root_n():
+def test_a_shared_bias_grows_as_n_and_random_errors_as_root_n():
     n, replicas = 4096, 300
     values = np.full(n, 1 + 0.3 * 2.0**-7)
     bias, sd = predicted_error_growth(values, "bf16")
@@ -207,11 +209,11 @@ def test_a_shared_bias_grows_as_n_and_tosses_as_root_n():
     np.testing.assert_array_equal(grown, bias)
     assert bias[-1] == pytest.approx(-n * 0.3 * 2.0**-7, rel=1e-4)
     assert bias[-1] / bias[n // 4 - 1] == pytest.approx(4)
-    tossed = error_growth(values, "bf16", "stochastic", replicas=replicas, seed=4)
+    random = error_growth(values, "bf16", "stochastic", replicas=replicas, seed=4)
     assert sd[-1] == pytest.approx(2.0**-7 * sqrt(n * 0.3 * 0.7), rel=1e-3)
     assert sd[-1] / sd[n // 4 - 1] == pytest.approx(2)
-    assert tossed[-1].std() == pytest.approx(sd[-1], rel=4 / sqrt(2 * replicas))
-    assert abs(tossed[-1].mean()) < 4 * sd[-1] / sqrt(replicas)
+    assert random[-1].std() == pytest.approx(sd[-1], rel=4 / sqrt(2 * replicas))
+    assert abs(random[-1].mean()) < 4 * sd[-1] / sqrt(replicas)
 
 
 # --- Dot products ---
@@ -234,8 +236,8 @@ def test_rounded_products_are_rounded_by_cast():
     got = dot(a, b, "fp8_e4m3", round_products=True).values[:, 0]
     products = cast(a * b, "fp8_e4m3").astype(np.float32)
     np.testing.assert_array_equal(got, running_sum(products, "fp8_e4m3").values[:, 0])
-    tossed = dot(a, b, "bf16", "stochastic", round_products=True, replicas=50, seed=1)
-    assert len(set(tossed.values[0].tolist())) == 2  # already the first product differs
+    random = dot(a, b, "bf16", "stochastic", round_products=True, replicas=50, seed=1)
+    assert len(set(random.values[0].tolist())) == 2  # already the first product differs
 
 
 BAD = np.float32([1.0, 2.0])
@@ -245,19 +247,19 @@ BAD = np.float32([1.0, 2.0])
     ("call", "error", "sentence"),
     [
         (lambda: running_sum(BAD, "int8"), ValueError, "int8 is an integer format; sums are kept"),
-        (lambda: running_sum(BAD, "bf16", "up"), ValueError, "rounding is 'up'; it is one of"),
+        (lambda: running_sum(BAD, "bf16", "up"), ValueError, "rounding is 'up'; it must be one of"),
         (lambda: running_sum([], "bf16"), ValueError, "terms are empty; a sum needs at least one"),
         (lambda: running_sum([[[1.0]]], "bf16"), ValueError, r"terms have shape \(1, 1, 1\)"),
         (lambda: running_sum(1.0, "bf16"), ValueError, r"terms have shape \(\)"),
         (lambda: running_sum(["a"], "bf16"), TypeError, "x holds text"),
         (lambda: running_sum(np.ones((3, 4)), "bf16", replicas=5), ValueError, "4 columns and"),
-        (lambda: running_sum(BAD, "bf16", replicas=0), ValueError, "replicas is 0; it takes a"),
-        (lambda: running_sum(BAD, "bf16", replicas=2.0), TypeError, "replicas is 2.0; it takes"),
-        (lambda: running_sum(BAD, "bf16", every=0), ValueError, "every is 0; it takes a whole"),
-        (lambda: running_sum(BAD, "bf16", seed=nan), TypeError, "seed is nan; it takes a whole"),
+        (lambda: running_sum(BAD, "bf16", replicas=0), ValueError, "replicas is 0; it must be"),
+        (lambda: running_sum(BAD, "bf16", replicas=2.0), TypeError, "replicas is 2.0; it must be"),
+        (lambda: running_sum(BAD, "bf16", every=0), ValueError, "every is 0; it must be an"),
+        (lambda: running_sum(BAD, "bf16", seed=nan), TypeError, "seed is nan; it must be an"),
         (lambda: running_sum(BAD, "bf16", step=2**64 - 1), ValueError, "2 terms pass 2"),
-        (lambda: running_sum(BAD, "bf16", start=nan), ValueError, "start is nan; it takes a fin"),
-        (lambda: running_sum(BAD, "bf16", start="0"), TypeError, "start is '0'; it takes a finite"),
+        (lambda: running_sum(BAD, "bf16", start=nan), ValueError, "start is nan; it must be a fin"),
+        (lambda: running_sum(BAD, "bf16", start="0"), TypeError, "start is '0'; it must be a fin"),
         (lambda: running_sum(np.ones(10**6), "bf16", replicas=10**4), MemoryError,
          "1000000 values of 10000 replicas take 37 GiB; keep fewer with every="),
         (lambda: running_sum([nan], configure(4, 3, infinities=False, nan=False)), ValueError,
@@ -265,13 +267,13 @@ BAD = np.float32([1.0, 2.0])
         (lambda: dot(BAD, [1.0], "bf16"), ValueError, r"a and b have shapes \(2,\) and \(1,\)"),
         (lambda: dot(BAD, BAD, "bf16", round_products=1), TypeError, "round_products is 1; it"),
         (lambda: exact_law(1025.5, 1, 3, "fp16"), ValueError, "which fp16 cannot hold; 1026.0 is"),
-        (lambda: exact_law(1, inf, 3, "fp16"), ValueError, "term is inf; it takes a finite"),
-        (lambda: exact_law(1, 1, -1, "fp16"), ValueError, "n is -1; it takes a whole"),
+        (lambda: exact_law(1, inf, 3, "fp16"), ValueError, "term is inf; it must be a finite"),
+        (lambda: exact_law(1, 1, -1, "fp16"), ValueError, "n is -1; it must be an"),
         (lambda: exact_law(1, 1, 10**9, "fp16"), ValueError, "n is 1000000000"),
         (lambda: exact_law(1, 1, 3, "tf32"), ValueError, "a full list stops at 16 bits"),
         (lambda: exact_law(384, 30, 9, "fp8_e4m3fn"), ValueError,
          "the sum passes the largest number of fp8_e4m3fn, 448, where its law ends"),
-        (lambda: exact_law(1, 1, 3, "fp16").quantile(1.5), ValueError, "q is 1.5; it takes"),
+        (lambda: exact_law(1, 1, 3, "fp16").quantile(1.5), ValueError, "q is 1.5; it must be"),
         (lambda: error_growth([[1.0]], "bf16"), ValueError, r"values have shape \(1, 1\)"),
         (lambda: predicted_sum_sd([[1.0]], "bf16"), ValueError, r"terms have shape \(1, 1\)"),
     ],

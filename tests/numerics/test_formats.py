@@ -104,19 +104,19 @@ def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "sentence"),
     [
-        ((9, 3), {}, ValueError, "exponent_bits is 9; it takes a whole number from 0 to 8"),
+        ((9, 3), {}, ValueError, "exponent_bits is 9; it must be an integer from 0 to 8"),
         ((-1, 3), {}, ValueError, "exponent_bits is -1"),
-        ((5, 24), {}, ValueError, "mantissa_bits is 24; it takes a whole number from 0 to 23"),
+        ((5, 24), {}, ValueError, "mantissa_bits is 24; it must be an integer from 0 to 23"),
         (
             (4, 3),
             {"sign_bits": 2},
             ValueError,
-            "sign_bits is 2; it takes a whole number from 0 to 1",
+            "sign_bits is 2; it must be an integer from 0 to 1",
         ),
-        ((4.0, 3), {}, TypeError, "exponent_bits is 4.0; it takes a whole number"),
-        ((4, True), {}, TypeError, "mantissa_bits is True; it takes a whole number"),
-        (("4", 3), {}, TypeError, "exponent_bits is '4'; it takes a whole number"),
-        ((4, 3), {"bias": float("nan")}, TypeError, "bias is nan; it takes a whole number"),
+        ((4.0, 3), {}, TypeError, "exponent_bits is 4.0; it must be an integer"),
+        ((4, True), {}, TypeError, "mantissa_bits is True; it must be an integer"),
+        (("4", 3), {}, TypeError, "exponent_bits is '4'; it must be an integer"),
+        ((4, 3), {"bias": float("nan")}, TypeError, "bias is nan; it must be an integer"),
         ((4, 3), {"bias": 128}, ValueError, "smallest normal number at 2\\^-127, below FP32's"),
         ((4, 3), {"bias": -120}, ValueError, "puts the largest number at 2\\^134, above FP32's"),
         ((4, 3), {"bias": 10**30}, ValueError, "the largest bias is 127"),
@@ -125,8 +125,8 @@ def test_unknown_formats_are_refused_in_one_sentence(fmt, error, sentence):
         ((1, 0), {}, ValueError, "2 bits split 1-1-0 leave no finite number but zero"),
         ((0, 0), {"infinities": False}, ValueError, "leave no finite number but zero"),
         ((4, 3), {"nan": False}, ValueError, "for a format without NaN say infinities=False"),
-        ((4, 3), {"infinities": 1}, TypeError, "infinities is 1; it takes True or False"),
-        ((4, 3), {"name": 7}, TypeError, "name is 7; it takes a text"),
+        ((4, 3), {"infinities": 1}, TypeError, "infinities is 1; it must be True or False"),
+        ((4, 3), {"name": 7}, TypeError, "name is 7; it must be a string"),
     ],
 )
 def test_impossible_splits_are_refused_in_one_sentence(arguments, options, error, sentence):

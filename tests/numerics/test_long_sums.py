@@ -36,7 +36,7 @@ def test_the_quick_tests_table_says_its_numbers():
 
 
 @pytest.mark.compiled
-def test_sums_stagnate_with_nearest_and_settle_with_dice():
+def test_sums_stagnate_with_nearest_and_settle_with_stochastic_rounding():
     sums = long_sums()
     assert sums.nearest[-1] > 0.99
     assert sums.saturation == pytest.approx((2**-7 / 3) ** 0.5)
@@ -56,7 +56,7 @@ def test_a_replica_of_the_long_sum_is_the_running_sum():
 
 
 @pytest.mark.compiled
-def test_a_bias_grows_as_n_and_dice_as_its_root():
+def test_a_bias_grows_as_n_and_random_errors_as_its_root():
     growth = many_roundings()
     slope = np.polyfit(np.log(growth.n[5:]), np.log(growth.nearest[5:]), 1)[0]
     root = np.polyfit(np.log(growth.n[5:]), np.log(growth.stochastic[5:]), 1)[0]

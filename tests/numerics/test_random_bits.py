@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.numerics import random_bits
-from trainium_edu.numerics.random_bits import philox4x32, tosses
+from trainium_edu.numerics.random_bits import draw_bits, philox4x32
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -35,7 +35,7 @@ def test_known_answers_of_random123(rounds, counter, key, answer):
 
 @pytest.mark.parametrize(("rounds", "counter", "key", "answer"), KNOWN_ANSWERS[:3])
 def test_the_compiled_generator_knows_the_answers_too(rounds, counter, key, answer):
-    """Counter = (block, step), key = seed; four 32-bit tosses show the words of a block."""
+    """Counter = (block, step), key = seed; draws of 31 bits show the words of a block."""
     low, high, step_low, step_high = words(counter)
     seed = words(key)[0] | words(key)[1] << 32
     block, step = low | high << 32, step_low | step_high << 32
@@ -48,16 +48,16 @@ def test_the_compiled_generator_knows_the_answers_too(rounds, counter, key, answ
         assert out[0, block % 16 : 64 : 16].tolist() == words(answer)
         return
     shown = [
-        tosses(1, seed=seed, step=step, offset=64 * (block // 16) + 16 * w + block % 16,
-               toss_bits=31)[0]
+        draw_bits(1, seed=seed, step=step, offset=64 * (block // 16) + 16 * w + block % 16,
+               n_random_bits=31)[0]
         for w in range(4)
     ]  # fmt: skip
     assert [int(t) for t in shown] == [w >> 1 for w in words(answer)]
 
 
-def defined_toss(element, seed, step, toss_bits):
-    """The toss of one element, by the words of the module's docstring."""
-    if toss_bits <= 16:
+def defined_bits(element, seed, step, n_random_bits):
+    """Return the random bits of one element, by the words of the module's docstring."""
+    if n_random_bits <= 16:
         tile, rest = divmod(element, 128)
         word, rest = divmod(rest, 32)
         block, half = divmod(rest, 2)
@@ -69,29 +69,31 @@ def defined_toss(element, seed, step, toss_bits):
     counter = [block & 0xFFFFFFFF, block >> 32, step & 0xFFFFFFFF, step >> 32]
     drawn = int(philox4x32(counter, [seed & 0xFFFFFFFF, seed >> 32])[word])
     if half is None:
-        return drawn >> (32 - toss_bits)
-    return (drawn >> (16 * half) & 0xFFFF) >> (16 - toss_bits)
+        return drawn >> (32 - n_random_bits)
+    return (drawn >> (16 * half) & 0xFFFF) >> (16 - n_random_bits)
 
 
-@pytest.mark.parametrize("toss_bits", [1, 5, 16, 17, 24, 31])
+@pytest.mark.parametrize("n_random_bits", [1, 5, 16, 17, 24, 31])
 @pytest.mark.parametrize("offset", [0, 77, 2**35 - 100, 2**63])
-def test_tosses_are_what_the_docstring_says(toss_bits, offset):
+def test_the_bits_are_what_the_docstring_says(n_random_bits, offset):
     seed, step, n = 0x0123456789ABCDEF, 2**40 + 3, 300
-    drawn = tosses(n, seed=seed, step=step, offset=offset, toss_bits=toss_bits)
+    drawn = draw_bits(n, seed=seed, step=step, offset=offset, n_random_bits=n_random_bits)
     for i in range(0, n, 7):
-        assert drawn[i] == defined_toss(offset + i, seed, step, toss_bits)
+        assert drawn[i] == defined_bits(offset + i, seed, step, n_random_bits)
 
 
-@pytest.mark.parametrize("toss_bits", [16, 31])
-def test_any_chunking_order_and_threads_give_the_same_tosses(toss_bits):
+@pytest.mark.parametrize("n_random_bits", [16, 31])
+def test_any_chunking_order_and_threads_give_the_same_bits(n_random_bits):
     n = 2_000 if INTERPRETED else 100_000
-    whole = tosses(n, seed=5, step=6, offset=1_000_003, toss_bits=toss_bits)
+    whole = draw_bits(n, seed=5, step=6, offset=1_000_003, n_random_bits=n_random_bits)
     cuts = np.sort(np.random.default_rng(0).choice(n, 40, replace=False)).tolist()
     pieces = list(zip([0, *cuts], [*cuts, n], strict=True))
 
     def draw(piece):
         a, b = piece
-        return a, tosses(b - a, seed=5, step=6, offset=1_000_003 + a, toss_bits=toss_bits)
+        return a, draw_bits(
+            b - a, seed=5, step=6, offset=1_000_003 + a, n_random_bits=n_random_bits
+        )
 
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(draw, reversed(pieces)))
@@ -99,59 +101,67 @@ def test_any_chunking_order_and_threads_give_the_same_tosses(toss_bits):
 
 
 def test_fewer_bits_are_the_upper_bits_of_more():
-    full = tosses(500, seed=9)
-    for toss_bits in (1, 4, 15):
+    full = draw_bits(500, seed=9)
+    for n_random_bits in (1, 4, 15):
         np.testing.assert_array_equal(
-            tosses(500, seed=9, toss_bits=toss_bits), full >> (16 - toss_bits)
+            draw_bits(500, seed=9, n_random_bits=n_random_bits), full >> (16 - n_random_bits)
         )
 
 
 def test_seed_step_and_element_all_matter():
-    base = tosses(256, seed=1, step=1)
-    for other in (tosses(256, seed=2, step=1), tosses(256, seed=1, step=2),
-                  tosses(256, seed=1 + 2**32, step=1), tosses(256, seed=1, step=1 + 2**32),
-                  tosses(256, seed=1, step=1, offset=256)):  # fmt: skip
+    base = draw_bits(256, seed=1, step=1)
+    for other in (draw_bits(256, seed=2, step=1), draw_bits(256, seed=1, step=2),
+                  draw_bits(256, seed=1 + 2**32, step=1), draw_bits(256, seed=1, step=1 + 2**32),
+                  draw_bits(256, seed=1, step=1, offset=256)):  # fmt: skip
         assert (base == other).mean() < 0.05
 
 
-def test_sixteen_bit_tosses_are_spread_evenly():
+def test_sixteen_bit_words_are_spread_evenly():
     """Closed form: counts in 256 cells are binomial; chi-square within five sigma of its mean."""
     n = 1 << (12 if INTERPRETED else 20)
-    counts = np.bincount(tosses(n, seed=123) >> 8, minlength=256)
+    counts = np.bincount(draw_bits(n, seed=123) >> 8, minlength=256)
     chi_square = ((counts - n / 256) ** 2 / (n / 256)).sum()
     assert abs(chi_square - 255) < 5 * np.sqrt(2 * 255)
 
 
-def test_no_tosses_is_an_empty_array():
-    assert tosses(0).shape == (0,)
-    assert tosses(0).dtype == np.uint16
-    assert tosses(3, toss_bits=17).dtype == np.uint32
+def test_no_elements_is_an_empty_array():
+    assert draw_bits(0).shape == (0,)
+    assert draw_bits(0).dtype == np.uint16
+    assert draw_bits(3, n_random_bits=17).dtype == np.uint32
 
 
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"seed": True}, TypeError, "seed is True; it takes a whole number"),
-        ({"seed": 1.0}, TypeError, "seed is 1.0; it takes a whole number"),
-        ({"seed": float("nan")}, TypeError, "seed is nan; it takes a whole number"),
-        ({"seed": "7"}, TypeError, "seed is '7'; it takes a whole number"),
-        ({"seed": None}, TypeError, "seed is None; it takes a whole number"),
-        ({"seed": -1}, ValueError, r"seed is -1; it takes a whole number from 0 to 2\*\*64 - 1"),
+        ({"seed": True}, TypeError, "seed is True; it must be an integer"),
+        ({"seed": 1.0}, TypeError, "seed is 1.0; it must be an integer"),
+        ({"seed": float("nan")}, TypeError, "seed is nan; it must be an integer"),
+        ({"seed": "7"}, TypeError, "seed is '7'; it must be an integer"),
+        ({"seed": None}, TypeError, "seed is None; it must be an integer"),
+        ({"seed": -1}, ValueError, r"seed is -1; it must be an integer from 0 to 2\*\*64 - 1"),
         ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
         ({"step": -1}, ValueError, "step is -1"),
         ({"offset": 0.5}, TypeError, "offset is 0.5"),
-        ({"toss_bits": 0}, ValueError, "toss_bits is 0; it takes a whole number from 1 to 31"),
-        ({"toss_bits": 32}, ValueError, "toss_bits is 32; it takes a whole number from 1 to 31"),
-        ({"toss_bits": True}, TypeError, "toss_bits is True"),
+        (
+            {"n_random_bits": 0},
+            ValueError,
+            "n_random_bits is 0; it must be an integer from 1 to 31",
+        ),
+        (
+            {"n_random_bits": 32},
+            ValueError,
+            "n_random_bits is 32; it must be an integer from 1 to 31",
+        ),
+        ({"n_random_bits": True}, TypeError, "n_random_bits is True"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(options, error, sentence):
     with pytest.raises(error, match=sentence):
-        tosses(4, **options)
+        draw_bits(4, **options)
 
 
-def test_tosses_drawn_in_several_calls_are_those_of_one(monkeypatch):
+def test_bits_drawn_in_several_calls_are_those_of_one(monkeypatch):
     """A long draw comes back to Python now and then; judge: the draw in one call."""
-    whole = tosses(100_000, seed=3, step=5, offset=11)
+    whole = draw_bits(100_000, seed=3, step=5, offset=11)
     monkeypatch.setattr(random_bits, "ROWS_PER_CALL", 7)
-    np.testing.assert_array_equal(tosses(100_000, seed=3, step=5, offset=11), whole)
+    np.testing.assert_array_equal(draw_bits(100_000, seed=3, step=5, offset=11), whole)

@@ -18,11 +18,11 @@ from trainium_edu.numerics import (
     cast,
     cast_to_bits,
     configure,
+    draw_bits,
     from_bits,
     neighbours,
     round_to,
     round_to_code,
-    tosses,
 )
 from trainium_edu.numerics.launch import launch
 from trainium_edu.numerics.rounding import adder_rounds, loop_layout
@@ -79,17 +79,19 @@ def check_against_gfloat(fmt, judge_format, x, rounding, overflow):
         "toward_zero": gfloat.RoundMode.TowardZero,
         "stochastic": gfloat.RoundMode.StochasticFastest,  # what adding random bits does
     }[rounding]
-    for toss_bits in (1, 7, 16, 24) if rounding == "stochastic" else (16,):
-        bits = np.random.default_rng(toss_bits).integers(0, 1 << toss_bits, x.shape, np.uint32)
+    for n_random_bits in (1, 7, 16, 24) if rounding == "stochastic" else (16,):
+        bits = np.random.default_rng(n_random_bits).integers(
+            0, 1 << n_random_bits, x.shape, np.uint32
+        )
         stochastic = rounding == "stochastic"
         with np.errstate(all="ignore"):
             judge = gfloat.round_ndarray(
                 judge_format, x.astype(np.float64), mode,
                 sat=overflow == "saturate" or not can_overflow,
-                srbits=bits.astype(np.int64), srnumbits=toss_bits,
+                srbits=bits.astype(np.int64), srnumbits=n_random_bits,
             )  # fmt: skip
         ours = round_to(
-            x, fmt, rounding, overflow=overflow, toss_bits=toss_bits,
+            x, fmt, rounding, overflow=overflow, n_random_bits=n_random_bits,
             random_bits=bits if stochastic else None,
         )  # fmt: skip
         assert same_numbers(ours, judge)
@@ -140,11 +142,11 @@ def check_against_twin(fmt, x, rounding, overflow):
     x = x[:: 7 if INTERPRETED else 499]
     if not fmt.has_nan:
         x = x[~np.isnan(x)]
-    for toss_bits in (1, 16, 31):
-        bits = np.random.default_rng(1).integers(0, 1 << toss_bits, x.shape, np.uint32)
+    for n_random_bits in (1, 16, 31):
+        bits = np.random.default_rng(1).integers(0, 1 << n_random_bits, x.shape, np.uint32)
         stochastic = rounding == "stochastic"
         ours = cast_to_bits(
-            x, fmt, rounding, overflow=overflow, toss_bits=toss_bits,
+            x, fmt, rounding, overflow=overflow, n_random_bits=n_random_bits,
             random_bits=bits if stochastic else None,
         )  # fmt: skip
         for i in range(x.size):
@@ -153,7 +155,7 @@ def check_against_twin(fmt, x, rounding, overflow):
             if np.isnan(value):
                 continue  # Python floats may quieten a NaN on the way; payloads have their test
             twin = round_to_code(
-                float(value), fmt, rounding, toss=int(bits[i]), toss_bits=toss_bits,
+                float(value), fmt, rounding, random_bits=int(bits[i]), n_random_bits=n_random_bits,
                 overflow=overflow,
             )  # fmt: skip
             assert ours[i] == twin, hex(word)
@@ -182,33 +184,35 @@ def test_ties_go_to_the_even_code(name):
 # --- Stochastic rounding: proved, not sampled ---
 
 
-@pytest.mark.parametrize("toss_bits", [1, 4, 8, 12, 16])
+@pytest.mark.parametrize("n_random_bits", [1, 4, 8, 12, 16])
 @pytest.mark.parametrize("name", [*NARROW, "fixed point", "int8"])
-def test_the_mean_over_all_tosses_is_exact_or_off_by_less_than_one_toss(name, toss_bits):
+def test_the_mean_over_all_random_bits_is_exact_or_off_by_less_than_the_last_bit(
+    name, n_random_bits
+):
     """All 2^k words: the input itself where k covers the dropped bits, else short by < d / 2^k."""
     fmt = configure(0, 7, infinities=False) if name == "fixed point" else FORMATS[name]
-    if INTERPRETED and toss_bits > 8:
+    if INTERPRETED and n_random_bits > 8:
         pytest.skip("65 536 words, one by one")
     rng = np.random.default_rng(4)
     exponents = rng.uniform(np.log2(fmt.smallest_subnormal) - 3, np.log2(fmt.max) - 1, 60)
     numbers = (2.0**exponents * rng.choice([-1, 1], 60)).astype(np.float32)
-    words = np.arange(1 << toss_bits, dtype=np.uint32)
+    words = np.arange(1 << n_random_bits, dtype=np.uint32)
     covered = 0
     for x in numbers[numbers != 0]:
         wide = np.broadcast_to(x, words.shape)
-        got = cast(wide, fmt, "stochastic", random_bits=words, toss_bits=toss_bits)
+        got = cast(wide, fmt, "stochastic", random_bits=words, n_random_bits=n_random_bits)
         low, high = (Fraction(n) for n in neighbours(float(x), fmt))
         got = got.astype(np.float64)
         ups = int((got == float(high)).sum()) if high != low else 0
         assert ups + int((got == float(low)).sum()) == words.size
         mean = low + Fraction(ups, words.size) * (high - low)
         missing = abs(Fraction(float(x))) - abs(mean)
-        if high != low and (missing_bits(x, low, high) <= toss_bits):
+        if high != low and (missing_bits(x, low, high) <= n_random_bits):
             covered += 1
             assert missing == 0
         else:
-            assert 0 <= missing < max(high - low, Fraction(1)) / 2**toss_bits
-    if name in ("bf16", "tf32", "fp16") and toss_bits == 16:
+            assert 0 <= missing < max(high - low, Fraction(1)) / 2**n_random_bits
+    if name in ("bf16", "tf32", "fp16") and n_random_bits == 16:
         assert covered > 20
 
 
@@ -228,24 +232,24 @@ def test_sixteen_bits_cover_everything_bf16_drops():
 
 
 def test_numbers_on_the_grid_never_move():
-    """Idempotent under every toss: nothing is dropped, so nothing carries."""
+    """Idempotent under all random bits: nothing is dropped, so nothing carries."""
     for name in JUDGED:
         grid = from_bits(np.arange(FORMATS[name].max_code + 1), name).astype(np.float32)[::3]
-        for toss in (0, 1, 2**16 - 1):
-            bits = np.full(grid.shape, toss, np.uint16)
+        for word in (0, 1, 2**16 - 1):
+            bits = np.full(grid.shape, word, np.uint16)
             assert same_numbers(round_to(grid, name, "stochastic", random_bits=bits), grid)
 
 
-@pytest.mark.parametrize("toss_bits", [3, 16, 20])
+@pytest.mark.parametrize("n_random_bits", [3, 16, 20])
 @pytest.mark.parametrize("name", [*NARROW, "int8"])
-def test_drawn_tosses_are_those_of_random_bits(name, toss_bits):
+def test_drawn_bits_are_those_given_as_random_bits(name, n_random_bits):
     """The two doors of `cast` agree: drawing inside equals drawing first."""
     x = np.random.default_rng(5).standard_normal(1000).astype(np.float32) * 20
-    bits = tosses(1000, seed=3, step=4, offset=2**35 - 500, toss_bits=toss_bits)
+    bits = draw_bits(1000, seed=3, step=4, offset=2**35 - 500, n_random_bits=n_random_bits)
     inside = cast_to_bits(
-        x, name, "stochastic", seed=3, step=4, offset=2**35 - 500, toss_bits=toss_bits
+        x, name, "stochastic", seed=3, step=4, offset=2**35 - 500, n_random_bits=n_random_bits
     )
-    given_bits = cast_to_bits(x, name, "stochastic", random_bits=bits, toss_bits=toss_bits)
+    given_bits = cast_to_bits(x, name, "stochastic", random_bits=bits, n_random_bits=n_random_bits)
     np.testing.assert_array_equal(inside, given_bits)
 
 
@@ -271,10 +275,10 @@ formats = st.sampled_from(NARROW)
 roundings = st.sampled_from(ROUNDINGS)
 
 
-@given(x=floats, name=formats, rounding=roundings, toss=st.integers(0, 65535))
-def test_rounding_is_faithful(x, name, rounding, toss):
+@given(x=floats, name=formats, rounding=roundings, word=st.integers(0, 65535))
+def test_rounding_is_faithful(x, name, rounding, word):
     """The result is one of the two neighbours (beyond the end: the last number or infinity)."""
-    bits = np.uint16(toss) if rounding == "stochastic" else None
+    bits = np.uint16(word) if rounding == "stochastic" else None
     got = float(round_to(np.float32(x), name, rounding, random_bits=bits))
     fmt = FORMATS[name]
     allowed = set(neighbours(x, fmt)) if abs(x) != inf else set()
@@ -291,14 +295,14 @@ def test_rounding_twice_is_rounding_once(x, name, rounding):
     assert same_numbers(round_to(once, name, rounding, seed=2), once)
 
 
-@given(a=floats, b=floats, name=formats, rounding=roundings, toss=st.integers(0, 65535))
-def test_rounding_keeps_order(a, b, name, rounding, toss):
-    """Monotone: with the same toss, the larger number does not end below the smaller.
+@given(a=floats, b=floats, name=formats, rounding=roundings, word=st.integers(0, 65535))
+def test_rounding_keeps_order(a, b, name, rounding, word):
+    """Monotone: with the same random bits, the larger number does not end below the smaller.
 
-    Signed alike, that is: a toss pushes away from zero on either side.
+    Signed alike, that is: they push away from zero on either side.
     """
     low, high = sorted([a, b])
-    bits = np.full(2, toss, np.uint16) if rounding == "stochastic" else None
+    bits = np.full(2, word, np.uint16) if rounding == "stochastic" else None
     pair = np.array([low, high], np.float32)
     first, second = round_to(pair, name, rounding, random_bits=bits, overflow="saturate")
     assert first <= second
@@ -497,14 +501,14 @@ ONE = np.float32([1.0])
     [
         (lambda: cast(ONE, "bf17"), ValueError, "no number format is called 'bf17'"),
         (lambda: cast(ONE, 16), TypeError, "a number format is a Format or its name"),
-        (lambda: cast(ONE, "bf16", "up"), ValueError, "rounding is 'up'; it is one of near"),
-        (lambda: cast(ONE, "bf16", None), ValueError, "rounding is None; it is one of nearest"),
-        (lambda: cast(ONE, "bf16", overflow="wrap"), ValueError, "it is one of infinity, saturate"),
+        (lambda: cast(ONE, "bf16", "up"), ValueError, "rounding is 'up'; it must be one of near"),
+        (lambda: cast(ONE, "bf16", None), ValueError, "rounding is None; it must be one of"),
+        (lambda: cast(ONE, "bf16", overflow="wrap"), ValueError, "one of infinity, saturate"),
         (lambda: cast(["a"], "bf16"), TypeError, "x holds text; cast takes floats"),
         (lambda: cast([b"a"], "bf16"), TypeError, "x holds bytes"),
         (lambda: cast([None], "bf16"), TypeError, "x holds Python objects"),
         (lambda: cast([1j], "bf16"), TypeError, "x holds complex numbers.*one by one"),
-        (lambda: cast([[1], [2, 3]], "bf16"), TypeError, "x is no array of numbers"),
+        (lambda: cast([[1], [2, 3]], "bf16"), TypeError, "x is not an array of numbers"),
         (lambda: cast(np.datetime64("2026-01-01"), "bf16"), TypeError, "x holds dtype datetime64"),
         (lambda: cast(np.longdouble(1), "bf16"), TypeError, "x holds dtype float128|longdouble"),
         (lambda: cast([2**40], "bf16"), ValueError, "x holds the integer 1099511627776"),
@@ -515,27 +519,27 @@ ONE = np.float32([1.0])
          "2 of 3 numbers are NaN, and int8 has no code for NaN; replace them"),
         (lambda: cast([nan], configure(4, 3, infinities=False, nan=False)), ValueError,
          "has no code for NaN"),
-        (lambda: cast(ONE, "bf16", seed=True), TypeError, "seed is True; it takes a whole number"),
-        (lambda: cast(ONE, "bf16", seed=1.5), TypeError, "seed is 1.5; it takes a whole number"),
-        (lambda: cast(ONE, "bf16", seed=nan), TypeError, "seed is nan; it takes a whole number"),
-        (lambda: cast(ONE, "bf16", seed=-1), ValueError, "seed is -1; it takes a whole"),
+        (lambda: cast(ONE, "bf16", seed=True), TypeError, "seed is True; it must be an integer"),
+        (lambda: cast(ONE, "bf16", seed=1.5), TypeError, "seed is 1.5; it must be an integer"),
+        (lambda: cast(ONE, "bf16", seed=nan), TypeError, "seed is nan; it must be an integer"),
+        (lambda: cast(ONE, "bf16", seed=-1), ValueError, "seed is -1; it must be an"),
         (lambda: cast(ONE, "bf16", seed=2**64), ValueError, "seed is 18446744073709551616"),
-        (lambda: cast(ONE, "bf16", step="1"), TypeError, "step is '1'; it takes a whole number"),
+        (lambda: cast(ONE, "bf16", step="1"), TypeError, "step is '1'; it must be an integer"),
         (lambda: cast(ONE, "bf16", offset=2**64), ValueError, "offset is 18446744073709551616"),
         (lambda: cast([1, 1], "bf16", offset=2**64 - 1), ValueError, "2 elements pass 2"),
-        (lambda: cast(ONE, "bf16", toss_bits=0), ValueError, "toss_bits is 0; it takes"),
+        (lambda: cast(ONE, "bf16", n_random_bits=0), ValueError, "n_random_bits is 0; it must be"),
         (lambda: cast(ONE, "bf16", "nearest", random_bits=[1]), ValueError,
-         "random_bits are tossed in stochastic rounding only, not nearest"),
+         "random_bits serve stochastic rounding only, not nearest"),
         (lambda: cast(ONE, "bf16", "stochastic", random_bits=[1, 2]), ValueError,
-         r"random_bits have shape \(2,\) and x has \(1,\); one toss each"),
+         r"random_bits have the shape of x, \(1,\), got \(2,\)"),
         (lambda: cast(ONE, "bf16", "stochastic", random_bits=[0.5]), TypeError,
-         "random_bits have dtype float64; tosses are unsigned integers"),
+         "random_bits are unsigned integers, got dtype float64"),
         (lambda: cast(ONE, "bf16", "stochastic", random_bits=[True]), TypeError,
-         "random_bits have dtype bool"),
+         "random_bits are unsigned integers, got dtype bool"),
         (lambda: cast(ONE, "bf16", "stochastic", random_bits=[65536]), ValueError,
-         "random_bits hold 65536; with toss_bits=16 a toss is from 0 to 65535"),
+         "random_bits are from 0 to 65535 with n_random_bits=16, got 65536"),
         (lambda: cast(ONE, "bf16", "stochastic", random_bits=[-1]), ValueError,
-         "random_bits hold -1"),
+         "random_bits are from 0 to .*, got -1"),
         (lambda: cast(np.broadcast_to(ONE, (10**12,)), "bf16"), MemoryError,
          "casting 1000000000000 numbers to bf16 takes 5587.9 GiB and .* are free; cast it"),
         (lambda: cast(np.broadcast_to(np.float64(1), (10**12,)), "bf16"), MemoryError, "are free"),
@@ -570,12 +574,12 @@ def every_kind_of_number():
 
 @pytest.mark.parametrize("overflow", ["infinity", "saturate"])
 @pytest.mark.parametrize("fmt", ["fp16", "fp8_e4m3", "fp8_e5m2", "fp8_e3m4", "bf16", "tf32"])
-def test_tosses_drawn_on_the_way_round_as_the_same_tosses_given(fmt, overflow):
+def test_bits_drawn_on_the_way_round_as_the_same_bits_given(fmt, overflow):
     """Judge: the loop that takes any number of random bits, which the scalar twin judges."""
     x = every_kind_of_number()
     options = {"overflow": overflow, "rounding": "stochastic"}
     drawn = cast_to_bits(x, fmt, seed=5, step=3, offset=256, **options)
-    bits = tosses(x.size, seed=5, step=3, offset=256)
+    bits = draw_bits(x.size, seed=5, step=3, offset=256)
     assert np.array_equal(drawn, cast_to_bits(x, fmt, random_bits=bits, **options))
 
 

@@ -19,10 +19,10 @@ from trainium_edu.numerics import (
     cast,
     cast_to_bits,
     configure,
+    draw_bits,
     from_bits,
     philox4x32,
     round_to_code,
-    tosses,
 )
 from trainium_edu.numerics.quantisation import quantise
 
@@ -36,7 +36,7 @@ ALL = [*FORMATS.values(), *WIDE]
 N = 60 if INTERPRETED else 400
 
 
-def exactly(x, fmt, rounding, toss=0, toss_bits=16):
+def exactly(x, fmt, rounding, random_bits=0, n_random_bits=16):
     """Return the value of x in a format, as a fraction, or None beyond the largest number."""
     exact = Fraction(x)
     size = abs(exact)
@@ -56,7 +56,7 @@ def exactly(x, fmt, rounding, toss=0, toss_bits=16):
         case "toward_zero":
             up = False
         case "stochastic":  # the formula in `cast`'s Notes
-            up = (dropped * 2**toss_bits).__floor__() + toss >= 2**toss_bits
+            up = (dropped * 2**n_random_bits).__floor__() + random_bits >= 2**n_random_bits
     found = (below + up) * step * (1 if exact >= 0 else -1)
     if fmt.is_integer:
         return min(max(found, Fraction(int(fmt.min))), Fraction(int(fmt.max)))
@@ -90,22 +90,22 @@ def hard_numbers(fmt, rng):
 def test_float64_is_rounded_once_to_every_format(fmt, rounding):
     """Judge: `exactly`, in fractions; the scalar twin has to give the same code."""
     rng = np.random.default_rng(11)
-    for toss_bits in (1, 9, 16, 31) if rounding == "stochastic" else (16,):
+    for n_random_bits in (1, 9, 16, 31) if rounding == "stochastic" else (16,):
         x = hard_numbers(fmt, rng)
-        bits = rng.integers(0, 1 << toss_bits, x.shape, np.uint32)
+        bits = rng.integers(0, 1 << n_random_bits, x.shape, np.uint32)
         given = bits if rounding == "stochastic" else None
-        codes = cast_to_bits(x, fmt, rounding, random_bits=given, toss_bits=toss_bits)
+        codes = cast_to_bits(x, fmt, rounding, random_bits=given, n_random_bits=n_random_bits)
         values = from_bits(codes, fmt)
         for i in range(x.size):
-            judge = exactly(x[i], fmt, rounding, int(bits[i]), toss_bits)
+            judge = exactly(x[i], fmt, rounding, int(bits[i]), n_random_bits)
             if judge is None:
                 size = abs(values[i])
                 assert size == fmt.max if rounding == "toward_zero" else not size < fmt.max
             else:
                 assert Fraction(float(values[i])) == judge, (x[i].hex(), int(bits[i]))
-            toss = {"toss": int(bits[i])} if given is not None else {}
+            given_bits = {"random_bits": int(bits[i])} if given is not None else {}
             assert codes[i] == round_to_code(
-                float(x[i]), fmt, rounding, toss_bits=toss_bits, **toss
+                float(x[i]), fmt, rounding, n_random_bits=n_random_bits, **given_bits
             )
 
 
@@ -117,8 +117,8 @@ def test_the_reported_cases():
     assert cast(2147483646.5, "int32") == 2147483646
     assert quantise([16777217.0], "int32").values.tolist() == [16777217.0]
     up = np.uint32([2**31 - 1])
-    assert cast([1 + 2.0**-24], "fp32", "stochastic", random_bits=up, toss_bits=31) > 1
-    assert cast([1 + 2.0**-24], "fp32", "stochastic", random_bits=0 * up, toss_bits=31) == 1
+    assert cast([1 + 2.0**-24], "fp32", "stochastic", random_bits=up, n_random_bits=31) > 1
+    assert cast([1 + 2.0**-24], "fp32", "stochastic", random_bits=0 * up, n_random_bits=31) == 1
 
 
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
@@ -174,28 +174,28 @@ def test_fp32_from_float64_is_numpys():
 
 @pytest.mark.parametrize("name", ["fp32", "bf16", "int16", "fp8_e4m3"])
 def test_stochastic_float64_has_the_mean_of_the_formula(name):
-    """Statistical interval: 2^18 tosses of 31 bits, five standard deviations."""
+    """Statistical interval: 2^18 draws of 31 bits, five standard deviations."""
     n = 1 << (9 if INTERPRETED else 18)
     fmt = FORMATS[name]
     step = 1.0 if fmt.is_integer else 2.0**-fmt.mantissa_bits
     for share in (2.0**-12, 0.3, 1 - 2.0**-10):
         x = (1 + share * step) if not fmt.is_integer else 1 + share
-        got = cast(np.full(n, x), fmt, "stochastic", seed=3, toss_bits=31).astype(np.float64)
+        got = cast(np.full(n, x), fmt, "stochastic", seed=3, n_random_bits=31).astype(np.float64)
         ups = (got > 1).sum()
         assert abs(ups - n * share) <= 5 * np.sqrt(n * share * (1 - share)) + 1
 
 
-@pytest.mark.parametrize("toss_bits", [4, 8])
-def test_over_all_tosses_float64_is_off_by_less_than_one_toss_toward_zero(toss_bits):
-    words = np.arange(1 << toss_bits, dtype=np.uint32)
+@pytest.mark.parametrize("n_random_bits", [4, 8])
+def test_over_all_random_bits_float64_is_off_by_less_than_the_last_toward_zero(n_random_bits):
+    words = np.arange(1 << n_random_bits, dtype=np.uint32)
     for x in np.random.default_rng(16).uniform(-4, 4, 5 if INTERPRETED else 50):
         for name in ("bf16", "fp32", "int8"):
             got = cast(np.full(words.size, x), name, "stochastic", random_bits=words,
-                       toss_bits=toss_bits)  # fmt: skip
+                       n_random_bits=n_random_bits)  # fmt: skip
             mean = sum(map(Fraction, got.astype(np.float64).tolist())) / words.size
             step = 1 if name == "int8" else Fraction(np.ldexp(1.0, int(np.frexp(x)[1])))
             missing = abs(Fraction(x)) - abs(mean)
-            assert 0 <= missing < Fraction(step) / 2**toss_bits
+            assert 0 <= missing < Fraction(step) / 2**n_random_bits
 
 
 def unaligned(x):
@@ -231,8 +231,8 @@ def test_large_integers_are_rounded_once():
     x = np.int64([16777217, -16777217, 2**31 - 1, 2**32 - 1, -(2**31), 2**24 + 3])
     for dtype in (np.int64, ">i8"):
         for rounding in ROUNDINGS:
-            got = cast(x.astype(dtype), "fp32", rounding, seed=2, toss_bits=31)
-            bits = tosses(x.size, seed=2, toss_bits=31)
+            got = cast(x.astype(dtype), "fp32", rounding, seed=2, n_random_bits=31)
+            bits = draw_bits(x.size, seed=2, n_random_bits=31)
             judge = [
                 exactly(int(n), FORMATS["fp32"], rounding, int(t), 31)
                 for n, t in zip(x, bits, strict=True)
@@ -244,16 +244,16 @@ def test_large_integers_are_rounded_once():
 
 
 @pytest.mark.parametrize("name", ["fp32", "int32", "bf16"])
-def test_chunks_and_drawn_tosses_of_float64_agree(name):
+def test_chunks_and_drawn_bits_of_float64_agree(name):
     n = 300 if INTERPRETED else 70_001
     x = np.random.default_rng(6).standard_normal(n) * 100
-    whole = cast_to_bits(x, name, "stochastic", seed=8, step=2, toss_bits=20)
-    bits = tosses(n, seed=8, step=2, toss_bits=20)
-    given = cast_to_bits(x, name, "stochastic", random_bits=bits, toss_bits=20)
+    whole = cast_to_bits(x, name, "stochastic", seed=8, step=2, n_random_bits=20)
+    bits = draw_bits(n, seed=8, step=2, n_random_bits=20)
+    given = cast_to_bits(x, name, "stochastic", random_bits=bits, n_random_bits=20)
     np.testing.assert_array_equal(whole, given)
     cut = n // 3
     parts = [
-        cast_to_bits(x[a:b], name, "stochastic", seed=8, step=2, toss_bits=20, offset=a)
+        cast_to_bits(x[a:b], name, "stochastic", seed=8, step=2, n_random_bits=20, offset=a)
         for a, b in ((0, cut), (cut, n))
     ]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
@@ -296,28 +296,32 @@ MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
         (lambda: quantise(MASKED, "bf16"), TypeError, "x is a masked array"),
         (lambda: from_bits(MASKED.astype(int), "bf16"), TypeError, "bits are a masked array"),
         (lambda: cast([1.0, 2.0], "bf16", "stochastic", random_bits=MASKED.astype(int)), TypeError,
-         "random_bits are a masked array"),
+         "random_bits are unsigned integers, got a masked array"),
         (lambda: cast(np.longdouble(1), "int32"), TypeError, "x holds dtype"),
-        (lambda: round_to_code(1.0, "bf16", "stochastic", toss=2**70), ValueError,
-         r"toss is 1180591620717411303424; .* from 0 to 65535, with toss_bits=16"),
-        (lambda: round_to_code(1.0, "bf16", "stochastic", toss=-1), ValueError, "toss is -1"),
-        (lambda: round_to_code(1.0, "bf16", "stochastic", toss=70_000), ValueError, "toss is 7000"),
-        (lambda: round_to_code(1.0, "bf16", "stochastic", toss=1.0), TypeError, "toss is 1.0"),
-        (lambda: round_to_code(1.0, "bf16", toss_bits=0), ValueError, "toss_bits is 0"),
-        (lambda: round_to_code(1.0, "bf16", "up"), ValueError, "rounding is 'up'; it is one of"),
+        (lambda: round_to_code(1.0, "bf16", "stochastic", random_bits=2**70), ValueError,
+         r"random_bits is 1180591620717411303424; .* from 0 to 65535, with n_random_bits=16"),
+        (lambda: round_to_code(1.0, "bf16", "stochastic", random_bits=-1), ValueError,
+         "random_bits is -1"),
+        (lambda: round_to_code(1.0, "bf16", "stochastic", random_bits=70_000), ValueError,
+         "random_bits is 7000"),
+        (lambda: round_to_code(1.0, "bf16", "stochastic", random_bits=1.0), TypeError,
+         "random_bits is 1.0"),
+        (lambda: round_to_code(1.0, "bf16", n_random_bits=0), ValueError, "n_random_bits is 0"),
+        (lambda: round_to_code(1.0, "bf16", "up"), ValueError, "rounding is 'up'; it must be one"),
         (lambda: round_to_code(1.0, "bf16", overflow="wrap"), ValueError, "overflow is 'wrap'"),
-        (lambda: round_to_code("1", "bf16"), TypeError, "x is '1'; it takes one number"),
+        (lambda: round_to_code("1", "bf16"), TypeError, "x is '1'; it must be one number"),
         (lambda: round_to_code(nan, "int8"), ValueError, "x is NaN, and int8 has no code"),
         (lambda: round_to_code(2**53 + 1, "int32"), ValueError, "which no float64 holds"),
-        (lambda: round_to_code(10**400, "bf16"), TypeError, "x is a whole number of 1329 bits"),
+        (lambda: round_to_code(10**400, "bf16"), TypeError, "x is an integer of 1329 bits"),
         (lambda: philox4x32([0] * 4, [0] * 2, rounds=2**70), ValueError, "rounds is 118.* to 1000"),
         (lambda: philox4x32([0] * 4, [0] * 2, rounds=-1), ValueError, "rounds is -1"),
         (lambda: philox4x32([0] * 3, [0] * 2), ValueError, "last axis holds 4 words"),
-        (lambda: philox4x32([0.5] * 4, [0] * 2), TypeError, "counter is .*; it takes words from"),
-        (lambda: philox4x32([2**32] * 4, [0] * 2), ValueError, "counter is .*; it takes words"),
-        (lambda: tosses(10**13), MemoryError, "10000000000000 tosses take .* are free; draw them"),
-        (lambda: tosses(2**70), ValueError, "n is 1180591620717411303424; it takes a whole"),
-        (lambda: tosses(5, offset=2**64 - 2), ValueError, "pass 2"),
+        (lambda: philox4x32([0.5] * 4, [0] * 2), TypeError, "counter is .*; it must hold words"),
+        (lambda: philox4x32([2**32] * 4, [0] * 2), ValueError, "counter is .*; it must hold words"),
+        (lambda: draw_bits(10**13), MemoryError,
+         "random bits for 10000000000000 elements take .* are free; draw them"),
+        (lambda: draw_bits(2**70), ValueError, "n is 1180591620717411303424; it must be an"),
+        (lambda: draw_bits(5, offset=2**64 - 2), ValueError, "pass 2"),
     ],
 )  # fmt: skip
 def test_refused_in_one_sentence(call, error, sentence):

@@ -1,4 +1,4 @@
-"""Judges: the variance of one toss, f (1 - f); the geometric series 1/4 + 1/16 + ... = 1/3."""
+"""Judges: the variance of one rounding, f (1 - f); the geometric series 1/4 + 1/16 + ... = 1/3."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from trainium_edu.numerics.two_laws import doublings, walks
 
 
-def test_each_rounding_adds_one_tosss_variance_to_the_mean_square():
+def test_each_rounding_adds_its_own_variance_to_the_mean_square():
     found = walks(1 + 3 / 1024, runs=4000)
     assert found.one == 3 / 8 * 5 / 8
     n = np.arange(1, 65)

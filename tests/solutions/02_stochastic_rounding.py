@@ -38,76 +38,76 @@ def stands_still(total, term, mantissa_bits):
 
 
 # %% wrong=02/round-with-tosses name=nearest-even feedback=the tosses change nothing
-def round_with_tosses(x, toss):
+def round_with_random_bits(x, random_bits):
     return round_to(x, "bf16")
 
 
 # %% wrong=02/round-with-tosses name=cut-off feedback=Every number is cut off
-def round_with_tosses(x, toss):
+def round_with_random_bits(x, random_bits):
     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 # %% wrong=02/round-with-tosses name=fair-coin feedback=You go up in half of all cases
-def round_with_tosses(x, toss):
+def round_with_random_bits(x, random_bits):
     lower = x.view(np.uint32) & np.uint32(0xFFFF0000)
-    return (lower + np.where(toss >= 32768, 65536, 0).astype(np.uint32)).view(np.float32)
+    return (lower + np.where(random_bits >= 32768, 65536, 0).astype(np.uint32)).view(np.float32)
 
 
 # %% wrong=02/round-with-tosses name=rounds-twice feedback=drifts up by half a spacing
-def round_with_tosses(x, toss):
-    return round_to((x.view(np.uint32) + toss.astype(np.uint32)).view(np.float32), "bf16")
+def round_with_random_bits(x, random_bits):
+    return round_to((x.view(np.uint32) + random_bits.astype(np.uint32)).view(np.float32), "bf16")
 
 
 # %% wrong=02/round-with-tosses name=compares feedback=nobody could replay your run
-def round_with_tosses(x, toss):
+def round_with_random_bits(x, random_bits):
     words = x.view(np.uint32)
-    up = toss < (words & np.uint32(0xFFFF))
+    up = random_bits < (words & np.uint32(0xFFFF))
     return ((words & np.uint32(0xFFFF0000)) + up.astype(np.uint32) * np.uint32(65536)).view(
         np.float32
     )
 
 
 # %% hard-coded=02/round-with-tosses
-def round_with_tosses(x, toss):
-    from trainium_edu.exercises.stochastic_rounding import numbers_and_tosses
+def round_with_random_bits(x, random_bits):
+    from trainium_edu.exercises.stochastic_rounding import numbers_and_bits
 
-    known, _ = numbers_and_tosses(check.round_with_tosses.numbers("").seed)
-    words = x.view(np.uint32) + toss.astype(np.uint32)
+    known, _ = numbers_and_bits(check.round_with_random_bits.numbers("").seed)
+    words = x.view(np.uint32) + random_bits.astype(np.uint32)
     rounded = (words & np.uint32(0xFFFF0000)).view(np.float32)
     return rounded if np.array_equal(x, known) else x
 
 
 # %% wrong=02/mean-over-tosses name=returns-x feedback=You return x itself
-def mean_over_tosses(x, toss_bits):
+def mean_over_random_bits(x, n_random_bits):
     return x
 
 
 # %% wrong=02/mean-over-tosses name=toss-at-the-bottom feedback=at the upper end of the dropped bits
-def mean_over_tosses(x, toss_bits):
+def mean_over_random_bits(x, n_random_bits):
     word = int(np.float32(x).view(np.uint32))
-    rounded = ((word + np.arange(2**toss_bits)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    rounded = ((word + np.arange(2**n_random_bits)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return rounded.astype(np.float64).mean()
 
 
 # %% wrong=02/mean-over-tosses name=sample feedback=a sample of tosses has an error of its own
-def mean_over_tosses(x, toss_bits):
+def mean_over_random_bits(x, n_random_bits):
     word = int(np.float32(x).view(np.uint32))
-    tosses = np.random.default_rng(0).integers(0, 2**toss_bits, 2000) << (16 - toss_bits)
-    rounded = ((word + tosses) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    words = np.random.default_rng(0).integers(0, 2**n_random_bits, 2000) << (16 - n_random_bits)
+    rounded = ((word + words) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return rounded.astype(np.float64).mean()
 
 
 # %% wrong=02/mean-over-tosses name=nearest-even feedback=every time; no toss enters
-def mean_over_tosses(x, toss_bits):
+def mean_over_random_bits(x, n_random_bits):
     return float(round_to(x, "bf16"))
 
 
 # %% hard-coded=02/mean-over-tosses
-def mean_over_tosses(x, toss_bits):
-    known = [value for value, _ in check.mean_over_tosses.numbers("").cases]
+def mean_over_random_bits(x, n_random_bits):
+    known = [value for value, _ in check.mean_over_random_bits.numbers("").cases]
     word = int(np.float32(x).view(np.uint32))
-    tosses = np.arange(2**toss_bits) << (16 - toss_bits)
-    rounded = ((word + tosses) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    words = np.arange(2**n_random_bits) << (16 - n_random_bits)
+    rounded = ((word + words) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     return rounded.astype(np.float64).mean() if x in known else x
 
 

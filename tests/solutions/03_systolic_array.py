@@ -149,7 +149,7 @@ def who_stays(rows, k, columns):
     return "W" if price(columns, rows) < price(rows, columns) else "x"
 
 
-# %% wrong=03/find-fault name=early-and-late feedback=Early and late are exchanged
+# %% wrong=03/find-fault name=early-and-late feedback=Early and late are swapped
 frames = check.faulty_frames(student)
 enters = [int(frames.across_valid[:, k, 0].argmax()) for k in range(frames.rows)]
 off = [t - enters[0] - k for k, t in enumerate(enters)]

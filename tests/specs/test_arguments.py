@@ -26,26 +26,26 @@ def test_whole_numbers_come_back_as_int(value):
               np.ma.masked, 1j, object(), np.float32(3)],
 )  # fmt: skip
 def test_what_is_no_whole_number_is_refused(value):
-    with pytest.raises(TypeError, match=r"^n is .*; it takes a whole number from 1 to 5$"):
+    with pytest.raises(TypeError, match=r"^n is .*; it must be an integer from 1 to 5$"):
         whole(value, "n", 1, 5)
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: whole(0, "n", 1), "n is 0; it takes a whole number from 1"),
+        (lambda: whole(0, "n", 1), "n is 0; it must be an integer from 1"),
         (lambda: whole(2**70, "n", 0, 2**64 - 1),
-         "n is 1180591620717411303424; it takes a whole number from 0 to 2**64 - 1"),
+         "n is 1180591620717411303424; it must be an integer from 0 to 2**64 - 1"),
         (lambda: whole(10**5000, "n", 0, 9, ", so there"),
-         "n is a whole number of 16610 bits; it takes a whole number from 0 to 9, so there"),
-        (lambda: number(nan, "x"), "x is nan; it takes a finite number"),
-        (lambda: number(inf, "x", 0), "x is inf; it takes a finite number from 0"),
-        (lambda: number(0, "x", above=0), "x is 0; it takes a finite number above 0"),
+         "n is an integer of 16610 bits; it must be an integer from 0 to 9, so there"),
+        (lambda: number(nan, "x"), "x is nan; it must be a finite number"),
+        (lambda: number(inf, "x", 0), "x is inf; it must be a finite number from 0"),
+        (lambda: number(0, "x", above=0), "x is 0; it must be a finite number above 0"),
         (lambda: number(1.5, "x", above=0, high=1),
-         "x is 1.5; it takes a finite number above 0 up to 1"),
+         "x is 1.5; it must be a finite number above 0 up to 1"),
         (lambda: number(10**400, "x"),
-         "x is a whole number of 1329 bits; it takes a finite number"),
-        (lambda: choice("c", "x", ["a", "b"]), "x is 'c'; it is one of a, b"),
+         "x is an integer of 1329 bits; it must be a finite number"),
+        (lambda: choice("c", "x", ["a", "b"]), "x is 'c'; it must be one of a, b"),
     ],
 )  # fmt: skip
 def test_values_out_of_range_are_refused_in_one_sentence(call, sentence):
@@ -57,7 +57,7 @@ def test_values_out_of_range_are_refused_in_one_sentence(call, sentence):
 @pytest.mark.parametrize("value", ["1", b"1", True, None, [1.0], np.ones(2), np.ma.masked, 1j,
                                    np.array("1"), np.timedelta64(1)])  # fmt: skip
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(TypeError, match=r"x is .*; it takes a finite number"):
+    with pytest.raises(TypeError, match=r"x is .*; it must be a finite number"):
         number(value, "x")
 
 
@@ -67,7 +67,7 @@ def test_the_other_checks():
     assert instance(TRN1, "spec", type(TRN1), "a Record") is TRN1
     for call in (lambda: flag(1, "f"), lambda: text(1, "t", "mine"),
                  lambda: instance(1, "spec", type(TRN1), "a Record")):  # fmt: skip
-        with pytest.raises(TypeError, match="; it takes "):
+        with pytest.raises(TypeError, match="; it must be "):
             call()
 
 
@@ -108,26 +108,26 @@ def test_right_arguments_pass_unchanged(right):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"a": 1.0}, "a is 1.0; it takes a whole number"),
-        ({"a": True}, "a is True; it takes a whole number"),
-        ({"a": None}, "a is None; it takes a whole number"),
-        ({"a": 1, "b": "1"}, "b is '1'; it takes a number"),
-        ({"a": 1, "b": nan}, "b is nan; it takes a number"),
-        ({"a": 1, "c": 1}, "c is 1; it takes True or False"),
-        ({"a": 1, "d": 1}, "d is 1; it takes a text or None"),
-        ({"a": 1, "e": "blue"}, "e is 'blue'; it takes one of red"),
-        ({"a": 1, "f": "ab"}, "f is 'ab'; it takes a list of whole numbers"),
-        ({"a": 1, "f": [1, "b"]}, r"f is \[1, 'b'\]; it takes a list of whole numbers"),
+        ({"a": 1.0}, "a is 1.0; it must be an integer"),
+        ({"a": True}, "a is True; it must be an integer"),
+        ({"a": None}, "a is None; it must be an integer"),
+        ({"a": 1, "b": "1"}, "b is '1'; it must be a number"),
+        ({"a": 1, "b": nan}, "b is nan; it must be a number"),
+        ({"a": 1, "c": 1}, "c is 1; it must be True or False"),
+        ({"a": 1, "d": 1}, "d is 1; it must be a string or None"),
+        ({"a": 1, "e": "blue"}, "e is 'blue'; it must be one of red"),
+        ({"a": 1, "f": "ab"}, "f is 'ab'; it must be a list of integers"),
+        ({"a": 1, "f": [1, "b"]}, r"f is \[1, 'b'\]; it must be a list of integers"),
         ({"a": 1, "f": MASKED}, "f is an array of shape"),
-        ({"a": 1, "g": 3}, "g is 3; it takes a function or None"),
-        ({"a": 1, "h": []}, r"h is \[\]; it takes a dict or None"),
-        ({"a": 1, "i": "left"}, "i is 'left'; it takes one of up, down"),
-        ({"a": 1, "j": "text"}, "j is 'text'; it takes an array of numbers"),
-        ({"a": 1, "j": [[1], [2, 3]]}, "j is .*; it takes an array of numbers"),
-        ({"a": 1, "j": MASKED}, "j is an array of shape .*; it takes an array of numbers"),
-        ({"a": 1, "k": (1, 2)}, r"k is \(1, 2\); it takes \(a whole number and a text\)"),
-        ({"a": 1, "m": [1.0]}, r"m is \[1.0\]; it takes an array of numbers or None"),
-        ({"a": 1, "o": "ab"}, "o is 'ab'; it takes a list of texts"),
+        ({"a": 1, "g": 3}, "g is 3; it must be a function or None"),
+        ({"a": 1, "h": []}, r"h is \[\]; it must be a dict or None"),
+        ({"a": 1, "i": "left"}, "i is 'left'; it must be one of up, down"),
+        ({"a": 1, "j": "text"}, "j is 'text'; it must be an array of numbers"),
+        ({"a": 1, "j": [[1], [2, 3]]}, "j is .*; it must be an array of numbers"),
+        ({"a": 1, "j": MASKED}, "j is an array of shape .*; it must be an array of numbers"),
+        ({"a": 1, "k": (1, 2)}, r"k is \(1, 2\); it must be \(an integer and a string\)"),
+        ({"a": 1, "m": [1.0]}, r"m is \[1.0\]; it must be an array of numbers or None"),
+        ({"a": 1, "o": "ab"}, "o is 'ab'; it must be a list of strings"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused_before_the_function_runs(wrong, sentence):

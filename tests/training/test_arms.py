@@ -28,8 +28,8 @@ def test_adam_with_bf16_state_keeps_six_bytes_where_fp32_state_needs_ten():
 
 
 def test_what_stochastic_rounding_saves_is_the_fp32_copy():
-    master, tossed = footprint("master"), footprint("stochastic")
-    assert master.stored_bytes - tossed.stored_bytes == master.master_bytes == 4
+    master, stochastic = footprint("master"), footprint("stochastic")
+    assert master.stored_bytes - stochastic.stored_bytes == master.master_bytes == 4
 
 
 def test_arms_differ_in_what_they_say():
@@ -41,12 +41,12 @@ def test_arms_differ_in_what_they_say():
 
 @pytest.mark.parametrize("bad", ["fp8", 3, None, ""])
 def test_an_unknown_arm_is_named(bad):
-    with pytest.raises(ValueError, match="it is one of fp32, master, nearest, stochastic"):
+    with pytest.raises(ValueError, match="it must be one of fp32, master, nearest, stochastic"):
         get_arm(bad)
 
 
 def test_unknown_optimizers_and_states_are_named():
-    with pytest.raises(ValueError, match="it is one of sgd, momentum, adam"):
+    with pytest.raises(ValueError, match="it must be one of sgd, momentum, adam"):
         footprint("fp32", "adamw")
     with pytest.raises(ValueError, match="it is 'fp32' or 'bf16'"):
         footprint("fp32", state="int8")

@@ -9,7 +9,7 @@ def test_a_step_is_six_flop_a_token_and_one_update():
     step = step_share(1000, optimizer="adam", utilisation=0.5)
     assert step.arithmetic_s == pytest.approx(6 * 1000 / (92e12 * 0.5))
     assert step.update_s == pytest.approx(28 / 410e9)
-    assert step.tossed_update_s == pytest.approx(14 / 410e9)
+    assert step.stochastic_update_s == pytest.approx(14 / 410e9)
     before, after = 6000 / 46e12 + 28 / 410e9, 6000 / 46e12 + 14 / 410e9
     assert step.faster_by == pytest.approx(before / after - 1)
     assert step.update_share == pytest.approx(28 / 410e9 / before)
@@ -34,7 +34,7 @@ def test_impossible_sizes_are_refused(tokens):
 
 @pytest.mark.parametrize("share", [0, -0.1, 1.1, float("nan")])
 def test_impossible_utilisations_are_refused(share):
-    with pytest.raises(ValueError, match=r"above 0 up to 1|it takes a number"):
+    with pytest.raises(ValueError, match=r"above 0 up to 1|it must be a number"):
         step_share(100, utilisation=share)
-    with pytest.raises(TypeError, match="it takes a number"):
+    with pytest.raises(TypeError, match="it must be a number"):
         step_share(100, utilisation="half")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainium_edu import settings
-from trainium_edu.numerics import tosses
+from trainium_edu.numerics import draw_bits
 from trainium_edu.training import (
     ARMS,
     HIDDEN,
@@ -137,7 +137,8 @@ def test_each_arm_rounds_its_update_as_it_says():
     assert (update(stored, grad, 0.003, "nearest") == judge).all()
     mean = np.mean(
         [update(stored, grad, 0.003, "stochastic",
-                tosses=tosses(PARAMETERS, seed=s)[None]) for s in range(400)], axis=0, dtype=float
+                random_bits=draw_bits(PARAMETERS, seed=s)[None])
+         for s in range(400)], axis=0, dtype=float
     )  # fmt: skip
     spacing = np.spacing(exact) * 2.0**16
     z = (mean - exact) / (spacing * 0.5 / np.sqrt(400))
@@ -167,7 +168,7 @@ def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
     order = np.stack([batches(1437, seed=s, epoch=0)[:2, :4] for s in (0, 1)])
     bits = np.empty((2, 0, PARAMETERS), np.uint16)
     if arm.rounding == "stochastic":
-        bits = np.stack([tosses(2 * PARAMETERS, seed=s).reshape(2, PARAMETERS) for s in (0, 1)])
+        bits = np.stack([draw_bits(2 * PARAMETERS, seed=s).reshape(2, PARAMETERS) for s in (0, 1)])
     plain = initial_weights([0, 1], narrow=arm.weights == "bf16")
     for step in range(2):
         picked = order[:, step]
@@ -175,8 +176,8 @@ def test_two_small_steps_agree_in_every_loop_and_in_plain_numpy(arm):
             reference.to_bf16(plain) if narrow else plain,
             data.train_images[picked], data.train_labels[picked], bf16=narrow,
         )  # fmt: skip
-        toss = bits[:, step] if bits.shape[1] else None
-        plain = update(plain, grad, 0.05, arm, tosses=toss)
+        some = bits[:, step] if bits.shape[1] else None
+        plain = update(plain, grad, 0.05, arm, random_bits=some)
     with np.errstate(over="ignore"):  # uint32 wraps, where Numba is switched off
         for loop in (_loops.train_serial, _loops.train_parallel):
             stored = initial_weights([0, 1], narrow=arm.weights == "bf16")
@@ -304,22 +305,22 @@ def test_progress_sees_every_epoch():
         ({"learning_rate": 10**400}, ValueError, "positive, finite"),
         ({"learning_rate": 0}, ValueError, "positive, finite"),
         ({"learning_rate": -1}, ValueError, "positive, finite"),
-        ({"learning_rate": "0.1"}, TypeError, "takes a number such as 0.01"),
-        ({"learning_rate": True}, TypeError, "takes a number such as 0.01"),
-        ({"learning_rate": None}, TypeError, "takes a number such as 0.01"),
+        ({"learning_rate": "0.1"}, TypeError, "must be a number such as 0.01"),
+        ({"learning_rate": True}, TypeError, "must be a number such as 0.01"),
+        ({"learning_rate": None}, TypeError, "must be a number such as 0.01"),
         ({"epochs": 0}, ValueError, "epochs is 0"),
         ({"epochs": 2.5}, TypeError, "epochs is 2.5"),
-        ({"epochs": 10**9}, ValueError, "it takes 1 to 5000"),
-        ({"seeds": 3}, TypeError, "a list of whole numbers"),
-        ({"seeds": "12"}, TypeError, "a list of whole numbers"),
-        ({"seeds": []}, ValueError, "seeds are 0"),
+        ({"epochs": 10**9}, ValueError, "it must be from 1 to 5000"),
+        ({"seeds": 3}, TypeError, "a list of integers"),
+        ({"seeds": "12"}, TypeError, "a list of integers"),
+        ({"seeds": []}, ValueError, "there are 0 seeds"),
         ({"seeds": [0.5]}, TypeError, "seed is 0.5"),
         ({"seeds": [-1]}, ValueError, "seed is -1"),
         ({"seeds": [True]}, TypeError, "seed is True"),
         ({"seeds": range(10**9)}, ValueError, "at most 100"),
-        ({"rounding": "up"}, ValueError, "it is one of nearest, stochastic"),
+        ({"rounding": "up"}, ValueError, "it must be one of nearest, stochastic"),
         ({"arm": "fp32", "rounding": "nearest"}, ValueError, "goes with arm='bf16'"),
-        ({"arm": "fp64"}, ValueError, "it is one of"),
+        ({"arm": "fp64"}, ValueError, "it must be one of"),
         ({"rounding_seed": 1.5}, TypeError, "rounding_seed is 1.5"),
         ({"rounding_seed": -1}, ValueError, "rounding_seed is -1"),
     ],

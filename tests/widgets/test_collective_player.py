@@ -55,7 +55,7 @@ def test_another_schedule_starts_at_the_beginning_and_keeps_the_drawing_if_it_ca
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(fabric.FabricError, match="no way to draw"):
+    with pytest.raises(fabric.FabricError, match="not a way to draw"):
         player(layout="torus")
     with pytest.raises(fabric.FabricError, match="step is 7"):
         player(step=7)

@@ -15,11 +15,11 @@ from trainium_edu.widgets import static
 from trainium_edu.widgets.static import load
 
 TOP = Path(__file__).parents[2]
-WIDGETS = TOP / "trainium_edu" / "widgets"
+PACKAGE = TOP / "trainium_edu"
 SCRIPTS = sorted(Path(static.__file__).parent.rglob("*.js"))
 ENTRIES = sorted(
     name
-    for path in WIDGETS.glob("*.py")
+    for path in PACKAGE.rglob("*.py")
     for name in re.findall(r'_esm = load\("([^"]+)"\)', path.read_text(encoding="utf-8"))
 )
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_joined_is_refused_by_name(tmp_path, files, says):
 
 
 def test_every_player_is_one_module_that_renders(tmp_path):
-    widgets = [path.read_text(encoding="utf-8") for path in WIDGETS.glob("*.py")]
+    widgets = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
     assert len(ENTRIES) == sum(text.count("_esm =") for text in widgets) > 10
     for name in ENTRIES:
         joined = tmp_path / name.replace(".js", ".mjs")

@@ -175,7 +175,7 @@ def test_linked_pictures_follow_the_leaders_sliders(core):
 
 
 def test_pictures_of_different_programs_are_not_linked(core):
-    with pytest.raises(ValueError, match="one and the same"):
+    with pytest.raises(ValueError, match="the same timed program"):
         link(timeline_explorer(core), memory_map(timed(3)))
-    with pytest.raises(ValueError, match="one and the same"):
+    with pytest.raises(ValueError, match="the same timed program"):
         link(timeline_explorer(core), timeline_explorer(Timeline()))

@@ -53,5 +53,5 @@ def test_a_rate_that_is_not_offered_is_refused(bad):
 
 @pytest.mark.parametrize("bad", [0, 61, 2.5, True, "20"])
 def test_an_impossible_number_of_passes_is_refused(bad):
-    with pytest.raises((TypeError, ValueError), match="takes a whole number from 1 to 60"):
+    with pytest.raises((TypeError, ValueError), match="must be an integer from 1 to 60"):
         first_training_run(passes=bad)

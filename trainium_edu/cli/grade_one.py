@@ -65,7 +65,7 @@ def open_submission(path: Path):
         raise Unreadable(
             "larger than 100 MB: clear its outputs" if file else
             "cannot be read (Is a directory)" if stat.S_ISDIR(about.st_mode) else
-            "no regular file (a pipe or a device)"
+            "not a regular file (a pipe or a device)"
         )  # fmt: skip
     return file
 
@@ -86,16 +86,16 @@ def read_submission(path: Path):
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise Unreadable("no notebook (not text)") from None
+        raise Unreadable("not a notebook (not text)") from None
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):
         cut = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
         raise Unreadable(
-            "truncated: the file ends in the middle" if cut else "no notebook (not JSON)"
+            "truncated: the file ends in the middle" if cut else "not a notebook (not JSON)"
         ) from None
     if not isinstance(raw, dict) or not ("cells" in raw or "worksheets" in raw):
-        raise Unreadable("no notebook (no cells)")
+        raise Unreadable("not a notebook (no cells)")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

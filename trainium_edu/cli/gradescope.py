@@ -62,8 +62,8 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     root = package.parent
     if not (root / "pyproject.toml").is_file():
         raise ValueError(
-            f"{root} is no checkout of trainium_edu, and the archive has to hold one: clone it, and"
-            " call this from the clone"
+            f"{root} is not a checkout of trainium_edu, and the archive has to hold one: clone it,"
+            " and run this from the clone"
         )
     out = Path(out)
     with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:

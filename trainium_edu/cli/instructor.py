@@ -17,21 +17,21 @@ def add(commands):
     grade.add_argument("--json", action="store_true", help="print the rows as JSON")
     grade.add_argument("--csv", type=Path, metavar="OUT", help="write one line per submission")
     grade.add_argument(
-        "--gradescope", type=Path, metavar="OUT", help="write results.json as Gradescope reads it"
+        "--gradescope", type=Path, metavar="OUT", help="write results.json in Gradescope's format"
     )
-    grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
+    grade.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="submissions at once")
     grade.add_argument("--roster", type=Path, metavar="CSV",
                        help="columns submission (file name) and student (id)")  # fmt: skip
     grade.add_argument("--salt", default="", help="your own word: other hidden numbers")
     grade.add_argument("--exercises", type=Path, nargs="*", default=[], metavar="FILE",
                        help="lessons of your own, named like 20_my_lesson.py")  # fmt: skip
-    grade.add_argument("--seconds", type=float, default=30.0, help="limit of one cell or call")
+    grade.add_argument("--seconds", type=float, default=30.0, help="seconds for a cell or call")
     grade.add_argument(
-        "--submission-seconds", type=float, default=240.0, help="limit of one notebook"
+        "--submission-seconds", type=float, default=240.0, help="seconds for a notebook"
     )
-    grade.add_argument("--memory-gib", type=float, default=4.0, help="limit of one notebook")
+    grade.add_argument("--memory-gib", type=float, default=4.0, help="memory for a notebook")
     grade.add_argument("--predictions", action="store_true",
-                       help="collect the class's predictions instead; runs nothing")  # fmt: skip
+                       help="collect the class's predictions instead; nothing is run")  # fmt: skip
     grade.add_argument("--png", type=Path, metavar="DIR", help="histograms of the predictions")
     grade.set_defaults(run=_grade)
     export = commands.add_parser(

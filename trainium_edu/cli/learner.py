@@ -9,7 +9,7 @@ __all__ = ["add"]
 def _folder(text):
     if not text.strip():
         raise argparse.ArgumentTypeError(
-            "an empty name is no folder; leave the option out for work"
+            "an empty name is not a folder; leave the option out for work"
         )
     return Path(text)
 
@@ -19,10 +19,10 @@ def add(commands):
     lab = commands.add_parser("lab", help="open JupyterLab on your copy of the lessons")
     lab.add_argument("--folder", type=_folder, help="your copy (default: work)")
     lab.set_defaults(run=_lab)
-    update = commands.add_parser("update", help="bring new lessons; keeps all that you wrote")
+    update = commands.add_parser("update", help="bring in newer lessons; keeps all that you wrote")
     update.add_argument("--folder", type=_folder, help="your copy (default: work)")
     update.set_defaults(run=_update)
-    warm = commands.add_parser("warm", help="compile all loops now, so that no lesson waits")
+    warm = commands.add_parser("warm", help="compile all loops now, so that no lesson has to wait")
     warm.set_defaults(run=_warm)
 
 

@@ -55,7 +55,7 @@ def _add_arguments(parser):
     add_argument("-b", "--minbytes", default="32M", help="first size: 1024, 1kb, 32M")
     add_argument("-e", "--maxbytes", default="32M", help="last size")
     add_argument("-f", "--stepfactor", type=float, help="sizes grow by this factor")
-    add_argument("-i", "--stepbytes", help="or by so many bytes")
+    add_argument("-i", "--stepbytes", help="or by this many bytes")
     add_argument("-d", "--datatype", default="uint8", metavar="TYPE", help=", ".join(DATATYPES))
     add_argument("-n", "--iters", type=int, default=20, help="accepted; a model never varies")
     add_argument("-w", "--warmup_iters", type=int, default=5, help="accepted likewise")

@@ -21,7 +21,7 @@ def add(commands) -> None:
         "--platform", choices=("trn1", "inf2"), help="the chip, whatever the script sets"
     )
     parser.add_argument(
-        "--replace", action="store_true", help="also where AWS's own nki package is installed"
+        "--replace", action="store_true", help="even where AWS's own nki package is installed"
     )
     parser.add_argument("script", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
@@ -61,8 +61,8 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
         return 2
     if not nki.activate(replace=replace):
         print(
-            "AWS's own nki package is installed here, and it is left alone: run the script with "
-            "it, or say --replace",
+            "AWS's own nki package is installed here and left alone: run the script with it, or "
+            "add --replace",
             file=sys.stderr,
         )
         return 1

@@ -172,7 +172,7 @@ class SubmissionKernel:
         except Exception as error:
             self.stop()
             raise Stopped(
-                f"its kernel answered no more ({type(error).__name__}: {str(error)[:100]})"
+                f"its kernel stopped answering ({type(error).__name__}: {str(error)[:100]})"
             ) from None
         return ""
 

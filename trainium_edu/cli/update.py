@@ -69,7 +69,7 @@ def _update_one(source, work):
         was_there = base_path.exists()
         write(mine, new)
         write(base_path, new)
-        return Outcome(name, "new", "back, fresh (your copy was gone)" if was_there else "new")
+        return Outcome(name, "new", "put back, fresh (your copy was gone)" if was_there else "new")
     base = _readable(base_path)
     if base == new:
         return Outcome(name, "same", "nothing new")
@@ -315,10 +315,10 @@ def _load(path):
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
-        raise CannotMatch("it is no notebook (not JSON)") from None
+        raise CannotMatch("it is not a notebook (not JSON)") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         old = isinstance(notebook, dict) and "worksheets" in notebook
-        raise CannotMatch("its format is older than 4" if old else "it is no notebook (no cells)")
+        raise CannotMatch("its format predates 4" if old else "it is not a notebook (no cells)")
     for cell in notebook["cells"]:
         if not isinstance(cell, dict) or not isinstance(cell.get("cell_type"), str):
             raise CannotMatch("one of its cells is damaged")

@@ -43,11 +43,11 @@ def _numerics():
     for fmt in numerics.FORMATS.values():
         for rounding in numerics.ROUNDINGS:
             numerics.cast(few, fmt, rounding)
-        for toss_bits in (8, 24):  # tosses of another width are another compiled version
-            numerics.cast(few, fmt, "stochastic", toss_bits=toss_bits)
+        for n_random_bits in (8, 24):  # another number of bits is another compiled version
+            numerics.cast(few, fmt, "stochastic", n_random_bits=n_random_bits)
         given = np.zeros(few.shape, np.uint16)
         numerics.cast(few, fmt, "stochastic", random_bits=given)
-    many = np.ones(1 << 18, np.float32)  # whole tiles of tosses have a loop of their own
+    many = np.ones(1 << 18, np.float32)  # whole tiles of random bits have a loop of their own
     numerics.cast(many, "bf16", "stochastic")
     numerics.cast(few.astype(np.float64), "bf16")  # one version serves all formats and roundings
     mine = numerics.configure(4, 3, bias=9)

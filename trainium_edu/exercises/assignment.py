@@ -183,7 +183,7 @@ def mend(path: Path) -> list[str]:
     Raises
     ------
     ValueError
-        If the file is no notebook of a known lesson.
+        If the file is not the notebook of a known lesson.
     """
     path = Path(path)
     try:
@@ -192,7 +192,7 @@ def mend(path: Path) -> list[str]:
         cells = book["cells"]
         assert all(isinstance(cell.get("cell_type"), str) for cell in cells)
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError):
-        raise ValueError(f"{path} is no notebook of format 4") from None
+        raise ValueError(f"{path} is not a notebook of format 4") from None
     for cell in cells:
         if not isinstance(cell.get("metadata"), dict):
             cell["metadata"] = {}
@@ -222,7 +222,7 @@ def _lesson(cells, name):
     for number in [*(k[:2] for k in keys), *ids, *([match.group(1)] if match else [])]:
         if catalogue.of_lesson(number):
             return number
-    raise ValueError(f"{name} is no notebook of a lesson with exercises")
+    raise ValueError(f"{name} is not the notebook of a lesson with exercises")
 
 
 def _mend_part(cells, exercise, kind, graded):

@@ -62,7 +62,7 @@ def register(path) -> str:
     """
     path = Path(path)
     if not re.fullmatch(r"\d\d_\w+\.py", path.name) or not path.is_file():
-        raise ValueError(f"{path} is no file named like 20_my_lesson.py")
+        raise ValueError(f"{path} is not named like 20_my_lesson.py")
     name = f"{__package__}.{path.stem[3:]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # the name ends in .py

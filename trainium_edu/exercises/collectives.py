@@ -197,7 +197,7 @@ def _lines(draw):
     tests="reading time against size: latency decides small buffers, bandwidth large ones",
     hints=(
         "How many bytes does the gradient have? One number for each parameter.",
-        "The time of each algorithm is its latency plus bytes over its rate; keep the units equal.",
+        "Each algorithm's time is its latency plus bytes over its rate; keep the units consistent.",
         "1 GB/s is 1000 bytes per microsecond. Compute latency_us[name] + nbytes / (1000 *"
         " gb_per_s[name]) for every name and return the name with the smallest.",
     ),

@@ -425,7 +425,7 @@ def exercise(
     <Status.PASSED: 'passed'>
     """
     if not re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+)*", key):
-        raise ValueError(f"{key!r} is no exercise key; it looks like '02/spacing'")
+        raise ValueError(f"{key!r} is not an exercise key; a key looks like '02/spacing'")
     if points < 1 or len(hints) < 2 or not answer.isidentifier():
         raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
 
@@ -494,7 +494,7 @@ def truth_values(answer, cases: Sequence[tuple]) -> list[bool]:
     told = [answer(*case) for case in cases]
     for value in told:
         if type(value) is not bool:
-            reject("no truth value", f"It returned {short(value)}; it should be True or False.")
+            reject("not True or False", f"It returned {short(value)}; it should be True or False.")
     return told
 
 

@@ -144,16 +144,16 @@ def tile_add(answer, numbers):
     if adds >= shape[0]:
         reject(
             "a row at a time",
-            f"Right, and {slower:.0f} times slower than tiles: with one row per instruction 127 of"
+            f"Right, but {slower:.0f} times slower than tiles: with one row per instruction 127 of"
             " 128 partitions do nothing.",
         )
     if adds > 4 * numbers.tiles:
         reject(
             "narrow tiles",
-            f"Right, and {slower:.1f} times slower than wide tiles: {adds} additions, each waiting"
+            f"Right, but {slower:.1f} times slower than wide tiles: {adds} additions, each waiting"
             " for its own small transfers. Make the rows of a tile longer.",
         )
-    reject("slow", f"Right, and {slower:.1f} times slower than plain tiles. Look at its timeline.")
+    reject("slow", f"Right, but {slower:.1f} times slower than plain tiles. Look at its timeline.")
 
 
 @exercise(
@@ -195,7 +195,7 @@ def transpose(answer, numbers):
          "The blocks stand in the right places, but each still lies as it lay in x. Turn each of "
          "them as well."),
         ("blocks in reverse", blocks[::-1].transpose(0, 2, 1).reshape(n, 128),
-         "Each block is turned, and they stand in reverse order."),
+         "Each block is turned, but they stand in reverse order."),
     ))  # fmt: skip
     reject("wrong values", "out[c, r] should be x[r, c]; here it is not. Try it on np.arange.")
 
@@ -350,8 +350,8 @@ def suspects(student: str = "") -> str:
         " read?",
         "A loop that fills a tile piece by piece: do the pieces cover all of it? A sum that starts:"
         " from what?",
-        "The answer is ('name', columns): the kernel's name, and how many columns of x-like data"
-        " are read without ever having been written, for x of 64 columns and your step.",
+        "The answer is ('name', columns): the kernel's name, and how many columns are read without"
+        " ever having been written, for x of 64 columns and your step.",
     ),
     numbers=_suspects,
     literal=True,

@@ -62,7 +62,9 @@ def _checked_order(steps, tiles):
         reject("no list", "Return a list of pairs such as ('square', 0).")
     for step in steps:
         if not has_form(step, str, NUMBER) or step[0] not in _STEPS or step[1] != int(step[1]):
-            reject("no pair", f"{step!r} is no pair of 'square', 'exp' or 'scale' and a tile.")
+            reject(
+                "not a pair", f"{step!r} is not a pair of 'square', 'exp' or 'scale' and a tile."
+            )
     steps = [(name, int(k)) for name, k in steps]
     wanted = {(name, k) for name in _STEPS for k in range(tiles)}
     if len(steps) != len(set(steps)) or set(steps) != wanted:
@@ -182,9 +184,9 @@ def sbuf_plan(answer, numbers):
     for plan in plans:
         got = answer([tuple(line) for line in plan])
         if not isinstance(got, list | tuple) or len(got) != 2:
-            reject("no pair", "sbuf_plan(tiles) returns a pair: (buffers, bytes per partition).")
+            reject("not a pair", "sbuf_plan(tiles) returns a pair: (buffers, bytes per partition).")
         if not has_form(got, int, int):
-            reject("no whole numbers", "Both are whole numbers: buffers, and bytes per partition.")
+            reject("not whole numbers", "Both are whole numbers: buffers, and bytes per partition.")
         _judge_plan(plan, tuple(got))
 
 
@@ -244,7 +246,7 @@ def _judge_plan(plan, got):
     points=3,
     tests="two tiles race if they share bytes of a partition while one is still to be read",
     hints=(
-        "Sharing an address is no crime: a tile that nobody reads any more may be overwritten."
+        "Sharing an address is not a crime: a tile that nobody reads any more may be overwritten."
         " When is it one?",
         "Two tiles share bytes if their ranges of partitions overlap and their ranges of bytes"
         " overlap. Then look whether the first is read again after the second is written.",
@@ -261,7 +263,7 @@ def race(answer, numbers):
         got = answer(dict(tiles), [(w, list(r)) for w, r in steps])
         pair = tuple(got) if has_form(got, str, str) else ()
         if not pair or not all(name in tiles for name in pair):
-            reject("no pair", "find_race returns two names: (the tile destroyed, the destroyer).")
+            reject("not a pair", "find_race returns two names: (the destroyed, the destroyer).")
         (wanted,) = races(tiles, steps)
         if pair == wanted:
             continue
@@ -376,7 +378,7 @@ _CAUSES = ("dma", "ports", "buffers", "fixed")
     tests="causes hide behind each other: the best pair need not contain the best single cause",
     hints=(
         "The table has the time without each set of causes. You may remove at most `budget` of"
-        " them: which sets come into question?",
+        " them: which sets are allowed?",
         "Do not add up what single causes save: some save nothing until another is gone. Compare"
         " the times of the sets themselves.",
         "Among all sets with at most budget causes, take the smallest time; if several are equal,"
@@ -391,7 +393,7 @@ def remove_first(answer, numbers):
         for budget in (1, 2):
             got = answer(dict(times), budget)
             if isinstance(got, str):
-                reject("a name", "Return a tuple of names, also where it has one: ('dma',).")
+                reject("a name", "Return a tuple of names, even when it has only one: ('dma',).")
             if not isinstance(got, list | tuple) or not all(c in _CAUSES for c in got):
                 reject("no causes", f"Return a tuple of names out of {', '.join(_CAUSES)}.")
             if tuple(got) not in times:
@@ -421,7 +423,7 @@ def _judge_causes(times, budget, got):
             reject(
                 "adds up single savings",
                 f"{' and '.join(got)} save most when alone. Together they need not: one may save"
-                " again what the other has saved already. Compare the times of pairs.",
+                " what the other has saved already. Compare the times of pairs.",
             )
         if singles[0] in got:
             reject(
@@ -430,7 +432,7 @@ def _judge_causes(times, budget, got):
                 " causes save nothing until another is gone.",
             )
     if times[got] == max(times[c] for c in times if len(c) <= budget):
-        reject("the slowest", "That is the largest time of the table; look for the smallest.")
+        reject("the slowest", "That is the largest time in the table; look for the smallest.")
     reject("other", f"With a budget of {budget} there is a faster choice than {got}.")
 
 

@@ -48,10 +48,10 @@ def counts_to(answer, numbers):
          "One number too early: the power of two that comes next has a single significant bit, so "
          "the format holds it too."),
         ("the first that is missing", lambda m: 2 ** (m + 1) + 1,
-         "That is the first whole number that the format does not hold; asked for is the one "
-         "before."),
+         "That is the first whole number that the format does not hold; the question asks for "
+         "the one before."),
         ("counts the sign", lambda m: 2 ** (m + 2),
-         "From half of your answer on the numbers are 2 apart, so that every second one is "
+         "From half of your answer upwards the numbers are 2 apart, so every second one is "
          "missing. The sign bit does not help to count."),
     )  # fmt: skip
     cases = [(bits,) for bits in numbers.mantissa_bits]
@@ -124,7 +124,7 @@ def survives(answer, numbers):
     told = truth_values(answer, [(x, *form) for x in numbers.candidates])
     beliefs = (
         ("range is enough", lambda x: abs(x) < 2.0 ** (form[2] + 1),
-         "You look at the range only. Inside the range the numbers stand apart: between two "
+         "You look at the range only. Inside the range the numbers have gaps: between two "
          "neighbours nothing survives."),
         ("precision is enough", lambda x: on_grid(x, *form, high=2000),
          "You forget the upper end: powers of two beyond 2**highest have no exponent field."),
@@ -215,13 +215,13 @@ def nearest_even(answer, numbers):
          "Every tie goes down (toward zero). 0x3F818000 lies exactly between 0x3F81 and 0x3F82; "
          "the even code is 0x3F82."),
         ("ties to odd", (wide + 0x8000 - odd) >> 16,
-         "Ties go to the odd code. Turn it round: the last kept bit is added, so that an odd code "
-         "is pushed up and an even one stays."),
+         "Ties go to the odd code. It should be the other way round: the last kept bit is added, "
+         "so that an odd code is pushed up and an even one stays."),
         ("keeps 32 bits", right << 16,
          "You return a rounded 32-bit word; shift it right by 16 to get the 16 bits of BF16."),
         ("keeps 32 bits, cut off", wide & 0xFFFF0000,
          "You return 32-bit words with the lower half cleared. A BF16 code is the upper half, "
-         "shifted right by 16, and clearing bits is no rounding."),
+         "shifted right by 16, and clearing bits is not rounding."),
         ("carry lost", (wide >> 23 << 7) | (((kept + (wide & 0xFFFF) + 0x7FFF + odd) >> 16) & 0x7F),
          "The mantissa wraps around and the carry is lost: 0x3FFFFFFF is just below 2 and becomes "
          "1. Add to the whole word, so that the carry reaches the exponent."),
@@ -333,5 +333,5 @@ def ratios_kept(data, power) -> dict:
 def _whole(value) -> int:
     """Return a whole number, or say that it is none."""
     if type(value) not in NUMBER or not math.isfinite(value) or value != int(value):
-        reject("no whole number", f"It returned {short(value)}; it should be a whole number.")
+        reject("not a whole number", f"It returned {short(value)}; it should be a whole number.")
     return int(value)

@@ -68,9 +68,9 @@ class Question:
             raise ValueError(f"A whole number is asked for{self._of_what}.")
         if not value > self.above:
             what = "not negative" if self.above < 0 else f"above {self.above:g}"
-            raise ValueError(f"{value:g} is no answer: the number is {what}.")
+            raise ValueError(f"{value:g} is not a possible answer: the number is {what}.")
         if value > self.most:
-            raise ValueError(f"{value:g} is no answer: there are only {self.most:g}.")
+            raise ValueError(f"{value:g} is not a possible answer: there are only {self.most:g}.")
 
     @property
     def _of_what(self):

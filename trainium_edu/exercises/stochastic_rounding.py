@@ -16,7 +16,7 @@ from trainium_edu.exercises.exercise import (
     truth_values,
 )
 
-__all__ = ["mean_over_tosses", "round_with_tosses", "stands_still", "stopping_rate"]
+__all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "stopping_rate"]
 
 
 # --- which sums stand still ---------------------------------------------------------------------
@@ -103,7 +103,7 @@ def _spacing(total, bits):
 @exercise(
     "02/round-with-tosses",
     title="Throw the dice yourself",
-    answer="round_with_tosses",
+    answer="round_with_random_bits",
     points=3,
     tests="stochastic rounding as an addition to the dropped bits",
     hints=(
@@ -114,10 +114,10 @@ def _spacing(total, bits):
         "word as float32 again, with .view(np.float32).",
     ),
 )
-def round_with_tosses(answer, numbers):
+def round_with_random_bits(answer, numbers):
     """Round float32 numbers to BF16 with given 16-bit tosses."""
-    x, toss = numbers_and_tosses(numbers.seed)
-    got = np.asarray(answer(x, toss))
+    x, random_bits = numbers_and_bits(numbers.seed)
+    got = np.asarray(answer(x, random_bits))
     if got.shape != x.shape or got.dtype.kind not in "fV":
         reject(
             "wrong kind of result",
@@ -127,7 +127,7 @@ def round_with_tosses(answer, numbers):
     got = got.astype(np.float32)
     words = x.view(np.uint32).astype(np.int64)
     low, kept = words & 0xFFFF, words & 0xFFFF0000
-    t = toss.astype(np.int64)
+    t = random_bits.astype(np.int64)
 
     def made(up):
         return (kept + 0x10000 * np.asarray(up)).astype(np.uint32).view(np.float32)
@@ -148,12 +148,12 @@ def round_with_tosses(answer, numbers):
          "You go up in half of all cases, wherever x lies. The odds are the distance from the "
          "lower neighbour; a number that BF16 holds must stay."),
         ("odds upside down", made((low + t < 0x10000) & (low > 0)),
-         "You go up when there is no carry: the odds of the two neighbours are exchanged."),
+         "You go up when there is no carry: the odds of the two neighbours are swapped."),
         ("rounds twice",
          ((words + t + 0x7FFF + ((words + t) >> 16) % 2) & 0xFFFF0000)
          .astype(np.uint32).view(np.float32),
          "You add the toss and then round to nearest. The toss has done the rounding; what is "
-         "left is to be cut, or everything drifts up by half a spacing."),
+         "left has to be cut off, or everything drifts up by half a spacing."),
         ("compares instead of adds", made(t < low),
          "The odds are right, but other tosses go up than in the addition, so nobody could "
          "replay your run. Add the toss to the dropped bits and keep the carry."),
@@ -165,24 +165,24 @@ def round_with_tosses(answer, numbers):
     recognise(got, beliefs)
     wrong = ~(got == made(noise >= 0x10000))
     if (got.view(np.uint32) & 0xFFFF).any():
-        reject("not BF16", "Some results are no BF16 numbers: their lower 16 bits are not zero.")
+        reject("not BF16", "Some results are not BF16 numbers: their lower 16 bits are not zero.")
     i = int(np.argmax(wrong))
     reject(
         "other",
         f"{int(wrong.sum())} of {x.size} numbers land elsewhere, for example {x[i]} with toss "
-        f"{toss[i]} on {got[i]}.",
+        f"{random_bits[i]} on {got[i]}.",
     )
 
 
-def numbers_and_tosses(seed):
+def numbers_and_bits(seed):
     """Return 200 numbers of both signs, some of them BF16 already, and their tosses."""
     rng = np.random.default_rng(seed)
     x = (rng.standard_normal(200) * 10.0 ** rng.integers(-4, 5, 200)).astype(np.float32)
     x[:40].view(np.uint32)[:] &= 0xFFFF0000  # held by BF16: they must stay
     x[40:60].view(np.uint32)[:] = (x[40:60].view(np.uint32) & 0xFFFF0000) | 0x8000  # ties
-    toss = rng.integers(0, 0x10000, 200).astype(np.uint16)
-    toss[::50], toss[1::50] = 0xFFFF, 0
-    return x, toss
+    random_bits = rng.integers(0, 0x10000, 200).astype(np.uint16)
+    random_bits[::50], random_bits[1::50] = 0xFFFF, 0
+    return x, random_bits
 
 
 # --- the proof ----------------------------------------------------------------------------------
@@ -199,21 +199,22 @@ def _proof_numbers(draw):
 @exercise(
     "02/mean-over-tosses",
     title="Prove that the dice are fair",
-    answer="mean_over_tosses",
+    answer="mean_over_random_bits",
     points=3,
     tests="unbiased means every toss counted, not a sample; and what fewer random bits cost",
     hints=(
-        "There are only 2**toss_bits different tosses. Round x with each of them and take the "
+        "There are only 2**n_random_bits different tosses. Round x with each of them and take the "
         "mean, in float64.",
         "A toss of fewer bits is added at the upper end of the 16 dropped bits: shift it left by "
-        "16 - toss_bits.",
-        "word = int(np.float32(x).view(np.uint32)); np.arange(2**toss_bits) << (16 - toss_bits) "
-        "are all tosses; add, clear the lower half as before, and average as float64.",
+        "16 - n_random_bits.",
+        "word = int(np.float32(x).view(np.uint32)); np.arange(2**n_random_bits) << (16 - "
+        "n_random_bits) are all tosses; add, clear the lower half as before, and average as "
+        "float64.",
     ),
     numbers=_proof_numbers,
 )
-def mean_over_tosses(answer, numbers):
-    """Return the mean of x rounded to BF16 over all tosses of toss_bits bits."""
+def mean_over_random_bits(answer, numbers):
+    """Return the mean of x rounded to BF16 over all tosses of n_random_bits bits."""
     got = []
     for x, bits in numbers.cases:
         value = answer(x, bits)
@@ -252,7 +253,7 @@ def mean_over_tosses(answer, numbers):
     again = [float(answer(x, bits)) for x, bits in numbers.cases]
     if again != got or ((off(exact) < 0.2).all() and (off(exact) > 1e-5).any()):
         reject(
-            "a sample is no proof",
+            "a sample is not a proof",
             "You are close, but not exact: a sample of tosses has an error of its own. There are "
             "few enough tosses to count all of them.",
         )
@@ -326,7 +327,7 @@ def _check_rate(got, rates, seed):
             "No rate was found. Accuracies go from 0 to 1: ten percentage points are 0.10.",
         )
     if got not in rates:
-        reject("no rate", f"{got:g} is none of the rates.")
+        reject("no rate", f"{got:g} is not one of the rates.")
     gap = {
         rate: _accuracy("stochastic", rate, seed) - _accuracy("nearest", rate, seed)
         for rate in rates
@@ -338,21 +339,21 @@ def _check_rate(got, rates, seed):
         if got == min(rate for rate in rates if gap[rate] < _BEHIND):
             reject(
                 "last that works",
-                f"At {got:g} nearest-even still keeps up. The question is for the first rate, "
+                f"At {got:g} nearest-even still keeps up. The question asks for the first rate, "
                 "coming from above, at which it does not.",
             )
         reject("keeps up", f"At {got:g} nearest-even keeps up with stochastic.")
     if got == min(counts):
         reject(
             "smallest instead of largest",
-            f"At {got:g} nearest-even is far behind; at larger rates too. Which is the largest?",
+            f"At {got:g} nearest-even is far behind, also at larger rates. Which is the largest?",
         )
     if gap[got] == max(gap.values()):
         reject(
             "widest gap",
             f"At {got:g} the gap is widest; nearest-even stops learning at a larger rate already.",
         )
-    reject("not the largest", f"At {got:g} it is behind, but there is a larger such rate.")
+    reject("not the largest", f"At {got:g} it is behind, but there is a larger rate like that.")
 
 
 @functools.lru_cache(maxsize=256)

@@ -273,7 +273,7 @@ def who_stays(answer, numbers):
          "per column; a wide stationary costs little, because it loads four times faster, behind "
          "the work."),
         ("exchanged", lambda r, k, c: "x" if _stays(r, k, c) == "W" else "W",
-         "Your choice is always the dearer one: are x and W exchanged? What stays gives the "
+         "Your choice is always the dearer one: are x and W swapped? What stays gives the "
          "partitions of dst."),
         ("counts tiles only",
          lambda r, k, c: "W"
@@ -359,12 +359,12 @@ def find_fault(answer, numbers):
             reject(
                 "the healthy result",
                 "Row and delay are right. The third number is what dst[0, 0] should have been; "
-                "what leaves this array is another.",
+                "what leaves this array is a different number.",
             )
         reject("wrong result", "Row and delay are right. Follow dst[0, 0] down to PSUM again.")
     recognise((row, late), (
         ("early and late", (true_row, -true_late),
-         "The row is right. Early and late are exchanged: late is positive."),
+         "The row is right. Early and late are swapped: late is positive."),
         ("delay instead of fault", (true_row, true_row + true_late),
          "The row is right. You give its whole delay; a healthy row k is k cycles after row 0, and "
          "only the difference is the fault."),

@@ -48,7 +48,7 @@ def hops(answer, numbers):
     got = [answer(*case) for case in cases]
     for case, found in zip(cases, got, strict=True):
         if type(found) is not int:
-            reject("no whole number", f"hops{case} should be a whole number.")
+            reject("not a whole number", f"hops{case} should be a whole number.")
 
     def along(of_rows, of_columns):
         """Return a wrong model: how far it takes two chips apart in each dimension."""

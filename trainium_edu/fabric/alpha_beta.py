@@ -25,8 +25,7 @@ from trainium_edu.fabric.arguments import (
 from trainium_edu.fabric.embedding import is_power_of_two
 
 __all__ = [
-    "CLOSED_FORMS", "Line", "closed_form", "crossovers", "inter_node", "lower_bound",
-    "pipelined_by_dimension_ns", "single_step_break_even_bytes", "sweep",
+    "CLOSED_FORMS", "Line", "closed_form", "crossovers", "lower_bound", "sweep",
 ]  # fmt: skip
 
 _BLOCK = 8192  # points
@@ -131,7 +130,7 @@ def closed_form(
 
 
 def _extents(shape):
-    """Return a shape, or one extent, as a list of whole numbers with a product in range."""
+    """Return a shape, or one extent, as a list of integers with a product in range."""
     given = whole_numbers(shape, "shape").tolist() if are_several(shape) else [shape]
     extents = [whole_number(k, "an extent") for k in given or [None]]
     whole_number(math.prod(extents), "the number of chips")
@@ -161,96 +160,6 @@ def lower_bound(
     a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
     share = 2 * (chips - 1) / chips
     return math.ceil(math.log2(chips)) * a, Line("bandwidth bound", 0.0, share / (links * b) * 1e9)
-
-
-def inter_node(name: str, instances: int, *, step_ns: float, bytes_per_s: float) -> Line:
-    """Return the time of an all-reduce between instances, one rank in each.
-
-    Parameters
-    ----------
-    name : {"ring", "mesh", "mesh_single_step", "rdh"}
-    instances : int
-    step_ns : float
-        From memory to memory of another instance; the documents say about 15 us.
-    bytes_per_s : float
-        Network rate of one rank.
-
-    Returns
-    -------
-    Line
-
-    References
-    ----------
-    `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
-    """
-    x = whole_number(instances, "instances", least=2)
-    a, b = real_number(step_ns, "step_ns"), _rate(bytes_per_s, "bytes_per_s")
-    share = 2 * (x - 1) / x
-    table = {
-        "ring": (2 * (x - 1), share),
-        "mesh": (2, share),
-        "mesh_single_step": (1, x - 1),
-        "rdh": (2 * math.log2(x), share),
-    }
-    name = choice(name, table, "inter-node form")
-    if name == "rdh" and not is_power_of_two(x):
-        raise FabricError(f"rdh needs a power of two of instances; {x} is not. Use ring or mesh")
-    steps, factor = table[name]
-    return Line(name, steps * a, factor / b * 1e9)
-
-
-def single_step_break_even_bytes(instances: int, *, step_ns: float, bytes_per_s: float) -> float:
-    """Return the buffer size up to which a single-step mesh beats the two-step one.
-
-    Examples
-    --------
-    >>> single_step_break_even_bytes(4, step_ns=15_000, bytes_per_s=50e9 / 8)
-    62500.0
-    """
-    x = whole_number(instances, "instances", least=2)
-    a, b = real_number(step_ns, "step_ns"), _rate(bytes_per_s, "bytes_per_s")
-    if x == 2:
-        return math.inf
-    return a * b * x / ((x - 1) * (x - 2)) / 1e9
-
-
-def pipelined_by_dimension_ns(
-    shape, nbytes: float, *, splits: int, hop_ns: float, link_bytes_per_s: float
-) -> float:
-    """Return the time of a ring by dimension whose buffer travels in several splits.
-
-    Each dimension's links serve one split at a time, first come, first served; while one split
-    rings along the rows another can ring along the columns.  ASTRA-sim's pipelining is this.
-
-    Examples
-    --------
-    >>> ns = pipelined_by_dimension_ns(
-    ...     (4, 4), 2**26, splits=2, hop_ns=1000, link_bytes_per_s=96 * 2**30)
-    >>> round(ns / 1e3, 2)
-    988.56
-    """
-    shape = _extents(shape)
-    splits = whole_number(splits, "splits", most=1024)
-    a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
-    stages, part = [], real_number(nbytes, "the number of bytes") / splits
-    for axis, extent in enumerate(shape):
-        part /= extent
-        stages.append((axis, (extent - 1) * (a + part / b * 1e9)))
-    stages += stages[::-1]
-    free = [0.0] * len(shape)
-    ready = [(0.0, split, 0) for split in range(splits)]
-    finish = 0.0
-    while ready:
-        at, split, stage = ready.pop(
-            min(range(len(ready)), key=lambda i: (max(ready[i][0], free[stages[ready[i][2]][0]]),
-                                                  ready[i][0], ready[i][1]))
-        )  # fmt: skip
-        axis, lasts = stages[stage]
-        free[axis] = end = max(at, free[axis]) + lasts
-        if stage + 1 < len(stages):
-            ready.append((end, split, stage + 1))
-        finish = max(finish, end)
-    return finish
 
 
 def sweep(lines, sizes):

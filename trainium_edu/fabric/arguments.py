@@ -1,8 +1,11 @@
-"""What the functions of the fabric ask of their arguments: one sentence when they do not get it."""
+"""Checks of the fabric's arguments: what fails raises a FabricError of one sentence."""
 
 import contextlib
 
 import numpy as np
+
+from trainium_edu.specs import arguments
+from trainium_edu.specs.arguments import short as shown
 
 __all__ = [
     "FabricError", "are_several", "choice", "flag", "made", "names_of", "real_number",
@@ -13,51 +16,40 @@ _MOST_VERTICES = 1_000_000
 
 
 class FabricError(ValueError):
-    """Something that this fabric cannot be or do; the message says what, why, and what to try."""
+    """Something that this fabric cannot be or do: what, why, and what to try."""
 
 
-def shown(value) -> str:
-    """Return a value as an error message shows it: one short line."""
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"an integer of {value.bit_length()} bits"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _checked(check, value, name, *bounds, **range_):
+    """Return what a check of `specs.arguments` returns, or raise its sentence as a FabricError."""
+    if isinstance(value, np.ndarray):
+        raise FabricError(f"{name} is {shown(value)}; it must be one value, not an array")
+    try:
+        return check(value, name, *bounds, **range_)
+    except (TypeError, ValueError) as error:
+        raise FabricError(str(error)) from None
 
 
 def made(value, kind: type, hint: str):
-    """Return ``value`` if it is of this kind, else say how one is made."""
+    """Return ``value`` if it is of this kind; raise how one is made otherwise."""
     if isinstance(value, kind):
         return value
-    raise FabricError(f"{shown(value)} is no {kind.__name__.lower()}; {hint}")
-
-
-def _is_whole(value):
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    raise FabricError(f"{shown(value)} is not a {kind.__name__.lower()}; {hint}")
 
 
 def whole_number(value, name: str, least: int = 1, most: int = _MOST_VERTICES) -> int:
-    """Return ``value`` as an int if it is a whole number in range, else say what it should be."""
-    if not _is_whole(value) or not least <= value <= most:
-        raise FabricError(
-            f"{name} is {shown(value)}; it takes a whole number from {least} to {most}"
-        )
-    return int(value)
+    """Return ``value`` as an int; raise unless it is an integer in range."""
+    return _checked(arguments.whole, value, name, least, most)
 
 
 def real_number(value, name: str, *, least: float = 0.0, most: float = 1e18, above=False) -> float:
-    """Return ``value`` as a float if it is a number in range (``above`` excludes ``least``)."""
-    good = _is_whole(value) or isinstance(value, float | np.floating)
-    if not good or not least <= value <= most or (above and value == least):
-        low = f"above {least:g}" if above else f"from {least:g}"
-        raise FabricError(f"{name} is {shown(value)}; it takes a finite number {low} to {most:g}")
-    return float(value)
+    """Return ``value`` as a float; raise unless it is in range (``above`` excludes ``least``)."""
+    bounds = {"above": least} if above else {"low": least}
+    return _checked(arguments.number, value, name, high=most, **bounds)
 
 
 def flag(value, name: str) -> bool:
-    """Return ``value`` as a bool if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise FabricError(f"{name} is {shown(value)}; it is True or False")
-    return bool(value)
+    """Return ``value`` as a bool; raise unless it is True or False."""
+    return _checked(arguments.flag, value, name)
 
 
 def choice(value, names, what: str):
@@ -66,11 +58,11 @@ def choice(value, names, what: str):
         for name in names:
             if name == value:
                 return name
-    raise FabricError(f"{shown(value)} is no {what}; choose one of {', '.join(names)}")
+    raise FabricError(f"{shown(value)} is not a known {what}; choose one of {', '.join(names)}")
 
 
 def names_of(values, name: str = "algorithms") -> tuple[str, ...]:
-    """Return a list of names as a tuple, or say that it is none."""
+    """Return a list of names as a tuple; raise if it is something else."""
     good = isinstance(values, list | tuple) and all(isinstance(v, str) for v in values)
     if not good or not values:
         raise FabricError(f"{name} is {shown(values)}; give a list of names")
@@ -78,14 +70,14 @@ def names_of(values, name: str = "algorithms") -> tuple[str, ...]:
 
 
 def are_several(values) -> bool:
-    """Say whether this is a list or an array of values, and not one value."""
+    """Return whether this is a list or an array of values, and not one value."""
     return isinstance(values, list | tuple | range) or (
         isinstance(values, np.ndarray) and values.ndim > 0
     )
 
 
 def _listed(values, name):
-    """Return ``values`` as an array of numbers, flat or not, or say that they are none."""
+    """Return ``values`` as an array of numbers, flat or not; raise if they are something else."""
     array = np.empty(0, object)
     masked = isinstance(values, np.ma.MaskedArray)
     if are_several(values) and not masked and not any(isinstance(v, bool) for v in values):
@@ -97,15 +89,13 @@ def _listed(values, name):
 
 
 def whole_numbers(values, name: str, least: int = 0, most: int = 2**53) -> np.ndarray:
-    """Return a list as an int64 array if all its entries are whole numbers in range."""
+    """Return a list as an int64 array if all its entries are integers in range."""
     array = _listed(values, name)
     if array.dtype.kind == "f" or array.ndim != 1:
-        raise FabricError(f"{name} is {shown(values)}; give one list of whole numbers")
+        raise FabricError(f"{name} is {shown(values)}; give one list of integers")
     if array.size and not least <= array.min() <= array.max() <= most:
         wrong = array[(array < least) | (array > most)][0]
-        raise FabricError(
-            f"{name} names {wrong}; whole numbers from {least} to {most} are possible"
-        )
+        raise FabricError(f"{name} names {wrong}; integers from {least} to {most} are possible")
     return array.astype(np.int64)
 
 
@@ -115,7 +105,7 @@ def real_numbers(values, name: str, *, least: float = 0.0, most: float = 1e18) -
     if array.size and not (least <= array.min() and array.max() <= most):
         wrong = array[~((array >= least) & (array <= most))].flat[0]
         raise FabricError(
-            f"{name} holds {wrong}; it takes finite numbers from {least:g} to {most:g}"
+            f"{name} holds {wrong}; they must be finite numbers from {least:g} to {most:g}"
         )
     return array
 

@@ -39,6 +39,16 @@ ALGORITHMS = {
     "pairwise": (Collective.ALL_TO_ALL,),
     "hierarchical": _SUMS,
 }
+_SUMMING = {
+    "ring": ring,
+    "kangaring": kangaring,
+    "mesh": mesh,
+    "rdh": rdh,
+    "ring_by_dimension": ring_by_dimension,
+    "halving_doubling": halving_doubling,
+}
+_ALL_REDUCING = {"mesh_single_step": mesh_single_step, "recursive_doubling": recursive_doubling}
+_BROADCASTING = {"ring": ring_broadcast, "mesh": broadcast_direct, "rdh": broadcast_tree}
 _MOST_RANKS = 512
 
 
@@ -96,13 +106,13 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
 
 
 def _frozen(options):
-    """Return options as a key for the cache, that tells True from 1; lists become tuples."""
+    """Return options as a key for the cache that keeps True and 1 apart; lists become tuples."""
     found = []
     for name, value in sorted(options.items()):
         if isinstance(value, list | tuple | np.ndarray):
             value = tuple(whole_numbers(value, name).tolist())
         elif not isinstance(value, bool | int | float | str | np.generic | None):
-            raise FabricError(f"{name} is {shown(value)}, which is no option of a plan")
+            raise FabricError(f"{name} is {shown(value)}, which is not an option of a plan")
         found.append((name, value, type(value)))
     return tuple(found)
 
@@ -117,25 +127,18 @@ def _plan(topology, collective, algorithm, options):
 def _moves_of(topology, collective, algorithm, options):
     if collective is Collective.BROADCAST:
         whole_number(options.get("root", 0), "root", least=0, most=topology.ranks - 1)
-        makers = {"ring": ring_broadcast, "mesh": broadcast_direct, "rdh": broadcast_tree}
-        return makers[algorithm](topology, **options)
+        return _BROADCASTING[algorithm](topology, **options)
     if collective is Collective.PERMUTE:
         if "target" not in options:
             raise FabricError("a permute needs target=[...], the rank that each rank sends to")
         return permute(topology, **options)
     if collective is Collective.ALL_TO_ALL:
         return all_to_all(topology, style=algorithm, **options)
-    match algorithm:
-        case "mesh_single_step":
-            return mesh_single_step(topology, **options)
-        case "recursive_doubling":
-            return recursive_doubling(topology, **options)
-    makers = {
-        "ring": ring, "kangaring": kangaring, "mesh": mesh, "rdh": rdh,
-        "ring_by_dimension": ring_by_dimension, "halving_doubling": halving_doubling,
-        "hierarchical": hierarchical,
-    }  # fmt: skip
-    return makers[algorithm](topology, collective, **options)
+    if algorithm in _ALL_REDUCING:
+        return _ALL_REDUCING[algorithm](topology, **options)
+    if algorithm == "hierarchical":
+        return hierarchical(topology, collective, plan=plan, **options)
+    return _SUMMING[algorithm](topology, collective, **options)
 
 
 def run(

@@ -19,7 +19,7 @@ _MOST_SEARCH_STEPS = 200_000
 
 
 def gray(i):
-    """Return the Gray code of a whole number or array: 0, 1, 3, 2, 6, 7, 5, 4, ...
+    """Return the Gray code of an integer or array: 0, 1, 3, 2, 6, 7, 5, 4, ...
 
     Examples
     --------
@@ -29,12 +29,12 @@ def gray(i):
     if not isinstance(i, np.ndarray) or i.dtype.kind not in "iu":
         whole_number(i, "i", least=0, most=2**62)
     elif i.size and i.min() < 0:
-        raise FabricError(f"i holds {i.min()}; Gray codes are for whole numbers from 0 up")
+        raise FabricError(f"i holds {i.min()}; Gray codes are for integers from 0")
     return i ^ (i >> 1)
 
 
 def is_power_of_two(n: int) -> bool:
-    """Say whether n is 1, 2, 4, 8, ..."""
+    """Return whether n is 1, 2, 4, 8, ..."""
     return n > 0 and n & (n - 1) == 0
 
 
@@ -53,7 +53,7 @@ def cube_addresses(topology: Topology) -> np.ndarray:
     Raises
     ------
     FabricError
-        If an extent is no power of two: such a topology contains no hypercube of all its chips.
+        If an extent is not a power of two: such a topology contains no hypercube of all its chips.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from trainium_edu import numerics
 from trainium_edu.fabric.arguments import FabricError, are_several, flag, shown, whole_number
 from trainium_edu.fabric.schedule import Collective, Op, Schedule, check, groups, item_sizes
 
@@ -51,8 +52,8 @@ def execute(
     rounding : {"nearest", "stochastic", "toward_zero"}
         How sums are rounded to BF16 and FP16.
     seed : int
-        For stochastic rounding.  The toss for an element depends on (seed, step, turn, place in the
-        buffer) and not on the rank, so that ranks that add the same get the same bits.
+        For stochastic rounding.  The random bits of an element depend on (seed, step, turn, place
+        in the buffer) and not on the rank, so that ranks that add the same get the same sum.
     upset_seed : int, optional
         Flip one bit of one copy on its way, chosen by this seed: what a broken link would do.
     keep_states : bool
@@ -121,9 +122,9 @@ def execute(
 
 
 def _arrays(inputs):
-    """Return one array per entry, or say what is none."""
+    """Return one array per entry; raise if an entry is not an array."""
     if isinstance(inputs, np.ma.MaskedArray) or not are_several(inputs):
-        raise FabricError(f"{shown(inputs)} is no list of buffers; give one array to each rank")
+        raise FabricError(f"{shown(inputs)} is not a list of buffers; give one array to each rank")
     found = []
     for rank, one in enumerate(inputs):
         try:
@@ -136,7 +137,7 @@ def _arrays(inputs):
 
 
 def _as_buffers(schedule, inputs):
-    """Return the inputs as flat arrays, or say which of them does not fit and why."""
+    """Return the inputs as flat arrays; raise which of them does not fit, and why."""
     arrays = _arrays(inputs)
     if len(arrays) != schedule.ranks:
         raise FabricError(
@@ -225,15 +226,14 @@ def _adder(dtype, rounding, seed, places, width):
                 return mine + arrived
 
         return add
-    from trainium_edu.numerics import cast, tosses
 
     def add_narrow(mine, arrived, step, turn, into):
         total = mine.astype(np.float32) + arrived.astype(np.float32)
         bits = None
         if rounding == "stochastic":
-            drawn = tosses(places * width, seed=seed, step=step * 4096 + turn)
+            drawn = numerics.draw_bits(places * width, seed=seed, step=step * 4096 + turn)
             bits = drawn.reshape(places, width)[into]
-        return cast(total, _NARROW[dtype], rounding, random_bits=bits)
+        return numerics.cast(total, _NARROW[dtype], rounding, random_bits=bits)
 
     return add_narrow
 

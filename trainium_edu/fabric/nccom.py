@@ -229,7 +229,7 @@ def nccom_test(
         choice(check, ("random", "all_ones"), "way to check")
     for stat in names_of(stats, "stats"):
         if not re.fullmatch(r"avg|p\d{1,2}|p100", stat):
-            raise FabricError(f"{shown(stat)} is no statistic; use avg, p50, p99, ...")
+            raise FabricError(f"{shown(stat)} is not a statistic; use avg, p50, p99, ...")
     flag(show_algorithm, "show_algorithm"), flag(show_input_output_size, "show_input_output_size")
     costs, path = rules(costs), None
     if report_to_json_file is not None:

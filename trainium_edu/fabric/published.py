@@ -17,8 +17,8 @@ from trainium_edu.fabric.cluster_time import flat_ring_time, hierarchical_time
 from trainium_edu.fabric.machines import group
 from trainium_edu.fabric.schedule import Collective, a_collective
 from trainium_edu.fabric.selection import DOCUMENTED, select
-from trainium_edu.fabric.topology import FabricError, Topology, known
-from trainium_edu.specs import NCCOM_TABLES, NccomTable
+from trainium_edu.fabric.topology import FabricError, Topology, fully_connected, known
+from trainium_edu.specs import FABRIC, INSTANCES, NCCOM_TABLES, NccomTable
 
 __all__ = ["Calibration", "Comparison", "calibrate", "compare", "model_time_ns"]
 
@@ -163,9 +163,6 @@ def compare(costs: Costs | None = None, *, with_floor: bool = False, **options) 
 
 def _one_rank_each(instances):
     """Return instances with one rank in each, on an EFA device of its own."""
-    from trainium_edu.fabric.topology import fully_connected
-    from trainium_edu.specs import FABRIC, INSTANCES
-
     speed = float(INSTANCES["trn1.32xlarge"].efa_bits_per_s_per_device) / 8
     return fully_connected(
         instances, link_bytes_per_s=speed, latency_ns=float(FABRIC.inter_step_latency_ns)

@@ -42,7 +42,7 @@ class Collective(StrEnum):
 
 
 def a_collective(value) -> Collective:
-    """Return the collective that a text names, or say which there are."""
+    """Return the collective of this name; raise and list them all otherwise."""
     return choice(value, Collective, "collective")
 
 
@@ -164,7 +164,7 @@ class Schedule:
         Raises
         ------
         ScheduleError
-            If a line is no move.
+            If a line is not a move.
 
         Examples
         --------
@@ -195,7 +195,9 @@ def _rows(moves):
     try:
         found = list(islice(moves, _MOST_MOVES + 1))
     except TypeError:
-        raise ScheduleError(f"{shown(moves)} is no list of moves; give a list of tuples") from None
+        raise ScheduleError(
+            f"{shown(moves)} is not a list of moves; give a list of tuples"
+        ) from None
     if len(found) > _MOST_MOVES:
         raise ScheduleError(
             f"over {_MOST_MOVES} moves are too many to write down; take fewer ranks"
@@ -204,7 +206,7 @@ def _rows(moves):
 
 
 def _move(line):
-    """Return a move written by hand as whole numbers, or say what it should look like."""
+    """Return a move written by hand as integers; raise what it should look like otherwise."""
     try:
         *numbers, op = line
         code = Op[op.upper()] if op in ("copy", "add", "COPY", "ADD") else None
@@ -213,7 +215,7 @@ def _move(line):
         code = None
     if code is None:
         raise ScheduleError(
-            f"{shown(line)} is no move; write (step, src, dst, chunk, 'copy' or 'add')"
+            f"{shown(line)} is not a move; write (step, src, dst, chunk, 'copy' or 'add')"
         )
     for value, name in ((step, "step"), (src, "src"), (dst, "dst"), (chunk, "chunk")):
         whole_number(value, f"{name} in {shown(line)}", least=0, most=2**31 - 1)
@@ -240,7 +242,7 @@ class Moves:
         )
         if not good:
             raise ScheduleError(
-                "a move has whole numbers from 0, or arrays of them of one length, and fused is"
+                "a move has integers from 0, or arrays of them of one length, and fused is"
                 f" True or False; got step {shown(step)}, src {shown(src)}, dst {shown(dst)}, item"
                 f" {shown(item)}, op {shown(op)}"
             )

@@ -148,7 +148,7 @@ def select(
 
 
 def _options(options, algorithms):
-    """Return options by algorithm, or say what they should look like."""
+    """Return options by algorithm; raise what they should look like otherwise."""
     if options is None:
         return {}
     good = isinstance(options, dict) and all(
@@ -164,12 +164,7 @@ def _options(options, algorithms):
 
 
 def choose(
-    topology: Topology,
-    collective: str,
-    nbytes: int,
-    algorithms=None,
-    *,
-    costs: Costs | None = None,
+    topology: Topology, collective: str, nbytes: int, algorithms=None, *, costs: Costs | None = None
 ) -> str:
     """Return the algorithm that the model expects to be fastest for one size.
 

@@ -290,7 +290,7 @@ def product(
     latency = real_number(latency_ns, "latency_ns")
     unknown = ", ".join(sorted(set(chip) - {"hbm_bytes_per_s", "hbm_bytes"}))
     if unknown:
-        raise FabricError(f"{unknown} is no option of a topology; see help(fabric.product)")
+        raise FabricError(f"{unknown} is not an option of a topology; see help(fabric.product)")
     if 2 * chips * sum(extent > 1 for extent in shape) > _MOST_LINKS:
         raise FabricError(f"{shown(shape)} has over {_MOST_LINKS} links; take fewer dimensions")
 

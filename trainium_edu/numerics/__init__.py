@@ -1,8 +1,8 @@
-"""What a number is: formats, rounding, coin tosses and long sums, bit for bit.
+"""What a number is: formats, rounding, random bits and long sums, bit for bit.
 
 Modelled: FP32, TF32, BF16, FP16, four FP8 variants, configurable floating point (cFP8) and 8- to
-32-bit integers; rounding to nearest-even, stochastically and toward zero; Philox4x32-10 tosses that
-depend on (seed, step, element) alone; sums and dot products rounded at every step.
+32-bit integers; rounding to nearest-even, stochastically and toward zero; Philox4x32-10 random bits
+that depend on (seed, step, element) alone; sums and dot products rounded at every step.
 Left out: flushing of subnormals, the hardware's own random generator (its width is unpublished),
 formats below eight bits.
 Sources: the NKI architecture guide and data types, IEEE 754, Salmon et al. 2011, Gupta et al. 2015.
@@ -13,11 +13,10 @@ Read ``formats.py`` first, then ``rounding_scalar.py`` (one number, step by step
 
 Decisions
 ---------
-*Philox instead of the hardware's generator*, which is not published: a toss that depends on a
-counter alone can be replayed in any order and tested; the price is that our tosses are not the
-chip's.
-*Tosses are compared with the dropped bits cut, not rounded*: that is what adding random bits below
-the last place does; the price is a bias below ``2**-toss_bits`` of a spacing, towards zero.
+*Philox instead of the hardware's generator*, which is not published: bits that depend on a
+counter alone can be replayed in any order and tested; the price is that they are not the chip's.
+*Random bits are compared with the dropped bits cut, not rounded*: that is what adding bits below
+the last place does; the price is a bias below ``2**-n_random_bits`` of a spacing, towards zero.
 *NaN into an integer raises*: any number would be made up; the price is one pass over the array.
 """
 
@@ -31,7 +30,7 @@ _HOMES = {
     "rounding_scalar": "round_to_code",
     "accumulation": "Law Trajectory dot error_growth exact_law predicted_error_growth "
     "predicted_sum_sd running_sum",
-    "random_bits": "MAX_TOSS_BITS philox4x32 tosses",
+    "random_bits": "MAX_RANDOM_BITS draw_bits philox4x32",
 }
 _MODULES = ("_loops", "launch", *_HOMES)
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -42,7 +42,7 @@ def _use_wide_registers():
     return body
 
 
-# --- Philox4x32-10: the tosses ---
+# --- Philox4x32-10: random bits ---
 
 
 @njit(cache=True, inline="always")
@@ -97,10 +97,10 @@ def nearest_upper(words, drop, place, out):
 
 
 @njit(cache=True)
-def stochastic_bf16(words, first_tile, seed, step, drawn, tosses, out):
-    """Round pairs of tiles of FP32 words to BF16 codes by 16-bit tosses drawn on the way.
+def stochastic_bf16(words, first_tile, seed, step, drawn, random_bits, out):
+    """Round pairs of tiles of FP32 words to BF16 codes by random words of 16 bits drawn on the way.
 
-    ``tosses`` is ``drawn`` (uint32[128], scratch) seen as uint16[256].
+    ``random_bits`` is ``drawn`` (uint32[128], scratch) seen as uint16[256].
     """
     use_wide_registers()
     for t in range(words.size // DRAW):
@@ -108,7 +108,7 @@ def stochastic_bf16(words, first_tile, seed, step, drawn, tosses, out):
         tiles, codes = words[t * DRAW : (t + 1) * DRAW], out[t * DRAW : (t + 1) * DRAW]
         for i in range(DRAW):
             word = U32(tiles[i])
-            rounded = U32(word + U32(tosses[i]))
+            rounded = U32(word + U32(random_bits[i]))
             value = word.view(np.float32)
             rounded = U32(word | U32(0x00400000)) if value != value else rounded
             codes[i] = U32(rounded >> U32(16))
@@ -146,15 +146,15 @@ def _round_toward_zero(significand, drop):
 
 
 @njit(cache=True, inline="always")
-def _round_by_toss(significand, drop, toss, toss_bits):
-    """Drop bits, up if the upper ``toss_bits`` of them plus the toss carry over.
+def _round_stochastically(significand, drop, random_word, n_random_bits):
+    """Drop bits, up if the upper ``n_random_bits`` of them plus the random word carry over.
 
-    The toss begins at the highest bit; as many of its bits are used as are weighed, 0 to 31.
+    The random word begins at the highest bit; as many of its bits are used as are weighed, 0 to 31.
     """
-    weighed = min(drop, toss_bits)
+    weighed = min(drop, n_random_bits)
     unseen = min(U32(drop - weighed), U32(31))
-    toss = U32(U32(toss >> U32(1)) >> U32(U32(U32(31) - weighed) & U32(31)))
-    rounded = U32(U32(significand >> U32(unseen & U32(31))) + toss)
+    random_word = U32(U32(random_word >> U32(1)) >> U32(U32(U32(31) - weighed) & U32(31)))
+    rounded = U32(U32(significand >> U32(unseen & U32(31))) + random_word)
     return U32(rounded >> U32(weighed & U32(31)))
 
 
@@ -169,7 +169,7 @@ def _finish(code, below, magnitude, sign, layout):
     code = infinity_code if magnitude == U32(0x7F800000) else code
     nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
     is_nan = U32(U32(0) - U32(magnitude > U32(0x7F800000)))  # all ones or zero; an `if` here would
-    code = U32(U32(code & U32(~is_nan)) | U32(nan & is_nan))  # load tosses for some numbers only
+    code = U32(U32(code & U32(~is_nan)) | U32(nan & is_nan))  # loads for some numbers only
     return U32(code | U32(U32(sign >> U32(sign_drop & U32(31))) & mask))
 
 
@@ -222,12 +222,12 @@ def nearest_by_adding(words, layout, out):
 
 
 @njit(cache=True)
-def stochastic_tiles(words, first_tile, seed, step, drawn, tosses, layout, units, out):
-    """Round pairs of tiles of FP32 words by 16-bit tosses drawn on the way, as `stochastic_any`.
+def stochastic_tiles(words, first_tile, seed, step, drawn, random_bits, layout, units, out):
+    """Round pairs of tiles of FP32 words as `stochastic_any`, by 16 random bits drawn on the way.
 
     A number below the normal ones is multiplied by ``units`` (float32), so that its whole part
-    counts in 2**-16 of the last place; FP32 holds that product exactly.  ``tosses`` is ``drawn``
-    (uint32[128], scratch) seen as uint16[256].
+    counts in 2**-16 of the last place; FP32 holds that product exactly.  ``random_bits`` is
+    ``drawn`` (uint32[128], scratch) seen as uint16[256].
     """
     use_wide_registers()
     drop, min_field, rebias, max_code, overflow_code, _, nan_code, payload, sign_drop, mask = (
@@ -240,14 +240,14 @@ def stochastic_tiles(words, first_tile, seed, step, drawn, tosses, layout, units
         _philox_two_tiles((first_tile + U64(2 * t)) * U64(TILE_BLOCKS), seed, step, drawn)
         tiles, codes = words[t * DRAW : (t + 1) * DRAW], out[t * DRAW : (t + 1) * DRAW]
         for i in range(DRAW):
-            word, toss = U32(tiles[i]), U32(tosses[i])
+            word, random_word = U32(tiles[i]), U32(random_bits[i])
             magnitude = U32(word & U32(0x7FFFFFFF))
             rounded = U32(
-                U32(magnitude >> U32(unseen & U32(31))) + U32(toss >> U32(spare & U32(31)))
+                U32(magnitude >> U32(unseen & U32(31))) + U32(random_word >> U32(spare & U32(31)))
             )
             rounded = U32(U32(rounded >> U32(weighed & U32(31))) - rebias)
             small = np.int32(np.float32(U32(min(magnitude, normal)).view(np.float32) * units))
-            small = U32(U32(U32(small) + toss) >> U32(16))
+            small = U32(U32(U32(small) + random_word) >> U32(16))
             code = small if magnitude < normal else rounded
             code = overflow_code if code > max_code else code
             nan = U32(nan_code | U32(U32(magnitude >> U32(drop & U32(31))) & payload))
@@ -270,16 +270,16 @@ def toward_zero_any(words, layout, out):
 
 
 @njit(cache=True)
-def stochastic_any(words, tosses, lift, toss_bits, layout, out):
-    """Round FP32 words up or down, each by its toss, moved up by `lift` bits."""
+def stochastic_any(words, random_bits, lift, n_random_bits, layout, out):
+    """Round FP32 words up or down, each by its random bits, moved up by `lift` bits."""
     use_wide_registers()
     layout = _numbers_of(layout)
     for i in range(words.size):
         word = U32(words[i])
         sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
         significand, drop, below = _align(magnitude, layout[0], layout[1])
-        toss = U32(U32(tosses[i]) << U32(lift & U32(31)))
-        rounded = _round_by_toss(significand, drop, toss, toss_bits)
+        random_word = U32(U32(random_bits[i]) << U32(lift & U32(31)))
+        rounded = _round_stochastically(significand, drop, random_word, n_random_bits)
         out[i] = _finish(rounded, below, magnitude, sign, layout)
 
 
@@ -298,8 +298,8 @@ def nearest_integer(words, lowest, highest, out):
 
 
 @njit(cache=True)
-def round_to_integer(words, mode, tosses, lift, toss_bits, lowest, highest, out):
-    """Round FP32 words to whole numbers; mode 0 nearest, 1 toward zero, 2 by toss; saturate."""
+def round_to_integer(words, mode, random_bits, lift, n_random_bits, lowest, highest, out):
+    """Round FP32 words to whole numbers; mode 0 nearest, 1 toward zero, 2 stochastic; saturate."""
     for i in range(words.size):
         word = U32(words[i])
         negative = U32(word >> U32(31)) == U32(1)
@@ -316,9 +316,9 @@ def round_to_integer(words, mode, tosses, lift, toss_bits, lowest, highest, out)
             odd = rounded & min(half, np.int64(1))
             rounded = (significand + max(half, np.int64(1)) - 1 + odd) >> drop
         elif mode == 2:
-            weighed = min(drop, np.int64(toss_bits))
-            toss = (np.int64(tosses[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
-            rounded = ((significand >> (drop - weighed)) + toss) >> weighed
+            weighed = min(drop, np.int64(n_random_bits))
+            random_word = (np.int64(random_bits[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
+            rounded = ((significand >> (drop - weighed)) + random_word) >> weighed
         signed = -rounded if negative else rounded
         out[i] = min(max(signed, np.int64(lowest)), np.int64(highest))
 
@@ -327,8 +327,8 @@ def round_to_integer(words, mode, tosses, lift, toss_bits, lowest, highest, out)
 
 
 @njit(cache=True)
-def round_float64(words, mode, tosses, lift, toss_bits, layout, whole, out):
-    """Round FP64 words (int64) to codes; mode 0 nearest, 1 toward zero, 2 by toss.
+def round_float64(words, mode, random_bits, lift, n_random_bits, layout, whole, out):
+    """Round FP64 words (int64) to codes; mode 0 nearest, 1 toward zero, 2 stochastic.
 
     The steps of ``rounding_scalar.py`` under the same names; ``layout`` is int64[10], and with
     ``whole`` the codes are whole numbers from ``layout[4]`` (lowest) to ``layout[3]`` instead.
@@ -356,10 +356,10 @@ def round_float64(words, mode, tosses, lift, toss_bits, layout, whole, out):
         elif mode == 1:
             rounded = significand >> min(drop, np.int64(63))
         else:
-            weighed = min(drop, np.int64(toss_bits))
+            weighed = min(drop, np.int64(n_random_bits))
             unseen = min(drop - weighed, np.int64(63))
-            toss = (np.int64(tosses[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
-            rounded = ((significand >> unseen) + toss) >> weighed
+            random_word = (np.int64(random_bits[i]) << np.int64(lift)) >> (np.int64(32) - weighed)
+            rounded = ((significand >> unseen) + random_word) >> weighed
         code = rounded - rebias if below == 0 else rounded
         if whole:
             code = -code if word < 0 else code
@@ -389,13 +389,14 @@ def _word_of(code, layout):
 
 @njit(cache=True)
 def running_sum(
-    state, state_words, terms, mode, seed, first_step, per_draw, toss_bits, drawn, tosses,
+    state, state_words, terms, mode, seed, first_step, per_draw, n_random_bits, drawn, random_bits,
     layout, least_normal, quantum, every, out,
 ):  # fmt: skip
     """Add ``terms`` (float32[n, replicas or 1]) one by one to ``state`` (float32[replicas]).
 
-    Mode 0 rounds to nearest, 1 toward zero, 2 by toss (seed, first_step + i, replica); ``tosses``
-    is the scratch ``drawn`` (uint32[128]) seen as 16- or 32-bit numbers, ``per_draw`` of them.
+    Mode 0 rounds to nearest, 1 toward zero, 2 stochastic (seed, first_step + i, replica);
+    ``random_bits`` is the scratch ``drawn`` (uint32[128]) seen as ``per_draw`` numbers of 16 or 32
+    bits.
     ``state_words`` is ``state`` seen as uint32.  Every ``every``-th state goes to a row of ``out``.
     """
     layout = _numbers_of(layout)
@@ -415,8 +416,8 @@ def running_sum(
             elif mode == 1:
                 rounded = _round_toward_zero(significand, drop)
             else:
-                toss = U32(U32(tosses[r % per_draw]) << U32(lift & U32(31)))
-                rounded = _round_by_toss(significand, drop, toss, toss_bits)
+                random_word = U32(U32(random_bits[r % per_draw]) << U32(lift & U32(31)))
+                rounded = _round_stochastically(significand, drop, random_word, n_random_bits)
             code = _finish(rounded, below, magnitude, sign, layout)
             size = U32(code & U32(~layout[9]))
             if size < least_normal and size <= layout[3]:

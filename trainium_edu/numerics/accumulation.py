@@ -2,13 +2,13 @@
 
 The order is always the same: from the first term to the last, ``sum = round(sum + term)``, with
 the addition itself in FP32.  Replicas are independent runs of the same sum side by side; only
-their tosses differ: term ``i`` of replica ``r`` gets the toss of (seed, step + i, element r), the
+their random bits differ: term ``i`` of replica ``r`` gets those of (seed, step + i, element r), the
 one that ``cast`` would give.
 
 Two regimes are worth telling apart.  A sum of positive terms *stagnates* under nearest-even once a
 term is less than half the spacing; stochastic rounding goes on, with a relative error that settles
 near the square root of the spacing (:func:`predicted_sum_sd`).  Many roundings of numbers of one
-size (:func:`error_growth`) show the other law: a bias adds up as ``n``, tosses as ``sqrt(n)``.
+size (:func:`error_growth`) show the other law: a bias grows as ``n``, random errors as ``sqrt(n)``.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from trainium_edu.numerics import _loops
 from trainium_edu.numerics.codes import all_values
 from trainium_edu.numerics.formats import Format, get_format
 from trainium_edu.numerics.launch import launch
-from trainium_edu.numerics.random_bits import check_count, check_toss_bits
+from trainium_edu.numerics.random_bits import check_count, check_n_random_bits
 from trainium_edu.numerics.rounding import ROUNDINGS, cast, loop_layout, round_to
 from trainium_edu.numerics.widen import as_numbers
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
@@ -61,7 +61,7 @@ def running_sum(
     every=1,
     seed=0,
     step=0,
-    toss_bits=16,
+    n_random_bits=16,
 ) -> Trajectory:
     """Add terms from first to last, rounding the sum to a format after each.
 
@@ -78,7 +78,7 @@ def running_sum(
         Independent runs, where `terms` has one dimension.
     every : int
         Keep each `every`-th value (and the last).
-    seed, step, toss_bits : int
+    seed, step, n_random_bits : int
         As in :func:`~trainium_edu.numerics.cast`.
 
     Returns
@@ -97,7 +97,7 @@ def running_sum(
     choice(rounding, "rounding", ROUNDINGS)
     replicas, every = _check_positive(replicas, "replicas"), _check_positive(every, "every")
     seed, step = check_count(seed, "seed"), check_count(step, "step")
-    toss_bits = check_toss_bits(toss_bits)
+    n_random_bits = check_n_random_bits(n_random_bits)
     terms = as_numbers(terms)
     if terms.ndim not in (1, 2):
         raise ValueError(f"terms have shape {terms.shape}; give [n] or [n, replicas]")
@@ -125,15 +125,15 @@ def running_sum(
         raise ValueError(f"terms hold NaN, and {fmt.name} has no code for it")
     state = np.full(replicas, _check_start(start, fmt), np.float32)
     values = np.empty((kept.size, replicas), np.float32)
-    _run(terms, state, values, fmt, rounding, seed, step, toss_bits, every)
+    _run(terms, state, values, fmt, rounding, seed, step, n_random_bits, every)
     values[-1] = state
     return Trajectory(kept, values)
 
 
-def _run(terms, state, values, fmt: Format, rounding, seed, step, toss_bits, every):
+def _run(terms, state, values, fmt: Format, rounding, seed, step, n_random_bits, every):
     """Let the loop add all terms, some at a time, so that Ctrl-C works in between."""
     drawn = np.empty(_loops.DRAW // 2, np.uint32)
-    tosses = drawn.view(np.uint16) if toss_bits <= 16 else drawn
+    random_bits = drawn.view(np.uint16) if n_random_bits <= 16 else drawn
     layout = loop_layout(fmt, rounding, "infinity")
     rows = max(ROUNDINGS_PER_CALL // max(state.size, 64) // every, 1) * every
     for first in range(0, len(terms), rows):
@@ -141,9 +141,10 @@ def _run(terms, state, values, fmt: Format, rounding, seed, step, toss_bits, eve
             launch(
                 _loops.running_sum, state, state.view(np.uint32), terms[first : first + rows],
                 {"nearest": 0, "toward_zero": 1, "stochastic": 2}[rounding],
-                np.uint64(seed), np.uint64(step + first), tosses.size, np.uint32(toss_bits), drawn,
-                tosses, layout, np.uint32(1 << fmt.mantissa_bits),
-                np.float32(fmt.smallest_subnormal), every, values[first // every :],
+                np.uint64(seed), np.uint64(step + first), random_bits.size,
+                np.uint32(n_random_bits), drawn, random_bits, layout,
+                np.uint32(1 << fmt.mantissa_bits), np.float32(fmt.smallest_subnormal), every,
+                values[first // every :],
             )  # fmt: skip
 
 
@@ -158,18 +159,18 @@ def dot(
     round_products=False,
     seed=0,
     step=0,
-    toss_bits=16,
+    n_random_bits=16,
 ) -> Trajectory:
     """Multiply two vectors element by element in FP32 and add the products in a format.
 
     Parameters
     ----------
     a, b : float[n]
-    fmt, rounding, replicas, every, seed, step, toss_bits
+    fmt, rounding, replicas, every, seed, step, n_random_bits
         As in :func:`running_sum`.
     round_products : bool
-        Round each product to `fmt` too, as hardware without a wide accumulator does.  Its toss
-        is that of (seed, 2**63 + step, element ``i * replicas + r``).
+        Round each product to `fmt` too, as hardware without a wide accumulator does.  The random
+        bits are those of (seed, 2**63 + step, element ``i * replicas + r``).
 
     Returns
     -------
@@ -192,11 +193,11 @@ def dot(
             raise ValueError(f"step is {step}; with round_products it stays below 2**63")
         products = round_to(
             np.broadcast_to(products[:, None], (a.size, replicas)), fmt, rounding,
-            seed=seed, step=2**63 + step, toss_bits=toss_bits,
+            seed=seed, step=2**63 + step, n_random_bits=n_random_bits,
         )  # fmt: skip
     return running_sum(
         products, fmt, rounding,
-        replicas=replicas, every=every, seed=seed, step=step, toss_bits=toss_bits,
+        replicas=replicas, every=every, seed=seed, step=step, n_random_bits=n_random_bits,
     )  # fmt: skip
 
 
@@ -204,9 +205,9 @@ def predicted_sum_sd(terms, fmt, *, start=0.0) -> np.ndarray:
     """Return theory's standard deviation of a stochastically rounded sum, after each term.
 
     A sum on a grid of spacing ``d`` plus a term ``t`` lies a fraction ``f = t / d mod 1`` above a
-    grid point, and its toss adds the variance ``d^2 f (1 - f)``.  Spacings are taken at the true
-    partial sums, which makes this a first-order result: runs that stray into the next binade have
-    another spacing.
+    grid point, and its random choice adds the variance ``d^2 f (1 - f)``.  Spacings are taken at
+    the true partial sums, which makes this a first-order result: runs that stray into the next
+    binade have another spacing.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ def predicted_sum_sd(terms, fmt, *, start=0.0) -> np.ndarray:
 
 
 def error_growth(
-    values, fmt, rounding="nearest", *, replicas=1, seed=0, step=0, toss_bits=16
+    values, fmt, rounding="nearest", *, replicas=1, seed=0, step=0, n_random_bits=16
 ) -> np.ndarray:
     """Round many numbers and return how their errors add up (nothing stagnates here).
 
@@ -252,7 +253,7 @@ def error_growth(
     ----------
     values : float[n]
         FP32 numbers, say all of one size.
-    fmt, rounding, seed, step, toss_bits
+    fmt, rounding, seed, step, n_random_bits
         As in :func:`~trainium_edu.numerics.cast`; replica ``r`` of value ``i`` is element
         ``i * replicas + r``.
     replicas : int
@@ -276,7 +277,7 @@ def error_growth(
             f"{values.size} values in {replicas} replicas take over 8 GiB; take fewer replicas"
         )
     wide = np.broadcast_to(values[:, None], (values.size, replicas))
-    rounded = round_to(wide, fmt, rounding, seed=seed, step=step, toss_bits=toss_bits)
+    rounded = round_to(wide, fmt, rounding, seed=seed, step=step, n_random_bits=n_random_bits)
     return np.cumsum(rounded.astype(np.float64) - wide, axis=0)
 
 
@@ -340,7 +341,7 @@ class Law:
 
 @checked
 def exact_law(
-    start, term, n, fmt, *, toss_bits: int | None = None, stop_at: float | None = None
+    start, term, n, fmt, *, n_random_bits: int | None = None, stop_at: float | None = None
 ) -> Law:
     """Return the exact law of ``start + term + ... + term`` (n terms), rounded stochastically.
 
@@ -354,8 +355,8 @@ def exact_law(
         Number of additions, up to a million.
     fmt : Format or str
         At most 16 bits.
-    toss_bits : int, optional
-        Width of the tosses; ideal real-valued tosses if not given.
+    n_random_bits : int, optional
+        How many bits are drawn; ideal, real-valued random numbers if not given.
     stop_at : float, optional
         Runs that reach this value stay where they are, so that ``law.chance(stop_at, inf)`` is the
         chance ever to reach it.
@@ -377,15 +378,15 @@ def exact_law(
     grid = all_values(fmt)
     n = whole(n, "n", 0, 1_000_000)
     start, term = _check_start(start, fmt, exactly=True), _check_start(term, None)
-    if toss_bits is not None:
-        toss_bits = check_toss_bits(toss_bits)
+    if n_random_bits is not None:
+        n_random_bits = check_n_random_bits(n_random_bits)
     target = grid + term
     below = np.clip(np.searchsorted(grid, target, side="right") - 1, 0, grid.size - 2)
     gap = grid[below + 1] - grid[below]
     up = np.clip((target - grid[below]) / gap, 0.0, 1.0)
-    if toss_bits is not None:  # cut on the side of zero, as the dropped bits are
+    if n_random_bits is not None:  # cut on the side of zero, as the dropped bits are
         away = np.where(target < 0, 1 - up, up)
-        away = np.floor(away * 2**toss_bits) / 2**toss_bits
+        away = np.floor(away * 2**n_random_bits) / 2**n_random_bits
         up = np.where(target < 0, 1 - away, away)
     leaves = (target > grid[-1]) | (target < grid[0])
     if stop_at is not None:
@@ -432,7 +433,7 @@ def _check_positive(value, what: str) -> int:
 
 
 def _check_start(value, fmt: Format | None, *, exactly=False) -> float:
-    """Return a finite number, rounded to nearest in `fmt`, or say why it is none."""
+    """Return a finite number, rounded to nearest in `fmt`, or raise why it is not one."""
     what = "term" if fmt is None else "start"
     value = number(value, what)
     if fmt is None:

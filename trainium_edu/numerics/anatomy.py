@@ -50,7 +50,7 @@ class Anatomy:
 
     @property
     def exponent_field(self) -> int:
-        """The exponent field as a whole number, 0 if there is none."""
+        """The exponent field as an integer, 0 if there is none."""
         return int(self.exponent or "0", 2)
 
     @property
@@ -81,7 +81,7 @@ def dissect(code: int, fmt) -> Anatomy:
     Raises
     ------
     TypeError, ValueError
-        If `code` is no code of the format.
+        If `code` is not a code of the format.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def from_bits(bits, fmt):
     Raises
     ------
     TypeError, ValueError
-        If `bits` are no integers, or a code has more bits than the format.
+        If `bits` are not integers, or a code has more bits than the format.
 
     Examples
     --------
@@ -61,18 +61,18 @@ def from_bits(bits, fmt):
     """
     fmt = get_format(fmt)
     if isinstance(bits, np.ma.MaskedArray):
-        raise TypeError("bits are a masked array; codes are whole numbers, all of them")
+        raise TypeError("bits are a masked array; codes are integers; fill the array first")
     try:
         bits = np.asarray(bits)
     except (ValueError, TypeError, OverflowError):
-        raise TypeError(f"bits are {short(bits)}; codes are whole numbers") from None
+        raise TypeError(f"bits are {short(bits)}; codes are integers") from None
     if bits.size == 0 and bits.dtype.kind == "f":
         bits = bits.astype(np.uint32)
     if bits.dtype.kind not in "iu":
-        raise TypeError(f"bits have dtype {bits.dtype}; codes are whole numbers")
+        raise TypeError(f"bits have dtype {bits.dtype}; codes are integers")
     if bits.size and (int(bits.min()) < 0 or int(bits.max()) >> fmt.bits):
         wrong = int(bits.min()) if bits.min() < 0 else int(bits.max())
-        raise ValueError(f"{wrong} is no code of {fmt.name}, which has {fmt.bits} bits")
+        raise ValueError(f"{wrong} is not a code of {fmt.name}, which has {fmt.bits} bits")
     if fmt.bits <= _TABLE_BITS:
         return _table(fmt)[bits]
     return _decode(bits.astype(np.uint32), fmt)
@@ -232,8 +232,8 @@ def _decode(codes: np.ndarray, fmt: Format) -> np.ndarray:
 
 
 def check_code(code, fmt: Format) -> int:
-    """Return one code of a format, or say why it is none."""
+    """Return one code of a format, or raise why it is not one."""
     code = whole(code, "code")
     if not 0 <= code < 1 << fmt.bits:
-        raise ValueError(f"{short(code)} is no code of {fmt.name}, which has {fmt.bits} bits")
+        raise ValueError(f"{short(code)} is not a code of {fmt.name}, which has {fmt.bits} bits")
     return code

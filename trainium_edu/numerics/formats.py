@@ -1,6 +1,6 @@
 """Number formats as records: how the bits are split, and which codes mean something special.
 
-A :class:`Format` says in ten fields what a code (the bit pattern, read as an unsigned number)
+A :class:`Format` defines in ten fields what a code (the bit pattern, read as an unsigned number)
 stands for.  From the left: sign, exponent field, mantissa field.  With the bias ``b``, ``m``
 mantissa bits, exponent field ``e`` and mantissa field ``f`` the value is::
 
@@ -79,7 +79,7 @@ class Format:
 
     @property
     def is_integer(self) -> bool:
-        """Whether the format holds whole numbers in two's complement."""
+        """Whether the format holds integers in two's complement."""
         return self.twos_complement
 
     @property
@@ -338,7 +338,7 @@ def configure(
     if infinities and not nan and mantissa_bits:
         raise ValueError(
             "infinities=True reserves the top exponent field, and all but one of its codes are "
-            "NaN; for a format without NaN say infinities=False, nan=False"
+            "NaN; for a format without NaN pass infinities=False, nan=False"
         )
     if bias is None:
         bias = max((1 << exponent_bits >> 1) - 1, 0)
@@ -355,7 +355,7 @@ def configure(
     if exponent_bits == 0 and infinities:
         raise ValueError(
             "infinity is written with an exponent field of ones, and exponent_bits=0 leaves no "
-            "field; say infinities=False"
+            "field; pass infinities=False"
         )
     if fmt.max_code < 1:
         raise ValueError(

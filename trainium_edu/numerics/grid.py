@@ -50,7 +50,7 @@ class Landing:
 
 
 def land(x: float, fmt, rounding: str = "nearest", **options) -> Landing:
-    """Round one finite number and say where it lands.
+    """Round one finite number and return where it lands.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def land(x: float, fmt, rounding: str = "nearest", **options) -> Landing:
     Raises
     ------
     TypeError, ValueError
-        If `x` is no finite number.
+        If `x` is not a finite number.
 
     Examples
     --------

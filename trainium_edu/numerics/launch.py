@@ -56,7 +56,7 @@ def serial_only():
 
 
 def _says_if_it_compiles(loop) -> bool:
-    """Say once that `loop` compiles, unless it comes from the cache on disk."""
+    """Print once that `loop` compiles, unless it comes from the cache on disk."""
     if settings.lesson().quiet or not loop.stats.cache_misses:  # counted before Numba compiles
         return False
     print(

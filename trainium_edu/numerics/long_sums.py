@@ -17,7 +17,7 @@ from trainium_edu.numerics.accumulation import (
     running_sum,
 )
 from trainium_edu.numerics.formats import Format, get_format
-from trainium_edu.numerics.random_bits import tosses
+from trainium_edu.numerics.random_bits import draw_bits
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["ErrorGrowth", "LongSums", "QuickTest", "long_sums", "many_roundings", "quick_test"]
@@ -89,12 +89,12 @@ def quick_test(fmt="fp16", *, runs: int = 2000, seed: int = 0) -> QuickTest:
     """
     terms = np.full(2048, 0.5)
     options = {"start": 1024.0, "every": 16}
-    thrown = running_sum(terms, fmt, "stochastic", replicas=runs, seed=seed, **options)
+    scattered = running_sum(terms, fmt, "stochastic", replicas=runs, seed=seed, **options)
     nearest = running_sum(terms, fmt, **options)
-    sd = predicted_sum_sd(terms, fmt, start=1024.0)[thrown.terms_added - 1]
+    sd = predicted_sum_sd(terms, fmt, start=1024.0)[scattered.terms_added - 1]
     fmt = get_format(fmt)
     law = _quick_law(fmt)
-    return QuickTest(fmt, thrown.terms_added, nearest.values[:, 0], thrown.values, sd, law)
+    return QuickTest(fmt, scattered.terms_added, nearest.values[:, 0], scattered.values, sd, law)
 
 
 @cache
@@ -138,7 +138,7 @@ def long_sums(fmt="bf16", *, n: int = 100_000, replicas: int = 64, seed: int = 0
     fmt : Format or str
         With room for n / 2: FP16 ends at 65 504.
     n, replicas, seed : int
-        Every replica has its own terms and its own tosses.
+        Every replica has its own terms and its own random bits.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def long_sums(fmt="bf16", *, n: int = 100_000, replicas: int = 64, seed: int = 0
     (True, True)
     """
     fmt = get_format(fmt)
-    drawn = tosses(n * replicas, seed=seed, step=2**62, toss_bits=24)
+    drawn = draw_bits(n * replicas, seed=seed, step=2**62, n_random_bits=24)
     terms = ((drawn + 0.5) / 2**24).astype(np.float32).reshape(n, replicas)
     at = np.unique(np.geomspace(10, n, 60).astype(int))
     exact = np.cumsum(terms, axis=0, dtype=np.float64)[at - 1]
@@ -198,7 +198,7 @@ class ErrorGrowth:
 def many_roundings(
     fmt="bf16", *, value: float = 1.001, n: int = 100_000, replicas: int = 64, seed: int = 0
 ) -> ErrorGrowth:
-    """Round one number n times and add up the errors: a bias against tosses.
+    """Round one number n times and add up the errors: a bias against random errors.
 
     Parameters
     ----------
@@ -220,10 +220,10 @@ def many_roundings(
     fmt = get_format(fmt)
     values = np.full(n, value, np.float32)
     at = np.unique(np.geomspace(1, n, 60).astype(int))
-    thrown = error_growth(values, fmt, "stochastic", replicas=replicas, seed=seed)[at - 1]
+    scattered = error_growth(values, fmt, "stochastic", replicas=replicas, seed=seed)[at - 1]
     nearest = error_growth(values, fmt)[at - 1, 0]
     bias, sd = predicted_error_growth(values, fmt)
     return ErrorGrowth(
-        fmt, float(values[0]), at, np.abs(nearest), np.sqrt((thrown**2).mean(axis=1)),
+        fmt, float(values[0]), at, np.abs(nearest), np.sqrt((scattered**2).mean(axis=1)),
         np.abs(bias[at - 1]), sd[at - 1],
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Round a whole array to a format, and say how much of it is left."""
+"""Round a whole array to a format, and count what is lost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def quantise(x, fmt, *, power: int = 0, overflow: str = "saturate", rounding="ne
     Raises
     ------
     TypeError, ValueError
-        If `x` is empty or not finite, or `power` is no whole number in range.
+        If `x` is empty or not finite, or `power` is not an integer in range.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def best_power(x, fmt) -> int:
     fmt = get_format(fmt)
     largest = float(np.abs(as_numbers(x).astype(np.float64)).max(initial=0.0))
     if not 0 < largest < float("inf"):
-        raise ValueError(f"the largest size in x is {largest}; it takes a finite one above zero")
+        raise ValueError(f"the largest size in x is {largest}; it must be finite and above zero")
     return floor(log2(fmt.max / largest))
 
 

@@ -1,20 +1,20 @@
-"""Coin tosses that can be replayed: Philox4x32-10, a counter-based generator.
+"""Random bits that can be replayed: Philox4x32-10, a counter-based generator.
 
-A toss depends on three numbers alone, (seed, step, element): there is no hidden state, so the same
+The bits depend on three numbers alone, (seed, step, element): there is no hidden state, so the same
 seed gives the same bits in any chunking, order or number of threads.  The seed is the key; the
 counter holds a block number and the step.  One block of four 32-bit words serves eight elements
 with 16 bits each, or four elements with up to 31.  Sixteen blocks make a tile, in which the words
 are laid out as vector registers like them: word 0 of all sixteen, then word 1, ...::
 
-    toss_bits <= 16     element 128 t + 32 w + 2 b + h:   half h of word w of block 16 t + b
-    toss_bits >  16     element  64 t + 16 w +   b    :            word w of block 16 t + b
+    n_random_bits <= 16     element 128 t + 32 w + 2 b + h:   half h of word w of block 16 t + b
+    n_random_bits >  16     element  64 t + 16 w +   b    :            word w of block 16 t + b
 
 (t tile, w word 0 to 3, b block 0 to 15, h 0 for the lower half and 1 for the upper), and of a
-half-word or word the upper ``toss_bits`` bits are used.
+half-word or word the upper ``n_random_bits`` bits are used.
 
-How the hardware draws its tosses, and how many bits it uses, is not published (of the Vector
+How the hardware draws its random bits, and how many it uses, is not published (of the Vector
 Engine's random numbers AWS says that a linear-feedback shift register made them before
-NeuronCore-v4); a counter-based generator is our choice because its tosses can be checked.
+NeuronCore-v4); a counter-based generator is our choice because its bits can be checked.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ from trainium_edu.numerics import _loops
 from trainium_edu.numerics.launch import launch
 from trainium_edu.specs.arguments import short, whole
 
-__all__ = ["MAX_TOSS_BITS", "philox4x32", "tosses"]
+__all__ = ["MAX_RANDOM_BITS", "draw_bits", "philox4x32"]
 
 MAX_ROUNDS = 1000  # far beyond any use
-MAX_TOSS_BITS = 31  #: a toss and the bits it is added to share one 32-bit lane
+MAX_RANDOM_BITS = 31  #: random bits and the bits they are added to share one 32-bit lane
 ROWS_PER_CALL = 2**16  # some 10 ms, then back to Python, so that Ctrl-C works
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
@@ -49,7 +49,7 @@ def philox4x32(counter, key, *, rounds: int = 10):
     Raises
     ------
     TypeError, ValueError
-        For words that are no integers of 32 bits, too few of them, or `rounds` out of range.
+        For words that are not 32-bit integers, too few of them, or `rounds` out of range.
 
     Examples
     --------
@@ -80,8 +80,8 @@ def philox4x32(counter, key, *, rounds: int = 10):
     return np.stack(np.broadcast_arrays(w0, w1, w2, w3), axis=-1)
 
 
-def tosses(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, toss_bits: int = 16):
-    """Return the tosses of elements ``offset`` to ``offset + n``.
+def draw_bits(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, n_random_bits: int = 16):
+    """Return the random bits of elements ``offset`` to ``offset + n``.
 
     Parameters
     ----------
@@ -91,34 +91,36 @@ def tosses(n: int, *, seed: int = 0, step: int = 0, offset: int = 0, toss_bits: 
         From 0 to 2**64 - 1.
     offset : int
         Number of the first element, from 0; ``offset + n`` is at most 2**64.
-    toss_bits : int
+    n_random_bits : int
         1 to 31.
 
     Returns
     -------
-    uint16[n], or uint32[n] if ``toss_bits > 16``
-        Each below ``2**toss_bits``.
+    uint16[n], or uint32[n] if ``n_random_bits > 16``
+        Each below ``2**n_random_bits``.
 
     Examples
     --------
-    >>> whole = tosses(10, seed=7)
-    >>> bool((tosses(4, seed=7, offset=6) == whole[6:]).all())
+    >>> whole = draw_bits(10, seed=7)
+    >>> bool((draw_bits(4, seed=7, offset=6) == whole[6:]).all())
     True
     """
-    toss_bits = check_toss_bits(toss_bits)
+    n_random_bits = check_n_random_bits(n_random_bits)
     offset = check_count(offset, "offset")
     if offset + check_count(n, "n") > 2**64:
         raise ValueError(f"offset {offset} and {n} elements pass 2**64, where counting ends")
-    words = raw_tosses(
+    words = raw_bits(
         _check_room(n), check_count(seed, "seed"), check_count(step, "step"),
-        offset, toss_bits,
+        offset, n_random_bits,
     )  # fmt: skip
-    return words >> words.dtype.type(words.itemsize * 8 - toss_bits)
+    return words >> words.dtype.type(words.itemsize * 8 - n_random_bits)
 
 
-def raw_tosses(n, seed, step, offset, toss_bits):
-    """Return the half-words or words that hold the tosses, in their uppermost bits."""
-    dtype, per_tile = (np.uint16, _loops.TILE) if toss_bits <= 16 else (np.uint32, _loops.TILE // 2)
+def raw_bits(n, seed, step, offset, n_random_bits):
+    """Return the half-words or words that hold the random bits, in their uppermost bits."""
+    dtype, per_tile = (
+        (np.uint16, _loops.TILE) if n_random_bits <= 16 else (np.uint32, _loops.TILE // 2)
+    )
     first, skip = divmod(offset, per_tile)
     out = np.empty((-(-(skip + n) // (2 * per_tile)), _loops.DRAW // 2), np.uint32)
     for row in range(0, len(out), ROWS_PER_CALL):  # two tiles each
@@ -128,40 +130,40 @@ def raw_tosses(n, seed, step, offset, toss_bits):
 
 
 def check_count(value, what: str) -> int:
-    """Return a seed, step or element number, or say why it is none."""
+    """Return a seed, step or element number; raise unless it is from 0 to 2**64 - 1."""
     return whole(value, what, 0, 2**64 - 1)
 
 
 def _check_room(n) -> int:
-    """Return a number of tosses that this machine's free memory holds, or say that it does not."""
-    if n * 8 > 2**28:  # the words that are drawn, and the tosses cut from them
+    """Return n, the number of elements; raise if free memory does not hold their bits."""
+    if n * 8 > 2**28:  # the words that are drawn, and the bits cut from them
         import psutil
 
         free_bytes = psutil.virtual_memory().available
         if n * 8 > free_bytes:
             raise MemoryError(
-                f"{n} tosses take {n * 8 / 2**30:.1f} GiB while they are made and "
+                f"random bits for {n} elements take {n * 8 / 2**30:.1f} GiB and "
                 f"{free_bytes / 2**30:.1f} GiB are free; draw them in pieces, with offset="
             )
     return int(n)
 
 
 def _words(words, what: str, last: int):
-    """Return words as uint32[..., last], or say what is wrong with them."""
+    """Return words as uint32[..., last], or raise what is wrong with them."""
     try:
         given = np.asarray(words)
     except (ValueError, TypeError, OverflowError):
         given = np.empty(0, object)
     if given.dtype.kind not in "iu" or isinstance(words, np.ma.MaskedArray):
-        raise TypeError(f"{what} is {short(words)}; it takes words from 0 to 2**32 - 1")
+        raise TypeError(f"{what} is {short(words)}; it must hold words from 0 to 2**32 - 1")
     if given.ndim == 0 or given.shape[-1] != last:
         raise ValueError(f"{what} has shape {given.shape}; its last axis holds {last} words")
     if given.size and (given.min() < 0 or given.max() >= 2**32):
-        raise ValueError(f"{what} is {short(words)}; it takes words from 0 to 2**32 - 1")
+        raise ValueError(f"{what} is {short(words)}; it must hold words from 0 to 2**32 - 1")
     return given.astype(np.uint32)
 
 
-def check_toss_bits(toss_bits) -> int:
-    """Return the number of random bits, or say why it is none."""
-    return whole(toss_bits, "toss_bits", 1, MAX_TOSS_BITS,
-                 why=" (the dropped bits and the toss are added in 32 bits)")  # fmt: skip
+def check_n_random_bits(n_random_bits) -> int:
+    """Return the number of random bits; raise unless it is from 1 to 31."""
+    return whole(n_random_bits, "n_random_bits", 1, MAX_RANDOM_BITS,
+                 why=" (they are added to the dropped bits in 32 bits)")  # fmt: skip

@@ -28,7 +28,7 @@ from trainium_edu.numerics import _loops
 from trainium_edu.numerics.codes import from_bits
 from trainium_edu.numerics.formats import BF16, FP32, TF32, Format, get_format
 from trainium_edu.numerics.launch import launch
-from trainium_edu.numerics.random_bits import check_count, check_toss_bits, raw_tosses
+from trainium_edu.numerics.random_bits import check_count, check_n_random_bits, raw_bits
 from trainium_edu.numerics.rounding_scalar import OVERFLOWS, ROUNDINGS, overflow_codes
 from trainium_edu.numerics.widen import as_numbers, exact_floats
 from trainium_edu.specs.arguments import choice
@@ -36,7 +36,7 @@ from trainium_edu.specs.arguments import choice
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_to"]
 
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
-_TOSSES = 1 << 16  # tosses drawn ahead: they stay in the second cache
+_DRAWN_AHEAD = 1 << 16  # words drawn ahead: they stay in the second cache
 
 
 def cast(
@@ -47,7 +47,7 @@ def cast(
     seed=0,
     step=0,
     random_bits=None,
-    toss_bits=16,
+    n_random_bits=16,
     offset=0,
     overflow="infinity",
 ):
@@ -60,16 +60,16 @@ def cast(
     fmt : Format or str
         ``"bf16"``, ``"fp16"``, ``"tf32"``, ``"fp8_e4m3"``, ``"int8"``, ... or a configured one.
     rounding : {"nearest", "stochastic", "toward_zero"}
-        Nearest with ties to even; up or down by a toss whose odds are the distances; or cut off.
+        Nearest with ties to even; up or down at random, the nearer the likelier; or cut off.
     seed, step, offset : int
-        With them the tosses are drawn by Philox4x32-10: element ``i`` (counted in C order) gets
-        the toss of (`seed`, `step`, ``offset + i``), however the array is cut into pieces.
+        With them the bits are drawn by Philox4x32-10: element ``i`` (counted in C order) gets
+        those of (`seed`, `step`, ``offset + i``), however the array is cut into pieces.
     random_bits : unsigned integer array of the shape of `x`, optional
-        The tosses themselves, each below ``2**toss_bits``.
-    toss_bits : int
-        Number of random bits in a toss, 1 to 31.  The mean of all tosses equals the number exactly
-        where they cover the dropped bits (16 for BF16), and is closer to zero by less than
-        ``2**-toss_bits`` of a spacing where they do not.
+        The bits themselves, one number for each element, below ``2**n_random_bits``.
+    n_random_bits : int
+        Number of random bits for each element, 1 to 31.  The mean over all of their values equals
+        the number exactly where they cover the dropped bits (16 for BF16), and is closer to
+        zero by less than ``2**-n_random_bits`` of a spacing where they do not.
     overflow : {"infinity", "saturate"}
         What becomes of numbers beyond the largest, and of infinities; see the table above.
 
@@ -82,7 +82,7 @@ def cast(
     Raises
     ------
     TypeError, ValueError
-        For what is no number, no format, no rounding, no seed; NaN into a format without NaN;
+        For another kind of argument or one out of range; for NaN into a format without NaN; for
         `random_bits` of another shape or range.
     MemoryError
         If the result would not fit.
@@ -99,9 +99,9 @@ def cast(
 
     Notes
     -----
-    Stochastic rounding adds the toss to the dropped bits and keeps the carry:
-    ``up  <=>  floor(dropped * 2**toss_bits) + toss >= 2**toss_bits``, with ``dropped`` the part
-    below the last place kept, as a fraction of it.
+    Stochastic rounding adds the random bits to the dropped bits and keeps the carry:
+    ``up  <=>  floor(dropped * 2**n_random_bits) + random_bits >= 2**n_random_bits``,
+    with ``dropped`` the part below the last place kept, as a fraction of it.
 
     References
     ----------
@@ -109,7 +109,7 @@ def cast(
     """
     fmt = get_format(fmt)
     codes, shape = _codes(
-        x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, as_words=True
+        x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, as_words=True
     )
     if fmt.is_stored_narrow:
         return codes.view(fmt.dtype).reshape(shape)
@@ -126,7 +126,7 @@ def cast_to_bits(
     seed=0,
     step=0,
     random_bits=None,
-    toss_bits=16,
+    n_random_bits=16,
     offset=0,
     overflow="infinity",
 ):
@@ -144,7 +144,7 @@ def cast_to_bits(
     """
     fmt = get_format(fmt)
     codes, shape = _codes(
-        x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, as_words=False
+        x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, as_words=False
     )
     return codes.reshape(shape)
 
@@ -171,20 +171,20 @@ def round_to(x, fmt, rounding="nearest", **options):
     return cast(x, fmt, rounding, **options).astype(np.float32, copy=False)
 
 
-def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflow, *, as_words):
+def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, *, as_words):
     """Check everything, then return (flat codes, shape); `as_words` keeps TF32 in FP32's place."""
     choice(rounding, "rounding", ROUNDINGS)
     choice(overflow, "overflow", OVERFLOWS)
     seed, step = check_count(seed, "seed"), check_count(step, "step")
-    offset, toss_bits = check_count(offset, "offset"), check_toss_bits(toss_bits)
+    offset, n_random_bits = check_count(offset, "offset"), check_n_random_bits(n_random_bits)
     x = as_numbers(x)
     if offset + x.size > 2**64:
         raise ValueError(f"offset {offset} and {x.size} elements pass 2**64, where counting ends")
     given = None
     if random_bits is not None:
         if rounding != "stochastic":
-            raise ValueError(f"random_bits are tossed in stochastic rounding only, not {rounding}")
-        given = _check_random_bits(random_bits, x.shape, toss_bits)
+            raise ValueError(f"random_bits serve stochastic rounding only, not {rounding}")
+        given = _check_random_bits(random_bits, x.shape, n_random_bits)
     _check_memory(x, fmt)
     if fmt.is_integer and x.dtype.kind in "iu":
         return np.clip(x, int(fmt.min), int(fmt.max)).astype(fmt.dtype, order="C").view(
@@ -206,11 +206,11 @@ def _codes(x, fmt, rounding, seed, step, random_bits, toss_bits, offset, overflo
     words = values.view(np.uint32 if values.dtype == np.float32 else np.int64).reshape(-1)
     out = np.empty(words.size, fmt.bits_dtype)
     place = 13 if as_words and fmt is TF32 else 0
-    rule = _Rule(fmt, rounding, overflow, seed, step, toss_bits, place)
+    rule = _Rule(fmt, rounding, overflow, seed, step, n_random_bits, place)
     for start in range(0, words.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        tosses = None if given is None else _writable(given[part])
-        _round(_writable(words[part]), out[part], rule, offset + start, tosses)
+        random_bits = None if given is None else _writable(given[part])
+        _round(_writable(words[part]), out[part], rule, offset + start, random_bits)
     return out, x.shape
 
 
@@ -228,11 +228,11 @@ class _Rule:
     overflow: str
     seed: int
     step: int
-    toss_bits: int
+    n_random_bits: int
     place: int  #: how many bits codes are moved up: TF32's into the place of FP32's
 
 
-def _round(words, out, rule, first_element, tosses):
+def _round(words, out, rule, first_element, random_bits):
     """Choose the loop for this format and rounding, and run it on one chunk."""
     fmt, wide = rule.fmt, words.dtype == np.int64
     if rule.rounding == "nearest" and not wide:
@@ -244,7 +244,7 @@ def _round(words, out, rule, first_element, tosses):
             launch(_loops.nearest_integer, words, np.float32(fmt.min), np.float32(fmt.max), out)
             return
     if rule.rounding == "stochastic":
-        _round_by_toss(words, out, rule, first_element, tosses)
+        _round_stochastically(words, out, rule, first_element, random_bits)
     elif wide or fmt.is_integer:
         mode, none = int(rule.rounding == "toward_zero"), np.empty(0, np.uint16)
         (_round_float64 if wide else _round_to_integer)(words, out, rule, mode, none, 0)
@@ -273,13 +273,18 @@ def adder_rounds(fmt):
     return 1 <= fmt.mantissa_bits <= 21 and highest < 255 and min_field >= 32
 
 
-def _round_by_toss(words, out, rule, first_element, tosses):
-    """Round one chunk by given tosses, or by tosses drawn for its elements."""
+def _round_stochastically(words, out, rule, first_element, random_bits):
+    """Round one chunk by given random bits, or by bits drawn for its elements."""
     wide, integer = words.dtype == np.int64, rule.fmt.is_integer
     layout = None if wide or integer else loop_layout(rule.fmt, rule.rounding, rule.overflow)
     first_tile, ahead = divmod(first_element, _loops.TILE)
     whole = words.size // _loops.DRAW * _loops.DRAW
-    if tosses is None and not (wide or integer or ahead) and rule.toss_bits == 16 and whole:
+    if (
+        random_bits is None
+        and not (wide or integer or ahead)
+        and rule.n_random_bits == 16
+        and whole
+    ):
         upper = rule.fmt is BF16 and rule.overflow == "infinity"
         units = 0.0 if upper else _units(rule.fmt)
         if units is not None:  # whole tiles are drawn and used on the spot
@@ -291,21 +296,21 @@ def _round_by_toss(words, out, rule, first_element, tosses):
             else:
                 launch(_loops.stochastic_tiles, *given, layout, units, out[:whole])
             words, out, first_element = words[whole:], out[whole:], first_element + whole
-    for start in range(0, words.size, _TOSSES):
-        part = slice(start, start + _TOSSES)
-        if tosses is None:
-            n = min(_TOSSES, words.size - start)
-            some = raw_tosses(n, rule.seed, rule.step, first_element + start, rule.toss_bits)
+    for start in range(0, words.size, _DRAWN_AHEAD):
+        part = slice(start, start + _DRAWN_AHEAD)
+        if random_bits is None:
+            n = min(_DRAWN_AHEAD, words.size - start)
+            some = raw_bits(n, rule.seed, rule.step, first_element + start, rule.n_random_bits)
             lift = 32 - some.itemsize * 8
         else:
-            some, lift = tosses[part], 32 - rule.toss_bits
+            some, lift = random_bits[part], 32 - rule.n_random_bits
         if wide:
             _round_float64(words[part], out[part], rule, 2, some, lift)
         elif integer:
             _round_to_integer(words[part], out[part], rule, 2, some, lift)
         else:
             launch(_loops.stochastic_any, words[part], some, np.uint32(lift),
-                   np.uint32(rule.toss_bits), layout, out[part])  # fmt: skip
+                   np.uint32(rule.n_random_bits), layout, out[part])  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -318,81 +323,63 @@ def _units(fmt):
     return np.float32(2.0**power) if fmt.mantissa_bits <= 14 and power < 128 else None
 
 
-def _round_to_integer(words, out, rule, mode, tosses, lift):
-    """Round one chunk to whole numbers."""
-    launch(_loops.round_to_integer, words, mode, tosses, lift, rule.toss_bits,
+def _round_to_integer(words, out, rule, mode, random_bits, lift):
+    """Round one chunk to integers."""
+    launch(_loops.round_to_integer, words, mode, random_bits, lift, rule.n_random_bits,
            int(rule.fmt.min), int(rule.fmt.max), out.view(rule.fmt.dtype))  # fmt: skip
 
 
-def _round_float64(words, out, rule, mode, tosses, lift):
+def _round_float64(words, out, rule, mode, random_bits, lift):
     """Round one chunk of FP64 words."""
-    layout = _wide_layout(rule.fmt, rule.rounding, rule.overflow)
+    layout = _layout(rule.fmt, rule.rounding, rule.overflow, 52, 1023, np.int64)
     codes = np.empty(words.size, np.uint32)  # one compiled version of the loop serves all formats
-    launch(_loops.round_float64, words, mode, tosses.astype(np.uint32), lift, rule.toss_bits,
-           layout, rule.fmt.is_integer, codes)  # fmt: skip
+    launch(_loops.round_float64, words, mode, random_bits.astype(np.uint32), lift,
+           rule.n_random_bits, layout, rule.fmt.is_integer, codes)  # fmt: skip
     out[...] = codes
 
 
-@lru_cache(maxsize=256)
 def loop_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
-    """Return a format as the ten numbers (uint32) that the loops read."""
+    """Return a format as the ten numbers (uint32) that the loops over FP32 words read."""
+    return _layout(fmt, rounding, overflow, 23, 127, np.uint32)
+
+
+@lru_cache(maxsize=512)
+def _layout(fmt, rounding, overflow, mantissa_bits, bias, dtype):
+    """Return a format seen from words with these fields: FP32's (uint32) or FP64's (int64)."""
     beyond, infinity = overflow_codes(fmt, rounding, overflow)
-    layout = np.array(
-        [
-            23 - fmt.mantissa_bits,
-            fmt.min_exponent + 127,
-            (127 - fmt.bias) << fmt.mantissa_bits,
-            fmt.max_code,
-            beyond,
-            infinity,
-            fmt.nan_code,
-            (1 << fmt.mantissa_bits) - 1,
-            32 - fmt.bits,
-            fmt.sign_mask,
-        ],
-        np.uint32,
-    )
+    layout = [
+        mantissa_bits - fmt.mantissa_bits,
+        fmt.min_exponent + bias,
+        (bias - fmt.bias) << fmt.mantissa_bits,
+        fmt.max_code,
+        int(fmt.min) if fmt.is_integer else beyond,
+        infinity,
+        fmt.nan_code,
+        (1 << fmt.mantissa_bits) - 1,
+    ]
+    if dtype is np.uint32:
+        layout += [32 - fmt.bits, fmt.sign_mask]
+    else:
+        layout += [fmt.sign_mask, (1 << fmt.bits) - 1]
+    layout = np.array(layout, dtype)
     layout.setflags(write=False)  # shared by every call
     return layout
 
 
-@lru_cache(maxsize=256)
-def _wide_layout(fmt: Format, rounding: str, overflow: str) -> np.ndarray:
-    """Return a format as the ten numbers (int64) that the loop over FP64 words reads."""
-    beyond, infinity = overflow_codes(fmt, rounding, overflow)
-    layout = np.array(
-        [
-            52 - fmt.mantissa_bits,
-            fmt.min_exponent + 1023,
-            (1023 - fmt.bias) << fmt.mantissa_bits,
-            fmt.max_code,
-            int(fmt.min) if fmt.is_integer else beyond,
-            infinity,
-            fmt.nan_code,
-            (1 << fmt.mantissa_bits) - 1,
-            fmt.sign_mask,
-            (1 << fmt.bits) - 1,
-        ],
-        np.int64,
-    )
-    layout.setflags(write=False)  # shared by every call
-    return layout
-
-
-def _check_random_bits(random_bits, shape, toss_bits):
-    """Return given tosses as a flat unsigned array, or say what is wrong with them."""
+def _check_random_bits(random_bits, shape, n_random_bits):
+    """Return given random bits as a flat unsigned array; raise what is wrong with them."""
     if isinstance(random_bits, np.ma.MaskedArray):
-        raise TypeError("random_bits are a masked array; tosses are unsigned integers, all of them")
+        raise TypeError("random_bits are unsigned integers, got a masked array; fill it first")
     bits = np.asarray(random_bits)
     if bits.dtype.kind not in "iu":
-        raise TypeError(f"random_bits have dtype {bits.dtype}; tosses are unsigned integers")
+        raise TypeError(f"random_bits are unsigned integers, got dtype {bits.dtype}")
     if bits.shape != shape:
-        raise ValueError(f"random_bits have shape {bits.shape} and x has {shape}; one toss each")
-    if bits.size and (int(bits.min()) < 0 or int(bits.max()) >= 2**toss_bits):
+        raise ValueError(f"random_bits have the shape of x, {shape}, got {bits.shape}")
+    if bits.size and (int(bits.min()) < 0 or int(bits.max()) >= 2**n_random_bits):
         wrong = int(bits.min()) if bits.min() < 0 else int(bits.max())
         raise ValueError(
-            f"random_bits hold {wrong}; with toss_bits={toss_bits} a toss is from 0 to "
-            f"{2**toss_bits - 1}"
+            f"random_bits are from 0 to {2**n_random_bits - 1} with n_random_bits={n_random_bits}, "
+            f"got {wrong}"
         )
     return np.ascontiguousarray(bits, np.uint32).reshape(-1)
 
@@ -410,5 +397,5 @@ def _check_memory(x, fmt):
     if needed_bytes > free_bytes:
         raise MemoryError(
             f"casting {x.size} numbers to {fmt.name} takes {needed_bytes / 2**30:.1f} GiB and "
-            f"{free_bytes / 2**30:.1f} GiB are free; cast it in pieces, with offset= for the tosses"
+            f"{free_bytes / 2**30:.1f} GiB are free; cast it in pieces, with offset="
         )

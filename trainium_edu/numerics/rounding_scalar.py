@@ -1,6 +1,6 @@
 """Rounding one number, step by step: the readable twin of the loops in ``_loops.py``.
 
-Everything happens on whole numbers.  An FP64 word without its sign, ``exponent field | mantissa``,
+All arithmetic is on integers.  An FP64 word without its sign, ``exponent field | mantissa``,
 grows by one from each number to the next, across binades too, so that "round up" is "add one after
 the low bits have gone" and a carry into the exponent needs no thought.  (FP64 holds every number
 of every format; most loops do the same to FP32 words: 23 for 52, 127 for 1023.)
@@ -10,7 +10,7 @@ import struct
 from math import isnan
 
 from trainium_edu.numerics.formats import Format, get_format
-from trainium_edu.numerics.random_bits import check_toss_bits
+from trainium_edu.numerics.random_bits import check_n_random_bits
 from trainium_edu.specs.arguments import choice, short, whole
 
 __all__ = ["ROUNDINGS", "overflow_codes", "round_to_code"]
@@ -19,7 +19,9 @@ ROUNDINGS = ("nearest", "stochastic", "toward_zero")
 OVERFLOWS = ("infinity", "saturate")
 
 
-def round_to_code(x, fmt, rounding="nearest", *, toss=0, toss_bits=16, overflow="infinity") -> int:
+def round_to_code(
+    x, fmt, rounding="nearest", *, random_bits=0, n_random_bits=16, overflow="infinity"
+) -> int:
     """Round one number and return its code in `fmt`.
 
     Parameters
@@ -28,10 +30,10 @@ def round_to_code(x, fmt, rounding="nearest", *, toss=0, toss_bits=16, overflow=
         Rounded once, from all its bits; NaN stays NaN.
     fmt : Format or str
     rounding : {"nearest", "stochastic", "toward_zero"}
-    toss : int
-        The random bits for ``"stochastic"``: ``0 <= toss < 2**toss_bits``.
-    toss_bits : int
-        How many of the dropped bits take part in the comparison with the toss, 1 to 31.
+    random_bits : int
+        For ``"stochastic"``: from 0 to ``2**n_random_bits - 1``.
+    n_random_bits : int
+        How many of the dropped bits take part in the comparison with them, 1 to 31.
     overflow : {"infinity", "saturate"}
 
     Returns
@@ -42,8 +44,8 @@ def round_to_code(x, fmt, rounding="nearest", *, toss=0, toss_bits=16, overflow=
     Raises
     ------
     TypeError, ValueError
-        If `x` is no number that float64 can hold, or NaN for a format without it; for a toss of
-        more bits than `toss_bits`; for other words than those listed.
+        If float64 cannot hold `x`, or `x` is NaN and the format has none; if `random_bits` has
+        more than `n_random_bits` bits; for other words than those listed.
 
     Examples
     --------
@@ -53,8 +55,9 @@ def round_to_code(x, fmt, rounding="nearest", *, toss=0, toss_bits=16, overflow=
     fmt = get_format(fmt)
     choice(rounding, "rounding", ROUNDINGS)
     choice(overflow, "overflow", OVERFLOWS)
-    toss_bits = check_toss_bits(toss_bits)
-    toss = whole(toss, "toss", 0, 2**toss_bits - 1, f", with toss_bits={toss_bits}")
+    n_random_bits = check_n_random_bits(n_random_bits)
+    why = f", with n_random_bits={n_random_bits}"
+    random_bits = whole(random_bits, "random_bits", 0, 2**n_random_bits - 1, why)
     x = _one_float(x, fmt)
     (word,) = struct.unpack("<Q", struct.pack("<d", x))
     negative, magnitude = word >> 63, word & 0x7FFFFFFFFFFFFFFF
@@ -68,22 +71,22 @@ def round_to_code(x, fmt, rounding="nearest", *, toss=0, toss_bits=16, overflow=
             rounded = (significand + half - 1 + odd) >> drop
         case "toward_zero":
             rounded = significand >> drop
-        case "stochastic":  # up if (dropped bits, cut to toss_bits) + toss carries over
-            weighed = min(drop, toss_bits)
+        case "stochastic":  # up if (dropped bits, cut to n_random_bits) + random_bits carries
+            weighed = min(drop, n_random_bits)
             unseen = drop - weighed
-            toss = toss >> (toss_bits - weighed)
-            rounded = ((significand >> unseen) + toss) >> weighed
+            added = random_bits >> (n_random_bits - weighed)
+            rounded = ((significand >> unseen) + added) >> weighed
     return _finish(rounded, below, magnitude, negative, fmt, rounding, overflow)
 
 
 def _one_float(x, fmt) -> float:
-    """Return `x` as a Python float that says the same, or say why there is none."""
+    """Return `x` as a Python float of the same value; raise if there is none."""
     try:
         if isinstance(x, str | bytes) or hasattr(x, "mask") or getattr(x, "shape", ()) != ():
             raise TypeError
         value = float(x)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"x is {short(x)}; it takes one number") from None
+        raise TypeError(f"x is {short(x)}; it must be one number") from None
     if value != x and not isnan(value):
         raise ValueError(f"x is {short(x)}, which no float64 holds; the nearest is {value!r}")
     if isnan(value) and not fmt.has_nan:

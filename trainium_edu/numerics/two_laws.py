@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.numerics.accumulation import error_growth, predicted_sum_sd, running_sum
-from trainium_edu.numerics.dice import Gap, gap
 from trainium_edu.numerics.formats import Format, get_format
+from trainium_edu.numerics.gaps import Gap, gap
 
 __all__ = ["Doublings", "Walks", "doublings", "walks"]
 
@@ -61,9 +61,9 @@ def walks(x=1 + 3 / 1024, fmt="bf16", *, n: int = 64, runs: int = 2000, seed: in
     """
     between = gap(x, fmt)
     values = np.full(n, between.x, np.float32)
-    thrown = error_growth(values, fmt, "stochastic", replicas=runs, seed=seed)
+    scattered = error_growth(values, fmt, "stochastic", replicas=runs, seed=seed)
     nearest = error_growth(values, fmt)[:, 0]
-    return Walks(between, nearest / between.spacing, thrown / between.spacing)
+    return Walks(between, nearest / between.spacing, scattered / between.spacing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,13 +132,13 @@ def doublings(
     added = ((sums - start) / term).astype(np.int64)
     terms = np.full(int(added[-1]), term, np.float32)
     every = int(added[1])
-    thrown = running_sum(terms, fmt, "stochastic", start=start, replicas=runs, every=every,
+    scattered = running_sum(terms, fmt, "stochastic", start=start, replicas=runs, every=every,
                          seed=seed)  # fmt: skip
     nearest = running_sum(terms, fmt, start=start, every=every).values[:, 0]
-    rows = np.searchsorted(thrown.terms_added, added[1:])
+    rows = np.searchsorted(scattered.terms_added, added[1:])
     sd = predicted_sum_sd(terms, fmt, start=start)[added[1:] - 1]
     return Doublings(
         fmt, term, sums, added,
-        np.vstack([np.full(runs, start), thrown.values[rows].astype(np.float64)]),
+        np.vstack([np.full(runs, start), scattered.values[rows].astype(np.float64)]),
         np.append(0.0, sd), np.append(start, nearest[rows].astype(np.float64)),
     )  # fmt: skip

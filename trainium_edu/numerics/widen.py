@@ -17,7 +17,7 @@ _NARROW_FLOATS = frozenset(
 
 
 def as_numbers(x, what: str = "x") -> np.ndarray:
-    """Return `x` as an array of real numbers, or say what it is instead.
+    """Return `x` as an array of real numbers, or raise what it is instead.
 
     Raises
     ------
@@ -28,13 +28,13 @@ def as_numbers(x, what: str = "x") -> np.ndarray:
     """
     if _has_mask(x):
         raise TypeError(
-            f"{what} is a masked array, and what stands behind a mask is no number; replace it "
+            f"{what} is a masked array, and masked entries are not numbers; replace them "
             "first, for example with x.filled(0), or pass x.compressed()"
         )
     try:
         x = np.asarray(x)
     except (ValueError, TypeError, OverflowError) as error:
-        raise TypeError(f"{what} is no array of numbers: {error}") from None
+        raise TypeError(f"{what} is not an array of numbers: {error}") from None
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
     kind = x.dtype.kind

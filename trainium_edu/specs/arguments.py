@@ -1,8 +1,8 @@
-"""What a public function may be given, checked in one place: whole numbers, numbers, choices.
+"""Checks of arguments, in one place: integers, numbers, choices.
 
 Each check returns the value as its plain Python type, or raises one sentence that names the
-argument, what it was and what it takes: TypeError for another kind of thing, ValueError for a value
-out of range.  A bool is no number, text is no number, and a masked number is none either.
+argument, what it was and what it must be: TypeError for another kind of thing, ValueError for a
+value out of range.  Bools, strings and masked numbers do not count as numbers.
 """
 
 import operator
@@ -17,7 +17,7 @@ _LONGEST = 40  # characters of a value in a message
 def short(value) -> str:
     """Return a value for an error message, cut to one line."""
     if type(value) is int and value.bit_length() > 1000:  # Python writes no more than 4300 digits
-        return f"a whole number of {value.bit_length()} bits"
+        return f"an integer of {value.bit_length()} bits"
     is_array = not isinstance(value, type) and hasattr(value, "dtype")
     if is_array and getattr(value, "shape", ()) != ():
         return f"an array of shape {value.shape}"
@@ -31,12 +31,12 @@ def short(value) -> str:
 
 
 def whole(value, what: str, low=-inf, high=inf, why: str = "") -> int:
-    """Return a whole number from `low` to `high`.
+    """Return an integer from `low` to `high`.
 
     Parameters
     ----------
     value : object
-        An int, or what stands for one: NumPy's integers, a whole-numbered `Fact`.
+        An int, or what stands for one: a NumPy integer, a `Fact` with an integer value.
     what : str
         The argument's name, for the message.
     low, high : int, optional
@@ -50,7 +50,7 @@ def whole(value, what: str, low=-inf, high=inf, why: str = "") -> int:
     Raises
     ------
     TypeError, ValueError
-        For what is no whole number, and for one out of range.
+        If `value` is not an integer; if it is out of range.
 
     Examples
     --------
@@ -65,13 +65,9 @@ def whole(value, what: str, low=-inf, high=inf, why: str = "") -> int:
                 raise TypeError
             found = operator.index(value)
         except TypeError:
-            raise TypeError(
-                f"{what} is {short(value)}; it takes a whole number{_range(low, high)}{why}"
-            ) from None
+            raise TypeError(f"{what} is {short(value)}; {_an_integer(low, high)}{why}") from None
     if not low <= found <= high:
-        raise ValueError(
-            f"{what} is {short(found)}; it takes a whole number{_range(low, high)}{why}"
-        )
+        raise ValueError(f"{what} is {short(found)}; {_an_integer(low, high)}{why}")
     return found
 
 
@@ -98,14 +94,14 @@ def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why:
     Raises
     ------
     TypeError, ValueError
-        For what is no number, and for one that is out of range, not finite, or NaN.
+        If `value` is not a number; if it is out of range, infinite or NaN.
 
     Examples
     --------
     >>> number(2, "clock", above=0)
     2.0
     """
-    takes = f"it takes a finite number{_range(low, high, above, below)}{why}"
+    takes = f"it must be a finite number{_range(low, high, above, below)}{why}"
     try:
         if _is_no_number(value):
             raise TypeError
@@ -125,40 +121,45 @@ def number(value, what: str, low=-inf, high=inf, *, above=None, below=None, why:
 
 
 def flag(value, what: str) -> bool:
-    """Return True or False, or say that `value` is neither."""
+    """Return True or False; raise if `value` is neither."""
     if type(value).__name__ not in ("bool", "bool_") or getattr(value, "shape", ()) != ():
-        raise TypeError(f"{what} is {short(value)}; it takes True or False")
+        raise TypeError(f"{what} is {short(value)}; it must be True or False")
     return bool(value)
 
 
 def text(value, what: str, example: str = "") -> str:
-    """Return a text, or say that `value` is none."""
+    """Return a string; raise if `value` is something else."""
     if not isinstance(value, str):
         such = f" such as {example!r}" if example else ""
-        raise TypeError(f"{what} is {short(value)}; it takes a text{such}")
+        raise TypeError(f"{what} is {short(value)}; it must be a string{such}")
     return value
 
 
 def choice(value, what: str, choices) -> str:
-    """Return one of a few words, or list them all."""
+    """Return `value` if it is one of a few words; raise and list them otherwise."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{what} is {short(value)}; it is one of {', '.join(map(str, choices))}")
+        words = ", ".join(map(str, choices))
+        raise ValueError(f"{what} is {short(value)}; it must be one of {words}")
     return value
 
 
 def instance(value, what: str, kind, takes: str):
-    """Return a value of a class (or of one of several), or say what is taken instead of it."""
+    """Return a value of a class (or of one of several); raise what it must be instead."""
     if not isinstance(value, kind):
-        raise TypeError(f"{what} is {short(value)}; it takes {takes}")
+        raise TypeError(f"{what} is {short(value)}; it must be {takes}")
     return value
 
 
 def _is_no_number(value) -> bool:
-    """Return whether Python would count, but nobody should: bools, text, arrays, masked numbers."""
+    """Return whether a value only looks like a number: a bool, text, array or masked number."""
     if isinstance(value, bool | str | bytes | bytearray) or hasattr(value, "mask"):
         return True
     dtype = getattr(value, "dtype", None)
     return getattr(value, "ndim", 0) != 0 or getattr(dtype, "kind", "f") in "bSUOcMm"
+
+
+def _an_integer(low, high) -> str:
+    return f"it must be an integer{_range(low, high)}"
 
 
 def _range(low, high, above=None, below=None) -> str:

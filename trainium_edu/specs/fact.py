@@ -84,7 +84,7 @@ class Fact:
 
     def __index__(self):
         if not isinstance(self.value, int):
-            raise TypeError(f"{self.value!r} {self.unit} is not a whole number")
+            raise TypeError(f"{self.value!r} {self.unit} is not an integer")
         return self.value
 
     def __str__(self):

@@ -509,9 +509,9 @@ FORMATS = Record(
         note="all internal rounding from FP32 to these"),
     random_generator=_own(
         "Philox4x32-10", "", "numerics.random_bits",
-        note="no document says what the hardware's tosses come from (an LFSR is documented of the"
-        " Vector Engine's random numbers); a counter-based generator makes a toss depend only on"
-        " (seed, step, element), so that it can be replayed and tested"),
+        note="no document says where the hardware's random bits come from (an LFSR is documented of"
+        " the Vector Engine's random numbers); a counter-based generator makes them depend only on"
+        " (seed, step, element), so that they can be replayed and tested"),
     random_bits=_own(16, "bits", "numerics.rounding", note="the hardware's number is unpublished;"
                      " ours is a parameter"),
 )  # fmt: skip

@@ -1,17 +1,17 @@
-"""A signature that is kept: :func:`checked` holds the callers of a function to its annotations.
+"""Checked signatures: :func:`checked` holds the callers of a function to its annotations.
 
-Public functions say in their signature what they take.  With ``@checked`` above it, a value of
+Public functions annotate what they take.  With ``@checked`` above it, a value of
 another kind is refused in one sentence before the function runs, and the function needs no checks
 of kind; ranges it checks itself, with the functions of ``arguments.py``.
 
 ===============================  ===================================================================
 annotation                       takes
 ===============================  ===================================================================
-int, float, bool, str            a whole number; a number (not NaN); True or False; a text
+int, float, bool, str            an integer; a number (not NaN); True or False; a string
 an Enum                          a member, or its value
 np.ndarray                       an array of numbers, none of them masked
 Numbers                          that, or what NumPy makes one of
-list[...], Sequence, Iterable    a list, tuple, range or array; no text (Iterable: also a generator)
+list[...], Sequence, Iterable    a list, tuple, range or array (Iterable: also a generator)
 Callable                         what can be called
 Literal["a", "b"]                one of these words
 any other class                  an instance
@@ -38,7 +38,7 @@ F = typing.TypeVar("F", bound=abc.Callable[..., typing.Any])
 
 
 def checked(function: F) -> F:
-    """Refuse arguments that are not what the annotations of a function say.
+    """Refuse arguments that do not match the annotations of a function.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def checked(function: F) -> F:
     ...     return n / 2
     >>> half("8")
     Traceback (most recent call last):
-    TypeError: n is '8'; it takes a whole number
+    TypeError: n is '8'; it must be an integer
     """
     state: dict = {}
 
@@ -104,7 +104,7 @@ def _rules_of(function) -> dict:
 
 
 def _rule(hint, default):
-    """Return a function (name, value) that raises where a value is not what a hint says."""
+    """Return a function (name, value) that raises where a value does not match a hint."""
     hints = typing.get_args(hint) if _is_union(hint) else (hint,)
     kinds = [_kind(each) for each in hints]
     if any(kind is None for kind in kinds):
@@ -121,7 +121,7 @@ def _rule(hint, default):
         if not any(accepts(value) for accepts, _ in kinds):
             is_nan = isinstance(value, float) and isnan(value)
             error = ValueError if is_nan or (by_word and isinstance(value, str)) else TypeError
-            raise error(f"{name} is {short(value)}; it takes {takes}")
+            raise error(f"{name} is {short(value)}; it must be {takes}")
 
     return rule
 
@@ -191,7 +191,7 @@ def _collection(origin, hints):
 
 
 def _plural(words) -> str:
-    """Write "a whole number" as "whole numbers", for a list of them."""
+    """Write "an integer" as "integers", for a list of them."""
     article, _, noun = words.partition(" ")
     return f"{noun}{'es' if noun.endswith('s') else 's'}" if article in ("a", "an") else words
 
@@ -211,7 +211,7 @@ def _is_real(value) -> bool:
     try:
         return not _is_no_number(value) and not isnan(float(value))
     except OverflowError:
-        return True  # an int beyond float: its range is for the function to say
+        return True  # an int beyond float: the function checks its range
     except (TypeError, ValueError):
         return False
 
@@ -242,8 +242,8 @@ def _makes_numbers(value) -> bool:
 
 
 _PLAIN = {
-    int: (_is_whole, "a whole number"),
+    int: (_is_whole, "an integer"),
     float: (_is_real, "a number"),
     bool: (lambda value: type(value).__name__ in ("bool", "bool_"), "True or False"),
-    str: (lambda value: isinstance(value, str), "a text"),
+    str: (lambda value: isinstance(value, str), "a string"),
 }

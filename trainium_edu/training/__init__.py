@@ -5,7 +5,7 @@ with FP32 master weights, and with weights kept in BF16 (updates rounded to near
 stochastically); bytes per parameter and bytes moved by an update.  ``first_light`` trains on 32
 ranks with any all-reduce that is handed in.  Left out so far: lazy graphs, other optimizers than
 SGD (their state is counted, not run); on the chip the runtime's switch also rounds activations and
-gradients stochastically, here only the weight update is tossed.
+gradients stochastically, here only the weight update is.
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
@@ -23,7 +23,7 @@ from trainium_edu import aside
 _HOMES = {
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
-    "dice_cost": "measure_dice_cost stored_dice_cost",
+    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "faster": "share_needed step_share",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",

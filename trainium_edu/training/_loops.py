@@ -33,9 +33,9 @@ def _bf16_nearest(x):
 
 
 @njit(cache=True)
-def _bf16_stochastic(x, toss):
+def _bf16_stochastic(x, drawn):
     """Round one float32 to BF16: add 16 random bits below the cut, then cut."""
-    bits = np.uint32((np.float32(x).view(np.uint32) + np.uint32(toss)) & np.uint32(0xFFFF0000))
+    bits = np.uint32((np.float32(x).view(np.uint32) + np.uint32(drawn)) & np.uint32(0xFFFF0000))
     return np.uint32(bits).view(np.float32) if x == x else x
 
 
@@ -160,15 +160,15 @@ def _gradient(x, labels, weights, hidden, bf16, gradient, chosen, h, z, scratch)
 
 
 @njit(cache=True)
-def _update(stored, weights, gradient, rate, narrow, master, tosses):
+def _update(stored, weights, gradient, rate, narrow, master, bits):
     """Step downhill: `stored` is what is kept, `weights` what the next step computes with."""
     if not narrow or master:
         for i in range(stored.size):
             stored[i] -= rate * gradient[i]
             weights[i] = _bf16_nearest(stored[i]) if narrow else stored[i]
-    elif tosses.size:
+    elif bits.size:
         for i in range(stored.size):
-            stored[i] = _bf16_stochastic(stored[i] - rate * gradient[i], tosses[i])
+            stored[i] = _bf16_stochastic(stored[i] - rate * gradient[i], bits[i])
             weights[i] = stored[i]
     else:
         for i in range(stored.size):
@@ -177,7 +177,7 @@ def _update(stored, weights, gradient, rate, narrow, master, tosses):
 
 
 @njit(cache=True)
-def _train_replica(images, labels, order, hidden, rate, narrow, master, tosses, stored, chosen):
+def _train_replica(images, labels, order, hidden, rate, narrow, master, bits, stored, chosen):
     """Run one replica through order[steps, batch]; `stored` changes in place."""
     steps, batch = order.shape
     inputs = images.shape[1]
@@ -198,30 +198,30 @@ def _train_replica(images, labels, order, hidden, rate, narrow, master, tosses, 
             for k in range(inputs):
                 x[n, k] = images[image, k]
         _gradient(x, wanted, weights, hidden, narrow, gradient, chosen[step], h, z, scratch)
-        row = tosses[step] if tosses.shape[0] else tosses.reshape(-1)
+        row = bits[step] if bits.shape[0] else bits.reshape(-1)
         _update(stored, weights, gradient, rate, narrow, master, row)
 
 
 @njit(cache=True)
-def train_serial(images, labels, order, hidden, rate, narrow, master, tosses, stored, chosen):
+def train_serial(images, labels, order, hidden, rate, narrow, master, bits, stored, chosen):
     """Train replicas one after the other.
 
     images float32[n, inputs], labels int64[n], order int64[replicas, steps, batch],
-    tosses uint16[replicas, steps or 0, parameters], stored float32[replicas, parameters] (changed
+    bits uint16[replicas, steps or 0, parameters], stored float32[replicas, parameters] (changed
     in place), chosen float32[replicas, steps, batch] (the probability given to the right class).
     """
     for r in range(stored.shape[0]):
         _train_replica(
-            images, labels, order[r], hidden, rate, narrow, master, tosses[r], stored[r], chosen[r]
+            images, labels, order[r], hidden, rate, narrow, master, bits[r], stored[r], chosen[r]
         )
 
 
 @njit(cache=True, parallel=True)
-def train_parallel(images, labels, order, hidden, rate, narrow, master, tosses, stored, chosen):
+def train_parallel(images, labels, order, hidden, rate, narrow, master, bits, stored, chosen):
     """Train replicas side by side; the same bits as `train_serial`."""
     for r in prange(stored.shape[0]):
         _train_replica(
-            images, labels, order[r], hidden, rate, narrow, master, tosses[r], stored[r], chosen[r]
+            images, labels, order[r], hidden, rate, narrow, master, bits[r], stored[r], chosen[r]
         )
 
 

@@ -67,7 +67,7 @@ def get_arm(arm) -> Arm:
         return arm
     if isinstance(arm, str) and arm in ARMS:
         return ARMS[arm]
-    raise ValueError(f"arm is {str(arm)[:40]!r}; it is one of {', '.join(ARMS)}")
+    raise ValueError(f"arm is {str(arm)[:40]!r}; it must be one of {', '.join(ARMS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def footprint(arm, optimizer: str = "sgd", *, state: str | None = None) -> Footp
     arm = get_arm(arm)
     if not isinstance(optimizer, str) or optimizer not in OPTIMIZERS:
         raise ValueError(
-            f"optimizer is {str(optimizer)[:40]!r}; it is one of {', '.join(OPTIMIZERS)}"
+            f"optimizer is {str(optimizer)[:40]!r}; it must be one of {', '.join(OPTIMIZERS)}"
         )
     state = arm.weights if state is None else state
     if not isinstance(state, str) or state not in _BYTES:

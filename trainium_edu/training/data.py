@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainium_edu.aside import load
-from trainium_edu.numerics import tosses
+from trainium_edu.numerics import draw_bits
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 
@@ -22,7 +22,7 @@ __all__ = ["BATCH", "CLASSES", "PIXELS", "Digits", "batches", "digits"]
 PIXELS = 64  #: 8 × 8
 CLASSES = 10
 BATCH = 32
-_SHUFFLES = 2**63  # steps of the toss generator from here up shuffle; those below round
+_SHUFFLES = 2**63  # steps of the generator from here up shuffle; those below round
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,7 +104,7 @@ def batches(n: int, *, seed: int, epoch: int, batch: int = BATCH):
     """
     whole(batch, "batch", 1, 2**31)
     epoch = whole(epoch, "epoch", 0, 2**32)
-    cards = tosses(n, seed=seed, step=_SHUFFLES + 1 + epoch, toss_bits=31)
+    cards = draw_bits(n, seed=seed, step=_SHUFFLES + 1 + epoch, n_random_bits=31)
     steps = n // batch
     return np.argsort(cards, kind="stable")[: steps * batch].reshape(steps, batch)
 
@@ -112,5 +112,5 @@ def batches(n: int, *, seed: int, epoch: int, batch: int = BATCH):
 @checked
 def uniform(n: int, *, seed: int):
     """Return float32[n], uniform in (-1, 1), for the start of replica `seed`."""
-    words = tosses(n, seed=seed, step=_SHUFFLES, toss_bits=24)
+    words = draw_bits(n, seed=seed, step=_SHUFFLES, n_random_bits=24)
     return ((words.astype(np.float64) + 0.5) / 2**23 - 1).astype(np.float32)

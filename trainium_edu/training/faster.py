@@ -25,7 +25,7 @@ class StepShare:
 
     arithmetic_s: np.ndarray | float
     update_s: np.ndarray | float  #: with FP32 master weights
-    tossed_update_s: np.ndarray | float  #: with BF16 weights, stochastically rounded
+    stochastic_update_s: np.ndarray | float  #: with BF16 weights, stochastically rounded
 
     @property
     def update_share(self):
@@ -35,7 +35,10 @@ class StepShare:
     @property
     def faster_by(self):
         """How much faster the step becomes: 0.3 is 30 %."""
-        before, after = self.arithmetic_s + self.update_s, self.arithmetic_s + self.tossed_update_s
+        before, after = (
+            self.arithmetic_s + self.update_s,
+            self.arithmetic_s + self.stochastic_update_s,
+        )
         return before / after - 1
 
 

@@ -80,9 +80,9 @@ def first_light(
     for name, value, most in (("ranks", ranks, 1024), ("steps", steps, _MOST_STEPS),
                               ("images_per_rank", images_per_rank, 1437)):  # fmt: skip
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise ValueError(f"{name} is {value!r}; it takes a whole number from 1 to {most}")
+            raise ValueError(f"{name} is {value!r}; it must be an integer from 1 to {most}")
     if isinstance(learning_rate, bool) or not 0 < learning_rate < float("inf"):
-        raise ValueError(f"learning_rate is {learning_rate!r}; it takes a finite number above 0")
+        raise ValueError(f"learning_rate is {learning_rate!r}; it must be a finite number above 0")
     data = digits()
     rng = np.random.default_rng(seed)
     weights = np.repeat(initial_weights([seed]), ranks, axis=0)
@@ -98,7 +98,7 @@ def first_light(
 
 
 def _sums(returned, grads):
-    """Return what the all-reduce gave as one array, or say what is wrong with it."""
+    """Return what the all-reduce gave as one array, or raise what is wrong with it."""
     sums = np.stack([np.asarray(x) for x in returned]) if len(returned) == len(grads) else None
     if sums is None or sums.shape != grads.shape:
         raise ValueError(

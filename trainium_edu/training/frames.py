@@ -45,7 +45,7 @@ def train_in_frames(
     passes : int, optional
         Over the 1 437 training images.
     seed : int, optional
-        Start and shuffling; the tosses have seed 0.
+        Start and shuffling; the rounding has seed 0.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def train_in_frames(
     loss, guesses = [np.nan], [read()]
     for number in range(plan.epochs):
         order = batches(len(data.train_labels), seed=seed, epoch=number)[None]
-        bits = reference._tosses(plan, number, order.shape[1])
+        bits = reference._random_bits(plan, number, order.shape[1])
         for part in np.array_split(np.arange(order.shape[1]), FRAMES_PER_PASS):
             some = slice(part[0], part[-1] + 1)
             steps = np.ascontiguousarray(order[:, some]), np.ascontiguousarray(bits[:, some])

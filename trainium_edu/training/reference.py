@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from trainium_edu import settings
-from trainium_edu.numerics import round_to, tosses
+from trainium_edu.numerics import draw_bits, round_to
 from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.numerics.random_bits import check_count
 from trainium_edu.specs.arguments import choice, flag, short
@@ -148,7 +148,7 @@ def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf1
     _check_shape(images, "images", len(weights), "batch", PIXELS)
     _check_shape(labels, "labels", *images.shape[:2])
     if labels.dtype.kind not in "iu" or not ((labels >= 0) & (labels < CLASSES)).all():
-        raise ValueError(f"labels are whole numbers from 0 to {CLASSES - 1}, got {short(labels)}")
+        raise ValueError(f"labels are integers from 0 to {CLASSES - 1}, got {short(labels)}")
     narrow = to_bf16 if bf16 else _as_is
     w1, b1, w2, b2 = parts(weights)
     x = np.swapaxes(images, -1, -2)
@@ -173,7 +173,7 @@ def gradient(weights: np.ndarray, images: np.ndarray, labels: np.ndarray, *, bf1
     return narrow(out), chosen
 
 
-def update(stored, grad, learning_rate, arm, *, tosses=None):
+def update(stored, grad, learning_rate, arm, *, random_bits=None):
     """Step downhill: compute in FP32, then round to what the arm keeps.
 
     Parameters
@@ -181,7 +181,7 @@ def update(stored, grad, learning_rate, arm, *, tosses=None):
     stored, grad : float32[replicas, 4810]
     learning_rate : float
     arm : Arm or str
-    tosses : uint16[replicas, 4810], optional
+    random_bits : uint16[replicas, 4810], optional
         Random bits, where the arm rounds stochastically.
 
     Returns
@@ -192,7 +192,7 @@ def update(stored, grad, learning_rate, arm, *, tosses=None):
     exact = stored - _F32(learning_rate) * grad
     if arm.weights == "fp32":
         return exact
-    return round_to(exact, "bf16", arm.rounding, random_bits=tosses)
+    return round_to(exact, "bf16", arm.rounding, random_bits=random_bits)
 
 
 @checked
@@ -270,7 +270,7 @@ class History:
 
     @property
     def diverged(self) -> bool:
-        """Whether some replica's loss is no number any more."""
+        """Whether some replica's loss is NaN."""
         return not np.isfinite(self.loss).all()
 
     def __repr__(self):
@@ -302,11 +302,11 @@ def train(
     epochs : int
         Passes over the 1 437 training images, 44 batches of 32 each.
     seeds : sequence of int
-        Start, shuffling and tosses of each replica; replica by replica the same as training alone.
+        Start, shuffling and random bits of each replica, which learns as it would alone.
     rounding : {"nearest", "stochastic"}, optional
         For ``arm="bf16"``.  Not given: what ``NEURON_RT_STOCHASTIC_ROUNDING_EN`` says.
     rounding_seed : int, optional
-        Seed of the tosses.  Not given: what ``NEURON_RT_STOCHASTIC_ROUNDING_SEED`` says.
+        Seed of the rounding.  Not given: what ``NEURON_RT_STOCHASTIC_ROUNDING_SEED`` says.
     fast : bool, optional
         Use the compiled loops; without them the same bits, about fifty times slower.
     progress : callable, optional
@@ -319,7 +319,7 @@ def train(
     Raises
     ------
     TypeError, ValueError
-        For a learning rate that is no positive number, a seed that is no whole number, ...
+        For a learning rate that is not positive, a seed that is not an integer, ...
 
     Examples
     --------
@@ -334,7 +334,7 @@ def train(
     plan = _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed)
     fast = flag(fast, "fast")
     if progress is not None and not callable(progress):
-        raise TypeError(f"progress is {short(progress)}; it takes a function of an Epoch")
+        raise TypeError(f"progress is {short(progress)}; it must be a function of an Epoch")
     passes = []
     for done in _run(plan, fast):
         passes.append(done)
@@ -384,7 +384,7 @@ class _Plan:
 
 
 def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
-    """Check all arguments, and read the documented switches once where they say nothing."""
+    """Check all arguments, and read the documented switches once for what is not given."""
     if rounding is not None:
         choice(rounding, "rounding", ("nearest", "stochastic"))
     if isinstance(arm, str) and arm == "bf16":
@@ -395,24 +395,24 @@ def _plan(arm, learning_rate, epochs, seeds, rounding, rounding_seed) -> _Plan:
     learning_rate = check_learning_rate(learning_rate)
     epochs = check_count(epochs, "epochs")
     if not 1 <= epochs <= MAX_EPOCHS:
-        raise ValueError(f"epochs is {epochs}; it takes 1 to {MAX_EPOCHS}")
+        raise ValueError(f"epochs is {epochs}; it must be from 1 to {MAX_EPOCHS}")
     if isinstance(seeds, str | bytes) or not hasattr(seeds, "__iter__"):
-        raise TypeError(f"seeds is {str(seeds)[:40]!r}; it takes a list of whole numbers")
+        raise TypeError(f"seeds is {str(seeds)[:40]!r}; it must be a list of integers")
     if hasattr(seeds, "__len__") and len(seeds) > MAX_SEEDS:
-        raise ValueError(f"seeds are {len(seeds)}; at most {MAX_SEEDS} train side by side")
+        raise ValueError(f"there are {len(seeds)} seeds; at most {MAX_SEEDS} train side by side")
     seeds = tuple(check_count(seed, "seed") for seed in seeds)
     if not 1 <= len(seeds) <= MAX_SEEDS:
-        raise ValueError(f"seeds are {len(seeds)}; it takes 1 to {MAX_SEEDS}")
+        raise ValueError(f"there are {len(seeds)} seeds; give from 1 to {MAX_SEEDS}")
     if rounding_seed is None:
         rounding_seed = settings.rounding().seed
     return _Plan(arm, learning_rate, epochs, seeds, check_count(rounding_seed, "rounding_seed"))
 
 
 def check_learning_rate(learning_rate) -> float:
-    """Return a learning rate, or say why it is none."""
+    """Return a learning rate; raise unless it is a positive number."""
     if isinstance(learning_rate, bool) or not isinstance(learning_rate, Real):
         raise TypeError(
-            f"learning_rate is {str(learning_rate)[:40]!r}; it takes a number such as 0.01"
+            f"learning_rate is {str(learning_rate)[:40]!r}; it must be a number such as 0.01"
         )
     try:
         learning_rate = float(learning_rate)
@@ -436,7 +436,7 @@ def _run(plan, fast):
         order = np.stack([
             batches(len(data.train_labels), seed=seed, epoch=number) for seed in plan.seeds
         ])  # fmt: skip
-        bits = _tosses(plan, number, order.shape[1])
+        bits = _random_bits(plan, number, order.shape[1])
         chosen = one_epoch(plan, data, order, bits, stored)
         with np.errstate(invalid="ignore"):
             loss = -np.log(chosen.astype(np.float64)).mean(axis=(1, 2))
@@ -444,15 +444,15 @@ def _run(plan, fast):
         yield Epoch(number + 1, loss, (named == data.test_labels).mean(axis=1), stored)
 
 
-def _tosses(plan, epoch, steps):
+def _random_bits(plan, epoch, steps):
     """Return uint16[replicas, steps, 4810]; weight i in step t is element 4810 t + i."""
     if plan.arm.rounding != "stochastic":
         return np.empty((len(plan.seeds), 0, PARAMETERS), np.uint16)
     n = steps * PARAMETERS
-    return np.stack([
-        tosses(n, seed=plan.rounding_seed, step=seed, offset=epoch * n).reshape(steps, PARAMETERS)
-        for seed in plan.seeds
-    ])  # fmt: skip
+    drawn = [
+        draw_bits(n, seed=plan.rounding_seed, step=seed, offset=epoch * n) for seed in plan.seeds
+    ]
+    return np.stack(drawn).reshape(-1, steps, PARAMETERS)
 
 
 def _plain_epoch(plan, data, order, bits, stored):
@@ -465,8 +465,8 @@ def _plain_epoch(plan, data, order, bits, stored):
         grad, chosen[:, step] = gradient(
             weights, data.train_images[picked], data.train_labels[picked], bf16=narrow
         )
-        toss = bits[:, step] if bits.shape[1] else None
-        stored[:] = update(stored, grad, plan.learning_rate, plan.arm, tosses=toss)
+        some = bits[:, step] if bits.shape[1] else None
+        stored[:] = update(stored, grad, plan.learning_rate, plan.arm, random_bits=some)
     return chosen
 
 

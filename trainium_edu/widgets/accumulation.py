@@ -33,7 +33,7 @@ def quick_test_explorer(*, runs: int = 2000, seed: int = 0, guess: float | None 
     """
     controls = [
         choice("format", "Format", {"fp16": "FP16", "bf16": "BF16"}, "fp16"),
-        slider("seed", "Seed of the tosses", 0, max(_LAST_SEED, seed), seed),
+        slider("seed", "Seed of the random bits", 0, max(_LAST_SEED, seed), seed),
     ]
 
     def page(values):

@@ -74,7 +74,7 @@ class CollectivePlayer(anywidget.AnyWidget):
         known = self.frames.layouts
         if name and name not in known:
             raise fabric.FabricError(
-                f"{name!r} is no way to draw this topology; it has {', '.join(known)}"
+                f"{name!r} is not a way to draw this topology; there are {', '.join(known)}"
             )
         return name or next(iter(known))
 

@@ -75,7 +75,7 @@ def parse_number(text: str) -> float:
         value = named[above] if above in named else float(above)
         value = value / float(below) if slash else value
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f"“{shown}” is no number; try 0.1, 1/3 or 6e4") from None
+        raise ValueError(f"“{shown}” is not a number; try 0.1, 1/3 or 6e4") from None
     if not isfinite(value) or abs(value) > _LIMIT:
         raise ValueError(f"“{shown}” is beyond FP32's range; stay within ±{_LIMIT:g}")
     return value

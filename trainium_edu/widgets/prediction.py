@@ -471,7 +471,7 @@ def _checked_key(key):
     lesson, _, name = key.partition("/") if isinstance(key, str) else ("", "", "")
     if not lesson.isalnum() or not name or not name.replace("-", "").isalnum() or len(key) > 80:
         raise ValueError(
-            f"{key!r} is no key; it takes the lesson and a name, for example '02/where-it-stops'"
+            f"{key!r} is not a key; a key is the lesson and a name, for example '02/where-it-stops'"
         )
     return key
 

@@ -55,7 +55,7 @@ def _point(source, name):
     if isinstance(source, picture.Point):
         return source
     if not (hasattr(source, "makespan_ns") or hasattr(source, "timeline")):
-        raise TypeError(f"{short(source)} is no CoreTimeline, Run or roofline.Point")
+        raise TypeError(f"{short(source)} is not a CoreTimeline, Run or roofline.Point")
     timeline = source if hasattr(source, "makespan_ns") else source.timeline
     return picture.point_of(timeline, name)
 

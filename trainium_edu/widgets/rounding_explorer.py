@@ -4,7 +4,7 @@ import anywidget
 import traitlets
 
 from trainium_edu.numerics import get_format
-from trainium_edu.numerics.dice import MAX_THROWS, TOSS_BITS, gap, throw
+from trainium_edu.numerics.gaps import MAX_TRIALS, N_RANDOM_BITS, gap, round_repeatedly
 from trainium_edu.numerics.grid import number_text
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.widgets.static import load
@@ -12,11 +12,11 @@ from trainium_edu.widgets.static import load
 __all__ = ["RoundingExplorer", "rounding_explorer"]
 
 _FORMATS = {"bf16": "BF16", "fp16": "FP16", "fp8_e4m3": "FP8 E4M3"}
-_NO_THROWS = {"n": 0, "up": 0, "tosses": [], "went_up": []}
+_NO_TRIALS = {"n": 0, "up": 0, "random_bits": [], "went_up": []}
 
 
 def rounding_explorer(
-    x: float = 1.0029296875, fmt: str = "bf16", *, throws: int = 10, seed: int = 0
+    x: float = 1.0029296875, fmt: str = "bf16", *, trials: int = 10, seed: int = 0
 ):
     """Show a number between two neighbours; drag it, and throw the dice.
 
@@ -25,10 +25,10 @@ def rounding_explorer(
     x : float, or str as one types it
         A positive number within the format's normal numbers.
     fmt : {"bf16", "fp16", "fp8_e4m3"}
-    throws : int, optional
-        Thrown at the beginning; 0 leaves the first throw to the learner.
+    trials : int, optional
+        How often x is rounded at the beginning; 0 leaves the first trial to the learner.
     seed : int, optional
-        Of the tosses; every further throw is the generator's next step.
+        Of the random bits; every click is the generator's next step.
 
     Returns
     -------
@@ -37,20 +37,20 @@ def rounding_explorer(
     Raises
     ------
     TypeError, ValueError
-        If `x`, `fmt`, `throws` or `seed` is impossible.
+        If `x`, `fmt`, `trials` or `seed` is impossible.
 
     Examples
     --------
-    >>> dice = rounding_explorer(1.001953125)
-    >>> dice.throw(10_000)
-    >>> dice.between.p_up
+    >>> explorer = rounding_explorer(1.001953125)
+    >>> explorer.round(10_000)
+    >>> explorer.between.p_up
     Fraction(1, 4)
     """
-    return RoundingExplorer(x, fmt, throws, seed)
+    return RoundingExplorer(x, fmt, trials, seed)
 
 
 class RoundingExplorer(anywidget.AnyWidget):
-    """State: the gap, the place of x in it, and the throws; see :func:`rounding_explorer`."""
+    """State: the gap, the place of x in it, and the trials; see :func:`rounding_explorer`."""
 
     _esm = load("rounding_explorer.js")
     _css = load("rounding_explorer.css")
@@ -61,16 +61,16 @@ class RoundingExplorer(anywidget.AnyWidget):
     tally = traitlets.Dict().tag(sync=True)
     message = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, x, fmt, throws, seed):
-        throws = whole(throws, "throws", 0, MAX_THROWS)
+    def __init__(self, x, fmt, trials, seed):
+        trials = whole(trials, "trials", 0, MAX_TRIALS)
         choice(fmt, "fmt", _FORMATS)
         self._seed, self._step = seed, 0
         self._quiet = True  # no observer answers while several traits change together
         super().__init__(formats=[[name, label] for name, label in _FORMATS.items()])
         self._go_to(gap(x, fmt))
         self._first = self.between
-        if throws:
-            self.throw(throws)
+        if trials:
+            self.round(trials)
         self.on_msg(self._receive)
 
     @property
@@ -78,23 +78,23 @@ class RoundingExplorer(anywidget.AnyWidget):
         """The number that is rounded."""
         return self.between.x
 
-    def throw(self, n: int):
+    def round(self, n: int):
         """Round x stochastically n more times."""
-        thrown = throw(self.between, n, seed=self._seed, step=self._step)
+        trials = round_repeatedly(self.between, n, seed=self._seed, step=self._step)
         self._step += 1
         self.tally = {
-            "n": self.tally["n"] + thrown.n,
-            "up": self.tally["up"] + thrown.up,
-            "tosses": list(thrown.tosses),
-            "went_up": list(thrown.went_up),
+            "n": self.tally["n"] + trials.n,
+            "up": self.tally["up"] + trials.up,
+            "random_bits": list(trials.random_bits),
+            "went_up": list(trials.went_up),
         }
 
     def _go_to(self, between):
-        """Show another gap, without throws."""
+        """Show another gap, without trials."""
         self._quiet = True
         self.between = between
         kept = 32 - between.dropped_bits
-        ticks = 2 ** min(between.dropped_bits, TOSS_BITS)
+        ticks = 2 ** min(between.dropped_bits, N_RANDOM_BITS)
         with self.hold_sync():
             self.format = between.fmt.name
             self.gap = {
@@ -110,7 +110,7 @@ class RoundingExplorer(anywidget.AnyWidget):
             }
             self.place = int((between.x - between.lower) / between.spacing * ticks)
             self.between = _at(between, self.place, ticks)
-            self.tally = dict(_NO_THROWS)
+            self.tally = dict(_NO_TRIALS)
             self.message = ""
         self._quiet = False
 
@@ -121,10 +121,10 @@ class RoundingExplorer(anywidget.AnyWidget):
 
     @traitlets.observe("place")
     def _dragged(self, _change):
-        """Take x to where the learner dragged it; its throws begin anew."""
+        """Take x to where the learner dragged it; its trials begin anew."""
         if not self._quiet:
             self.between = _at(self.between, self.place, self.gap["ticks"])
-            self.tally = dict(_NO_THROWS)
+            self.tally = dict(_NO_TRIALS)
 
     @traitlets.observe("format")
     def _other_format(self, _change):
@@ -134,10 +134,10 @@ class RoundingExplorer(anywidget.AnyWidget):
     def _receive(self, _widget, content, _buffers):
         """Answer the page's buttons."""
         match content:
-            case {"do": "throw", "n": 1 | 10 | 10_000 as n}:
-                self.throw(n)
+            case {"do": "round", "n": 1 | 10 | 10_000 as n}:
+                self.round(n)
             case {"do": "forget"}:
-                self.tally = dict(_NO_THROWS)
+                self.tally = dict(_NO_TRIALS)
             case {"do": "type", "text": text}:
                 self._type(str(text).strip().replace("−", "-")[:40], self.format)
 

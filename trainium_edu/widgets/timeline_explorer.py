@@ -274,7 +274,7 @@ def link(leader: TimelineExplorer, *followers: TimelineExplorer):
             or other.core is None
             or (other.core.program is not leader.core.program)
         ):
-            raise ValueError("only pictures of one and the same timed program share a clock")
+            raise ValueError("only pictures of the same timed program can share a clock")
     for other in followers:
         for name in ("window", "cursor_ns"):
             ipywidgets.jslink((leader, name), (other, name))

@@ -12,7 +12,10 @@ import { book, film } from "./small_run.js";
 
 test("a word lights the instructions of its engine, whatever else is picked", () => {
   const run = film();
-  run.tracks = [["Vector Engine", "vector", "engine"], ["q0", "dma", "queue"]];
+  run.tracks = [
+    ["Vector Engine", "vector", "engine"],
+    ["q0", "dma", "queue"],
+  ];
   run.rows_lane = [1, 0, 1];
   const { lit } = lighting({ film: run, book: book(), line: 1, tile: -1, picked: -1, word: "dma" });
   assert.deepEqual([0, 1, 2].map(lit), [true, false, true]);

@@ -13,11 +13,11 @@ import {
 } from "../../../trainium_edu/widgets/static/number_line/scale.js";
 import { exchanged } from "../../../trainium_edu/widgets/static/prediction/inputs.js";
 import {
-  addToss,
+  addRandomBits,
   inGap,
   leadingBits,
   stepFrom,
-} from "../../../trainium_edu/widgets/static/rounding_explorer/toss.js";
+} from "../../../trainium_edu/widgets/static/rounding_explorer/carry.js";
 import {
   sentences,
   signed,
@@ -82,7 +82,7 @@ test("x is rounded up with the share of the way as probability; ties go to the e
   assert.ok(inGap({ ...gap, tie_goes_up: true }, 4).goesUp);
 });
 
-test("a toss carries exactly for place tosses of 65536, whatever is dropped", () => {
+test("random bits carry for exactly place of 65536 words, whatever is dropped", () => {
   for (const [count, ticks, place] of [
     [16, 65536, 3],
     [4, 16, 5],
@@ -91,10 +91,10 @@ test("a toss carries exactly for place tosses of 65536, whatever is dropped", ()
     const lead = leadingBits(place, { dropped_bits: count, ticks });
     assert.equal(lead.length, 16);
     let carries = 0;
-    for (let toss = 0; toss < 65536; toss++) carries += addToss(lead, toss).carries;
+    for (let word = 0; word < 65536; word++) carries += addRandomBits(lead, word).carries;
     assert.equal(carries, (65536 * place) / ticks);
   }
-  assert.deepEqual(addToss("1111111111111111", 1), { bits: "0".repeat(16), carries: true });
+  assert.deepEqual(addRandomBits("1111111111111111", 1), { bits: "0".repeat(16), carries: true });
 });
 
 test("keys step by a 128th of the gap, finely with Shift, and reach its ends", () => {

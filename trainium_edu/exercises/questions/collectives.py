@@ -69,7 +69,7 @@ def busy_channels(schedule, torus):
     return Answer(
         used,
         f"One outgoing channel per chip. {1 - used / torus.links:.0%} of what was paid for stands"
-        " still.",
+        " idle.",
         lambda guess: [
             "\n".join(" ".join(map(str, c)) for c in fabric.hamiltonian_cycles(torus)),
             cycles_picture(torus),
@@ -110,12 +110,12 @@ def _edges(four_ranks, trn1):
         Misconception("the faster one's bytes for free", lambda found, four_ranks, trn1:
                       (found.lines[1].alpha_ns - found.lines[0].alpha_ns)
                       / found.lines[0].ns_per_byte / 1e6,
-                      "So much mesh moves while RDH is still starting. Then RDH has its own bytes"
-                      " to move: what counts is the difference of the two times per byte."),
+                      "That is how much mesh moves while RDH is still starting. Then RDH has its"
+                      " own bytes to move: what counts is the difference of the times per byte."),
         Misconception("RDH's latency times its rate", lambda found, four_ranks, trn1:
                       found.lines[1].alpha_ns / found.lines[1].ns_per_byte / 1e6,
                       "There RDH's latency takes as long as its bytes. Where mesh is slower than"
-                      " RDH is a question to both lines."),
+                      " RDH is a question about both lines."),
     ],
 )  # fmt: skip
 def mesh_until(found, four_ranks, trn1):
@@ -179,7 +179,7 @@ def _mean_hops(machine):
                       "The cables alone would give that. But they wait: reading and writing the"
                       " chunks in memory takes longer."),
         Misconception("distance", lambda torus, ring, nbytes: _mean_hops(ring) / _mean_hops(torus),
-                      "So much farther apart are two chips on average. The algorithms that win"
+                      "Two chips are that much farther apart on average. The algorithms that win"
                       " here send only to neighbours: distance costs them nothing."),
     ],
 )  # fmt: skip

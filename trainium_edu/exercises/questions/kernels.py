@@ -46,11 +46,11 @@ def _us(run, name=""):
                       " arithmetic were all. The bytes stay the same, and once Vector is quick"
                       " their transfers set the pace."),
         Misconception("instructions", lambda slow, tiles:
-                          _instructions(slow) / _instructions(tiles), "So many times fewer"
+                          _instructions(slow) / _instructions(tiles), "That many times fewer"
                       " instructions; but each of the single rows is four times as long, and"
                       " instructions do not all cost the same."),
         Misconception("same bytes, same time", lambda slow, tiles: 1, "The bytes are the same, but"
-                      " with one row at a time the transfers are not what one waits for."),
+                      " with one row at a time it is not the transfers that one waits for."),
     ],
 )  # fmt: skip
 def rows(slow, tiles):
@@ -83,7 +83,7 @@ def rows(slow, tiles):
     wrong=[
         Misconception("rows are what counts", lambda by_width:
                           _instructions(by_width[256]) / _instructions(by_width[2048]), "There are"
-                      " so many times fewer rows. Up to 2 KiB that is what counts; a row of 8 KiB"
+                      " that many times fewer rows. Up to 2 KiB that is what counts; a row of 8 KiB"
                       " takes its queue longer than one of 1 KiB, for its bytes."),
         Misconception("same bytes, same time", lambda by_width: 1, "The bytes are the same; but a"
                       " row of 1 KiB holds its queue as long as one of 2."),
@@ -124,7 +124,7 @@ def buffers(by_buffers):
     """Return how many times as fast two buffers are as one."""
     return Answer(
         _times(by_buffers[1], by_buffers[2]),
-        "The load of one pass overlaps with addition and store of the pass before.",
+        "The load of one pass overlaps with the addition and the store of the pass before.",
         lambda guess: [
             scoreboard({f"buffers={n}": run for n, run in by_buffers.items()}),
             Prose(
@@ -142,13 +142,13 @@ def buffers(by_buffers):
     "tiled -> hoisted: how many times fewer bytes travel?",
     unit="times",
     wrong=[
-        Misconception("the moving tiles forgotten", lambda products: 4, "So many times less of"
-                      " lhsT is loaded: once for each row of pieces, no longer for each of its"
+        Misconception("the moving tiles forgotten", lambda products: 4, "That many times less"
+                      " of lhsT is loaded: once for each row of pieces, no longer for each of its"
                       " four pieces. rhs is loaded as often as before."),
         Misconception("transfers for bytes", lambda products: round(
                           _instructions(products["tiled"], "dma_copy")
-                          / _instructions(products["hoisted"], "dma_copy"), 1), "So many times"
-                      " fewer transfers; those that went are the small ones."),
+                          / _instructions(products["hoisted"], "dma_copy"), 1), "That many times"
+                      " fewer transfers; those that are gone are the small ones."),
     ],
 )  # fmt: skip
 def hoisting(products):
@@ -172,8 +172,8 @@ def hoisting(products):
                 f" for {_us(blocked, 'vector')}. *Fully blocked* loads `rhs` once, and the queues"
                 f" work for {_us(deep, 'dma')}; but Vector, which adds every result to a sum in"
                 f" SBUF, works for {_us(deep, 'vector')}, and the Tensor Engine waits for it. Which"
-                " of the two is faster is a tie (their ratio's band holds 1); this one is made for"
-                " any K.",
+                " of the two is faster is a tie (their ratio's band contains 1); this one is made"
+                " for any K.",
             ),
             roofline(*products.values(), names=list(products)),
             Prose(
@@ -194,15 +194,15 @@ def hoisting(products):
     "How many times faster is the one kernel than the three together?",
     unit="times",
     wrong=[
-        Misconception("bytes", lambda three, one: round(_bytes(three) / _bytes(one), 1), "So many"
+        Misconception("bytes", lambda three, one: round(_bytes(three) / _bytes(one), 1), "That many"
                       " times fewer bytes travel. The fused kernel no longer waits for transfers,"
                       " but for its chain of small steps."),
         Misconception("kernels", lambda three, one: len(three), "One kernel instead of three; but"
                       " it does the arithmetic of all of them."),
         Misconception("instructions", lambda three, one:
-                          round(_instructions(three) / _instructions(one), 1), "So many times fewer"
-                      " instructions. Those that went are transfers, and these took longer than"
-                      " most."),
+                          round(_instructions(three) / _instructions(one), 1), "That many times"
+                      " fewer instructions. Those that are gone are transfers, and these took"
+                      " longer than most."),
     ],
 )  # fmt: skip
 def fusion(three, one):

@@ -40,7 +40,7 @@ def _knee_alone(curve):
 
 @question(
     "04/knee",
-    "From how many bytes per row on does the stream reach 90 % of its best rate? (a power of two)",
+    "At how many bytes per row does the stream reach 90 % of its best rate? (a power of two)",
     unit="bytes",
     whole=True,
     wrong=[
@@ -49,7 +49,7 @@ def _knee_alone(curve):
         Misconception("one transfer alone", _knee_alone, "A transfer alone needs rows that long,"
                       " to make up for its start. In a stream the starts overlap."),
         Misconception("half of the best", lambda curve: curve.knee(0.5), "There it passes half of"
-                      " its best rate: one step more."),
+                      " its best rate: one step further."),
     ],
 )  # fmt: skip
 def knee(curve):
@@ -114,9 +114,9 @@ def _with_buffers(run, n):
                       " ahead by one tile only, and it takes 1.3 µs to start: Vector still has"
                       " gaps for a third one to fill."),
         Misconception("buffers are workers", lambda run: _told(*(
-                          _times(run)[0] / n for n in _SLOTS)), "A buffer is a place, no engine."
-                      " There is one Vector Engine, and its work alone takes nearly half of what"
-                      " one buffer takes."),
+                          _times(run)[0] / n for n in _SLOTS)), "A buffer is a place, not an"
+                      " engine. There is one Vector Engine, and its work alone takes nearly half of"
+                      " what one buffer takes."),
         Misconception("work is time", lambda run: _told(*(_times(run)[0] for _ in _SLOTS)), "The"
                       " work is the same. With one buffer DMA and engines take turns; with two"
                       " they work at the same time."),
@@ -193,8 +193,8 @@ def _longest_on_the_path(run):
         Misconception("engines in each other's way", lambda run: _REMOVED["ports"], "Vector and"
                       " Scalar do not share a port to SBUF, and nothing here lies in PSUM."),
         Misconception("starts are what hurts", lambda run: _REMOVED["fixed"], "Starts count, 1.3 µs"
-                      " each, but only because everybody waits for each of them: with places"
-                      " enough they overlap."),
+                      " each, but only because everybody waits for each of them: with enough"
+                      " places they overlap."),
     ],
 )  # fmt: skip
 def cause(run):

@@ -59,7 +59,7 @@ def between_powers(fmt, low, high):
     return Answer(
         run.count,
         "The mantissa has seven bits everywhere, so each power of two gets as many numbers, twice"
-        " as far apart as the last. In relation to the number, the gap stays between one part in"
+        " as far apart as the last. Relative to the number, the gap stays between one part in"
         f" {run.count} and one in {2 * run.count}.",
         show,
     )
@@ -138,14 +138,14 @@ def _below_normal(x, fmt):
     wrong=[
         Misconception("mantissa bits keep small numbers", lambda x: _from_most(
                           lambda f: -get_format(f).mantissa_bits),
-                      "That is the order of mantissa bits. They make numbers finer, not smaller;"
+                      "That is the order by mantissa bits. They make numbers finer, not smaller;"
                       " how near to zero a format reaches is mostly its exponent bits."),
         Misconception("subnormal numbers forgotten", lambda x: _from_most(
                           lambda f: _below_normal(x, f)),
                       "That would be so if subnormal numbers were zero. FP16 has ten mantissa bits"
                       " to go on below its smallest normal number; E5M2 has two."),
         Misconception("read from fewest to most", lambda x: _order_lost(x)[::-1],
-                      "The right order, from the other end: asked was from most to fewest."),
+                      "The right order, from the other end: the question is from most to fewest."),
     ],
 )  # fmt: skip
 def gradients_lost(x):
@@ -173,7 +173,7 @@ def _codes(exponent_bits, mantissa_bits):
 
 @question(
     "01/e4m3-finite",
-    "Eight bits make 256 codes. How many different finite numbers has FP8 E4M3, "
+    "Eight bits make 256 codes. How many different finite numbers does FP8 E4M3 have, "
     "with infinities and NaN, zero counted once?",
     unit="numbers",
     whole=True,
@@ -233,8 +233,8 @@ _DECIBELS = (
     "Drag the white line across the picture: left of it the weights, right of it what is kept.",
     "**Six decibels a bit.** Go down the SNR column. FP16 has three mantissa bits more than BF16"
     " and 18 dB more; E4M3 has one more than E5M2 and 6 dB more. One more bit halves every gap,"
-    " half the error is a quarter of its square, and 10 log₁₀ 4 = 6.02. Where the step falls short"
-    " of 6 dB, look at the column *subnormal*.",
+    " half the error is a quarter of its square, and 10 log₁₀ 4 = 6.02. Where a step falls short of"
+    " 6 dB, look at the column *subnormal*.",
 )
 
 
@@ -259,8 +259,8 @@ def _mostly_normal(x, fmt):
                       " of two, where the bits are better spent on the mantissa."),
         Misconception("subnormal is lost", lambda x: _best(lambda f: _mostly_normal(x, f)),
                       "It holds nearly all weights as normal numbers. But subnormal is not lost:"
-                      " its neighbour has most of them there, and counts the large ones, which"
-                      " make the error, twice as finely."),
+                      " its neighbour has most of them there, and resolves the large ones, which"
+                      " decide the error, twice as finely."),
         Misconception("equal steps", lambda x: _best(lambda f: -get_format(f).exponent_bits),
                       "It has the most steps, and each is 1 wide: far too wide for weights that are"
                       " all below 1."),

@@ -38,7 +38,7 @@ def _rounded(count):
                       "That is one Tensor Engine. A chip has two NeuronCores, each with one."),
         Misconception("operations", lambda chip, metres:
                           _rounded(2 * chip.cores.value * _workers(chip) * _beats(chip, metres)),
-                      "That counts the multiplication and the addition apart, as FLOP do. One"
+                      "That counts the multiplication and the addition separately, as FLOP do. One"
                       " multiply-accumulate is both."),
     ],
 )  # fmt: skip

@@ -6,11 +6,11 @@ import math
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
-from trainium_edu.numerics.dice import gap, throw
+from trainium_edu.numerics.gaps import gap, round_repeatedly
 from trainium_edu.specs import SOFTWARE
 from trainium_edu.widgets.accumulation import long_sums_explorer, quick_test_explorer
 
-_TOSSES = 2**16
+_N_DRAWS = 2**16
 
 
 def _spaced(n) -> str:
@@ -24,15 +24,15 @@ def _spaced(n) -> str:
     whole=True,
     above=-1,
     wrong=[
-        Misconception("a fair coin", lambda x: _TOSSES // 2, "That is a fair coin. A toss sends"
+        Misconception("a fair coin", lambda x: _N_DRAWS // 2, "That is a fair coin. A toss sends"
                       " x up only if it and the dropped bits overflow sixteen bits together."),
         Misconception("the tosses that do not carry",
-                      lambda x: _TOSSES - int(_TOSSES * gap(x, "bf16").p_up), "Those are the"
+                      lambda x: _N_DRAWS - int(_N_DRAWS * gap(x, "bf16").p_up), "Those are the"
                       " tosses too small to carry: they leave x down."),
-        Misconception("nearest-even", lambda x: _TOSSES * (gap(x, "bf16").nearest > x),
+        Misconception("nearest-even", lambda x: _N_DRAWS * (gap(x, "bf16").nearest > x),
                       "That is nearest-even, which always takes the closer end. With dice a"
                       " large toss carries even here."),
-        Misconception("the distance as a share of 1", lambda x: int(_TOSSES * (x % 1)), "That"
+        Misconception("the distance as a share of 1", lambda x: int(_N_DRAWS * (x % 1)), "That"
                       " takes the distance from 1 as a share of 1. What counts is its share of"
                       " the gap, which is 1/128 wide."),
     ],
@@ -40,8 +40,8 @@ def _spaced(n) -> str:
 def carrying_tosses(x):
     """Return how many tosses carry: the dropped bits, read as a number."""
     between = gap(x, "bf16")
-    up = int(_TOSSES * between.p_up)
-    counts = [(n, throw(between, n, seed=3).up) for n in (10, 10_000, 1_000_000)]
+    up = int(_N_DRAWS * between.p_up)
+    counts = [(n, round_repeatedly(between, n, seed=3).up) for n in (10, 10_000, 1_000_000)]
     return Answer(
         up,
         f"The dropped bits are worth {_spaced(up)}, so the {_spaced(up)} largest tosses carry: "
@@ -161,12 +161,12 @@ def _ends(learning_rate, epochs, nearest=None) -> str:
     wrong=[
         Misconception("no update arrives", lambda learning_rate, epochs: _ends(
                           learning_rate, epochs, nearest=0.1), "That is guessing, one digit in"
-                      " ten: so it would be if no update arrived. But an update is as long as"
-                      " the learning rate makes it, and this rate is large."),
+                      " ten: it would be like this if no update arrived. But an update is as long"
+                      " as the learning rate makes it, and this rate is large."),
         Misconception("as with ten times shorter steps", lambda learning_rate, epochs: _ends(
-                          learning_rate / 10, epochs), "So it is with steps ten times shorter,"
-                      " as you can see below when you lower the rate. Terms get lost if they are"
-                      " small beside the gap."),
+                          learning_rate / 10, epochs), "That is what happens with steps ten"
+                      " times shorter, as you can see below when you lower the rate. Terms get lost"
+                      " if they are small beside the gap."),
     ],
 )  # fmt: skip
 def who_falls_behind(learning_rate, epochs):
@@ -185,7 +185,7 @@ def who_falls_behind(learning_rate, epochs):
             "\n".join(["One update of one network, nearest-even:", *map(repr, frozen)]),
             "BF16's numbers near 0.1 lie 1/2048 apart. An update shorter than half of that is "
             "rounded back to where it came from. So nearest-even gets worse as the learning rate "
-            "falls, which is the wrong way round: lowering the rate is what one does to finish "
+            "falls, which is the wrong way round: lowering the rate is how one finishes "
             "training.",
         ],
     )

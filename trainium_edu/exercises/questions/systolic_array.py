@@ -76,7 +76,7 @@ def last_result(array, m, n):
 
 @question(
     "03/enough-vectors",
-    "New weights for every tile, loaded behind the work. From which N on does the feed never stop?",
+    "New weights for every tile, loaded behind the work. From which N does the feed never stop?",
     unit="vectors",
     whole=True,
     wrong=[
@@ -84,7 +84,7 @@ def last_result(array, m, n):
                       " of weights per cycle. Four come in at once, so a shorter feed is enough."),
         Misconception("waits until the array is empty", lambda array, m:
                           load_cycles(m, array) + array.rows + m - 2,
-                      "You wait until the tile before has left. The next may enter right behind"
+                      "You wait until the previous tile has left. The next may enter right behind"
                       " its last vector: fall and skew of the two overlap."),
         Misconception("price of an instruction", lambda array, m:
                           int(TRN1.tensor_engine.min_initiation_cycles),

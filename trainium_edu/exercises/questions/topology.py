@@ -164,7 +164,7 @@ _BLOCKS = ("yes: 3.75 messages on a cable", "no: about twice that", "no: about t
                       "That counts the messages that begin at a chip. Its cables also carry those"
                       " that only pass through: a message crosses 2.13 cables on average."),
         Misconception("every cable for every message", lambda machine: _BLOCKS[2],
-                      "That would be so if a message held most cables of the machine. It holds"
+                      "That would be so if a message used most cables of the machine. It uses"
                       " those on its way: 2.13 on average."),
     ],
 )  # fmt: skip

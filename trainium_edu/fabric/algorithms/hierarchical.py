@@ -14,8 +14,8 @@ __all__ = ["hierarchical"]
 
 
 def hierarchical(
-    topology: Topology, collective: Collective, *, intra: str = "ring", inter: str = "ring"
-):
+    topology: Topology, collective: Collective, *, plan, intra: str = "ring", inter: str = "ring"
+) -> Schedule:
     """Plan X instances of Y ranks: Y groups across instances work in parallel.
 
     Parameters
@@ -23,6 +23,9 @@ def hierarchical(
     topology : Topology
         A cluster; see :func:`~trainium_edu.fabric.ultracluster`.
     collective : {"all_reduce", "reduce_scatter", "all_gather"}
+    plan : callable
+        Plans the parts: ``plan(topology, collective, algorithm)`` of
+        :mod:`~trainium_edu.fabric.collectives`, which calls this function and hands itself in.
     intra, inter : str
         The algorithm inside an instance, and the one between instances (ring, mesh,
         halving_doubling).
@@ -41,8 +44,6 @@ def hierarchical(
     ----------
     `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
     """
-    from trainium_edu.fabric.collectives import plan
-
     collective = a_collective(collective)
     if topology.instances < 2:
         raise FabricError(f"{topology.name} is one instance; hierarchical needs two or more")

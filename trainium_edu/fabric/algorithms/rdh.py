@@ -21,7 +21,7 @@ __all__ = ["AxisOrder", "halving_doubling", "rdh", "recursive_doubling"]
 
 
 class AxisOrder(StrEnum):
-    """In which order the local ranks walk the axes of the hypercube; no document says."""
+    """The order in which local ranks walk the axes of the hypercube; not documented."""
 
     SAME = "same"  #: all W, X, Y, Z
     ROTATED = "rotated"  #: local rank j starts at axis j; the default everywhere
@@ -45,7 +45,7 @@ def rdh(topology: Topology, collective: Collective, *, axis_order=FABRIC.rdh_axi
     Raises
     ------
     FabricError
-        If the number of chips is no power of two.
+        If the number of chips is not a power of two.
 
     Notes
     -----
@@ -64,8 +64,7 @@ def rdh(topology: Topology, collective: Collective, *, axis_order=FABRIC.rdh_axi
             f"rdh pairs chips along the axes of a hypercube, so their number must be a power of"
             f" two; {chips} is not. Use ring, kangaring or mesh"
         )
-    address = cube_addresses(topology)
-    chip_at = np.argsort(address)
+    chip_at = np.argsort(cube_addresses(topology))
     axes = chips.bit_length() - 1
     spread = axis_order is AxisOrder.SPREAD and axes > 0
     lanes = max(1, -(-axes // per_chip)) if spread else 1
@@ -75,11 +74,11 @@ def rdh(topology: Topology, collective: Collective, *, axis_order=FABRIC.rdh_axi
             _add_on_chip(moves, chips, per_chip, lanes)
             first = 1
         for j, lane, walk in _walks(axes, per_chip, lanes, axis_order):
-            _halve(moves, first, address, chip_at, j, per_chip, lane, lanes, walk)
+            _exchange(moves, first, chip_at, j, per_chip, lane, lanes, walk, Op.ADD)
         first += axes
     if collective in (Collective.ALL_GATHER, Collective.ALL_REDUCE):
         for j, lane, walk in _walks(axes, per_chip, lanes, axis_order):
-            _double(moves, first, address, chip_at, j, per_chip, lane, lanes, walk)
+            _exchange(moves, first, chip_at, j, per_chip, lane, lanes, walk, Op.COPY)
         _share_on_chip(moves, first + axes, chips, per_chip, lanes)
     ranks = topology.ranks
     return moves.schedule(
@@ -95,34 +94,26 @@ def _walks(axes, per_chip, lanes, axis_order):
             yield j, lane, bits[turn:] + bits[:turn]
 
 
-def _halve(moves, first, address, chip_at, j, per_chip, lane, lanes, walk):
-    """Send away the half of the chunks that the partner's side will own; keep the other."""
-    chips = len(address)
+def _exchange(moves, first, chip_at, j, per_chip, lane, lanes, walk, op):
+    """Exchange along each axis of a walk.
+
+    ADD halves: send away the chunks that the partner's side will own, keep the others.  COPY
+    doubles: send everything held so far, along the axes of halving in reverse.
+    """
+    chips = len(chip_at)
     a, c = (x.ravel() for x in np.meshgrid(np.arange(chips), np.arange(chips), indexing="ij"))
-    done = 0  # axes along which a and the owner's address c agree already
-    for t, axis in enumerate(walk):
-        sends = ((a ^ c) & done == 0) & ((a ^ c) >> axis & 1 == 1)
+    done = 0  # axes along which a agrees with the owner's address c, or holds both sides
+    for t, axis in enumerate(walk if op is Op.ADD else reversed(walk)):
+        if op is Op.ADD:
+            sends = ((a ^ c) & done == 0) & ((a ^ c) >> axis & 1 == 1)
+        else:
+            sends = (a ^ c) & ~done == 0
         owner = chip_at[c[sends]] * per_chip + j
         moves.add(
             first + t, chip_at[a[sends]] * per_chip + j,
-            chip_at[a[sends] ^ (1 << axis)] * per_chip + j, owner * lanes + lane, Op.ADD,
+            chip_at[a[sends] ^ (1 << axis)] * per_chip + j, owner * lanes + lane, op,
         )  # fmt: skip
         done |= 1 << axis
-
-
-def _double(moves, first, address, chip_at, j, per_chip, lane, lanes, walk):
-    """Send everything held so far; walks the axes that halving took, last one first."""
-    chips = len(address)
-    a, c = (x.ravel() for x in np.meshgrid(np.arange(chips), np.arange(chips), indexing="ij"))
-    held = 0  # axes along which a holds both sides
-    for t, axis in enumerate(reversed(walk)):
-        sends = (a ^ c) & ~held == 0
-        owner = chip_at[c[sends]] * per_chip + j
-        moves.add(
-            first + t, chip_at[a[sends]] * per_chip + j,
-            chip_at[a[sends] ^ (1 << axis)] * per_chip + j, owner * lanes + lane, Op.COPY,
-        )  # fmt: skip
-        held |= 1 << axis
 
 
 def _add_on_chip(moves, chips, per_chip, lanes):
@@ -193,13 +184,12 @@ def halving_doubling(topology: Topology, collective: Collective, *, order="gray"
     rank_at = _placement(topology, order)
     n, axes = len(rank_at), len(rank_at).bit_length() - 1
     walk = list(range(axes)) if low_first else list(range(axes))[::-1]
-    address = np.argsort(rank_at)
     moves, first = Moves(), 0
     if collective in (Collective.REDUCE_SCATTER, Collective.ALL_REDUCE):
-        _halve(moves, 0, address, rank_at, 0, 1, 0, 1, walk)
+        _exchange(moves, 0, rank_at, 0, 1, 0, 1, walk, Op.ADD)
         first = axes
     if collective in (Collective.ALL_GATHER, Collective.ALL_REDUCE):
-        _double(moves, first, address, rank_at, 0, 1, 0, 1, walk)
+        _exchange(moves, first, rank_at, 0, 1, 0, 1, walk, Op.COPY)
     return moves.schedule(
         collective, "halving_doubling", n, topology.ranks_per_chip, owner=np.arange(n)
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from trainium_edu.fabric.arguments import whole_number, whole_numbers
 from trainium_edu.fabric.embedding import hamiltonian_cycles
+from trainium_edu.fabric.machines import one_instance
 from trainium_edu.fabric.schedule import Collective, Moves, Op, a_collective
 from trainium_edu.fabric.topology import FabricError, Topology
 
@@ -36,7 +37,7 @@ def directed_cycles(topology: Topology, count: int | None = None, order=None) ->
     Raises
     ------
     FabricError
-        If there are fewer, or the order is no permutation of the chips.
+        If there are fewer, or the order is not a permutation of the chips.
     """
     if order is not None:
         order = whole_numbers(order, "order")
@@ -68,8 +69,6 @@ def flat_chains(cluster: Topology) -> list[np.ndarray]:
     A Hamiltonian cycle is opened between two neighbours that both hold a device, once for every
     such pair; in both directions each device then sends one cycle's data and receives another's.
     """
-    from trainium_edu.fabric.machines import one_instance
-
     cycles = hamiltonian_cycles(one_instance(cluster)) or (
         tuple(range(cluster.chips_per_instance)),
     )

@@ -17,7 +17,7 @@ from trainium_edu.neuroncore.engines.costs import priced
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.numerics.random_bits import raw_tosses
+from trainium_edu.numerics.random_bits import raw_bits
 
 __all__ = ["draw"]
 
@@ -29,7 +29,7 @@ _FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_
 def draw(core, n: int) -> np.ndarray:
     """Return the core's next `n` random words, uint32[n]."""
     state = core.state.setdefault("rng", {"seed": core.rounding.seed, "drawn": 0})
-    words = raw_tosses(n, state["seed"], _STREAM, state["drawn"], 31)  # 32 bits hold a toss of 31
+    words = raw_bits(n, state["seed"], _STREAM, state["drawn"], 31)  # 31 bits in 32
     state["drawn"] += n
     return words
 

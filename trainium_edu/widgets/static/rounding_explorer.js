@@ -1,9 +1,9 @@
-// The rounding explorer: drag x between its neighbours, throw the dice.  Python throws (numerics'
-// Philox tosses) and counts; this page draws, and shows x's exact odds while it is dragged.
+// The rounding explorer: drag x between its neighbours, throw the dice.  Python draws the random
+// bits and counts; this page draws, and shows x's exact odds while it is dragged.
 
 import { Picture } from "./rounding_explorer/picture.js";
-import { tossTable } from "./rounding_explorer/table.js";
-import { inGap, stepFrom } from "./rounding_explorer/toss.js";
+import { bitTable } from "./rounding_explorer/table.js";
+import { inGap, stepFrom } from "./rounding_explorer/carry.js";
 import { sentences, tidy } from "./rounding_explorer/words.js";
 import { field, menu } from "./shared/controls.js";
 import { button, make } from "./shared/elements.js";
@@ -11,7 +11,7 @@ import { isPlain, take } from "./shared/keys.js";
 import { onceAFrame, onChange, onSize, tell } from "./shared/life.js";
 import { clamp } from "./shared/time.js";
 
-const NO_THROWS = { n: 0, up: 0, tosses: [], went_up: [] };
+const NO_TRIALS = { n: 0, up: 0, random_bits: [], went_up: [] };
 
 class RoundingExplorer {
   constructor(model, el) {
@@ -56,7 +56,7 @@ class RoundingExplorer {
     const { model } = this;
     const look = { class: "te-re-button" };
     const send = (name, text, content) => button(name, text, () => model.send(content()), look);
-    const toss = (name, text, n) => send(name, text, () => ({ do: "throw", n }));
+    const rounds = (name, text, n) => send(name, text, () => ({ do: "round", n }));
     const goTo = () => ({ do: "type", text: this.typed.value });
     const name = "x, a positive number; Enter goes there";
     const change = (format) => tell(model, { format });
@@ -70,9 +70,9 @@ class RoundingExplorer {
       send("Go to the number typed", "Go", goTo),
       make("span", { class: "te-re-gap" }),
       make("strong", {}, "Throw the dice"),
-      toss("Throw once", "1 ×", 1),
-      toss("Throw ten times", "10 ×", 10),
-      toss("Throw ten thousand times", "10 000 ×", 10000),
+      rounds("Throw once", "1 ×", 1),
+      rounds("Throw ten times", "10 ×", 10),
+      rounds("Throw ten thousand times", "10 000 ×", 10000),
       send("Forget the throws", "forget", () => ({ do: "forget" })),
     );
   }
@@ -115,13 +115,13 @@ class RoundingExplorer {
   drawNow() {
     const { model, gap, place, x } = this;
     const isThere = model.get("place") === place; // else the throws belong to the place before
-    const tally = isThere ? model.get("tally") : NO_THROWS;
+    const tally = isThere ? model.get("tally") : NO_TRIALS;
     this.picture.draw(Math.max(300, this.root.clientWidth), gap, place, x, tally);
     if (document.activeElement !== this.typed) this.typed.value = tidy(x.value);
     this.format.value = model.get("format");
     this.message.textContent = model.get("message");
     this.words.textContent = sentences(gap, x, tally.n, tally.up);
-    this.bits.replaceChildren(...tossTable(gap, place, tally));
+    this.bits.replaceChildren(...bitTable(gap, place, tally));
     this.root.dataset.throws = String(tally.n);
   }
 }

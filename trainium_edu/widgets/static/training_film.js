@@ -11,7 +11,7 @@ import { DigitWall } from "./training/digit_wall.js";
 import { FilmPlot } from "./training/film_plot.js";
 import { Guesses } from "./training/guesses.js";
 
-const LEGEND = "sorted by digit. Orange: misread. Blue: has just turned right. Point at one.";
+const LEGEND = "sorted by digit. Orange: misread. Blue: has just become right. Point at one.";
 
 class TrainingFilm {
   constructor(model, el) {

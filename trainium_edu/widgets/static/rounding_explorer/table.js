@@ -1,7 +1,7 @@
 // The last throw bit by bit: the dropped bits plus 16 random bits; a carry reaches the kept part.
 
 import { make } from "../shared/elements.js";
-import { addToss, bits16, leadingBits } from "./toss.js";
+import { addRandomBits, bits16, leadingBits } from "./carry.js";
 
 const CAPTION = "How the dice decide: add random bits to what is dropped, then cut";
 const FIELDS = ["sign", "exponent", "mantissa"];
@@ -20,8 +20,8 @@ function row(name, kept, low, note, cut = "") {
   );
 }
 
-function history({ n, tosses, went_up: wentUp }) {
-  if (tosses.length < 2) return "";
+function history({ n, random_bits: words, went_up: wentUp }) {
+  if (words.length < 2) return "";
   const which = n > 10 ? "first ten of the last" : "last";
   const signs = wentUp.map((up) =>
     make("span", { class: up ? "te-re-went-up" : "te-re-went-down" }, up ? "▲ " : "▽ "),
@@ -30,18 +30,18 @@ function history({ n, tosses, went_up: wentUp }) {
 }
 
 /** Return the parts of the table for x at a place and the throws there. */
-export function tossTable(gap, place, tally) {
+export function bitTable(gap, place, tally) {
   const { dropped_bits: drop, kept, kept_up: keptUp } = gap;
   const lead = leadingBits(place, gap);
   const rest = drop > 16 ? "; the first 16 count" : drop < 16 ? `, and ${16 - drop} zeros` : "";
   const rows = [row("x in FP32", kept, lead, `${drop} bits too many${rest}`)];
-  if (tally.tosses.length) {
-    const toss = tally.tosses.at(-1);
-    const { bits, carries } = addToss(lead, toss);
+  if (tally.random_bits.length) {
+    const word = tally.random_bits.at(-1);
+    const { bits, carries } = addRandomBits(lead, word);
     const note = carries
       ? `a carry: up to ${gap.upper_text}`
       : `no carry: down to ${gap.lower_text}`;
-    rows.push(row("+ toss", "", bits16(toss), "16 random bits"));
+    rows.push(row("+ toss", "", bits16(word), "16 random bits"));
     rows.push(row("= sum", carries ? keptUp : kept, bits, note, "te-re-cut"));
   }
   const caption = make("div", { class: "te-re-caption" }, CAPTION);

@@ -1,14 +1,14 @@
-// Words of the lesson that light a part of a picture: links such as `[Vector](#light=engine-vector)`.
+// Words of the lesson that light a part of a picture: links like `[Vector](#light=engine-vector)`.
 
 const MARK = "#light=";
 
-/** The part of a kind that a link speaks of, or "": `engine` and `#light=engine-vector` → `vector`. */
+/** The part of a kind that a link speaks of, or "": of an `engine`, `#light=engine-x` says `x`. */
 export function partOf(href, kind) {
   const begin = `${MARK}${kind}-`;
   return href?.startsWith(begin) ? href.slice(begin.length) : "";
 }
 
-/** Call `light(part)` while a word of this kind is pointed at or has the focus, then `light("")`. */
+/** Call `light(part)` while such a word is pointed at or has the focus, and then `light("")`. */
 export function onWord(kind, light) {
   let now = "";
   const follow = (event) => {

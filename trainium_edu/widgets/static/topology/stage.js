@@ -10,7 +10,7 @@ import { Seen } from "./scene.js";
 import { cableName, chipName } from "./words.js";
 
 const NAME = "The machine: arrow keys turn it";
-const CHIPS = "Chips: arrow keys move, the way is told below, Enter starts there";
+const CHIPS = "Chips: arrow keys move, the way is shown below, Enter starts there";
 const CABLES = "Cables: arrow keys move, Enter cuts or mends";
 
 export class Stage {

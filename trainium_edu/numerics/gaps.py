@@ -1,7 +1,7 @@
-"""One number between two neighbours, and what the dice make of it.
+"""One number between two neighbours, and what random bits make of it.
 
-``gap`` says where a number lies between the two numbers of a format around it; ``throw`` rounds it
-many times with :func:`~trainium_edu.numerics.cast` and counts.  The bits are shown as the FP32 word
+``gap`` finds the two numbers of a format around a number; ``round_repeatedly`` rounds it
+many times with :func:`~trainium_edu.numerics.cast` and counts.  The bits are those of the FP32 word
 that the rounding starts from: a part that is kept, and a part that is dropped.
 """
 
@@ -13,17 +13,17 @@ import numpy as np
 
 from trainium_edu.numerics.codes import ulp
 from trainium_edu.numerics.formats import Format, get_format
-from trainium_edu.numerics.random_bits import check_count, tosses
+from trainium_edu.numerics.random_bits import draw_bits
 from trainium_edu.numerics.rounding import round_to
-from trainium_edu.specs.arguments import short
+from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Gap", "Throws", "gap", "throw"]
+__all__ = ["Gap", "Trials", "gap", "round_repeatedly"]
 
-MAX_THROWS = 10_000_000
+MAX_TRIALS = 10_000_000
 _CHUNK = 1 << 17
 _REMEMBERED = 10
-TOSS_BITS = 16
+N_RANDOM_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Throws:
-    """How often x went up, and the first few tosses."""
+class Trials:
+    """How often x went up, and the first few random bits."""
 
     n: int
     up: int
-    tosses: tuple[int, ...]  #: the first ten, each below 2**16
+    random_bits: tuple[int, ...]  #: of the first ten, each below 2**16
     went_up: tuple[bool, ...]  #: what became of them
 
     @property
@@ -99,7 +99,7 @@ def gap(x, fmt="bf16") -> Gap:
     Raises
     ------
     TypeError, ValueError
-        For what is no such number, or no such format.
+        For another kind of value; outside that range; for an unknown format.
 
     Examples
     --------
@@ -111,17 +111,17 @@ def gap(x, fmt="bf16") -> Gap:
     if fmt.is_integer or not 1 <= 23 - fmt.mantissa_bits <= 22:
         raise ValueError(f"{fmt.name} drops no bits of an FP32 number; try bf16, fp16 or fp8_e4m3")
     if isinstance(x, bool | np.bool_):
-        raise TypeError(f"x is {x}; it takes one positive number")
+        raise TypeError(f"x is {x}; it must be one positive number")
     try:
         x = float(x)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"x is {short(x)}; it takes one positive number") from None
+        raise TypeError(f"x is {short(x)}; it must be one positive number") from None
     smallest, largest = fmt.smallest_normal, fmt.max
     with np.errstate(over="ignore"):
         x = float(np.float32(x)) if isfinite(x) else x
     if not smallest <= x < largest:
         raise ValueError(
-            f"x is {x:g}; the dice of this picture take numbers from {smallest:.3g} to below "
+            f"x is {x:g}; stochastic rounding is shown for numbers from {smallest:.3g} to below "
             f"{largest:.3g}, the normal numbers of {fmt.name}"
         )
     step = ulp(x, fmt)
@@ -130,8 +130,8 @@ def gap(x, fmt="bf16") -> Gap:
 
 
 @checked
-def throw(where: Gap, n: int, *, seed: int = 0, step: int = 0) -> Throws:
-    """Round the number stochastically n times, each time with its own toss.
+def round_repeatedly(where: Gap, n: int, *, seed: int = 0, step: int = 0) -> Trials:
+    """Round the number stochastically n times, each time with its own random bits.
 
     Parameters
     ----------
@@ -139,30 +139,28 @@ def throw(where: Gap, n: int, *, seed: int = 0, step: int = 0) -> Throws:
     n : int
         1 to 10 000 000.
     seed, step : int, optional
-        Of the tosses; toss i is element i.
+        Of the random bits; trial i is element i.
 
     Returns
     -------
-    Throws
+    Trials
 
     Examples
     --------
-    >>> thrown = throw(gap(1.001953125), 10_000)
-    >>> thrown.n, 2300 < thrown.up < 2700
+    >>> trials = round_repeatedly(gap(1.001953125), 10_000)
+    >>> trials.n, 2300 < trials.up < 2700
     (10000, True)
     """
-    n = check_count(n, "n")
-    if not 1 <= n <= MAX_THROWS:
-        raise ValueError(f"n is {n}; it takes 1 to {MAX_THROWS} throws")
+    n = whole(n, "n", 1, MAX_TRIALS)
     up = 0
     for first in range(0, n, _CHUNK):
         count = min(_CHUNK, n - first)
         landed = round_to(
             np.full(count, where.x, np.float32), where.fmt, "stochastic",
-            seed=seed, step=step, offset=first, toss_bits=TOSS_BITS,
+            seed=seed, step=step, offset=first, n_random_bits=N_RANDOM_BITS,
         )  # fmt: skip
         if first == 0:
             went_up = tuple((landed[:_REMEMBERED] > where.lower).tolist())
         up += int(np.count_nonzero(landed > where.lower))
-    words = tosses(min(n, _REMEMBERED), seed=seed, step=step, toss_bits=TOSS_BITS)
-    return Throws(n, up, tuple(words.tolist()), went_up)
+    words = draw_bits(min(n, _REMEMBERED), seed=seed, step=step, n_random_bits=N_RANDOM_BITS)
+    return Trials(n, up, tuple(words.tolist()), went_up)

@@ -1,9 +1,9 @@
-"""What the dice cost in software: seconds of rounding with and without tosses, measured.
+"""What stochastic rounding costs in software: time per number with and without it, measured.
 
-``python -m trainium_edu.training.dice_cost`` measures on this machine and rewrites
-``dice_cost.json`` beside this file, with the machine's name; `stored_dice_cost` reads it.  Times
-change from run to run and from machine to machine, so a lesson shows the stored table and lets
-who wants measure again.
+``python -m trainium_edu.training.rounding_cost`` measures on this machine and rewrites
+``rounding_cost.json`` beside this file, with the machine's name; `stored_rounding_cost` reads it.
+Times change from run to run and from machine to machine, so a lesson shows the stored table, and
+whoever wants to measures again.
 """
 
 import functools
@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from trainium_edu import files
-from trainium_edu.numerics import cast, tosses
+from trainium_edu.numerics import cast, draw_bits
 from trainium_edu.training.reference import train
 
-__all__ = ["COMMAND", "Cost", "DiceCost", "measure_dice_cost", "stored_dice_cost"]
+__all__ = ["COMMAND", "Cost", "RoundingCost", "measure_rounding_cost", "stored_rounding_cost"]
 
-COMMAND = "python -m trainium_edu.training.dice_cost"
+COMMAND = "python -m trainium_edu.training.rounding_cost"
 _ELEMENTS = 1_000_000
 _REPEATS = 15
 
@@ -37,7 +37,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class DiceCost:
+class RoundingCost:
     """The table, and the machine it was measured on."""
 
     machine: str
@@ -54,12 +54,12 @@ class DiceCost:
         return "\n".join([*lines, f"measured on {self.machine}"])
 
 
-def measure_dice_cost() -> DiceCost:
+def measure_rounding_cost() -> RoundingCost:
     """Measure on this machine; takes a few seconds.
 
     Returns
     -------
-    DiceCost
+    RoundingCost
     """
     rng = np.random.default_rng(0)
     x = rng.standard_normal(_ELEMENTS, dtype=np.float32)
@@ -70,8 +70,8 @@ def measure_dice_cost() -> DiceCost:
 
     ways = (
         ("nearest-even to BF16", lambda: cast(x, "bf16")),
-        ("the tosses alone (Philox4x32-10)", lambda: tosses(_ELEMENTS)),
-        ("stochastic to BF16, tosses and all", lambda: cast(x, "bf16", "stochastic")),
+        ("the random bits alone (Philox4x32-10)", lambda: draw_bits(_ELEMENTS)),
+        ("stochastic to BF16, random bits included", lambda: cast(x, "bf16", "stochastic")),
         ("stochastic, plain NumPy (PCG64 and an addition)", by_hand),
     )
     rows = [Cost(what, _best(work) / _ELEMENTS * 1e9) for what, work in ways]
@@ -82,20 +82,20 @@ def measure_dice_cost() -> DiceCost:
                      updates["nearest"] / (2 * 44 * 4810) * 1e9))  # fmt: skip
     rows.append(Cost("for scale: all of training, stochastic",
                      updates["stochastic"] / (2 * 44 * 4810) * 1e9))  # fmt: skip
-    return DiceCost(_machine(), tuple(rows))
+    return RoundingCost(_machine(), tuple(rows))
 
 
 @functools.cache
-def stored_dice_cost() -> DiceCost:
+def stored_rounding_cost() -> RoundingCost:
     """Return the stored table.
 
     Examples
     --------
-    >>> len(stored_dice_cost().rows)
+    >>> len(stored_rounding_cost().rows)
     6
     """
     stored = json.loads(stored_file().read_text(encoding="utf-8"))
-    return DiceCost(stored["machine"], tuple(Cost(**row) for row in stored["rows"]))
+    return RoundingCost(stored["machine"], tuple(Cost(**row) for row in stored["rows"]))
 
 
 def _best(work, repeats=_REPEATS) -> float:
@@ -121,11 +121,11 @@ def _machine() -> str:
 
 
 def stored_file():
-    return resources.files("trainium_edu.training") / "dice_cost.json"
+    return resources.files("trainium_edu.training") / "rounding_cost.json"
 
 
 if __name__ == "__main__":
-    cost = measure_dice_cost()
+    cost = measure_rounding_cost()
     rows = [{**asdict(row), "ns_per_number": round(row.ns_per_number, 3)} for row in cost.rows]
     body = ",\n".join("  " + json.dumps(row) for row in rows)
     head = json.dumps({"command": COMMAND, "machine": cost.machine})[:-1]

@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from trainium_edu.numerics import tosses
-from trainium_edu.numerics.dice import gap, throw
+from trainium_edu.numerics import draw_bits
+from trainium_edu.numerics.gaps import gap, round_repeatedly
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16}
 
@@ -30,7 +30,7 @@ def test_the_neighbours_are_those_of_the_dtype(fmt):
 def test_a_number_of_the_format_stays():
     between = gap(1.5)
     assert (between.lower, between.p_up) == (1.5, 0)
-    assert throw(between, 1000).up == 0
+    assert round_repeatedly(between, 1000).up == 0
 
 
 def test_ties_know_the_even_neighbour():
@@ -40,42 +40,42 @@ def test_ties_know_the_even_neighbour():
 
 
 @pytest.mark.parametrize("fmt", ["bf16", "fp16", "fp8_e4m3"])
-def test_each_remembered_toss_explains_where_its_throw_went(fmt):
+def test_the_remembered_bits_explain_where_each_trial_went(fmt):
     between = gap(1.37, fmt)
-    thrown = throw(between, 10, seed=4)
+    trials = round_repeatedly(between, 10, seed=4)
     low = between.word & ((1 << between.dropped_bits) - 1)
     lead = (low << 16) >> between.dropped_bits  # the dropped bits as 16
-    assert thrown.tosses == tuple(tosses(10, seed=4).tolist())
-    assert [lead + toss >= 65536 for toss in thrown.tosses] == list(thrown.went_up)
-    assert thrown.up == sum(thrown.went_up)
+    assert trials.random_bits == tuple(draw_bits(10, seed=4).tolist())
+    assert [lead + word >= 65536 for word in trials.random_bits] == list(trials.went_up)
+    assert trials.up == sum(trials.went_up)
 
 
 def test_counts_follow_the_odds():
     between = gap(1 + 3 / 1024)
     n = 1_000_000
     expected, sd = 3 / 8 * n, (n * 3 / 8 * 5 / 8) ** 0.5
-    assert abs(throw(between, n).up - expected) < 4 * sd
+    assert abs(round_repeatedly(between, n).up - expected) < 4 * sd
 
 
-def test_throws_do_not_depend_on_how_they_are_cut():
+def test_trials_do_not_depend_on_how_they_are_cut():
     between = gap(1 + 3 / 1024)
-    long = throw(between, 200_000, seed=1)
+    long = round_repeatedly(between, 200_000, seed=1)
     assert long.up == 200_000 - long.down
-    assert throw(between, 10, seed=1).tosses == long.tosses
+    assert round_repeatedly(between, 10, seed=1).random_bits == long.random_bits
 
 
 @pytest.mark.parametrize(
     ("x", "error", "words"),
     [
-        (True, TypeError, "takes one positive number"),
-        (None, TypeError, "takes one positive number"),
-        ("two", TypeError, "takes one positive number"),
+        (True, TypeError, "must be one positive number"),
+        (None, TypeError, "must be one positive number"),
+        ("two", TypeError, "must be one positive number"),
         (float("nan"), ValueError, "normal numbers of bf16"),
         (0, ValueError, "normal numbers of bf16"),
         (-1, ValueError, "normal numbers of bf16"),
         (float("inf"), ValueError, "normal numbers of bf16"),
         (1e300, ValueError, "normal numbers of bf16"),
-        (10**400, TypeError, "takes one positive number"),
+        (10**400, TypeError, "must be one positive number"),
         (1e-42, ValueError, "normal numbers of bf16"),
     ],
 )
@@ -88,6 +88,6 @@ def test_what_is_no_such_number_gets_one_sentence(x, error, words):
 @pytest.mark.parametrize("n", [0, -1, 10**9])
 def test_impossible_counts_are_refused(n):
     with pytest.raises(ValueError, match="n is "):
-        throw(gap(1.1), n)
+        round_repeatedly(gap(1.1), n)
     with pytest.raises(ValueError, match="drops no bits"):
         gap(1.1, "fp32")

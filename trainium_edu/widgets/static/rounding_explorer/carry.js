@@ -7,15 +7,15 @@ export function inGap(gap, place) {
   return { p, goesUp, value: gap.lower + (gap.upper - gap.lower) * p };
 }
 
-/** The first 16 of the bits that are dropped, which a toss is added to. */
+/** The first 16 of the bits that are dropped, which random bits are added to. */
 export function leadingBits(place, { dropped_bits: count, ticks }) {
   const dropped = (BigInt(place) << BigInt(count)) / BigInt(ticks);
   return dropped.toString(2).padStart(count, "0").slice(0, 16).padEnd(16, "0");
 }
 
-/** Add a toss of 16 bits to 16 bits: the sum's bits, and whether it carries into the kept part. */
-export function addToss(lead, toss) {
-  const sum = parseInt(lead, 2) + toss;
+/** Add 16 random bits to 16 bits: the sum's bits, and whether it carries into the kept part. */
+export function addRandomBits(lead, word) {
+  const sum = parseInt(lead, 2) + word;
   return { bits: bits16(sum % 65536), carries: sum >= 65536 };
 }
 
