@@ -90,8 +90,8 @@ def test_nothing_to_compare_says_so():
     [
         ([1], "takes a dict of names and runs, not a list"),
         ({}, "needs at least one run"),
-        ({"rows": np.zeros(3)}, "'rows' is a ndarray, and it must be what nki.run returned"),
-        ({"rows": ()}, "'rows' is a tuple, and it must be what nki.run returned"),
+        ({"rows": np.zeros(3)}, "'rows' is a ndarray; it must be what nki.run returned"),
+        ({"rows": ()}, "'rows' is a tuple; it must be what nki.run returned"),
     ],
 )
 def test_what_is_no_run_is_refused_by_one_sentence(table, runs, says):

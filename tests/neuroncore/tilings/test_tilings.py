@@ -139,7 +139,7 @@ def test_matmul_counts_its_flops():
 
 def test_matmul_says_what_does_not_match():
     core = NeuronCore(values=False)
-    with pytest.raises(NkiValidationError, match="both share K"):
+    with pytest.raises(NkiValidationError, match="both must share K"):
         matmul(core, core.hbm((4, 5)), core.hbm((6, 4)), core.hbm((7, 5)))
     with pytest.raises(ValueError, match="layout is 'MN'"):
         matmul(core, core.hbm((4, 5)), core.hbm((6, 4)), core.hbm((6, 5)), stationary_layout="MN")

@@ -90,5 +90,5 @@ def test_the_table_names_all_pairs_and_prints():
 
 def test_unknown_causes_raise():
     program = stream(2)
-    with pytest.raises(ValueError, match="there are dma, ports, buffers, fixed"):
+    with pytest.raises(ValueError, match="choose one of dma, ports, buffers, fixed"):
         without(schedule(program, place(program)), "gravity")

@@ -275,7 +275,7 @@ def test_no_passes_change_nothing_and_the_program_stays_as_recorded():
     assert [str(i) for i in optimise(core.program, ()).program.instructions] == before
     optimise(core.program, EVERY)
     assert [str(i) for i in core.program.instructions] == before
-    with pytest.raises(ValueError, match="no pass 'inline'; there are value_numbering"):
+    with pytest.raises(ValueError, match="no pass 'inline'; choose one of value_numbering"):
         optimise(core.program, "inline")
 
 

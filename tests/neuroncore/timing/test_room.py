@@ -153,7 +153,7 @@ def test_nobody_favoured_is_one_buffer_each():
     assert [(s.slots, s.wanted) for s in nobody.sites] == [(1, 4), (1, 4)]
     assert [s.name for s in nobody.short] == ["loaded", "result"]
     assert (nobody.address == place(program, buffers=1).address).all()
-    with pytest.raises(ValueError, match="there are 'gain', 'order', 'nobody'"):
+    with pytest.raises(ValueError, match="must be one of 'gain', 'order', 'nobody'"):
         place(program, favour="loads")
 
 

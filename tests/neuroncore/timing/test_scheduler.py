@@ -440,7 +440,7 @@ def test_an_impossible_order_raises():
 @pytest.mark.parametrize("order", [[0, 1], [0.0] * 15, [0] * 15, "order"])
 def test_a_strange_order_raises(order):
     program = stream(3)
-    with pytest.raises(ValueError, match="order lists"):
+    with pytest.raises(ValueError, match="order must list"):
         schedule(program, place(program), order=order)
 
 
@@ -452,7 +452,7 @@ def test_the_placement_of_another_program_raises():
 @pytest.mark.parametrize("gone", ["speed", ["dma", "x"]])
 def test_an_unknown_cause_raises(gone):
     program = stream(2)
-    with pytest.raises(ValueError, match="there are dma, ports, buffers, fixed"):
+    with pytest.raises(ValueError, match="choose one of dma, ports, buffers, fixed"):
         schedule(program, place(program), without=gone)
 
 
