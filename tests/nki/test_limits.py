@@ -172,7 +172,7 @@ LIMITS = {
     "a choice from HBM": (
         lambda: nl.where(tile((8, 8)), nl.ndarray((8, 8), nl.float32, nl.hbm), 0.0), "load it into"
     ),
-    "tiles of two ranks": (lambda: nl.add(tile((8, 8)), tile((8, 8, 1))), "as many dimensions"),
+    "tiles of two ranks": (lambda: nl.add(tile((8, 8)), tile((8, 8, 1))), "number of dimensions"),
     "a broadcast to 129 partitions": (
         lambda: nl.broadcast_to(tile((1, 8)), (129, 8)), "exceeds maximum 128"
     ),
