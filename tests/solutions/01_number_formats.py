@@ -9,7 +9,7 @@ def counts_to(mantissa_bits):
     return 2 ** (mantissa_bits + 1) - 1
 
 
-# %% wrong=01/counts-to name=first-missing feedback=asked for is the one before
+# %% wrong=01/counts-to name=first-missing feedback=asks for the one before
 def counts_to(mantissa_bits):
     return 2 ** (mantissa_bits + 1) + 1
 
