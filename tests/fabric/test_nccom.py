@@ -111,5 +111,5 @@ def test_another_machine():
 def test_bad_questions(options):
     with pytest.raises(FabricError):
         nccom_test("allr", **{"nworkers": 2, "maxbytes": "1gb"} | options)
-    with pytest.raises(FabricError, match="is no operation"):
+    with pytest.raises(FabricError, match="is not a known operation"):
         nccom_test("allreduce")

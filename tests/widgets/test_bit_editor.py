@@ -113,7 +113,7 @@ def test_impossible_states_and_requests_change_nothing(state):
 def test_bad_text_is_answered_in_a_sentence():
     editor = bit_editor()
     _ask(editor, do="type", text="thirteen")
-    assert "no number" in editor.answer["message"]
+    assert "not a number" in editor.answer["message"]
     _ask(editor, do="type", text="14")
     assert editor.answer["message"] == ""
     assert editor.value == 14

@@ -118,7 +118,7 @@ def test_a_rate_that_is_not_offered_is_refused(bad):
 
 @pytest.mark.parametrize("bad", [0, 4, 201, 2.5, True, "20"])
 def test_an_impossible_number_of_epochs_is_refused(bad):
-    with pytest.raises((TypeError, ValueError), match="whole number from 5 to 200"):
+    with pytest.raises((TypeError, ValueError), match="an integer from 5 to 200"):
         training_explorer(0.1, epochs=bad)
 
 

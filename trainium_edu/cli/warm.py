@@ -47,8 +47,11 @@ def _numerics():
             numerics.cast(few, fmt, "stochastic", n_random_bits=n_random_bits)
         given = np.zeros(few.shape, np.uint16)
         numerics.cast(few, fmt, "stochastic", random_bits=given)
-    many = np.ones(1 << 18, np.float32)  # whole tiles of random bits have a loop of their own
-    numerics.cast(many, "bf16", "stochastic")
+    many = np.ones(1 << 18, np.float32)  # whole tiles of random bits have loops of their own
+    for fmt in ("bf16", "fp16", "fp8_e4m3"):
+        numerics.cast(many, fmt, "stochastic")
+    for fmt in ("bf16", "tf32"):
+        numerics.cast(few, fmt, overflow="saturate")
     numerics.cast(few.astype(np.float64), "bf16")  # one version serves all formats and roundings
     mine = numerics.configure(4, 3, bias=9)
     for rounding in numerics.ROUNDINGS:

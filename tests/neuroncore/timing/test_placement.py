@@ -339,7 +339,7 @@ def test_where_tells_memory_address_slot_and_bytes():
 
 @pytest.mark.parametrize("buffers", [0, -1, True, 1.5, "two", float("nan"), {"loaded": 0}])
 def test_strange_buffers_raise(buffers):
-    with pytest.raises((TypeError, ValueError), match="whole number from 1"):
+    with pytest.raises((TypeError, ValueError), match="an integer from 1"):
         place(stream(2), buffers=buffers)
 
 

@@ -101,7 +101,7 @@ def at_a_tie(x):
                 " ends in binary.",
                 "- **70000** in FP16: the last number is 65504. What lies beyond overflows to"
                 " infinity.",
-                "- **1e-7** in FP16: subnormal numbers, and 19 % off. In E4M3 it vanishes.",
+                "- **10⁻⁷** in FP16: subnormal numbers, and 19 % off. In E4M3 it vanishes.",
                 "- Zoom out from **257** until you see the gaps double at 512.",
             ),
             number_line_explorer(x, ["bf16", "fp16", "fp8_e4m3"]),
