@@ -3,7 +3,7 @@
 import { clamp } from "../shared/time.js";
 import { WIDE, fade } from "./places.js";
 
-const READABLE = [6.5, 9.5]; // pixels: smaller letters fade
+const READABLE = [5, 7]; // pixels: smaller letters fade
 const TOO_LARGE = [46, 80];
 
 export class Pen {
