@@ -118,3 +118,34 @@ def test_every_link_of_every_lesson_finds_its_cell():
                     ids = {c["id"] for c in _cells(goal)}
                     assert kind == "cell-id", f"{path.name}: {name}{target}"
                     assert cell_id in ids, f"{path.name}: {name}{target}"
+
+
+#: Words that a lesson also uses as anybody does, or in every sentence.
+EVERYDAY = {
+    "algorithm", "assumed", "batch", "chip", "cycle", "derived", "documented", "engine", "fact",
+    "instruction", "lane", "link", "measured", "parameter", "price", "race", "range", "record",
+    "sign", "tie", "trainium",
+}  # fmt: skip
+
+
+def running_text(cell):
+    """Return a Markdown cell's paragraphs: no code, headings, tables, folded parts or links."""
+    text = "".join(cell["source"])
+    for out in (r"(?s)```.*?```", r"(?s)<details.*?</details>", r"(?m)^\s*[#|<>].*$", r"`[^`]*`",
+                r"\[[^\]]*\]\([^)]*\)", r"\$[^$]*\$", r"\*\*The files behind.*"):  # fmt: skip
+        text = re.sub(out, " \0 ", text)
+    return text
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.stem)
+def test_the_first_use_of_a_term_is_a_link_to_what_it_means(path):
+    cells = [cell for cell in _cells(path) if cell["cell_type"] == "markdown"]
+    for slug, term in glossary().items():
+        if {slug, term.name.lower()} & EVERYDAY:
+            continue
+        names = [x.strip() for x in re.split(r"[,()]| or ", term.name) if len(x.strip()) > 2]
+        use = re.compile("|".join(rf"(?<![\w/-]){re.escape(name)}(?![\w-])" for name in names))
+        for cell in cells:
+            if f"glossary.ipynb#cell-id=term-{slug})" in "".join(cell["source"]):
+                break
+            assert not use.search(running_text(cell)), f"{cell['id']}: link {term.name}"
