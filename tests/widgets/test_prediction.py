@@ -296,3 +296,13 @@ def test_a_reason_may_link_its_source(shown):
     press(p, 256)
     assert ">kung-1982</a>)." in r.children[0].value
     assert "(documented: kung-1982)." in r.bundle()["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [("hops", "1 hop"), ("tosses", "1 toss"), ("ns", "1 ns"), ("GB/s", "1 GB/s"), ("", "1")],
+)
+def test_one_of_a_unit_is_spelt_as_one(unit, said):
+    asked = predict.number("test/one", "How many?", unit=unit)
+    assert asked.spell(1) == said
+    assert asked.spell(2) == f"2 {unit}".strip()

@@ -202,7 +202,7 @@ class Prediction(anywidget.AnyWidget):
         if self.kind == "order":
             return " → ".join(value)
         text = _spell_number(value) if self.kind == "number" else str(value)
-        return f"{text} {self.unit}".strip()
+        return f"{text} {_singular(self.unit) if text == '1' else self.unit}".strip()
 
     def _text(self):
         lines = [f"Predict: {self.question}"]
@@ -399,6 +399,13 @@ class Reveal(ipywidgets.VBox):
 
 
 @checked
+def _singular(unit: str) -> str:
+    """Return the unit of one: of "hops" a hop; "ns" and "GB/s" stay."""
+    if len(unit) < 4 or not unit.isalpha():
+        return unit
+    return unit.removesuffix("es" if unit.endswith("sses") else "s")
+
+
 def number(key: str, question: str, *, unit: str = "", domain=None) -> Prediction:
     """Ask for a number.
 
