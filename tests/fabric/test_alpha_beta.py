@@ -1,5 +1,7 @@
 """Judges: arithmetic on the facts' formulas, brute force over sizes."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,6 +26,22 @@ def test_closed_forms_of_the_facts():
     ]:
         line = fabric.closed_form(name, (4, 4), hop_ns=A, link_bytes_per_s=B, lanes=lanes)
         assert float(line.at(size)) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_inter_node_forms_and_the_break_even_of_the_facts():
+    rate = 50e9 / 8
+    at = {
+        name: fabric.inter_node(name, 4, step_ns=15_000, bytes_per_s=rate)
+        for name in ("ring", "mesh", "mesh_single_step", "rdh")
+    }
+    assert [at[n].alpha_ns / 15_000 for n in at] == [6, 2, 1, 4]
+    even = fabric.single_step_break_even_bytes(4, step_ns=15_000, bytes_per_s=rate)
+    assert even == 62_500
+    assert float(at["mesh"].at(even)) == pytest.approx(float(at["mesh_single_step"].at(even)))
+    two = fabric.single_step_break_even_bytes(2, step_ns=15_000, bytes_per_s=rate)
+    assert two == math.inf
+    with pytest.raises(FabricError, match="power of two of instances; 6 is not"):
+        fabric.inter_node("rdh", 6, step_ns=15_000, bytes_per_s=rate)
 
 
 lines = st.lists(
@@ -79,6 +97,8 @@ def test_sweep_does_not_depend_on_blocks():
         lambda: fabric.closed_form("ring", True, hop_ns=1, link_bytes_per_s=1),
         lambda: fabric.closed_form("halving_doubling", 12, hop_ns=1, link_bytes_per_s=1),
         lambda: fabric.lower_bound(0, 4, hop_ns=1, link_bytes_per_s=1),
+        lambda: fabric.inter_node("ring", 1, step_ns=1, bytes_per_s=1),
+        lambda: fabric.inter_node("tree", 4, step_ns=1, bytes_per_s=1),
     ],
 )
 def test_bad_questions(call):

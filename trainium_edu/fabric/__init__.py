@@ -37,12 +37,13 @@ _HOMES = {
     "executor": "RanksDisagree check_agreement execute",
     "accounting": "Account Costs Hbm Latency account busiest_link_chunks hbm_touches link_loads "
     "memory_loads timeline",
-    "alpha_beta": "CLOSED_FORMS Line closed_form crossovers lower_bound sweep",
+    "alpha_beta": "CLOSED_FORMS Line closed_form crossovers inter_node lower_bound "
+    "single_step_break_even_bytes sweep",
     "selection": "DOCUMENTED Selection choose line select",
     "flow": "FlowResult flow_level max_min_rates",
     "cluster_time": "HierarchicalTime Stage flat_ring_time hierarchical_time",
     "bulk": "ring_all_reduce",
-    "failures": "Impact impact with_slow_link without_link",
+    "failures": "Impact impact rank_clocks with_slow_link without_link",
     "memory_pool": "Pool pool",
     "nccom": "NccomReport nccom_test",
     "published": "Calibration Comparison calibrate compare",

@@ -25,7 +25,8 @@ from trainium_edu.fabric.arguments import (
 from trainium_edu.fabric.embedding import is_power_of_two
 
 __all__ = [
-    "CLOSED_FORMS", "Line", "closed_form", "crossovers", "lower_bound", "sweep",
+    "CLOSED_FORMS", "Line", "closed_form", "crossovers", "inter_node", "lower_bound",
+    "single_step_break_even_bytes", "sweep",
 ]  # fmt: skip
 
 _BLOCK = 8192  # points
@@ -160,6 +161,57 @@ def lower_bound(
     a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
     share = 2 * (chips - 1) / chips
     return math.ceil(math.log2(chips)) * a, Line("bandwidth bound", 0.0, share / (links * b) * 1e9)
+
+
+def inter_node(name: str, instances: int, *, step_ns: float, bytes_per_s: float) -> Line:
+    """Return the time of an all-reduce between instances, one rank in each.
+
+    Parameters
+    ----------
+    name : {"ring", "mesh", "mesh_single_step", "rdh"}
+    instances : int
+    step_ns : float
+        From memory to memory of another instance; the documents say about 15 us.
+    bytes_per_s : float
+        Network rate of one rank.
+
+    Returns
+    -------
+    Line
+
+    References
+    ----------
+    `aws-internode` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    x = whole_number(instances, "instances", least=2)
+    a, b = real_number(step_ns, "step_ns"), _rate(bytes_per_s, "bytes_per_s")
+    share = 2 * (x - 1) / x
+    table = {
+        "ring": (2 * (x - 1), share),
+        "mesh": (2, share),
+        "mesh_single_step": (1, x - 1),
+        "rdh": (2 * math.log2(x), share),
+    }
+    name = choice(name, table, "inter-node form")
+    if name == "rdh" and not is_power_of_two(x):
+        raise FabricError(f"rdh needs a power of two of instances; {x} is not. Use ring or mesh")
+    steps, factor = table[name]
+    return Line(name, steps * a, factor / b * 1e9)
+
+
+def single_step_break_even_bytes(instances: int, *, step_ns: float, bytes_per_s: float) -> float:
+    """Return the buffer size up to which a single-step mesh beats the two-step one.
+
+    Examples
+    --------
+    >>> single_step_break_even_bytes(4, step_ns=15_000, bytes_per_s=50e9 / 8)
+    62500.0
+    """
+    x = whole_number(instances, "instances", least=2)
+    a, b = real_number(step_ns, "step_ns"), _rate(bytes_per_s, "bytes_per_s")
+    if x == 2:
+        return math.inf
+    return a * b * x / ((x - 1) * (x - 2)) / 1e9
 
 
 def sweep(lines, sizes):

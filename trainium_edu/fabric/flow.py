@@ -15,14 +15,8 @@ from trainium_edu.fabric.accounting import (
     move_weights,
     rules,
 )
-from trainium_edu.fabric.arguments import (
-    flag,
-    real_number,
-    real_numbers,
-    shown,
-    whole_number,
-    whole_numbers,
-)
+from trainium_edu.fabric.arguments import flag, real_numbers, whole_numbers
+from trainium_edu.fabric.failures import lateness
 from trainium_edu.fabric.routing import routes
 from trainium_edu.fabric.schedule import Op, Schedule, a_schedule, item_sizes
 from trainium_edu.fabric.topology import FabricError, Topology, known
@@ -137,7 +131,7 @@ def flow_level(
     a_schedule(schedule), known(topology), flag(barrier, "barrier")
     costs, nbytes = rules(costs), buffer_bytes(nbytes)
     late, slow = (
-        _lateness(schedule, ns, name) for ns, name in ((late_ns, "late_ns"), (slow_ns, "slow_ns"))
+        lateness(schedule, ns, name) for ns, name in ((late_ns, "late_ns"), (slow_ns, "slow_ns"))
     )
     sizes = item_sizes(schedule, nbytes).astype(np.float64)
     step, src, dst, size = messages(schedule, move_weights(schedule, sizes))
@@ -234,16 +228,3 @@ def _run(step, src, dst, size, latency, start, links, topology, ranks, barrier, 
         now = until
         opening = np.flatnonzero(pending & (opens <= now))
         flowing[opening] = True
-
-
-def _lateness(schedule: Schedule, extra_ns, name: str) -> dict[int, float]:
-    """Return checked nanoseconds by rank; none for None."""
-    if extra_ns is None:
-        return {}
-    if not isinstance(extra_ns, dict):
-        raise FabricError(f"{name} is {shown(extra_ns)}; write it as {{rank: nanoseconds}}")
-    ranks = a_schedule(schedule).ranks
-    for rank, extra in extra_ns.items():
-        whole_number(rank, f"{name}: rank {shown(rank)}", least=0, most=ranks - 1)
-        real_number(extra, f"{name} of rank {rank}", most=1e15)
-    return extra_ns
