@@ -349,19 +349,23 @@ class Reveal(ipywidgets.VBox):
         self._display_id = uuid.uuid4().hex
         self._displayed = False
         super().__init__()
-        self.children = self._contents()
+        self._fill()
         prediction._followers.append(self._follow)
 
-    def _follow(self):
-        """Show the output anew, and only then fill it.
+    def _fill(self):
+        self.children = self._contents()
+        self._page = ipywidgets.VBox(self.children)
 
-        The page draws all of an output's views again when the output changes: filled before, it
-        would draw what is shown twice, and a click on the first drawing would be lost.
+    def _follow(self):
+        """Put a new box in the place of the one that is shown.
+
+        The page draws an output's views again when the output changes.  A box that is on the page
+        would be filled while it is taken away; a new one is drawn once, whole, and a click on it
+        counts.
         """
-        contents = self._contents()
+        self._fill()
         if self._displayed:
             display(self.bundle(), raw=True, display_id=self._display_id, update=True)
-        self.children = contents
 
     def _contents(self):
         if not self._prediction.committed:
@@ -376,7 +380,7 @@ class Reveal(ipywidgets.VBox):
 
     def bundle(self) -> dict:
         """Return what the notebook stores of this output, by MIME type."""
-        bundle = super()._repr_mimebundle_()
+        bundle = self._page._repr_mimebundle_()
         data = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
         data.pop("text/html", None)
         texts = [self._text] if self._text else []
