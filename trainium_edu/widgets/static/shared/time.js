@@ -48,15 +48,17 @@ export class Clock {
 
 /**
  * Call `show(t)` once a frame with t from 0 to 1 over some milliseconds, and at once with t = 1
- * where no motion is wanted.  It ends when `root` leaves the page; returns a function that ends it.
+ * where no motion is wanted; after that `done()`.  It ends when `root` leaves the page; returns a
+ * function that ends it before.
  */
-export function glide(root, milliseconds, show) {
+export function glide(root, milliseconds, show, done = () => {}) {
   const began = performance.now();
   let request = 0;
   const tick = (now) => {
     const t = wantsNoMotion() ? 1 : clamp((now - began) / milliseconds, 0, 1);
     show(t);
-    if (t < 1 && root.isConnected) request = requestAnimationFrame(tick);
+    if (t === 1) done();
+    else if (root.isConnected) request = requestAnimationFrame(tick);
   };
   tick(began);
   return () => cancelAnimationFrame(request);
