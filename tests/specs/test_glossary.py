@@ -132,7 +132,7 @@ def running_text(cell):
     """Return a Markdown cell's paragraphs: no code, headings, tables, folded parts or links."""
     text = "".join(cell["source"])
     for out in (r"(?s)```.*?```", r"(?s)<details.*?</details>", r"(?m)^\s*[#|<>].*$", r"`[^`]*`",
-                r"\[[^\]]*\]\([^)]*\)", r"\$[^$]*\$", r"\*\*The files behind.*"):  # fmt: skip
+                r"(?s)\[[^\]]*\]\([^)]*\)", r"\$[^$]*\$", r"\*\*The files behind.*"):  # fmt: skip
         text = re.sub(out, " \0 ", text)
     return text
 
