@@ -85,6 +85,8 @@ def relinked(text: str, origin: Path, pages: dict[Path, str]) -> str:
         path = Path(os.path.normpath(origin.parent / target)) if target else origin
         if mark.startswith("#cell-id="):
             return f"[{words}](#{label(path, mark.removeprefix('#cell-id='))})"
+        if mark.startswith("#light="):  # lights a part of a picture that a page only stores
+            return words
         if path in pages:
             return f"[{words}](/{pages[path]}{mark})"
         if path.parts[:1] == (PACKAGE,) and path.suffix in ("", ".py"):

@@ -27,6 +27,7 @@ LESSON = Path("notebooks/00_start_here.ipynb")
          "[`numerics.cast`](#trainium_edu.numerics.rounding.cast)"),
         ("[`specs.TRN1`](../trainium_edu/x.py)", "[`specs.TRN1`](#trainium_edu.specs.instances)"),
         ("[the licence](../LICENSE)", "the licence"),
+        ("[Vector](#light=engine-vector)", "Vector"),
         ("[a](https://example.org/b) [c](#below)", "[a](https://example.org/b) [c](#below)"),
         ("![a](zoom.png)", "![a](zoom.png)"),
     ],

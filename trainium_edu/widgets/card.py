@@ -33,7 +33,7 @@ class Prose:
     Parameters
     ----------
     *paragraphs : str
-        One after the other; those that begin with ``- `` become a list.
+        One after the other; those that begin with a hyphen become a list.
 
     Examples
     --------
