@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 
 import numpy as np
 
@@ -137,7 +138,8 @@ def forked(function, *args):
         try:
             answer = function(*args)
         except BaseException as problem:  # reported by the caller
-            answer = f"{args[2:]}: {type(problem).__name__}: {problem}"
+            lines = traceback.format_exc().splitlines()
+            answer = "\n".join([str(getattr(args[-1], "where", "")), *lines[:30], *lines[-30:]])
         os.write(send, repr(answer).encode())
         os._exit(0)
     os.close(send)

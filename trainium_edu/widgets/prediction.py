@@ -402,7 +402,6 @@ class Reveal(ipywidgets.VBox):
         return f"Reveal({self._prediction.key!r})"
 
 
-@checked
 def _singular(unit: str) -> str:
     """Return the unit of one: of "hops" a hop; "ns" and "GB/s" stay."""
     if len(unit) < 4 or not unit.isalpha():
@@ -410,6 +409,7 @@ def _singular(unit: str) -> str:
     return unit.removesuffix("es" if unit.endswith("sses") else "s")
 
 
+@checked
 def number(key: str, question: str, *, unit: str = "", domain=None) -> Prediction:
     """Ask for a number.
 
