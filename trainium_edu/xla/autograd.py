@@ -1,0 +1,69 @@
+"""Gradients: nodes in, nodes out; one vjp per operation, in reverse order."""
+
+from collections.abc import Callable, Sequence
+
+from trainium_edu.xla.graph import GraphError, Node, walk
+from trainium_edu.xla.operations.table import OPERATIONS, apply
+
+__all__ = ["gradients"]
+
+
+def gradients(
+    output: Node, wanted: Sequence[Node], gradient: Node, *,
+    behind: Callable[[Node], Node | None] = lambda leaf: None,
+) -> list[Node | None]:  # fmt: skip
+    """Return the gradient of an output with respect to other nodes.
+
+    Parameters
+    ----------
+    output : Node
+    wanted : sequence of Node
+    gradient : Node
+        Of the output itself, of its type: ones for a loss.
+    behind : callable, optional
+        Returns the node that a leaf was computed from, where a value was asked for on the way and
+        the leaf stands for it; None where it is a leaf indeed.
+
+    Returns
+    -------
+    list of Node or None
+        None where the output does not depend on it.
+
+    Raises
+    ------
+    GraphError
+        If an operation on the way has no gradient; names it and its line.
+    """
+    order = walk([output])
+    origins = {node: origin for node in order if (origin := behind(node)) is not None}
+    while new := [o for o in origins.values() if o not in set(order)]:
+        order = walk([*new, *order])
+        origins |= {n: o for n in order if (o := behind(n)) is not None}
+    needed = set(wanted)
+    for node in order:  # only what leads to something wanted gets a gradient
+        reached = any(i in needed for i in node.inputs) or origins.get(node) in needed
+        if reached:
+            needed.add(node)
+    sums: dict[Node, Node] = {output: gradient}
+    for node in reversed(order):
+        total = sums.get(node)
+        if total is None or node not in needed:
+            continue
+        if node in origins:
+            _add(sums, origins[node], total)
+            continue
+        if not node.inputs or node in wanted:
+            continue
+        vjp = OPERATIONS[node.operation].vjp
+        if vjp is None:
+            where = f" at {node.line}" if node.line else ""
+            raise GraphError(f"{node.operation}{where} has no gradient; compute it another way")
+        for one, part in zip(node.inputs, vjp(node, total), strict=True):
+            if part is not None and one in needed:
+                _add(sums, one, part)
+    return [sums.get(node) for node in wanted]
+
+
+def _add(sums, node, part):
+    before = sums.get(node)
+    sums[node] = part if before is None else apply("add", before, part, like=node)

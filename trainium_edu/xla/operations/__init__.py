@@ -1,0 +1,9 @@
+"""The table of operations: one row each, in the file of its family.
+
+Importing this package fills the table.  Read ``table.py`` first, then ``elementwise.py``.
+"""
+
+from trainium_edu.xla.operations import elementwise, leaves, matmul, reductions, shapes
+from trainium_edu.xla.operations.table import OPERATIONS, Operation, apply, constant, parameter
+
+__all__ = ["OPERATIONS", "Operation", "apply", "constant", "parameter"]

@@ -1,0 +1,152 @@
+"""One row per operation: its type, value, gradient, instructions and work.
+
+A row is written once, in the file of its family, and everything else (recording, gradients, the
+executor, the compiler, the text) reads it here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type, as_type, intern
+
+__all__ = ["OPERATIONS", "Operation", "apply", "constant", "parameter", "register", "sum_to"]
+
+OPERATIONS: dict[str, "Operation"] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one operation is.
+
+    Attributes
+    ----------
+    name : str
+    infer : callable (*types, **attributes) -> Type
+        Raises GraphError with a sentence.
+    value : callable (node, *arrays) -> array, or None
+        Arrays are float32 for every floating dtype (the executor rounds the result to the node's
+        dtype), int32, uint32 or uint8, and bool.  Arrays may have leading axes beyond the node's
+        own, of replicas: address axes from the end.  None: the front that uses it brings its own.
+    vjp : callable (node, gradient) -> tuple of (Node or None), or None
+        One gradient per input, of the input's type; None where no gradient flows.
+    lower : callable (lowering, node) -> None
+        Issue the instructions that write ``lowering.out(node)`` from ``lowering.view(input)``, or
+        let ``lowering.alias(node, view)`` where nothing has to move.
+    flops : callable (node) -> int
+        As XLA counts them: two per multiply-add, one per element of anything else, 0 for moves.
+    tile : callable (core, node, out, *tiles) -> None, or None
+        Elementwise operations only: the instructions for one tile; ``lower`` and fusion loop.
+    by_replica : bool
+        The executor calls `value` for one replica after the other.
+    """
+
+    name: str
+    infer: Callable
+    value: Callable | None = None
+    vjp: Callable | None = None
+    lower: Callable | None = None
+    flops: Callable = lambda node: node.type.size
+    tile: Callable | None = None
+    by_replica: bool = False
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result depends on the same element of the inputs alone."""
+        return self.tile is not None
+
+
+def register(name: str, infer, **columns) -> Operation:
+    """Add a row to the table."""
+    if name in OPERATIONS:
+        raise ValueError(f"there is an operation {name!r} already")
+    row = OPERATIONS[name] = Operation(name, infer, **columns)
+    return row
+
+
+def apply(operation: str, /, *inputs: Node, like: Node | None = None, **attributes) -> Node:
+    """Return the node of an operation on nodes.
+
+    Raises
+    ------
+    GraphError
+        If shapes, dtypes or attributes do not fit.
+    """
+    given = tuple(sorted(attributes.items())) if len(attributes) > 1 else tuple(attributes.items())
+
+    def infer():
+        return OPERATIONS[operation].infer(*[node.type for node in inputs], **attributes)
+
+    return intern(operation, inputs, given, infer, like)
+
+
+def parameter(number: int, type: Type, name: str = "") -> Node:
+    """Return the graph's input of that number."""
+    return apply("parameter", number=number, name=name, type=type)
+
+
+def constant(value, dtype: str = "float32") -> Node:
+    """Return a constant: a number, or a small array."""
+    array = np.asarray(value, carrier(dtype))
+    return apply("constant", data=array.tobytes(), type=as_type(array.shape, dtype))
+
+
+def carrier(dtype: str) -> np.dtype:
+    """Return the NumPy dtype in which the executor holds a dtype's values."""
+    plain = dtype if dtype in ("int32", "uint32", "uint8", "bool") else "float32"
+    return np.dtype(plain)
+
+
+def constant_array(node: Node) -> np.ndarray:
+    """Return the numbers of a constant."""
+    type = node.of["type"]
+    return np.frombuffer(node.of["data"], carrier(type.dtype)).reshape(type.shape)
+
+
+def sum_to(node: Node, type: Type) -> Node:
+    """Add up the axes along which a value of this type was stretched; the gradient of stretching.
+
+    Parameters
+    ----------
+    node : Node
+        Of the same rank.
+    type : Type
+        Sizes are those of `node`, or 1.
+    """
+    axes = tuple(
+        i - type.rank for i in range(type.rank) if type.shape[i] == 1 and node.shape[i] != 1
+    )
+    return apply("reduce_sum", node, axes=axes, keep=True) if axes else node
+
+
+def is_graph(value) -> bool:
+    """Whether an attribute is an inner graph."""
+    return isinstance(value, Graph)
+
+
+def _same(name, *types):
+    if len({t.dtype for t in types}) > 1:
+        raise GraphError(f"{name} of {' and '.join(map(str, types))}: both must have one dtype")
+
+
+def stretched(name: str, *types: Type) -> tuple[int, ...]:
+    """Return the shape of an elementwise result: equal ranks, sizes equal or 1.
+
+    Raises
+    ------
+    GraphError
+        With all shapes and the axis that does not fit.
+    """
+    if len({t.rank for t in types}) > 1:
+        raise GraphError(f"{name} of {' and '.join(map(str, types))}: ranks must be equal")
+    shape = []
+    for axis, sizes in enumerate(zip(*(t.shape for t in types), strict=True)):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            raise GraphError(
+                f"{name} of {' and '.join(map(str, types))}: axis {axis} has sizes "
+                f"{' and '.join(map(str, sizes))}, which must be equal, or one of them 1"
+            )
+        shape.append(wide.pop() if wide else 1)
+    return tuple(shape)
