@@ -5,7 +5,7 @@ Arrays hold float32 for every floating dtype, rounded to the numbers that the dt
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,24 @@ def _rounded(array, dtype, setting, place):
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What an operation that looks outside gets: the setting, and a way to run inner graphs."""
+
+    setting: Setting
+    place: int  #: of the operation in its plan
+    plans: dict  #: Graph -> Plan
+
+    def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:
+        """Return the outputs of an inner graph; every turn draws other random bits."""
+        plan = self.plans.get(graph)
+        if plan is None:
+            plan = self.plans[graph] = Plan(graph)
+        apart = 0x9E3779B97F4A7C15 * (self.place * 2**20 + turn + 1)
+        setting = replace(self.setting, seed=(self.setting.seed + apart) % 2**64)
+        return plan.run(arrays, setting)
+
+
 class Plan:
     """The order of execution of one graph; made once, run often.
 
@@ -83,6 +101,7 @@ class Plan:
         for place, node in enumerate(steps):
             for one in node.inputs:
                 last[slot[one]] = place
+        self._inner: dict[Graph, Plan] = {}
         kept = {*self._outputs}
         self._steps = [
             (node, OPERATIONS[node.operation], tuple(slot[i] for i in node.inputs), slot[node],
@@ -110,7 +129,7 @@ class Plan:
         with np.errstate(all="ignore"):
             for place, (node, row, inputs, slot, done) in enumerate(self._steps):
                 arrays = [held[i] for i in inputs]
-                value = self._value(node, row, arrays, setting)
+                value = self._value(node, row, arrays, setting, place)
                 if isinstance(node.type, Type):
                     value = _rounded(value, node.type.dtype, setting, place)
                 held[slot] = value
@@ -120,8 +139,9 @@ class Plan:
                     look(node, value)
         return [held[slot] for slot in self._outputs]
 
-    @staticmethod
-    def _value(node: Node, row, arrays, setting):
+    def _value(self, node: Node, row, arrays, setting, place):
+        if row.outside:
+            return row.value(node, Inner(setting, place, self._inner), *arrays)
         if not row.by_replica or setting.replicas is None:
             return row.value(node, *arrays)
         has = [a.ndim > i.type.rank for a, i in zip(arrays, node.inputs, strict=True)]
