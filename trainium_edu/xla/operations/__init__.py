@@ -3,7 +3,7 @@
 Importing this package fills the table.  Read ``table.py`` first, then ``elementwise.py``.
 """
 
-from trainium_edu.xla.operations import (
+from trainium_edu.xla.operations import (  # noqa: F401
     collectives,
     control,
     convolution,

@@ -96,10 +96,11 @@ def _lower(lowering, node):
         lowering.out(node)
 
 
-for _name, _infer, _vjp in (
-    ("all_reduce", _infer_reduce, _reduce_back),
-    ("all_gather", _infer_gather, _gather_back),
-    ("reduce_scatter", _infer_scatter, _scatter_back),
-):
-    register(_name, _infer, value=_value, vjp=_vjp, lower=_lower, outside=True,
-             flops=lambda node: 0 if node.operation == "all_gather" else node.inputs[0].type.size)  # fmt: skip
+def _flops(node):
+    return 0 if node.operation == "all_gather" else node.inputs[0].type.size
+
+
+_SAME = {"value": _value, "lower": _lower, "flops": _flops, "outside": True}
+register("all_reduce", _infer_reduce, vjp=_reduce_back, **_SAME)
+register("all_gather", _infer_gather, vjp=_gather_back, **_SAME)
+register("reduce_scatter", _infer_scatter, vjp=_scatter_back, **_SAME)
