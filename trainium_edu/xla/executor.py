@@ -54,13 +54,13 @@ def _rounded(array, dtype, setting, place):
     if fmt is None:
         return array
     if setting.rounding == "nearest":
-        return rounding.cast(array, fmt)
+        return rounding.round_to(array, fmt)
     step = setting.step * 2**20 + place
     if setting.replicas is None:
-        return rounding.cast(array, fmt, "stochastic", seed=setting.seed, step=step)
+        return rounding.round_to(array, fmt, "stochastic", seed=setting.seed, step=step)
     out = np.empty_like(array)
     for i, one in enumerate(array):  # replicas share their random bits, so equal ones stay equal
-        out[i] = rounding.cast(one, fmt, "stochastic", seed=setting.seed, step=step)
+        out[i] = rounding.round_to(one, fmt, "stochastic", seed=setting.seed, step=step)
     return out
 
 
