@@ -5,8 +5,11 @@ SBUF.  Operations follow each other in one program as long as it is short, so tr
 overlap with the other's arithmetic; a long program is cut into *sections* that meet at a barrier.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from trainium_edu import neuroncore
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.xla.graph import Graph, Node
@@ -56,6 +59,30 @@ class Lowering:
         array = np.ascontiguousarray(np.asarray(values).reshape(node.shape or (1,)))
         self._views[node] = self.core.hbm(array, node.dtype, name=node.of.get("name") or None)
 
+    def issue(self, graph: Graph) -> None:
+        """Issue the instructions of all nodes that have no place yet."""
+        for node in (*graph.parameters, *graph.nodes):
+            if node in self._views:
+                continue
+            row = OPERATIONS[node.operation]
+            if row.lower is None:
+                lower_elementwise(self, [node], [node])
+            else:
+                row.lower(self, node)
+
+    def inside(self, graph: Graph, views: Sequence[View]) -> list[View]:
+        """Issue an inner graph on views of its parameters; return where its results are."""
+        inner = Lowering(self.core)
+        inner._views.update(zip(graph.parameters, views, strict=True))
+        inner.issue(graph)
+        self.collectives += inner.collectives
+        return [inner.view(output) for output in graph.outputs]
+
+    def duration_ns(self, graph: Graph) -> float:
+        """Return how long an inner graph takes by itself."""
+        core = lower(graph, NeuronCore(self.core.spec, values=False)).core
+        return neuroncore.measure(core.program).makespan_ns if len(core.program) else 0.0
+
 
 def lower(graph: Graph, core: NeuronCore, feeds=None) -> Lowering:
     """Issue all of a graph's instructions on a core.
@@ -73,11 +100,5 @@ def lower(graph: Graph, core: NeuronCore, feeds=None) -> Lowering:
         Its ``view(output)`` says where the results are.
     """
     lowering = Lowering(core, feeds)
-    for node in (*graph.parameters, *graph.nodes):
-        if node.operation != "parameter" or node not in lowering._views:
-            row = OPERATIONS[node.operation]
-            if row.lower is None:
-                lower_elementwise(lowering, [node], [node])
-            else:
-                row.lower(lowering, node)
+    lowering.issue(graph)
     return lowering
