@@ -1,6 +1,7 @@
 """A tree of elementwise operations as one: tiles pass through SBUF, and one rounding at the end."""
 
 from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.operations.loops import lower_elementwise
 from trainium_edu.xla.operations.table import OPERATIONS, constant_array, register
 
 __all__: list[str] = []
@@ -18,8 +19,20 @@ def _value(node, *arrays):
     return held[inner.outputs[0]]
 
 
+def _lower(lowering, node):
+    """Let the tile loop see the operands as the inner graph's parameters."""
+    inner: Graph = node.of["graph"]
+    for own, given in zip(inner.parameters, node.inputs, strict=True):
+        lowering.alias(own, lowering.view(given))
+    (root,) = inner.outputs
+    lowering.alias(root, lowering.out(node))
+    nodes = [one for one in inner.nodes if OPERATIONS[one.operation].is_elementwise]
+    lower_elementwise(lowering, nodes, [root])
+
+
 def _flops(node):
     return sum(OPERATIONS[one.operation].flops(one) for one in node.of["graph"].nodes)
 
 
-register("fusion", lambda *types, graph: graph.outputs[0].type, value=_value, flops=_flops)
+register("fusion", lambda *types, graph: graph.outputs[0].type, value=_value, flops=_flops,
+         lower=_lower)  # fmt: skip

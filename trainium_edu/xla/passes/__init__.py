@@ -31,16 +31,18 @@ class Choice(Protocol):
 
     auto_cast: str  #: "none", "matmult" or "all"
     auto_cast_type: str  #: a key of ``CAST_TYPES``
-    fuse: bool
 
 
-def run_passes(graph: Graph, flags: Choice) -> list[Step]:
+def run_passes(graph: Graph, flags: Choice, *, is_fused: bool = True) -> list[Step]:
     """Run the passes in their order.
 
     Parameters
     ----------
     graph : Graph
     flags : Choice
+        ``flags.Flags``, or anything with these two.
+    is_fused : bool
+        False leaves every operation alone, to compare.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def run_passes(graph: Graph, flags: Choice) -> list[Step]:
     >>> from trainium_edu.xla.operations import apply, parameter
     >>> x = parameter(0, as_type((4, 4), "float32"))
     >>> y = apply("exp", apply("negate", apply("negate", x)))
-    >>> flags = SimpleNamespace(auto_cast="none", auto_cast_type="bf16", fuse=True)
+    >>> flags = SimpleNamespace(auto_cast="none", auto_cast_type="bf16")
     >>> for step in run_passes(Graph("tiny", (x,), (y,)), flags):
     ...     print(step.name, len(step.before.nodes), len(step.after.nodes))
     auto-cast 4 4
@@ -68,7 +70,7 @@ def run_passes(graph: Graph, flags: Choice) -> list[Step]:
     """
     steps = [auto_cast(graph, flags.auto_cast, flags.auto_cast_type)]
     steps.append(simplify(steps[-1].after))
-    steps.append(fuse(steps[-1].after) if flags.fuse else rewritten("fuse", steps[-1].after, {}))
+    steps.append(fuse(steps[-1].after) if is_fused else rewritten("fuse", steps[-1].after, {}))
     return steps
 
 

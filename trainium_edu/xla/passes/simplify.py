@@ -143,10 +143,10 @@ def _same_type(node):
 
 
 def _turns(node) -> tuple[int, ...] | None:
-    """Return a transpose's axes, counted from the front."""
+    """Return a transpose's order of axes, counted from the front."""
     if node.operation != "transpose":
         return None
-    return tuple(axis % node.type.rank for axis in node.of["axes"])
+    return tuple(axis + node.type.rank for axis in node.of["perm"])
 
 
 def _transposed_twice(node):
@@ -158,7 +158,7 @@ def _transposed_twice(node):
         return None
     rank = len(axes)
     both = tuple(inner[axis] - rank for axis in axes)
-    return apply("transpose", x.inputs[0], like=node, axes=both)
+    return apply("transpose", x.inputs[0], like=node, perm=both)
 
 
 def _turned_operands(node):
