@@ -3,7 +3,9 @@
 Importing this package fills the table.  Read ``table.py`` first, then ``elementwise.py``.
 """
 
-from trainium_edu.xla.operations import elementwise, fusion, leaves, matmul, reductions, shapes
+from trainium_edu.xla.operations import (  # noqa: F401
+    elementwise, fusion, leaves, matmul, reductions, shapes,
+)  # fmt: skip
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, apply, constant, parameter
 
 __all__ = ["OPERATIONS", "Operation", "apply", "constant", "parameter"]
