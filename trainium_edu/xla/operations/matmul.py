@@ -1,4 +1,7 @@
-"""Products of matrices, batched too; an operand may be stored transposed."""
+"""Products of matrices, batched too; an operand may be stored transposed.
+
+An attribute `dtype` is that of the result where it is not the operands': sums in PSUM are FP32.
+"""
 
 import numpy as np
 
@@ -45,11 +48,12 @@ def _vjp(node, g: Node):
 
 def _lower(lowering, node):
     """Issue one product per batch: [K, M] is what the array holds, so a turned `a` lies ready."""
-    views = map(lowering.view, node.inputs)
+    views = map(lowering.loaded, node.inputs)
     for out, left, right in turns(lowering.core, lowering.out(node), *views):
         tilings.matmul(
             lowering.core, out, left, right, stationary_layout="KM" if node.of["turn_a"] else "MK",
             moving_layout="NK" if node.of["turn_b"] else "KN",
+            dtype=node.inputs[0].dtype,
         )  # fmt: skip
 
 
