@@ -4,12 +4,18 @@ Importing this package fills the table.  Read ``table.py`` first, then ``element
 """
 
 from trainium_edu.xla.operations import (  # noqa: F401
+    collectives,
+    control,
+    convolution,
     elementwise,
     functions,
+    fusion,
+    indexing,
     leaves,
     losses,
     matmul,
     normalise,
+    random,
     reductions,
     shapes,
 )
