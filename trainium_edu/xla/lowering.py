@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trainium_edu import neuroncore
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.neuroncore.recording.views import View
@@ -76,6 +77,20 @@ class Lowering:
             lower_elementwise(self, [node], [node])
         else:
             row.lower(self, node)
+
+    def inside(self, graph: Graph, views: Sequence[View]) -> list[View]:
+        """Issue an inner graph on views of its parameters; return where its results are."""
+        inner = Lowering(self.core, on_load=casts_on_load(graph))
+        inner._views.update(zip(graph.parameters, views, strict=True))
+        for node in graph.nodes:
+            inner.lower(node)
+        self.collectives += inner.collectives
+        return [inner.view(output) for output in graph.outputs]
+
+    def duration_ns(self, graph: Graph) -> float:
+        """Return how long an inner graph takes by itself."""
+        core = lower(graph, NeuronCore(self.core.spec, values=False)).core
+        return neuroncore.measure(core.program).makespan_ns if len(core.program) else 0.0
 
 
 def casts_on_load(graph: Graph) -> frozenset[Node]:
