@@ -12,7 +12,7 @@ from math import isfinite
 from trainium_edu.specs.arguments import short
 from trainium_edu.viz.units import size_text, time_text
 
-__all__ = ["ENGINES", "GraphRows", "Row", "rows_of", "table_text"]
+__all__ = ["ENGINES", "GraphRows", "Row", "numbered", "rows_of", "table_text"]
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd", "dma")  #: in the order of every bar
 PHASES = ("forward", "backward", "update")
@@ -53,7 +53,7 @@ class GraphRows:
 
     nodes: list[dict]
     rows: list[Row]
-    ids: list
+    numbers: dict  #: by id, in order
 
 
 def rows_of(description: dict) -> dict[str, GraphRows]:
@@ -83,16 +83,16 @@ def rows_of(description: dict) -> dict[str, GraphRows]:
             _check(entry, keys, f"{part}[{k}]")
     made, given = description["nodes"], description["recorded"]
     numbers, before = _numbers(made, "nodes"), _numbers(given, "recorded")
-    compiled = [_numbered(n, numbers) | {k: n[k] for k in NODE if k not in RECORDED} for n in made]
-    recorded = [_numbered(n, before) | {"others": []} for n in given]
+    compiled = [_plain(n, numbers) | {k: n[k] for k in NODE if k not in RECORDED} for n in made]
+    recorded = [_plain(n, before) | {"others": []} for n in given]
     for k, node in enumerate(compiled):
-        node["others"] = _found(node.pop("stands_for"), before, node["operation"])
+        node["others"] = numbered(node.pop("stands_for"), before, node["operation"])
         node["engine_ns"] = [float(node["engine_ns"].get(e, 0.0)) for e in ENGINES]
         for other in node["others"]:
             recorded[other]["others"].append(k)
     return {
-        "compiled": GraphRows(compiled, _rows(compiled), list(numbers)),
-        "recorded": GraphRows(recorded, _rows(recorded), list(before)),
+        "compiled": GraphRows(compiled, _rows(compiled), numbers),
+        "recorded": GraphRows(recorded, _rows(recorded), before),
     }
 
 
@@ -121,17 +121,17 @@ def _numbers(entries, what) -> dict:
     return numbers
 
 
-def _found(ids, numbers, who) -> list[int]:
-    """Return operations' numbers for their ids."""
+def numbered(ids: Iterable, numbers: dict, who: object) -> list[int]:
+    """Return the numbers of operations, given their ids; `who` named them, for the error."""
     missing = [i for i in ids if not isinstance(i, int | str) or i not in numbers]
     if missing:
         raise ValueError(f"{who} names operation {short(missing[0])}, which is not in the graph")
     return [numbers[i] for i in ids]
 
 
-def _numbered(node, numbers) -> dict:
+def _plain(node, numbers) -> dict:
     kept = {k: node[k] for k in ("operation", "type", "scope", "line")}
-    return kept | {"id": str(node["id"]), "inputs": _found(node["inputs"], numbers, node["id"])}
+    return kept | {"id": str(node["id"]), "inputs": numbered(node["inputs"], numbers, node["id"])}
 
 
 def _place_of(scope: str) -> tuple[str, ...]:
@@ -217,13 +217,12 @@ def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
         operations and bytes.
     """
     is_layer = by == "layer"
-    found = [(row, _path(rows.rows, k)) for k, row in enumerate(rows.rows)
-             if (row.node < 0) == is_layer]  # fmt: skip
-    found = sorted(found, key=lambda entry: -entry[0].ns)[:count]
+    found = [k for k, row in enumerate(rows.rows) if (row.node < 0) == is_layer]
     whole = description["total_ns"] or 1.0
     lines = [["layer", "operations", "time", "share", "HBM", ""] if is_layer else
              ["operation", "result", "time", "share", "× roofline", "layer, line"]]  # fmt: skip
-    for row, path in found:
+    for k in sorted(found, key=lambda k: -rows.rows[k].ns)[:count]:
+        row, path = rows.rows[k], _path(rows.rows, k)
         times = [time_text(row.ns), f"{row.ns / whole:.1%}"]
         if is_layer:
             lines.append([path, str(row.operations), *times, size_text(row.bytes), ""])

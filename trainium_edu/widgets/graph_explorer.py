@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 
 import anywidget
 import ipywidgets
@@ -10,7 +11,13 @@ import traitlets
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import ENGINE
-from trainium_edu.viz.graph_rows import ENGINES, GraphRows, rows_of, table_text
+from trainium_edu.viz.graph_rows import (
+    ENGINES,
+    GraphRows,
+    numbered,
+    rows_of,
+    table_text,
+)
 from trainium_edu.viz.units import time_text
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.static import load
@@ -90,7 +97,7 @@ class GraphExplorer(ipywidgets.VBox):
         ValueError
             If there is no such operation, or nothing that opens one.
         """
-        ids = self.sides["compiled"].ids
+        ids = self.sides["compiled"].numbers
         if not isinstance(operation, int | str) or operation not in ids:
             raise ValueError(f"{operation!r:.40} is no compiled operation; see `table()` for some")
         if self._opener is None:
@@ -103,13 +110,14 @@ class GraphExplorer(ipywidgets.VBox):
     def _answer(self, change):
         """Open what the page asks for; the page is told when it is there, or why it is not."""
         rows = self.sides["compiled"]
-        number = change["new"].get("operation", -1)
-        if not 0 <= number < len(rows.ids):
+        number = change["new"].get("operation")
+        found = [key for key, k in rows.numbers.items() if k == number]
+        if not found:
             return
-        name = f"{rows.nodes[number]['operation']} {rows.ids[number]}"
+        name = f"{rows.nodes[number]['operation']} {found[0]}"
         self.view.answer = f"opening {name} ..."
         try:
-            self.open_operation(rows.ids[number])
+            self.open_operation(found[0])
         except Exception as error:  # in a handler it would reach nobody
             self.view.answer = f"{name} does not open: {error}"
             return
@@ -127,22 +135,17 @@ class GraphExplorer(ipywidgets.VBox):
 
 def _page(description, sides: dict[str, GraphRows]) -> dict:
     """Return what the page needs, in plain values."""
-    numbers = {key: k for k, key in enumerate(sides["compiled"].ids)}
-    fields = ("name", "level", "phase", "node", "end", "ns", "engine_ns", "flops", "bytes",
-              "operations")  # fmt: skip
     graphs = {
-        side: {
-            "nodes": found.nodes,
-            "rows": [{f: getattr(row, f) for f in fields} for row in found.rows],
-        }
+        side: {"nodes": found.nodes, "rows": [asdict(row) for row in found.rows]}
         for side, found in sides.items()
     }
+    numbers = sides["compiled"].numbers
+    ranked = sorted(description["advice"], key=lambda advice: -advice["ns"])
     return graphs | {
         "name": description["name"], "total": description["total_ns"],
         "flops": description["flops"], "bytes": description["hbm_bytes"],
-        "engines": list(ENGINES), "passes": list(description["passes"]),
-        "advice": [{**a, "nodes": [numbers[i] for i in a["nodes"]]}
-                   for a in sorted(description["advice"], key=lambda a: -a["ns"])],
+        "engines": ENGINES, "passes": description["passes"],
+        "advice": [a | {"nodes": numbered(a["nodes"], numbers, "advice")} for a in ranked],
     }  # fmt: skip
 
 

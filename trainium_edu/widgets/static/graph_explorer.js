@@ -77,36 +77,37 @@ class GraphExplorer {
   }
   legend() {
     const { colours, engines } = this.s;
-    return engines.map((engine, e) =>
+    const items = engines.map((engine, e) =>
       make("span", {}, make("i", { style: `background:${colours[e]}` }), engine),
     );
+    return [...items, make("span", {}, make("b"), "at best (roofline)")];
   }
 
   // ---- what is shown
   /** Take side, choice and advice from the model, and light what they are about. */
   follow() {
     const { list, model, s } = this;
-    if (s.side !== model.get("side")) list.current = 0;
+    if (s.side !== model.get("side")) list.begin();
     for (const name of ["side", "picked", "advised"]) s[name] = model.get(name);
     s.light();
     this.sides.show(s.side);
+    this.root.dataset.side = s.side;
     this.bars.textContent = s.side === "compiled" ? "time by engine" : "became";
     list.layout();
     const lit = list.shown.find(
       (row) => s.litIn(row) && !(isLayer(s.graph.rows[row]) && s.open.has(row)),
     );
     if (lit !== undefined && !s.litIn(list.current)) list.goTo(lit);
-    else this.look(list.current);
+    else this.look(list.chosen);
     this.advice.replaceChildren(
       div("head", make("b", {}, "What to improve first")),
       adviceList(s, (k) => tell(model, { picked: [], advised: k })),
     );
   }
-  /** Say what there is to say about a row; with nothing chosen yet, about the whole step. */
+  /** Say what there is to say about a row, or about the whole step (-1). */
   look(row) {
     const { list, s } = this;
-    const isWhole = list.isUntouched && row === 0;
-    this.details.replaceChildren(...(isWhole ? wholeCard(s) : rowCard(s, row)));
+    this.details.replaceChildren(...(row < 0 ? wholeCard(s) : rowCard(s, row)));
     const of = s.graph.nodes[s.graph.rows[list.current].node];
     this.subject = s.side === "compiled" ? s.graph.rows[list.current].node : (of?.others[0] ?? -1);
     this.opener.hidden = this.subject < 0 || !this.model.get("can_open");

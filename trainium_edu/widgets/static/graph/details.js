@@ -80,13 +80,13 @@ export function adviceList(s, choose) {
     const share = `${nsText(ns)} (${percent(ns / s.total)})`;
     const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
     const item = button(name, "", () => choose(s.advised === k ? -1 : k), {
-      class: "te-graph-advice",
+      class: "te-button te-graph-advice",
       "aria-pressed": String(s.advised === k),
       title: null,
     });
     const code = line ? [make("code", {}, line)] : [];
     const gain = make("span", { class: "te-graph-gain" }, make("i", { style }));
-    item.append(make("span", {}, text, " ", ...code), make("b", {}, share), gain);
+    item.append(make("span", {}, `${k + 1}. ${text} `, ...code), make("b", {}, share), gain);
     return make("li", {}, item);
   });
   return make("ol", { class: "te-graph-advices" }, ...items);

@@ -21,8 +21,9 @@ export function edgesOf(nodes, places) {
 
 /**
  * The lane of each place: a value keeps its lane until its last near reader, which takes it over.
+ * A place that is skipped (an open layer, drawn as its parts) has no lane.
  */
-export function lanesOf(count, edges) {
+export function lanesOf(count, edges, isSkipped = () => false) {
   const last = Int32Array.from({ length: count }, (_, place) => place);
   const inputs = Array.from({ length: count }, () => []);
   for (const { from, to, far } of edges) {
@@ -33,6 +34,7 @@ export function lanesOf(count, edges) {
   const lanes = new Int32Array(count);
   const until = []; // per lane: the place at which it is free again
   for (let place = 0; place < count; place++) {
+    if (isSkipped(place)) continue;
     const taken = inputs[place].filter((from) => last[from] === place).map((from) => lanes[from]);
     const isFree = (lane) => (until[lane] ?? 0) <= place;
     let lane = taken.length ? Math.min(...taken) : 0;

@@ -13,10 +13,10 @@ export class Gutter {
   element = shape("svg", { class: "te-graph-gutter", "aria-hidden": "true" });
 
   /** Take the rows that show; returns the width that their lanes need. */
-  layout(graph, shown) {
-    Object.assign(this, { graph, shown });
+  layout(graph, shown, open) {
+    Object.assign(this, { graph, shown, open });
     this.edges = edgesOf(graph.nodes, placesOf(graph, shown));
-    this.lanes = lanesOf(shown.length, this.edges);
+    this.lanes = lanesOf(shown.length, this.edges, (place) => open.has(shown[place]));
     const most = this.lanes.reduce((a, b) => Math.max(a, b), 0);
     this.width = LEFT + LANE * Math.min(MOST_LANES, most + 1) + 3;
     this.element.setAttribute("width", this.width);
@@ -38,7 +38,9 @@ export class Gutter {
       (isMarked ? marked : parts).push(path(far ? this.swing(from, to) : this.run(from, to), kind));
     }
     const dots = [];
-    for (let place = first; place <= last; place++) dots.push(this.dot(place, near, colourOf));
+    for (let place = first; place <= last; place++) {
+      if (!this.open.has(this.shown[place])) dots.push(this.dot(place, near, colourOf));
+    }
     this.element.replaceChildren(...parts, ...marked, ...dots);
   }
   /** Down in the lane of the value, and over to its reader in the last row. */
@@ -56,7 +58,8 @@ export class Gutter {
     const row = this.graph.rows[this.shown[place]];
     const [cx, cy] = [this.x(place), (place + 0.5) * ROW];
     const colour = colourOf(row);
-    const more = { fill: colour || null, class: place === near ? "te-graph-near" : null };
+    const style = colour ? `fill:${colour}` : null;
+    const more = { style, class: place === near ? "te-graph-near" : null };
     if (!isLayer(row)) return shape("circle", { cx, cy, r: colour ? 4.5 : 3.2, ...more });
     return shape("rect", { x: cx - 5, y: cy - 5, width: 10, height: 10, rx: 2, ...more });
   }

@@ -17,7 +17,7 @@ export class RowList {
   current = 0; // the row that the keyboard is on
   pointed = -1;
   shown = [];
-  isUntouched = true; // nobody has pointed at a row or moved yet
+  isUntouched = true; // nothing is chosen, and the keyboard has not moved
 
   /** `s` holds the graph shown, its open layers and what is lit; `on` has look, choose. */
   constructor(s, on) {
@@ -47,8 +47,8 @@ export class RowList {
   layout() {
     const { graph, open } = this.s;
     this.shown = visibleRows(graph, open);
-    const wide = this.gutter.layout(graph, this.shown);
-    this.element.style.setProperty("--gutter", `${wide}px`);
+    const wide = this.gutter.layout(graph, this.shown, open);
+    this.element.parentElement.style.setProperty("--gutter", `${wide}px`);
     this.inner.style.height = `${this.shown.length * ROW}px`;
     this.element.style.height = `${Math.min(MOST_ROWS, this.shown.length) * ROW + 2}px`;
     if (!this.shown.includes(this.current)) {
@@ -63,7 +63,7 @@ export class RowList {
     const { element, gutter, s, shown } = this;
     const first = clamp(Math.floor(element.scrollTop / ROW) - 2, 0, shown.length);
     const last = Math.min(shown.length - 1, first + MOST_ROWS + 4);
-    const near = shown.indexOf(this.pointed >= 0 ? this.pointed : this.current);
+    const near = shown.indexOf(this.pointed >= 0 ? this.pointed : this.chosen);
     gutter.draw(first, last, near, (row) => s.colourOf(row));
     this.rows.replaceChildren();
     for (let place = first; place <= last; place++) this.rows.append(this.rowOf(place));
@@ -92,7 +92,7 @@ export class RowList {
     words[0].style.paddingLeft = `${14 * row.level + (node ? 13 : 0)}px`;
     const kinds = ["te-graph-row", `te-graph-${row.phase}`];
     if (!node) kinds.push("te-graph-layer");
-    if (lit) kinds.push("te-graph-lit");
+    if (lit && !isOpen) kinds.push("te-graph-lit");
     if (k === this.current) kinds.push("te-graph-current");
     if (k === this.pointed) kinds.push("te-graph-pointed");
     return make(
@@ -109,18 +109,24 @@ export class RowList {
       ...words,
     );
   }
-  /** A bar as long as the time, split as the engines were busy. */
+  /** A bar as long as the time, split as the engines were busy; a mark is at its roofline. */
   barOf(row) {
     const sum = row.engine_ns.reduce((a, b) => a + b, 0);
     if (!(row.ns > 0) || !sum) return [];
     const whole = (100 * row.ns) / this.most;
-    return row.engine_ns.flatMap((ns, e) => {
+    const parts = row.engine_ns.flatMap((ns, e) => {
       const style = `width:${((whole * ns) / sum).toFixed(2)}%;background:${this.s.colours[e]}`;
       return ns > 0 ? [make("i", { style })] : [];
     });
+    const bound = this.s.graph.nodes[row.node]?.roofline_ns;
+    const style = `left:${((100 * bound) / this.most).toFixed(2)}%`;
+    return bound > 0 ? [...parts, make("b", { style })] : parts;
   }
 
   // ---- what is done
+  get chosen() {
+    return this.isUntouched ? -1 : this.current;
+  }
   rowAt({ clientY }) {
     const y = clientY - this.inner.getBoundingClientRect().top;
     return this.shown[Math.floor(y / ROW)] ?? -1;
@@ -128,14 +134,14 @@ export class RowList {
   point(k) {
     if (k === this.pointed) return;
     this.pointed = k;
-    if (k >= 0) this.isUntouched = false;
     this.draw();
-    this.on.look(k >= 0 ? k : this.current);
+    this.on.look(k >= 0 ? k : this.chosen);
   }
   onClick(event) {
     const k = this.rowAt(event);
     if (k < 0) return;
     this.current = k;
+    this.isUntouched = false;
     this.enter();
   }
   /** Open or close a layer, choose an operation. */
@@ -161,6 +167,18 @@ export class RowList {
     this.draw();
     this.on.look(k);
   }
+  begin() {
+    this.current = 0;
+    this.isUntouched = true;
+  }
+  /** Back to the first row, with nothing chosen. */
+  reset() {
+    this.goTo(this.shown[0]);
+    this.begin();
+    this.on.choose(-1);
+    this.draw();
+    this.on.look(-1);
+  }
   onKey(event) {
     const { shown, current, s } = this;
     const at = shown.indexOf(current);
@@ -179,7 +197,7 @@ export class RowList {
       ArrowLeft: () => (canTurn && isOpen ? this.turn(false) : parent >= 0 && this.goTo(parent)),
       Enter: () => this.enter(),
       " ": () => this.enter(),
-      Escape: () => this.on.choose(-1),
+      Escape: () => this.reset(),
     });
   }
 }

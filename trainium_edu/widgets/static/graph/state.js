@@ -2,7 +2,7 @@
 
 import { around, firstOpen, indexed } from "./tree.js";
 
-const FIRST_ROWS = 14;
+const FIRST_ROWS = 18;
 const MOST_REVEALED = 12; // lit operations whose layers open for them
 
 export class State {

@@ -32,7 +32,8 @@ export function flopsText(flops, ns) {
     [1e3, "kFLOP"],
     [1, "FLOP"],
   ].find(([size]) => flops >= size) ?? [1, "FLOP"];
-  const rate = ns > 0 ? `, ${(flops / ns / 1e3).toPrecision(3)} TFLOPS` : "";
+  const [per, name] = flops / ns >= 1e3 ? [1e3, "TFLOPS"] : [1, "GFLOPS"];
+  const rate = ns > 0 ? `, ${(flops / ns / per).toPrecision(3)} ${name}` : "";
   return `${Number((flops / scale).toPrecision(3))} ${unit}${rate}`;
 }
 
