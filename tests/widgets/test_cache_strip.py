@@ -80,8 +80,14 @@ def test_no_steps_are_a_strip_too():
 
 
 @pytest.mark.parametrize(
-    "entry", [None, 3, {}, {"event": "hit"}, {"event": "hit", "graph": "a"}, {"graph": "a"}]
+    "entry", [{}, {"event": "compiled"}, {"event": "hit", "graph": "a"}, {"graph": "a"}]
 )
 def test_wrong_entries_are_named(entry):
     with pytest.raises(ValueError, match=r"history\[1\]"):
         cache_strip([FIRST, entry])
+
+
+@pytest.mark.parametrize("history", [None, 3, [3], ["compiled"], {"event": "compiled"}])
+def test_a_history_is_a_list_of_dicts(history):
+    with pytest.raises(TypeError, match="it must be a list of dicts"):
+        cache_strip(history)

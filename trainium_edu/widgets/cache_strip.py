@@ -115,7 +115,7 @@ class CacheStrip:
 
 def _step_of(entry, k) -> dict:
     """Return one checked entry of a history; what is not given is empty."""
-    if not isinstance(entry, dict) or not {"event", "graph"} <= entry.keys():
+    if not {"event", "graph"} <= entry.keys():
         raise ValueError(f"history[{k}] is {short(entry)}; it must be a dict with {_KEYS}")
     if entry["event"] not in EVENTS:
         raise ValueError(
