@@ -21,12 +21,15 @@ class Lowering:
     Attributes
     ----------
     core : NeuronCore
+    collectives : list of Node
+        Those met so far, in order; they have no instructions.
     """
 
     def __init__(self, core: NeuronCore, feeds=None):
         self.core = core
         self._feeds = {} if feeds is None else feeds
         self._views: dict[Node, View] = {}
+        self.collectives: list[Node] = []
 
     def view(self, node: Node) -> View:
         """Return where a value lies in HBM, in its own shape (a scalar has shape (1,))."""

@@ -40,6 +40,9 @@ class Operation:
         Elementwise operations only: the instructions for one tile; ``lower`` and fusion loop.
     by_replica : bool
         The executor calls `value` for one replica after the other.
+    outside : bool
+        It asks for what lies above this package: `value` is called (node, inner, *arrays) with the
+        executor's ``Inner``, and `vjp` (node, gradient, gradients) with ``autograd.gradients``.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Operation:
     flops: Callable = lambda node: node.type.size
     tile: Callable | None = None
     by_replica: bool = False
+    outside: bool = False
 
     @property
     def is_elementwise(self) -> bool:
