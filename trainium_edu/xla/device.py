@@ -26,7 +26,7 @@ __all__ = ["Device", "World", "current_world", "cut", "world"]
 _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
-_INT32 = range(-(2**31), 2**31)
+_RANGES = {"int32": range(-(2**31), 2**31), "uint32": range(2**32), "uint8": range(256)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Pending:
     feeds: list = field(default_factory=list)  #: the array behind each leaf, by its number
     leaves: dict = field(default_factory=dict)  #: leaf -> (weak tensor, node it was computed from)
     tensors: WeakValueDictionary = field(default_factory=WeakValueDictionary)  #: by serial number
+    number: int = field(default_factory=lambda: next(_serial))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class _Run:
     executable: object
     feeds: list
     setting: Setting
+    number: int  #: counts executions from 1
 
 
 class Device:
@@ -153,8 +155,8 @@ class Device:
         key = value, dtype, rank
         found = self._scalars.get(key)
         if found is None:
-            if dtype == "int32" and value not in _INT32:
-                raise GraphError(f"{value} does not fit into int32, -2**31 to 2**31 - 1")
+            if dtype in _RANGES and value not in _RANGES[dtype]:
+                raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
             type = Type((1,) * rank, dtype)
             if len(self._scalars) > _MOST_SCALARS:
                 self._scalars = {}
@@ -250,7 +252,7 @@ class Device:
         keep = self.keep_feeds
         if keep is None:
             keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
-        self._newest = _Run(executable, feeds, setting) if keep else None
+        self._newest = _Run(executable, feeds, setting, self.executions) if keep else None
         return values
 
     def add_step_closure(self, function: Callable, arguments: tuple = ()) -> None:
@@ -265,6 +267,10 @@ class Device:
         self.trained = WeakValueDictionary()
 
     # -- looking for what went wrong ------------------------------------------------------------
+
+    def find_nan_of(self, execution: int) -> str:
+        """Do as :meth:`find_nan` if that was the newest execution and its inputs were kept."""
+        return self.find_nan() if self._newest and self._newest.number == execution else ""
 
     def find_nan(self) -> str:
         """Run the newest graph again and say which operation made the first NaN or infinity.
