@@ -55,7 +55,7 @@ class Tensor:
 
     __slots__ = ("__weakref__", "_backward", "_data", "_generation", "_leaf", "_made", "_of",
                  "device", "grad", "name", "node", "requires_grad", "type")  # fmt: skip
-    __array_priority__ = 1000
+    __array_ufunc__ = None  # NumPy leaves operators to this class
 
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip
