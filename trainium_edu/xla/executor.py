@@ -46,21 +46,21 @@ def as_held(values, type: Type) -> np.ndarray:
     """Return values as the executor holds them: in the carrier dtype, rounded to `type`'s."""
     array = np.asarray(values)
     held = array.astype(carrier(type.dtype), copy=False)
-    return _rounded(held, type.dtype, Setting(), 0)
+    return _rounded(held, type, Setting(), 0)
 
 
-def _rounded(array, dtype, setting, place):
-    fmt = _FORMATS.get(dtype)
+def _rounded(array, type, setting, place):
+    fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
     if setting.rounding == "nearest":
-        return rounding.cast(array, fmt)
+        return rounding.round_to(array, fmt)
     step = setting.step * 2**20 + place
-    if setting.replicas is None:
-        return rounding.cast(array, fmt, "stochastic", seed=setting.seed, step=step)
+    if array.ndim == type.rank:
+        return rounding.round_to(array, fmt, "stochastic", seed=setting.seed, step=step)
     out = np.empty_like(array)
     for i, one in enumerate(array):  # replicas share their random bits, so equal ones stay equal
-        out[i] = rounding.cast(one, fmt, "stochastic", seed=setting.seed, step=step)
+        out[i] = rounding.round_to(one, fmt, "stochastic", seed=setting.seed, step=step)
     return out
 
 
@@ -131,7 +131,7 @@ class Plan:
                 arrays = [held[i] for i in inputs]
                 value = self._value(node, row, arrays, setting, place)
                 if isinstance(node.type, Type):
-                    value = _rounded(value, node.type.dtype, setting, place)
+                    value = _rounded(value, node.type, setting, place)
                 held[slot] = value
                 for one in done:
                     held[one] = None

@@ -10,6 +10,7 @@ import numpy as np
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.operations.loops import lower_elementwise
 from trainium_edu.xla.operations.table import OPERATIONS
 
 __all__ = ["Lowering", "lower"]
@@ -74,5 +75,9 @@ def lower(graph: Graph, core: NeuronCore, feeds=None) -> Lowering:
     lowering = Lowering(core, feeds)
     for node in (*graph.parameters, *graph.nodes):
         if node.operation != "parameter" or node not in lowering._views:
-            OPERATIONS[node.operation].lower(lowering, node)
+            row = OPERATIONS[node.operation]
+            if row.lower is None:
+                lower_elementwise(lowering, [node], [node])
+            else:
+                row.lower(lowering, node)
     return lowering

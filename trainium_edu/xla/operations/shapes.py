@@ -5,7 +5,8 @@ from math import prod
 import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Node, Type, as_type
-from trainium_edu.xla.operations.table import apply, carrier, constant, register
+from trainium_edu.xla.operations.table import apply, carrier, constant, register, sum_to
+from trainium_edu.xla.operations.tiles import spread
 
 __all__ = ["zeros"]
 
@@ -37,6 +38,32 @@ register(
     vjp=lambda node, g: (apply("reshape", g, shape=node.inputs[0].shape),),
     lower=lambda lowering, node: lowering.alias(
         node, lowering.view(node.inputs[0]).reshaped(*(node.shape or (1,)))
+    ),
+)  # fmt: skip
+
+
+# -- broadcast: axes of size 1, repeated ------------------------------------------------------
+
+
+def _infer_broadcast(x: Type, shape) -> Type:
+    fits = len(shape) == x.rank
+    if not fits or any(n not in (1, m) for n, m in zip(x.shape, shape, strict=True)):
+        raise GraphError(f"broadcast of {x} to {list(shape)}: ranks must be equal, and sizes that "
+                         "change must be 1 before; reshape first")  # fmt: skip
+    return x.like(shape)
+
+
+def _tile_broadcast(core, node, out, x):
+    core.tensor_copy(dst=out, src=spread(core, x, out, None if node.type.is_float else node.dtype))
+
+
+register(
+    "broadcast", _infer_broadcast,
+    value=lambda node, x: np.broadcast_to(x, x.shape[: x.ndim - node.type.rank] + node.shape),
+    vjp=lambda node, g: (sum_to(g, node.inputs[0].type),), flops=lambda node: 0,
+    tile=_tile_broadcast,
+    lower=lambda lowering, node: lowering.alias(
+        node, lowering.view(node.inputs[0]).broadcast(*(node.shape or (1,)))
     ),
 )  # fmt: skip
 
@@ -205,19 +232,7 @@ register("concatenate", _infer_concatenate, value=_concatenate, vjp=_concatenate
          flops=lambda node: 0)  # fmt: skip
 
 
-# -- reverse and iota -------------------------------------------------------------------------
-
-
-def _infer_reverse(x: Type, axes) -> Type:
-    if any(not -x.rank <= a < 0 for a in axes) or len(set(axes)) != len(axes):
-        raise GraphError(f"reverse of {x} over axes {list(axes)}: they must be different ones")
-    return x
-
-
-register(
-    "reverse", _infer_reverse, value=lambda node, x: np.flip(x, node.of["axes"]),
-    vjp=lambda node, g: (apply("reverse", g, axes=node.of["axes"]),), flops=lambda node: 0,
-)  # fmt: skip
+# -- iota -------------------------------------------------------------------------------------
 
 
 def _infer_iota(shape, axis, dtype) -> Type:

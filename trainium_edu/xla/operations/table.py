@@ -33,7 +33,8 @@ class Operation:
         One gradient per input, of the input's type; None where no gradient flows.
     lower : callable (lowering, node) -> None
         Issue the instructions that write ``lowering.out(node)`` from ``lowering.view(input)``, or
-        let ``lowering.alias(node, view)`` where nothing has to move.
+        let ``lowering.alias(node, view)`` where nothing has to move.  None: the loop around `tile`
+        (``loops.lower_elementwise``).
     flops : callable (node) -> int
         As XLA counts them: two per multiply-add, one per element of anything else, 0 for moves.
     tile : callable (core, node, out, *tiles) -> None, or None
