@@ -82,25 +82,17 @@ class Lowering:
         else:
             row.lower(self, node)
 
-<<<<<<< HEAD
-=======
     def issue(self, graph: Graph) -> None:
         """Issue the instructions of all nodes that have no place yet."""
         for node in (*graph.parameters, *graph.nodes):
             if node not in self._views:
                 self.lower(node)
 
->>>>>>> refs/heads/compiler
     def inside(self, graph: Graph, views: Sequence[View]) -> list[View]:
         """Issue an inner graph on views of its parameters; return where its results are."""
         inner = Lowering(self.core, on_load=casts_on_load(graph))
         inner._views.update(zip(graph.parameters, views, strict=True))
-<<<<<<< HEAD
-        for node in graph.nodes:
-            inner.lower(node)
-=======
         inner.issue(graph)
->>>>>>> refs/heads/compiler
         self.collectives += inner.collectives
         return [inner.view(output) for output in graph.outputs]
 
@@ -109,10 +101,6 @@ class Lowering:
         core = lower(graph, NeuronCore(self.core.spec, values=False)).core
         return neuroncore.measure(core.program).makespan_ns if len(core.program) else 0.0
 
-<<<<<<< HEAD
-=======
-
->>>>>>> refs/heads/compiler
 
 def casts_on_load(graph: Graph) -> frozenset[Node]:
     """Return the casts that only products read: a DMA casts while it loads, for nothing."""
