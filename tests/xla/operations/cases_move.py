@@ -254,3 +254,7 @@ CASES += [
         ("reduce_scatter", {"kind": "sum", "axis": -2, "world": 1}),
     )
 ]  # fmt: skip
+
+WITHOUT_VJP = {"while"}
+STEPS = {"one_hot", "random_keep", "random_uniform"}  #: their vjp returns None
+ELSEWHERE: set[str] = set()
