@@ -46,7 +46,7 @@ def run(graph, *feeds):
     return Plan(graph).run(feeds, Setting(replicas=WORLD, collectives=Sums()))
 
 
-@pytest.mark.parametrize("name, attributes", ALL, ids=str)
+@pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
 def test_each_rank_gets_its_part(name, attributes):
     graph = graph_of(name, attributes)
     (got,) = run(graph, X)
@@ -64,7 +64,7 @@ def test_what_all_ranks_share_counts_once_for_each():
     np.testing.assert_allclose(got, np.stack([2 * X[0]] * 2), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name, attributes", ALL, ids=str)
+@pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
 def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attributes):
     graph = graph_of(name, attributes)
     (output,), (x,) = graph.outputs, graph.parameters
@@ -89,15 +89,16 @@ def test_nobody_to_reach_the_others_is_an_error():
             Plan(graph_of(name, attributes)).run([X[0]], setting)
 
 
-@pytest.mark.parametrize("name, attributes", ALL, ids=str)
+@pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
 def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     core, graph = NeuronCore(values=False), graph_of(name, attributes)
     lowering = lower(graph, core)
-    assert lowering.collectives == [graph.outputs[0]] and not len(core.program)
+    assert lowering.collectives == [graph.outputs[0]]
+    assert not len(core.program)
     assert lowering.view(graph.outputs[0]).shape == graph.outputs[0].shape
 
 
-@pytest.mark.parametrize("name, attributes, message", [
+@pytest.mark.parametrize(("name", "attributes", "message"), [
     ("all_reduce", {"kind": "median", "groups": None}, "must be one of sum"),
     ("all_reduce", {"kind": "sum", "groups": ((0, 1), (1, 2))}, "each rank at most once"),
     ("all_reduce", {"kind": "sum", "groups": ((0, 1), (2,))}, "one size"),

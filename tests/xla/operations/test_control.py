@@ -77,7 +77,7 @@ def test_state_may_change_places():
 
 
 def test_more_turns_than_its_bound_are_an_error():
-    with pytest.raises(RuntimeError, match="while at .*still holds after 3 turns.*most="):
+    with pytest.raises(RuntimeError, match=r"while at .*still holds after 3 turns.*most="):
         values(newton(most=3), [X, np.int32(4)])
     values(newton(most=3), [X, np.int32(3)])
 
@@ -97,13 +97,13 @@ def test_a_while_is_timed_by_its_bound():
 def test_a_while_without_a_bound_has_values_and_no_time():
     graph = newton(most=None)
     np.testing.assert_array_equal(values(graph, [X, np.int32(2)])[0], python_newton(X, 2))
-    with pytest.raises(GraphError, match="while at .*states no bound"):
+    with pytest.raises(GraphError, match=r"while at .*states no bound"):
         duration(graph)
 
 
 def test_a_while_has_no_gradient():
     graph = newton()
-    with pytest.raises(GraphError, match="while at .* has no gradient"):
+    with pytest.raises(GraphError, match=r"while at .* has no gradient"):
         gradients(graph.outputs[0], graph.parameters[:1], parameter(9, ROWS))
 
 
@@ -168,7 +168,7 @@ def test_a_cond_is_timed_by_its_longer_branch(swapped):
 
 def test_inner_graphs_are_text_and_json():
     graph = newton()
-    assert "%better." in str(graph) and "%goes_on." in str(graph)
+    assert all(name in str(graph) for name in ("%better.", "%goes_on."))
     again = Graph.from_json(graph.to_json())
     assert again.fingerprint == graph.fingerprint
     np.testing.assert_array_equal(values(again, [X, np.int32(3)])[0], python_newton(X, 3))
@@ -178,7 +178,7 @@ WRONG = Graph("wrong", (parameter(0, ROWS),), (apply("cast", parameter(0, ROWS),
 SAME = Graph("same", (parameter(0, ROWS),), (parameter(0, ROWS),))
 
 
-@pytest.mark.parametrize("build, message", [
+@pytest.mark.parametrize(("build", "message"), [
     (lambda x: apply("while", x, condition=WRONG, body=SAME, most=3), "it must give one bool"),
     (lambda x: apply("while", x, condition=WRONG, body=WRONG, most=3), "one bool"),
     (lambda x: apply("while", x, x, condition=SAME, body=SAME, most=3), "its state is"),

@@ -50,7 +50,7 @@ def by_hand(lhsT, rhs):
     return out
 
 
-@pytest.mark.parametrize("kernel, shape", [(basic, (128, 128, 512)), (basic, (100, 60, 70)),
+@pytest.mark.parametrize(("kernel", "shape"), [(basic, (128, 128, 512)), (basic, (100, 60, 70)),
                                            (by_hand, (256, 128, 1024))])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_a_product_takes_exactly_what_the_same_kernel_takes(kernel, shape, dtype):
@@ -69,7 +69,7 @@ BATCHES = [
 
 
 @pytest.mark.parametrize("chain", [False, True], ids=["alone", "between"])
-@pytest.mark.parametrize("dtype, a, b, turned", BATCHES, ids=str)
+@pytest.mark.parametrize(("dtype", "a", "b", "turned"), BATCHES, ids=str)
 def test_a_repeated_turn_is_timed_as_all_of_them(dtype, a, b, turned, chain, monkeypatch):
     """The judge: the same products, recorded one by one."""
     graph = graph_of(Type(a, dtype), Type(b, dtype), **turned)
@@ -118,7 +118,7 @@ def test_a_product_does_not_beat_the_peak():
     assert measure(program_of(graph)).makespan_ns > least_ns
 
 
-@pytest.mark.parametrize("a, b, message", [
+@pytest.mark.parametrize(("a", "b", "message"), [
     (Type((2, 3), "float32"), Type((4, 5), "float32"), "inner sizes are 3 and 4"),
     (Type((2, 3), "float32"), Type((3, 5), "bfloat16"), "both must have one dtype"),
     (Type((2, 3), "int32"), Type((3, 5), "int32"), "floating-point"),

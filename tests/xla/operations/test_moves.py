@@ -31,7 +31,7 @@ def names(graph):
 # -- what moves -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operation, attributes", [
+@pytest.mark.parametrize(("operation", "attributes"), [
     ("reshape", {"shape": (60, 64)}),
     ("transpose", {"perm": (-2, -3, -1)}),
     ("slice", {"starts": (1, 2, 0), "limits": (3, 20, 64), "strides": (1, 2, 1)}),
@@ -137,7 +137,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("operation, types, attributes, message", REFUSED)
+@pytest.mark.parametrize(("operation", "types", "attributes", "message"), REFUSED)
 def test_what_does_not_fit_is_said_in_one_sentence(operation, types, attributes, message):
     with pytest.raises(GraphError, match=message) as caught:
         graph_of(operation, *types, **attributes)

@@ -20,6 +20,7 @@ from trainium_edu.xla.operations.table import apply, register
 
 __all__: list[str] = []
 
+COLUMNS = 2**19  #: numbers of the executor's columns at a time: 2 MiB
 SLAB_BYTES = 24 * 1024  #: per partition, for one tile of lines or columns
 
 
@@ -84,30 +85,45 @@ def _patches(x, kernel, strides, padding):
     return windows[:, :, :: strides[0], :: strides[1]].transpose(0, 1, 4, 5, 2, 3)
 
 
+def _batches(count, size):
+    """Yield slices of images whose columns are few enough to stay in the processor's cache."""
+    return pieces(count, max(COLUMNS // max(size, 1), 1))
+
+
+def _columns(node, x, w):
+    """Yield (slice of images, their columns [n, C h w, places]); `w`: the filter's shape."""
+    patches = _patches(x, w[2:], node.of["strides"], node.of["padding"])
+    for some in _batches(len(x), patches[0].size):
+        yield some, patches[some].reshape(some.stop - some.start, prod(w[1:]), -1)
+
+
 def _value(node, x, w):
-    of = node.of
-    patches = _patches(x, w.shape[2:], of["strides"], of["padding"])
-    columns = patches.reshape(len(x), w[0].size, -1)
-    return np.matmul(w.reshape(len(w), -1), columns).reshape(node.shape)
+    out = np.empty((*node.shape[:2], prod(node.shape[2:])), x.dtype)
+    for some, columns in _columns(node, x, w.shape):
+        np.matmul(w.reshape(len(w), -1), columns, out=out[some])
+    return out.reshape(node.shape)
 
 
 def _value_of_filter(node, x, g):
-    of = node.of
-    patches = _patches(x, node.shape[2:], of["strides"], of["padding"])
-    return np.tensordot(g, patches, ((0, 2, 3), (0, 4, 5)))
+    up = g.reshape(*g.shape[:2], -1)
+    total = np.zeros((node.shape[0], prod(node.shape[1:])), x.dtype)
+    for some, columns in _columns(node, x, node.shape):
+        total += np.matmul(up[some], columns.swapaxes(1, 2)).sum(0)
+    return total.reshape(node.shape)
 
 
 def _value_of_input(node, w, g):
     (n, c, high, wide), of = node.shape, node.of
     down, across = of["strides"]
     (top, bottom), (left, right) = of["padding"]
-    columns = np.matmul(w.reshape(len(w), -1).T, g.reshape(*g.shape[:2], -1))
-    columns = columns.reshape(n, *w.shape[1:], *g.shape[2:])
+    turned = np.ascontiguousarray(w.reshape(len(w), -1).T)
     out = np.zeros((n, c, high + top + bottom, wide + left + right), w.dtype)
-    for i in range(w.shape[2]):
-        for j in range(w.shape[3]):
+    for some in _batches(n, len(turned) * prod(g.shape[2:])):
+        up = g[some].reshape(some.stop - some.start, len(w), -1)
+        columns = np.matmul(turned, up).reshape(len(up), *w.shape[1:], *g.shape[2:])
+        for i, j in np.ndindex(w.shape[2:]):
             rows = slice(i, i + down * g.shape[2], down)
-            out[:, :, rows, j : j + across * g.shape[3] : across] += columns[:, :, i, j]
+            out[some, :, rows, j : j + across * g.shape[3] : across] += columns[:, :, i, j]
     return out[:, :, top : top + high, left : left + wide]
 
 
@@ -273,7 +289,9 @@ class _Columns:
         """Yield where columns and the slab's lines hold the same, one filter column at a time."""
         step = self.strides[1]
         for j in range(self.kernel[1]):
-            inside = [k for k in range(steps.start, steps.stop) if 0 <= self._reach(k, j) < self.wide]
+            inside = [
+                k for k in range(steps.start, steps.stop) if 0 <= self._reach(k, j) < self.wide
+            ]
             if not inside:
                 continue
             first, last = inside[0], inside[-1]
