@@ -2,8 +2,8 @@
 
 The error function is ``tanh(x P(x^2))``.  P is a least-squares fit of ``atanh(erf(x)) / x`` on
 [-4, 4], weighted by the slope of tanh, so its errors count as they appear in the result: 6e-8 at
-most, one spacing of FP32 near 1 (with FP32's own roundings 1.4e-7).  A chunk of numbers goes through all steps before
-the next one, so it stays in the cache.  Wider numbers take SciPy's function.
+most, one spacing of FP32 near 1 (with FP32's own roundings 1.4e-7).  A chunk of numbers goes
+through all steps before the next one, so it stays in the cache.  Wider numbers take SciPy's.
 """
 
 from math import pi, sqrt
@@ -38,7 +38,7 @@ def gelu_slope(x: np.ndarray) -> np.ndarray:
 
 def gelu_tanh(x: np.ndarray) -> np.ndarray:
     """Return gelu with the distribution function written with tanh."""
-    out, c = x * x, sqrt(2 / pi)
+    out, c = np.multiply(x, x, out=np.empty_like(x)), sqrt(2 / pi)
     out *= 0.044715 * c
     out += c
     out *= x
