@@ -68,8 +68,9 @@ class Body:
         )
         return tuple(node.type for node in self.outside), steps, self.spec.name
 
+    @cached_property
     def lowered(self) -> Lowering:
-        """Issue its instructions on a core without values."""
+        """Its instructions, issued on a core without values."""
         core = NeuronCore(self.spec, values=False, name=self.name)
         lowering = Lowering(core, on_load=self.on_load)
         for node in self.outside:
@@ -80,7 +81,7 @@ class Body:
     @cached_property
     def run(self) -> Run:
         """Its program, timeline, why and advice, as a kernel's; made when first asked for."""
-        return Run.of(self.name, None, [self.lowered().core], words=WORDS)
+        return Run.of(self.name, None, [self.lowered.core], words=WORDS)
 
     @cached_property
     def lines(self) -> dict:
@@ -144,8 +145,10 @@ class _Cutter:
             return 0, False
         body = self.body((node,))
         if body.key not in self.alone:
-            lowering = body.lowered()
-            self.alone[body.key] = len(lowering.core.program), bool(lowering.collectives)
+            count, is_collective = len(body.lowered.core.program), bool(body.lowered.collectives)
+            self.alone[body.key] = count, is_collective
+            if count > LONG:
+                self.bodies[body.key] = body  # a section as it is
         return self.alone[body.key]
 
     def section(self, nodes: Iterable[Node], is_collective=False) -> Section:
