@@ -148,6 +148,7 @@ class Executable:
     @cached_property
     def graph(self) -> Graph:
         """The graph as recorded."""
+        assert self._kept is not None  # else it was given
         return self._kept.graph
 
     @cached_property
@@ -203,7 +204,7 @@ class Executable:
         """Yield each section's times; those that were kept need no graph."""
         kept = self._kept
         if kept and more is None and not any(kept.collective):
-            yield from (kept.times[number] for number in kept.body_of)
+            yield from (times for n in kept.body_of if (times := kept.times[n]) is not None)
             return
         for section in self.sections:
             body = section.body
@@ -232,7 +233,7 @@ class Executable:
         if self.times is None:
             where = f" at {node.line}" if node.line else ""
             raise ValueError(
-                f"{node.operation}{where} takes as long as links and the other ranks do, and nobody "
+                f"{node.operation}{where} takes as long as links and other ranks do, and nobody "
                 "said how long that is; compile with times=, an object whose collective(node) "
                 "returns ns (a training world hands one in)"
             )
@@ -252,7 +253,7 @@ class Executable:
     @property
     def band(self) -> Band:
         """The range in which the makespan lies: all sections at their low, at their high ends."""
-        bands = [times.band for times in self._times(with_band)]
+        bands = [band for times in self._times(with_band) if (band := times.band) is not None]
         effects = {
             group: tuple(
                 sum(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands) for end in (0, 1)

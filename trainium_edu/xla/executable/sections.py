@@ -21,7 +21,7 @@ __all__ = ["LONG", "MOST", "Body", "Section", "cut", "sections_of"]
 #: Instructions of an operation that gets a section of its own.  Assumed: at some 100 ns each it
 #: lasts 50 us, beside which the 2 us of a transfer's start that an overlap hides are small.
 LONG = 512
-#: Instructions of a section.  Assumed: the scheduler of a compiler looks at a part of a long program
+#: Instructions of a section.  Assumed: a compiler's scheduler looks at a part of a long program
 #: at a time, and so does whoever reads its timeline.
 MOST = 4096
 

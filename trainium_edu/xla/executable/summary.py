@@ -27,7 +27,7 @@ class Timed(Protocol):
 
     def timed(self) -> Iterator[tuple[Section, Times]]: ...
 
-    def advised(self) -> Iterator[tuple[Section, Times]]: ...  # noqa: D102
+    def advised(self) -> Iterator[tuple[Section, Times]]: ...
 
 
 @dataclass(frozen=True, slots=True)

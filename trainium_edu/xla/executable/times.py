@@ -118,10 +118,9 @@ def _spent(run: Run, place, count) -> tuple[Spent, ...]:
     start, end = np.full(count, np.inf), np.zeros(count)
     np.minimum.at(start, rows, timeline.start_ns)
     np.maximum.at(end, rows, timeline.done_ns)
-    busy = {
-        name: np.bincount(rows, (timeline.end_ns - timeline.start_ns) * (timeline.engine == e), count)
-        for name, e in _NUMBER.items() if name != "dma"
-    }  # fmt: skip
+    worked = timeline.end_ns - timeline.start_ns
+    busy = {name: np.bincount(rows, worked * (timeline.engine == number), count)
+            for name, number in _NUMBER.items() if name != "dma"}  # fmt: skip
     busy["dma"] = _moving(timeline, rows, count)
     moved = np.bincount(rows, _hbm_bytes(timeline.program)[timeline.instruction_index], count)
     times = np.bincount(rows, minlength=count)
@@ -172,15 +171,15 @@ def _hbm_bytes(program):
     ], float)  # fmt: skip
 
 
-def _why(run, place) -> tuple[Piece, ...]:
+def _why(run, at) -> tuple[Piece, ...]:
     instructions = run.timeline.instruction_index
-    found: dict[tuple, float] = {}
+    found: dict[tuple[int, str, str], float] = {}
     kinds: dict[int, str] = {}
     for piece in run.why():
         kind = kinds.setdefault(id(piece.facts), str(piece.kind))
-        key = int(place[instructions[piece.row]]), piece.cause, kind
+        key = int(at[instructions[piece.row]]), piece.cause, kind
         found[key] = found.get(key, 0.0) + piece.duration_ns
-    return tuple(Piece(*key, ns) for key, ns in found.items())
+    return tuple(Piece(place, cause, kind, ns) for (place, cause, kind), ns in found.items())
 
 
 def _advice(run, lines) -> tuple[Advised, ...]:
