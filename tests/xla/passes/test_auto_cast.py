@@ -92,6 +92,26 @@ def test_instructions_that_cast_as_they_load_compute_the_same(type):
     np.testing.assert_allclose(found, Plan(after).run(feeds())[1], rtol=0, atol=1e-5)
 
 
+def test_convolutions_and_their_gradients_round_their_operands_too():
+    x, w = (parameter(i, Type(s, "float32")) for i, s in enumerate([(2, 3, 8, 8), (4, 3, 3, 3)]))
+    how = {"strides": (1, 1), "padding": ((1, 1), (1, 1))}
+    y = apply("convolution", x, w, **how)
+    outputs = (
+        y, apply("convolution_of_input", w, y, shape=x.shape, **how),
+        apply("convolution_of_filter", x, y, shape=w.shape, **how),
+    )  # fmt: skip
+    after = auto_cast(Graph("convolution", (x, w), outputs), "matmult").after
+    draw = np.random.default_rng(0)
+    images = [draw.uniform(-1, 1, p.shape).astype(np.float32) for p in (x, w)]
+    rounded = [a.astype(ml_dtypes.bfloat16).astype(np.float32) for a in images]
+    (want,) = Plan(Graph("one", (x, w), (y,))).run(rounded)
+    found = Plan(after).run(images)
+    np.testing.assert_allclose(found[0], want, rtol=0, atol=1e-5)
+    assert [o.dtype for o in after.outputs] == ["float32"] * 3
+    products = [n for n in after.nodes if n.operation.startswith("convolution")]
+    assert all(i.dtype == "bfloat16" for n in products for i in n.inputs)
+
+
 def test_unknown_modes_and_types_name_the_known_ones():
     with pytest.raises(ValueError, match="none, matmult or all"):
         auto_cast(GRAPH, "some")
