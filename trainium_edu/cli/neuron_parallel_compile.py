@@ -104,7 +104,7 @@ def run(
     if command == "collect":
         return 0
     if command == "analyze":
-        _write_analysis(analyze(cache), Path(output), log)
+        _write_analysis(analyze(cache, _lowered()), Path(output), log)
         return 0
     report = compile_collected(cache, compile_bytes or _compiler(), workers=workers,
                                retries=switches.retries, times=switches.times)  # fmt: skip
@@ -132,6 +132,13 @@ def _lines(say):
 def _compiler():
     """Return the compiler; it and NumPy are loaded only where something is compiled."""
     return importlib.import_module("trainium_edu.xla.compiler").compile_bytes
+
+
+def _lowered() -> list[str]:
+    """Return the operations that become instructions."""
+    from trainium_edu.xla.operations import OPERATIONS
+
+    return [name for name, row in OPERATIONS.items() if row.lower or row.tile]
 
 
 def _collect(program, log, ignore_error) -> int:
