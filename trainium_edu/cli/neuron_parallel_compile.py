@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-__all__ = ["COMMANDS", "add", "run"]
+__all__ = ["COMMANDS", "add", "lowered", "run"]
 
 #: AWS's commands, the first one being what happens without ``--command``
 COMMANDS = ("collect-and-compile", "collect", "compile", "clean", "clear-locks", "analyze")
@@ -104,7 +104,7 @@ def run(
     if command == "collect":
         return 0
     if command == "analyze":
-        _write_analysis(analyze(cache, _lowered()), Path(output), log)
+        _write_analysis(analyze(cache, lowered()), Path(output), log)
         return 0
     report = compile_collected(cache, compile_bytes or _compiler(), workers=workers,
                                retries=switches.retries, times=switches.times)  # fmt: skip
@@ -134,7 +134,7 @@ def _compiler():
     return importlib.import_module("trainium_edu.xla.compiler").compile_bytes
 
 
-def _lowered() -> list[str]:
+def lowered() -> list[str]:
     """Return the operations that become instructions."""
     from trainium_edu.xla.operations import OPERATIONS
 

@@ -315,7 +315,8 @@ class CompileCache:
         if (folder / DONE).exists():
             return True
         with self._locked(folder):
-            kept = self._keep(folder, {}, graph, flags_json)
+            there = (folder / GRAPH).exists() and self._read(folder / GRAPH, "it is written anew")
+            kept = bool(there) or self._keep(folder, {}, graph, flags_json)
         if kept:
             self._log(
                 "INFO",
