@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 
 def compiled_by(graph, flags_text):
@@ -26,3 +27,8 @@ def fails_at_first(graph, flags_text):
 
 def dies(graph, flags_text):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def slow(graph, flags_text):
+    time.sleep(0.1)
+    return compiled_by(graph, flags_text)

@@ -7,7 +7,10 @@ Judges: the lines and the JSON that AWS's page on `neuron_parallel_compile` prin
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -118,6 +121,36 @@ def test_a_killed_process_is_said_and_not_remembered(home):
     assert report.failed == 2
     assert all("was killed" in one.reason for one in report.compiled)
     assert [entry.status for entry in cache.entries()] == ["remaining"] * 2
+    assert parallel_compile.compile_collected(cache, compiled_by, workers=1).failed == 0
+
+
+STOPPED = """
+import sys
+from tests.xla.compilers import slow
+from trainium_edu.xla.cache import CompileCache
+from trainium_edu.xla.parallel_compile import compile_collected
+try:
+    compile_collected(CompileCache(sys.argv[1], "1.0"), slow, workers=1)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_ctrl_c_keeps_what_is_compiled_and_leaves_the_rest_to_be(home):
+    cache = collected(home, 9)
+    command = [sys.executable, "-c", STOPPED, str(cache.root)]
+    running = subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while not any(entry.status == "done" for entry in cache.entries()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: parent and children
+    assert "Traceback" not in running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+    assert {entry.status for entry in cache.entries()} == {"done", "remaining"}
     assert parallel_compile.compile_collected(cache, compiled_by, workers=1).failed == 0
 
 
