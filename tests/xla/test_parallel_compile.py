@@ -287,3 +287,30 @@ def test_analyze_writes_the_report_where_it_says(home):
     assert said[-1].endswith(f"Report - {home / 'found' / 'result.json'}")
     found = json.loads((home / "found" / "result.json").read_text())
     assert found["supported_operators"] == {"xla": {"xla::parameter": 1}}
+
+
+TRAIN = """
+import numpy as np
+import trainium_edu.xla.numpy as xnp
+from trainium_edu.xla import met, xm
+device = xm.xla_device()
+for rows in (4, 8):
+    for step in range(2):
+        y = xnp.asarray(np.ones((rows, 3), np.float32), device) * 2.5
+        xm.mark_step()
+names = ("CachedCompile", "UncachedCompile", "PersistentCacheHit")
+print("RUN", y.numpy().max(), *[met.counter_value(name) for name in names])
+"""
+
+
+def test_a_script_compiled_ahead_of_time_compiles_nothing_when_it_runs(home, capfd):
+    """The whole way, with the compiler itself: the trial run sees zeros, the real one numbers."""
+    (home / "train.py").write_text(TRAIN)
+    command = [sys.executable, str(home / "train.py")]
+    assert __main__.main(["neuron_parallel_compile", "--num_parallel=1", *command]) == 0
+    out = capfd.readouterr().out
+    assert "RUN 0.0 2 None None" in out
+    assert "Total successful compilations: 2" in out
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.stdout == "RUN 2.5 2 None 2\n", ran.stderr
+    assert ran.stderr.count("Using a cached neff at") == 2

@@ -1,7 +1,6 @@
 """``python -m trainium_edu neuron_parallel_compile …``: AWS's tool of that name."""
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
@@ -131,7 +130,9 @@ def _lines(say):
 
 def _compiler():
     """Return the compiler; it and NumPy are loaded only where something is compiled."""
-    return importlib.import_module("trainium_edu.xla.compiler").compile_bytes
+    from trainium_edu.xla.compiler import compile_bytes
+
+    return compile_bytes
 
 
 def lowered() -> list[str]:

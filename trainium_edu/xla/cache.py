@@ -81,7 +81,7 @@ class Entry:
         return self.folder / GRAPH
 
 
-def print_lines(level: str = "WARNING", facility: str = "NEURON_CACHE") -> Log:
+def print_lines(level: str = "WARNING", facility: str = "NEURON_CC_WRAPPER") -> Log:
     """Return a function that prints lines of a level, or a more serious one, to standard error."""
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
 
