@@ -29,6 +29,8 @@ def dies(graph, flags_text):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def slow(graph, flags_text):
-    time.sleep(0.1)
+def waits(graph, flags_text):
+    """Compile the first graph at once, the others when there is a folder "go"."""
+    while graph != "graph 1" and not os.path.isdir(os.environ["TRAINIUM_EDU_HOME"] + "/go"):
+        time.sleep(0.01)
     return compiled_by(graph, flags_text)

@@ -126,11 +126,11 @@ def test_a_killed_process_is_said_and_not_remembered(home):
 
 STOPPED = """
 import sys
-from tests.xla.compilers import slow
+from tests.xla.compilers import waits
 from trainium_edu.xla.cache import CompileCache
 from trainium_edu.xla.parallel_compile import compile_collected
 try:
-    compile_collected(CompileCache(sys.argv[1], "1.0"), slow, workers=1)
+    compile_collected(CompileCache(sys.argv[1], "1.0"), waits, workers=1)
 except KeyboardInterrupt:
     sys.exit(130)
 """
@@ -148,6 +148,8 @@ def test_ctrl_c_keeps_what_is_compiled_and_leaves_the_rest_to_be(home):
         assert time.monotonic() < until
         time.sleep(0.02)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: parent and children
+    time.sleep(0.5)
+    (home / "home" / "go").mkdir(parents=True)
     assert "Traceback" not in running.communicate(timeout=60)[1]
     assert running.returncode == 130
     assert {entry.status for entry in cache.entries()} == {"done", "remaining"}
