@@ -129,7 +129,7 @@ def compile_collected(
         try:
             done = [_result(entry, one) for entry, one in zip(entries, running, strict=True)]
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # what is under way is kept
+            pool.shutdown(cancel_futures=True)  # what is under way is waited for, and kept
             raise
     compiled = tuple(one for one in done if one is not None)
     return Report(compiled, time.monotonic() - started, times)
