@@ -71,7 +71,7 @@ export function wholeCard(s) {
   return [div("head", make("b", {}, "The whole step")), ...workFacts(s, of)];
 }
 
-/** The ranked list of advice; `choose(k)` is called with one, or -1. */
+/** The ranked list of advice; `choose(k)` is called with one. */
 export function adviceList(s, choose) {
   if (!s.advice.length) return div("where", "Nothing to advise.");
   const most = Math.max(...s.advice.map(({ ns }) => ns), 1e-9);
@@ -79,9 +79,8 @@ export function adviceList(s, choose) {
     const style = `width:${((100 * ns) / most).toFixed(1)}%`;
     const share = `${nsText(ns)} (${percent(ns / s.total)})`;
     const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
-    const item = button(name, "", () => choose(s.advised === k ? -1 : k), {
+    const item = button(name, "", () => choose(k), {
       class: "te-button te-graph-advice",
-      "aria-pressed": String(s.advised === k),
       title: null,
     });
     const code = line ? [make("code", {}, line)] : [];
