@@ -70,7 +70,7 @@ class GraphExplorer {
         fold("open all", true),
         fold("close all", false),
       ),
-      div("heads", ...heads.map((head) => make("span", {}, head))),
+      div("heads", ...heads.map((text) => make("span", {}, text))),
       this.list.element,
       div("legend", ...this.legend()),
       div("hint", HINT),

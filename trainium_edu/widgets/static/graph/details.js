@@ -60,7 +60,8 @@ export function rowCard(s, k) {
     facts.push(fact("stands for", listed(node.others, other.nodes)));
   }
   if (!isCompiled) facts.push(fact("became", fateText(node.others, other.nodes)));
-  return [head, ...facts];
+  const text = node.text ? [make("code", { title: node.text }, node.text)] : [];
+  return [head, ...text, ...facts];
 }
 
 /** The step as a whole. */
