@@ -148,7 +148,7 @@ def test_advice_is_ranked_and_lights_its_operations(box):
     items = box.locator(".te-graph-advice")
     assert items.count() == len(advice)
     for k, entry in enumerate(advice):
-        assert items.nth(k).inner_text().startswith(f"{k + 1}. {entry['text']} {entry['line']}")
+        assert items.nth(k).inner_text().startswith(f"{k + 1}. {entry['line']} {entry['text']}")
         items.nth(k).click()
         assert items.nth(k).get_attribute("aria-pressed") == "true"
         assert len(lit(box)) == len(entry["nodes"])

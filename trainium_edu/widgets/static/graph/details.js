@@ -86,7 +86,7 @@ export function adviceList(s, choose) {
     });
     const code = line ? [make("code", {}, line)] : [];
     const gain = make("span", { class: "te-graph-gain" }, make("i", { style }));
-    item.append(make("span", {}, `${k + 1}. ${text} `, ...code), make("b", {}, share), gain);
+    item.append(make("span", {}, `${k + 1}. `, ...code, ` ${text}`), make("b", {}, share), gain);
     return make("li", {}, item);
   });
   return make("ol", { class: "te-graph-advices" }, ...items);
