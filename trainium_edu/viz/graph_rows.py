@@ -227,7 +227,7 @@ def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
     is_layer = by == "layer"
     found = [k for k, row in enumerate(rows.rows) if (row.node < 0) == is_layer]
     whole = description["total_ns"] or 1.0
-    lines = [["layer", "operations", "time", "share", "HBM", ""] if is_layer else
+    lines = [["layer", "operations", "time", "share", "HBM traffic", ""] if is_layer else
              ["operation", "result", "time", "share", "× roofline", "layer, line"]]  # fmt: skip
     for k in sorted(found, key=lambda k: -rows.rows[k].ns)[:count]:
         row, path = rows.rows[k], _path(rows.rows, k)

@@ -1,6 +1,6 @@
 // What is said about one row, or about the whole step, and what to improve first.
 
-import { nsText, percent } from "../explorer/words.js";
+import { bytesText, nsText, percent } from "../explorer/words.js";
 import { button, make } from "../shared/elements.js";
 import { many } from "../shared/words.js";
 import { pathOf } from "./tree.js";
@@ -66,10 +66,8 @@ export function rowCard(s, k) {
 
 /** The step as a whole. */
 export function wholeCard(s) {
-  const sums = s.compiled.rows.filter(({ level }) => level === 0);
-  const engine_ns = s.engines.map((_, e) => sums.reduce((sum, row) => sum + row.engine_ns[e], 0));
-  const of = { ns: s.total, bytes: s.bytes, flops: s.flops, engine_ns };
-  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, of)];
+  const most = fact("at once", `${bytesText(s.most_bytes)} of HBM at most`);
+  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, s.whole), most];
 }
 
 /** The ranked list of advice; `choose(k)` is called with one. */
