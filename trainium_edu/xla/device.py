@@ -18,7 +18,7 @@ from trainium_edu import settings
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
 from trainium_edu.xla.compiler import Compiler
-from trainium_edu.xla.executor import Setting, as_held
+from trainium_edu.xla.executor import Plan, Setting, as_held
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
@@ -284,8 +284,8 @@ class Device:
         )  # fmt: skip
         values = self.compiler.run(executable, feeds, setting)
         self.executions += 1
-        keep = self.keep_feeds
-        if keep is None:
+        keep = self.keep_feeds and not self.compiler.extracting
+        if self.keep_feeds is None and not self.compiler.extracting:
             keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
         self._newest = _Run(executable, feeds, setting, self.executions) if keep else None
         return values
@@ -336,13 +336,15 @@ class Device:
                     if count := int(is_so(value).sum()):
                         first[kind] = node, count
 
-        graph = run.executable.graph
-        for leaf, array in zip(graph.parameters, run.feeds, strict=True):
+        recorded = run.executable.graph
+        for leaf, array in zip(recorded.parameters, run.feeds, strict=True):
             look(leaf, array)
-        self.compiler.run(run.executable, run.feeds, run.setting, look)
-        for kind in seen:
-            if kind in first:
-                return _told(kind, *first[kind])
+        # as it was recorded; if that is finite, as it was cast and fused
+        for plan in (Plan(recorded), run.executable.plan):
+            plan.run(run.feeds, run.setting, look=look)
+            for kind in seen:
+                if kind in first:
+                    return _told(kind, *first[kind])
         return ""
 
 
