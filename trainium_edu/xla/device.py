@@ -29,7 +29,7 @@ _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
 _MOST_FOUND = 256  #: graphs that are found by their roots alone
-_RANGES = {"int32": range(-(2**31), 2**31), "uint32": range(2**32), "uint8": range(256)}
+_LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint8": (0, 255)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,8 @@ class Device:
         key = value, dtype, rank
         found = self._scalars.get(key)
         if found is None:
-            if dtype in _RANGES and value not in _RANGES[dtype]:
+            low, high = _LIMITS.get(dtype, (value, value))
+            if value < low or value > high:
                 raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
             type = Type((1,) * rank, dtype)
             if len(self._scalars) > _MOST_SCALARS:
