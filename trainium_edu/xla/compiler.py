@@ -105,6 +105,11 @@ class Compiler:
         self._remember(graph)
         return executable
 
+    @property
+    def newest(self):
+        """The executable that was asked for last; None before the first."""
+        return next(reversed(self._known.values()))[0] if self._known else None
+
     def _missed(self, key, graph, step):
         """Return (kind of event, why, executable) of a graph that is not in memory."""
         if key in self._failed:

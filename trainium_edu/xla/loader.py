@@ -6,8 +6,6 @@ chip waits for is not this computer's disk.
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from trainium_edu.specs.arguments import whole
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.tensor import Tensor, as_tensor
