@@ -13,8 +13,11 @@ call opens a scope of the graph with the module's name, so that pictures can fol
 (3, 2)
 """
 
+# ruff: noqa: D102  what forward computes is said by its class
+
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import pairwise
 
 import numpy as np
 
@@ -373,7 +376,7 @@ class MLP(Sequential):
 
     def __init__(self, *widths: int, activation=ReLU):
         layers: list[Module] = []
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             layers += [Linear(before, after), activation()]
         super().__init__(*layers[:-1])
 
