@@ -33,22 +33,18 @@ def alternating(*calls):
 
 
 def ours(model, optimiser, images, labels, dtype="float32", rounding="nearest"):
-    """Return a function that takes one step, and one that only records it and looks it up."""
+    """Return a function that takes one step of ours."""
     device = Device(setting=Setting(rounding))
     model.to(device, dtype)
     optimiser = optimiser(model.parameters())
     optimiser.init_states()
 
-    def record():
+    def step():
         optimiser.zero_grad()
         x, y = as_tensor(images, device, dtype), as_tensor(labels, device)
         loss = nn.cross_entropy(model(x), y)
         loss.backward()
         optimiser.step()
-        return loss
-
-    def step():
-        loss = record()
         device.mark_step()
         return loss.item()
 
@@ -59,7 +55,7 @@ def theirs(model, optimiser, images, labels):
     """Return a function that takes one step in PyTorch."""
     import torch
 
-    x, y = torch.from_numpy(images), torch.from_numpy(labels.astype(np.int64))
+    x, y = torch.tensor(images), torch.tensor(labels).long()
     optimiser = optimiser(model.parameters())
 
     def step():
@@ -91,8 +87,8 @@ def torch_vit(width=64, depth=2, heads=4, hidden=128):
         def __init__(self):
             super().__init__()
             self.embedding = there.Linear(4, width)
-            self.class_token = there.Parameter(torch.zeros(1, 1, width))
-            self.positions = there.Parameter(torch.zeros(1, 17, width))
+            self.class_token = there.Parameter(0.3 * torch.randn(1, 1, width))
+            self.positions = there.Parameter(0.3 * torch.randn(1, 17, width))
             self.encoder = there.Sequential(
                 *(
                     there.TransformerEncoderLayer(

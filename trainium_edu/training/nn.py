@@ -146,7 +146,7 @@ class Module:
         if odd := sorted(places.keys() ^ state.keys()):
             kind = "is missing" if odd[0] in places else "is no parameter of this model"
             raise ValueError(f"{odd[0]!r} {kind}; names must be {', '.join(places)}")
-        arrays = {name: np.array(state[name], np.float32) for name in places}
+        arrays = {name: np.asarray(state[name]).astype(np.float32) for name in places}
         for name, (owner, attribute) in places.items():
             shape = getattr(owner, attribute).shape
             if arrays[name].shape != shape:
