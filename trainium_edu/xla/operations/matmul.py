@@ -1,17 +1,19 @@
-"""Products of matrices, batched too; an operand may be stored transposed."""
+"""Products of matrices, batched too; an operand may be stored transposed.
 
-from math import prod
+An attribute `dtype` is that of the result where it is not the operands': sums in PSUM are FP32.
+"""
 
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import GraphError, Node, Type
 from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.turns import turns
 
 __all__: list[str] = []
 
 
-def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool) -> Type:
+def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool, dtype: str | None = None) -> Type:
     if a.rank < 2 or a.rank != b.rank or a.shape[:-2] != b.shape[:-2]:
         raise GraphError(f"matmul of {a} and {b}: both need the same batch axes and two more")
     (m, k), (k2, n) = a.shape[-2:][:: -1 if turn_a else 1], b.shape[-2:][:: -1 if turn_b else 1]
@@ -21,7 +23,10 @@ def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool) -> Type:
         )
     if a.dtype != b.dtype:
         raise GraphError(f"matmul of {a} and {b}: both must have one dtype; cast one of them")
-    return a.like((*a.shape[:-2], m, n))
+    if not a.is_float:
+        raise GraphError(f"matmul of {a} and {b}: the Tensor Engine multiplies floating-point "
+                         "numbers; cast them first")  # fmt: skip
+    return a.like((*a.shape[:-2], m, n), dtype)
 
 
 def _value(node, a, b):
@@ -33,8 +38,9 @@ def _product(a, b, turn_a=False, turn_b=False):
     return apply("dot", a, b, turn_a=turn_a, turn_b=turn_b)
 
 
-def _vjp(node, g):
+def _vjp(node, g: Node):
     (a, b), turn_a, turn_b = node.inputs, node.of["turn_a"], node.of["turn_b"]
+    g = g if g.dtype == a.dtype else apply("cast", g, dtype=a.dtype)
     of_a = _product(b, g, turn_b, True) if turn_a else _product(g, b, False, not turn_b)
     of_b = _product(g, a, True, turn_a) if turn_b else _product(a, g, not turn_a, False)
     return of_a, of_b
@@ -42,16 +48,12 @@ def _vjp(node, g):
 
 def _lower(lowering, node):
     """Issue one product per batch: [K, M] is what the array holds, so a turned `a` lies ready."""
-    a, b = node.inputs
-    batch = prod(node.shape[:-2])
-    views = [
-        lowering.view(x).reshaped(batch, *x.shape[-2:]) for x in (a, b)
-    ] + [lowering.out(node).reshaped(batch, *node.shape[-2:])]  # fmt: skip
-    for i in range(batch):
-        left, right, out = (v.sliced(i) for v in views)
+    views = map(lowering.loaded, node.inputs)
+    for out, left, right in turns(lowering.core, lowering.out(node), *views):
         tilings.matmul(
             lowering.core, out, left, right, stationary_layout="KM" if node.of["turn_a"] else "MK",
             moving_layout="NK" if node.of["turn_b"] else "KN",
+            dtype=node.inputs[0].dtype,
         )  # fmt: skip
 
 

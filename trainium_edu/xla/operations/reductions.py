@@ -31,8 +31,8 @@ def _infer_extreme(x: Type, axes, keep) -> Type:
     return _infer(x, axes, keep)
 
 
-def _infer_argmax(x: Type, axis, keep) -> Type:
-    return _infer_extreme(x, (axis,), keep).like(dtype="int32")
+def _infer_argmax(x: Type, axis) -> Type:
+    return _infer_extreme(x, (axis,), False).like(dtype="int32")
 
 
 # -- gradients --------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _value_sum(node, x):
 
 
 def _value_argmax(node, x):
-    return np.argmax(x, node.of["axis"], keepdims=node.of["keep"]).astype(np.int32)
+    return np.argmax(x, node.of["axis"]).astype(np.int32)
 
 
 def _work(node):
