@@ -9,7 +9,7 @@ pages out again, and buffers passed as ``out=`` measured no faster (a test count
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -163,42 +163,6 @@ class Plan:
                 if look is not None:
                     look(node, value)
         return [held[slot] for slot in self._outputs]
-
-    @cached_property
-    def peak_bytes(self) -> int:
-        """The most that is held in HBM at one time, each value in its own dtype, for one replica.
-
-        Parameters and constants are held throughout, results of operations from their operation
-        to their last use, outputs to the end.  A reshape is the same bytes as its input.  A new
-        weight does not take the place of the old one; inner graphs of control flow are left out.
-        """
-        sizes = {node: _nbytes(node.type) for node in self.graph._all}
-        leaves = ("parameter", "constant")
-        live = peak = sum(n for node, n in sizes.items() if node.operation in leaves)
-        source: dict[Node, Node] = {}  # what holds a node's bytes
-        readers: dict[Node, int] = {}  # how many still need them
-        for node in sizes:
-            same = node.operation in _SAME_BYTES
-            source[node] = source[node.inputs[0]] if same else node
-            for one in node.inputs:
-                readers[source[one]] = readers.get(source[one], 0) + 1
-        for one in self.graph.outputs:
-            readers[source[one]] = readers.get(source[one], 0) + 1
-        for node in (step.node for step in self._steps):
-            live += sizes[node] if source[node] is node else 0
-            peak = max(peak, live)
-            for one in (source[i] for i in node.inputs):
-                readers[one] -= 1
-                if not readers[one] and one.operation not in leaves:
-                    live -= sizes[one]
-        return peak
-
-
-_SAME_BYTES = ("reshape", "detach")  #: operations whose lowering moves nothing
-
-
-def _nbytes(type) -> int:
-    return type.nbytes if isinstance(type, Type) else sum(map(_nbytes, type))
 
 
 def _is_exact(node: Node, row: Operation) -> bool:
