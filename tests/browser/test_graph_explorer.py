@@ -103,7 +103,7 @@ def choose(box, graph, wanted):
 
 def test_layers_close_and_open_by_keys_and_by_clicks(lesson, box):
     box.locator("button:text-is('close all')").click()
-    assert rows(box) == ["step", "forward", "backward", "update"]
+    assert rows(box) == ["inputs", "forward", "backward", "update"]
     press(box, "Home", "ArrowDown", "ArrowRight")
     assert rows(box)[2] == "linear.0"
     press(box, "ArrowLeft")

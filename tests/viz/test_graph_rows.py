@@ -35,14 +35,15 @@ def test_scopes_become_layers_inside_phases_in_order_of_execution():
     graph = described(
         ("a", "forward/encoder/attention", 0, 1, ()), ("b", "forward/encoder", 1, 2, "a"),
         ("c", "encoder/attention/backward", 2, 3, "b"), ("d", "", 3, 4, ()),
-        ("e", "norm", 4, 5, ()),
+        ("e", "norm", 4, 5, ()), ("f", "", 0, 0, ()),
     )  # fmt: skip
+    graph["nodes"][-1]["operation"] = "parameter"
     assert outline(rows_of(graph)["compiled"].rows) == [
-        (0, "step", "step"), (1, "add", "step"), (0, "forward", "forward"),
+        (0, "inputs", "inputs"), (1, "parameter", "inputs"), (0, "forward", "forward"),
         (1, "encoder", "forward"), (2, "attention", "forward"), (3, "add", "forward"),
         (2, "add", "forward"), (1, "norm", "forward"), (2, "add", "forward"),
         (0, "backward", "backward"), (1, "encoder", "backward"), (2, "attention", "backward"),
-        (3, "add", "backward"),
+        (3, "add", "backward"), (0, "step", "step"), (1, "add", "step"),
     ]  # fmt: skip
 
 

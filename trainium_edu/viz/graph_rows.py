@@ -37,7 +37,7 @@ class Row:
 
     name: str
     level: int  #: 0 is a phase
-    phase: str  #: of PHASES, or "step"
+    phase: str  #: of PHASES, "inputs" or "step"
     node: int = -1  #: number of the operation, -1 for a layer
     end: int = 0  #: number of the first row below that is no part of it
     ns: float = 0.0
@@ -134,30 +134,32 @@ def _plain(node, numbers) -> dict:
     return kept | {"id": str(node["id"]), "inputs": numbered(node["inputs"], numbers, node["id"])}
 
 
-def _place_of(scope: str) -> tuple[str, ...]:
-    """Return phase and layers of a scope: the word for its phase may stand first, last or between.
+def _place_of(node) -> tuple[str, ...]:
+    """Return phase and layers of an operation: in its scope the phase may stand anywhere.
 
-    What has layers and names no phase belongs to the forward pass, what has neither to the step.
+    What has layers and names no phase belongs to the forward pass; what has neither are the inputs
+    of the step, and the step.
     """
-    parts = [part for part in scope.split("/") if part]
-    phase = next((p for p in parts if p in PHASES), "forward" if parts else "step")
+    parts = [part for part in node["scope"].split("/") if part]
+    loose = "inputs" if node["operation"] == "parameter" else "step"
+    phase = next((p for p in parts if p in PHASES), "forward" if parts else loose)
     return phase, *(p for p in parts if p != phase)
 
 
 def _rows(nodes) -> list[Row]:
     """Return a graph's layers and operations in order; a layer stands where it begins.
 
-    What reads nothing (a parameter, a constant) stands right before its first reader, and what
-    belongs to no layer before all others.
+    What reads nothing (a parameter, a constant) stands right before its first reader, and the
+    inputs of no layer before all others.
     """
     first = list(range(len(nodes)))
     for k, node in reversed(list(enumerate(nodes))):
         for i in node["inputs"]:
             first[i] = first[i] if nodes[i]["inputs"] else k
-    root: dict = {"step": {}}
+    root: dict = {"inputs": {}}
     for k, node in sorted(enumerate(nodes), key=lambda entry: (first[entry[0]], entry[0])):
         inner = root
-        for part in _place_of(node["scope"]):
+        for part in _place_of(node):
             inner = inner.setdefault(part, {})
         inner[k] = node
     rows: list[Row] = []
