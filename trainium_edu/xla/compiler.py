@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from trainium_edu.xla.cache import CompileCache
-from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executable import CollectiveTimes, Executable
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.flags import Flags, parse
 from trainium_edu.xla.graph import Graph, Node, Type
@@ -58,8 +58,8 @@ class Compiler:
         Write graphs to the cache and compile nothing: results are zeros.
     most : int, optional
         How many executables stay in memory; the longest unused one goes first.
-    times : object, optional
-        Has ``collective(node)``, the ns that a collective takes; ``training`` hands it in.
+    times : CollectiveTimes, optional
+        Knows the ns that a collective takes; ``training`` hands it in.
     timed : bool
         Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
         disk is timed anyway.
@@ -70,7 +70,7 @@ class Compiler:
     cache: CompileCache | None = None
     extracting: bool = False
     most: int | None = None
-    times: object = None
+    times: CollectiveTimes | None = None
     timed: bool = False
     metrics: Metrics = PROCESS
     history: list[Event] = field(default_factory=list)
@@ -280,6 +280,6 @@ def _called(graph: Graph, node: Node) -> str:
 
 
 def _changed(kind, old, new) -> str:
-    if isinstance(new, bytes) or isinstance(new, Graph):
+    if isinstance(new, bytes | Graph):
         return f"its {kind} changed, which is part of the graph"
     return f"its {kind} is {new}, and was {old}"
