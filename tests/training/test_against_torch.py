@@ -229,7 +229,8 @@ OPTIMISERS = {
     "adam": (
         lambda p: optim.Adam(p, 1e-3, weight_decay=0.01),
         lambda p: torch.optim.Adam(p, 1e-3, weight_decay=0.01)),
-    "adamw": (lambda p, **k: optim.AdamW(p, 1e-3, **k), lambda p: torch.optim.AdamW(p, 1e-3)),
+    "adamw": (lambda p, **k: optim.AdamW(p, 1e-3, eps=1e-6, **k),
+              lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-6)),
 }  # fmt: skip
 
 
