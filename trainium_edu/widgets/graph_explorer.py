@@ -143,7 +143,7 @@ def _page(description, sides: dict[str, GraphRows]) -> dict:
     ranked = sorted(description["advice"], key=lambda advice: -advice["ns"])
     return graphs | {
         "name": description["name"], "total": description["total_ns"],
-        "flops": description["flops"], "bytes": description["hbm_bytes"],
+        "most_bytes": description["hbm_bytes"],
         "engines": ENGINES, "passes": description["passes"],
         "advice": [a | {"nodes": numbered(a["nodes"], numbers, "advice")} for a in ranked],
     }  # fmt: skip

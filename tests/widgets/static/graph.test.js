@@ -8,7 +8,16 @@ import { State } from "../../../trainium_edu/widgets/static/graph/state.js";
 import * as tree from "../../../trainium_edu/widgets/static/graph/tree.js";
 import * as words from "../../../trainium_edu/widgets/static/graph/words.js";
 
-const layer = (name, level, end, ns = 10) => ({ name, level, end, ns, node: -1, phase: name });
+const work = { engine_ns: [2, 1], bytes: 4, flops: 8 };
+const layer = (name, level, end, ns = 10) => ({
+  ...work,
+  name,
+  level,
+  end,
+  ns,
+  node: -1,
+  phase: name,
+});
 const leaf = (node, level, end, ns = 1) => ({ name: "op", level, end, ns, node, phase: "forward" });
 const op = (inputs, others) => ({ operation: "op", id: "1", type: "f32[2]", inputs, others });
 
@@ -31,7 +40,10 @@ const recorded = () => ({
   nodes: [op([], [0, 1]), op([0], [1])],
 });
 const state = (advice = []) =>
-  new State({ compiled: compiled(), recorded: recorded(), engines: ["tensor"], advice }, {});
+  new State(
+    { compiled: compiled(), recorded: recorded(), engines: ["tensor"], advice, total: 45 },
+    {},
+  );
 
 test("only rows below open layers show", () => {
   const graph = tree.indexed(compiled());
@@ -150,6 +162,11 @@ test("advice lights its operations before a choice does, and opens the layers ar
   s.light();
   assert.deepEqual(s.about, [2, 3]);
   assert.deepEqual([...s.open].sort(), [0, 4, 6]);
+});
+
+test("the whole step adds its phases up", () => {
+  const s = state();
+  assert.deepEqual(s.whole, { ns: 45, engine_ns: [4, 2], bytes: 8, flops: 16 });
 });
 
 test("a row has the colour of the engine that works longest", () => {

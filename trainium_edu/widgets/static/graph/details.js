@@ -1,6 +1,6 @@
 // What is said about one row, or about the whole step, and what to improve first.
 
-import { nsText, percent } from "../explorer/words.js";
+import { bytesText, nsText, percent } from "../explorer/words.js";
 import { button, make } from "../shared/elements.js";
 import { many } from "../shared/words.js";
 import { pathOf } from "./tree.js";
@@ -60,18 +60,17 @@ export function rowCard(s, k) {
     facts.push(fact("stands for", listed(node.others, other.nodes)));
   }
   if (!isCompiled) facts.push(fact("became", fateText(node.others, other.nodes)));
-  return [head, ...facts];
+  const text = node.text ? [make("code", { title: node.text }, node.text)] : [];
+  return [head, ...text, ...facts];
 }
 
 /** The step as a whole. */
 export function wholeCard(s) {
-  const sums = s.compiled.rows.filter(({ level }) => level === 0);
-  const engine_ns = s.engines.map((_, e) => sums.reduce((sum, row) => sum + row.engine_ns[e], 0));
-  const of = { ns: s.total, bytes: s.bytes, flops: s.flops, engine_ns };
-  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, of)];
+  const most = fact("at once", `${bytesText(s.most_bytes)} of HBM at most`);
+  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, s.whole), most];
 }
 
-/** The ranked list of advice; `choose(k)` is called with one, or -1. */
+/** The ranked list of advice; `choose(k)` is called with one. */
 export function adviceList(s, choose) {
   if (!s.advice.length) return div("where", "Nothing to advise.");
   const most = Math.max(...s.advice.map(({ ns }) => ns), 1e-9);
@@ -79,14 +78,13 @@ export function adviceList(s, choose) {
     const style = `width:${((100 * ns) / most).toFixed(1)}%`;
     const share = `${nsText(ns)} (${percent(ns / s.total)})`;
     const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
-    const item = button(name, "", () => choose(s.advised === k ? -1 : k), {
+    const item = button(name, "", () => choose(k), {
       class: "te-button te-graph-advice",
-      "aria-pressed": String(s.advised === k),
       title: null,
     });
     const code = line ? [make("code", {}, line)] : [];
     const gain = make("span", { class: "te-graph-gain" }, make("i", { style }));
-    item.append(make("span", {}, `${k + 1}. ${text} `, ...code), make("b", {}, share), gain);
+    item.append(make("span", {}, `${k + 1}. `, ...code, ` ${text}`), make("b", {}, share), gain);
     return make("li", {}, item);
   });
   return make("ol", { class: "te-graph-advices" }, ...items);
