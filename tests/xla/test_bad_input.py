@@ -216,7 +216,7 @@ def test_graph_beyond_hbm_is_refused_and_nothing_is_lost():
 
 @pytest.fixture
 def no_devices(monkeypatch):
-    monkeypatch.setattr(xm, "_devices", {})
+    monkeypatch.setattr(xm, "DEVICES", {})
 
 
 @pytest.mark.usefixtures("no_devices")

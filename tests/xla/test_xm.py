@@ -19,7 +19,7 @@ from trainium_edu.xla.tensor import as_tensor
 
 @pytest.fixture(autouse=True)
 def _no_devices(monkeypatch):
-    monkeypatch.setattr(xm, "_devices", {})
+    monkeypatch.setattr(xm, "DEVICES", {})
     for name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL",
                  "NEURON_USE_EAGER_DEBUG_MODE", "NEURON_EXTRACT_GRAPHS_ONLY"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
@@ -104,7 +104,8 @@ def test_optimizer_step_takes_the_mean_of_gradients_over_ranks():
         (w * x).sum().backward()
         xm.optimizer_step(Optimizer(w), barrier=True)
     np.testing.assert_allclose(w.numpy(), np.tile(1 - data.mean(0), (4, 1)), rtol=1e-6)
-    assert "xla::all_reduce" in {k for _, c in device.compiler._known.values() for k in c}
+    (graph,) = device.compiler.graphs
+    assert "all_reduce" in {node.operation for node in graph.nodes}
 
 
 def test_world_of_one_records_no_collective_for_gradients():
@@ -236,7 +237,7 @@ def test_disk_serves_the_next_run_and_flags_make_another_entry(monkeypatch, tmp_
 
     def run(flags):
         monkeypatch.setenv("NEURON_CC_FLAGS", flags)
-        monkeypatch.setattr(xm, "_devices", {})
+        monkeypatch.setattr(xm, "DEVICES", {})
         device = xm.xla_device()
         out = xnp.exp(as_tensor([[1.0, 2.0]], device)) * 2
         xm.mark_step()
@@ -274,6 +275,6 @@ def test_extraction_writes_graphs_and_hands_out_zeros(monkeypatch, tmp_path):
     program = xla.compiler.compile_bytes(text, "")
     cache.put(Graph.from_json(text).fingerprint, device.compiler.flags.hash, program)
     monkeypatch.setenv("NEURON_EXTRACT_GRAPHS_ONLY", "0")
-    monkeypatch.setattr(xm, "_devices", {})
+    monkeypatch.setattr(xm, "DEVICES", {})
     device, values = run()
     assert (kinds(device), values) == (["disk"], [4, 5])

@@ -78,6 +78,11 @@ class Compiler:
     _ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
     _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
 
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs asked for of late, each once, the newest last."""
+        return list(self._recent.values())
+
     def get(self, graph: Graph, step: int):
         """Return the executable of a graph.
 
@@ -246,7 +251,8 @@ def difference(before: Graph, after: Graph) -> str:
     >>> from trainium_edu.xla.graph import as_type
     >>> from trainium_edu.xla.operations import apply, parameter
     >>> a, b = (parameter(0, as_type((n, 4), "float32"), "x") for n in (2, 3))
-    >>> text = difference(Graph("g", (a,), (apply("exp", a),)), Graph("g", (b,), (apply("exp", b),)))
+    >>> old, new = (Graph("g", (x,), (apply("exp", x),)) for x in (a, b))
+    >>> text = difference(old, new)
     >>> text.partition(",")[0], text.rpartition(" is ")[2]
     ('parameter x', 'f32[3,4], and was f32[2,4]')
     """
