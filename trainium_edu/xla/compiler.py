@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from trainium_edu.xla.cache import CompileCache
-from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executable import CollectiveTimes, Executable
 from trainium_edu.xla.executor import Setting, hollow
 from trainium_edu.xla.flags import Flags, parse
 from trainium_edu.xla.graph import Graph, Node
@@ -57,8 +57,8 @@ class Compiler:
         Write graphs to the cache and compile nothing: results are zeros.
     most : int, optional
         How many executables stay in memory; the longest unused one goes first.
-    times : object, optional
-        Has ``collective(node)``, the ns that a collective takes; ``training`` hands it in.
+    times : CollectiveTimes, optional
+        Knows the ns that a collective takes; ``training`` hands it in.
     timed : bool
         Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
         disk is timed anyway.
@@ -69,7 +69,7 @@ class Compiler:
     cache: CompileCache | None = None
     extracting: bool = False
     most: int | None = None
-    times: object = None
+    times: CollectiveTimes | None = None
     timed: bool = False
     metrics: Metrics = PROCESS
     history: list[Event] = field(default_factory=list)
@@ -77,6 +77,11 @@ class Compiler:
     _failed: dict = field(default_factory=dict, repr=False)
     _ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
     _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs asked for of late, each once, the newest last."""
+        return list(self._recent.values())
 
     def get(self, graph: Graph, step: int):
         """Return the executable of a graph.
@@ -246,8 +251,10 @@ def difference(before: Graph, after: Graph) -> str:
     >>> from trainium_edu.xla.graph import as_type
     >>> from trainium_edu.xla.operations import apply, parameter
     >>> a, b = (parameter(0, as_type((n, 4), "float32"), "x") for n in (2, 3))
-    >>> difference(Graph("g", (a,), (apply("exp", a),)), Graph("g", (b,), (apply("exp", b),)))
-    'parameter x is f32[3,4], and was f32[2,4]'
+    >>> old, new = (Graph("g", (x,), (apply("exp", x),)) for x in (a, b))
+    >>> text = difference(old, new)
+    >>> text.partition(",")[0], text.rpartition(" is ")[2]
+    ('parameter x', 'f32[3,4], and was f32[2,4]')
     """
     if before.fingerprint == after.fingerprint:
         return ""
@@ -277,6 +284,6 @@ def _called(graph: Graph, node: Node) -> str:
 
 
 def _changed(kind, old, new) -> str:
-    if isinstance(new, bytes) or isinstance(new, Graph):
+    if isinstance(new, bytes | Graph):
         return f"its {kind} changed, which is part of the graph"
     return f"its {kind} is {new}, and was {old}"

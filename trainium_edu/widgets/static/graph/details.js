@@ -50,8 +50,12 @@ export function rowCard(s, k) {
   }
   const facts = typeFacts(node.type).map(([name, text]) => fact(name, text));
   if (node.line) facts.push(fact("line", make("code", {}, node.line)));
-  if (isCompiled) facts.push(...workFacts(s, row));
-  const bound = boundText(row.ns, node.roofline_ns);
+  if (isCompiled) {
+    const ran = node.end_ns - node.start_ns;
+    if (ran > 0) facts.push(fact("ran", `${nsText(ran)}, from ${nsText(node.start_ns, 4)}`));
+    facts.push(...workFacts(s, row));
+  }
+  const bound = boundText(Math.max(...row.engine_ns), node.roofline_ns);
   if (bound) facts.push(fact("roofline", bound));
   if (node.inputs.length) facts.push(fact("reads", listed(node.inputs, graph.nodes)));
   if (graph.users[row.node].length)
