@@ -190,13 +190,13 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     Tensor
         The norm before, float32.
     """
-    trained = [p for p in parameters if p.grad is not None]
-    squares = [xnp.square(p.grad.astype("float32")).sum() for p in trained]
+    wide = [(p, xnp.astype(p.grad, "float32")) for p in parameters if p.grad is not None]
+    squares = [xnp.sum(xnp.square(gradient)) for _, gradient in wide]
     norm = xnp.sqrt(sum(squares[1:], squares[0]))
     most = as_tensor(np.float32(max_norm), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
-    for p in trained:
-        p.grad = (p.grad.astype("float32") * factor).astype(p.grad.dtype)
+    for weight, gradient in wide:
+        weight.grad = xnp.astype(gradient * factor, weight.dtype)
     return norm
 
 
