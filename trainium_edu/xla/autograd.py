@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from trainium_edu.xla.graph import GraphError, Node, walk
+from trainium_edu.xla.graph import GraphError, Node, Type, walk
+from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.operations.table import OPERATIONS, apply
 
 __all__ = ["gradients"]
@@ -54,11 +55,13 @@ def gradients(
             continue
         if not node.inputs or node in wanted:
             continue
-        vjp = OPERATIONS[node.operation].vjp
-        if vjp is None:
+        row = OPERATIONS[node.operation]
+        if row.vjp is None:
             where = f" at {node.line}" if node.line else ""
             raise GraphError(f"{node.operation}{where} has no gradient; compute it another way")
-        for one, part in zip(node.inputs, vjp(node, total), strict=True):
+        outside = (gradients,) if row.outside else ()
+        parts = row.vjp(node, total, *outside)
+        for one, part in zip(node.inputs, parts, strict=True):
             if part is not None and one in needed:
                 _add(sums, one, part)
     return [sums.get(node) for node in wanted]
@@ -66,4 +69,11 @@ def gradients(
 
 def _add(sums, node, part):
     before = sums.get(node)
-    sums[node] = part if before is None else apply("add", before, part, like=node)
+    sums[node] = part if before is None else _sum(before, part, node)
+
+
+def _sum(a, b, like):
+    if isinstance(a.type, Type):
+        return apply("add", a, b, like=like)
+    items = [_sum(item(a, i), item(b, i), like) for i in range(len(a.type))]
+    return apply("tuple", *items, like=like)

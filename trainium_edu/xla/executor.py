@@ -5,7 +5,7 @@ Arrays hold float32 for every floating dtype, rounded to the numbers that the dt
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,22 +46,40 @@ def as_held(values, type: Type) -> np.ndarray:
     """Return values as the executor holds them: in the carrier dtype, rounded to `type`'s."""
     array = np.asarray(values)
     held = array.astype(carrier(type.dtype), copy=False)
-    return _rounded(held, type.dtype, Setting(), 0)
+    return _rounded(held, type, Setting(), 0)
 
 
-def _rounded(array, dtype, setting, place):
-    fmt = _FORMATS.get(dtype)
+def _rounded(array, type, setting, place):
+    fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
     if setting.rounding == "nearest":
-        return rounding.cast(array, fmt)
+        return rounding.round_to(array, fmt)
     step = setting.step * 2**20 + place
-    if setting.replicas is None:
-        return rounding.cast(array, fmt, "stochastic", seed=setting.seed, step=step)
+    if array.ndim == type.rank:
+        return rounding.round_to(array, fmt, "stochastic", seed=setting.seed, step=step)
     out = np.empty_like(array)
     for i, one in enumerate(array):  # replicas share their random bits, so equal ones stay equal
-        out[i] = rounding.cast(one, fmt, "stochastic", seed=setting.seed, step=step)
+        out[i] = rounding.round_to(one, fmt, "stochastic", seed=setting.seed, step=step)
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What an operation that looks outside gets: the setting, and a way to run inner graphs."""
+
+    setting: Setting
+    place: int  #: of the operation in its plan
+    plans: dict  #: Graph -> Plan
+
+    def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:
+        """Return the outputs of an inner graph; every turn draws other random bits."""
+        plan = self.plans.get(graph)
+        if plan is None:
+            plan = self.plans[graph] = Plan(graph)
+        apart = 0x9E3779B97F4A7C15 * (self.place * 2**20 + turn + 1)
+        setting = replace(self.setting, seed=(self.setting.seed + apart) % 2**64)
+        return plan.run(arrays, setting)
 
 
 class Plan:
@@ -83,6 +101,7 @@ class Plan:
         for place, node in enumerate(steps):
             for one in node.inputs:
                 last[slot[one]] = place
+        self._inner: dict[Graph, Plan] = {}
         kept = {*self._outputs}
         self._steps = [
             (node, OPERATIONS[node.operation], tuple(slot[i] for i in node.inputs), slot[node],
@@ -110,9 +129,9 @@ class Plan:
         with np.errstate(all="ignore"):
             for place, (node, row, inputs, slot, done) in enumerate(self._steps):
                 arrays = [held[i] for i in inputs]
-                value = self._value(node, row, arrays, setting)
+                value = self._value(node, row, arrays, setting, place)
                 if isinstance(node.type, Type):
-                    value = _rounded(value, node.type.dtype, setting, place)
+                    value = _rounded(value, node.type, setting, place)
                 held[slot] = value
                 for one in done:
                     held[one] = None
@@ -120,8 +139,9 @@ class Plan:
                     look(node, value)
         return [held[slot] for slot in self._outputs]
 
-    @staticmethod
-    def _value(node: Node, row, arrays, setting):
+    def _value(self, node: Node, row, arrays, setting, place):
+        if row.outside:
+            return row.value(node, Inner(setting, place, self._inner), *arrays)
         if not row.by_replica or setting.replicas is None:
             return row.value(node, *arrays)
         has = [a.ndim > i.type.rank for a, i in zip(arrays, node.inputs, strict=True)]

@@ -10,6 +10,7 @@ import numpy as np
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.operations.loops import lower_elementwise
 from trainium_edu.xla.operations.table import OPERATIONS
 
 __all__ = ["Lowering", "lower"]
@@ -21,12 +22,15 @@ class Lowering:
     Attributes
     ----------
     core : NeuronCore
+    collectives : list of Node
+        Those met so far, in order; they have no instructions.
     """
 
     def __init__(self, core: NeuronCore, feeds=None):
         self.core = core
         self._feeds = {} if feeds is None else feeds
         self._views: dict[Node, View] = {}
+        self.collectives: list[Node] = []
 
     def view(self, node: Node) -> View:
         """Return where a value lies in HBM, in its own shape (a scalar has shape (1,))."""
@@ -71,5 +75,9 @@ def lower(graph: Graph, core: NeuronCore, feeds=None) -> Lowering:
     lowering = Lowering(core, feeds)
     for node in (*graph.parameters, *graph.nodes):
         if node.operation != "parameter" or node not in lowering._views:
-            OPERATIONS[node.operation].lower(lowering, node)
+            row = OPERATIONS[node.operation]
+            if row.lower is None:
+                lower_elementwise(lowering, [node], [node])
+            else:
+                row.lower(lowering, node)
     return lowering

@@ -10,11 +10,13 @@ Read ``pieces.py`` first, then ``elementwise.py``.  Sources: the NKI architectur
 limits), the ISA reference (what each instruction takes).
 """
 
+from trainium_edu.neuroncore.tilings.cross_entropy import cross_entropy, cross_entropy_gradient
 from trainium_edu.neuroncore.tilings.elementwise import elementwise
 from trainium_edu.neuroncore.tilings.layer_norm import layer_norm
 from trainium_edu.neuroncore.tilings.matmul import matmul
-from trainium_edu.neuroncore.tilings.reductions import reduce
-from trainium_edu.neuroncore.tilings.softmax import softmax
+from trainium_edu.neuroncore.tilings.reductions import argmax, reduce
+from trainium_edu.neuroncore.tilings.softmax import log_softmax, softmax
 from trainium_edu.neuroncore.tilings.transpose import transpose
 
-__all__ = ["elementwise", "layer_norm", "matmul", "reduce", "softmax", "transpose"]
+__all__ = ["argmax", "cross_entropy", "cross_entropy_gradient", "elementwise", "layer_norm",
+           "log_softmax", "matmul", "reduce", "softmax", "transpose"]  # fmt: skip

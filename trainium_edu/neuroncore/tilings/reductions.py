@@ -1,4 +1,4 @@
-"""Sum or maximum of rows (along the free axis) or of columns (across partitions)."""
+"""Sum or maximum of rows (along the free axis) or of columns (across partitions); its place."""
 
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
@@ -19,7 +19,9 @@ from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["reduce"]
+__all__ = ["argmax", "reduce"]
+
+_FAR = float(2**25)  # beyond any column that FP32 counts exactly
 
 
 @checked
@@ -115,3 +117,71 @@ def _across_rows(core, dst, op, src):
         column = core.sbuf((width, 1))
         core.tensor_reduce(dst=column, op=op, data=parts, axis=1)
         store_copy(core, dst.sliced(slice(0, 1), across), transposed_tile(core, column))
+
+
+@checked
+def argmax(core: NeuronCore, dst: View, src: View, *, columns: int = 8192) -> None:
+    """Write the first column that holds the largest number of each row.
+
+    Parameters
+    ----------
+    core : NeuronCore
+    dst : View[rows, 1]
+    src : View[rows, columns]
+    columns : int
+        Longest free axis of one search; the places found in a row's pieces are compared at the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trainium_edu.neuroncore import NeuronCore
+    >>> core = NeuronCore()
+    >>> y = core.hbm((2, 1), "int32")
+    >>> argmax(core, y, core.hbm(np.float32([[1, 5, 5], [3, 2, 1]])))
+    >>> core.value(y).tolist()
+    [[1], [0]]
+    """
+    src, dst = as_rows(src, "src"), as_rows(dst, "dst")
+    if dst.shape != (src.shape[0], 1):
+        raise NkiValidationError(
+            f"argmax: src {list(src.shape)} gives [{src.shape[0]}, 1], and dst is {list(dst.shape)}"
+        )
+    spans = list(pieces(src.shape[1], whole(columns, "columns", 8, 16_384)))
+    for down in row_tiles(core, src):
+        rows = down.stop - down.start
+        best, places = (core.sbuf((rows, len(spans))) for _ in range(2))
+        for number, across in enumerate(spans):
+            one = slice(number, number + 1)
+            value, place = (v.sliced(slice(None), one) for v in (best, places))
+            _find(core, value, place, src.sliced(down, across), across.start)
+        store_copy(core, dst.sliced(down), _nearest(core, best, places))
+
+
+def _find(core, value, place, src, start):
+    """Write the largest of each row and its column, counted from `start`."""
+    rows, columns = src.shape
+    if columns < 8:  # the instruction searches eight or more
+        tile = core.sbuf((rows, 8))
+        core.memset(dst=tile, value=float("-inf"))
+        core.dma_copy(dst=tile.sliced(slice(None), slice(0, columns)), src=src)
+    else:
+        tile = load(core, src)
+    largest, index = core.sbuf((rows, 8)), core.sbuf((rows, 8), "uint32")
+    core.max8(dst=largest, src=tile)
+    core.nc_find_index8(dst=index, data=tile, vals=largest)
+    first = slice(None), slice(0, 1)
+    core.tensor_copy(dst=value, src=largest.sliced(*first))
+    core.tensor_scalar(dst=place, data=index.sliced(*first), op0="add", operand0=float(start))
+
+
+def _nearest(core, best, places):
+    """Return the smallest of the places whose number is the largest of all."""
+    if best.shape[1] == 1:
+        return places
+    rows = best.shape[0]
+    top, far, found = core.sbuf((rows, 1)), core.sbuf(best.shape), core.sbuf((rows, 1))
+    core.tensor_reduce(dst=top, op="maximum", data=best, axis=1)
+    core.tensor_scalar(dst=far, data=best, op0="less", operand0=top, op1="multiply", operand1=_FAR)
+    core.tensor_tensor(dst=far, data1=far, data2=places, op="add")
+    core.tensor_reduce(dst=found, op="minimum", data=far, axis=1)
+    return found

@@ -3,7 +3,21 @@
 Importing this package fills the table.  Read ``table.py`` first, then ``elementwise.py``.
 """
 
-from trainium_edu.xla.operations import elementwise, leaves, matmul, reductions, shapes  # noqa: F401
+from trainium_edu.xla.operations import (  # noqa: F401
+    collectives,
+    control,
+    convolution,
+    elementwise,
+    functions,
+    indexing,
+    leaves,
+    losses,
+    matmul,
+    normalise,
+    random,
+    reductions,
+    shapes,
+)
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, apply, constant, parameter
 
 __all__ = ["OPERATIONS", "Operation", "apply", "constant", "parameter"]

@@ -1,11 +1,26 @@
-"""Element by element: arithmetic and functions.  Sizes of 1 are stretched; ranks are equal."""
+"""Element by element: arithmetic, comparisons and choice.  Sizes of 1 are stretched.
+
+Ranks are equal, so a front inserts reshapes.  The functions of one operand are in ``functions.py``;
+how tiles are loaded and stored around a row's `tile` is in ``loops.py``.
+"""
 
 import numpy as np
 
-from trainium_edu.xla.graph import GraphError, Node, Type
-from trainium_edu.xla.operations.table import apply, constant, register, stretched, sum_to
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
+from trainium_edu.xla.operations.table import (
+    apply,
+    carrier,
+    constant,
+    register,
+    stretched,
+    sum_to,
+)
+from trainium_edu.xla.operations.tiles import as_dtype, is_number, spread
 
 __all__ = ["scalar_like"]
+
+_WORDS = ("int32", "uint32")
 
 
 def scalar_like(node: Node, value: float) -> Node:
@@ -13,44 +28,129 @@ def scalar_like(node: Node, value: float) -> Node:
     return constant(np.full((1,) * node.type.rank, value), node.dtype)
 
 
-def _pair(name):
+# -- types ------------------------------------------------------------------------------------
+
+
+def _one_dtype(name, *types):
+    if len({t.dtype for t in types}) > 1:
+        raise GraphError(
+            f"{name} of {' and '.join(map(str, types))}: both must have one dtype; cast one of them"
+        )
+
+
+def _pair(name, kinds="number"):
     def infer(a: Type, b: Type) -> Type:
         shape = stretched(name, a, b)
-        if a.dtype != b.dtype:
-            raise GraphError(f"{name} of {a} and {b}: both must have one dtype; cast one of them")
+        _one_dtype(name, a, b)
+        if kinds == "float" and not a.is_float:
+            raise GraphError(f"{name} of {a} and {b}: it takes floating-point numbers; cast both")
+        if kinds == "number" and a.dtype == "bool":
+            raise GraphError(f"{name} of {a} and {b}: it takes numbers; cast both, or use logic")
         return a.like(shape)
 
     return infer
 
 
-def _function(name):
-    def infer(x: Type) -> Type:
-        if not x.is_float:
-            raise GraphError(f"{name} of {x}: it takes floating-point numbers; cast it first")
-        return x
+def _comparison(name):
+    def infer(a: Type, b: Type) -> Type:
+        shape = stretched(name, a, b)
+        _one_dtype(name, a, b)
+        return Type(shape, "bool")
 
     return infer
+
+
+def _logic(name):
+    def infer(*types: Type) -> Type:
+        shape = stretched(name, *types)
+        if any(t.dtype != "bool" for t in types):
+            raise GraphError(
+                f"{name} of {' and '.join(map(str, types))}: it takes pred; compare with 0 first"
+            )
+        return Type(shape, "bool")
+
+    return infer
+
+
+def _infer_select(condition: Type, a: Type, b: Type) -> Type:
+    shape = stretched("select", condition, a, b)
+    if condition.dtype != "bool":
+        raise GraphError(f"select by {condition}: the condition must be pred; compare with 0 first")
+    _one_dtype("select", a, b)
+    return a.like(shape)
+
+
+def _infer_cast(x: Type, dtype) -> Type:
+    if dtype not in DTYPES:
+        raise GraphError(f"cast of {x} to {dtype!r}: a graph knows {', '.join(DTYPES)}")
+    return x.like(dtype=dtype)
+
+
+# -- tiles ------------------------------------------------------------------------------------
 
 
 def _vector(op):
     """Return instructions for one tile: an operator of the Vector Engine on two operands."""
 
     def tile(core, node, out, a, b):
-        if isinstance(b, float) or b.shape[1:] != out.shape[1:]:  # a number, or one per row
-            core.tensor_scalar(dst=out, data=a, op0=op, operand0=b)
-        elif a.shape != out.shape:
-            core.tensor_scalar(dst=out, data=b, op0=op, operand0=a, reverse0=True)
-        else:
-            core.tensor_tensor(dst=out, data1=a, data2=b, op=op)
+        kept = out
+        if node.inputs[0].dtype in _WORDS and out.dtype.name not in _WORDS:
+            out = core.sbuf(out.shape, "int32")  # words are compared as words, not in FP32
+        _combine(core, op, node.inputs[0].dtype in _WORDS, out, a, b)
+        if out is not kept:
+            core.tensor_copy(dst=kept, src=out)
 
     return tile
 
 
-def _scalar_engine(op, **options):
-    def tile(core, node, out, x):
-        core.activation(dst=out, op=op, data=x, **options)
+def _combine(core, op, of_words, out, a, b):
+    is_small = [is_number(x) or x.shape != out.shape for x in (a, b)]
+    if of_words or not any(is_small):
+        one, two = (spread(core, x, out, "int32" if of_words else None) for x in (a, b))
+        core.tensor_tensor(dst=out, data1=one, data2=two, op=op)
+    elif is_small[1]:
+        core.tensor_scalar(dst=out, data=spread(core, a, out), op0=op, operand0=_operand(core, b))
+    else:
+        core.tensor_scalar(dst=out, data=b, op0=op, operand0=_operand(core, a), reverse0=True)
 
-    return tile
+
+def _operand(core, x):
+    """Return a number, or one per row, as ``tensor_scalar`` takes it: FP32."""
+    return x if is_number(x) else as_dtype(core, x, "float32")
+
+
+def _tile_not(core, node, out, x):
+    core.tensor_scalar(dst=out, data=spread(core, x, out), op0="equal", operand0=0.0)
+
+
+def _tile_select(core, node, out, condition, a, b):
+    dtype = out.dtype if out.dtype.is_float else get_dtype(node.dtype)
+    one = as_dtype(core, spread(core, a, out, dtype), dtype)
+    core.tensor_copy(dst=out, src=spread(core, b, out, dtype))
+    core.tensor_copy_predicated(dst=out, src=one, predicate=spread(core, condition, out, "uint8"))
+
+
+def _tile_cast(core, node, out, x):
+    before, after = node.inputs[0].type, node.type
+    x = spread(core, x, out, None if before.is_float else before.dtype)
+    if after.dtype == "bool":
+        core.tensor_scalar(dst=out, data=x, op0="not_equal", operand0=0.0)
+    elif before.is_float and not after.is_float:  # toward zero; the engines' own way is to nearest
+        part = core.sbuf(out.shape, "float32")
+        core.tensor_scalar(dst=part, data=x, op0="fmod", operand0=1.0)
+        core.tensor_tensor(dst=out, data1=x, data2=part, op="subtract")
+    else:
+        core.tensor_copy(dst=out, src=x)
+
+
+def _tile_relu_gradient(core, node, out, g, y):
+    core.scalar_tensor_tensor(
+        dst=out, data=spread(core, y, out), op0="greater", operand0=0.0, op1="multiply",
+        operand1=spread(core, g, out),
+    )  # fmt: skip
+
+
+# -- gradients --------------------------------------------------------------------------------
 
 
 def _both(node, a, b):
@@ -59,25 +159,111 @@ def _both(node, a, b):
     return sum_to(a, x.type), sum_to(b, y.type)
 
 
+def _of_add(node, g):
+    return _both(node, g, g)
+
+
+def _of_subtract(node, g):
+    return _both(node, g, apply("negate", g))
+
+
+def _of_multiply(node, g):
+    a, b = node.inputs
+    return _both(node, apply("multiply", g, b), apply("multiply", g, a))
+
+
+def _of_divide(node, g):
+    b = node.inputs[1]
+    part = apply("divide", g, b)
+    return _both(node, part, apply("negate", apply("multiply", part, node)))
+
+
+def _of_power(node, g):
+    """Where the power is 0 the base has no slope, and where the base is 0 the power has none."""
+    a, b = node.inputs
+    zero, less = scalar_like(g, 0.0), apply("subtract", b, scalar_like(b, 1.0))
+    slope = apply("multiply", b, apply("power", a, less))
+    slope = apply("select", apply("equal", b, zero), zero, slope)
+    growth = apply("multiply", node, apply("log", a))
+    growth = apply("select", apply("equal", a, zero), zero, growth)
+    return _both(node, apply("multiply", g, slope), apply("multiply", g, growth))
+
+
+def _of_extreme(compare):
+    """Return the vjp of maximum or minimum: equal numbers share."""
+
+    def vjp(node, g):
+        a, b = node.inputs
+        zero, is_tie = scalar_like(g, 0.0), apply("equal", a, b)
+        half = apply("multiply", g, scalar_like(g, 0.5))
+        parts = [
+            apply("select", is_tie, half, apply("select", apply(compare, one, two), g, zero))
+            for one, two in ((a, b), (b, a))
+        ]
+        return _both(node, *parts)
+
+    return vjp
+
+
+def _of_select(node, g):
+    condition, a, b = node.inputs
+    zero = scalar_like(g, 0.0)
+    return (
+        None,
+        sum_to(apply("select", condition, g, zero), a.type),
+        sum_to(apply("select", condition, zero, g), b.type),
+    )
+
+
+def _of_cast(node, g):
+    x = node.inputs[0]
+    return (apply("cast", g, dtype=x.dtype) if x.type.is_float and g.type.is_float else None,)
+
+
+def _value_cast(node, x):
+    """Convert as XLA does: to integers toward zero, up to the largest, NaN to 0."""
+    held, dtype = carrier(node.dtype), node.dtype
+    if dtype == "bool":
+        return x != 0
+    if x.dtype.kind != "f":
+        return x.astype(held)
+    if held.kind == "f":
+        return x
+    least, most = np.iinfo(held).min, np.iinfo(held).max
+    return np.clip(np.trunc(np.nan_to_num(x.astype(np.float64))), least, most).astype(held)
+
+
+# -- the rows ---------------------------------------------------------------------------------
+
+
+def _value(function):
+    return lambda node, *arrays: function(*arrays)
+
+
+for _name, _function, _kinds, _vjp in (
+    ("add", np.add, "number", _of_add),
+    ("subtract", np.subtract, "number", _of_subtract),
+    ("multiply", np.multiply, "number", _of_multiply),
+    ("divide", np.divide, "float", _of_divide),
+    ("power", np.power, "float", _of_power),
+    ("maximum", np.maximum, "number", _of_extreme("greater")),
+    ("minimum", np.minimum, "number", _of_extreme("less")),
+):
+    register(_name, _pair(_name, _kinds), value=_value(_function), vjp=_vjp, tile=_vector(_name))
+
+for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+    register(_name, _comparison(_name), value=_value(getattr(np, _name)), tile=_vector(_name))
+
+for _name in ("logical_and", "logical_or"):
+    register(_name, _logic(_name), value=_value(getattr(np, _name)), tile=_vector(_name))
+register("logical_not", _logic("logical_not"), value=_value(np.logical_not), tile=_tile_not)
+
+register("select", _infer_select, value=_value(np.where), vjp=_of_select, tile=_tile_select)
+register("cast", _infer_cast, value=_value_cast, vjp=_of_cast, tile=_tile_cast,
+         flops=lambda node: 0)  # fmt: skip
 register(
-    "add", _pair("add"), value=lambda node, a, b: a + b, tile=_vector("add"),
-    vjp=lambda node, g: _both(node, g, g),
-)  # fmt: skip
-register(
-    "subtract", _pair("subtract"), value=lambda node, a, b: a - b, tile=_vector("subtract"),
-    vjp=lambda node, g: _both(node, g, apply("negate", g)),
-)  # fmt: skip
-register(
-    "multiply", _pair("multiply"), value=lambda node, a, b: a * b, tile=_vector("multiply"),
-    vjp=lambda node, g: _both(
-        node, apply("multiply", g, node.inputs[1]), apply("multiply", g, node.inputs[0])
-    ),
-)  # fmt: skip
-register(
-    "negate", _function("negate"), value=lambda node, x: -x,
-    vjp=lambda node, g: (apply("negate", g),), tile=_scalar_engine("copy", scale=-1.0),
-)  # fmt: skip
-register(
-    "exp", _function("exp"), value=lambda node, x: np.exp(x),
-    vjp=lambda node, g: (apply("multiply", g, node),), tile=_scalar_engine("exp"),
+    "relu_gradient", _pair("relu_gradient", "float"),  # of g and what relu gave
+    value=lambda node, g, y: g * (y > 0),
+    vjp=lambda node, g: (apply("relu_gradient", g, node.inputs[1]), None),
+    tile=_tile_relu_gradient,
 )  # fmt: skip

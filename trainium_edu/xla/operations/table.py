@@ -33,13 +33,17 @@ class Operation:
         One gradient per input, of the input's type; None where no gradient flows.
     lower : callable (lowering, node) -> None
         Issue the instructions that write ``lowering.out(node)`` from ``lowering.view(input)``, or
-        let ``lowering.alias(node, view)`` where nothing has to move.
+        let ``lowering.alias(node, view)`` where nothing has to move.  None: the loop around `tile`
+        (``loops.lower_elementwise``).
     flops : callable (node) -> int
         As XLA counts them: two per multiply-add, one per element of anything else, 0 for moves.
     tile : callable (core, node, out, *tiles) -> None, or None
         Elementwise operations only: the instructions for one tile; ``lower`` and fusion loop.
     by_replica : bool
         The executor calls `value` for one replica after the other.
+    outside : bool
+        It asks for what lies above this package: `value` is called (node, inner, *arrays) with the
+        executor's ``Inner``, and `vjp` (node, gradient, gradients) with ``autograd.gradients``.
     """
 
     name: str
@@ -50,6 +54,7 @@ class Operation:
     flops: Callable = lambda node: node.type.size
     tile: Callable | None = None
     by_replica: bool = False
+    outside: bool = False
 
     @property
     def is_elementwise(self) -> bool:

@@ -1,0 +1,174 @@
+"""Control flow in the graph: ``while`` and ``cond``, and the tuples of results they have.
+
+The hardware's sequencers have registers, compares and jumps; Trn1's compiler builds control flow
+into the graph and bounds its trips, so a ``while`` states how many it makes at most and is timed so
+often.  A ``cond`` is timed by its longer branch.
+"""
+
+from functools import reduce
+
+import numpy as np
+
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type
+from trainium_edu.xla.operations.shapes import zeros
+from trainium_edu.xla.operations.table import apply, parameter, register
+
+__all__ = ["item"]
+
+
+# -- tuples -----------------------------------------------------------------------------------
+
+
+def item(node: Node, index: int) -> Node:
+    """Return one result of an operation that has several."""
+    return node.inputs[index] if node.operation == "tuple" else apply("item", node, index=index)
+
+
+def _infer_item(types, index) -> Type:
+    if isinstance(types, Type) or not 0 <= index < len(types):
+        raise GraphError(f"item {index} of {types}: it picks one of several results")
+    return types[index]
+
+
+def _item_back(node, g):
+    """Fill the other results' places with zeros."""
+    parts = [zeros(type) for type in node.inputs[0].type]
+    parts[node.of["index"]] = g
+    return (apply("tuple", *parts),)
+
+
+register(
+    "item", _infer_item, value=lambda node, values: values[node.of["index"]], vjp=_item_back,
+    flops=lambda node: 0,
+)  # fmt: skip
+register(
+    "tuple", lambda *types: types, value=lambda node, *arrays: arrays, flops=lambda node: 0,
+    vjp=lambda node, g: tuple(item(g, i) for i in range(len(node.inputs))),
+)  # fmt: skip
+
+
+# -- while ------------------------------------------------------------------------------------
+
+
+def _types(nodes) -> tuple[Type, ...]:
+    return tuple(node.type for node in nodes)
+
+
+def _text(types) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None) -> tuple:
+    for what, graph in (("condition", condition), ("body", body)):
+        if _types(graph.parameters) != state:
+            raise GraphError(
+                f"while: its {what} takes {_text(_types(graph.parameters))}, and its state is "
+                f"{_text(state)}; both must be the same"
+            )
+    if _types(condition.outputs) != (Type((), "bool"),):
+        raise GraphError(
+            f"while: its condition gives {_text(_types(condition.outputs))}; it must give one bool"
+        )
+    if _types(body.outputs) != state:
+        raise GraphError(
+            f"while: its body makes {_text(_types(body.outputs))} of {_text(state)}; shapes and "
+            "dtypes must stay the same from turn to turn"
+        )
+    if most is not None and most < 1:
+        raise GraphError(f"while: most is {most}; it runs at most a whole number of times, from 1")
+    return state
+
+
+def _while(node, inner, *state):
+    condition, body, most = (node.of[k] for k in ("condition", "body", "most"))
+    turn = 0
+    while True:
+        (goes_on,) = inner.run(condition, state, turn)
+        if not goes_on.any():
+            return tuple(state)
+        if turn == most:
+            where = f" at {node.line}" if node.line else ""
+            raise RuntimeError(
+                f"while{where}: its condition still holds after {most} turns, the bound stated "
+                "with most=; the chip's program ends there, so state a larger one"
+            )
+        new = inner.run(body, state, turn)
+        state = _where(goes_on, new, state, node.type)
+        turn += 1
+
+
+def _where(chosen, yes, no, types):
+    """Choose results, for each replica where they differ."""
+    if chosen.all():
+        return yes
+    if not chosen.any():
+        return no
+    return [
+        np.where(chosen.reshape(-1, *(1,) * type.rank), a, b)
+        for a, b, type in zip(yes, no, types, strict=True)
+    ]
+
+
+register("while", _infer_while, value=_while, outside=True, flops=lambda node: 0)
+
+
+# -- cond -------------------------------------------------------------------------------------
+
+
+def _infer_cond(predicate: Type, *operands: Type, on_true: Graph, on_false: Graph) -> tuple:
+    if predicate != Type((), "bool"):
+        raise GraphError(f"cond: its predicate is {predicate}; it must be one bool")
+    for what, graph in (("on_true", on_true), ("on_false", on_false)):
+        if _types(graph.parameters) != operands:
+            raise GraphError(
+                f"cond: {what} takes {_text(_types(graph.parameters))}, and its operands are "
+                f"{_text(operands)}; both must be the same"
+            )
+    if _types(on_true.outputs) != _types(on_false.outputs):
+        raise GraphError(
+            f"cond: on_true gives {_text(_types(on_true.outputs))} and on_false "
+            f"{_text(_types(on_false.outputs))}; shapes and dtypes must be the same"
+        )
+    return _types(on_true.outputs)
+
+
+def _cond(node, inner, predicate, *operands):
+    on_true, on_false = node.of["on_true"], node.of["on_false"]
+    yes = inner.run(on_true, operands, 0) if predicate.any() else None
+    no = inner.run(on_false, operands, 0) if not predicate.all() else None
+    return tuple(_where(predicate, yes, no, node.type))
+
+
+def _cond_back(node, g, gradients):
+    """Choose between the gradients of the two branches."""
+    predicate, *operands = node.inputs
+    wanted = [i for i, one in enumerate(operands) if one.type.is_float]
+    floats = [i for i, type in enumerate(node.type) if type.is_float]
+    found: list[Node | None] = [None] * len(node.inputs)
+    if wanted and floats:
+        branches = {
+            name: _gradient_of(node.of[name], wanted, floats, gradients)
+            for name in ("on_true", "on_false")
+        }
+        both = apply("cond", predicate, *operands, *(item(g, i) for i in floats), **branches)
+        for place, i in enumerate(wanted):
+            found[1 + i] = item(both, place)
+    return tuple(found)
+
+
+def _gradient_of(graph: Graph, wanted, floats, gradients) -> Graph:
+    """Return the graph from operands and gradients of results to gradients of operands."""
+    inputs, first = [graph.parameters[i] for i in wanted], len(graph.parameters)
+    given = [
+        parameter(first + place, graph.outputs[i].type, "gradient")
+        for place, i in enumerate(floats)
+    ]
+    parts = [gradients(graph.outputs[i], inputs, up) for i, up in zip(floats, given, strict=True)]
+    sums = []
+    for one, *several in zip(inputs, *parts, strict=True):
+        known = [part for part in several if part is not None]
+        sums.append(reduce(lambda a, b: apply("add", a, b), known) if known else zeros(one.type))
+    return Graph(f"{graph.name}_gradient", (*graph.parameters, *given), tuple(sums))
+
+
+register("cond", _infer_cond, value=_cond, vjp=_cond_back, outside=True, flops=lambda node: 0)

@@ -1,0 +1,153 @@
+"""Functions of one operand, element by element, mostly one instruction of the Scalar Engine."""
+
+from math import pi, sqrt
+
+import numpy as np
+
+from trainium_edu.neuroncore.engines import activations
+from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.operations.elementwise import scalar_like
+from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.tiles import spread
+
+__all__: list[str] = []
+
+
+def _infer(name, takes="float"):
+    def infer(x: Type) -> Type:
+        if not x.is_float and (takes == "float" or x.dtype not in takes):
+            raise GraphError(f"{name} of {x}: it takes floating-point numbers; cast it first")
+        return x
+
+    return infer
+
+
+def _scalar_engine(op, **options):
+    """Return instructions for one tile: one function of the Scalar Engine."""
+
+    def tile(core, node, out, x):
+        core.activation(dst=out, op=op, data=spread(core, x, out), **options)
+
+    return tile
+
+
+def _tile_negate(core, node, out, x):
+    core.tensor_scalar(dst=out, data=spread(core, x, out), op0="multiply", operand0=-1.0)
+
+
+def _tile_floor(core, node, out, x):
+    x, part = spread(core, x, out), core.sbuf(out.shape, "float32")
+    core.tensor_scalar(dst=part, data=x, op0="mod", operand0=1.0)
+    core.tensor_tensor(dst=out, data1=x, data2=part, op="subtract")
+
+
+def _tile_wave(ahead):
+    """Return instructions for the sine of x + ahead, brought into [-pi, pi], where it is valid."""
+
+    def tile(core, node, out, x):
+        turned = core.sbuf(out.shape, "float32")
+        core.tensor_scalar(
+            dst=turned, data=spread(core, x, out), op0="add", operand0=ahead + pi, op1="mod",
+            operand1=float(np.float32(2 * pi)),
+        )  # fmt: skip
+        core.tensor_scalar(dst=turned, data=turned, op0="subtract", operand0=pi)
+        core.activation(dst=out, op="sin", data=turned)
+
+    return tile
+
+
+def _tile_is_nan(core, node, out, x):
+    x = spread(core, x, out)
+    core.tensor_tensor(dst=out, data1=x, data2=x, op="not_equal")
+
+
+# -- gradients: functions of (node, its operand) that give the slope ----------------------------
+
+
+def _times(a, b):
+    return apply("multiply", a, b)
+
+
+def _less(number, x):
+    return apply("subtract", scalar_like(x, number), x)
+
+
+def _scaled(x, number):
+    return apply("multiply", x, scalar_like(x, number))
+
+
+def _slope(slope):
+    """Return the vjp of a function with this slope."""
+    return lambda node, g: (_times(g, slope(node, node.inputs[0])),)
+
+
+def _sigmoid_slope(y, x):
+    return _times(y, _less(1.0, y))
+
+
+def _tanh_slope(y, x):
+    return _less(1.0, apply("square", y))
+
+
+def _erf_slope(y, x):
+    return _scaled(apply("exp", apply("negate", apply("square", x))), 2 / sqrt(pi))
+
+
+def _gelu_tanh_slope(y, x):
+    """Return the derivative of x (1 + tanh u) / 2 with u = c (x + 0.044715 x^3)."""
+    c, squared = sqrt(2 / pi), apply("square", x)
+    inner = apply("add", _scaled(squared, c * 0.044715), scalar_like(x, c))
+    tanh = apply("tanh", _times(x, inner))
+    rise = apply("add", _scaled(squared, 3 * c * 0.044715), scalar_like(x, c))
+    curve = _times(_times(x, rise), _less(1.0, apply("square", tanh)))
+    return _scaled(apply("add", apply("add", tanh, curve), scalar_like(x, 1.0)), 0.5)
+
+
+def _rsqrt_slope(y, x):
+    return _scaled(apply("divide", y, x), -0.5)
+
+
+_SIGNED = ("int32",)
+for _name, _value, _takes, _tile, _vjp in (
+    ("negate", np.negative, _SIGNED, _tile_negate, lambda node, g: (apply("negate", g),)),
+    ("absolute", np.abs, _SIGNED, _scalar_engine("abs"), _slope(lambda y, x: apply("sign", x))),
+    ("sign", np.sign, _SIGNED, _scalar_engine("sign"), lambda node, g: (None,)),
+    ("floor", np.floor, "float", _tile_floor, lambda node, g: (None,)),
+    ("square", np.square, _SIGNED, _scalar_engine("square"), _slope(lambda y, x: _scaled(x, 2.0))),
+    ("exp", np.exp, "float", _scalar_engine("exp"), _slope(lambda y, x: y)),
+    ("log", np.log, "float", _scalar_engine("log"),
+     lambda node, g: (apply("divide", g, node.inputs[0]),)),
+    ("sqrt", np.sqrt, "float", _scalar_engine("sqrt"),
+     lambda node, g: (apply("divide", _scaled(g, 0.5), node),)),
+    ("rsqrt", lambda x: 1.0 / np.sqrt(x), "float", _scalar_engine("rsqrt"), _slope(_rsqrt_slope)),
+    ("reciprocal", np.reciprocal, "float",
+     lambda core, node, out, x: core.reciprocal(dst=out, data=spread(core, x, out)),
+     _slope(lambda y, x: apply("negate", apply("square", y)))),
+    ("sin", np.sin, "float", _tile_wave(0.0), _slope(lambda y, x: apply("cos", x))),
+    ("cos", np.cos, "float", _tile_wave(pi / 2),
+     _slope(lambda y, x: apply("negate", apply("sin", x)))),
+    ("tanh", np.tanh, "float", _scalar_engine("tanh"), _slope(_tanh_slope)),
+    ("sigmoid", activations.sigmoid, "float", _scalar_engine("sigmoid"), _slope(_sigmoid_slope)),
+    ("erf", activations.erf, "float", _scalar_engine("erf"), _slope(_erf_slope)),
+    ("relu", lambda x: np.maximum(x, 0), "float", _scalar_engine("relu"),
+     lambda node, g: (apply("relu_gradient", g, node),)),
+    ("gelu", activations.gelu, "float", _scalar_engine("gelu"),
+     _slope(lambda y, x: apply("gelu_slope", x))),
+    ("gelu_slope", activations.gelu_dx, "float", _scalar_engine("gelu_dx"), None),
+    ("gelu_tanh", activations.gelu_apprx_tanh, "float", _scalar_engine("gelu_apprx_tanh"),
+     _slope(_gelu_tanh_slope)),
+    ("silu", activations.silu, "float", _scalar_engine("silu"),
+     _slope(lambda y, x: apply("silu_slope", x))),
+    ("silu_slope", activations.silu_dx, "float", _scalar_engine("silu_dx"), None),
+):  # fmt: skip
+    register(
+        _name, _infer(_name, _takes), value=lambda node, x, value=_value: value(x), vjp=_vjp,
+        tile=_tile,
+    )  # fmt: skip
+
+
+def _infer_is_nan(x: Type) -> Type:
+    return _infer("is_nan")(x).like(dtype="bool")
+
+
+register("is_nan", _infer_is_nan, value=lambda node, x: np.isnan(x), tile=_tile_is_nan)

@@ -1,0 +1,128 @@
+"""Rows brought to one scale, over the last axis: softmax, its logarithm, layer norm."""
+
+import numpy as np
+
+from trainium_edu.neuroncore import tilings
+from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.operations.elementwise import scalar_like
+from trainium_edu.xla.operations.loops import as_rows
+from trainium_edu.xla.operations.table import apply, register
+
+__all__: list[str] = []
+
+
+def row_sum(x):
+    """Return the sum of each row, with the last axis kept."""
+    return apply("reduce_sum", x, axes=(-1,), keep=True)
+
+
+def _times(a, b):
+    return apply("multiply", a, b)
+
+
+def _infer(name):
+    def infer(x: Type) -> Type:
+        if x.rank == 0 or not x.is_float:
+            raise GraphError(f"{name} of {x}: it takes floating-point numbers with a last axis")
+        return x
+
+    return infer
+
+
+# -- softmax ----------------------------------------------------------------------------------
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    """Return exp(x - max) / sum over the last axis."""
+    raised = np.exp(x - x.max(-1, keepdims=True))
+    raised /= raised.sum(-1, keepdims=True)
+    return raised
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    """Return x - max - log(sum(exp(x - max))) over the last axis."""
+    shifted = x - x.max(-1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return shifted
+
+
+def _of_softmax(node, g):
+    mean = row_sum(_times(g, node))
+    return (_times(node, apply("subtract", g, mean)),)
+
+
+def _of_log_softmax(node, g):
+    return (apply("subtract", g, _times(apply("exp", node), row_sum(g))),)
+
+
+def _lower(tiling):
+    def lower(lowering, node):
+        tiling(lowering.core, lowering.out(node), as_rows(lowering, node.inputs[0]))
+
+    return lower
+
+
+register("softmax", _infer("softmax"), value=lambda node, x: softmax(x), vjp=_of_softmax,
+         flops=lambda node: 5 * node.type.size, lower=_lower(tilings.softmax))  # fmt: skip
+register("log_softmax", _infer("log_softmax"), value=lambda node, x: log_softmax(x),
+         vjp=_of_log_softmax, flops=lambda node: 5 * node.type.size,
+         lower=_lower(tilings.log_softmax))  # fmt: skip
+
+
+# -- layer norm -------------------------------------------------------------------------------
+
+
+def _infer_layer_norm(x: Type, weight: Type, bias: Type, eps) -> Type:
+    _infer("layer_norm")(x)
+    if weight != x.like(x.shape[-1:]) or bias != weight:
+        raise GraphError(
+            f"layer_norm of {x} with weight {weight} and bias {bias}: both must be "
+            f"{x.like(x.shape[-1:])}, one number for each place of the last axis"
+        )
+    return x
+
+
+def _value_layer_norm(node, x, weight, bias):
+    between = (1,) * (node.type.rank - 1)  # a replica's own weight belongs to its rows
+    weight, bias = (v.reshape(*v.shape[:-1], *between, v.shape[-1]) for v in (weight, bias))
+    out = x - x.mean(-1, keepdims=True)
+    spread = np.einsum("...i,...i->...", out, out)[..., None] / out.shape[-1] + node.of["eps"]
+    out *= 1.0 / np.sqrt(spread)
+    out = out * weight
+    out += bias
+    return out
+
+
+def _of_layer_norm(node, g):
+    """Give back g's part that changes neither mean nor spread, divided by the spread."""
+    x, weight, _ = node.inputs
+    width = x.shape[-1]
+
+    def mean(v):
+        return _times(row_sum(v), scalar_like(v, 1 / width))
+
+    centred = apply("subtract", x, mean(x))
+    variance = mean(apply("square", centred))
+    spread = apply("rsqrt", apply("add", variance, scalar_like(x, node.of["eps"])))
+    unit = _times(centred, spread)
+    row = apply("reshape", weight, shape=(1,) * (x.type.rank - 1) + (width,))
+    weighted = _times(g, row)
+    along = _times(unit, mean(_times(weighted, unit)))
+    rest = apply("subtract", apply("subtract", weighted, mean(weighted)), along)
+    leading = tuple(range(-x.type.rank, -1))
+    of_weight, of_bias = (
+        apply("reduce_sum", v, axes=leading, keep=False) if leading else v
+        for v in (_times(g, unit), g)
+    )
+    return _times(rest, spread), of_weight, of_bias
+
+
+def _lower_layer_norm(lowering, node):
+    x, weight, bias = (as_rows(lowering, v) for v in node.inputs)
+    tilings.layer_norm(
+        lowering.core, lowering.out(node), x, weight, bias, epsilon=float(node.of["eps"])
+    )
+
+
+register("layer_norm", _infer_layer_norm, value=_value_layer_norm, vjp=_of_layer_norm,
+         flops=lambda node: 8 * node.type.size, lower=_lower_layer_norm)  # fmt: skip

@@ -1,0 +1,63 @@
+"""Random numbers from the counter-based generator: a seed and a step in, so nothing is stored.
+
+Seed and step are values of the graph, so a new step never compiles anew.  Bits depend on (seed,
+step, number of the operation, element) alone; ``number`` tells two operations of one graph apart.
+A seed with a leading axis of replicas gives each its own numbers.
+
+The instructions draw from the engine's generator instead, whose numbers are others: shape, time
+and statistics agree with the values here, single elements do not.
+"""
+
+import numpy as np
+
+from trainium_edu import numerics
+from trainium_edu.xla.graph import GraphError, Type, as_type
+from trainium_edu.xla.operations.table import carrier, register
+
+__all__: list[str] = []
+
+_BITS = 24  #: as many as an FP32 number has
+_FIRST = 2**63  #: of the generator's steps: those below belong to stochastic rounding
+_NUMBERS = 2**31
+
+
+def _check(name, seed: Type, step: Type, number):
+    for what, given in (("seed", seed), ("step", step)):
+        if given.shape or given.dtype not in ("int32", "uint32"):
+            raise GraphError(f"{name}: its {what} is {given}; it must be one int32 or uint32")
+    if not 0 <= number < _NUMBERS:
+        raise GraphError(f"{name}: number is {number}; operations count from 0 to {_NUMBERS - 1}")
+
+
+def _uniform(node, seed, step):
+    """Return numbers from 0 to below 1, all multiples of 2**-24."""
+    key, turn = (int(x) & 0xFFFFFFFF for x in (seed, step))
+    bits = numerics.draw_bits(
+        node.type.size, seed=key, step=_FIRST + turn * _NUMBERS + node.of["number"],
+        n_random_bits=_BITS,
+    )  # fmt: skip
+    return (bits * np.float32(2.0**-_BITS)).astype(np.float32).reshape(node.shape)
+
+
+def _infer_uniform(seed: Type, step: Type, shape, number) -> Type:
+    _check("random_uniform", seed, step, number)
+    return as_type(shape, "float32")
+
+
+def _infer_keep(seed: Type, step: Type, shape, probability, number, dtype) -> Type:
+    _check("random_keep", seed, step, number)
+    if not 0.0 <= probability <= 1.0:
+        raise GraphError(f"random_keep: probability {probability} is not from 0 to 1")
+    return as_type(shape, dtype)
+
+
+def _keep(node, seed, step):
+    return (_uniform(node, seed, step) < np.float32(node.of["probability"])).astype(
+        carrier(node.dtype)
+    )
+
+
+register("random_uniform", _infer_uniform, value=_uniform, by_replica=True,
+         vjp=lambda node, g: (None, None))  # fmt: skip
+register("random_keep", _infer_keep, value=_keep, by_replica=True,
+         vjp=lambda node, g: (None, None))  # fmt: skip
