@@ -146,7 +146,7 @@ def transpose(x: Tensor, axes=None) -> Tensor:
     """Return the tensor with its axes in another order; reversed if none is given."""
     axes = range(x.ndim)[::-1] if axes is None else axes
     order = tuple(a % x.ndim - x.ndim for a in axes)
-    return unary("transpose", x, axes=order)
+    return unary("transpose", x, perm=order)
 
 
 def swapaxes(x: Tensor, first: int, second: int) -> Tensor:

@@ -1,0 +1,485 @@
+"""Layers over lazy tensors, under PyTorch's names: what a network is made of, and nothing more.
+
+A module's parameters are its arrays: NumPy's until :meth:`Module.to` moves them to a device.  Each
+call opens a scope of the graph with the module's name, so that pictures can fold layers together.
+
+>>> from trainium_edu.xla.device import Device
+>>> from trainium_edu.xla.tensor import as_tensor
+>>> device = Device()
+>>> model = MLP(4, 8, 2).to(device)
+>>> [name for name, _ in model.named_parameters()]
+['0.weight', '0.bias', '2.weight', '2.bias']
+>>> model(as_tensor(np.ones((3, 4), np.float32), device)).shape
+(3, 2)
+"""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import numpy as np
+
+from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.device import Device
+from trainium_edu.xla.graph import GraphError, Type, scope
+from trainium_edu.xla.operations import apply
+from trainium_edu.xla.tensor import Tensor, as_tensor
+
+__all__ = [
+    "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
+    "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module", "MultiHeadAttention",
+    "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT", "cross_entropy", "manual_seed",
+    "mse_loss",
+]  # fmt: skip
+
+_random = np.random.default_rng(0)
+
+
+def manual_seed(seed: int) -> None:
+    """Begin anew the random numbers that initial weights, and the seeds of dropout, come from."""
+    global _random
+    _random = np.random.default_rng(seed)
+
+
+def _uniform(bound, *shape) -> np.ndarray:
+    return _random.uniform(-bound, bound, shape).astype(np.float32)
+
+
+def _record(operation, *tensors: Tensor, **attributes) -> Tensor:
+    """Record an operation of the table that NumPy has no name for."""
+    node = apply(operation, *(t.as_node() for t in tensors), **attributes)
+    return Tensor(tensors[0].device, node.type, node)
+
+
+class Module:
+    """A part of a network: parameters, modules inside it, and ``forward``.
+
+    Whatever array or module is assigned to an attribute belongs to it.
+
+    Attributes
+    ----------
+    training : bool
+        Whether dropout drops; see :meth:`train`.
+    """
+
+    training = True
+    _name = ""
+
+    def __setattr__(self, name, value):
+        if isinstance(value, Module):
+            value._name = name
+        super().__setattr__(name, value)
+
+    def forward(self, *inputs):
+        """Record what the module computes."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward(); write it")
+
+    def __call__(self, *inputs):
+        if any(isinstance(value, np.ndarray) for value in vars(self).values()):
+            raise GraphError(f"the weights of {type(self).__name__} are still on the host; "
+                             "call model.to(device) first")  # fmt: skip
+        with scope(self._name) if self._name else nullcontext():
+            return self.forward(*inputs)
+
+    def children(self) -> Iterator[tuple[str, "Module"]]:
+        """Yield (name, module) of the modules right inside this one."""
+        return ((n, value) for n, value in vars(self).items() if isinstance(value, Module))
+
+    def modules(self) -> Iterator["Module"]:
+        """Yield this module and all inside it."""
+        yield self
+        for _, child in self.children():
+            yield from child.modules()
+
+    def _places(self, prefix="") -> Iterator[tuple[str, "Module", str]]:
+        """Yield (full name, owner, attribute) of every parameter."""
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor | np.ndarray):
+                yield prefix + name, self, name
+            elif isinstance(value, Module):
+                yield from value._places(f"{prefix}{name}.")
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield (name, parameter), each parameter once, under the names that PyTorch gives them."""
+        seen = set()
+        for name, owner, attribute in self._places():
+            value = getattr(owner, attribute)
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+    def parameters(self) -> list[Tensor]:
+        """Return the parameters, each once."""
+        return [value for _, value in self.named_parameters()]
+
+    def to(self, device: Device, dtype: str = "float32") -> "Module":
+        """Move the parameters to a device, and let ``backward`` give them gradients.
+
+        Make the optimiser afterwards: the parameters are other objects then.
+        """
+        moved: dict[int, tuple] = {}  # a parameter that two modules share stays one
+        for name, owner, attribute in list(self._places()):
+            value = getattr(owner, attribute)
+            if id(value) not in moved:
+                array = value.numpy() if isinstance(value, Tensor) else value
+                tensor = as_tensor(array, device, dtype, name=name).requires_grad_()
+                moved[id(value)] = tensor, value
+            setattr(owner, attribute, moved[id(value)][0])
+        return self
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return the parameters' values by name, float32."""
+        values = ((n, getattr(owner, a)) for n, owner, a in self._places())
+        return {n: v.numpy() if isinstance(v, Tensor) else v.copy() for n, v in values}
+
+    def load_state_dict(self, state) -> None:
+        """Take over values by name, such as a PyTorch module's ``state_dict()``.
+
+        Raises
+        ------
+        ValueError
+            For names that are missing or unknown, and for another shape; nothing is loaded then.
+        """
+        places = {name: (owner, a) for name, owner, a in self._places()}
+        if odd := sorted(places.keys() ^ state.keys()):
+            kind = "is missing" if odd[0] in places else "is no parameter of this model"
+            raise ValueError(f"{odd[0]!r} {kind}; names must be {', '.join(places)}")
+        arrays = {name: np.array(state[name], np.float32) for name in places}
+        for name, (owner, attribute) in places.items():
+            shape = getattr(owner, attribute).shape
+            if arrays[name].shape != shape:
+                raise ValueError(f"{name!r} has shape {arrays[name].shape}, and takes {shape}")
+        for name, (owner, attribute) in places.items():
+            held = getattr(owner, attribute)
+            if isinstance(held, Tensor):
+                held.set_(as_tensor(arrays[name], held.device, held.dtype))
+            else:
+                setattr(owner, attribute, arrays[name])
+
+    def train(self, mode: bool = True) -> "Module":
+        """Let dropout drop, or not."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> "Module":
+        """Let dropout pass everything."""
+        return self.train(False)
+
+
+class Sequential(Module):
+    """Modules one after the other; in the graph they are ``name.0``, ``name.1`` ..."""
+
+    def __init__(self, *modules: Module):
+        for i, module in enumerate(modules):
+            setattr(self, str(i), module)
+
+    def __call__(self, x):
+        for name, module in self.children():
+            module._name = f"{self._name}.{name}" if self._name else name
+            x = module(x)
+        return x
+
+
+# -- layers with weights ----------------------------------------------------------------------
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``, weight [out, in]."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True):
+        bound = in_features**-0.5
+        self.weight = _uniform(bound, out_features, in_features)
+        self.bias = _uniform(bound, out_features) if bias else None
+
+    def forward(self, x):
+        return _linear(x, self.weight, self.bias)
+
+
+def _linear(x, weight, bias):
+    """Return x [..., in] times weight [out, in] transposed, as one large product."""
+    flat = x.reshape((-1, x.shape[-1]))
+    out = _record("dot", flat, weight, turn_a=False, turn_b=True)
+    out = out if bias is None else out + bias
+    return out.reshape((*x.shape[:-1], weight.shape[0]))
+
+
+class LayerNorm(Module):
+    """Bring each row of the last axis to mean 0 and variance 1; then scale and shift."""
+
+    def __init__(self, width: int, eps: float = 1e-5):
+        self.weight, self.bias = np.ones(width, np.float32), np.zeros(width, np.float32)
+        self.eps = eps
+
+    def forward(self, x):
+        return _record("layer_norm", x, self.weight, self.bias, eps=self.eps)
+
+
+class Embedding(Module):
+    """Rows of a table [rows, width] by their numbers."""
+
+    def __init__(self, rows: int, width: int):
+        self.weight = _random.standard_normal((rows, width), np.float32)
+
+    def forward(self, numbers):
+        return xnp.take(self.weight, numbers)
+
+
+class Conv2d(Module):
+    """Filters [out, in, k, k] over images [N, in, H, W]."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
+                 padding: int = 0, bias: bool = True):  # fmt: skip
+        bound = (in_channels * kernel_size**2) ** -0.5
+        self.weight = _uniform(bound, out_channels, in_channels, kernel_size, kernel_size)
+        self.bias = _uniform(bound, out_channels) if bias else None
+        self.stride, self.padding = stride, padding
+
+    def forward(self, x):
+        around = (self.padding, self.padding)
+        out = _record("convolution", x, self.weight, strides=(self.stride,) * 2,
+                      padding=(around, around))  # fmt: skip
+        return out if self.bias is None else out + self.bias.reshape((1, -1, 1, 1))
+
+
+class MultiHeadAttention(Module):
+    """Self-attention over x [batch, tokens, width]; ``causal``: tokens see none that follow."""
+
+    def __init__(self, width: int, heads: int, causal: bool = False):
+        if width % heads:
+            raise ValueError(f"width is {width}, which does not divide among {heads} heads")
+        self.in_proj_weight = _uniform((6 / (4 * width)) ** 0.5, 3 * width, width)
+        self.in_proj_bias = np.zeros(3 * width, np.float32)
+        self.out_proj = Linear(width, width)
+        self.out_proj.bias[:] = 0
+        self.heads, self.causal = heads, causal
+
+    def forward(self, x):
+        batch, tokens, width = x.shape
+        all_three = _linear(x, self.in_proj_weight, self.in_proj_bias)
+        apart = all_three.reshape((batch, tokens, 3, self.heads, width // self.heads))
+        apart = apart.transpose((2, 0, 3, 1, 4))  # [3, batch, heads, tokens, width of a head]
+        query, key, value = apart[0], apart[1], apart[2]
+        query = query * (width // self.heads) ** -0.5
+        scores = _record("dot", query, key, turn_a=False, turn_b=True)
+        if self.causal:
+            scores = xnp.where(_is_not_later(scores), scores, -1e30)
+        mixed = xnp.matmul(_record("softmax", scores), value)
+        return self.out_proj(mixed.transpose((0, 2, 1, 3)).reshape(x.shape))
+
+
+def _is_not_later(scores):
+    """Return bool[1, 1, tokens, tokens]: whether the column's token is the row's or before it."""
+    tokens = scores.shape[-1]
+    row, column = (
+        apply("iota", shape=shape, axis=axis, dtype="int32")
+        for shape, axis in (((1, 1, tokens, 1), -2), ((1, 1, 1, tokens), -1))
+    )
+    node = apply("greater_equal", row, column)
+    return Tensor(scores.device, node.type, node)
+
+
+# -- layers without weights -------------------------------------------------------------------
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x):
+        return xnp.relu(x)
+
+
+class GELU(Module):
+    """x times the probability that a normal number is smaller."""
+
+    def forward(self, x):
+        return _record("gelu", x)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, x):
+        return xnp.tanh(x)
+
+
+class Flatten(Module):
+    """All axes but the first as one."""
+
+    def forward(self, x):
+        return x.reshape((x.shape[0], -1))
+
+
+class _Pool2d(Module):
+    """One number for each window of images [N, C, H, W]; windows lie side by side."""
+
+    def __init__(self, kernel_size: int):
+        self.kernel_size = kernel_size
+
+    def _windows(self, x):
+        (n, c, h, w), k = x.shape, self.kernel_size
+        if h % k or w % k:
+            raise GraphError(f"pooling windows of {k} do not fill an image of {h} x {w}")
+        return x.reshape((n, c, h // k, k, w // k, k))
+
+
+class MaxPool2d(_Pool2d):
+    """The largest number of each window; equal ones share the gradient."""
+
+    def forward(self, x):
+        return self._windows(x).max(axis=(3, 5))
+
+
+class AvgPool2d(_Pool2d):
+    """The mean of each window."""
+
+    def forward(self, x):
+        return self._windows(x).mean(axis=(3, 5))
+
+
+class Dropout(Module):
+    """Zero each number with probability `p` while training, and scale up what stays.
+
+    Seed and step are inputs of the graph: each call draws other bits and none compiles anew.
+    Replicas have seeds of their own.
+    """
+
+    def __init__(self, p: float = 0.5):
+        if not 0 <= p < 1:
+            raise ValueError(f"p is {p}; a probability from 0 to below 1 leaves something over")
+        self.p, self.step = p, 0
+        self.seed = int(_random.integers(2**31))
+
+    def forward(self, x):
+        if not self.training or not self.p:
+            return x
+        self.step += 1
+        replicas = x.device.setting.replicas
+        seeds = np.array(self.seed if replicas is None else self.seed + np.arange(replicas))
+        word = Type((), "uint32")
+        seed, step = (
+            Tensor(x.device, word, data=data.astype(np.uint32))
+            for data in (seeds, np.array(self.step))
+        )
+        keep = _record("random_keep", seed, step, shape=x.shape, probability=1 - self.p, number=0,
+                       dtype=x.dtype)  # fmt: skip
+        return x * keep * (1 / (1 - self.p))
+
+
+# -- whole networks ---------------------------------------------------------------------------
+
+
+class MLP(Sequential):
+    """Linear layers of these widths with an activation between them: ``MLP(64, 256, 10)``."""
+
+    def __init__(self, *widths: int, activation=ReLU):
+        layers: list[Module] = []
+        for before, after in zip(widths, widths[1:], strict=False):
+            layers += [Linear(before, after), activation()]
+        super().__init__(*layers[:-1])
+
+
+class TransformerBlock(Module):
+    """Attention, then two linear layers, each on normalised numbers and added to what came in.
+
+    ``causal=False`` is an encoder's block, PyTorch's ``TransformerEncoderLayer`` with
+    ``norm_first=True, activation="gelu", batch_first=True`` and its names; ``causal=True`` that of
+    a decoder without an encoder, as GPT's.
+    """
+
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float = 0.0,
+                 causal: bool = False):  # fmt: skip
+        self.self_attn = MultiHeadAttention(width, heads, causal)
+        self.linear1, self.linear2 = Linear(width, hidden), Linear(hidden, width)
+        self.norm1, self.norm2 = LayerNorm(width), LayerNorm(width)
+        self.gelu, self.dropout = GELU(), Dropout(dropout)
+
+    def forward(self, x):
+        x = x + self.dropout(self.self_attn(self.norm1(x)))
+        hidden = self.gelu(self.linear1(self.norm2(x)))
+        return x + self.dropout(self.linear2(hidden))
+
+
+class ViT(Module):
+    """A vision transformer: an image's patches are its words, and a class token sums them up.
+
+    Parameters
+    ----------
+    image, patch : int
+        Sides in pixels.
+    width, depth, heads, hidden : int
+        Of the blocks.
+    classes, channels : int
+    dropout : float
+    """
+
+    def __init__(self, image: int = 8, patch: int = 2, width: int = 64, depth: int = 2,
+                 heads: int = 4, hidden: int = 128, classes: int = 10, channels: int = 1,
+                 dropout: float = 0.0):  # fmt: skip
+        self.patch = patch
+        self.embedding = Linear(channels * patch**2, width)
+        self.class_token = 0.02 * _random.standard_normal((1, 1, width), np.float32)
+        tokens = (image // patch) ** 2 + 1
+        self.positions = 0.02 * _random.standard_normal((1, tokens, width), np.float32)
+        blocks = (TransformerBlock(width, heads, hidden, dropout) for _ in range(depth))
+        self.encoder = Sequential(*blocks)
+        self.norm, self.head = LayerNorm(width), Linear(width, classes)
+
+    def forward(self, images):
+        """Return logits [N, classes] of images [N, channels, H, W]."""
+        (n, c, h, w), p = images.shape, self.patch
+        patches = images.reshape((n, c, h // p, p, w // p, p)).transpose((0, 2, 4, 1, 3, 5))
+        x = self.embedding(patches.reshape((n, -1, c * p * p)))
+        first = _record("broadcast", self.class_token, shape=(n, 1, x.shape[-1]))
+        x = xnp.concatenate([first, x], axis=1) + self.positions
+        return self.head(self.norm(self.encoder(x)[:, 0]))
+
+
+class Decoder(Module):
+    """A small language model: token and place, causal blocks, a guess of the next token."""
+
+    def __init__(self, vocabulary: int, length: int, width: int = 64, depth: int = 2,
+                 heads: int = 4, hidden: int = 128, dropout: float = 0.0):  # fmt: skip
+        self.tokens, self.places = Embedding(vocabulary, width), Embedding(length, width)
+        blocks = (TransformerBlock(width, heads, hidden, dropout, True) for _ in range(depth))
+        self.decoder = Sequential(*blocks)
+        self.norm, self.head = LayerNorm(width), Linear(width, vocabulary, bias=False)
+
+    def forward(self, numbers):
+        """Return logits [batch, tokens, vocabulary] of token numbers int32[batch, tokens]."""
+        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
+        return self.head(self.norm(self.decoder(x)))
+
+
+# -- losses -----------------------------------------------------------------------------------
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean of -log(probability of the right class), in FP32.
+
+    Parameters
+    ----------
+    logits : Tensor [..., classes]
+    labels : Tensor, int32[...]
+        Class numbers.  The loss of a negative one is 0, and it counts in the mean.
+    """
+    rows = logits.astype("float32").reshape((-1, logits.shape[-1]))
+    return _record("cross_entropy", rows, labels.reshape((-1,))).mean()
+
+
+def mse_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Return the mean of squared differences, in FP32."""
+    return xnp.square(output.astype("float32") - target).mean()
+
+
+class CrossEntropyLoss(Module):
+    """:func:`cross_entropy` as a module."""
+
+    def forward(self, logits, labels):
+        return cross_entropy(logits, labels)
+
+
+class MSELoss(Module):
+    """:func:`mse_loss` as a module."""
+
+    def forward(self, output, target):
+        return mse_loss(output, target)

@@ -1,0 +1,218 @@
+"""Optimisers over lazy tensors: SGD and Adam, with weights and states in FP32 or BF16.
+
+One step records the update of every parameter into the graph; the arithmetic is FP32, and what is
+kept is rounded once, to its own dtype.  Numbers such as the learning rate are inputs of the graph:
+changing them never compiles anew.  States are made in the first step, as PyTorch does, so the first
+graph differs from all others; after ``init_states()`` there is one graph only.
+
+On the chip, the compile-time facts differ here: AWS's guides name "optimizer and its
+hyper-parameters" among what compiles anew; PyTorch/XLA hands Python's numbers in as data, except 0
+and 1.  This file does as PyTorch/XLA, and hands in 0 and 1 too.
+"""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from trainium_edu.specs.arguments import choice
+from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.operations.shapes import zeros
+from trainium_edu.xla.tensor import Tensor, as_tensor
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_grad_norm_", "warmup_cosine",
+           "warmup_linear"]  # fmt: skip
+
+
+class Optimizer:
+    """What all optimisers share: parameters, their states, and the step.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        On a device already: ``model.to(device)`` comes first.
+    lr : float
+    weight_decay : float
+    state_dtype : {"float32", "bfloat16"}
+        What states are kept in.
+    master_weights : bool
+        Keep FP32 weights beside those of the model, and update these.
+
+    Attributes
+    ----------
+    lr : float
+        May change from step to step.
+    steps : int
+        How many were taken.
+    states : list of dict
+        By parameter; empty until the first step or :meth:`init_states`.
+    """
+
+    names: tuple[str, ...] = ()  #: of the states
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, *, weight_decay: float = 0.0,
+                 state_dtype: str = "float32", master_weights: bool = False):  # fmt: skip
+        self.parameters = list(parameters)
+        if not all(isinstance(p, Tensor) for p in self.parameters):
+            raise ValueError("these weights are still on the host; make the optimiser after "
+                             "model.to(device)")  # fmt: skip
+        self.lr, self.weight_decay, self.steps = lr, weight_decay, 0
+        self.state_dtype = choice(state_dtype, "state_dtype", ("float32", "bfloat16"))
+        self.master_weights = master_weights
+        self.states: list[dict[str, Tensor]] = [{} for _ in self.parameters]
+
+    def init_states(self) -> None:
+        """Make all states now, as data on the device."""
+        for weight, state in zip(self.parameters, self.states, strict=True):
+            for name in self.names:
+                empty = np.zeros(weight.shape, np.float32)
+                state[name] = as_tensor(empty, weight.device, self.state_dtype)
+            if self.master_weights:
+                wide = weight.type.like(dtype="float32")
+                state["master"] = Tensor(weight.device, wide, data=weight.numpy())
+
+    def _make(self, weight, state):
+        """Record a parameter's states."""
+        kind = weight.type.like(dtype=self.state_dtype)
+        for name in self.names:
+            state[name] = Tensor(weight.device, kind, zeros(kind))
+        if self.master_weights:
+            state["master"] = xnp.astype(weight, "float32").detach()
+
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
+        for weight in self.parameters:
+            weight.grad = None
+
+    def step(self) -> None:
+        """Record the update of every parameter that has a gradient."""
+        self.steps += 1
+        if not self.parameters:
+            return
+        device = self.parameters[0].device
+        numbers = {
+            name: as_tensor(np.float32(number), device, name=name)
+            for name, number in self._numbers().items()
+        }
+        for weight, state in zip(self.parameters, self.states, strict=True):
+            if weight.grad is None:
+                continue
+            if not state:
+                self._make(weight, state)
+            kept = state.get("master", weight)
+            before = {name: state[name].astype("float32") for name in self.names}
+            wide, gradient = kept.astype("float32"), weight.grad.astype("float32")
+            new, after = self._update(wide, gradient, before, numbers)
+            for name, value in after.items():
+                state[name].set_(value.astype(state[name].dtype))
+            kept.set_(new.astype(kept.dtype))
+            if kept is not weight:
+                weight.set_(new.astype(weight.dtype))
+
+    def _numbers(self) -> dict[str, float]:
+        """Return what the update reads, as of this step."""
+        raise NotImplementedError
+
+    def _update(self, weight, gradient, state, numbers) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the new weight and states, all FP32."""
+        raise NotImplementedError
+
+
+class SGD(Optimizer):
+    """``v = momentum v + g; w = w - lr v``, with the decay added to the gradient."""
+
+    def __init__(self, parameters, lr: float, momentum: float = 0.0, **options):
+        super().__init__(parameters, lr, **options)
+        self.momentum, self.names = momentum, ("momentum",) if momentum else ()
+
+    def _numbers(self):
+        return {"lr": self.lr, "momentum": self.momentum, "decay": self.weight_decay}
+
+    def _update(self, weight, gradient, state, numbers):
+        if self.weight_decay:
+            gradient = gradient + weight * numbers["decay"]
+        after = {}
+        if self.momentum:
+            gradient = after["momentum"] = state["momentum"] * numbers["momentum"] + gradient
+        return weight - gradient * numbers["lr"], after
+
+
+class Adam(Optimizer):
+    """Steps of about `lr`: the gradient's running mean over the root of its running square.
+
+    The decay is added to the gradient; in :class:`AdamW` it shrinks the weights.
+    """
+
+    names = ("mean", "square")
+    decouples = False
+
+    def __init__(self, parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, **options):  # fmt: skip
+        super().__init__(parameters, lr, **options)
+        self.betas, self.eps = betas, eps
+
+    def _numbers(self):
+        """Put both corrections of the start into the step's size and eps, as the paper does."""
+        first, second = self.betas
+        root = math.sqrt(1 - second**self.steps)
+        return {
+            "size": self.lr * root / (1 - first**self.steps), "eps": self.eps * root,
+            "new_mean": 1 - first, "new_square": 1 - second, "decay": self.weight_decay,
+            "shrink": 1 - self.lr * self.weight_decay,
+        }  # fmt: skip
+
+    def _update(self, weight, gradient, state, numbers):
+        if self.weight_decay and not self.decouples:
+            gradient = gradient + weight * numbers["decay"]
+        mean, square = state["mean"], state["square"]
+        mean = mean + (gradient - mean) * numbers["new_mean"]
+        square = square + (xnp.square(gradient) - square) * numbers["new_square"]
+        change = mean / (xnp.sqrt(square) + numbers["eps"]) * numbers["size"]
+        if self.weight_decay and self.decouples:
+            weight = weight * numbers["shrink"]
+        return weight - change, {"mean": mean, "square": square}
+
+
+class AdamW(Adam):
+    """Adam whose decay shrinks the weights themselves (PyTorch's default 0.01)."""
+
+    decouples = True
+
+    def __init__(self, parameters, lr: float = 1e-3, *, weight_decay: float = 0.01, **options):
+        super().__init__(parameters, lr, weight_decay=weight_decay, **options)
+
+
+def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
+    """Scale all gradients down together, so that their common norm is `max_norm` at most.
+
+    Returns
+    -------
+    Tensor
+        The norm before, float32.
+    """
+    trained = [p for p in parameters if p.grad is not None]
+    squares = [xnp.square(p.grad.astype("float32")).sum() for p in trained]
+    norm = xnp.sqrt(sum(squares[1:], squares[0]))
+    most = as_tensor(np.float32(max_norm), norm.device, name="max_norm")
+    factor = xnp.minimum(most / (norm + 1e-6), 1.0)
+    for p in trained:
+        p.grad = (p.grad.astype("float32") * factor).astype(p.grad.dtype)
+    return norm
+
+
+def warmup_linear(step: int, *, peak: float, warmup: int, steps: int) -> float:
+    """Return the learning rate of a step (from 0): up to `peak`, then straight down to 0.
+
+    >>> [warmup_linear(s, peak=1.0, warmup=2, steps=6) for s in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    """
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * max(0.0, (steps - step) / (steps - warmup))
+
+
+def warmup_cosine(step: int, *, peak: float, warmup: int, steps: int) -> float:
+    """Return the learning rate of a step (from 0): up to `peak`, then down a cosine to 0."""
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * (1 + math.cos(math.pi * min(1.0, (step - warmup) / (steps - warmup)))) / 2
