@@ -1,10 +1,306 @@
 """Exercises of lesson 06: place mark_step, find what recompiles, choose buckets, write a vjp."""
 
+import contextlib
+import io
+import warnings
+from dataclasses import dataclass
+
 import numpy as np
 
-from trainium_edu.exercises.exercise import exercise, reject, short
+from trainium_edu.exercises.exercise import NotAttempted, exercise, reject, short
+from trainium_edu.exercises.loops import SETTINGS, LoopRequest, on_a_device, run_again
 
-__all__ = ["bucket_lengths", "layer_norm_vjp"]
+__all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step", "recompiling",
+           "scripts"]  # fmt: skip
+
+
+# --- mark_step ------------------------------------------------------------------------------------
+
+_LOG_EVERY = 4
+
+
+def _small_training(device, seed, steps):
+    """Return what the loop gets: a network, its optimiser, and batches on the device."""
+    from trainium_edu.training.nn import MLP
+    from trainium_edu.training.optim import SGD
+    from trainium_edu.xla.tensor import as_tensor
+
+    rng = np.random.default_rng(seed)
+    network = MLP(8, 12, 3)
+    shapes = {name: p.shape for name, p in network.named_parameters()}
+    network.load_state_dict({n: rng.normal(0, 0.4, shape) for n, shape in shapes.items()})
+    network.to(device)
+    batches = [
+        (as_tensor(rng.normal(0, 1, (16, 8)), device), as_tensor(rng.integers(0, 3, 16), device))
+        for _ in range(steps)
+    ]
+    tensors = dict(network.named_parameters())
+    tensors |= {f"{k}/{i}": t for i, pair in enumerate(batches) for k, t in enumerate(pair)}
+    return tensors, (network, SGD(network.parameters(), lr=0.1), batches)
+
+
+SETTINGS["small training"] = _small_training
+
+
+def _reference(seed, steps):
+    """Return the arrays that a loop is given, the weights it should end with, and the losses."""
+    from trainium_edu.training.nn import cross_entropy
+    from trainium_edu.xla.device import Device
+
+    device = Device()
+    tensors, (network, optimizer, batches) = _small_training(device, seed, steps)
+    given = {name: tensor.numpy() for name, tensor in tensors.items()}
+    losses = []
+    for images, labels in batches:
+        optimizer.zero_grad()
+        loss = cross_entropy(network(images), labels)
+        loss.backward()
+        optimizer.step()
+        device.mark_step()
+        losses.append(loss.item())
+    return given, network.state_dict(), losses[_LOG_EVERY - 1 :: _LOG_EVERY]
+
+
+@exercise(
+    "06/mark-step",
+    title="Place mark_step",
+    answer="train",
+    points=3,
+    tests="where a graph is cut: one graph a step, the same each time, and values asked for after",
+    hints=(
+        "Without mark_step the loop only records, and whatever asks for a number runs a graph of its"
+        " own. Once a step is what you want. In which block does the line belong?",
+        "A step is whole when its update is recorded. So where in the block, before or after"
+        " optimizer.step()?",
+        "log(loss) wants a number. Asked for before the cut, it runs another graph; after the cut"
+        " the number is there. Put device.mark_step() between optimizer.step() and the if.",
+    ),
+    numbers=lambda draw: {
+        "seed": draw.seed("seed") % 2**32,
+        "steps": draw.integer("steps", 8, 19),
+    },
+)
+def place_mark_step(answer, numbers):
+    """Run the graphs that the loop's device ran again, count them, and compare the weights."""
+    steps = numbers.steps
+    found = answer(LoopRequest("small training", numbers.seed, steps))
+    given, weights, losses = _reference(numbers.seed, steps)
+    try:
+        ran, last, logged, marks = run_again(found, given)
+    except ValueError as problem:
+        reject("cannot be run again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+    if not marks:
+        raise NotAttempted("mark_step is called nowhere yet: the loop only records.")
+    marked = [one for one in ran if one.marked]
+    largest = max((len(one.graph.nodes) for one in marked), default=0)
+    early = len(ran) - len(marked)
+    if len(marked) == 1 < steps:
+        reject(
+            "one giant graph",
+            f"All {steps} steps are one graph of {largest} operations. It is cut once, after the"
+            " loop: with a million steps it would never end recording, and fit nowhere.",
+        )
+    if len(marked) < steps:
+        reject(
+            "several steps a graph",
+            f"{len(marked)} graphs for {steps} steps, the largest of {largest} operations: several"
+            " steps wait for one cut.",
+        )
+    if len(marked) > steps:
+        reject(
+            "cut in two",
+            f"{len(marked)} graphs for {steps} steps: a step is cut in pieces. What one piece hands"
+            " the next has to go out to HBM and come back, and nothing is fused across a cut.",
+        )
+    if early:
+        reject(
+            "asks too early",
+            f"Each step is one graph, and {early} more graphs ran because somebody asked for a"
+            " number before the cut. The forward pass ran twice there.",
+        )
+    kinds = len({one.graph.fingerprint for one in ran})
+    if kinds > 2:
+        reject("different graphs", f"{kinds} different graphs for {steps} equal steps.")
+    if len(logged) != len(losses) or not np.allclose(logged, losses, rtol=1e-4):
+        reject(
+            "other losses",
+            f"It logs {len(logged)} losses; the loss of every {_LOG_EVERY}th step is asked for, as"
+            " in the loop that you were given.",
+        )
+    if any(n not in last or not np.allclose(last[n], w, atol=1e-5) for n, w in weights.items()):
+        reject(
+            "other weights",
+            "Run again, these graphs end with other weights than the loop that you were given.",
+        )
+
+
+# --- the line that recompiles ---------------------------------------------------------------------
+
+_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a script."""
+
+    text: str
+    repaired: str = ""  #: what stops it from recompiling; empty where it does not
+    why: str = ""  #: why it does not recompile, to somebody who thought so
+
+
+_OPENING = (
+    _Line("seen, total, kept = zeros(1, 8), zeros(1), []"),
+    _Line("for step in range(8):"),
+    _Line("    x, y = batch(size=16)"),
+)
+_ENDING = (
+    _Line("    optimizer.zero_grad(); loss.backward(); optimizer.step()", why="The update changes"
+          " the weights' values. Weights are inputs and outputs of the graph, so it stays the"
+          " same graph."),
+    _Line("    device.mark_step()", why="Cutting is what keeps graphs small; a cut at the same"
+          " place each time gives the same graph each time."),
+)  # fmt: skip
+#: Lines that may stand between batch and loss (0) or between loss and update (1).
+_CULPRITS = (
+    (0, _Line("    x, y = x[: 8 + step], y[: 8 + step]", "    x, y = x[:8], y[:8]")),
+    (0, _Line("    seen = concatenate([seen, x[:1]])", "    seen = concatenate([x[:1], x[:1]])")),
+    (0, _Line("    for _ in range(step): x = tanh(x)", "    for _ in range(2): x = tanh(x)")),
+    (1, _Line("    loss = loss + model(x[step:]).mean()", "    loss = loss + model(x[8:]).mean()")),
+    (1, _Line("    loss = loss + square(model(x)[step]).mean()",
+              "    loss = loss + square(model(x)[5]).mean()")),
+)  # fmt: skip
+_VALUES = "Only values differ there: they are inputs of the graph, and its shapes stay."
+_DECOYS = (
+    (0, _Line("    x = x + noise(x.shape)", why=_VALUES)),
+    (0, _Line("    x = x * (2.5 + 0.1 * step)", why="A Python number that changes is handed in as"
+              " an input here, as PyTorch/XLA does (0 and 1 excepted).")),
+    (0, _Line("    optimizer.lr = 0.1 * 0.9**step", why="The rate is an input of the graph here, as"
+              " in PyTorch/XLA; AWS's guide counts hyper-parameters among what recompiles.")),
+    (1, _Line("    total = total + loss", why="It has one element, whatever the step.")),
+    (1, _Line("    print(float(loss))", why="A print before the cut runs another graph; but it is"
+              " the same other graph each time, compiled once.")),
+    (1, _Line("    if step % 2: kept.append(loss * 2)", why="Odd and even steps differ, so there"
+              " are two graphs; from the third step on both are known.")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A training script with one line that makes every step another graph."""
+
+    lines: tuple[_Line, ...]
+
+    @property
+    def culprit(self) -> int:
+        """The number of that line, counted from 1."""
+        return next(i for i, line in enumerate(self.lines, 1) if line.repaired)
+
+    def text(self, *, repaired: bool = False) -> str:
+        """Return the script's lines, as they are or with the culprit repaired."""
+        return "\n".join(repaired and line.repaired or line.text for line in self.lines)
+
+    def __str__(self):
+        return "\n".join(f"{i:2} {line.text}" for i, line in enumerate(self.lines, 1))
+
+    __repr__ = __str__
+
+
+def compiles(script: str) -> int:
+    """Run a script and return how many graphs were compiled.
+
+    Parameters
+    ----------
+    script : str
+        Lines as :func:`scripts` has them.
+    """
+    from trainium_edu.xla.device import Device
+    from trainium_edu.xla.tensor import EarlyRun
+
+    device = Device()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore", EarlyRun)
+        exec(compile(script, "script", "exec"), _names(device))
+    return sum(event.kind == "compiled" for event in device.compiler.history)
+
+
+def _names(device):
+    """Return the names that the scripts use."""
+    from trainium_edu.training.nn import cross_entropy
+    from trainium_edu.xla import numpy as xnp
+    from trainium_edu.xla.tensor import as_tensor
+
+    rng = np.random.default_rng(0)
+    _, (model, optimizer, _) = _small_training(device, 0, 0)
+
+    def batch(size):
+        x, y = rng.normal(0, 1, (size, 8)), rng.integers(0, 3, size)
+        return as_tensor(x, device), as_tensor(y, device)
+
+    return {
+        "device": device, "model": model, "optimizer": optimizer, "batch": batch,
+        "cross_entropy": cross_entropy, "tanh": xnp.tanh, "square": xnp.square,
+        "concatenate": xnp.concatenate, "noise": lambda shape: rng.normal(0, 0.1, shape),
+        "zeros": lambda *shape: as_tensor(np.zeros(shape), device),
+    }  # fmt: skip
+
+
+def _scripts(draw):
+    """Draw three scripts, each with another culprit among four lines that do no harm."""
+    culprits = draw.shuffled("culprits", _CULPRITS)[:3]
+    made = []
+    for i, culprit in enumerate(culprits):
+        lines = draw.shuffled(f"order {i}", [culprit, *draw.shuffled(f"decoys {i}", _DECOYS)[:4]])
+        first, second = ([line for place, line in lines if place == k] for k in (0, 1))
+        loss = _Line("    loss = cross_entropy(model(x), y)")
+        made.append(Script((*_OPENING, *first, loss, *second, *_ENDING)))
+    return {"scripts": made}
+
+
+def scripts(student: str = "") -> list[Script]:
+    """Return the three scripts of a student."""
+    return recompiling.numbers(student).scripts
+
+
+@exercise(
+    "06/recompiles",
+    title="Find the line that recompiles",
+    answer="lines",
+    points=3,
+    tests="what a graph is made of: shapes and operations, and not values",
+    hints=(
+        "A graph knows operations, shapes and dtypes, and no values. In which line does one of"
+        " these depend on `step`?",
+        "New weights, new noise, a new learning rate: values. A slice up to `step`, a list that"
+        " grows, a loop that runs `step` times: these make shapes or operations.",
+        "Ask a script: `check.compiles(check.scripts(student)[0].text())` runs it and counts."
+        " Without which of its lines does it compile far less?",
+    ),
+    numbers=_scripts,
+    literal=True,
+)
+def recompiling(answer, numbers):
+    """Compare with the line that makes each step another graph."""
+    if not isinstance(answer, list | tuple) or len(answer) != 3 or any(
+        type(n) is not int for n in answer
+    ):  # fmt: skip
+        reject("wrong form", "Three line numbers are asked for, one for each script: [4, 7, 5].")
+    right = [script.culprit for script in numbers.scripts]
+    if list(answer) == right:
+        return
+    if [n + 1 for n in answer] == right:
+        reject("counts from zero", "All three are one off: the lines are numbered from 1.")
+    names = "first", "second", "third"
+    for i, (said, script) in enumerate(zip(answer, numbers.scripts, strict=True)):
+        if said == right[i]:
+            continue
+        if not 1 <= said <= len(script.lines):
+            reject("no such line", f"The {names[i]} script has {len(script.lines)} lines.")
+        line = script.lines[said - 1]
+        reject(
+            "a line that does no harm",
+            f"The {names[i]} script, line {said}: {line.why or 'this is the same in every step.'}"
+            " Another line makes each step another graph.",
+        )
 
 
 # --- buckets --------------------------------------------------------------------------------------

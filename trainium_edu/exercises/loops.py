@@ -6,6 +6,7 @@ its own, so that counts, losses and weights are its own and nobody can report ot
 """
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -16,6 +17,8 @@ from trainium_edu.exercises.exercise import short
 from trainium_edu.xla.device import Device, cut
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.operations.table import carrier
+from trainium_edu.xla.tensor import EarlyRun
 
 __all__ = ["Executed", "LoopRequest", "on_a_device", "run_again"]
 
@@ -121,11 +124,13 @@ def on_a_device(loop: Callable) -> Callable:
         tensors, given = SETTINGS[request.setting](device, request.seed, request.steps)
         for name, tensor in tensors.items():
             device.knows(["given", name], tensor.numpy())
-        loop(device, *given, lambda value: logged.append(float(value)))
-        last = {n: device.known.get(_key(t.numpy())) for n, t in tensors.items() if t.requires_grad}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EarlyRun)
+            loop(device, *given, lambda value: logged.append(float(value)))
+            last = {n: t.numpy() for n, t in tensors.items() if t.requires_grad}
         return json.dumps({
             "steps": device.step, "graphs": list(device.graphs), "ran": device.ran,
-            "logged": logged, "last": last,
+            "logged": logged, "last": {n: device.known.get(_key(a)) for n, a in last.items()},
         }).encode()  # fmt: skip
 
     return called
@@ -175,7 +180,7 @@ def run_again(found, tensors) -> tuple[list[Executed], dict[str, np.ndarray], li
         for row in told["ran"]:
             plan = plans[row["graph"]]
             feeds = [
-                np.full(p.shape, s[1][0], np.float32) if s[0] == "number" and p.type.size == 1
+                np.full(p.shape, s[1][0], carrier(p.dtype)) if s[0] == "number" and p.type.size == 1
                 else array(s)
                 for p, s in zip(plan.graph.parameters, row["feeds"], strict=True)
             ]  # fmt: skip
