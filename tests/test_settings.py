@@ -3,6 +3,29 @@
 import pytest
 
 from trainium_edu import settings
+from trainium_edu.specs import SOURCES
+
+LAZY = (
+    "XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL",
+    "NEURON_USE_EAGER_DEBUG_MODE", "NEURON_EXTRACT_GRAPHS_ONLY",
+    "NEURON_NUM_RECENT_MODELS_TO_KEEP", "NEURON_RT_STOCHASTIC_ROUNDING_EN",
+    "NEURON_RT_STOCHASTIC_ROUNDING_SEED", "NEURON_PARALLEL_COMPILE_MAX_RETRIES",
+    "NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "NEURON_PARALLEL_COMPILE_DUMP_RESULTS",
+)  # fmt: skip
+
+
+@pytest.fixture
+def lazy(monkeypatch):
+    """Read the switches of lazy execution with these variables, and no others, set."""
+    for name in LAZY:
+        monkeypatch.delenv(name, raising=False)
+
+    def read(**variables):
+        for name, text in variables.items():
+            monkeypatch.setenv(name, text)
+        return settings.lazy()
+
+    return read
 
 
 def test_default_is_nearest_with_seed_zero():
@@ -68,3 +91,63 @@ def test_nkis_switches_have_the_documented_defaults(monkeypatch):
     monkeypatch.setenv("NKI_PRECISE_FP", "maybe")
     with pytest.raises(ValueError, match="NKI_PRECISE_FP"):
         settings.precise_fp()
+
+
+def test_lazy_execution_is_off_its_switches_by_default(lazy):
+    nearest = settings.RoundingSettings("nearest", 0)
+    assert lazy() == settings.LazySettings(False, False, "", None, False, False, None, nearest)
+    assert settings.lazy().casts == {}
+    assert settings.parallel_compile() == settings.ParallelCompileSettings(0, False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "casts"),
+    [
+        ("XLA_USE_BF16", {"float32": "bfloat16", "float64": "bfloat16"}),
+        ("XLA_DOWNCAST_BF16", {"float32": "bfloat16", "float64": "float32"}),
+    ],
+)
+def test_the_bf16_switches_cast_as_documented_and_turn_stochastic_rounding_on(lazy, name, casts):
+    found = lazy(**{name: "1", "NEURON_RT_STOCHASTIC_ROUNDING_SEED": "7"})
+    assert found.casts == casts
+    assert found.rounding == settings.RoundingSettings("stochastic", 7)
+    assert settings.rounding().rounding == "nearest"  # the framework's doing, not the runtime's
+    assert lazy(NEURON_RT_STOCHASTIC_ROUNDING_EN="0").rounding.rounding == "nearest"
+
+
+def test_every_switch_of_lazy_execution_is_read(lazy):
+    found = lazy(
+        NEURON_CC_FLAGS=" --auto-cast=all ", NEURON_COMPILE_CACHE_URL="/tmp/here",
+        NEURON_USE_EAGER_DEBUG_MODE="1", NEURON_EXTRACT_GRAPHS_ONLY="1",
+        NEURON_NUM_RECENT_MODELS_TO_KEEP="3", NEURON_RT_STOCHASTIC_ROUNDING_EN="1",
+    )  # fmt: skip
+    assert (found.compiler_flags, found.cache_url) == ("--auto-cast=all", "/tmp/here")
+    assert found.eager_debug
+    assert found.extract_graphs_only
+    assert (found.models_to_keep, found.rounding.rounding) == (3, "stochastic")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("XLA_USE_BF16", "true", settings.lazy),
+        ("XLA_DOWNCAST_BF16", "yes", settings.lazy),
+        ("NEURON_USE_EAGER_DEBUG_MODE", "2", settings.lazy),
+        ("NEURON_EXTRACT_GRAPHS_ONLY", "", settings.lazy),
+        ("NEURON_NUM_RECENT_MODELS_TO_KEEP", "0", settings.lazy),
+        ("NEURON_NUM_RECENT_MODELS_TO_KEEP", "all", settings.lazy),
+        ("NEURON_PARALLEL_COMPILE_MAX_RETRIES", "-1", settings.parallel_compile),
+        ("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "on", settings.parallel_compile),
+    ],
+)
+def test_a_bad_value_is_refused_in_one_sentence_with_its_name(lazy, monkeypatch, name, text, read):
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ValueError, match=rf"^{name} is '?{text}'?; it must be [^.]*$"):
+        read()
+
+
+def test_the_sources_that_docstrings_name_exist():
+    for function in (settings.lazy, settings.parallel_compile):
+        named = [w.strip("`,") for w in function.__doc__.split() if w.startswith("`aws")]
+        assert named
+        assert set(named) <= set(SOURCES)

@@ -1,7 +1,7 @@
 """The only file that reads environment variables.
 
 AWS documents some of its switches as variables, and users expect them to work: the outermost call
-(a trainer, ``nki.simulate``, later ``mark_step``) reads them here once; everything below takes
+(a trainer, ``nki.simulate``, ``mark_step``) reads them here once; everything below takes
 plain arguments.  The project's own two variables start with ``TRAINIUM_EDU_``.
 """
 
@@ -9,7 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["LessonSettings", "RoundingSettings", "data_folder", "lesson", "nki_simulator",
+__all__ = ["LazySettings", "LessonSettings", "ParallelCompileSettings", "RoundingSettings",
+           "data_folder", "lazy", "lesson", "nki_simulator", "parallel_compile",
            "platform_target", "precise_fp", "rounding"]  # fmt: skip
 
 
@@ -19,6 +20,36 @@ class RoundingSettings:
 
     rounding: str  #: "nearest" or "stochastic"
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LazySettings:
+    """How lazy tensors are recorded, compiled and run."""
+
+    use_bf16: bool  #: ``XLA_USE_BF16``: float32 and float64 become bfloat16
+    downcast_bf16: bool  #: ``XLA_DOWNCAST_BF16``: float32 becomes bfloat16, float64 float32
+    compiler_flags: str  #: ``NEURON_CC_FLAGS``, which ``xla.flags`` parses
+    cache_url: str | None  #: ``NEURON_COMPILE_CACHE_URL``; ``--cache_dir`` wins over it
+    eager_debug: bool  #: ``NEURON_USE_EAGER_DEBUG_MODE``: each operation by itself
+    extract_graphs_only: bool  #: ``NEURON_EXTRACT_GRAPHS_ONLY``: collect graphs, hand out zeros
+    models_to_keep: int | None  #: ``NEURON_NUM_RECENT_MODELS_TO_KEEP``; None keeps all
+    rounding: RoundingSettings  #: stochastic too where one of the first two is set
+
+    @property
+    def casts(self) -> dict[str, str]:
+        """What the dtypes of new tensors become: ``{"float32": "bfloat16", ...}``."""
+        if self.use_bf16:
+            return {"float32": "bfloat16", "float64": "bfloat16"}
+        return {"float32": "bfloat16", "float64": "float32"} if self.downcast_bf16 else {}
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelCompileSettings:
+    """How ``neuron_parallel_compile`` treats failures, and what it reports."""
+
+    retries: int  #: ``NEURON_PARALLEL_COMPILE_MAX_RETRIES``: tries after the first one
+    ignore_script_error: bool  #: ``NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE``
+    times: bool  #: ``NEURON_PARALLEL_COMPILE_DUMP_RESULTS``: compile times in the report
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +72,63 @@ def rounding() -> RoundingSettings:
     ----------
     `aws-rounding-modes` in :data:`trainium_edu.specs.SOURCES`.
     """
-    enabled = _flag("NEURON_RT_STOCHASTIC_ROUNDING_EN")
-    name = "NEURON_RT_STOCHASTIC_ROUNDING_SEED"
-    text = os.environ.get(name, "0")
-    try:
-        seed = int(text)
-    except ValueError:
-        raise ValueError(f"{name} is {text!r}; it must be an integer such as 0") from None
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"{name} is {seed}; it must be an integer from 0 to 2**64 - 1")
+    return _rounding("0")
+
+
+def _rounding(default) -> RoundingSettings:
+    """Read how to round; `default` is "0" or "1", for where the environment says nothing."""
+    enabled = _flag("NEURON_RT_STOCHASTIC_ROUNDING_EN", default)
+    seed = _integer("NEURON_RT_STOCHASTIC_ROUNDING_SEED", 0, 2**64 - 1, "0")
     return RoundingSettings("stochastic" if enabled else "nearest", seed)
+
+
+def lazy() -> LazySettings:
+    """Read all switches of lazy execution: once, at the outermost call.
+
+    ``XLA_USE_BF16`` and ``XLA_DOWNCAST_BF16`` turn stochastic rounding on unless
+    ``NEURON_RT_STOCHASTIC_ROUNDING_EN=0`` turns it off; with both, the first one holds.
+
+    Raises
+    ------
+    ValueError
+        If a variable holds what it cannot.
+
+    References
+    ----------
+    `aws-torch-variables`, `aws-caching` and, for the debug mode, `aws-torch-debug` in
+    :data:`trainium_edu.specs.SOURCES`.
+    """
+    use, downcast = _flag("XLA_USE_BF16"), _flag("XLA_DOWNCAST_BF16")
+    keep = os.environ.get("NEURON_NUM_RECENT_MODELS_TO_KEEP")
+    return LazySettings(
+        use_bf16=use,
+        downcast_bf16=downcast,
+        compiler_flags=os.environ.get("NEURON_CC_FLAGS", "").strip(),
+        cache_url=os.environ.get("NEURON_COMPILE_CACHE_URL", "").strip() or None,
+        eager_debug=_flag("NEURON_USE_EAGER_DEBUG_MODE"),
+        extract_graphs_only=_flag("NEURON_EXTRACT_GRAPHS_ONLY"),
+        models_to_keep=keep and _integer("NEURON_NUM_RECENT_MODELS_TO_KEEP", 1, 2**31 - 1),
+        rounding=_rounding("1" if use or downcast else "0"),
+    )
+
+
+def parallel_compile() -> ParallelCompileSettings:
+    """Read the switches of ``neuron_parallel_compile``.
+
+    Raises
+    ------
+    ValueError
+        If a variable holds what it cannot.
+
+    References
+    ----------
+    `aws-parallel-compile` and `aws-torch-variables` in :data:`trainium_edu.specs.SOURCES`.
+    """
+    return ParallelCompileSettings(
+        retries=_integer("NEURON_PARALLEL_COMPILE_MAX_RETRIES", 0, 100, "0"),
+        ignore_script_error=_flag("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE"),
+        times=_flag("NEURON_PARALLEL_COMPILE_DUMP_RESULTS"),
+    )
 
 
 def platform_target() -> str | None:
@@ -105,3 +183,14 @@ def _flag(name: str, default: str = "0") -> bool:
     if text not in ("0", "1"):
         raise ValueError(f"{name} is {text!r}; it must be 0 or 1")
     return text == "1"
+
+
+def _integer(name: str, low: int, high: int, default: str = "") -> int:
+    text = os.environ.get(name, default)
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}; it must be an integer such as {low}") from None
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; it must be an integer from {low} to {high}")
+    return value

@@ -28,6 +28,7 @@ def test_readings_disagree_and_the_default_is_one_of_them(conflict):
         ("FP32 compute", ("4.87179", "5", "5.38462", "4.71795")),
         ("compute of P4d", ("2.496", "4")),
         ("cost that Trn1 saves", ("0.395481", "0.5")),
+        ("--auto-cast", ("none", "matmult", "matmult to BF16", "none, says the same page")),
     ],
 )
 def test_known_conflicts_print_their_readings(word, printed):

@@ -9,6 +9,7 @@ from trainium_edu.specs.fact import Fact
 from trainium_edu.specs.instances import INSTANCES, TRN1, ULTRACLUSTER
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.signatures import checked
+from trainium_edu.specs.software import SOFTWARE
 
 __all__ = ["Conflict", "Conflicts", "conflicts"]
 
@@ -159,6 +160,10 @@ def conflicts() -> Conflicts:
          '"22 % faster" is the iteration rate; the billable time is 8.6 % shorter'),
         ("cost of Trn1 in the SageMaker post, USD", (CLAIMS.sagemaker_cost_trn1_derived,
          CLAIMS.sagemaker_cost_trn1), 0, "price x billable seconds; the print is 3.5 cents higher"),
+        ("default of --auto-cast", (SOFTWARE.auto_cast_default, SOFTWARE.auto_cast_default_before,
+         SOFTWARE.auto_cast_default_in_guide, SOFTWARE.auto_cast_default_in_table), 0,
+         "the present compiler, which leaves what a script computes alone; scripts of 2022 to 2025"
+         " had their FP32 matmuls cast to BF16, and say --auto-cast=matmult for that today"),
         ("price of trn1.2xlarge", (price.on_demand_usd_per_hour,
          price.on_demand_usd_per_hour_exact), 0, "one is rounded, the other from memory"),
     )  # fmt: skip

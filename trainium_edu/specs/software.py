@@ -9,6 +9,7 @@ _rounding = SOURCES["aws-rounding-modes"].says
 _runtime = SOURCES["aws-runtime-guide"].says
 _notes = SOURCES["nki-release-notes"].says
 _newest = SOURCES["nki-release-notes-0.7"].says
+_compiler, _guide = SOURCES["aws-compiler-notes"].says, SOURCES["aws-mixed-precision"].says
 _RELEASE = "Neuron Kernel Interface (NKI) [0.6.0] (Neuron 2.32.0 Release)"
 
 SOFTWARE = Record(
@@ -23,6 +24,19 @@ SOFTWARE = Record(
     stochastic_rounding_default=_runtime(False, "", "NEURON_RT_STOCHASTIC_ROUNDING_EN"),
     stochastic_rounding_seed_default=SOURCES["aws-torch-variables"].says(
         0, "", "NEURON_RT_STOCHASTIC_ROUNDING_SEED", note="the runtime guide names none"),
+    auto_cast_default=_compiler(
+        "none", "", "Neuron Compiler [2.22.12471.0] (Neuron 2.27.0 Release)", "from 2025-12-19"),
+    auto_cast_default_before=_compiler(
+        "matmult", "", "Neuron Compiler [2.20.9961.0] (Neuron 2.25.0 Release)",
+        "of every release up to 2.26, the years of the scripts that lessons quote"),
+    auto_cast_default_in_guide=_guide(
+        "matmult to BF16", "", "Performance-accuracy tradeoffs"),
+    auto_cast_default_in_table=_guide(
+        "none, says the same page", "", "Should I downcast operations to smaller Data Types?"),
+    auto_cast_type_default=SOURCES["aws-compiler-cli"].says(
+        "bf16", "", "'compile' Command, Parameters"),
+    compile_cache_default=SOURCES["aws-torch-variables"].says(
+        "/var/tmp/neuron-compile-cache", "", "NEURON_COMPILE_CACHE_URL"),
     quick_test=_rounding("1024 + 2048 x 0.5 in FP16", "", "Quick Tests"),
     quick_test_nearest=_rounding(1024, "", "Quick Tests", note="nearest-even"),
     quick_test_stochastic=_rounding(2056, "", "Quick Tests", note="one run, stochastic"),

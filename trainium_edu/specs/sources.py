@@ -140,6 +140,18 @@ _ALL = (
          "2026-08-17", "archive/nxd-training/pytorch-neuron-programming-guide.rst"),
     _sdk("aws-caching", "Neuron Persistent Cache", "539a73c5", "2026-04-03",
          f"{_ARCH}/neuron-features/neuron-caching.rst"),
+    _sdk("aws-parallel-compile", "PyTorch NeuronX neuron_parallel_compile CLI", "539a73c5",
+         "2026-04-03", "frameworks/torch/torch-neuronx/api-reference-guide/training/"
+         "pytorch-neuron-parallel-compile.rst"),
+    _sdk("aws-torch-debug", "How to debug models in PyTorch NeuronX", "a3247f5b", "2026-08-17",
+         "archive/nxd-training/pytorch-neuron-debug.rst"),
+    _sdk("aws-compiler-cli", "Neuron Compiler CLI Reference Guide (neuronx-cc)", "a3247f5b",
+         "2026-08-17", "compiler/neuronx-cc/api-reference-guide/index.rst"),
+    _sdk("aws-compiler-notes", "Component Release Notes for Neuron Graph Compiler", "a3247f5b",
+         "2026-08-17", "release-notes/components/compiler.rst"),
+    _sdk("aws-mixed-precision", "Mixed Precision and Performance-accuracy Tuning (neuronx-cc)",
+         "b207f98b", "2026-07-21",
+         "archive/appnotes/neuronx-cc/neuronx-cc-training-mixed-precision.rst"),
     # collectives and tools
     _sdk("aws-intranode", "Intra-node Collective Communications with AWS Neuron", "3afa0fdf",
          "2026-05-21", "neuron-runtime/explore/intranode-collective-comm.rst"),

@@ -2,18 +2,24 @@
 
 An operation reads and writes HBM; inside a fusion, tiles pass from one operation to the next in
 SBUF.  Operations follow each other in one program as long as it is short, so transfers of one
-overlap with the other's arithmetic; a long program is cut into *sections* that meet at a barrier.
+overlap with the other's arithmetic; a long program is cut into *sections* that meet at a barrier
+(``executable``).
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.loops import lower_elementwise
 from trainium_edu.xla.operations.table import OPERATIONS
 
-__all__ = ["Lowering", "lower"]
+__all__ = ["Lowering", "casts_on_load", "line_of", "lower"]
+
+_LOADING = frozenset({"dot"})  #: rows that ask ``lowering.loaded`` for their operands
 
 
 class Lowering:
@@ -23,18 +29,23 @@ class Lowering:
     ----------
     core : NeuronCore
     collectives : list of Node
-        Those met so far, in order; they have no instructions.
+        Operations that issue no instructions because other ranks take part.
     """
 
-    def __init__(self, core: NeuronCore, feeds=None):
+    def __init__(self, core: NeuronCore, feeds=None, on_load=frozenset()):
         self.core = core
-        self._feeds = {} if feeds is None else feeds
-        self._views: dict[Node, View] = {}
         self.collectives: list[Node] = []
+        self._feeds = {} if feeds is None else feeds
+        self._on_load = on_load
+        self._views: dict[Node, View] = {}
 
     def view(self, node: Node) -> View:
         """Return where a value lies in HBM, in its own shape (a scalar has shape (1,))."""
         return self._views[node]
+
+    def loaded(self, node: Node) -> View:
+        """Return from where an operand is loaded; the DMA casts it to the node's dtype."""
+        return self.view(node.inputs[0] if node in self._on_load else node)
 
     def out(self, node: Node) -> View:
         """Return new room in HBM for an operation's result."""
@@ -56,6 +67,35 @@ class Lowering:
         array = np.ascontiguousarray(np.asarray(values).reshape(node.shape or (1,)))
         self._views[node] = self.core.hbm(array, node.dtype, name=node.of.get("name") or None)
 
+    def lower(self, node: Node) -> None:
+        """Issue one operation's instructions; its operands have a place already."""
+        row = OPERATIONS[node.operation]
+        if node in self._on_load or (node.operation == "parameter" and node in self._views):
+            return
+        if row.lower is None:
+            lower_elementwise(self, [node], [node])
+        else:
+            row.lower(self, node)
+
+
+def casts_on_load(graph: Graph) -> frozenset[Node]:
+    """Return the casts that only products read: a DMA casts while it loads, for nothing."""
+    return frozenset(
+        node
+        for node in graph.nodes
+        if node.operation == "cast" and node not in graph.outputs
+        and node.type.is_float and node.inputs[0].type.is_float
+        and all(user.operation in _LOADING for user in graph.users[node])
+    )  # fmt: skip
+
+
+def line_of(node: Node, number: int) -> SourceLine:
+    """Return an instruction's line: its node's, told from other nodes of that line by a number."""
+    name = f"{node.operation}.{number}"
+    if node.line is None:
+        return SourceLine("<graph>", number, name)
+    return node.line._replace(function=name)
+
 
 def lower(graph: Graph, core: NeuronCore, feeds=None) -> Lowering:
     """Issue all of a graph's instructions on a core.
@@ -72,12 +112,23 @@ def lower(graph: Graph, core: NeuronCore, feeds=None) -> Lowering:
     Lowering
         Its ``view(output)`` says where the results are.
     """
-    lowering = Lowering(core, feeds)
-    for node in (*graph.parameters, *graph.nodes):
-        if node.operation != "parameter" or node not in lowering._views:
-            row = OPERATIONS[node.operation]
-            if row.lower is None:
-                lower_elementwise(lowering, [node], [node])
-            else:
-                row.lower(lowering, node)
+    lowering = Lowering(core, feeds, casts_on_load(graph))
+    lower_all(lowering, graph._all)
     return lowering
+
+
+def lower_all(lowering: Lowering, nodes: Sequence[Node]) -> None:
+    """Lower nodes in their order; what they issue and allocate has their lines."""
+    core = lowering.core
+    for number, node in enumerate(nodes):
+        line = line_of(node, number)
+        core.line_of = lambda line=line: line
+        first = len(core.program.allocations)
+        exec(_HERE, {"lower": lowering.lower, "node": node})
+        for info in core.program.allocations[first:]:  # not the line that asked for a compile
+            info.site = (*line[:2], line.function, *info.site[2:])
+
+
+#: A frame outside of this package, where an allocation's way from the script begins: so places do
+#: not depend on who asks for a compile.
+_HERE = compile("lower(node)", "<graph>", "exec")

@@ -9,6 +9,7 @@ from trainium_edu.xla.operations import (  # noqa: F401
     convolution,
     elementwise,
     functions,
+    fusion,
     indexing,
     leaves,
     losses,

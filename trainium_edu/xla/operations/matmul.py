@@ -1,4 +1,7 @@
-"""Products of matrices, batched too; an operand may be stored transposed."""
+"""Products of matrices, batched too; an operand may be stored transposed.
+
+An attribute `dtype` is that of the result where it is not the operands': sums in PSUM are FP32.
+"""
 
 from math import prod
 
@@ -11,7 +14,7 @@ from trainium_edu.xla.operations.table import apply, register
 __all__: list[str] = []
 
 
-def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool) -> Type:
+def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool, dtype: str | None = None) -> Type:
     if a.rank < 2 or a.rank != b.rank or a.shape[:-2] != b.shape[:-2]:
         raise GraphError(f"matmul of {a} and {b}: both need the same batch axes and two more")
     (m, k), (k2, n) = a.shape[-2:][:: -1 if turn_a else 1], b.shape[-2:][:: -1 if turn_b else 1]
@@ -21,7 +24,7 @@ def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool) -> Type:
         )
     if a.dtype != b.dtype:
         raise GraphError(f"matmul of {a} and {b}: both must have one dtype; cast one of them")
-    return a.like((*a.shape[:-2], m, n))
+    return a.like((*a.shape[:-2], m, n), dtype)
 
 
 def _value(node, a, b):
@@ -35,6 +38,7 @@ def _product(a, b, turn_a=False, turn_b=False):
 
 def _vjp(node, g):
     (a, b), turn_a, turn_b = node.inputs, node.of["turn_a"], node.of["turn_b"]
+    g = g if g.dtype == a.dtype else apply("cast", g, dtype=a.dtype)
     of_a = _product(b, g, turn_b, True) if turn_a else _product(g, b, False, not turn_b)
     of_b = _product(g, a, True, turn_a) if turn_b else _product(a, g, not turn_a, False)
     return of_a, of_b
@@ -45,13 +49,13 @@ def _lower(lowering, node):
     a, b = node.inputs
     batch = prod(node.shape[:-2])
     views = [
-        lowering.view(x).reshaped(batch, *x.shape[-2:]) for x in (a, b)
+        lowering.loaded(x).reshaped(batch, *x.shape[-2:]) for x in (a, b)
     ] + [lowering.out(node).reshaped(batch, *node.shape[-2:])]  # fmt: skip
     for i in range(batch):
         left, right, out = (v.sliced(i) for v in views)
         tilings.matmul(
             lowering.core, out, left, right, stationary_layout="KM" if node.of["turn_a"] else "MK",
-            moving_layout="NK" if node.of["turn_b"] else "KN",
+            moving_layout="NK" if node.of["turn_b"] else "KN", dtype=a.dtype,
         )  # fmt: skip
 
 

@@ -1,0 +1,113 @@
+"""How much HBM a graph needs: parameters, outputs, and what lives between, reused by lifetime."""
+
+from collections.abc import Iterable, Mapping
+from heapq import nlargest
+
+from trainium_edu.neuroncore.recording.core import HBM_BYTES
+from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.xla.graph import Graph, Node, Type
+
+__all__ = ["check", "high_water"]
+
+_SAME_BYTES = frozenset({"reshape", "item", "tuple"})  #: results that need no room of their own
+_NAMED = 3  #: values that an error names
+
+
+def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node] = ()) -> tuple:
+    """Return the most bytes that live at once, and what they are.
+
+    Parameters
+    ----------
+    graph : Graph
+    donated : dict of int to int
+        Output → the parameter whose bytes it takes, where nothing reads that any more.
+    nowhere : iterable of Node
+        Values that are made while they are loaded.
+
+    Returns
+    -------
+    bytes : int
+    alive : list of Node
+        Each with bytes of its own.
+
+    Notes
+    -----
+    Parameters and constants live from the first operation to the last, a result from its operation
+    to its last reader, an output to the end.
+    """
+    home = _homes(graph, set(nowhere))
+    last: dict[Node, int] = {}
+    for place, node in enumerate(graph.nodes):
+        for one in (node, *node.inputs):
+            for owner in home[one]:
+                last[owner] = place
+    taken = _given(graph, donated, home, last)
+    stays = {owner for one in (*graph.parameters, *graph.outputs) for owner in home[one]}
+    alive = dict.fromkeys(n for n in graph._all if n.operation in ("parameter", "constant"))
+    now = most = sum(_nbytes(node) for node in alive)
+    held = list(alive)
+    for place, node in enumerate(graph.nodes):
+        if node in home[node] and node not in alive and node not in taken:
+            alive[node] = None
+            now += _nbytes(node)
+            if now > most:
+                most, held = now, list(alive)
+        for owner in {o for i in (node, *node.inputs) for o in home[i]}:
+            if last[owner] == place and owner in alive and owner not in stays:
+                if owner.operation != "constant":
+                    del alive[owner]
+                    now -= _nbytes(owner)
+    return most, held
+
+
+def _homes(graph, nowhere):
+    """Return {node: the nodes in whose bytes it lies}."""
+    home: dict[Node, tuple[Node, ...]] = {}
+    for node in graph._all:
+        if node.operation in _SAME_BYTES or node in nowhere:
+            home[node] = tuple(dict.fromkeys(o for i in node.inputs for o in home[i]))
+        else:
+            home[node] = (node,)
+    return home
+
+
+def _given(graph, donated, home, last):
+    """Return the outputs that are written over a parameter which nothing reads later."""
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    found = set()
+    for output, number in donated.items():
+        node, parameter = graph.outputs[output], graph.parameters[number]
+        fits = home[node] == (node,) and _nbytes(node) == _nbytes(parameter)
+        if fits and node is not parameter and last.get(parameter, -1) <= place[node]:
+            found.add(node)
+    return found
+
+
+def _nbytes(node: Node) -> int:
+    types = (node.type,) if isinstance(node.type, Type) else node.type
+    return sum(type.nbytes for type in types)
+
+
+def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -> None:
+    """Raise if a graph does not fit the core's HBM.
+
+    Raises
+    ------
+    NkiValidationError
+        Names the largest values and what to try.
+    """
+    if most <= available:
+        return
+    largest = "; ".join(_called(node) for node in nlargest(_NAMED, alive, _nbytes))
+    raise NkiValidationError(
+        f"{name} needs {most / 2**30:.2f} GiB of HBM at once, and a NeuronCore has "
+        f"{available / 2**30:g} (half of the chip's 32); the largest of {len(alive)} values: "
+        f"{largest}. Try a smaller batch, auto-cast to BF16, or fewer activations kept for the "
+        "backward pass"
+    )
+
+
+def _called(node):
+    name = node.of.get("name") or node.operation
+    where = f" at {node.line}" if node.line else ""
+    return f"{name} {node.type}{where}, {_nbytes(node) / 2**20:.0f} MiB"

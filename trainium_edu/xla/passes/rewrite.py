@@ -1,0 +1,92 @@
+"""What every pass shares: nodes made again on other inputs, and what stands for what."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from trainium_edu.xla.graph import Graph, Node, intern
+from trainium_edu.xla.operations.table import OPERATIONS
+
+__all__ = ["Step", "on_inputs", "rewrite", "rewritten"]
+
+
+class Step(NamedTuple):
+    """One pass over one graph.
+
+    Attributes
+    ----------
+    name : str
+    before, after : Graph
+    stands_for : dict of Node to tuple of Node
+        Each node of `after` → the nodes of `before` whose work it does.
+    """
+
+    name: str
+    before: Graph
+    after: Graph
+    stands_for: Mapping[Node, tuple[Node, ...]]
+
+
+def on_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """Return the same operation on other nodes; itself where they are its own."""
+    if inputs == node.inputs:
+        return node
+    row, types = OPERATIONS[node.operation], [one.type for one in inputs]
+    return intern(node.operation, inputs, node.attributes, lambda: row.infer(*types, **node.of),
+                  node)  # fmt: skip
+
+
+def rewrite(name: str, graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node]) -> Step:
+    """Make every node anew, each after its inputs.
+
+    Parameters
+    ----------
+    name : str
+    graph : Graph
+    rule : callable (node, inputs) -> Node
+        `inputs` are what the rule made of the node's own.
+    """
+    image: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.operation == "parameter":
+            image[node] = node
+        else:
+            image[node] = rule(node, tuple(image[i] for i in node.inputs))
+    return rewritten(name, graph, image)
+
+
+def rewritten(name: str, graph: Graph, image: Mapping[Node, Node]) -> Step:
+    """Return the step that puts other nodes in the place of some.
+
+    Parameters
+    ----------
+    name : str
+    graph : Graph
+    image : dict of Node to Node
+        Must be whole: what reads an image's old node is an image too.  Not named: itself.
+    """
+    outputs = tuple(image.get(o, o) for o in graph.outputs)
+    after = graph if outputs == graph.outputs else Graph(graph.name, graph.parameters, outputs)
+    return Step(name, graph, after, _stands_for(graph, after, image))
+
+
+def _stands_for(before, after, image):
+    """A node that is gone is done by whoever reads it; what came new serves its readers."""
+    stands: dict[Node, dict[Node, None]] = {node: {} for node in after.nodes}
+    carriers: dict[Node, tuple[Node, ...]] = {}
+    for node in reversed(before.nodes):
+        mine = image.get(node, node)
+        if mine in stands:
+            found: tuple[Node, ...] = (mine,)
+        else:
+            found = tuple(dict.fromkeys(c for user in before.users[node] for c in carriers[user]))
+        carriers[node] = found
+        for one in found:
+            stands[one][node] = None
+    for node in reversed(after.nodes):
+        if not stands[node]:
+            stands[node] = dict.fromkeys(old for u in after.users[node] for old in stands[u])
+    return {node: tuple(sorted(of, key=_number)) for node, of in stands.items()}
+
+
+def _number(node):
+    return node.number
