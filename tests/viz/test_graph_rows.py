@@ -1,0 +1,131 @@
+"""Rows of a described graph.  Judges: sums and unions written out by hand, and set arithmetic."""
+
+import copy
+
+import pytest
+
+from tests.viz.graphs import mlp, vit
+from trainium_edu.viz.graph_rows import ENGINES, NODE, rows_of, table_text
+
+
+def described(*operations, recorded=None):
+    """Return a description of operations `(id, scope, start, end, inputs)`."""
+    nodes = [
+        {
+            "id": key, "operation": "add", "type": "f32[4]", "inputs": list(inputs), "scope": scope,
+            "line": "a.py:1", "text": "", "section": 0, "start_ns": start, "end_ns": end,
+            "engine_ns": {"vector": end - start}, "bytes": 8, "flops": 4, "roofline_ns": 1.0,
+            "stands_for": [key],
+        }
+        for key, scope, start, end, inputs in operations
+    ]  # fmt: skip
+    kept = ("id", "operation", "type", "inputs", "scope", "line")
+    return {
+        "name": "small", "total_ns": 100.0, "flops": 4 * len(nodes), "hbm_bytes": 8 * len(nodes),
+        "nodes": nodes, "recorded": recorded or [{k: n[k] for k in kept} for n in nodes],
+        "passes": [], "advice": [],
+    }  # fmt: skip
+
+
+def outline(rows):
+    return [(row.level, row.name, row.phase) for row in rows]
+
+
+def test_scopes_become_layers_inside_phases_in_order_of_execution():
+    graph = described(
+        ("a", "forward/encoder/attention", 0, 1, ()), ("b", "forward/encoder", 1, 2, "a"),
+        ("c", "encoder/attention/backward", 2, 3, "b"), ("d", "", 3, 4, ()),
+        ("e", "norm", 4, 5, ()),
+    )  # fmt: skip
+    assert outline(rows_of(graph)["compiled"].rows) == [
+        (0, "forward", "forward"), (1, "encoder", "forward"), (2, "attention", "forward"),
+        (3, "add", "forward"), (2, "add", "forward"), (1, "norm", "forward"),
+        (2, "add", "forward"), (0, "backward", "backward"), (1, "encoder", "backward"),
+        (2, "attention", "backward"), (3, "add", "backward"), (0, "step", "step"),
+        (1, "add", "step"),
+    ]  # fmt: skip
+
+
+def test_a_layer_takes_the_time_in_which_something_of_it_ran():
+    graph = described(
+        (1, "forward/a", 0, 10, ()), (2, "forward/a", 5, 20, ()), (3, "forward/a", 40, 50, ())
+    )
+    forward, layer, *_ = rows_of(graph)["compiled"].rows
+    assert forward.ns == layer.ns == 30
+    assert layer.engine_ns[ENGINES.index("vector")] == 10 + 15 + 10
+    assert (layer.operations, layer.flops, layer.bytes) == (3, 12, 24)
+
+
+@pytest.mark.parametrize("make", [mlp, vit])
+def test_every_operation_stands_in_one_row_and_sums_agree(make):
+    graph = make()
+    for side, given in (("compiled", graph["nodes"]), ("recorded", graph["recorded"])):
+        found = rows_of(graph)[side]
+        leaves = [row.node for row in found.rows if row.node >= 0]
+        assert sorted(leaves) == list(range(len(given)))
+        tops = [row for row in found.rows if row.level == 0]
+        assert sum(row.operations for row in tops) == len(given)
+        assert [row.end for row in tops[:-1]] == [found.rows.index(row) for row in tops[1:]]
+    tops = [row for row in rows_of(graph)["compiled"].rows if row.level == 0]
+    assert sum(row.ns for row in tops) == pytest.approx(graph["total_ns"])
+    assert sum(row.flops for row in tops) == pytest.approx(graph["flops"])
+
+
+def test_recorded_operations_know_what_they_became():
+    graph = mlp()
+    sides = rows_of(graph)
+    for k, node in enumerate(sides["compiled"].nodes):
+        ids = {list(sides["recorded"].numbers)[i] for i in node["others"]}
+        assert ids == set(graph["nodes"][k]["stands_for"])
+        assert all(k in sides["recorded"].nodes[i]["others"] for i in node["others"])
+    removed = described((1, "", 0, 1, ()))
+    removed["recorded"].append(removed["recorded"][0] | {"id": 2})
+    assert rows_of(removed)["recorded"].nodes[1]["others"] == []
+
+
+def test_the_description_given_is_left_as_it_is():
+    graph = mlp()
+    before = copy.deepcopy(graph)
+    rows_of(graph)
+    assert graph == before
+
+
+@pytest.mark.parametrize("key", NODE)
+def test_a_missing_key_is_named(key):
+    graph = described((1, "", 0, 1, ()))
+    del graph["nodes"][0][key]
+    with pytest.raises(ValueError, match=f"nodes\\[0\\] has no '{key}'"):
+        rows_of(graph)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"start_ns": float("nan")}, "'start_ns' of nodes.0. is nan; it must be a finite number"),
+        ({"inputs": [7]}, "names operation 7, which is not in the graph"),
+        ({"stands_for": [[]]}, "which is not in the graph"), ({"operation": 3}, "must be str"),
+        ({"id": True}, "'id' of nodes"),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_named(change, says):
+    graph = described((1, "", 0, 1, ()))
+    graph["nodes"][0] |= change
+    with pytest.raises(ValueError, match=says):
+        rows_of(graph)
+
+
+def test_an_id_is_used_once():
+    graph = described((1, "", 0, 1, ()), (1, "", 1, 2, ()))
+    with pytest.raises(ValueError, match="2 operations and 1 ids"):
+        rows_of(graph)
+
+
+def test_the_table_ranks_operations_and_layers_by_time():
+    graph = described((1, "forward/a", 0, 10, ()), (2, "forward/b", 10, 40, ()))
+    found = rows_of(graph)["compiled"]
+    head, first, second = table_text(graph, found, 5, "operation").splitlines()
+    assert first.split()[2:] == ["30", "ns", "30.0%", "30.0", "forward/b,", "a.py:1"]
+    assert second.split()[2:6] == ["10", "ns", "10.0%", "10.0"]
+    assert head.split()[:4] == ["operation", "result", "time", "share"]
+    layers = table_text(graph, found, 2, "layer").splitlines()[1:]
+    assert [line.split()[0] for line in layers] == ["forward", "forward/b"]

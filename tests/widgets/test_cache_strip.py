@@ -1,0 +1,93 @@
+"""The strip of cache hits and misses.  Judges: the history, counted by hand; an HTML parser."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from trainium_edu.widgets.cache_strip import EVENTS, cache_strip
+
+FIRST = {"step": 1, "event": "compiled", "graph": "a8", "why": "the first graph"}
+HITS = [{"step": k, "event": "hit (memory)", "graph": "77"} for k in range(3, 201)]
+SECOND = {"step": 2, "event": "compiled", "graph": "77", "why": "8 more inputs"}
+
+
+class Page(HTMLParser):
+    """What a reader meets: buttons with names, and texts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.names, self.words = [], [], ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        given = dict(attrs)
+        if tag == "summary":
+            assert given["data-lm-suppress-shortcuts"] == "true"
+            self.names.append(given["aria-label"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def test_two_hundred_steps_are_told_in_four_lines():
+    said = repr(cache_strip([FIRST, SECOND, *HITS])).splitlines()
+    assert said[0] == "200 steps, 2 graphs: 2 compiled, 198 hit (memory)"
+    assert said[1:] == [
+        "step 1       compiled      A (a8)  the first graph",
+        "step 2       compiled      B (77)  8 more inputs",
+        "steps 3–200  hit (memory)  B (77)",
+    ]
+
+
+def test_each_cell_is_a_named_control_that_tells_its_graph_and_reason():
+    page = Page(cache_strip([FIRST, SECOND, *HITS])._repr_html_())
+    assert page.names == [
+        "step 1: compiled, graph A (a8)", "step 2: compiled, graph B (77)",
+        "steps 3–200: hit (memory), graph B (77)",
+    ]  # fmt: skip
+    assert "8 more inputs" in page.words.lower()
+    assert "B × 198" in page.words
+
+
+def test_events_differ_by_more_than_colour():
+    shown = [Page(cache_strip([FIRST | {"event": event}])._repr_html_()) for event in EVENTS]
+    looks = [cache_strip([FIRST | {"event": event}])._repr_html_() for event in EVENTS]
+    assert "A compiled" in shown[0].words
+    assert "A ✗ failed" in shown[3].words
+    assert "2px solid" in looks[1]
+    assert "2px dashed" in looks[2]
+
+
+def test_what_came_from_a_script_is_no_html():
+    html = cache_strip([FIRST | {"graph": "<b>", "why": "<script>"}])._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_letters_go_on_behind_z():
+    strip = cache_strip([{"event": "compiled", "graph": str(k)} for k in range(28)])
+    assert [strip.letter(str(k)) for k in (0, 25, 26, 27)] == ["A", "Z", "A1", "B1"]
+
+
+def test_no_steps_are_a_strip_too():
+    assert repr(cache_strip([])) == "0 steps, 0 graphs: nothing ran"
+    Page(cache_strip([])._repr_html_())
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"event": "compiled"}, {"event": "hit", "graph": "a"}, {"graph": "a"}]
+)
+def test_wrong_entries_are_named(entry):
+    with pytest.raises(ValueError, match=r"history\[1\]"):
+        cache_strip([FIRST, entry])
+
+
+@pytest.mark.parametrize("history", [None, 3, [3], ["compiled"], {"event": "compiled"}])
+def test_a_history_is_a_list_of_dicts(history):
+    with pytest.raises(TypeError, match="it must be a list of dicts"):
+        cache_strip(history)

@@ -1,0 +1,128 @@
+"""The graph explorer without a browser.  Judges: the description that it was given."""
+
+import json
+import time
+
+import ipywidgets
+import pytest
+
+from tests.viz.graphs import mlp, vit
+from trainium_edu.widgets.graph_explorer import graph_explorer
+
+
+@pytest.fixture
+def graph():
+    return mlp()
+
+
+def ask(explorer, operation, asks=1):
+    explorer.view.asked = {"operation": operation, "asks": asks}
+
+
+def test_the_page_gets_both_graphs_with_numbers_for_ids(graph):
+    page = json.loads(graph_explorer(graph).view.graph)
+    assert len(page["compiled"]["nodes"]) == len(graph["nodes"])
+    assert len(page["recorded"]["nodes"]) == len(graph["recorded"])
+    number = {node["id"]: k for k, node in enumerate(graph["nodes"])}
+    for shown, given in zip(page["compiled"]["nodes"], graph["nodes"], strict=True):
+        assert shown["inputs"] == [number[i] for i in given["inputs"]]
+        assert shown["engine_ns"] == [given["engine_ns"][e] for e in page["engines"]]
+    assert page["total"] == graph["total_ns"]
+    assert page["passes"] == graph["passes"]
+
+
+def test_advice_is_ranked_by_the_time_it_saves(graph):
+    graph["advice"].reverse()
+    page = json.loads(graph_explorer(graph).view.graph)
+    saved = [entry["ns"] for entry in page["advice"]]
+    assert saved == sorted(saved, reverse=True)
+    first = max(graph["advice"], key=lambda entry: entry["ns"])
+    ids = [graph["nodes"][k]["id"] for k in page["advice"][0]["nodes"]]
+    assert ids == first["nodes"]
+
+
+def test_advice_about_an_unknown_operation_is_refused(graph):
+    graph["advice"][0]["nodes"] = [9999]
+    with pytest.raises(ValueError, match="advice names operation 9999"):
+        graph_explorer(graph)
+
+
+def test_what_opens_an_operation_is_asked_by_its_id_and_shown_below(graph):
+    asked = []
+    below = ipywidgets.HTML("instructions")
+    explorer = graph_explorer(graph, open_operation=lambda i: asked.append(i) or below)
+    ask(explorer, 3)
+    assert asked == [graph["nodes"][3]["id"]]
+    assert explorer.children == (explorer.view, below)
+    assert explorer.view.answer.endswith("is open below")
+    ask(explorer, 3, 2)
+    assert len(asked) == 2
+
+
+def test_a_text_is_shown_and_an_operation_without_instructions_says_so(graph):
+    answers = iter(["load <w>\nmatmul", None])
+    explorer = graph_explorer(graph, open_operation=lambda _: next(answers))
+    ask(explorer, 0)
+    assert "load &lt;w&gt;" in explorer.children[1].value
+    ask(explorer, 1)
+    assert explorer.children == (explorer.view,)
+    assert explorer.view.answer.endswith("has no instructions")
+
+
+def test_a_failure_to_open_is_told_on_the_page(graph):
+    def fail(_):
+        raise ValueError("nothing was lowered")
+
+    explorer = graph_explorer(graph, open_operation=fail)
+    ask(explorer, 0)
+    assert "does not open: nothing was lowered" in explorer.view.answer
+    for wrong in (-1, 9999, "x", None):
+        before = explorer.view.answer
+        ask(explorer, wrong)
+        assert explorer.view.answer == before
+
+
+def test_without_a_function_nothing_opens(graph):
+    explorer = graph_explorer(graph)
+    assert not explorer.view.can_open
+    with pytest.raises(ValueError, match="pass `open_operation`"):
+        explorer.open_operation(1)
+
+
+@pytest.mark.parametrize("operation", [0, "1", None, [1], 9999])
+def test_only_compiled_operations_open(graph, operation):
+    with pytest.raises(ValueError, match="is no compiled operation"):
+        graph_explorer(graph, open_operation=str).open_operation(operation)
+
+
+def test_the_table_is_text_that_a_lesson_prints(graph):
+    explorer = graph_explorer(graph)
+    longest = max(graph["nodes"], key=lambda node: node["end_ns"] - node["start_ns"])
+    assert explorer.table(1).splitlines()[1].startswith(longest["operation"])
+    assert len(explorer.table(4, by="layer").splitlines()) == 5
+    with pytest.raises(ValueError, match="by"):
+        explorer.table(by="colour")
+    with pytest.raises(ValueError, match="n"):
+        explorer.table(0)
+
+
+def test_its_text_is_fixed(graph):
+    explorer = graph_explorer(graph)
+    assert repr(explorer) == repr(graph_explorer(mlp()))
+    assert repr(explorer).startswith("GraphExplorer('mlp step': 56 operations recorded, 42 compi")
+
+
+def test_a_deep_graph_is_ready_at_once():
+    graph = vit()
+    assert len(graph["recorded"]) > 1400
+    begin = time.process_time()
+    explorer = graph_explorer(graph)
+    assert time.process_time() - begin < 1.0
+    assert len(explorer.view.graph) < 2_000_000
+
+
+def test_nothing_but_a_dict_is_a_description():
+    with pytest.raises(TypeError):
+        graph_explorer([])
+    with pytest.raises(ValueError, match="the description has no 'name'"):
+        graph_explorer({})

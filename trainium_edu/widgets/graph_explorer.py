@@ -1,0 +1,191 @@
+"""The graph explorer: a compiled step as layers and operations, with time, edges and advice."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.signatures import checked
+from trainium_edu.viz.colours import ENGINE
+from trainium_edu.viz.graph_rows import (
+    ENGINES,
+    GraphRows,
+    numbered,
+    rows_of,
+    table_text,
+)
+from trainium_edu.viz.units import time_text
+from trainium_edu.widgets.card import Prose
+from trainium_edu.widgets.static import load
+
+__all__ = ["GraphExplorer", "GraphView", "graph_explorer"]
+
+_SIDES = ("compiled", "recorded")
+
+
+class GraphView(anywidget.AnyWidget):
+    """The two graphs on the page; they go there once, as JSON.
+
+    State: ``side`` is the graph shown, ``picked`` the operation chosen (its side and its number
+    there, or nothing), ``advised`` the number of the advice chosen, -1 for none.
+    """
+
+    _esm = load("graph_explorer.js")
+    _css = load("shared/playback.css", "graph_explorer.css")
+    graph = traitlets.Unicode().tag(sync=True)
+    colours = traitlets.Dict(ENGINE).tag(sync=True)
+    side = traitlets.Enum(_SIDES, "compiled").tag(sync=True)
+    picked = traitlets.List().tag(sync=True)
+    advised = traitlets.Int(-1).tag(sync=True)
+    can_open = traitlets.Bool().tag(sync=True)
+    asked = traitlets.Dict().tag(sync=True)  #: the operation whose instructions the page wants
+    answer = traitlets.Unicode().tag(sync=True)  #: what became of that, in words
+
+    def __repr__(self):
+        return "GraphView()"
+
+
+class GraphExplorer(ipywidgets.VBox):
+    """A :class:`GraphView` and, below it, what was opened last.
+
+    Parameters
+    ----------
+    description : dict
+    open_operation : callable or None
+    """
+
+    def __init__(self, description: dict, open_operation: Callable | None = None):
+        self.sides = rows_of(description)
+        self._about, self._opener = description, open_operation
+        self.view = GraphView(
+            graph=json.dumps(_page(description, self.sides)), can_open=open_operation is not None
+        )
+        self.view.observe(self._answer, "asked")
+        super().__init__([self.view])
+
+    def table(self, n: int = 10, *, by: str = "operation") -> str:
+        """Return the operations or layers that take longest, as a table to print.
+
+        Parameters
+        ----------
+        n : int
+            How many rows.
+        by : str
+            ``"operation"`` or ``"layer"``.
+
+        Returns
+        -------
+        str
+        """
+        choice(by, "by", ["operation", "layer"])
+        return table_text(self._about, self.sides["compiled"], whole(n, "n", 1), by)
+
+    def open_operation(self, operation) -> None:
+        """Show the instructions of a compiled operation below, as a click on the page does.
+
+        Parameters
+        ----------
+        operation : int or str
+            Its id.
+
+        Raises
+        ------
+        ValueError
+            If there is no such operation, or nothing that opens one.
+        """
+        ids = self.sides["compiled"].numbers
+        if not isinstance(operation, int | str) or operation not in ids:
+            raise ValueError(f"{operation!r:.40} is no compiled operation; see `table()` for some")
+        if self._opener is None:
+            raise ValueError("nothing opens operations here: pass `open_operation`")
+        found = self._opener(operation)
+        if isinstance(found, str):
+            found = ipywidgets.HTML(Prose(*found.split("\n"))._repr_html_())
+        self.children = [self.view, *([found] if found is not None else [])]
+
+    def _answer(self, change):
+        """Open what the page asks for; the page is told when it is there, or why it is not."""
+        rows = self.sides["compiled"]
+        number = change["new"].get("operation")
+        found = [key for key, k in rows.numbers.items() if k == number]
+        if not found:
+            return
+        name = f"{rows.nodes[number]['operation']} {found[0]}"
+        self.view.answer = f"opening {name} ..."
+        try:
+            self.open_operation(found[0])
+        except Exception as error:  # in a handler it would reach nobody
+            self.view.answer = f"{name} does not open: {error}"
+            return
+        shown = len(self.children) > 1
+        self.view.answer = f"{name} is open below" if shown else f"{name} has no instructions"
+
+    def __repr__(self):
+        compiled, recorded = (len(self.sides[side].nodes) for side in _SIDES)
+        took = time_text(self._about["total_ns"])
+        return (
+            f"GraphExplorer({self._about['name']!r}: {recorded} operations recorded, "
+            f"{compiled} compiled, {took})"
+        )
+
+
+def _page(description, sides: dict[str, GraphRows]) -> dict:
+    """Return what the page needs, in plain values."""
+    graphs = {
+        side: {"nodes": found.nodes, "rows": [asdict(row) for row in found.rows]}
+        for side, found in sides.items()
+    }
+    numbers = sides["compiled"].numbers
+    ranked = sorted(description["advice"], key=lambda advice: -advice["ns"])
+    return graphs | {
+        "name": description["name"], "total": description["total_ns"],
+        "flops": description["flops"], "bytes": description["hbm_bytes"],
+        "engines": ENGINES, "passes": description["passes"],
+        "advice": [a | {"nodes": numbered(a["nodes"], numbers, "advice")} for a in ranked],
+    }  # fmt: skip
+
+
+@checked
+def graph_explorer(description: dict, *, open_operation: Callable | None = None):
+    """Show a compiled graph: layers that open, time by engine, before and after, what to improve.
+
+    Parameters
+    ----------
+    description : dict
+        As an executable describes itself: name, total_ns, flops, hbm_bytes, nodes, recorded,
+        passes, advice; see :mod:`trainium_edu.viz.graph_rows`.
+    open_operation : callable, optional
+        Takes the id of a compiled operation; returns a widget or a text with its instructions, or
+        None where it has none.
+
+    Returns
+    -------
+    GraphExplorer
+        Print its ``table()`` for the numbers.
+
+    Raises
+    ------
+    ValueError
+        If the description lacks something; says what.
+
+    Examples
+    --------
+    >>> recorded = {"id": 1, "operation": "exp", "type": "f32[8]", "inputs": [],
+    ...             "scope": "forward/act", "line": "train.py:3"}
+    >>> node = recorded | {"text": "exp", "section": 0, "start_ns": 0.0, "end_ns": 900.0,
+    ...                    "engine_ns": {"scalar": 60.0, "dma": 800.0}, "bytes": 64, "flops": 8,
+    ...                    "roofline_ns": 1.0, "stands_for": [1]}
+    >>> explorer = graph_explorer({"name": "one", "total_ns": 900.0, "flops": 8, "hbm_bytes": 64,
+    ...                            "nodes": [node], "recorded": [recorded], "passes": [],
+    ...                            "advice": []})
+    >>> explorer
+    GraphExplorer('one': 1 operations recorded, 1 compiled, 900 ns)
+    >>> print(explorer.table(1))
+    operation  result    time   share  × roofline  layer, line
+    exp        f32[8]  900 ns  100.0%       900.0  forward/act, train.py:3
+    """
+    return GraphExplorer(description, open_operation)

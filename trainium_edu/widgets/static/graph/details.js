@@ -1,0 +1,93 @@
+// What is said about one row, or about the whole step, and what to improve first.
+
+import { nsText, percent } from "../explorer/words.js";
+import { button, make } from "../shared/elements.js";
+import { many } from "../shared/words.js";
+import { pathOf } from "./tree.js";
+import { boundText, fateText, flopsText, trafficText, typeFacts } from "./words.js";
+
+const NAMED = 6; // operations in a list, before "and 3 more"
+
+const div = (kind, ...children) => make("div", { class: `te-graph-${kind}` }, ...children);
+const fact = (name, ...value) => div("fact", make("span", {}, name), make("span", {}, ...value));
+const swatch = (colour) => make("i", { style: `background:${colour}` });
+
+function listed(numbers, nodes) {
+  const names = numbers.slice(0, NAMED).map((k) => `${nodes[k].operation} ${nodes[k].id}`);
+  const more = numbers.length > NAMED ? ` and ${numbers.length - NAMED} more` : "";
+  return `${names.join(", ")}${more}`;
+}
+
+/** How long each engine was at work, with its colour. */
+function enginesFact(s, { engine_ns: times }) {
+  const busy = times.flatMap((ns, e) =>
+    ns > 0 ? [make("span", {}, swatch(s.colours[e]), `${s.engines[e]} ${nsText(ns)}`)] : [],
+  );
+  return busy.length ? [fact("engines", make("span", { class: "te-graph-engines" }, ...busy))] : [];
+}
+
+function workFacts(s, of) {
+  const { ns, bytes, flops } = of;
+  const facts = [fact("time", make("b", {}, nsText(ns)), `, ${percent(ns / s.total)} of the step`)];
+  facts.push(...enginesFact(s, of));
+  if (bytes > 0) facts.push(fact("HBM", trafficText(bytes, ns)));
+  if (flops > 0) facts.push(fact("work", flopsText(flops, ns)));
+  return facts;
+}
+
+/** Everything about a row: an operation or a layer. */
+export function rowCard(s, k) {
+  const { graph, other, side } = s;
+  const row = graph.rows[k];
+  const node = graph.nodes[row.node];
+  const isCompiled = side === "compiled";
+  const where = pathOf(graph, k).slice(0, -1).join(" / ");
+  const head = div("head", make("b", {}, row.name), node ? ` ${node.id}` : "");
+  if (where) head.append(make("span", { class: "te-graph-where" }, `in ${where}`));
+  if (!node) {
+    const count = fact("holds", many(row.operations, "operation"));
+    return [head, count, ...(isCompiled ? workFacts(s, row) : [])];
+  }
+  const facts = typeFacts(node.type).map(([name, text]) => fact(name, text));
+  if (node.line) facts.push(fact("line", make("code", {}, node.line)));
+  if (isCompiled) facts.push(...workFacts(s, row));
+  const bound = boundText(row.ns, node.roofline_ns);
+  if (bound) facts.push(fact("roofline", bound));
+  if (node.inputs.length) facts.push(fact("reads", listed(node.inputs, graph.nodes)));
+  if (graph.users[row.node].length)
+    facts.push(fact("read by", listed(graph.users[row.node], graph.nodes)));
+  if (isCompiled && node.others.length) {
+    facts.push(fact("stands for", listed(node.others, other.nodes)));
+  }
+  if (!isCompiled) facts.push(fact("became", fateText(node.others, other.nodes)));
+  return [head, ...facts];
+}
+
+/** The step as a whole. */
+export function wholeCard(s) {
+  const sums = s.compiled.rows.filter(({ level }) => level === 0);
+  const engine_ns = s.engines.map((_, e) => sums.reduce((sum, row) => sum + row.engine_ns[e], 0));
+  const of = { ns: s.total, bytes: s.bytes, flops: s.flops, engine_ns };
+  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, of)];
+}
+
+/** The ranked list of advice; `choose(k)` is called with one, or -1. */
+export function adviceList(s, choose) {
+  if (!s.advice.length) return div("where", "Nothing to advise.");
+  const most = Math.max(...s.advice.map(({ ns }) => ns), 1e-9);
+  const items = s.advice.map(({ text, ns, line, nodes }, k) => {
+    const style = `width:${((100 * ns) / most).toFixed(1)}%`;
+    const share = `${nsText(ns)} (${percent(ns / s.total)})`;
+    const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
+    const item = button(name, "", () => choose(s.advised === k ? -1 : k), {
+      class: "te-button te-graph-advice",
+      "aria-pressed": String(s.advised === k),
+      title: null,
+    });
+    const code = line ? [make("code", {}, line)] : [];
+    const gain = make("span", { class: "te-graph-gain" }, make("i", { style }));
+    item.append(make("span", {}, `${k + 1}. ${text} `, ...code), make("b", {}, share), gain);
+    return make("li", {}, item);
+  });
+  return make("ol", { class: "te-graph-advices" }, ...items);
+}
