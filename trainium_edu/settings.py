@@ -99,7 +99,7 @@ def lazy() -> LazySettings:
     :data:`trainium_edu.specs.SOURCES`.
     """
     use, downcast = _flag("XLA_USE_BF16"), _flag("XLA_DOWNCAST_BF16")
-    keep = os.environ.get("NEURON_NUM_RECENT_MODELS_TO_KEEP")
+    keep = "NEURON_NUM_RECENT_MODELS_TO_KEEP"
     return LazySettings(
         use_bf16=use,
         downcast_bf16=downcast,
@@ -107,7 +107,7 @@ def lazy() -> LazySettings:
         cache_url=os.environ.get("NEURON_COMPILE_CACHE_URL", "").strip() or None,
         eager_debug=_flag("NEURON_USE_EAGER_DEBUG_MODE"),
         extract_graphs_only=_flag("NEURON_EXTRACT_GRAPHS_ONLY"),
-        models_to_keep=keep and _integer("NEURON_NUM_RECENT_MODELS_TO_KEEP", 1, 2**31 - 1),
+        models_to_keep=_integer(keep, 1, 2**31 - 1) if keep in os.environ else None,
         rounding=_rounding("1" if use or downcast else "0"),
     )
 

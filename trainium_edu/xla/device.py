@@ -7,8 +7,10 @@ executable by the identity of the roots.
 
 import itertools
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -16,12 +18,49 @@ import numpy as np
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.executor import Setting, as_held
-from trainium_edu.xla.graph import Graph, Node, Type, walk
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
 
-__all__ = ["Device", "cut"]
+__all__ = ["Device", "World", "current_world", "cut", "world"]
 
 _serial = itertools.count()
+_MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
+_MOST_SCALARS = 4096
+_RANGES = {"int32": range(-(2**31), 2**31), "uint32": range(2**32), "uint8": range(256)}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Who takes part: the rank that records, how many there are, what sums over them."""
+
+    ordinal: int = 0
+    size: int = 1
+    collectives: object = None  #: has a method for each kind of collective; see ``Setting``
+    per_instance: int = 32  #: ranks that share an instance
+
+    def __post_init__(self):
+        if not 0 <= self.ordinal < self.size:
+            raise ValueError(
+                f"ordinal is {self.ordinal} in a world of {self.size}; it counts from 0"
+            )
+
+
+_world: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
+
+
+def current_world() -> World:
+    """Return the world of this thread; of one rank unless :func:`world` says otherwise."""
+    return _world.get()
+
+
+@contextmanager
+def world(given: World) -> Iterator[World]:
+    """Let what is recorded and run inside belong to a world."""
+    token = _world.set(given)
+    try:
+        yield given
+    finally:
+        _world.reset(token)
 
 
 @dataclass
@@ -31,6 +70,17 @@ class Pending:
     feeds: list = field(default_factory=list)  #: the array behind each leaf, by its number
     leaves: dict = field(default_factory=dict)  #: leaf -> (weak tensor, node it was computed from)
     tensors: WeakValueDictionary = field(default_factory=WeakValueDictionary)  #: by serial number
+    number: int = field(default_factory=lambda: next(_serial))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One execution, kept to be looked into."""
+
+    executable: object
+    feeds: list
+    setting: Setting
+    number: int  #: counts executions from 1
 
 
 class Device:
@@ -47,6 +97,21 @@ class Device:
     ----------
     step : int
         How often ``mark_step`` was called.
+    eager : bool
+        Compile and run each operation alone, at once.
+    narrowed : dict of str to str
+        The dtype that data of a dtype get on their way to the device; ``XLA_USE_BF16`` fills it.
+    keep_feeds : bool or None
+        Whether the inputs of the newest run are kept for :meth:`find_nan`; None: if they are small.
+
+    Examples
+    --------
+    >>> from trainium_edu.xla.tensor import as_tensor
+    >>> device = Device()
+    >>> y = as_tensor([1.0, 2.0], device) + 1.5
+    >>> device.mark_step()
+    >>> y.numpy().tolist(), [event.kind for event in device.compiler.history]
+    ([2.5, 3.5], ['compiled'])
     """
 
     def __init__(self, name: str = "xla:0", *, setting: Setting | None = None, compiler=None):
@@ -54,11 +119,15 @@ class Device:
         self.setting = Setting() if setting is None else setting
         self.compiler = Compiler() if compiler is None else compiler
         self.step = self.executions = self.generation = 0
+        self.eager = False
+        self.narrowed: dict[str, str] = {}
+        self.keep_feeds: bool | None = None
         self.pending = Pending()
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
         self._closures: list[tuple[Callable, tuple]] = []
         self._found: dict[tuple[Node, ...], tuple] = {}  # roots -> (executable, leaf numbers)
-        self.seconds = {"compile": 0.0, "execute": 0.0}
+        self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
+        self._newest: _Run | None = None
 
     def __repr__(self):
         return f"device(type='xla', index={self.name.partition(':')[2] or 0})"
@@ -83,8 +152,16 @@ class Device:
         """
         if value == 0 or value == 1:
             return constant(np.full((1,) * rank, value), dtype)
-        type = Type((1,) * rank, dtype)
-        return self.leaf(as_held(np.full(type.shape, value), type), type)
+        key = value, dtype, rank
+        found = self._scalars.get(key)
+        if found is None:
+            if dtype in _RANGES and value not in _RANGES[dtype]:
+                raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
+            type = Type((1,) * rank, dtype)
+            if len(self._scalars) > _MOST_SCALARS:
+                self._scalars = {}
+            found = self._scalars[key] = as_held(np.full(type.shape, value), type), type
+        return self.leaf(*found)
 
     def origin(self, leaf: Node) -> Node | None:
         """Return the node that a leaf's value was computed from since the last cut, or None."""
@@ -100,44 +177,83 @@ class Device:
     def mark_step(self) -> None:
         """Cut the graph: run all that is pending, then the step closures.
 
-        An error or an interrupt leaves everything as it was before the call.
+        An error or an interrupt before the closures leaves everything as it was before the call.
         """
-        tensors = [t for t in self.pending.tensors.values() if t.node is not None]
-        if tensors:
-            self._run(tensors)
-        self.pending = Pending()
-        for tensor in tensors:
-            tensor.forget_node()
-        self.step += 1
+        tensors = list(dict.fromkeys(self.pending.tensors.values()))
+        tensors = [t for t in tensors if t.node is not None]
+        before = [t.state for t in tensors]
+        pending, step, executions = self.pending, self.step, self.executions
+        try:
+            if tensors:
+                self._run(tensors)
+            for tensor in tensors:
+                tensor.forget_node()
+            self.pending, self.step = Pending(), step + 1
+        except BaseException:
+            for tensor, state in zip(tensors, before, strict=True):
+                tensor.state = state
+            self.pending, self.step, self.executions = pending, step, executions
+            raise
         graphs.forget()
-        closures, self._closures = self._closures, []
-        for function, arguments in closures:
+        while self._closures:
+            function, arguments = self._closures.pop(0)
             function(*arguments)
 
     def evaluate(self, tensor) -> None:
         """Run what one tensor needs, and only that; what else is pending stays so."""
-        self._run([tensor])
+        before = tensor.state
+        try:
+            self._run([tensor])
+        except BaseException:
+            tensor.state = before
+            raise
 
     def _run(self, tensors) -> None:
-        nodes = tuple(t.node for t in tensors)
-        found = self._found.get(nodes)
+        roots = tuple(t.node for t in tensors)
+        values = self._each_alone(roots) if self.eager else self._together(roots)
+        for tensor, value in zip(tensors, values, strict=True):
+            tensor.hold(value)
+
+    def _together(self, roots: tuple[Node, ...]) -> list[np.ndarray]:
+        """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
+        found = self._found.get(roots)
         if found is None:
-            graph, numbers = cut(nodes)
-            start = time.perf_counter()
-            found = self.compiler.get(graph, self.step), numbers
-            self.seconds["compile"] += time.perf_counter() - start
-            self._found[nodes] = found
+            graph, numbers = cut(roots)
+            found = self._found[roots] = self.compiler.get(graph, self.step), numbers
         else:
             self.compiler.hit(self.step, found[0])
         executable, numbers = found
-        setting = Setting(self.setting.rounding, self.setting.seed, self.executions,
-                          self.setting.replicas, self.setting.collectives)  # fmt: skip
+        return self._execute(executable, [self.pending.feeds[n] for n in numbers])
+
+    def _each_alone(self, roots: tuple[Node, ...]) -> list[np.ndarray]:
+        """Return the values of nodes, each operation a graph of its own."""
+        values: dict[Node, np.ndarray] = {}
+        for node in walk(roots):
+            if node.operation == "parameter":
+                values[node] = self.pending.feeds[node.of["number"]]
+                continue
+            inputs = list(dict.fromkeys(node.inputs))
+            leaf = {one: parameter(i, one.type) for i, one in enumerate(inputs)}
+            alone = _rebuilt(node, leaf)
+            graph = Graph(node.operation, tuple(leaf.values()), (alone,))
+            executable = self.compiler.get(graph, self.step)
+            (values[node],) = self._execute(executable, [values[i] for i in inputs])
+        return [values[root] for root in roots]
+
+    def _execute(self, executable, feeds) -> list[np.ndarray]:
+        setting = replace(
+            self.setting, step=self.executions,
+            collectives=self.setting.collectives or current_world().collectives,
+        )  # fmt: skip
         start = time.perf_counter()
-        values = executable.run([self.pending.feeds[n] for n in numbers], setting)
-        self.seconds["execute"] += time.perf_counter() - start
+        values = self.compiler.run(executable, feeds, setting)
+        self.compiler.executed(executable, time.perf_counter() - start)
         self.executions += 1
-        for tensor, value in zip(tensors, values, strict=True):
-            tensor.hold(value)
+        keep = self.keep_feeds
+        if keep is None:
+            keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
+        self._newest = _Run(executable, feeds, setting, self.executions) if keep else None
+        return values
 
     def add_step_closure(self, function: Callable, arguments: tuple = ()) -> None:
         """Call a function after the next cut, in the order of asking."""
@@ -147,7 +263,73 @@ class Device:
         """Drop what is pending; tensors of this device cannot be used any more."""
         self.generation += 1
         self.pending = Pending()
-        self._closures = []
+        self._closures, self._newest = [], None
+        self.trained = WeakValueDictionary()
+
+    # -- looking for what went wrong ------------------------------------------------------------
+
+    def find_nan_of(self, execution: int) -> str:
+        """Do as :meth:`find_nan` if that was the newest execution and its inputs were kept."""
+        return self.find_nan() if self._newest and self._newest.number == execution else ""
+
+    def find_nan(self) -> str:
+        """Run the newest graph again and say which operation made the first NaN or infinity.
+
+        An infinity counts only where the run has no NaN: masks are infinite on purpose.
+
+        Returns
+        -------
+        str
+            One sentence; "" if all numbers are finite.
+
+        Raises
+        ------
+        RuntimeError
+            If the inputs of the newest run were not kept; ``keep_feeds = True`` keeps them.
+        """
+        if self._newest is None:
+            raise RuntimeError(
+                "the inputs of the newest run were not kept, for they are large (or nothing ran); "
+                "set device.keep_feeds = True before the step"
+            )
+        run, seen = self._newest, {"NaN": np.isnan, "infinity": np.isinf}
+        first: dict[str, tuple[Node, int]] = {}
+
+        def look(node, value):
+            for kind, is_so in seen.items():
+                if kind not in first and value.dtype.kind == "f":
+                    if count := int(is_so(value).sum()):
+                        first[kind] = node, count
+
+        graph = run.executable.graph
+        for leaf, array in zip(graph.parameters, run.feeds, strict=True):
+            look(leaf, array)
+        self.compiler.look(run.executable, run.feeds, run.setting, look)
+        for kind in seen:
+            if kind in first:
+                return _told(kind, *first[kind])
+        return ""
+
+
+def _told(kind: str, node: Node, count: int) -> str:
+    some = f"{count} of its {node.type.size} numbers" if node.type.size > 1 else "its number"
+    if node.operation == "parameter":
+        name = node.of["name"] or f"number {node.of['number']}"
+        return (
+            f"the first {kind} came in with the data: parameter {name}, {node.type}, {some}; "
+            "it was made in an earlier step, or on the host"
+        )
+    where = f" at {node.line}" if node.line else ""
+    layer = f" in {node.scope}" if node.scope else ""
+    return f"the first {kind} was made by {node.operation}{where}{layer}, {node.type}, {some}"
+
+
+def _rebuilt(node: Node, new: dict[Node, Node]) -> Node:
+    """Return a node on other inputs."""
+    inputs = tuple(new[i] for i in node.inputs)
+    if inputs == node.inputs:
+        return node
+    return graphs.intern(node.operation, inputs, node.attributes, lambda: node.type, node)
 
 
 def cut(roots: tuple[Node, ...], name: str = "step") -> tuple[Graph, list[int]]:
@@ -164,9 +346,6 @@ def cut(roots: tuple[Node, ...], name: str = "step") -> tuple[Graph, list[int]]:
     new = {leaf: parameter(i, leaf.type, leaf.of["name"]) for i, leaf in enumerate(leaves)}
     for node in order:
         if node not in new:
-            inputs = tuple(new[i] for i in node.inputs)
-            new[node] = node if inputs == node.inputs else graphs.intern(
-                node.operation, inputs, node.attributes, lambda of=node: of.type, node
-            )  # fmt: skip
+            new[node] = _rebuilt(node, new)
     graph = Graph(name, tuple(new[leaf] for leaf in leaves), tuple(new[root] for root in roots))
     return graph, [leaf.of["number"] for leaf in leaves]

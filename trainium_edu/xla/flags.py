@@ -65,7 +65,7 @@ class Flags:
     cache_dir: str | None = None
     no_cache: bool = False
     retry_failed_compilation: bool = False
-    log_level: str = "WARNING"
+    log_level: str = "INFO"
 
     @property
     def text(self) -> str:

@@ -1,26 +1,55 @@
 """NumPy's functions, under NumPy's names, for lazy tensors: each records nodes.
 
+What networks need and NumPy lacks is here too (``relu``, ``softmax``, ``conv2d``, ``one_hot``).
+Different from NumPy: dtypes meet as in PyTorch (see ``tensor.py``), ``take`` counts along axis 0
+and takes no negative numbers, what makes a tensor of nothing (``zeros``, ``arange``) wants to know
+the device, and options are given by name.
+
 >>> from trainium_edu.xla import numpy as xnp
 >>> from trainium_edu.xla.device import Device
 >>> x = xnp.asarray([[1.0, 2.0], [3.0, 4.0]], Device())
->>> xnp.sum(x, axis=0).numpy().tolist()
+>>> y = xnp.sum(x, axis=0)
+>>> x.device.mark_step()
+>>> y.numpy().tolist()
 [4.0, 6.0]
 """
 
 import builtins
+from collections.abc import Callable
 from math import prod
+from operator import index as as_integer
+
+import numpy as np
 
 from trainium_edu.xla.device import Device
-from trainium_edu.xla.graph import GraphError
-from trainium_edu.xla.operations import apply
-from trainium_edu.xla.tensor import Tensor, aligned, as_tensor, binary, unary
+from trainium_edu.xla.graph import GraphError, Type, as_type
+from trainium_edu.xla.operations import apply, constant
+from trainium_edu.xla.tensor import (
+    Tensor,
+    aligned,
+    as_dtype,
+    as_tensor,
+    binary,
+    check_device,
+    check_stretch,
+    promoted,
+    unary,
+)
 
 __all__ = [
-    "abs", "add", "argmax", "asarray", "astype", "concatenate", "cos", "divide", "erf", "exp",
-    "log", "matmul", "max", "maximum", "mean", "min", "minimum", "multiply", "negative", "power",
-    "relu", "reshape", "rsqrt", "sigmoid", "sin", "sqrt", "square", "stack", "subtract", "sum",
-    "swapaxes", "take", "tanh", "transpose", "var", "where",
+    "abs", "add", "all", "any", "arange", "argmax", "argmin", "asarray", "astype", "broadcast_to",
+    "clip", "concatenate", "conv2d", "cos", "cross_entropy", "divide", "equal", "erf", "exp",
+    "expand_dims", "eye", "flip", "floor", "full", "gelu", "greater", "greater_equal", "isnan",
+    "layer_norm", "less", "less_equal", "log", "log_softmax", "logical_and", "logical_not",
+    "logical_or", "matmul", "max", "maximum", "mean", "min", "minimum", "multiply", "negative",
+    "not_equal", "one_hot", "ones", "ones_like", "outer", "pad", "power", "reciprocal", "relu",
+    "reshape", "rsqrt", "sigmoid", "sign", "silu", "sin", "softmax", "split", "sqrt", "square",
+    "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "tanh", "transpose", "tril",
+    "triu", "var", "where", "zeros", "zeros_like",
 ]  # fmt: skip
+
+
+# -- element by element -------------------------------------------------------------------------
 
 
 def asarray(data, device: Device, dtype: str | None = None) -> Tensor:
@@ -28,67 +57,123 @@ def asarray(data, device: Device, dtype: str | None = None) -> Tensor:
     return as_tensor(data, device, dtype)
 
 
-def _of(function, doc):
+def _named(function: Callable, name: str, doc: str) -> Callable:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _float(x: Tensor) -> Tensor:
+    """Return integers as FP32 numbers."""
+    return x if x.type.is_float else astype(x, "float32")
+
+
+def _of(name, doc, operation="", takes_integers=False):
     def call(x: Tensor) -> Tensor:
-        return unary(function, x)
+        return unary(operation or name, x if takes_integers else _float(x))
 
-    call.__name__ = call.__qualname__ = function
-    call.__doc__ = doc
-    return call
+    return _named(call, name, doc)
 
 
-abs = _of("absolute", "Return the absolute value of each element.")
+abs = _of("abs", "Return the absolute value of each element.", "absolute", True)
 cos = _of("cos", "Return the cosine of each element.")
 erf = _of("erf", "Return the error function of each element.")
 exp = _of("exp", "Return e to each element.")
+floor = _of("floor", "Return the largest integer that is not above each element.")
+gelu = _of("gelu", "Return x times the normal distribution function of x, for each element.")
 log = _of("log", "Return the natural logarithm of each element.")
-negative = _of("negate", "Return each element with the other sign.")
+negative = _of("negative", "Return each element with the other sign.", "negate", True)
+reciprocal = _of("reciprocal", "Return 1 over each element.")
 relu = _of("relu", "Return each element, or 0 where it is negative.")
 rsqrt = _of("rsqrt", "Return 1 over the square root of each element.")
 sigmoid = _of("sigmoid", "Return 1 / (1 + exp(-x)) of each element.")
+sign = _of("sign", "Return -1, 0 or 1 by the sign of each element.", "sign", True)
+silu = _of("silu", "Return x times its sigmoid, for each element.")
 sin = _of("sin", "Return the sine of each element.")
 sqrt = _of("sqrt", "Return the square root of each element.")
-square = _of("square", "Return the square of each element.")
+square = _of("square", "Return the square of each element.", "square", True)
 tanh = _of("tanh", "Return the hyperbolic tangent of each element.")
+isnan = _of("isnan", "Return whether each element is NaN.", "is_nan")
 
 
 def _two(operation, doc):
     def call(a, b) -> Tensor:
-        return binary(operation, a, b)
+        result = binary(operation, a, b)
+        if result is NotImplemented:
+            raise TypeError(f"{operation} takes tensors and numbers, not {b!r}")
+        return result
 
-    call.__name__ = call.__qualname__ = operation
-    call.__doc__ = doc
-    return call
+    return _named(call, operation, doc)
 
 
 add = _two("add", "Return a + b.")
 divide = _two("divide", "Return a / b.")
+equal = _two("equal", "Return whether a == b.")
+greater = _two("greater", "Return whether a > b.")
+greater_equal = _two("greater_equal", "Return whether a >= b.")
+less = _two("less", "Return whether a < b.")
+less_equal = _two("less_equal", "Return whether a <= b.")
 maximum = _two("maximum", "Return the larger of each two elements.")
 minimum = _two("minimum", "Return the smaller of each two elements.")
 multiply = _two("multiply", "Return a * b.")
+not_equal = _two("not_equal", "Return whether a != b.")
 power = _two("power", "Return a to the power of b.")
 subtract = _two("subtract", "Return a - b.")
 
 
+def _logic(operation, doc):
+    def call(a: Tensor, b: Tensor) -> Tensor:
+        return binary(operation, astype(a, "bool"), astype(b, "bool"))
+
+    return _named(call, operation, doc)
+
+
+logical_and = _logic("logical_and", "Return whether both are true.")
+logical_or = _logic("logical_or", "Return whether one of both is true.")
+
+
+def logical_not(x: Tensor) -> Tensor:
+    """Return whether each element is false."""
+    return unary("logical_not", astype(x, "bool"))
+
+
 def astype(x: Tensor, dtype: str) -> Tensor:
     """Return the tensor in another dtype."""
-    return x if x.dtype == dtype else unary("cast", x, dtype=dtype)
+    dtype = str(getattr(dtype, "__name__", dtype))
+    kind = x.device.narrowed.get(dtype, dtype)
+    return x if x.dtype == kind else unary("cast", x, dtype=as_type((), kind).dtype)
 
 
 def where(condition: Tensor, a, b) -> Tensor:
-    """Return a where the condition holds, else b."""
-    like = a if isinstance(a, Tensor) else b
-    if not isinstance(like, Tensor):
-        like = astype(condition, "float32")
-    device, rank = like.device, like.ndim
+    """Return a where the condition holds, else b; tensors or numbers, stretched to one shape."""
+    tensors = [x for x in (condition, a, b) if isinstance(x, Tensor)]
+    check_device("where", *tensors)
+    check_stretch("where", *(t.type for t in tensors))
+    device, rank = condition.device, builtins.max(t.ndim for t in tensors)
+    values = [x for x in (a, b) if isinstance(x, Tensor)]
+    if len(values) == 2:
+        dtype = promoted("where", a.type, b.type)
+    else:
+        dtype = values[0].dtype if values else "int32"
+    if not as_type((), dtype).is_float and builtins.any(isinstance(x, float) for x in (a, b)):
+        dtype = device.narrowed.get("float32", "float32")
     nodes = [
-        x.as_node() if isinstance(x, Tensor) else device.scalar(float(x), like.dtype, rank)
+        as_dtype(x.as_node(), dtype) if isinstance(x, Tensor)
+        else device.scalar(float(x), dtype, rank)
         for x in (a, b)
-    ]
-    nodes.insert(0, condition.as_node())
-    rank = builtins.max(n.type.rank for n in nodes)
+    ]  # fmt: skip
+    nodes.insert(0, astype(condition, "bool").as_node())
     node = apply("select", *(aligned(n, rank) for n in nodes))
     return Tensor(device, node.type, node)
+
+
+def clip(x: Tensor, low=None, high=None) -> Tensor:
+    """Return each element, but at least `low` and at most `high`."""
+    x = x if low is None else maximum(x, low)
+    return x if high is None else minimum(x, high)
+
+
+# -- over axes ----------------------------------------------------------------------------------
 
 
 def _axes(x: Tensor, axis) -> tuple[int, ...]:
@@ -100,40 +185,195 @@ def _axes(x: Tensor, axis) -> tuple[int, ...]:
     return tuple(sorted((one - x.ndim if one >= 0 else one) for one in axes))
 
 
-def sum(x: Tensor, axis=None, keepdims: bool = False) -> Tensor:
+def _reduced(operation, x, axis, keepdims):
+    return unary(operation, x, axes=_axes(x, axis), keep=bool(keepdims))
+
+
+def sum(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
     """Return the sum over axes (all if not given)."""
-    return unary("reduce_sum", x, axes=_axes(x, axis), keep=keepdims)
+    return _reduced("reduce_sum", astype(x, "int32") if x.dtype == "bool" else x, axis, keepdims)
 
 
-def max(x: Tensor, axis=None, keepdims: bool = False) -> Tensor:
+def max(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
     """Return the largest element over axes (all if not given)."""
-    return unary("reduce_max", x, axes=_axes(x, axis), keep=keepdims)
+    return _reduced("reduce_max", x, axis, keepdims)
 
 
-def min(x: Tensor, axis=None, keepdims: bool = False) -> Tensor:
+def min(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
     """Return the smallest element over axes (all if not given)."""
-    return unary("reduce_min", x, axes=_axes(x, axis), keep=keepdims)
+    return _reduced("reduce_min", x, axis, keepdims)
 
 
-def mean(x: Tensor, axis=None, keepdims: bool = False) -> Tensor:
-    """Return the mean over axes (all if not given)."""
-    count = prod(x.shape[a] for a in _axes(x, axis))
-    return sum(x, axis, keepdims) * (1.0 / count)
+def mean(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+    """Return the mean over axes (all if not given); of narrow formats, summed up in FP32."""
+    return _mean(x, axis, keepdims, 0)
 
 
-def var(x: Tensor, axis=None, keepdims: bool = False) -> Tensor:
-    """Return the variance over axes (all if not given)."""
-    return mean(square(x - mean(x, axis, True)), axis, keepdims)
+def _mean(x: Tensor, axis, keepdims, fewer) -> Tensor:
+    """Return the sum divided by the number of elements, less so many."""
+    count = prod(x.shape[a] for a in _axes(x, axis)) - fewer
+    if count < 1:
+        raise GraphError(f"a mean over axis {axis} of {x.type}: there are no elements to divide by")
+    wide = x if x.dtype == "float32" else unary("cast", x, dtype="float32")
+    total = sum(wide, axis, keepdims=keepdims)
+    share = constant(np.full((1,) * total.ndim, 1.0 / count))
+    node = as_dtype(apply("multiply", total.as_node(), share), _float_like(x))
+    return Tensor(x.device, node.type, node)
 
 
-def argmax(x: Tensor, axis: int = -1) -> Tensor:
-    """Return the position of the largest element along an axis, int32."""
-    return unary("argmax", x, axis=_axes(x, axis)[0])
+def _float_like(x: Tensor) -> str:
+    return x.dtype if x.type.is_float else x.device.narrowed.get("float32", "float32")
+
+
+def var(x: Tensor, axis=None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """Return the variance over axes (all if not given), divided by the count less `ddof`."""
+    return _mean(square(x - mean(x, axis, keepdims=True)), axis, keepdims, ddof)
+
+
+def std(x: Tensor, axis=None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """Return the standard deviation over axes (all if not given)."""
+    return sqrt(var(x, axis, ddof=ddof, keepdims=keepdims))
+
+
+def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """Return the position of the first largest element along an axis (of all elements), int32."""
+    if axis is None:
+        place = unary("argmax", reshape(x, -1), axis=-1)
+        return reshape(place, (1,) * x.ndim) if keepdims else place
+    place = unary("argmax", x, axis=_axes(x, axis)[0])
+    return expand_dims(place, axis % x.ndim) if keepdims else place
+
+
+def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """Return the position of the first smallest element along an axis (of all elements), int32."""
+    return argmax(negative(x), axis, keepdims=keepdims)
+
+
+def any(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+    """Return whether some element is true."""
+    return sum(astype(x, "bool"), axis, keepdims=keepdims) > 0
+
+
+def all(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+    """Return whether all elements are true."""
+    return logical_not(any(logical_not(x), axis, keepdims=keepdims))
+
+
+def _last_axis(operation, doc):
+    def call(x: Tensor, axis: int = -1) -> Tensor:
+        (axis,) = _axes(x, axis)
+        if axis == -1:
+            return unary(operation, _float(x))
+        return swapaxes(unary(operation, _float(swapaxes(x, axis, -1))), axis, -1)
+
+    return _named(call, operation, doc)
+
+
+softmax = _last_axis("softmax", "Return exp(x) over its sum along an axis.")
+log_softmax = _last_axis("log_softmax", "Return the logarithm of the softmax along an axis.")
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
+    """Return the last axis normalised to mean 0 and variance 1, times weight, plus bias."""
+    check_device("layer_norm", x, weight, bias)
+    node = apply("layer_norm", *(t.as_node() for t in (x, weight, bias)), eps=float(eps))
+    return Tensor(x.device, node.type, node)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return minus the log probability of each row's label: [rows, classes], int32[rows]."""
+    check_device("cross_entropy", logits, labels)
+    node = apply("cross_entropy", logits.as_node(), labels.as_node())
+    return Tensor(logits.device, node.type, node)
+
+
+# -- products -----------------------------------------------------------------------------------
+
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product of matrices; leading axes are batches, stretched as NumPy does.
+
+    A tensor of one axis is a row on the left, a column on the right.
+    """
+    b = b if isinstance(b, Tensor) else as_tensor(b, a.device)
+    check_device("matmul", a, b)
+    _check_matmul(a.type, b.type)
+    if a.ndim == 1 or b.ndim == 1:
+        return _vectors(a, b)
+    if b.ndim == 2 and a.ndim > 2:  # one matrix for all: one large product
+        flat = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
+        return reshape(matmul(flat, b), (*a.shape[:-1], b.shape[-1]))
+    dtype = promoted("matmul", a.type, b.type)
+    rank = builtins.max(a.ndim, b.ndim)
+    x, y = (aligned(as_dtype(t.as_node(), dtype), rank) for t in (a, b))
+    if x.shape[:-2] != y.shape[:-2]:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        x, y = (
+            n if n.shape[:-2] == batch else apply("broadcast", n, shape=(*batch, *n.shape[-2:]))
+            for n in (x, y)
+        )
+    node = apply("dot", x, y, turn_a=False, turn_b=False)
+    return Tensor(a.device, node.type, node)
+
+
+def _check_matmul(a: Type, b: Type):
+    if not a.rank or not b.rank:
+        raise GraphError(f"matmul of {a} and {b}: both need an axis; multiply takes numbers")
+    inner = a.shape[-1], b.shape[-2 if b.rank > 1 else -1]
+    if inner[0] != inner[1]:
+        raise GraphError(
+            f"matmul of {a} and {b}: the inner sizes are {inner[0]} and {inner[1]}, and must be "
+            "equal"
+        )
+    try:
+        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise GraphError(
+            f"matmul of {a} and {b}: the batches are {list(a.shape[:-2])} and "
+            f"{list(b.shape[:-2])}, and must be equal or stretch"
+        ) from None
+
+
+def _vectors(a, b):
+    product = matmul(
+        expand_dims(a, 0) if a.ndim == 1 else a, expand_dims(b, 1) if b.ndim == 1 else b
+    )
+    return squeeze(product, tuple(axis for axis, t in ((-2, a), (-1, b)) if t.ndim == 1))
+
+
+def outer(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product of each element of `a` with each of `b`, [size of a, size of b]."""
+    return reshape(a, (a.size, 1)) * reshape(b, (1, b.size))
+
+
+def conv2d(x: Tensor, w: Tensor, bias: Tensor | None = None, *, stride=1, padding=0) -> Tensor:
+    """Slide filters over images, as PyTorch's ``conv2d``.
+
+    Parameters
+    ----------
+    x : Tensor, [images, channels, height, width]
+    w : Tensor, [filters, channels, height, width]
+    bias : Tensor, [filters], optional
+    stride, padding : int, or (vertical, horizontal)
+    """
+    check_device("conv2d", x, w)
+    strides, rims = ((n, n) if isinstance(n, int) else tuple(n) for n in (stride, padding))
+    node = apply("convolution", x.as_node(), w.as_node(), strides=strides,
+                 padding=tuple((n, n) for n in rims))  # fmt: skip
+    out = Tensor(x.device, node.type, node)
+    return out if bias is None else out + reshape(bias, (1, bias.size, 1, 1))
+
+
+# -- shapes -------------------------------------------------------------------------------------
+
+
+def _shape(shape) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(as_integer(n) for n in shape)
 
 
 def reshape(x: Tensor, shape) -> Tensor:
     """Return the same elements in another shape; one size may be -1."""
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = _shape(shape)
     if shape.count(-1) == 1:
         known = -prod(shape)
         if known == 0 or x.size % known:
@@ -144,99 +384,260 @@ def reshape(x: Tensor, shape) -> Tensor:
 
 def transpose(x: Tensor, axes=None) -> Tensor:
     """Return the tensor with its axes in another order; reversed if none is given."""
-    axes = range(x.ndim)[::-1] if axes is None else axes
-    order = tuple(a % x.ndim - x.ndim for a in axes)
-    return unary("transpose", x, perm=order)
+    order = range(x.ndim)[::-1] if axes is None else axes
+    order = tuple(a - x.ndim if a >= 0 else a for a in order)
+    return x if order == tuple(range(-x.ndim, 0)) else unary("transpose", x, perm=order)
 
 
 def swapaxes(x: Tensor, first: int, second: int) -> Tensor:
     """Return the tensor with two axes exchanged."""
+    _axes(x, (first, second))
     order = list(range(x.ndim))
     order[first], order[second] = order[second], order[first]
     return transpose(x, order)
 
 
-def matmul(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product of matrices; leading axes are batches, stretched as NumPy does."""
-    x, y = a.as_node(), b.as_node()
-    if x.type.rank < 2 or y.type.rank < 2:
-        raise GraphError(f"matmul of {a.type} and {b.type}: both need two axes or more")
-    if y.type.rank == 2 and x.type.rank > 2:  # one matrix for all: one large product
-        flat = reshape(a, (-1, a.shape[-1]))
-        return reshape(matmul(flat, b), (*a.shape[:-1], b.shape[-1]))
-    if x.type.rank != y.type.rank or x.shape[:-2] != y.shape[:-2]:
-        rank = builtins.max(x.type.rank, y.type.rank)
-        x, y = aligned(x, rank), aligned(y, rank)
-        batch = tuple(n if m == 1 else m for m, n in zip(x.shape[:-2], y.shape[:-2], strict=True))
-        x, y = (
-            n if n.shape[:-2] == batch else apply("broadcast", n, shape=(*batch, *n.shape[-2:]))
-            for n in (x, y)
-        )
-    node = apply("dot", x, y, turn_a=False, turn_b=False)
-    return Tensor(a.device, node.type, node)
+def expand_dims(x: Tensor, axis: int) -> Tensor:
+    """Return the tensor with a new axis of size 1 at a place."""
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise GraphError(f"a new axis at {axis} of a {x.type} tensor, which has {x.ndim} axes")
+    axis %= x.ndim + 1
+    return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
+
+
+def squeeze(x: Tensor, axis=None) -> Tensor:
+    """Return the tensor without axes of size 1 (all of them if none is given)."""
+    if axis is None:
+        return reshape(x, [n for n in x.shape if n != 1])
+    gone = {a + x.ndim for a in _axes(x, axis)}
+    if builtins.any(x.shape[a] != 1 for a in gone):
+        raise GraphError(f"squeeze of {x.type} along axis {axis}: the size there must be 1")
+    return reshape(x, [n for i, n in enumerate(x.shape) if i not in gone])
+
+
+def broadcast_to(x: Tensor, shape) -> Tensor:
+    """Return the tensor stretched to a shape: axes in front, and axes of size 1."""
+    shape = _shape(shape)
+    fits = len(shape) >= x.ndim and builtins.all(
+        n in (1, m) for n, m in zip(x.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise GraphError(f"broadcast_to of {x.type} to {list(shape)}: only axes of size 1 stretch")
+    if shape == x.shape:
+        return x
+    node = apply("broadcast", aligned(x.as_node(), len(shape)), shape=shape)
+    return Tensor(x.device, node.type, node)
 
 
 def concatenate(tensors, axis: int = 0) -> Tensor:
     """Join tensors along an axis."""
     tensors = list(tensors)
-    node = apply("concatenate", *(t.as_node() for t in tensors), axis=_axes(tensors[0], axis)[0])
+    if not tensors:
+        raise GraphError("concatenate takes one tensor or more")
+    check_device("concatenate", *tensors)
+    dtype = tensors[0].dtype
+    for one in tensors[1:]:
+        dtype = promoted("concatenate", Type((1,), dtype), Type((1,), one.dtype))
+    nodes = [as_dtype(t.as_node(), dtype) for t in tensors]
+    node = apply("concatenate", *nodes, axis=_axes(tensors[0], axis)[0])
     return Tensor(tensors[0].device, node.type, node)
 
 
 def stack(tensors, axis: int = 0) -> Tensor:
     """Join tensors along a new axis in front, or at `axis`."""
-    tensors = list(tensors)
-    axis = axis if axis >= 0 else axis + tensors[0].ndim + 1
-    return concatenate([reshape(t, (*t.shape[:axis], 1, *t.shape[axis:])) for t in tensors], axis)
+    return concatenate([expand_dims(t, axis) for t in tensors], axis)
 
 
-def take(table: Tensor, indices: Tensor) -> Tensor:
-    """Return rows of a table, [rows, width], by their numbers (integers of any shape)."""
-    node = apply("gather", table.as_node(), indices.as_node())
-    return Tensor(table.device, node.type, node)
+def split(x: Tensor, parts, axis: int = 0) -> list[Tensor]:
+    """Return equal parts along an axis, or the parts between given places."""
+    (axis,) = _axes(x, axis)
+    size = x.shape[axis]
+    if isinstance(parts, int):
+        if parts < 1 or size % parts:
+            raise GraphError(f"split of {x.type} along axis {axis}: {size} is not {parts} equal "
+                             "parts")  # fmt: skip
+        parts = range(size // parts, size, size // parts)
+    places = [0, *parts, size]
+    before = (slice(None),) * (x.ndim + axis)
+    return [x[(*before, slice(a, b))] for a, b in zip(places[:-1], places[1:], strict=True)]
+
+
+def flip(x: Tensor, axis=None) -> Tensor:
+    """Return the elements in reverse along axes (all if not given)."""
+    return unary("reverse", x, axes=_axes(x, axis))
+
+
+def pad(x: Tensor, pad_width, *, constant_values: float = 0) -> Tensor:
+    """Put a number around: so many elements before and after, per axis or for all axes."""
+    width = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    low, high = (tuple(side) for side in zip(*width, strict=True))
+    value = float(constant_values) if x.type.is_float else int(constant_values)
+    return unary("pad", x, low=low, high=high, value=value)
+
+
+# -- tensors of nothing -------------------------------------------------------------------------
+
+
+def full(shape, value: float, dtype: str | None = None, *, device: Device) -> Tensor:
+    """Return a tensor of one number; an input of the graph unless it is 0 or 1."""
+    shape = _shape(shape)
+    dtype = dtype or ("float32" if isinstance(value, float) else "int32")
+    type = as_type(shape, device.narrowed.get(dtype, dtype))
+    node = device.scalar(float(value), type.dtype, type.rank)
+    node = node if node.shape == shape else apply("broadcast", node, shape=shape)
+    return Tensor(device, type, node)
+
+
+def zeros(shape, dtype: str = "float32", *, device: Device) -> Tensor:
+    """Return a tensor of zeros."""
+    return full(shape, 0, dtype, device=device)
+
+
+def ones(shape, dtype: str = "float32", *, device: Device) -> Tensor:
+    """Return a tensor of ones."""
+    return full(shape, 1, dtype, device=device)
+
+
+def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
+    """Return zeros in a tensor's shape and dtype."""
+    return full(x.shape, 0, dtype or x.dtype, device=x.device)
+
+
+def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
+    """Return ones in a tensor's shape and dtype."""
+    return full(x.shape, 1, dtype or x.dtype, device=x.device)
+
+
+def arange(start, stop=None, step=1, dtype: str | None = None, *, device: Device) -> Tensor:
+    """Return ``start + i * step`` for all i that stay before `stop`."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    is_whole = builtins.all(isinstance(n, int) for n in (start, stop, step))
+    dtype = dtype or ("int32" if is_whole else "float32")
+    count = builtins.max(0, int(np.ceil((stop - start) / step)))
+    node = apply("iota", shape=(count,), axis=-1, dtype="int32")
+    counted = Tensor(device, node.type, node)
+    counted = counted if is_whole else astype(counted, "float32")
+    counted = counted if step == 1 else counted * step
+    return astype(counted if start == 0 else counted + start, dtype)
+
+
+def eye(n: int, dtype: str = "float32", *, device: Device) -> Tensor:
+    """Return ones on the diagonal, zeros elsewhere, [n, n]."""
+    return astype(_diagonals(n, n, device) == 0, dtype)
+
+
+def _diagonals(rows, columns, device) -> Tensor:
+    """Return column minus row of each place."""
+    return arange(columns, device=device) - arange(rows, device=device)[:, None]
+
+
+def tril(x: Tensor, k: int = 0) -> Tensor:
+    """Return the last two axes with zeros above the k-th diagonal."""
+    return where(_diagonals(*x.shape[-2:], x.device) <= k, x, 0)
+
+
+def triu(x: Tensor, k: int = 0) -> Tensor:
+    """Return the last two axes with zeros below the k-th diagonal."""
+    return where(_diagonals(*x.shape[-2:], x.device) >= k, x, 0)
+
+
+def one_hot(indices: Tensor, classes: int, dtype: str = "float32") -> Tensor:
+    """Return a last axis of so many classes: 1 at each index, 0 elsewhere."""
+    kind = indices.device.narrowed.get(dtype, dtype)
+    return unary("one_hot", indices, classes=classes, dtype=kind)
+
+
+# -- picking ------------------------------------------------------------------------------------
+
+
+def take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
+    """Return the parts along an axis whose numbers (integers of any shape, from 0) are given."""
+    if not isinstance(indices, Tensor):
+        indices = as_tensor(indices, x.device)
+    check_device("take", x, indices)
+    (axis,) = _axes(x, axis)
+    front = axis + x.ndim
+    turned = transpose(x, (front, *(i for i in range(x.ndim) if i != front)))
+    node = apply("gather", turned.as_node(), astype(indices, "int32").as_node())
+    picked = Tensor(x.device, node.type, node)
+    new = range(indices.ndim)  # where the indices' axes are now; they belong at `front`
+    old = [indices.ndim + i for i in range(x.ndim - 1)]
+    return transpose(picked, (*old[:front], *new, *old[front:]))
 
 
 def index(x: Tensor, key) -> Tensor:
-    """Return ``x[key]`` for integers, slices, ``...`` and None."""
+    """Return ``x[key]`` for integers, slices, ``...``, None, and one tensor of integers."""
     key = key if isinstance(key, tuple) else (key,)
-    if any(isinstance(k, Tensor) for k in key):
-        if len(key) == 1 and x.ndim == 2:
-            return take(x, key[0])
-        raise GraphError("a tensor as index picks rows of a table of two axes; use take or where")
+    if builtins.any(isinstance(k, Tensor | np.ndarray | list) for k in key):
+        (first, *rest) = key
+        if rest or getattr(first, "dtype", None) == "bool":
+            raise GraphError(
+                "a tensor as index is one tensor of integers, alone: shapes must not depend on "
+                "data; use where, take, or a mask that multiplies"
+            )
+        return take(x, first)
     given = builtins.sum(k is not None and k is not Ellipsis for k in key)
+    if given > x.ndim:
+        raise GraphError(f"{given} indices for a {x.type} tensor; it has {x.ndim} axes")
     if Ellipsis not in key:
         key = (*key, Ellipsis)
     at = key.index(Ellipsis)
     key = (*key[:at], *[slice(None)] * (x.ndim - given), *key[at + 1 :])
-    starts, stops, steps, shape = [], [], [], []
+    starts, stops, steps, shape, backwards = [], [], [], [], []
     sizes = iter(x.shape)
     for one in key:
         if one is None:
             shape.append(1)
             continue
-        size = next(sizes, None)
-        if size is None:
-            raise GraphError(f"{given} indices for a {x.type} tensor; it has {x.ndim} axes")
+        size = next(sizes)
         if isinstance(one, slice):
-            start, stop, step = one.indices(size)
-            if step < 1:
-                raise GraphError(f"slice {one} has a step below 1; reverse with other means")
-            stop = builtins.max(start, stop)
-            shape.append(-(-(stop - start) // step))
+            places = range(*one.indices(size))
+            shape.append(len(places))
         else:
-            if not -size <= one < size:
-                raise GraphError(f"index {one} of an axis of size {size} in {x.type}")
-            start, step = one % size, 1
-            stop = start + 1
-        starts.append(start)
-        stops.append(stop)
-        steps.append(step)
-    part = unary("slice", x, starts=tuple(starts), limits=tuple(stops), strides=tuple(steps))
+            if isinstance(one, bool | np.bool_):
+                raise GraphError(f"index {one} of a {x.type} tensor; use where for a condition")
+            number = as_integer(one)
+            if not -size <= number < size:
+                raise GraphError(f"index {number} of an axis of size {size} in {x.type}")
+            places = range(number % size, number % size + 1)
+        if places.step < 0:
+            backwards.append(len(starts) - x.ndim)
+            places = places[::-1]
+        starts.append(places[0] if places else 0)
+        stops.append(places[-1] + 1 if places else 0)
+        steps.append(places.step)
+    part = x
+    if (*stops,) != x.shape or builtins.any(starts) or set(steps) - {1}:
+        part = unary("slice", x, starts=(*starts,), limits=(*stops,), strides=(*steps,))
+    if backwards:
+        part = unary("reverse", part, axes=tuple(backwards))
     return reshape(part, tuple(shape))
 
 
-for _method in (sum, mean, max, min, var, argmax, reshape, transpose, swapaxes, astype):
-    setattr(Tensor, _method.__name__, _method)
+# -- methods ------------------------------------------------------------------------------------
+
+
+def _method(function):
+    """Return a method that takes a shape, or its sizes one by one."""
+
+    def call(self, *shape):
+        one = len(shape) == 1 and not isinstance(shape[0], int)
+        return function(self, *(shape if one or not shape else (shape,)))
+
+    return _named(call, function.__name__, function.__doc__)
+
+
+for _function in (abs, all, any, argmax, argmin, astype, clip, max, mean, min, squeeze, std, sum,
+                  swapaxes, take, var):  # fmt: skip
+    setattr(Tensor, _function.__name__, _function)
+for _function in (reshape, transpose):
+    setattr(Tensor, _function.__name__, _method(_function))
 Tensor.__getitem__ = index
+Tensor.__iter__ = lambda self: (self[i] for i in range(len(self)))
+Tensor.__abs__ = abs
+Tensor.__invert__ = logical_not
+Tensor.__and__ = logical_and
+Tensor.__or__ = logical_or
 Tensor.__matmul__ = matmul
+Tensor.__rmatmul__ = lambda self, other: matmul(as_tensor(other, self.device), self)
 Tensor.T = property(transpose)

@@ -1,6 +1,11 @@
 """Lazy tensors: they look like arrays, and each operation only adds a node to the graph.
 
 Whatever needs a number (``print``, ``item``, ``numpy``, ``if``) runs what that one tensor needs.
+Dtypes meet as in PyTorch: Python's numbers do not widen, bfloat16 and float32 give float32,
+integers and fractions float32, and a tensor without axes gives way to one with axes.
+
+``w += d`` lets this tensor object stand for a new value: whoever holds the object sees it, what was
+computed from the old value keeps that.  Slices are copies; elements cannot be set.
 """
 
 import warnings
@@ -14,17 +19,22 @@ from trainium_edu.xla.executor import as_held
 from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
 from trainium_edu.xla.operations import apply, constant
 
-__all__ = ["EarlyRun", "Tensor", "aligned", "as_tensor", "binary"]
+__all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "promoted"]
 
-_WIDTH = ("bool", "uint8", "int32", "uint32", "float8_e5m2", "float8_e4m3", "float16", "bfloat16",
-          "tfloat32", "float32")  # fmt: skip
+_INTEGERS = ("bool", "uint8", "int32")
+_FLOATS = ("float16", "bfloat16", "tfloat32", "float32")
 _NUMPY = {"float64": "float32", "int64": "int32", "uint64": "uint32", "int16": "int32",
           "int8": "int32", "uint16": "int32"}  # fmt: skip
+_FRACTIONS = {"divide", "power"}  #: operations whose result is no integer
 _said: set = set()
 
 
 class EarlyRun(UserWarning):
     """A value was asked for before ``mark_step``; what it needs ran as a graph of its own."""
+
+
+class NotFinite(UserWarning):
+    """A number that was asked for is NaN or infinite; the sentence names what made it."""
 
 
 class Tensor:
@@ -43,18 +53,22 @@ class Tensor:
     grad : Tensor or None
     """
 
-    __slots__ = ("__weakref__", "_data", "_generation", "_leaf", "_of", "device", "grad", "name",
-                 "node", "requires_grad", "type")  # fmt: skip
-    __array_priority__ = 1000
+    __slots__ = ("__weakref__", "_backward", "_data", "_generation", "_leaf", "_made", "_of",
+                 "device", "grad", "name", "node", "requires_grad", "type")  # fmt: skip
+    __array_ufunc__ = None  # NumPy leaves operators to this class
 
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip
         self.device, self.type, self.node, self._data = device, type, node, data
         self.name, self.requires_grad, self.grad = name, requires_grad, None
-        self._leaf = self._of = None  # (pending, node) of its data as a leaf; what computed it
+        self._leaf = self._of = None  # (number of pending, node) of its data as a leaf; what computed it
+        self._backward = None  # the number of the pending graph in which backward() began
+        self._made = -1  # the execution that gave the data
         self._generation = device.generation
         if node is not None:
             device.add(self)
+            if device.eager:
+                device.evaluate(self)
 
     # -- what the device asks for -------------------------------------------------------------
 
@@ -67,26 +81,46 @@ class Tensor:
             )
         if self.node is not None:
             return self.node
-        if self._leaf is None or self._leaf[0] is not device.pending:
+        if self._leaf is None or self._leaf[0] != device.pending.number:
             node = device.leaf(self._data, self.type, self.name, self, self._of)
-            self._leaf = device.pending, node
+            self._leaf = device.pending.number, node
         return self._leaf[1]
+
+    @property
+    def state(self) -> tuple:
+        """What a cut changes; set it back to undo one."""
+        return self.node, self._data, self._of, self._leaf, self._made
+
+    @state.setter
+    def state(self, state: tuple) -> None:
+        self.node, self._data, self._of, self._leaf, self._made = state
 
     def hold(self, data: np.ndarray) -> None:
         """Take the value that was computed."""
-        self._data, self._of, self.node = data, self.node, None
+        self.state = None, data, self.node, None, self.device.executions
 
     def forget_node(self) -> None:
         """Forget what computed the value: its graph has been cut off."""
         self._of = None
 
     def set_(self, other: "Tensor") -> "Tensor":
-        """Become another tensor's value; how an optimiser updates a weight."""
+        """Become another tensor's value; how an optimiser updates a weight.
+
+        The dtype stays: a wider value is rounded to it.
+
+        Raises
+        ------
+        GraphError
+            If the shape would change, or a fraction become an integer.
+        """
         if other.type != self.type:
-            raise GraphError(f"a {self.type} tensor cannot become {other.type}")
-        self.node, self._data, self._of, self._leaf = other.node, other._data, other._of, None
-        if self.node is not None:
-            self.device.add(self)
+            if other.shape != self.shape or other.type.is_float != self.type.is_float:
+                raise GraphError(f"a {self.type} tensor cannot become {other.type} in place; "
+                                 "give the result a name of its own")  # fmt: skip
+            other = unary("cast", other, dtype=self.dtype)
+        if other.node is not None:
+            self.device.add(self)  # first, so that an interrupt between leaves nothing behind
+        self.state = other.node, other._data, other._of, None, other._made
         return self
 
     # -- values -------------------------------------------------------------------------------
@@ -94,32 +128,42 @@ class Tensor:
     def numpy(self) -> np.ndarray:
         """Return the value as an array; runs what it needs if it is not there yet.
 
-        BF16 and narrower formats come as float32 with the numbers that the format has.
+        BF16 and narrower formats come as float32 with the numbers that the format has.  On a
+        device with replicas, what differs among them has a leading axis.
         """
+        if self._generation != self.device.generation:
+            self.as_node()  # raises
         if self._data is None:
-            self._say()
+            if not self.device.compiler.extracting:
+                _say(f"asked for the value of a {self.type} tensor before mark_step: what it needs "
+                     "ran as a graph of its own", EarlyRun)  # fmt: skip
             self.device.evaluate(self)
+        if self.type.size == 1 and self.type.is_float and not np.isfinite(self._data).all():
+            if told := self.device.find_nan_of(self._made):
+                _say(f"got {self._data.reshape(-1)[0]}: {told}", NotFinite)
         return np.array(self._data)
 
-    def _say(self):
-        line = source_line({})
-        if line is not None and line[:2] not in _said:
-            _said.add(line[:2])
-            warnings.warn(
-                f"{line} asked for the value of a {self.type} tensor before mark_step: what it "
-                "needs ran as a graph of its own",
-                EarlyRun,
-                stacklevel=4,
-            )
-
     def item(self) -> float | int | bool:
-        """Return the only element as a Python number."""
+        """Return the only element as a Python number.
+
+        Raises
+        ------
+        ValueError
+            If there are several elements, or replicas that differ.
+        """
         if self.type.size != 1:
             raise ValueError(f"item() takes one element; this tensor is {self.type}")
-        return self.numpy().reshape(()).item()
+        values = self.numpy().reshape(-1)
+        if not np.array_equal(values, values[:1].repeat(values.size), equal_nan=True):
+            raise ValueError(
+                f"item() takes one number, and this {self.type} tensor has another on each of "
+                f"{values.size} replicas; take numpy(), or reduce it over all ranks first"
+            )
+        return values[0].item()
 
     def __array__(self, dtype=None, copy=None):
-        return self.numpy().astype(dtype or self._data.dtype, copy=False)
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def __float__(self):
         return float(self.item())
@@ -128,9 +172,17 @@ class Tensor:
         return int(self.item())
 
     def __bool__(self):
+        if self.type.size != 1:
+            raise ValueError(
+                f"whether a {self.type} tensor is true is not defined, for it has "
+                f"{self.type.size} elements; use any() or all()"
+            )
         return bool(self.item())
 
-    __index__ = __int__
+    def __index__(self):
+        if self.type.is_float:
+            raise TypeError(f"an index is an integer; this tensor is {self.type}")
+        return int(self.item())
 
     def __format__(self, spec):
         return format(self.item() if self.type.size == 1 else str(self), spec)
@@ -141,36 +193,59 @@ class Tensor:
 
     # -- gradients ----------------------------------------------------------------------------
 
-    def backward(self, gradient: "Tensor | None" = None) -> None:
+    def backward(self, gradient: "Tensor | None" = None, retain_graph: bool = False) -> None:
         """Record the gradient of this tensor for every tensor that requires one; add to ``grad``.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            Of what is sought with respect to this tensor, in its shape; for a loss, 1.
+        retain_graph : bool
+            Allow another call in the same step, which adds the same gradients once more.
 
         Raises
         ------
         GraphError
-            If it is no scalar and no gradient is given, or its graph has been cut already.
+            If it is no scalar and no gradient is given, if its graph has been cut already, if it
+            was called before, or if no tensor that requires a gradient leads here.
         """
         if self.type.size != 1 and gradient is None:
             raise GraphError(f"backward() starts from one number, and this tensor is {self.type}; "
                              "take its mean or sum first, or give the gradient")  # fmt: skip
-        root = self.as_node()
-        if root.operation == "parameter" and self.device.origin(root) is None:
-            raise GraphError("backward() finds no graph: mark_step has cut it; call backward first")
-        wanted = [t for t in self.device.trained.values() if t.is_recorded]
+        if gradient is not None and gradient.type != self.type:
+            raise GraphError(f"the gradient given to backward() is {gradient.type}; it must be "
+                             f"{self.type}, as this tensor")  # fmt: skip
+        root, device = self.as_node(), self.device
+        if root.operation == "parameter" and device.origin(root) is None:
+            raise GraphError("backward() finds no graph: this tensor is data, or mark_step has cut "
+                             "it off; call backward before mark_step")  # fmt: skip
+        if self._backward == device.pending.number:
+            raise GraphError("backward() was called on this tensor before in this step, and would "
+                             "add the same gradients again; say retain_graph=True the first time "
+                             "if that is meant")  # fmt: skip
+        wanted = [t for t in device.trained.values() if t.is_recorded]
         start = (
             constant(np.ones(self.shape), self.dtype) if gradient is None else gradient.as_node()
         )
         nodes = [t.as_node() for t in wanted]
-        found = gradients(root, nodes, start, behind=self.device.origin)
-        for tensor, node in zip(wanted, found, strict=True):
-            if node is not None:
-                part = Tensor(self.device, tensor.type, node)
-                tensor.grad = part if tensor.grad is None else tensor.grad + part
+        found = gradients(root, nodes, start, behind=device.origin)
+        if not any(node is not None for node in found):
+            raise GraphError("backward() finds no tensor that requires a gradient on the way here; "
+                             "call requires_grad_() before it is used, and mark_step after "
+                             "backward")  # fmt: skip
+        parts = [
+            (tensor, Tensor(device, tensor.type, node))
+            for tensor, node in zip(wanted, found, strict=True) if node is not None
+        ]  # fmt: skip
+        for tensor, part in parts:
+            tensor.grad = part if tensor.grad is None else tensor.grad + part
+        self._backward = None if retain_graph else device.pending.number
 
     @property
     def is_recorded(self) -> bool:
         """Whether the graph being recorded uses it."""
         return self.node is not None or (
-            self._leaf is not None and self._leaf[0] is self.device.pending
+            self._leaf is not None and self._leaf[0] == self.device.pending.number
         )
 
     def requires_grad_(self, wanted: bool = True) -> "Tensor":
@@ -230,26 +305,97 @@ def unary(operation: str, x: Tensor, /, **attributes) -> Tensor:
     return Tensor(x.device, node.type, node)
 
 
-def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "") -> Tensor:
+def _say(what: str, kind: type[Warning]) -> None:
+    """Warn at the user's line, once per line."""
+    line = source_line({})
+    if line is not None and (kind, *line[:2]) not in _said:
+        _said.add((kind, *line[:2]))
+        warnings.warn_explicit(f"{line} {what}", kind, line.file, line.line)
+
+
+def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
+              per_replica: bool = False) -> Tensor:  # fmt: skip
     """Move data to a device.
 
     Parameters
     ----------
     data : array, or what NumPy makes one of
-        64-bit numbers become 32-bit ones.
+        64-bit numbers become 32-bit ones; ``device.narrowed`` may narrow them more.
     device : Device
     dtype : str, optional
     name : str
         Of the graph's parameter.
+    per_replica : bool
+        The first axis counts the device's replicas: each gets data of its own.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    GraphError
+        For a dtype that devices do not know, integers beyond 32 bits, another number of replicas.
+
+    Examples
+    --------
+    >>> as_tensor([[1, 2, 3]], Device()).type
+    Type(shape=(1, 3), dtype='int32')
     """
+    if isinstance(data, Tensor):
+        data = data.numpy()
     array = np.asarray(data)
-    kind = getattr(dtype, "__name__", dtype) or array.dtype.name
+    if array.dtype == np.float64 and not isinstance(data, np.ndarray | np.generic):
+        array = array.astype(np.float32)  # Python's numbers
+    kind = getattr(dtype, "__name__", None) or str(array.dtype if dtype is None else dtype)
+    kind = device.narrowed.get(kind, kind)
     kind = _NUMPY.get(kind, kind)
     if kind not in DTYPES:
         raise GraphError(f"dtype is {kind}; a lazy device holds {', '.join(DTYPES)}")
-    type = Type(array.shape, kind)
-    return Tensor(device, type, data=np.ascontiguousarray(as_held(array, type)).reshape(array.shape),
-                  name=name)  # fmt: skip
+    if array.dtype.kind not in "biuf" and array.dtype.name not in DTYPES:
+        raise GraphError(f"data are {array.dtype.name}; a lazy device holds {', '.join(DTYPES)}")
+    if kind in ("int32", "uint32") and array.dtype.kind in "iu" and array.size:
+        held = np.iinfo(kind)
+        if array.min() < held.min or array.max() > held.max:
+            raise GraphError(f"integers from {array.min()} to {array.max()} do not fit into {kind}, "
+                             f"{held.min} to {held.max}")  # fmt: skip
+    shape = array.shape
+    if per_replica:
+        count = device.setting.replicas
+        if not shape or shape[0] != count:
+            raise GraphError(
+                f"per-replica data of shape {list(shape)} on a device with {count or 'no'} "
+                "replicas; the first axis must count them"
+            )
+        shape = shape[1:]
+    type = Type(shape, kind)
+    held = as_held(array, type)
+    if held is array or held.base is not None:
+        held = held.copy()  # the user may write into his own array
+    return Tensor(device, type, data=np.ascontiguousarray(held).reshape(array.shape), name=name)
+
+
+def promoted(operation: str, a: Type, b: Type) -> str:
+    """Return the dtype in which two tensors meet, as PyTorch does.
+
+    Raises
+    ------
+    GraphError
+        For two that have none: uint32 and another integer, float8 and anything else.
+    """
+    if a.dtype == b.dtype:
+        return a.dtype
+    if a.is_float == b.is_float and bool(a.rank) != bool(b.rank):
+        return (a if a.rank else b).dtype
+    if a.is_float != b.is_float:
+        return (a if a.is_float else b).dtype
+    both = (a.dtype, b.dtype)
+    if set(both) == {"float16", "bfloat16"}:
+        return "float32"
+    for order in (_INTEGERS, _FLOATS):
+        if both[0] in order and both[1] in order:
+            return max(both, key=order.index)
+    raise GraphError(f"{operation} of {a} and {b}: no dtype holds both; cast one of them")
 
 
 def aligned(node: Node, rank: int) -> Node:
@@ -259,6 +405,31 @@ def aligned(node: Node, rank: int) -> Node:
     return apply("reshape", node, shape=(1,) * (rank - node.type.rank) + node.shape)
 
 
+def as_dtype(node: Node, dtype: str) -> Node:
+    """Cast a node unless it has the dtype."""
+    return node if node.type.dtype == dtype else apply("cast", node, dtype=dtype)
+
+
+def check_stretch(operation: str, *types: Type) -> None:
+    """Raise unless shapes stretch to one, NumPy's way; say them as they were given."""
+    for back in range(1, max(t.rank for t in types) + 1):
+        sizes = [t.shape[-back] for t in types if t.rank >= back]
+        if len({n for n in sizes if n != 1}) > 1:
+            raise GraphError(
+                f"{operation} of {' and '.join(map(str, types))}: axis {-back} (from the end) has "
+                f"sizes {' and '.join(map(str, sizes))}, which must be equal, or one of them 1"
+            )
+
+
+def check_device(operation: str, *tensors: Tensor) -> None:
+    """Raise unless all tensors are on one device."""
+    first = tensors[0].device
+    for other in tensors[1:]:
+        if other.device is not first:
+            raise GraphError(f"{operation} of tensors on {first} and {other.device}; both must be "
+                             "on one device: make one of them there")  # fmt: skip
+
+
 def binary(operation: str, a, b) -> Tensor:
     """Record an elementwise operation on two tensors, or a tensor and a number."""
     if not isinstance(a, Tensor):
@@ -266,16 +437,18 @@ def binary(operation: str, a, b) -> Tensor:
     if not isinstance(b, Tensor):
         return _with_number(operation, a, b, False)
     if a.device is not b.device:
-        raise GraphError(
-            f"{operation} of tensors on {a.device} and {b.device}; both must be on one"
-        )
+        check_device(operation, a, b)
     x, y = a.as_node(), b.as_node()
-    if x.type != y.type:
-        if x.dtype != y.dtype:
-            wide = max(x.dtype, y.dtype, key=_WIDTH.index)
-            x, y = (n if n.dtype == wide else apply("cast", n, dtype=wide) for n in (x, y))
+    if a.type != b.type:
+        if a.shape != b.shape:
+            check_stretch(operation, a.type, b.type)
+        dtype = promoted(operation, a.type, b.type)
+        x, y = as_dtype(x, dtype), as_dtype(y, dtype)
         rank = max(x.type.rank, y.type.rank)
         x, y = aligned(x, rank), aligned(y, rank)
+    if operation in _FRACTIONS and not x.type.is_float:
+        float_dtype = a.device.narrowed.get("float32", "float32")
+        x, y = as_dtype(x, float_dtype), as_dtype(y, float_dtype)
     node = apply(operation, x, y)
     return Tensor(a.device, node.type, node)
 
@@ -284,12 +457,17 @@ def _with_number(operation, tensor, number, is_first):
     if isinstance(number, np.ndarray) and number.ndim:
         other = as_tensor(number, tensor.device)
         return binary(operation, *((other, tensor) if is_first else (tensor, other)))
+    if isinstance(number, np.ndarray):
+        number = number.item()
     if isinstance(number, bool | np.bool_) or not isinstance(number, int | float | np.number):
         return NotImplemented
     x = tensor.as_node()
-    if isinstance(number, float | np.floating) and not x.type.is_float:
-        x = apply("cast", x, dtype="float32")
-    y = tensor.device.scalar(float(number), x.dtype, x.type.rank)
+    if not x.type.is_float:
+        if isinstance(number, float | np.floating) or operation in _FRACTIONS:
+            x = apply("cast", x, dtype=tensor.device.narrowed.get("float32", "float32"))
+        elif x.type.dtype == "bool":
+            x = apply("cast", x, dtype="int32")
+    y = tensor.device.scalar(float(number), x.type.dtype, x.type.rank)
     node = apply(operation, *((y, x) if is_first else (x, y)))
     return Tensor(tensor.device, node.type, node)
 
@@ -303,7 +481,8 @@ def _operator(operation, reverse=False):
 
 def _in_place(operation):
     def method(self, other):
-        return self.set_(binary(operation, self, other))
+        result = binary(operation, self, other)
+        return result if result is NotImplemented else self.set_(result)
 
     return method
 

@@ -1,0 +1,523 @@
+"""The persistent compile cache: programs on the disk, found by graph, flags and compiler version.
+
+Folders and files are named as AWS documents them, so that what a student reads about the real
+cache can be found here::
+
+    <root>/neuronxcc-<version>/MODULE_<graph hash>+<flag hash>/
+        model.hlo.pb          the graph
+        compile_flags.json    the compiler's flags (absent without any)
+        model.neff            the program
+        model.done            empty; written last: the entry is finished
+        model.log             why compiling failed, in place of a program
+        model.hlo.pb.lock     while a process compiles it
+
+What is *in* the first and the third is ours: a line with a SHA-256 checksum, then the graph's JSON
+or the compiler's bytes.  (Releases after those of the documented logs write
+``model.hlo_module.pb``.)  The version ends in a hash of this package's own compiler, so a changed
+lowering never meets an older program.  The checksum finds damage, not malice: share a cache only
+with people whose programs you would run.
+
+Differences from the real cache, on purpose: the default folder is the learner's own
+(``TRAINIUM_EDU_HOME``), not ``/var/tmp/neuron-compile-cache``; a compile ended by Ctrl-C is not
+remembered as failed; a lock that was left behind by a process that died is no lock (the operating
+system holds it, not the file); S3 is refused.
+
+References: `aws-caching`, `aws-parallel-compile`.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import md5, sha256
+from pathlib import Path
+
+import trainium_edu
+from trainium_edu import files, settings
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+    import msvcrt
+
+__all__ = ["CacheError", "CompileCache", "CompileFailed", "Entry", "compiler_version",
+           "open_cache", "print_lines"]  # fmt: skip
+
+GRAPH, FLAGS, PROGRAM = "model.hlo.pb", "compile_flags.json", "model.neff"
+DONE, FAILURE, LOCK = "model.done", "model.log", "model.hlo.pb.lock"
+_MAGIC = b"trainium_edu 1 sha256 "
+_NAME = re.compile(r"MODULE_([0-9a-f]+)\+([0-9a-f]{8})")
+_POLL_SECONDS = 0.02
+
+Log = Callable[[str, str], None]
+
+
+class CacheError(ValueError):
+    """The folder that the user named cannot be a cache."""
+
+
+class CompileFailed(ValueError):
+    """Compiling this graph failed before, and the cache remembers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One graph in the cache: where it is, and how far it has come."""
+
+    folder: Path
+    status: str  #: "remaining", "locked", "failed" or "done", as AWS's log lines count them
+
+    @property
+    def graph(self) -> Path:
+        """The file with the graph, by which AWS's reports name an entry."""
+        return self.folder / GRAPH
+
+
+def print_lines(level: str = "WARNING", facility: str = "NEURON_CACHE") -> Log:
+    """Return a function that prints lines of a level, or a more serious one, to standard error."""
+    levels = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+    def log(of, text):
+        if levels.index(of) >= levels.index(level):
+            print(f"{of} ||{facility}||: {text}", file=sys.stderr)
+
+    return log
+
+
+@cache
+def compiler_version() -> str:
+    """Return the package's version and a hash of everything that a compiled program depends on."""
+    top = Path(trainium_edu.__file__).parent
+    digest = md5(usedforsecurity=False)
+    for package in ("neuroncore", "numerics", "specs", "xla"):
+        for path in sorted((top / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return f"{trainium_edu.__version__}+{digest.hexdigest()[:8]}"
+
+
+def open_cache(
+    cache_dir: str | None = None,
+    url: str | None = None,
+    *,
+    retry_failed: bool = False,
+    log: Log | None = None,
+) -> "CompileCache | None":
+    """Open the cache that the switches name, or the default one.
+
+    Parameters
+    ----------
+    cache_dir, url : str, optional
+        What ``--cache_dir`` and ``NEURON_COMPILE_CACHE_URL`` say; the first wins, as documented.
+    retry_failed : bool
+        ``--retry_failed_compilation``.
+    log : callable (level, text), optional
+        Default: warnings go to standard error.
+
+    Returns
+    -------
+    CompileCache, or None
+        None where the default folder cannot be used: a line says so, and programs are kept in
+        memory only.
+
+    Raises
+    ------
+    CacheError
+        If a folder that was named cannot be made or read, or is in S3.
+    """
+    log = log or print_lines()
+    named = cache_dir or url
+    if named and re.match(r"\w+://", named):
+        raise CacheError(
+            f"the compile cache {named} is on no disk of this computer, and this emulator keeps "
+            "compiled graphs nowhere else; name a folder"
+        )
+    root = Path(named).expanduser() if named else settings.data_folder() / "neuron-compile-cache"
+    opened = CompileCache(root, retry_failed=retry_failed, log=log)
+    try:
+        opened.folder.mkdir(parents=True, exist_ok=True)
+        os.listdir(opened.folder)
+    except OSError as problem:
+        text = f"the compile cache {root} cannot be used: {problem.strerror or problem}"
+        if named:
+            raise CacheError(
+                f"{text}; name another folder in NEURON_COMPILE_CACHE_URL or --cache_dir, or put "
+                "--no_cache into NEURON_CC_FLAGS"
+            ) from None
+        log("WARNING", f"{text}; compiled graphs are kept in memory only")
+        return None
+    return opened
+
+
+class CompileCache:
+    """Compiled programs on the disk, shared by all processes that use one folder.
+
+    Parameters
+    ----------
+    root : str or Path
+        Made when something is written.
+    version : str, optional
+        Of the compiler; another version has a folder, and programs, of its own.
+    retry_failed : bool
+        Look up failed compiles as if they had never been tried.
+    log : callable (level, text), optional
+        Default: warnings go to standard error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = CompileCache(folder, "1.0")
+    ...     first = cache.get_or_compile(12, "d41d8cd9", lambda: b"program")
+    ...     second = cache.get_or_compile(12, "d41d8cd9", lambda: b"never asked")
+    >>> first, second
+    ((b'program', False), (b'program', True))
+    """
+
+    def __init__(self, root, version: str | None = None, *, retry_failed=False, log=None):
+        self.root, self.retry_failed = Path(root), retry_failed
+        self.version = version or compiler_version()
+        self.folder = self.root / f"neuronxcc-{self.version}"
+        self._log: Log = log or print_lines()
+        self._said: set[str] = set()
+
+    def __repr__(self):
+        return f"CompileCache({str(self.root)!r}, {self.version!r})"
+
+    def path(self, graph_hash: int | str, flags_hash: str) -> Path:
+        """Return the folder of an entry, whether it exists or not."""
+        name = f"MODULE_{graph_hash}+{flags_hash}"
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"graph hash {graph_hash!r} and flag hash {flags_hash!r} name no cache entry; "
+                "they must be hexadecimal, the second with 8 digits"
+            )
+        return self.folder / name
+
+    def get(self, graph_hash: int | str, flags_hash: str) -> bytes | None:
+        """Look a program up.
+
+        Parameters
+        ----------
+        graph_hash : int or str
+        flags_hash : str
+            8 hexadecimal digits, of ``flags.Flags.hash``.
+
+        Returns
+        -------
+        bytes or None
+            None if it was never compiled, or is damaged (said once, and compiled anew).
+
+        Raises
+        ------
+        CompileFailed
+            If compiling it failed, unless failures are to be tried again.
+        """
+        return self._look_up(self.path(graph_hash, flags_hash))
+
+    def _look_up(self, folder) -> bytes | None:
+        program = folder / PROGRAM
+        if not (folder / DONE).exists():
+            half = program.exists() and not _is_locked(folder / LOCK)
+            if half and not (folder / DONE).exists():  # nobody has finished it meanwhile
+                self._say_once("WARNING", f"{program} was left unfinished; it is compiled anew")
+            return None
+        with suppress(FileNotFoundError):
+            reason = (folder / FAILURE).read_text(encoding="utf-8", errors="replace")
+            if self.retry_failed:
+                return None
+            raise CompileFailed(
+                f"Got a cached failed neff at {program}. Will skip compilation, please set "
+                f"--retry_failed_compilation for recompilation. It failed with: {reason}"
+            )
+        found = self._read(program, "it is compiled anew")
+        if found is not None:
+            self._log(
+                "INFO",
+                f"Using a cached neff at {program}. Exiting with a successfully compiled graph.",
+            )
+        return found
+
+    def get_or_compile(
+        self,
+        graph_hash: int | str,
+        flags_hash: str,
+        compile: Callable[[], bytes],
+        *,
+        graph: str = "",
+        flags_json: str = "",
+    ) -> tuple[bytes, bool]:
+        """Look a program up, or compile and keep it, while other processes wait for it.
+
+        Parameters
+        ----------
+        graph_hash, flags_hash
+            As for :meth:`get`.
+        compile : callable () -> bytes
+        graph, flags_json : str
+            What to keep beside the program: ``Graph.to_json()``, ``Flags.json``.
+
+        Returns
+        -------
+        program : bytes
+        hit : bool
+            Whether it was there.
+
+        Raises
+        ------
+        CompileFailed
+            As :meth:`get`.
+        Exception
+            Whatever `compile` raises; the next look-up raises CompileFailed.
+        """
+        folder = self.path(graph_hash, flags_hash)
+        found = self._look_up(folder)
+        if found is not None:
+            return found, True
+        with self._locked(folder):
+            found = self._look_up(folder)  # another process may have compiled it meanwhile
+            if found is not None:
+                return found, True
+            try:
+                program = compile()
+            except Exception as problem:
+                self._keep(folder, {FAILURE: _sentence(problem)}, graph, flags_json)
+                raise
+            self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
+        return program, False
+
+    def put(
+        self, graph_hash: int | str, flags_hash: str, program: bytes, graph="", flags_json=""
+    ) -> bool:
+        """Keep a program; return whether that worked (a full or read-only disk is said once)."""
+        folder = self.path(graph_hash, flags_hash)
+        with self._locked(folder):
+            return self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
+
+    def put_failure(
+        self, graph_hash: int | str, flags_hash: str, reason: str, graph="", flags_json=""
+    ) -> bool:
+        """Remember that compiling failed, and why; return whether that worked."""
+        folder = self.path(graph_hash, flags_hash)
+        with self._locked(folder):
+            return self._keep(folder, {FAILURE: reason.encode()}, graph, flags_json)
+
+    def put_graph(self, graph_hash: int | str, flags_hash: str, graph: str, flags_json="") -> bool:
+        """Keep a graph to be compiled later; one that is there already stays as it is."""
+        folder = self.path(graph_hash, flags_hash)
+        if (folder / DONE).exists():
+            return True
+        with self._locked(folder):
+            kept = self._keep(folder, {}, graph, flags_json)
+        if kept:
+            self._log(
+                "INFO",
+                f"Extracting graphs ({folder / GRAPH}) for ahead-of-time parallel compilation. "
+                "No compilation was done.",
+            )
+        return kept
+
+    def graph_of(self, entry: Entry) -> tuple[str, str] | None:
+        """Return an entry's graph as JSON and its flags as text, or None if they are damaged."""
+        graph = self._read(entry.graph, "record it again")
+        flags = entry.folder / FLAGS
+        text = flags.read_text(encoding="utf-8") if flags.exists() else ""
+        digest = md5(text.encode(), usedforsecurity=False).hexdigest()[:8]
+        if not entry.folder.name.endswith(f"+{digest}"):
+            self._say_once("WARNING", f"{flags} is damaged: its hash is {digest}; record it again")
+            return None
+        return None if graph is None else (graph.decode(), shlex.join(json.loads(text or "[]")))
+
+    def entries(self) -> list[Entry]:
+        """Return all entries of this version of the compiler, by name."""
+        folders = sorted(
+            folder
+            for folder in self.folder.glob("MODULE_*")
+            if _NAME.fullmatch(folder.name)
+            and any((folder / name).exists() for name in (GRAPH, DONE))
+        )
+        return [Entry(folder, self._status(folder)) for folder in folders]
+
+    def _status(self, folder) -> str:
+        if _is_locked(folder / LOCK):
+            return "locked"
+        if (folder / DONE).exists():
+            if (folder / FAILURE).exists():
+                return "failed"
+            if self._read(folder / PROGRAM, "it is compiled anew") is not None:
+                return "done"
+        return "remaining"
+
+    def clear_locks(self) -> tuple[int, int]:
+        """Delete lock files, and pieces of files, that dead processes left.
+
+        Returns
+        -------
+        cleared, held : int
+            Locks deleted, and locks that a living process holds, which stay.
+        """
+        cleared = held = 0
+        for lock in self.root.glob(f"neuronxcc-*/MODULE_*/{LOCK}"):
+            if _is_locked(lock):
+                held += 1
+            else:
+                with suppress(OSError):
+                    lock.unlink()
+                    cleared += 1
+        for part in self.root.glob("neuronxcc-*/MODULE_*/.*.part"):
+            if not _is_locked(part.parent / LOCK):
+                part.unlink(missing_ok=True)
+        return cleared, held
+
+    def clean(self) -> int:
+        """Delete the entries of all compiler versions, nothing else; return how many there were."""
+        folders = [p for p in self.root.glob("neuronxcc-*/MODULE_*") if _NAME.fullmatch(p.name)]
+        for folder in folders:
+            shutil.rmtree(folder)
+        for empty in {folder.parent for folder in folders}:
+            with suppress(OSError):
+                empty.rmdir()
+        return len(folders)
+
+    def _read(self, path, remedy) -> bytes | None:
+        """Return what a file holds if its checksum is right; say once if not."""
+        try:
+            head, _, content = path.read_bytes().partition(b"\n")
+        except OSError as problem:
+            self._say_once("WARNING", f"{path} cannot be read ({problem.strerror}); {remedy}")
+            return None
+        if head != _MAGIC + sha256(content).hexdigest().encode():
+            self._say_once("WARNING", f"{path} is damaged: its checksum is wrong; {remedy}")
+            return None
+        return content
+
+    def _keep(self, folder, results: dict[str, bytes], graph, flags_json) -> bool:
+        """Write an entry, in an order in which a reader never takes half of it for the whole."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if graph:
+                files.write(folder / GRAPH, _sealed(graph.encode()))
+            if flags_json:
+                files.write(folder / FLAGS, flags_json)
+            if results:
+                self._keep_results(folder, results)
+        except OSError as problem:
+            self._say_once(
+                "WARNING",
+                f"the compile cache {self.root} takes nothing more ({problem.strerror}); compiled "
+                "graphs are kept in memory only",
+            )
+            return False
+        return True
+
+    def _keep_results(self, folder, results):
+        names = (DONE, PROGRAM, FAILURE)
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        try:
+            for name, content in results.items():
+                files.write(folder / name, content)
+            files.write(folder / DONE, b"")
+        except BaseException:
+            for name in names:
+                with suppress(OSError):
+                    (folder / name).unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def _locked(self, folder) -> Iterator[None]:
+        """Hold an entry's lock; where the folder takes no file, go on without one."""
+        try:
+            held = _lock(folder / LOCK, lambda: self._waiting(folder))
+        except OSError:
+            held = None  # writing will say why
+        try:
+            for part in folder.glob(".*.part") if held else ():  # of a process that was killed
+                part.unlink(missing_ok=True)
+            yield
+        finally:
+            if held:
+                with suppress(OSError):  # Windows deletes no open file
+                    (folder / LOCK).unlink(missing_ok=True)
+                held.close()
+                with suppress(OSError):  # an entry in which nothing was kept
+                    folder.rmdir()
+
+    def _waiting(self, folder):
+        self._log("INFO", f"Another process must be compiling {folder / GRAPH}; waiting for it")
+
+    def _say_once(self, level, text):
+        if text not in self._said:
+            self._said.add(text)
+            self._log(level, text)
+
+
+def _sealed(content: bytes) -> bytes:
+    return _MAGIC + sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def _sentence(problem) -> bytes:
+    return f"{type(problem).__name__}: {problem}".encode()
+
+
+def _lock(path, waiting):
+    """Return the lock file, open and held; call `waiting` once if somebody else holds it.
+
+    The operating system lets go of a lock when its process ends, however it ends, so a file that
+    was left behind locks nothing.
+    """
+    said = False
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file = path.open("a+b")
+        except FileNotFoundError:
+            continue  # its last holder has just removed the empty folder
+        try:
+            if _try(file) and _is_at(file, path):
+                return file
+            file.close()
+            if not said:
+                waiting()
+                said = True
+            time.sleep(_POLL_SECONDS)
+        except BaseException:
+            file.close()
+            raise
+
+
+def _try(file, shared=False) -> bool:
+    """Lock an open file if nobody else has."""
+    try:
+        if fcntl:
+            fcntl.flock(file, fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
+        else:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _is_at(file, path) -> bool:
+    """Return whether the open file still is the one at its path: its last holder deletes it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _is_locked(path) -> bool:
+    """Return whether a living process holds a lock file."""
+    try:
+        with path.open("rb" if fcntl else "r+b") as file:
+            return not _try(file, shared=True)
+    except OSError:
+        return False
