@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trainium_edu import neuroncore
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.neuroncore.recording.source import SourceLine
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.graph import Graph, Node, Type
 from trainium_edu.xla.operations.loops import lower_elementwise
 from trainium_edu.xla.operations.table import OPERATIONS
 
@@ -50,8 +51,12 @@ class Lowering:
     def out(self, node: Node) -> View:
         """Return new room in HBM for an operation's result."""
         if node not in self._views:
-            name = f"{node.operation}.{node.number}"
-            self._views[node] = self.core.hbm(node.shape or (1,), node.dtype, name=name)
+            name, types = f"{node.operation}.{node.number}", node.type
+            rooms = [
+                self.core.hbm(type.shape or (1,), type.dtype, name=name)
+                for type in ([types] if isinstance(types, Type) else types)
+            ]
+            self._views[node] = rooms[0] if isinstance(types, Type) else tuple(rooms)
         return self._views[node]
 
     def alias(self, node: Node, view: View) -> None:
@@ -70,12 +75,32 @@ class Lowering:
     def lower(self, node: Node) -> None:
         """Issue one operation's instructions; its operands have a place already."""
         row = OPERATIONS[node.operation]
-        if node in self._on_load or (node.operation == "parameter" and node in self._views):
+        if node in self._on_load:
             return
         if row.lower is None:
             lower_elementwise(self, [node], [node])
         else:
             row.lower(self, node)
+
+    def issue(self, graph: Graph) -> None:
+        """Issue the instructions of all nodes that have no place yet."""
+        for node in (*graph.parameters, *graph.nodes):
+            if node not in self._views:
+                self.lower(node)
+
+    def inside(self, graph: Graph, views: Sequence[View]) -> list[View]:
+        """Issue an inner graph on views of its parameters; return where its results are."""
+        inner = Lowering(self.core, on_load=casts_on_load(graph))
+        inner._views.update(zip(graph.parameters, views, strict=True))
+        inner.issue(graph)
+        self.collectives += inner.collectives
+        return [inner.view(output) for output in graph.outputs]
+
+    def duration_ns(self, graph: Graph) -> float:
+        """Return how long an inner graph takes by itself."""
+        core = lower(graph, NeuronCore(self.core.spec, values=False)).core
+        return neuroncore.measure(core.program).makespan_ns if len(core.program) else 0.0
+
 
 
 def casts_on_load(graph: Graph) -> frozenset[Node]:
@@ -121,6 +146,8 @@ def lower_all(lowering: Lowering, nodes: Sequence[Node]) -> None:
     """Lower nodes in their order; what they issue and allocate has their lines."""
     core = lowering.core
     for number, node in enumerate(nodes):
+        if node in lowering._views:
+            continue
         line = line_of(node, number)
         core.line_of = lambda line=line: line
         first = len(core.program.allocations)

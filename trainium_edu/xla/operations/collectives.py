@@ -54,7 +54,9 @@ def _infer_scatter(x: Type, kind, axis, groups, world) -> Type:
 
 
 def _value(node, inner, x):
-    setting = inner.setting
+    setting, groups = inner.setting, node.of["groups"]
+    if groups is not None and len(groups[0]) == 1:
+        return x
     if setting.collectives is None:
         if setting.replicas in (None, 1) and node.of.get("world", 1) == 1:
             return x

@@ -10,6 +10,7 @@ from functools import reduce
 import numpy as np
 
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type
+from trainium_edu.xla.operations.moves import copied
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, parameter, register
 
@@ -40,10 +41,14 @@ def _item_back(node, g):
 register(
     "item", _infer_item, value=lambda node, values: values[node.of["index"]], vjp=_item_back,
     flops=lambda node: 0,
+    lower=lambda lowering, node: lowering.alias(
+        node, lowering.view(node.inputs[0])[node.of["index"]]
+    ),
 )  # fmt: skip
 register(
     "tuple", lambda *types: types, value=lambda node, *arrays: arrays, flops=lambda node: 0,
     vjp=lambda node, g: tuple(item(g, i) for i in range(len(node.inputs))),
+    lower=lambda lowering, node: lowering.alias(node, tuple(map(lowering.view, node.inputs))),
 )  # fmt: skip
 
 
@@ -109,7 +114,39 @@ def _where(chosen, yes, no, types):
     ]
 
 
-register("while", _infer_while, value=_while, outside=True, flops=lambda node: 0)
+def _lower_while(lowering, node):
+    """Issue the turns that are made; without values one turn, timed as often as its bound says."""
+    core, condition, body = lowering.core, node.of["condition"], node.of["body"]
+    state = [copied(core, lowering.view(one)) for one in node.inputs]
+    lowering.alias(node, tuple(state))
+
+    def goes_on():
+        return lowering.inside(condition, state)[0]
+
+    def turn():
+        new = lowering.inside(body, state)
+        new = [copied(core, view) if any(view.buffer is s.buffer for s in state) else view
+               for view in new]  # fmt: skip
+        for here, view in zip(state, new, strict=True):
+            core.dma_copy(dst=here, src=view)
+
+    if core.values:
+        while core.value(goes_on()).any():
+            turn()
+        return
+    if node.of["most"] is None:
+        where = f" at {node.line}" if node.line else ""
+        raise GraphError(
+            f"while{where} states no bound, and a program for the chip is made for a known number "
+            "of turns at most: give most="
+        )
+    with core.repeat(node.of["most"]):
+        goes_on()
+        turn()
+
+
+register("while", _infer_while, value=_while, lower=_lower_while, outside=True,
+         flops=lambda node: 0)  # fmt: skip
 
 
 # -- cond -------------------------------------------------------------------------------------
@@ -171,4 +208,16 @@ def _gradient_of(graph: Graph, wanted, floats, gradients) -> Graph:
     return Graph(f"{graph.name}_gradient", (*graph.parameters, *given), tuple(sums))
 
 
-register("cond", _infer_cond, value=_cond, vjp=_cond_back, outside=True, flops=lambda node: 0)
+def _lower_cond(lowering, node):
+    """Issue the branch that is taken; without values the one that takes longer."""
+    predicate, *operands = node.inputs
+    branches = node.of["on_true"], node.of["on_false"]
+    if lowering.core.values:
+        taken = branches[not lowering.core.value(lowering.view(predicate)).any()]
+    else:
+        taken = max(branches, key=lowering.duration_ns)
+    lowering.alias(node, tuple(lowering.inside(taken, [lowering.view(one) for one in operands])))
+
+
+register("cond", _infer_cond, value=_cond, vjp=_cond_back, lower=_lower_cond, outside=True,
+         flops=lambda node: 0)  # fmt: skip

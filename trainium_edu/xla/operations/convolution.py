@@ -4,9 +4,14 @@ All three are products with the *columns* of an image: one column [C h w] for ea
 filter is laid on.  Each is linear in both operands, so their gradients are each other.
 """
 
+from math import prod
+
 import numpy as np
 
+from trainium_edu.neuroncore import tilings
 from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.operations.loops import dense
+from trainium_edu.xla.operations.moves import copied, fill
 from trainium_edu.xla.operations.table import apply, register
 
 __all__: list[str] = []
@@ -140,8 +145,113 @@ def _flops(node):
     return 2 * out.type.size * (w.type.size // w.shape[0])
 
 
-register("convolution", _infer, value=_value, vjp=_back, flops=_flops, by_replica=True)
+# -- instructions -----------------------------------------------------------------------------
+
+
+class _Columns:
+    """The columns of an image in HBM, [C h w, N places], or turned where strides skip elements.
+
+    DMA moves runs of neighbours: those of an image row where the stride is 1, else those of a
+    filter row.
+    """
+
+    def __init__(self, core, dtype, x, w, node):
+        (self.n, self.c, *self.size), (_, _, *self.kernel) = x, w
+        self.strides, self.padding = node.of["strides"], node.of["padding"]
+        self.places = _places(x, w, self.strides, self.padding)
+        self.turned = self.strides[1] > 1
+        self.core, rows, columns = core, prod(w[1:]), self.n * prod(self.places)
+        self.matrix = core.hbm((columns, rows) if self.turned else (rows, columns), dtype)
+
+    def pairs(self, image):
+        """Yield, for each element of the filter, where columns and a padded image hold the same."""
+        (h, w), (down, across), (rows, columns) = self.kernel, self.strides, self.places
+        shape = (self.c, h, w), (self.n, rows, columns)
+        if self.turned:
+            every = self.matrix.reshaped(*shape[1], *shape[0]).permuted(0, 3, 1, 2, 4, 5)
+        else:
+            every = self.matrix.reshaped(*shape[0], *shape[1]).permuted(3, 0, 4, 5, 1, 2)
+        for i, j in np.ndindex(h, w):
+            here = image.sliced(
+                slice(None), slice(None), slice(i, i + (rows - 1) * down + 1, down),
+                slice(j, j + (columns - 1) * across + 1, across),
+            )  # fmt: skip
+            yield every.sliced(*[slice(None)] * 4, i, j), here
+
+    def padded_shape(self):
+        return (self.n, self.c, *(n + sum(p) for n, p in zip(self.size, self.padding, strict=True)))
+
+    def inside(self, image):
+        """Return a padded image without its borders."""
+        parts = (slice(low, low + n) for n, (low, _) in zip(self.size, self.padding, strict=True))
+        return image.sliced(slice(None), slice(None), *parts)
+
+    def read(self, x):
+        """Lay out the columns of an image."""
+        if any(map(any, self.padding)):
+            image = self.core.hbm(self.padded_shape(), x.dtype)
+            fill(self.core, image, 0.0)
+            self.core.dma_copy(dst=self.inside(image), src=x)
+            x = image
+        for column, here in self.pairs(x):
+            self.core.dma_copy(dst=column, src=here)
+
+    def add_up(self):
+        """Return the image [N, C, H, W], FP32, into which the columns are added."""
+        image = self.core.hbm(self.padded_shape(), "float32")
+        fill(self.core, image, 0.0)
+        for column, here in self.pairs(image):
+            self.core.dma_compute(dst=here, srcs=[here, column], reduce_op="add")
+        return self.inside(image)
+
+
+def _by_filter(core, view):
+    """Return a tensor [N, O, ...] as [O, N ...]."""
+    filters = view.shape[1]
+    return copied(core, view.permuted(1, 0, 2, 3)).reshaped(filters, view.size // filters)
+
+
+def _lower(lowering, node):
+    core, (x, w) = lowering.core, node.inputs
+    columns = _Columns(core, x.dtype, x.shape, w.shape, node)
+    columns.read(lowering.view(x))
+    filters = dense(lowering, w, (w.shape[0], w.type.size // w.shape[0]))
+    n, o, *places = node.shape
+    result = core.hbm((o, n, *places), node.dtype)
+    tilings.matmul(
+        core, result.reshaped(o, node.type.size // o), filters, columns.matrix,
+        stationary_layout="MK", moving_layout="NK" if columns.turned else "KN",
+    )  # fmt: skip
+    lowering.alias(node, result.permuted(1, 0, 2, 3))
+
+
+def _lower_of_filter(lowering, node):
+    core, (x, g) = lowering.core, node.inputs
+    columns = _Columns(core, x.dtype, x.shape, node.shape, node)
+    columns.read(lowering.view(x))
+    tilings.matmul(
+        core, lowering.out(node).reshaped(node.shape[0], node.type.size // node.shape[0]),
+        _by_filter(core, lowering.view(g)), columns.matrix,
+        stationary_layout="MK", moving_layout="KN" if columns.turned else "NK",
+    )  # fmt: skip
+
+
+def _lower_of_input(lowering, node):
+    core, (w, g) = lowering.core, node.inputs
+    columns = _Columns(core, "float32", node.shape, w.shape, node)
+    filters = dense(lowering, w, (w.shape[0], w.type.size // w.shape[0]))
+    up = _by_filter(core, lowering.view(g))
+    tilings.matmul(core, columns.matrix, *((up, filters) if columns.turned else (filters, up)))
+    image = columns.add_up()
+    if node.dtype == "float32":
+        lowering.alias(node, image)
+    else:
+        core.dma_copy(dst=lowering.out(node), src=image)
+
+
+register("convolution", _infer, value=_value, vjp=_back, lower=_lower, flops=_flops,
+         by_replica=True)  # fmt: skip
 register("convolution_of_input", _infer_of_input, value=_value_of_input, vjp=_back_of_input,
-         flops=_flops, by_replica=True)  # fmt: skip
+         lower=_lower_of_input, flops=_flops, by_replica=True)  # fmt: skip
 register("convolution_of_filter", _infer_of_filter, value=_value_of_filter, vjp=_back_of_filter,
-         flops=_flops, by_replica=True)  # fmt: skip
+         lower=_lower_of_filter, flops=_flops, by_replica=True)  # fmt: skip

@@ -4,11 +4,20 @@ from math import prod
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.indirect import IndirectView
+from trainium_edu.neuroncore.tilings.pieces import cast_copy, load, pieces
 from trainium_edu.xla.graph import GraphError, Type, as_type
+from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.operations.table import apply, carrier, register
+from trainium_edu.xla.operations.turns import turns
 
 __all__: list[str] = []
+
+PARTITIONS = 128
+COLUMNS = 512  #: of one result in PSUM
+_F32 = get_dtype("float32")
 
 
 def _need_indices(name, indices: Type):
@@ -47,8 +56,26 @@ def _gather_back(node, g):
     return apply("scatter_add", zeros(table.type), indices, g), None
 
 
+def _rows(view, width):
+    return view.reshaped(view.size // width, width)
+
+
+def _lower_gather(lowering, node):
+    """Let the DMA engines fetch 128 rows at a time by their numbers."""
+    core, (table, indices) = lowering.core, node.inputs
+    width = max(prod(table.shape[1:]), 1)
+    rows = dense(lowering, table, (table.shape[0], width))
+    index = dense(lowering, indices, (max(indices.type.size, 1), 1))
+    out = _rows(lowering.out(node), width)
+    for down in pieces(indices.type.size, PARTITIONS):
+        place = load(core, index.sliced(down))
+        tile = core.sbuf((place.shape[0], width), out.dtype)
+        core.dma_copy(dst=tile, src=IndirectView.of(rows, place, is_vector=True))
+        core.dma_copy(dst=out.sliced(down), src=tile)
+
+
 register("gather", _infer_gather, value=_gather, vjp=_gather_back, flops=lambda node: 0,
-         by_replica=True)  # fmt: skip
+         by_replica=True, lower=_lower_gather)  # fmt: skip
 
 
 def _infer_scatter_add(operand: Type, indices: Type, updates: Type) -> Type:
@@ -75,8 +102,56 @@ def _scatter_add(node, operand, indices, updates):
     return out
 
 
+def _lower_scatter_add(lowering, node):
+    """Multiply one-hot rows with the updates: equal indices then add up in PSUM."""
+    core, (operand, indices, updates) = lowering.core, node.inputs
+    size, width = operand.shape[0], max(prod(operand.shape[1:]), 1)
+    out = _rows(lowering.out(node), width)
+    before = dense(lowering, operand, (size, width))
+    index = dense(lowering, indices, (max(indices.type.size, 1), 1))
+    rows = dense(lowering, updates, (index.shape[0], width))
+    whole = size // PARTITIONS
+    if whole:
+        blocks = [v.sliced(slice(0, whole * PARTITIONS)).reshaped(whole, PARTITIONS, width)
+                  for v in (out, before)]  # fmt: skip
+        for i, (there, here) in enumerate(turns(core, *blocks)):
+            _add_rows(core, there, here, index, rows, i * PARTITIONS)
+    if size % PARTITIONS:
+        rest = slice(whole * PARTITIONS, size)
+        _add_rows(core, out.sliced(rest), before.sliced(rest), index, rows, rest.start)
+
+
+def _add_rows(core, out, before, index, updates, first):
+    """Write to rows from `first` what was there, and the updates whose index names them."""
+    hot = []
+    for down in pieces(index.shape[0], PARTITIONS):
+        tile = core.sbuf((down.stop - down.start, out.shape[0]), updates.dtype)
+        _compare(core, tile, cast_copy(core, load(core, index.sliced(down)), _F32), first)
+        hot.append((down, tile))
+    for across in pieces(out.shape[1], COLUMNS):
+        total = core.psum((out.shape[0], across.stop - across.start))
+        for down, tile in hot:
+            core.nc_matmul(
+                dst=total, stationary=tile, moving=load(core, updates.sliced(down, across)),
+                is_stationary_onezero=True,
+            )  # fmt: skip
+        result = core.sbuf(total.shape, out.dtype)
+        core.tensor_tensor(
+            dst=result, data1=load(core, before.sliced(slice(None), across)), data2=total, op="add"
+        )
+        core.dma_copy(dst=out.sliced(slice(None), across), src=result)
+
+
+def _compare(core, tile, index, first):
+    """Write 1 where a column's number (from `first`) is the row's index, else 0."""
+    numbers = core.sbuf(tile.shape, _F32)
+    core.iota(dst=numbers, pattern=[[1, tile.shape[1]]], offset=first)
+    core.tensor_scalar(dst=tile, data=numbers, op0="equal", operand0=index)
+
+
 register(
     "scatter_add", _infer_scatter_add, value=_scatter_add, by_replica=True,
+    lower=_lower_scatter_add,
     vjp=lambda node, g: (g, None, apply("gather", g, node.inputs[1])),
     flops=lambda node: node.inputs[2].type.size,
 )  # fmt: skip
@@ -104,8 +179,20 @@ def _pick_back(node, g):
     return apply("multiply", hot, column), None
 
 
+def _lower_pick(lowering, node):
+    core, (x, indices) = lowering.core, node.inputs
+    rows = dense(lowering, x, (max(indices.type.size, 1), x.shape[-1]))
+    index = dense(lowering, indices, (rows.shape[0], 1)).as_dtype("uint32")
+    out = _rows(lowering.out(node), 1)
+    for down in pieces(indices.type.size, PARTITIONS):
+        data = load(core, rows.sliced(down))
+        tile = core.sbuf((data.shape[0], 1), data.dtype)
+        core.nc_n_gather(dst=tile, data=data, indices=load(core, index.sliced(down)))
+        core.dma_copy(dst=out.sliced(down), src=tile)
+
+
 register("pick", _infer_pick, value=_pick, vjp=_pick_back, flops=lambda node: 0,
-         by_replica=True)  # fmt: skip
+         by_replica=True, lower=_lower_pick)  # fmt: skip
 
 
 def _infer_one_hot(indices: Type, classes, dtype) -> Type:
@@ -121,5 +208,17 @@ def _one_hot(node, indices):
     return out.reshape(*indices.shape, classes)
 
 
+def _lower_one_hot(lowering, node):
+    core, (indices,) = lowering.core, node.inputs
+    index = dense(lowering, indices, (max(indices.type.size, 1), 1))
+    out = _rows(lowering.out(node), node.shape[-1])
+    for down in pieces(indices.type.size, PARTITIONS):
+        place = cast_copy(core, load(core, index.sliced(down)), _F32)
+        for across in pieces(node.shape[-1], 4 * COLUMNS):
+            tile = core.sbuf((place.shape[0], across.stop - across.start), out.dtype)
+            _compare(core, tile, place, across.start)
+            core.dma_copy(dst=out.sliced(down, across), src=tile)
+
+
 register("one_hot", _infer_one_hot, value=_one_hot, vjp=lambda node, g: (None,),
-         flops=lambda node: 0)  # fmt: skip
+         flops=lambda node: 0, lower=_lower_one_hot)  # fmt: skip

@@ -3,13 +3,12 @@
 An attribute `dtype` is that of the result where it is not the operands': sums in PSUM are FP32.
 """
 
-from math import prod
-
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
-from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.graph import GraphError, Node, Type
 from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.turns import turns
 
 __all__: list[str] = []
 
@@ -24,6 +23,9 @@ def _infer(a: Type, b: Type, turn_a: bool, turn_b: bool, dtype: str | None = Non
         )
     if a.dtype != b.dtype:
         raise GraphError(f"matmul of {a} and {b}: both must have one dtype; cast one of them")
+    if not a.is_float:
+        raise GraphError(f"matmul of {a} and {b}: the Tensor Engine multiplies floating-point "
+                         "numbers; cast them first")  # fmt: skip
     return a.like((*a.shape[:-2], m, n), dtype)
 
 
@@ -36,7 +38,7 @@ def _product(a, b, turn_a=False, turn_b=False):
     return apply("dot", a, b, turn_a=turn_a, turn_b=turn_b)
 
 
-def _vjp(node, g):
+def _vjp(node, g: Node):
     (a, b), turn_a, turn_b = node.inputs, node.of["turn_a"], node.of["turn_b"]
     g = g if g.dtype == a.dtype else apply("cast", g, dtype=a.dtype)
     of_a = _product(b, g, turn_b, True) if turn_a else _product(g, b, False, not turn_b)
@@ -46,16 +48,11 @@ def _vjp(node, g):
 
 def _lower(lowering, node):
     """Issue one product per batch: [K, M] is what the array holds, so a turned `a` lies ready."""
-    a, b = node.inputs
-    batch = prod(node.shape[:-2])
-    views = [
-        lowering.loaded(x).reshaped(batch, *x.shape[-2:]) for x in (a, b)
-    ] + [lowering.out(node).reshaped(batch, *node.shape[-2:])]  # fmt: skip
-    for i in range(batch):
-        left, right, out = (v.sliced(i) for v in views)
+    views = map(lowering.loaded, node.inputs)
+    for out, left, right in turns(lowering.core, lowering.out(node), *views):
         tilings.matmul(
             lowering.core, out, left, right, stationary_layout="KM" if node.of["turn_a"] else "MK",
-            moving_layout="NK" if node.of["turn_b"] else "KN", dtype=a.dtype,
+            moving_layout="NK" if node.of["turn_b"] else "KN", dtype=node.inputs[0].dtype,
         )  # fmt: skip
 
 

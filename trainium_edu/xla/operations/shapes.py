@@ -5,6 +5,8 @@ from math import prod
 import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Node, Type, as_type
+from trainium_edu.xla.operations.loops import dense
+from trainium_edu.xla.operations.moves import count, fill, permute
 from trainium_edu.xla.operations.table import apply, carrier, constant, register, sum_to
 from trainium_edu.xla.operations.tiles import spread
 
@@ -37,7 +39,7 @@ register(
     value=lambda node, x: x.reshape(*_lead(x, node.inputs[0].type), *node.shape),
     vjp=lambda node, g: (apply("reshape", g, shape=node.inputs[0].shape),),
     lower=lambda lowering, node: lowering.alias(
-        node, lowering.view(node.inputs[0]).reshaped(*(node.shape or (1,)))
+        node, dense(lowering, node.inputs[0], node.shape or (1,))
     ),
 )  # fmt: skip
 
@@ -91,8 +93,20 @@ def _transpose_back(node, g):
     return (apply("transpose", g, perm=tuple(back)),)
 
 
+def _lower_transpose(lowering, node):
+    """Only look at it otherwise as long as rows stay rows."""
+    rank, perm = node.type.rank, node.of["perm"]
+    turned = lowering.view(node.inputs[0])
+    if rank:
+        turned = turned.permuted(*(axis + rank for axis in perm))
+    if not rank or perm[-1] == -1:
+        lowering.alias(node, turned)
+    else:
+        permute(lowering.core, lowering.out(node), turned)
+
+
 register("transpose", _infer_transpose, value=_transpose, vjp=_transpose_back,
-         flops=lambda node: 0)  # fmt: skip
+         lower=_lower_transpose, flops=lambda node: 0)  # fmt: skip
 
 
 # -- slice and pad: each the other's gradient -------------------------------------------------
@@ -138,9 +152,14 @@ def _slice_back(node, g):
     return (apply("pad", g, low=of["starts"], high=high, value=0.0),)
 
 
+def _lower_slice(lowering, node):
+    view = lowering.view(node.inputs[0])
+    lowering.alias(node, view.sliced(*_parts(node)) if node.type.rank else view)
+
+
 register(
     "slice", _infer_slice, value=lambda node, x: x[(..., *_parts(node))], vjp=_slice_back,
-    flops=lambda node: 0,
+    lower=_lower_slice, flops=lambda node: 0,
 )  # fmt: skip
 
 
@@ -172,7 +191,18 @@ def _pad_back(node, g):
     )  # fmt: skip
 
 
-register("pad", _infer_pad, value=_pad, vjp=_pad_back, flops=lambda node: 0)
+def _lower_pad(lowering, node):
+    """Fill the borders, axis by axis, and copy the rest."""
+    core, out, x = lowering.core, lowering.out(node), lowering.view(node.inputs[0])
+    inside = _inside(node) or (slice(0, 1),)
+    for axis, part in enumerate(inside):
+        for border in (slice(0, part.start), slice(part.stop, out.shape[axis])):
+            if border.start < border.stop:
+                fill(core, out.sliced(*inside[:axis], border), node.of["value"])
+    core.dma_copy(dst=out.sliced(*inside), src=x)
+
+
+register("pad", _infer_pad, value=_pad, vjp=_pad_back, lower=_lower_pad, flops=lambda node: 0)
 
 
 # -- concatenate ------------------------------------------------------------------------------
@@ -228,8 +258,15 @@ def _concatenate_back(node, g):
     )  # fmt: skip
 
 
+def _lower_concatenate(lowering, node):
+    out = lowering.out(node)
+    for one, place in zip(node.inputs, _along(node), strict=True):
+        if one.type.size:
+            lowering.core.dma_copy(dst=out.sliced(*place), src=lowering.view(one))
+
+
 register("concatenate", _infer_concatenate, value=_concatenate, vjp=_concatenate_back,
-         flops=lambda node: 0)  # fmt: skip
+         lower=_lower_concatenate, flops=lambda node: 0)  # fmt: skip
 
 
 # -- iota -------------------------------------------------------------------------------------
@@ -250,4 +287,9 @@ def _iota(node):
     return np.broadcast_to(count.reshape(-1, *(1,) * (-1 - axis)), shape)
 
 
-register("iota", _infer_iota, value=_iota, vjp=lambda node, g: (), flops=lambda node: 0)
+register(
+    "iota", _infer_iota, value=_iota, vjp=lambda node, g: (), flops=lambda node: 0,
+    lower=lambda lowering, node: count(
+        lowering.core, lowering.out(node), node.of["axis"] + node.type.rank
+    ),
+)  # fmt: skip

@@ -1,0 +1,282 @@
+"""``Executable``: a compiled graph; its values, its time, and where that goes.
+
+Values need no time and time needs no values.  ``plan`` computes; the first question for time cuts
+the final graph into *sections*, lowers each distinct one once, and adds up: sections meet at a
+barrier, so makespans, bands and the pieces of ``why()`` are sums.  What is kept of a section is
+plain data (``times``), which ``to_bytes`` writes; its program is made again when someone opens it.
+
+Read first: ``sections.py``, then this file.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from threading import RLock
+from typing import Protocol
+
+from trainium_edu.neuroncore.run import Run
+from trainium_edu.neuroncore.timing.bands import Band
+from trainium_edu.specs import TRN1
+from trainium_edu.specs.record import Record
+from trainium_edu.xla.executable import memory, saved
+from trainium_edu.xla.executable.describe import describe
+from trainium_edu.xla.executable.sections import Body, Section, cut
+from trainium_edu.xla.executable.summary import Advice, Operation, Why, advice, operations, why
+from trainium_edu.xla.executable.times import Times, of_collective, times_of
+from trainium_edu.xla.executor import Plan
+from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.lowering import casts_on_load
+from trainium_edu.xla.passes import Step, run_passes, stands_for
+
+__all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Section", "Why",
+           "describe"]  # fmt: skip
+
+
+class CollectiveTimes(Protocol):
+    """Who knows how long ranks take together; ``training`` hands it in."""
+
+    def collective(self, node: Node) -> float:
+        """Return the ns that one collective takes."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The flags that change a graph, where no whole ``flags.Flags`` is at hand."""
+
+    auto_cast: str = "none"
+    auto_cast_type: str = "bf16"
+
+
+class Executable:
+    """A compiled graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        As recorded.
+    flags : flags.Flags or Choice, optional
+    spec : specs.Record
+        ``TRN1`` or ``INF2``.
+    donated : dict of int to int, optional
+        Output → the parameter that it takes the place of in HBM: weights in, weights out.
+    times : CollectiveTimes, optional
+    is_fused : bool
+        False compiles without fusion, to compare.
+
+    Attributes
+    ----------
+    steps : list of Step
+        The passes, each with its graph before and after.
+    hbm_bytes : int
+        The most that parameters, values in between and outputs take at once.
+
+    Raises
+    ------
+    NkiValidationError
+        If they do not fit the core's HBM.
+
+    Examples
+    --------
+    >>> from trainium_edu.xla.graph import Graph, as_type
+    >>> from trainium_edu.xla.operations import apply, parameter
+    >>> x = parameter(0, as_type((128, 512), "float32"), "x")
+    >>> executable = Executable(Graph("tiny", (x,), (apply("exp", apply("negate", x)),)))
+    >>> [node.operation for node in executable.final.nodes], executable.hbm_bytes
+    (['parameter', 'fusion'], 524288)
+    >>> len(executable.sections), executable.run.program.instructions[0].name
+    (1, 'dma_copy')
+    """
+
+    def __init__(self, graph: Graph, flags=None, *, spec: Record = TRN1,
+                 donated: Mapping[int, int] | None = None,
+                 times: CollectiveTimes | None = None, is_fused: bool = True):  # fmt: skip
+        self._begin(graph.name, flags, spec, donated, times, is_fused)
+        self.graph = graph
+        self.hbm_bytes, alive = memory.high_water(
+            self.final, self.donated, casts_on_load(self.final)
+        )
+        memory.check(self.name, self.hbm_bytes, alive)
+
+    def _begin(self, name, flags, spec, donated, times, is_fused):
+        self.name, self.spec, self.times, self.is_fused = name, spec, times, is_fused
+        self.flags = Choice() if flags is None else flags
+        self.donated = dict(donated or {})
+        self._lock = RLock()
+        self._known: dict[Body, Times] = {}
+        self._kept: saved.Kept | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return it as bytes, with its times; what nobody asked for yet is timed first."""
+        return saved.pack(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, flags=None,
+                   times: CollectiveTimes | None = None) -> "Executable":  # fmt: skip
+        """Read what :meth:`to_bytes` gave.
+
+        Parameters
+        ----------
+        data : bytes
+        flags : flags.Flags, optional
+            Those it was compiled with; default the two of them that change a graph.
+        times : CollectiveTimes, optional
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, or of another format.
+        """
+        kept = saved.unpack(data)
+        found = cls.__new__(cls)
+        flags = Choice(kept.auto_cast, kept.auto_cast_type) if flags is None else flags
+        found._begin(kept.name, flags, kept.spec, dict(kept.donated), times, kept.is_fused)
+        found._kept, found.hbm_bytes = kept, kept.hbm_bytes
+        return found
+
+    def __repr__(self):
+        timed = f", {self.makespan_ns / 1e3:.1f} us" if self._is_timed else ""
+        return f"Executable({self.name!r}, {len(self.final.nodes)} nodes{timed})"
+
+    # -- the graph ------------------------------------------------------------------------------
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph as recorded."""
+        return self._kept.graph
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The passes, each with its graph before and after."""
+        return run_passes(self.graph, self.flags, is_fused=self.is_fused)
+
+    @property
+    def passes(self) -> tuple[tuple[str, int, int], ...]:
+        """The passes' names, with the numbers of nodes before and after."""
+        if self._kept:
+            return self._kept.passes
+        return tuple((s.name, len(s.before.nodes), len(s.after.nodes)) for s in self.steps)
+
+    @cached_property
+    def final(self) -> Graph:
+        """The graph after its passes, which is lowered and run."""
+        return self._kept.final if self._kept else self.steps[-1].after
+
+    @cached_property
+    def stands_for(self) -> dict[Node, tuple[Node, ...]]:
+        """Each node of the final graph → the recorded nodes whose work it does."""
+        return self._kept.stands_for(self.graph) if self._kept else stands_for(self.steps)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What computes values."""
+        return Plan(self.final)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The final graph in stretches that each are one program."""
+        with self._lock:
+            return self._kept.sections() if self._kept else cut(self.final, self.spec)
+
+    def timed(self) -> Iterator[tuple[Section, Times]]:
+        """Yield the sections with their times; the first question times each distinct one.
+
+        Raises
+        ------
+        ValueError
+            If ranks take part and nobody said how long they take.
+        """
+        yield from zip(self.sections, self._times(), strict=True)
+
+    def _times(self) -> Iterator[Times]:
+        """Yield each section's times; those that were kept need no graph."""
+        kept = self._kept
+        if kept and not any(kept.collective):
+            yield from (kept.times[number] for number in kept.body_of)
+            return
+        for section in self.sections:
+            body = section.body
+            if body.is_collective:
+                yield of_collective(self._collective_ns(section.nodes[0]))
+            else:
+                yield self.times_of(body)
+
+    def times_of(self, body: Body) -> Times:
+        """Return the times of one distinct section."""
+        with self._lock:
+            if body not in self._known:
+                self._known[body] = self._kept_of(body) or times_of(body)
+            return self._known[body]
+
+    def _kept_of(self, body) -> Times | None:
+        if not self._kept:
+            return None
+        number = next(i for i, section in enumerate(self.sections) if section.body is body)
+        return self._kept.times[self._kept.body_of[number]]
+
+    def _collective_ns(self, node) -> float:
+        if self.times is None:
+            where = f" at {node.line}" if node.line else ""
+            raise ValueError(
+                f"{node.operation}{where} takes as long as links and the other ranks do, and nobody "
+                "said how long that is; compile with times=, an object whose collective(node) "
+                "returns ns (a training world hands one in)"
+            )
+        return float(self.times.collective(node))
+
+    @property
+    def _is_timed(self) -> bool:
+        """Whether all is known, and to ask for the makespan takes no time."""
+        known = self.__dict__.get("sections", [])
+        return bool(known) and all(section.body in self._known for section in known)
+
+    @property
+    def makespan_ns(self) -> float:
+        """From the first section's beginning to the last one's end."""
+        return sum(times.makespan_ns for times in self._times())
+
+    @property
+    def band(self) -> Band:
+        """The range in which the makespan lies: all sections at their low, at their high ends."""
+        bands = [times.band for times in self._times()]
+        effects = {
+            group: tuple(
+                sum(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands) for end in (0, 1)
+            )
+            for group in dict.fromkeys(group for b in bands for group in b.effects)
+        }
+        widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
+        return Band(
+            sum(b.low_ns for b in bands), sum(b.nominal_ns for b in bands),
+            sum(b.high_ns for b in bands), widest, all(b.is_exhaustive for b in bands),
+        )  # fmt: skip
+
+    def why(self) -> Why:
+        """Return where the time goes: pieces of the sections' critical paths, which add up."""
+        return why(self)
+
+    @cached_property
+    def advice(self) -> list[Advice]:
+        """What costs time, over the whole graph; the costliest first."""
+        return advice(self)
+
+    def operations(self) -> list[Operation]:
+        """Return one record per node of the final graph: when, on what, how many bytes."""
+        return operations(self)
+
+    @property
+    def run(self) -> Run:
+        """The run of a graph of one section, as a kernel's.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or several; each has its own ``sections[i].body.run``.
+        """
+        if len(self.sections) != 1:
+            raise ValueError(
+                f"{self.name} has {len(self.sections)} sections, and a run is of one; "
+                "sections[i].body.run is"
+            )
+        return self.sections[0].body.run

@@ -1,0 +1,211 @@
+"""A graph cut into programs, each distinct one lowered once.
+
+Operations that follow each other share a program while it is short; at the end of one the engines
+meet, and the next begins.  Two sections are the same if they do the same operations on the same
+types with the same dataflow: the twelve layers of a model are lowered and timed as one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from trainium_edu.neuroncore.recording.core import NeuronCore
+from trainium_edu.neuroncore.run import Run
+from trainium_edu.specs.record import Record
+from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.lowering import Lowering, casts_on_load, line_of, lower_all
+from trainium_edu.xla.remedies import WORDS
+
+__all__ = ["LONG", "MOST", "Body", "Section", "cut", "sections_of"]
+
+#: Instructions of an operation that gets a section of its own.  Assumed: at some 100 ns each it
+#: lasts 50 us, beside which the 2 us of a transfer's start that an overlap hides are small.
+LONG = 512
+#: Instructions of a section.  Assumed: the scheduler of a compiler looks at a part of a long program
+#: at a time, and so does whoever reads its timeline.
+MOST = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """What one distinct section does: its operations, in the first place where they stand.
+
+    Attributes
+    ----------
+    order : tuple of Node
+        Operations, and in front of each the views and constants that it reads.
+    outside : tuple of Node
+        Values that other sections, or the user, left in HBM.
+    own : tuple of Node
+        Those of `order` that issue instructions.
+    on_load : frozenset of Node
+        Casts of `order` that happen as a DMA loads.
+    spec : specs.Record
+    """
+
+    order: tuple[Node, ...]
+    outside: tuple[Node, ...]
+    own: tuple[Node, ...]
+    on_load: frozenset[Node]
+    spec: Record
+    is_collective: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its first operation, and how many follow."""
+        more = f"+{len(self.own) - 1}" if len(self.own) > 1 else ""
+        return f"{self.own[0].operation}{more}"
+
+    @cached_property
+    def key(self) -> tuple:
+        """Equal for sections that take the same time."""
+        place = {node: ("outside", i) for i, node in enumerate(self.outside)}
+        place |= {node: ("inside", i) for i, node in enumerate(self.order)}
+        kept = set(self.own)
+        steps = tuple(
+            (node.operation, node.attributes, tuple(place[i] for i in node.inputs), node in kept)
+            for node in self.order
+        )
+        return tuple(node.type for node in self.outside), steps, self.spec.name
+
+    def lowered(self) -> Lowering:
+        """Issue its instructions on a core without values."""
+        core = NeuronCore(self.spec, values=False, name=self.name)
+        lowering = Lowering(core, on_load=self.on_load)
+        for node in self.outside:
+            lowering.out(node)
+        lower_all(lowering, self.order)
+        return lowering
+
+    @cached_property
+    def run(self) -> Run:
+        """Its program, timeline, why and advice, as a kernel's; made when first asked for."""
+        return Run.of(self.name, None, [self.lowered().core], words=WORDS)
+
+    @cached_property
+    def lines(self) -> dict:
+        """Each line of an instruction → the place in `own` of the operation that issued it."""
+        own = {node: i for i, node in enumerate(self.own)}
+        return {line_of(node, i): own[node] for i, node in enumerate(self.order) if node in own}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One stretch of the graph.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        Operations that issue instructions; their places are those in ``body.own``.
+    body : Body
+        Shared by sections that are the same.
+    """
+
+    nodes: tuple[Node, ...]
+    body: Body
+
+
+@dataclass
+class _Cutter:
+    graph: Graph
+    spec: Record
+    on_load: frozenset[Node]
+    free: set[Node] = field(default_factory=set)  #: views and constants: no instructions
+    alone: dict[tuple, tuple[int, bool]] = field(default_factory=dict)
+    bodies: dict[tuple, Body] = field(default_factory=dict)
+
+    def cut(self) -> list[Section]:
+        found: list[Section] = []
+        group: list[Node] = []
+        length = 0
+        for node in self.graph.nodes:
+            if node.operation == "parameter":
+                continue
+            count, is_collective = self.size(node)
+            if not count and not is_collective:
+                self.free.add(node)
+                continue
+            is_alone = count > LONG or is_collective
+            if group and (is_alone or length + count > MOST):
+                found.append(self.section(group))
+                group, length = [], 0
+            group.append(node)
+            length += count
+            if is_alone:
+                found.append(self.section(group, is_collective))
+                group, length = [], 0
+        if group:
+            found.append(self.section(group))
+        return found
+
+    def size(self, node) -> tuple[int, bool]:
+        """Return how many instructions an operation has, and whether other ranks take part."""
+        if node in self.on_load:
+            return 0, False
+        body = self.body((node,))
+        if body.key not in self.alone:
+            lowering = body.lowered()
+            self.alone[body.key] = len(lowering.core.program), bool(lowering.collectives)
+        return self.alone[body.key]
+
+    def section(self, nodes: Iterable[Node], is_collective=False) -> Section:
+        body = self.body(tuple(nodes), is_collective)
+        return Section(body.own, self.bodies.setdefault(body.key, body))
+
+    def body(self, nodes: tuple[Node, ...], is_collective=False) -> Body:
+        """Collect what nodes need that has no instructions, and what has to lie in HBM."""
+        order: dict[Node, None] = {}
+        outside: dict[Node, None] = {}
+
+        def bring(node):
+            if node in order or node in outside:
+                return
+            if node not in self.free and node not in self.on_load:
+                outside[node] = None
+                return
+            for one in node.inputs:
+                bring(one)
+            order[node] = None
+
+        for node in nodes:
+            for one in node.inputs:
+                bring(one)
+            order[node] = None
+        used = frozenset(node for node in order if node in self.on_load)
+        return Body(tuple(order), tuple(outside), nodes, used, self.spec, is_collective)
+
+
+def sections_of(graph: Graph, spec: Record, members, body_of, collective) -> list[Section]:
+    """Return sections that were cut before.
+
+    Parameters
+    ----------
+    graph : Graph
+    spec : specs.Record
+    members : list of tuple of Node
+    body_of : sequence of int
+        By section: the number of its body.
+    collective : sequence of bool
+        By body.
+    """
+    cutter = _Cutter(graph, spec, casts_on_load(graph))
+    own = {node for nodes in members for node in nodes}
+    cutter.free = {n for n in graph.nodes if n not in own and n.operation != "parameter"}
+    bodies: dict[int, Body] = {}
+    for nodes, number in zip(members, body_of, strict=True):
+        if number not in bodies:
+            bodies[number] = cutter.body(nodes, collective[number])
+    return [Section(n, bodies[b]) for n, b in zip(members, body_of, strict=True)]
+
+
+def cut(graph: Graph, spec: Record) -> list[Section]:
+    """Cut a graph into sections.
+
+    Parameters
+    ----------
+    graph : Graph
+        After its passes.
+    spec : specs.Record
+        The chip.
+    """
+    return _Cutter(graph, spec, casts_on_load(graph)).cut()

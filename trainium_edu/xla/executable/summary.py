@@ -1,0 +1,191 @@
+"""A whole graph's time: where it goes, what to improve first, what each operation takes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from trainium_edu.neuroncore.recording.source import SourceLine
+from trainium_edu.neuroncore.timing.roofline import Roofline
+from trainium_edu.neuroncore.timing.durations import parameters
+from trainium_edu.specs.record import Record
+from trainium_edu.xla.executable.sections import Section
+from trainium_edu.xla.executable.times import ENGINE_NAMES, Advised, Piece, Times
+from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.operations.table import OPERATIONS
+
+__all__ = ["Advice", "Operation", "Why", "advice", "operations", "why"]
+
+
+class Timed(Protocol):
+    """What these functions read of an executable."""
+
+    name: str
+    spec: Record
+
+    @property
+    def final(self) -> Graph: ...  # noqa: D102
+
+    def timed(self) -> Iterator[tuple[Section, Times]]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One node of the final graph, in time."""
+
+    node: Node
+    section: int | None  #: None for what issues no instructions: views, constants, parameters
+    start_ns: float
+    end_ns: float
+    engine_ns: Mapping[str, float]
+    bytes: int  #: to and from HBM
+    flops: int
+    roofline_ns: float  #: no machine with this peak and this HBM does it sooner
+
+
+def operations(executable: Timed) -> list[Operation]:
+    """Return one record per node, in the graph's order; what is free stands where it is read."""
+    found: dict[Node, Operation] = {}
+    limit, begin = _Limit(executable.spec), 0.0
+    for number, (section, times) in enumerate(executable.timed()):
+        for node, spent in zip(section.nodes, times.spent, strict=True):
+            flops = OPERATIONS[node.operation].flops(node)
+            found[node] = Operation(
+                node, number, begin + spent.start_ns, begin + spent.end_ns, spent.engine_ns,
+                spent.bytes, flops, limit.ns(flops, spent.bytes),
+            )  # fmt: skip
+        begin += times.makespan_ns
+    none = dict.fromkeys(ENGINE_NAMES, 0.0)
+    for node in executable.final.nodes:
+        if node not in found:
+            ready = max((found[i].end_ns for i in node.inputs), default=0.0)
+            found[node] = Operation(node, None, ready, ready, none, 0, 0, 0.0)
+    return [found[node] for node in executable.final.nodes]
+
+
+class _Limit:
+    """The two roofs of one core."""
+
+    def __init__(self, spec: Record):
+        engine, values = spec.tensor_engine, parameters(spec)
+        self.peak = int(engine.rows) * int(engine.columns) * 2 * values["tensor_clock_hz"].nominal
+        self.hbm = float(spec.hbm_bytes_per_s) / int(spec.cores)
+
+    def ns(self, flops, moved):
+        roof = Roofline(flops, moved, 0.0, self.peak, self.hbm, self.hbm)
+        return max(roof.compute_ns, roof.memory_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Where a graph's time goes; its pieces add up to the makespan."""
+
+    name: str
+    makespan_ns: float
+    pieces: tuple[tuple[Node, Piece], ...]  #: each operation's parts of the critical paths
+
+    def __repr__(self):
+        return f"Why({self.name!r}, {len(self.pieces)} pieces, {self.makespan_ns:.1f} ns)"
+
+    @property
+    def total_ns(self) -> float:
+        """The pieces added up."""
+        return sum(piece.ns for _, piece in self.pieces)
+
+    def ns_by(self, key: Callable[[Node, Piece], object]) -> dict:
+        """Add up by ``key(node, piece)``, the longest first."""
+        found: dict = {}
+        for node, piece in self.pieces:
+            k = key(node, piece)
+            found[k] = found.get(k, 0.0) + piece.ns
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def _shares(self, key):
+        whole = self.makespan_ns or 1.0
+        return {k: ns / whole for k, ns in self.ns_by(key).items()}
+
+    def share_by_cause(self) -> dict[str, float]:
+        """Return how much of the time each engine's work, overhead, ... takes on the paths."""
+        return self._shares(lambda node, piece: piece.cause)
+
+    def share_by_kind(self) -> dict[str, float]:
+        """Return how much rests on documented, derived, measured, assumed facts."""
+        return self._shares(lambda node, piece: piece.kind)
+
+    def share_by_operation(self) -> dict[str, float]:
+        """Return how much of the time each kind of operation takes on the paths."""
+        return self._shares(lambda node, piece: node.operation)
+
+    def share_by_scope(self) -> dict[str, float]:
+        """Return how much of the time each layer takes on the paths."""
+        return self._shares(lambda node, piece: node.scope)
+
+    def __str__(self):
+        lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical paths of its sections"]
+        for title, shares in (("", self.share_by_cause()), ("by ", self.share_by_operation())):
+            lines += [f"  {part:>6.1%}  {title}{cause}" for cause, part in shares.items()]
+        return "\n".join(lines)
+
+
+def why(executable: Timed) -> Why:
+    """Add up the sections' critical paths."""
+    pieces, makespan = [], 0.0
+    for section, times in executable.timed():
+        makespan += times.makespan_ns
+        pieces += [(section.nodes[piece.place], piece) for piece in times.why]
+    return Why(executable.name, makespan, tuple(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to improve, everywhere where it holds.
+
+    Attributes
+    ----------
+    found : Advised
+        In the first of its sections.
+    nodes : tuple of Node
+        All operations that it concerns.
+    """
+
+    found: Advised
+    nodes: tuple[Node, ...]
+
+    @property
+    def ns(self) -> float:
+        """By how much the graph would be shorter: what one costs times how many there are."""
+        return self.found.ns * len(self.nodes)
+
+    @property
+    def lines(self) -> tuple[SourceLine, ...]:
+        """The lines that asked for these operations."""
+        return tuple(dict.fromkeys(node.line for node in self.nodes if node.line))
+
+    @property
+    def text(self) -> str:
+        """What was found, what it costs and what to do."""
+        end = "" if self.found.remedy.endswith("?") else "."
+        return f"{self.found.found}.{self._cost()} {self.found.remedy}{end}"
+
+    def _cost(self):
+        count = len(self.nodes)
+        if self.found.is_hidden:
+            return " It passes beside other work: alone it costs next to nothing."
+        if not self.found.ns:
+            return ""
+        low, high = (count * ns / 1e3 for ns in (self.found.low_ns, self.found.high_ns))
+        each = f", {count} operations together" if count > 1 else ""
+        most = "at most " * self.found.is_most
+        return f" Costs {most}{self.ns / 1e3:.2f} us ({low:.2f} to {high:.2f}){each}."
+
+    def __str__(self):
+        return f"{self.lines[0]}: {self.text}" if self.lines else self.text
+
+
+def advice(executable: Timed) -> list[Advice]:
+    """Return the sections' advice, each once for all places where it holds, by what it costs."""
+    places: dict[int, tuple[Advised, list[Node]]] = {}
+    for section, times in executable.timed():
+        for one in times.advice:
+            places.setdefault(id(one), (one, []))[1].append(section.nodes[one.place])
+    found = [Advice(one, tuple(nodes)) for one, nodes in places.values()]
+    return sorted(found, key=lambda a: (a.found.is_hidden, -a.ns))

@@ -1,0 +1,192 @@
+"""What one section's run says about each of its operations, as plain data that a cache keeps."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.run import Run
+from trainium_edu.neuroncore.timing.bands import Band
+from trainium_edu.neuroncore.timing.expansion import ENGINES
+from trainium_edu.xla.executable.sections import Body
+
+__all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "of_collective", "times_of"]
+
+#: Engines whose time is told; the Sync Engine only starts what others do.
+ENGINE_NAMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
+_NUMBER = {name: ENGINES.index(Engine(name)) for name in ENGINE_NAMES}
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """One operation's share of its section; times count from the section's beginning."""
+
+    start_ns: float
+    end_ns: float
+    engine_ns: Mapping[str, float]  #: engine → ns in which it works for the operation
+    bytes: int  #: read from and written to HBM
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the critical path."""
+
+    place: int  #: of the operation in its section
+    cause: str  #: "Vector Engine: work"
+    kind: str  #: how well its facts are known: "documented", ..., "assumed"
+    ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """One thing to know about a section."""
+
+    kind: str
+    place: int  #: of the operation in its section
+    found: str
+    remedy: str
+    ns: float  #: by how much the section would be shorter; 0 where no time is lost
+    low_ns: float
+    high_ns: float
+    is_most: bool  #: those are bounds
+    is_hidden: bool  #: it passes beside other work
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """All that is kept of a section's run."""
+
+    makespan_ns: float
+    low_ns: float
+    high_ns: float
+    effects: Mapping[str, tuple[float, float]]  #: as of ``Band``
+    is_exhaustive: bool
+    spent: tuple[Spent, ...]
+    why: tuple[Piece, ...]
+    advice: tuple[Advised, ...]
+
+    @property
+    def band(self) -> Band:
+        """The range in which the makespan lies."""
+        return Band(self.low_ns, self.makespan_ns, self.high_ns, dict(self.effects),
+                    self.is_exhaustive)  # fmt: skip
+
+    def to_plain(self) -> dict:
+        """Return it as JSON takes it."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> "Times":
+        """Read what :meth:`to_plain` gave."""
+        plain = dict(plain)
+        plain["effects"] = {group: tuple(ends) for group, ends in plain["effects"].items()}
+        for name, kind in (("spent", Spent), ("why", Piece), ("advice", Advised)):
+            plain[name] = tuple(kind(**one) for one in plain[name])
+        return cls(**plain)
+
+
+def of_collective(ns: float) -> Times:
+    """Return the times of an operation of all ranks, which takes what whoever knows links says."""
+    return Times(ns, ns, ns, {}, True, (Spent(0.0, ns, dict.fromkeys(ENGINE_NAMES, 0.0), 0, 0),),
+                 (Piece(0, "collective", "derived", ns),) if ns else (), ())  # fmt: skip
+
+
+def times_of(body: Body) -> Times:
+    """Time a section and take its run apart by operation."""
+    run, lines = body.run, body.lines
+    timeline, band = run.timeline, run.band
+    place = np.array([lines[i.line] for i in timeline.program.instructions], np.int64)
+    return Times(
+        timeline.makespan_ns, band.low_ns, band.high_ns,
+        dict(band.effects), band.is_exhaustive, _spent(run, place, len(body.own)),
+        _why(run, place), _advice(run, lines),
+    )  # fmt: skip
+
+
+def _spent(run: Run, place, count) -> tuple[Spent, ...]:
+    timeline = run.timeline
+    rows = place[timeline.instruction_index]
+    start, end = np.full(count, np.inf), np.zeros(count)
+    np.minimum.at(start, rows, timeline.start_ns)
+    np.maximum.at(end, rows, timeline.done_ns)
+    busy = {
+        name: np.bincount(rows, (timeline.end_ns - timeline.start_ns) * (timeline.engine == e), count)
+        for name, e in _NUMBER.items() if name != "dma"
+    }  # fmt: skip
+    busy["dma"] = _moving(timeline, rows, count)
+    moved = np.bincount(rows, _hbm_bytes(timeline.program)[timeline.instruction_index], count)
+    times = np.bincount(rows, minlength=count)
+    return tuple(
+        Spent(
+            float(start[i]), float(end[i]), {name: float(ns[i]) for name, ns in busy.items()},
+            int(moved[i]), int(times[i]),
+        )
+        for i in range(count)
+    )  # fmt: skip
+
+
+def _moving(timeline, rows, count):
+    """Return float64[operations]: the ns in which any queue moves an operation's data."""
+    transfers = np.flatnonzero(timeline.transfer >= 0)
+    of, k = rows[transfers], timeline.transfer[transfers]
+    start, end = timeline.queue_start_ns[k], timeline.queue_end_ns[k]
+    used = start >= 0
+    of = np.broadcast_to(of[:, None], start.shape)[used]
+    start, end = start[used], end[used]
+    order = np.lexsort((start, of))
+    of, start, end = of[order], start[order], end[order]
+    total = np.zeros(count)
+    for one in np.unique(of):  # as ``CoreTimeline.busy_ns`` counts a union
+        mine = of == one
+        reach = np.maximum.accumulate(end[mine])
+        before = np.concatenate(([0.0], reach[:-1]))
+        total[one] = np.maximum(reach - np.maximum(start[mine], before), 0).sum()
+    return total
+
+
+def _hbm_bytes(program):
+    """Return float64[instructions]: bytes to and from HBM; what is stretched counts once."""
+    sizes: dict[tuple, int] = {}
+
+    def touched(geometry):
+        if geometry not in sizes:
+            dtype, shape, strides, _ = geometry
+            walked = [n for n, step in zip(shape, strides, strict=True) if step]
+            sizes[geometry] = int(np.prod(walked)) * get_dtype(dtype).itemsize
+        return sizes[geometry]
+
+    in_hbm = [a.memory is Memory.HBM for a in program.allocations]
+    return np.array([
+        sum(touched(a.geometry) for a in i.accesses if in_hbm[a.allocation])
+        for i in program.instructions
+    ], float)  # fmt: skip
+
+
+def _why(run, place) -> tuple[Piece, ...]:
+    instructions = run.timeline.instruction_index
+    found: dict[tuple, float] = {}
+    kinds: dict[int, str] = {}
+    for piece in run.why():
+        kind = kinds.setdefault(id(piece.facts), str(piece.kind))
+        key = int(place[instructions[piece.row]]), piece.cause, kind
+        found[key] = found.get(key, 0.0) + piece.duration_ns
+    return tuple(Piece(*key, ns) for key, ns in found.items())
+
+
+def _advice(run, lines) -> tuple[Advised, ...]:
+    found = []
+    for one in run.advice:
+        cost = one.cost or one.held
+        low, high = (cost.low_ns, cost.high_ns) if cost else (0.0, 0.0)
+        found.append(
+            Advised(
+                one.kind, lines.get(one.line, 0), one.text, one.remedy,
+                one.cost.nominal_ns if one.cost else 0.0, low if one.cost else 0.0,
+                high if one.cost else 0.0, one.is_most, one.is_hidden,
+            )
+        )  # fmt: skip
+    return tuple(found)
