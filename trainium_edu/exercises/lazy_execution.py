@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.exercises.exercise import NotAttempted, exercise, reject, short
-from trainium_edu.exercises.loops import SETTINGS, LoopRequest, on_a_device, run_again
+from trainium_edu.exercises.loops import (
+    SETTINGS,
+    LoopRequest,
+    counting_device,
+    on_a_device,
+    run_again,
+)
 
 __all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step", "recompiling",
            "scripts"]  # fmt: skip
@@ -45,9 +51,8 @@ SETTINGS["small training"] = _small_training
 def _reference(seed, steps):
     """Return the arrays that a loop is given, the weights it should end with, and the losses."""
     from trainium_edu.training.nn import cross_entropy
-    from trainium_edu.xla.device import Device
 
-    device = Device()
+    device = counting_device()
     tensors, (network, optimizer, batches) = _small_training(device, seed, steps)
     given = {name: tensor.numpy() for name, tensor in tensors.items()}
     losses = []
@@ -213,10 +218,9 @@ def compiles(script: str) -> int:
     script : str
         Lines as :func:`scripts` has them.
     """
-    from trainium_edu.xla.device import Device
     from trainium_edu.xla.tensor import EarlyRun
 
-    device = Device()
+    device = counting_device()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore", EarlyRun)
         exec(compile(script, "script", "exec"), _names(device))
