@@ -20,6 +20,7 @@ COMMANDS = {
     "grade": "cli.instructor",
     "export": "cli.instructor",
     "nccom-test": "cli.nccom_test",
+    "neuron_parallel_compile": "cli.neuron_parallel_compile",
     "run": "cli.run",
 }
 

@@ -8,5 +8,43 @@ explained as a kernel's are.  Left out: compile time (none is invented), layouts
 row-major, what the real compiler keeps on chip between operations.
 
 Sources: `aws-neuron-sdk`'s PyTorch guides of those years.  Read first: ``graph.py``,
-``operations/table.py``, ``autograd.py``, ``lowering.py``.  Notebook: ``06_lazy_execution``.
+``operations/table.py``, ``autograd.py``, ``lowering.py``; to write a loop, ``tensor.py``,
+``numpy.py`` and ``xm.py``.  Notebook: ``06_lazy_execution``.
+
+>>> from trainium_edu import xla
+>>> device = xla.Device()
+>>> w = xla.as_tensor([3.0, 4.0], device).requires_grad_()
+>>> (w * w).sum().backward()
+>>> device.mark_step()
+>>> w.grad.numpy().tolist()
+[6.0, 8.0]
 """
+
+from trainium_edu import aside
+
+_HOMES = {
+    "autograd": "gradients",
+    "compiler": "Compiler Event difference",
+    "device": "Device World current_world world",
+    "executable": "Executable describe",
+    "executor": "Plan Setting",
+    "graph": "Graph GraphError Type scope",
+    "loader": "MpDeviceLoader",
+    "metrics": "metrics_report",
+    "operations": "OPERATIONS",
+    "tensor": "EarlyRun NotFinite Tensor as_tensor",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_MODULES = {"met": "metrics", "numpy": "numpy", "operations": "operations", "xm": "xm"}
+_METHODS = {"Tensor", "as_tensor"}  #: ``numpy.py`` gives tensors their methods
+__all__ = sorted({*_HOME_OF, *_MODULES})
+
+
+def __getattr__(name):  # Numba and what it compiles load with the first name needed
+    if name in _MODULES:
+        return aside.load(f"{__name__}.{_MODULES[name]}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _METHODS:
+        aside.load(f"{__name__}.numpy")
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,11 +1,28 @@
-"""From a graph to what runs it: looked up in memory, then on disk, compiled if it is in neither."""
+"""From a graph to what runs it: looked up in memory, then on disk, compiled if it is in neither.
 
+The key is the graph's fingerprint (structure, shapes, dtypes) and the flags.  Every question is an
+*event*, which says why a graph was not found: what differs, and at which line, from the most
+similar graph known.
+"""
+
+import time
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
-from trainium_edu.xla.executor import Plan
-from trainium_edu.xla.graph import Graph
+import numpy as np
 
-__all__ = ["Compiler", "Event", "difference"]
+from trainium_edu.xla.cache import CompileCache
+from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executor import Setting
+from trainium_edu.xla.flags import Flags, parse
+from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.metrics import PROCESS, Metrics
+from trainium_edu.xla.operations.table import carrier
+
+__all__ = ["Compiler", "Event", "compile_bytes", "difference"]
+
+_MOST_COMPARED = 16  #: graphs among which the most similar one is sought
+_ALIKE = 0.5  #: share of equal operations from which two graphs are versions of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,56 +30,242 @@ class Event:
     """What happened to one graph that was asked for."""
 
     step: int
-    kind: str  #: "compiled", "memory", "disk", "extracted"
+    kind: str  #: "compiled", "memory", "disk", "failed", "extracted"
     graph: int  #: its fingerprint
-    why: str  #: what differs from the graph before; "" for a hit
+    why: str  #: what differs from the most similar graph, or why it failed; "" for a hit
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Stands for a graph that was only written down: its results are zeros."""
+
+    graph: Graph
 
 
 @dataclass
 class Compiler:
-    """Executables by fingerprint and flags, with a history."""
+    """Executables by fingerprint and flags, with a history.
 
-    flags: object = None
+    Parameters
+    ----------
+    flags : Flags
+        What ``NEURON_CC_FLAGS`` says.
+    cache : CompileCache, optional
+        On disk; None keeps executables in memory only.
+    extracting : bool
+        Write graphs to the cache and compile nothing: results are zeros.
+    most : int, optional
+        How many executables stay in memory; the longest unused one goes first.
+    times : object, optional
+        Has ``collective(node)``, the ns that a collective takes; ``training`` hands it in.
+    metrics : Metrics
+    """
+
+    flags: Flags = field(default_factory=Flags)
+    cache: CompileCache | None = None
+    extracting: bool = False
+    most: int | None = None
+    times: object = None
+    metrics: Metrics = PROCESS
     history: list[Event] = field(default_factory=list)
-    _known: dict = field(default_factory=dict, repr=False)
-    _newest: Graph | None = field(default=None, repr=False)
+    _known: OrderedDict = field(default_factory=OrderedDict, repr=False)
+    _failed: dict = field(default_factory=dict, repr=False)
+    _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
 
     def get(self, graph: Graph, step: int):
-        """Return the executable of a graph."""
-        key = graph.fingerprint, self.flags
+        """Return the executable of a graph.
+
+        Raises
+        ------
+        GraphError, NkiValidationError, ...
+            Whatever compiling raises; asked again, the same, for it is remembered.
+        """
+        key = graph.fingerprint, self.flags, self.extracting
         found, kind, why = self._known.get(key), "memory", ""
         if found is None:
-            kind = "compiled"
-            why = difference(self._newest, graph) if self._newest else "the first graph"
-            found = self._known[key] = Plan(graph)
+            kind, why, found = self._missed(key, graph, step)
+            self._known[key] = found, _counted(graph)
+            found = self._known[key]
+        else:
+            self._known.move_to_end(key)
+            self.metrics.count("CachedCompile")
+        executable, counts = found
+        for name, count in counts.items():
+            self.metrics.count(name, count)
+        self.metrics.add("TensorsGraphSize", len(graph.nodes))
+        while self.most is not None and len(self._known) > self.most:
+            self._known.popitem(last=False)
         self.history.append(Event(step, kind, graph.fingerprint, why))
-        self._newest = graph
-        return found
+        self._remember(graph)
+        return executable
 
-    def hit(self, step: int, executable) -> None:
-        """Note that a graph was found by its roots alone."""
-        self.history.append(Event(step, "memory", executable.graph.fingerprint, ""))
-        self._newest = executable.graph
+    def _missed(self, key, graph, step):
+        """Return (kind of event, why, executable) of a graph that is not in memory."""
+        if key in self._failed:
+            problem = self._failed[key]
+            self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
+            raise type(problem)(*problem.args)
+        why = self._why(graph)
+        if self.extracting:
+            if self.cache is not None:
+                self.cache.put_graph(graph.fingerprint, self.flags.hash, graph.to_json(),
+                                     self.flags.json)  # fmt: skip
+            return "extracted", why, Extracted(graph)
+        start = time.perf_counter_ns()
+        try:
+            executable, was_there = self._compiled(graph)
+        except Exception as problem:
+            if not self.flags.retry_failed_compilation:
+                self._failed[key] = problem
+            self.history.append(Event(step, "failed", graph.fingerprint, str(problem)))
+            raise
+        if was_there:
+            self.metrics.count("PersistentCacheHit")
+            return "disk", why, executable
+        self.metrics.count("UncachedCompile")
+        self.metrics.add("CompileTime", time.perf_counter_ns() - start)
+        return "compiled", why, executable
+
+    def _compiled(self, graph: Graph):
+        """Return an executable and whether it was on disk."""
+        made = []
+
+        def compile_it() -> bytes:
+            made.append(Executable(graph, self.flags, times=self.times))
+            return made[0].to_bytes()
+
+        if self.cache is None or self.flags.no_cache:
+            return Executable(graph, self.flags, times=self.times), False
+        program, was_there = self.cache.get_or_compile(
+            graph.fingerprint, self.flags.hash, compile_it, graph=graph.to_json(),
+            flags_json=self.flags.json,
+        )  # fmt: skip
+        return (Executable.from_bytes(program) if was_there else made[0]), was_there
+
+    def run(self, executable, feeds, setting: Setting, look=None) -> list[np.ndarray]:
+        """Compute the outputs of an executable; of an extracted graph, zeros.
+
+        Parameters
+        ----------
+        executable : what :meth:`get` returned
+        feeds : list of array
+        setting : Setting
+        look : callable (Node, array), optional
+            Called with every value.
+        """
+        if isinstance(executable, Extracted):
+            return [_zeros(node.type) for node in executable.graph.outputs]
+        values = executable.plan.run(feeds, setting, look=look)
+        self.metrics.add("ExecuteTime", executable.makespan_ns)
+        return values
+
+    def _remember(self, graph):
+        self._recent[graph.fingerprint] = graph
+        self._recent.move_to_end(graph.fingerprint)
+        if len(self._recent) > _MOST_COMPARED:
+            self._recent.popitem(last=False)
+
+    def _why(self, graph: Graph) -> str:
+        """Say why a graph is new."""
+        if not self._recent:
+            return "the first graph"
+        bag = _bag(graph)
+        share, nearest = max(
+            ((_likeness(bag, _bag(one)), one) for one in self._recent.values()),
+            key=lambda pair: pair[0],
+        )
+        if share < _ALIKE:
+            return f"a new graph of {len(graph.nodes)} operations, unlike those before"
+        return difference(nearest, graph) or "other flags"
+
+
+def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:
+    """Compile a saved graph; what ``parallel_compile`` does in each process.
+
+    Parameters
+    ----------
+    graph_json : str
+        Of ``Graph.to_json``.
+    flags_text : str
+        As in ``NEURON_CC_FLAGS``.
+
+    Returns
+    -------
+    bytes
+        Of ``Executable.to_bytes``.
+    """
+    return Executable(Graph.from_json(graph_json), parse(flags_text)).to_bytes()
+
+
+def _zeros(type: Type) -> np.ndarray:
+    return np.zeros(type.shape, carrier(type.dtype))
+
+
+def _counted(graph: Graph) -> dict[str, int]:
+    """Return the counters of a graph's operations, ``xla::dot`` and so on."""
+    return Counter(
+        f"xla::{n.operation}" for n in graph.nodes if n.operation not in ("parameter", "constant")
+    )
+
+
+def _bag(graph: Graph) -> Counter:
+    return Counter(node.operation for node in graph.nodes)
+
+
+def _likeness(one: Counter, other: Counter) -> float:
+    return (one & other).total() / max(one.total(), other.total(), 1)
 
 
 def difference(before: Graph, after: Graph) -> str:
     """Say in one sentence where two graphs first differ; "" if they are equal.
 
+    Operations are compared one by one in the order of recording, inputs by their first reader, for
+    that is the line that a reader knows.
+
     Parameters
     ----------
     before, after : Graph
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from trainium_edu.xla.graph import as_type
+    >>> from trainium_edu.xla.operations import apply, parameter
+    >>> a, b = (parameter(0, as_type((n, 4), "float32"), "x") for n in (2, 3))
+    >>> difference(Graph("g", (a,), (apply("exp", a),)), Graph("g", (b,), (apply("exp", b),)))
+    'parameter x is f32[3,4], and was f32[2,4]'
     """
     if before.fingerprint == after.fingerprint:
         return ""
-    for old, new in zip(before._all, after._all, strict=False):
-        where = f" at {new.line}" if new.line else ""
+    olds, news = list(before._all), list(after._all)
+    for old, new in zip(olds, news, strict=False):
         if old.operation != new.operation:
-            return f"{new.operation}{where} in place of {old.operation}"
+            return f"{_called(after, new)} in place of {old.operation}"
         if old.type != new.type:
-            return f"{new.operation}{where} is {new.type}, and was {old.type}"
-        if old.attributes != new.attributes:
-            return f"{new.operation}{where} has other attributes"
-    count = len(after.nodes) - len(before.nodes)
+            return f"{_called(after, new)} is {new.type}, and was {old.type}"
+        if old.attributes != new.attributes and new.operation != "parameter":
+            kind = next(k for k, v in new.attributes if old.of.get(k) != v)
+            return f"{_called(after, new)}: {_changed(kind, old.of.get(kind), new.of[kind])}"
+    count = len(news) - len(olds)
     if count:
-        return f"{abs(count)} operations {'more' if count > 0 else 'fewer'}"
-    return "other results are asked for"
+        rest = (news if count > 0 else olds)[min(len(news), len(olds))]
+        text = f"{abs(count)} operation{'s' * (abs(count) > 1)} {'more' if count > 0 else 'fewer'}"
+        return f"{text}, from {_called(after if count > 0 else before, rest)} on"
+    return "other results are asked for, or operations read other inputs"
+
+
+def _called(graph: Graph, node: Node) -> str:
+    if node.operation != "parameter":
+        return f"{node.operation} at {node.line}" if node.line else node.operation
+    name = f"parameter {node.of['name'] or node.of['number']}"
+    readers = [n for n in graph.users.get(node, ()) if n.line]
+    return f"{name}, first read at {readers[0].line}," if readers else name
+
+
+def _changed(kind, old, new) -> str:
+    if isinstance(new, bytes) or isinstance(new, Graph):
+        return f"its {kind} changed, which is part of the graph"
+    return f"its {kind} is {new}, and was {old}"

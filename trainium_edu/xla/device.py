@@ -6,7 +6,6 @@ executable by the identity of the roots.
 """
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,9 +14,12 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from trainium_edu import settings
 from trainium_edu.xla import graph as graphs
+from trainium_edu.xla.cache import open_cache, print_lines
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.executor import Setting, as_held
+from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
 
@@ -26,6 +28,7 @@ __all__ = ["Device", "World", "current_world", "cut", "world"]
 _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
+_MOST_FOUND = 256  #: graphs that are found by their roots alone
 _RANGES = {"int32": range(-(2**31), 2**31), "uint32": range(2**32), "uint8": range(256)}
 
 
@@ -37,6 +40,7 @@ class World:
     size: int = 1
     collectives: object = None  #: has a method for each kind of collective; see ``Setting``
     per_instance: int = 32  #: ranks that share an instance
+    device: "Device | None" = None  #: what ``xla_device()`` gives; None: one per rank
 
     def __post_init__(self):
         if not 0 <= self.ordinal < self.size:
@@ -92,6 +96,8 @@ class Device:
     setting : Setting, optional
         Rounding, seed, replicas, collectives.
     compiler : Compiler, optional
+    follows_switches : bool
+        Read AWS's switches from the environment now and at every ``mark_step``.
 
     Attributes
     ----------
@@ -114,7 +120,8 @@ class Device:
     ([2.5, 3.5], ['compiled'])
     """
 
-    def __init__(self, name: str = "xla:0", *, setting: Setting | None = None, compiler=None):
+    def __init__(self, name: str = "xla:0", *, setting: Setting | None = None, compiler=None,
+                 follows_switches: bool = False):  # fmt: skip
         self.name = name
         self.setting = Setting() if setting is None else setting
         self.compiler = Compiler() if compiler is None else compiler
@@ -125,15 +132,44 @@ class Device:
         self.pending = Pending()
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
         self._closures: list[tuple[Callable, tuple]] = []
-        self._found: dict[tuple[Node, ...], tuple] = {}  # roots -> (executable, leaf numbers)
+        self._found: dict[tuple[Node, ...], tuple] = {}  # roots -> cut(roots)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
         self._newest: _Run | None = None
+        self.follows_switches, self._switches = follows_switches, None
+        self.follow_switches()
 
     def __repr__(self):
         return f"device(type='xla', index={self.name.partition(':')[2] or 0})"
 
     def __str__(self):
         return self.name
+
+    def follow_switches(self) -> None:
+        """Do as the environment says, if that is wanted and it says something new.
+
+        Raises
+        ------
+        ValueError
+            If a switch holds what it cannot, or the cache's folder cannot be used.
+        """
+        if not self.follows_switches:
+            return
+        now, before = settings.lazy(), self._switches
+        if now == before:
+            return
+        compiler, flags = self.compiler, parse(now.compiler_flags)
+        if before is None or (now.cache_url, now.compiler_flags) != (
+            before.cache_url, before.compiler_flags
+        ):  # fmt: skip
+            compiler.cache = None if flags.no_cache else open_cache(
+                flags.cache_dir, now.cache_url, retry_failed=flags.retry_failed_compilation,
+                log=print_lines(flags.log_level),
+            )  # fmt: skip
+        compiler.flags, compiler.extracting = flags, now.extract_graphs_only
+        compiler.most = now.models_to_keep
+        rounding = now.rounding
+        self.setting = replace(self.setting, rounding=rounding.rounding, seed=rounding.seed)
+        self.narrowed, self.eager, self._switches = now.casts, now.eager_debug, now
 
     # -- recording ----------------------------------------------------------------------------
 
@@ -179,6 +215,7 @@ class Device:
 
         An error or an interrupt before the closures leaves everything as it was before the call.
         """
+        self.follow_switches()
         tensors = list(dict.fromkeys(self.pending.tensors.values()))
         tensors = [t for t in tensors if t.node is not None]
         before = [t.state for t in tensors]
@@ -218,11 +255,11 @@ class Device:
         """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
         found = self._found.get(roots)
         if found is None:
-            graph, numbers = cut(roots)
-            found = self._found[roots] = self.compiler.get(graph, self.step), numbers
-        else:
-            self.compiler.hit(self.step, found[0])
-        executable, numbers = found
+            if len(self._found) >= _MOST_FOUND:
+                self._found = {}
+            found = self._found[roots] = cut(roots)
+        graph, numbers = found
+        executable = self.compiler.get(graph, self.step)
         return self._execute(executable, [self.pending.feeds[n] for n in numbers])
 
     def _each_alone(self, roots: tuple[Node, ...]) -> list[np.ndarray]:
@@ -245,9 +282,7 @@ class Device:
             self.setting, step=self.executions,
             collectives=self.setting.collectives or current_world().collectives,
         )  # fmt: skip
-        start = time.perf_counter()
         values = self.compiler.run(executable, feeds, setting)
-        self.compiler.executed(executable, time.perf_counter() - start)
         self.executions += 1
         keep = self.keep_feeds
         if keep is None:
@@ -304,7 +339,7 @@ class Device:
         graph = run.executable.graph
         for leaf, array in zip(graph.parameters, run.feeds, strict=True):
             look(leaf, array)
-        self.compiler.look(run.executable, run.feeds, run.setting, look)
+        self.compiler.run(run.executable, run.feeds, run.setting, look)
         for kind in seen:
             if kind in first:
                 return _told(kind, *first[kind])

@@ -102,7 +102,6 @@ class Lowering:
         return neuroncore.measure(core.program).makespan_ns if len(core.program) else 0.0
 
 
-
 def casts_on_load(graph: Graph) -> frozenset[Node]:
     """Return the casts that only products read: a DMA casts while it loads, for nothing."""
     return frozenset(

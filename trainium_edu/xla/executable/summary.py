@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from trainium_edu.neuroncore.recording.source import SourceLine
-from trainium_edu.neuroncore.timing.roofline import Roofline
 from trainium_edu.neuroncore.timing.durations import parameters
+from trainium_edu.neuroncore.timing.roofline import Roofline
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section
 from trainium_edu.xla.executable.times import ENGINE_NAMES, Advised, Piece, Times
@@ -23,9 +23,9 @@ class Timed(Protocol):
     spec: Record
 
     @property
-    def final(self) -> Graph: ...  # noqa: D102
+    def final(self) -> Graph: ...
 
-    def timed(self) -> Iterator[tuple[Section, Times]]: ...  # noqa: D102
+    def timed(self) -> Iterator[tuple[Section, Times]]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Convolution of images [N, C, H, W] with filters [O, C, h, w], and its two gradients.
 
+An attribute `dtype` is that of the result where it is not the operands'.
+
 All three are products with the *columns* of an image: one column [C h w] for each place that a
 filter is laid on.  Each is linear in both operands, so their gradients are each other.
 """
@@ -47,22 +49,22 @@ def _one_dtype(name, *types):
         )
 
 
-def _infer(x: Type, w: Type, strides, padding) -> Type:
+def _infer(x: Type, w: Type, strides, padding, dtype=None) -> Type:
     _one_dtype("convolution", x, w)
     places = _places(x.shape, w.shape, strides, padding)
-    return x.like((x.shape[0], w.shape[0], *places))
+    return x.like((x.shape[0], w.shape[0], *places), dtype)
 
 
-def _infer_of_input(w: Type, g: Type, shape, strides, padding) -> Type:
+def _infer_of_input(w: Type, g: Type, shape, strides, padding, dtype=None) -> Type:
     _one_dtype("convolution_of_input", w, g)
     _check_gradient("convolution_of_input", shape, w.shape, g, strides, padding)
-    return w.like(shape)
+    return w.like(shape, dtype)
 
 
-def _infer_of_filter(x: Type, g: Type, shape, strides, padding) -> Type:
+def _infer_of_filter(x: Type, g: Type, shape, strides, padding, dtype=None) -> Type:
     _one_dtype("convolution_of_filter", x, g)
     _check_gradient("convolution_of_filter", x.shape, shape, g, strides, padding)
-    return x.like(shape)
+    return x.like(shape, dtype)
 
 
 def _check_gradient(name, x, w, g, strides, padding):
@@ -106,9 +108,11 @@ def _value_of_input(node, w, g):
 
 
 def _with(name):
-    """Return a function that applies one of the three with a node's strides and padding."""
+    """Return a function that applies one of the three as a node of them says."""
 
-    def of(node, a, b, **shape):
+    def of(node, *operands, **shape):
+        dtype = node.inputs[0].dtype
+        a, b = (x if x.dtype == dtype else apply("cast", x, dtype=dtype) for x in operands)
         return apply(name, a, b, strides=node.of["strides"], padding=node.of["padding"], **shape)
 
     return of

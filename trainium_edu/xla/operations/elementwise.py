@@ -86,6 +86,12 @@ def _infer_cast(x: Type, dtype) -> Type:
     return x.like(dtype=dtype)
 
 
+def _infer_relu_gradient(g: Type, y: Type) -> Type:
+    if g != y or not g.is_float:
+        raise GraphError(f"relu_gradient of {g} and {y}: both must be numbers of one type")
+    return g
+
+
 # -- tiles ------------------------------------------------------------------------------------
 
 
@@ -262,7 +268,7 @@ register("select", _infer_select, value=_value(np.where), vjp=_of_select, tile=_
 register("cast", _infer_cast, value=_value_cast, vjp=_of_cast, tile=_tile_cast,
          flops=lambda node: 0)  # fmt: skip
 register(
-    "relu_gradient", _pair("relu_gradient", "float"),  # of g and what relu gave
+    "relu_gradient", _infer_relu_gradient,  # of g and what relu gave
     value=lambda node, g, y: g * (y > 0),
     vjp=lambda node, g: (apply("relu_gradient", g, node.inputs[1]), None),
     tile=_tile_relu_gradient,

@@ -52,7 +52,8 @@ def _lower(lowering, node):
     for out, left, right in turns(lowering.core, lowering.out(node), *views):
         tilings.matmul(
             lowering.core, out, left, right, stationary_layout="KM" if node.of["turn_a"] else "MK",
-            moving_layout="NK" if node.of["turn_b"] else "KN", dtype=node.inputs[0].dtype,
+            moving_layout="NK" if node.of["turn_b"] else "KN",
+            dtype=node.inputs[0].dtype,
         )  # fmt: skip
 
 

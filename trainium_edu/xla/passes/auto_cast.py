@@ -5,8 +5,8 @@ in PSUM are; ``all`` computes and stores every FP32 operation in the type.  Para
 keep their dtypes, so weights stay FP32 from step to step.
 """
 
-from trainium_edu.numerics import rounding
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.numerics import rounding
 from trainium_edu.xla.graph import Graph, Node, Type, intern
 from trainium_edu.xla.operations.table import OPERATIONS, apply, constant, constant_array, is_graph
 from trainium_edu.xla.passes.rewrite import Step, on_inputs, rewrite, rewritten

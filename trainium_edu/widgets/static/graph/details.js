@@ -43,7 +43,7 @@ export function rowCard(s, k) {
   const isCompiled = side === "compiled";
   const where = pathOf(graph, k).slice(0, -1).join(" / ");
   const head = div("head", make("b", {}, row.name), node ? ` ${node.id}` : "");
-  if (where) head.append(make("span", { class: "te-graph-where" }, `in ${where}`));
+  if (where) head.append(" ", make("span", { class: "te-graph-where" }, `in ${where}`));
   if (!node) {
     const count = fact("holds", many(row.operations, "operation"));
     return [head, count, ...(isCompiled ? workFacts(s, row) : [])];

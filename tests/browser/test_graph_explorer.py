@@ -1,0 +1,216 @@
+"""The graph explorer in real JupyterLab: open layers, point, compare, open an operation.
+
+Judges: the browser's errors, and what Python says of the same graph.
+"""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tests.browser.conftest import ROOT
+from tests.browser.lesson_page import LessonPage, slowness
+from tests.viz.graphs import mlp, vit
+
+pytestmark = pytest.mark.browser
+NAME = "graph_explorer_test.ipynb"
+CELLS = [
+    f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+    "from tests.viz.graphs import mlp, vit\nfrom tests.viz.programs import timed\n"
+    "from trainium_edu.widgets.cache_strip import cache_strip\n"
+    "from trainium_edu.widgets.graph_explorer import graph_explorer\n"
+    "from trainium_edu.widgets.timeline_explorer import timeline_explorer\n"
+    "graph = mlp()\nkinds = {n['id']: n['operation'] for n in graph['nodes']}\n"
+    "def open_operation(i):\n"
+    "    if kinds[i] == 'dot':\n        return timeline_explorer(timed())\n"
+    "    return None if kinds[i] == 'parameter' else f'{kinds[i]} {i}: two instructions'\n"
+    "graph_explorer(graph, open_operation=open_operation)",
+    "graph_explorer(vit())",
+    "cache_strip([{'event': 'compiled', 'graph': 'a8', 'why': 'the first graph'},\n"
+    "             *[{'event': 'hit (memory)', 'graph': 'a8'}] * 20])",
+]
+#: Milliseconds that one arrow key takes, of 60 pressed in a row.
+PRESS = """() => {
+  const list = document.querySelectorAll('.te-graph-list')[1];
+  const begin = performance.now();
+  for (let k = 0; k < 60; k++)
+    list.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }));
+  return (performance.now() - begin) / 60;
+}"""
+
+
+def opened(browser, lab, **look):
+    book = new_notebook(cells=[new_code_cell(source) for source in CELLS])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
+    nbformat.write(book, lab[1] / NAME)
+    page = LessonPage(browser, lab, NAME, **look)
+    page.run_all()
+    page.settle()
+    return page
+
+
+@pytest.fixture(scope="module")
+def lesson(browser, lab):
+    page = opened(browser, lab)
+    yield page
+    assert page.console_errors == []
+    assert page.trouble() == []
+    page.close()
+
+
+@pytest.fixture
+def box(lesson):
+    """The MLP's explorer, compiled, all open, nothing chosen."""
+    found = lesson.page.locator(".te-graph").nth(0)
+    found.scroll_into_view_if_needed()
+    found.locator("button:text-is('compiled')").click()
+    found.locator("button:text-is('open all')").click()
+    press(found, "Escape")
+    return found
+
+
+def press(box, *keys):
+    box.locator(".te-graph-list").focus()
+    for key in keys:
+        box.page.keyboard.press(key)
+
+
+def rows(box):
+    names = box.locator(".te-graph-row").evaluate_all(
+        "rows => rows.map((row) => row.getAttribute('aria-label'))"
+    )
+    return [name.split(",")[0] for name in names]
+
+
+def lit(box):
+    """The operations (not layers) that are lit."""
+    return box.locator(".te-graph-lit:not([aria-expanded]) .te-graph-name").all_inner_texts()
+
+
+def details(box):
+    return box.locator(".te-graph-details").inner_text()
+
+
+def choose(box, graph, wanted):
+    """Choose a compiled operation by its keyboard; return it."""
+    press(box, "Home")
+    for _ in range(len(graph["nodes"]) + 40):
+        box.page.keyboard.press("ArrowDown")
+        if details(box).startswith(f"{wanted['operation']} {wanted['id']} "):
+            box.page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"no row of {wanted['operation']} {wanted['id']}")
+
+
+def test_layers_close_and_open_by_keys_and_by_clicks(box):
+    box.locator("button:text-is('close all')").click()
+    assert rows(box) == ["step", "forward", "backward", "update"]
+    press(box, "Home", "ArrowDown", "ArrowRight")
+    assert rows(box)[2] == "linear.0"
+    press(box, "ArrowLeft")
+    assert len(rows(box)) == 4
+    press(box, "Enter", "ArrowDown", "Enter")
+    assert rows(box)[3] == "parameter"
+    box.locator(".te-graph-row").nth(1).click()
+    assert len(rows(box)) == 4
+
+
+def test_pointing_tells_shape_time_engines_bytes_and_roofline(box):
+    graph = mlp()
+    dot = next(node for node in graph["nodes"] if node["operation"] == "dot")
+    box.locator(".te-graph-row:has-text('dot')").first.hover()
+    said = details(box)
+    assert said.startswith(f"dot {dot['id']} in forward / linear.0")
+    for text in ("1024 × 256", "f32", dot["line"], "tensor 559 ns", "dma 9 µs", "33.6 MFLOP",
+                 "1.31", "at best; it takes 2.6 × that"):  # fmt: skip
+        assert text in said, text
+    box.locator(".te-graph-heads").hover()
+    assert details(box).startswith("The whole step")
+
+
+def test_a_compiled_operation_lights_what_was_recorded_and_back(box):
+    graph = mlp()
+    fusion = next(node for node in graph["nodes"] if node["operation"] == "fusion")
+    names = {op["id"]: op["operation"] for op in graph["recorded"]}
+    choose(box, graph, fusion)
+    assert lit(box) == ["fusion"]
+    box.locator("button:text-is('recorded')").click()
+    assert lit(box) == [names[i] for i in fusion["stands_for"]]
+    box.locator(".te-graph-lit:not([aria-expanded])").first.click()
+    box.locator("button:text-is('compiled')").click()
+    assert lit(box) == ["fusion"]
+    press(box, "Escape")
+    assert lit(box) == []
+
+
+def test_advice_is_ranked_and_lights_its_operations(box):
+    advice = sorted(mlp()["advice"], key=lambda entry: -entry["ns"])
+    items = box.locator(".te-graph-advice")
+    assert items.count() == len(advice)
+    for k, entry in enumerate(advice):
+        assert items.nth(k).inner_text().startswith(f"{k + 1}. {entry['text']} {entry['line']}")
+        items.nth(k).click()
+        assert items.nth(k).get_attribute("aria-pressed") == "true"
+        assert len(lit(box)) == len(entry["nodes"])
+        ((operation, number),) = [details(box).split()[:2]]
+        assert (operation, int(number)) == (entry["text"].split(":")[0], *entry["nodes"])
+    items.nth(len(advice) - 1).click()
+    assert lit(box) == []
+
+
+def test_an_operation_opens_as_what_the_caller_returns(lesson, box):
+    graph = mlp()
+    kinds = {kind: next(n for n in graph["nodes"] if n["operation"] == kind)
+             for kind in ("dot", "add", "parameter")}  # fmt: skip
+    opener = box.locator("button:has-text('its instructions')")
+    for kind, said in (("dot", "is open below"), ("add", "is open below"),
+                       ("parameter", "has no instructions")):  # fmt: skip
+        choose(box, graph, kinds[kind])
+        assert opener.inner_text() == f"open {kind} {kinds[kind]['id']}: its instructions"
+        opener.click()
+        told = f"{kind} {kinds[kind]['id']} {said}"
+        answer = box.locator(".te-graph-said")
+        assert lesson.soon(lambda told=told: answer.inner_text() == told), answer.inner_text()
+        shown = lesson.page.locator(".te-core")
+        assert lesson.soon(lambda kind=kind: shown.count() == (kind == "dot"))
+        text = lesson.page.locator(".jp-OutputArea-output:has-text('two instructions')")
+        assert lesson.soon(lambda kind=kind: text.count() == (kind == "add"))
+
+
+def test_fifteen_hundred_operations_stay_fluent(lesson):
+    box = lesson.page.locator(".te-graph").nth(1)
+    box.scroll_into_view_if_needed()
+    assert len(rows(box)) <= 18
+    box.locator("button:text-is('open all')").click()
+    press(box, "End")
+    assert details(box).split()[1] == str(vit()["nodes"][-1]["id"])
+    assert len(rows(box)) < 60  # only what is in view is made
+    press(box, "Home")
+    assert lesson.page.evaluate(PRESS) < 16 * max(1.0, slowness())
+    box.locator("button:text-is('recorded')").click()
+    assert len(rows(box)) < 60
+
+
+def test_everything_that_takes_focus_has_a_name_and_keeps_its_keys(lesson):
+    found = lesson.focusable()
+    assert len(found) > 10
+    assert all(entry["name"] and entry["safe"] for entry in found), found
+
+
+def test_a_cell_of_the_strip_tells_its_graph(lesson):
+    strip = lesson.page.locator("[aria-label^='Cache: 21 steps']")
+    cells = strip.locator("summary")
+    assert cells.all_inner_texts() == ["A compiled", "A × 20"]
+    for k, told in enumerate(("The first graph", "steps 2–21")):
+        cells.nth(k).focus()
+        lesson.page.keyboard.press("Enter")
+        said = strip.locator("details[open] > div")
+        assert lesson.soon(lambda said=said, told=told: told in said.inner_text())
+        assert said.count() == 1
+
+
+def test_it_fits_a_narrow_dark_page(browser, lab):
+    page = opened(browser, lab, width=900, dark=True)
+    assert page.page.evaluate("() => look.tooWide()") == []
+    assert page.broken_widgets() == []
+    assert page.console_errors == []
+    page.close()

@@ -1,0 +1,264 @@
+"""Graphs compiled ahead of time, by real processes.
+
+Judges: the lines and the JSON that AWS's page on `neuron_parallel_compile` prints
+(`aws-parallel-compile`), the cache read back, exit codes.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+
+import pytest
+
+from trainium_edu import __main__, settings
+from trainium_edu.cli import neuron_parallel_compile as tool
+from trainium_edu.xla import flags, parallel_compile
+from trainium_edu.xla.cache import CompileCache, CompileFailed, open_cache
+from trainium_edu.xla.graph import Graph, Node, as_type
+from trainium_edu.xla.operations import apply, parameter
+
+EMPTY = "d41d8cd9"
+
+TRIAL = """
+import sys
+from trainium_edu import settings
+from trainium_edu.xla import flags
+from trainium_edu.xla.cache import open_cache
+lazy = settings.lazy()
+assert lazy.extract_graphs_only
+given = flags.parse(lazy.compiler_flags)
+cache = open_cache(given.cache_dir, lazy.cache_url)
+for number in (1, 2, 3):
+    cache.put_graph(number, given.hash, f"graph {number} " + sys.argv[1], given.json)
+sys.exit(int(sys.argv[2]))
+"""
+
+
+def compiled_by(graph, flags_text):
+    """Return a program that says who made it of what; a compiler of the tests."""
+    return f"{graph}|{flags_text}|{os.getpid()}".encode()
+
+
+def fails_on_two(graph, flags_text):
+    if graph.startswith("graph 2"):
+        raise ValueError("no room in SBUF")
+    return compiled_by(graph, flags_text)
+
+
+def fails_at_first(graph, flags_text):
+    """Fail once per graph, as a computer short of memory may."""
+    mark = os.path.join(os.environ["TRAINIUM_EDU_HOME"], f"tried {graph}")
+    if not os.path.exists(mark):
+        os.mkdir(mark)
+        raise MemoryError("short of memory")
+    return compiled_by(graph, flags_text)
+
+
+def dies(graph, flags_text):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    for name in ("NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TRAINIUM_EDU_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    return tmp_path
+
+
+@pytest.fixture
+def trial(home):
+    """Return the command of a trial run: a word for its graphs, and its exit code."""
+    path = home / "train.py"
+    path.write_text(TRIAL)
+    return lambda word="a", code=0: [sys.executable, str(path), word, str(code)]
+
+
+def collected(home, count=3):
+    cache = CompileCache(home / "cache", "1.0", log=lambda *line: None)
+    for number in range(1, count + 1):
+        cache.put_graph(number, EMPTY, f"graph {number}")
+    return cache
+
+
+def test_all_collected_graphs_are_compiled_in_other_processes(home):
+    cache = collected(home, 4)
+    report = parallel_compile.compile_collected(cache, compiled_by)
+    assert [one.status for one in report.compiled] == [True] * 4
+    makers = set()
+    for number in range(1, 5):
+        graph, flags_text, pid = cache.get(number, EMPTY).decode().split("|")
+        assert (graph, flags_text) == (f"graph {number}", "")
+        makers.add(int(pid))
+    assert os.getpid() not in makers
+    assert len(makers) <= 2
+    assert parallel_compile.compile_collected(cache, dies).compiled == ()  # nothing is left
+
+
+def test_the_summary_is_the_pages_json(home):
+    cache = collected(home, 2)
+    found = json.loads(str(parallel_compile.compile_collected(cache, compiled_by)))
+    assert found["compilation_summary"] == {"true": 2}
+    assert list(found) == ["compilation_summary", "compilation_report"]
+    for path, row in found["compilation_report"].items():
+        assert re.search(r"/neuronxcc-1\.0/MODULE_\d\+d41d8cd9/model\.hlo\.pb$", path)
+        assert row == {"status": True, "retry": 0}
+
+
+def test_a_failure_is_reported_remembered_and_retried_on_request(home):
+    cache = collected(home)
+    report = parallel_compile.compile_collected(cache, fails_on_two)
+    assert json.loads(str(report))["compilation_summary"] == {"true": 2, "false": 1}
+    (failed,) = [one for one in report.compiled if not one.status]
+    assert failed.reason == "ValueError: no room in SBUF"
+    assert report.failed == 1
+    assert parallel_compile.counts(cache).endswith("failed are 1, done are 2, total is 3")
+    with pytest.raises(CompileFailed, match="no room in SBUF"):
+        cache.get(2, EMPTY)
+    assert parallel_compile.compile_collected(cache, compiled_by).compiled == ()
+    again = CompileCache(cache.root, "1.0", retry_failed=True)
+    assert parallel_compile.compile_collected(again, compiled_by).failed == 0
+    assert cache.get(2, EMPTY).startswith(b"graph 2|")
+
+
+def test_retries_are_counted_and_their_times_told(home):
+    (home / "home").mkdir()
+    cache = collected(home, 2)
+    report = parallel_compile.compile_collected(cache, fails_at_first, retries=1, times=True)
+    found = json.loads(str(report))
+    assert [row["retry"] for row in found["compilation_report"].values()] == [1, 1]
+    assert all(row["compile_time"] > 0 for row in found["compilation_report"].values())
+    assert found["compilation_time"] > 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_a_killed_process_is_said_and_not_remembered(home):
+    cache = collected(home, 2)
+    report = parallel_compile.compile_collected(cache, dies)
+    assert report.failed == 2
+    assert all("was killed" in one.reason for one in report.compiled)
+    assert [entry.status for entry in cache.entries()] == ["remaining"] * 2
+    assert parallel_compile.compile_collected(cache, compiled_by).failed == 0
+
+
+def test_a_damaged_graph_is_reported_and_left(home, capfd):
+    cache = collected(home, 2)
+    path = cache.entries()[0].graph
+    path.write_bytes(path.read_bytes()[:-1])
+    report = parallel_compile.compile_collected(cache, compiled_by)
+    assert [one.reason for one in report.compiled] == ["the graph is damaged", ""]
+    assert capfd.readouterr().err.count("model.hlo.pb is damaged") == 1
+
+
+@pytest.mark.parametrize("workers", [0, -1, 65])
+def test_a_number_of_processes_out_of_range_is_refused(home, workers):
+    with pytest.raises(ValueError, match=rf"there are {workers} parallel processes; give from 1"):
+        parallel_compile.compile_collected(collected(home), compiled_by, workers=workers)
+
+
+# the command
+
+
+def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=all --no_cache")
+    said = []
+    assert (
+        tool.run("collect-and-compile", trial("x"), compile_bytes=compiled_by, say=said.append) == 0
+    )
+    cache = open_cache()
+    assert cache.get(1, flags.parse("--auto-cast=all").hash).startswith(
+        b"graph 1 x|--auto-cast=all|"
+    )
+    text = "\n".join(said)
+    facility = "INFO ||NEURON_PARALLEL_COMPILE||: "
+    assert f"INFO ||NEURON_CACHE||: Compile cache path: {cache.root}" in said
+    assert (
+        "INFO ||NEURON_CACHE||: Current remaining items are 3, locked are 0, failed are 0, "
+        "done are 0, total is 3" in said
+    )
+    assert "remaining items are 0, locked are 0, failed are 0, done are 3, total is 3" in text
+    assert said[-3:] == [
+        f"{facility}Total graphs: 3",
+        f"{facility}Total successful compilations: 3",
+        f"{facility}Total failed compilations: 0",
+    ]
+    assert json.loads(said[-4].removeprefix(facility))["compilation_summary"] == {"true": 3}
+    assert "WARNING ||NEURON_PARALLEL_COMPILE||: --no_cache will be ignored" in said
+
+
+def test_collect_and_compile_can_be_told_apart_and_folders_named(home, trial, monkeypatch):
+    monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", str(home / "elsewhere"))
+    said = []
+    assert tool.run("collect", trial(), compile_bytes=dies, say=said.append) == 0
+    assert (home / "elsewhere").is_dir()
+    assert tool.run("compile", compile_bytes=fails_on_two, say=said.append) == 1  # one failed
+    assert any("did not compile: ValueError: no room in SBUF" in line for line in said)
+    assert tool.run("compile", compile_bytes=dies, say=said.append) == 0  # nothing is left to do
+    assert not settings.lazy().extract_graphs_only  # only the trial run is told
+
+
+def test_a_trial_run_that_fails_ends_it_unless_that_is_to_be_ignored(home, trial, monkeypatch):
+    said = []
+    run = trial("a", 3)
+    assert tool.run("collect-and-compile", run, compile_bytes=dies, say=said.append) == 1
+    assert (
+        said[-1] == "ERROR ||NEURON_PARALLEL_COMPILE||: There was an error in the training script."
+    )
+    monkeypatch.setenv("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "1")
+    assert tool.run("collect-and-compile", run, compile_bytes=compiled_by, say=said.append) == 0
+    assert said[-1].endswith("Total failed compilations: 0")
+
+
+def test_the_shell_command_reads_its_arguments_and_leaves_the_programs_alone(home, trial, capfd):
+    command = ["neuron_parallel_compile"]
+    assert __main__.main([*command, "--command", "collect", *trial("--steps=3"), "--more"]) == 0
+    out = capfd.readouterr().out
+    assert "'--steps=3', '0', '--more']" in out
+    assert "Current remaining items are 3" in out
+    assert __main__.main([*command, "--command", "clear-locks"]) == 0
+    assert __main__.main([*command, "--command=clean"]) == 0
+    assert "Cleanup done: 3 entries" in capfd.readouterr().out
+    assert __main__.main(command) == 2
+    assert "Name what starts a trial run" in capfd.readouterr().out
+    assert __main__.main([*command, "no-such-program"]) == 1
+    assert "no-such-program cannot be started" in capfd.readouterr().out
+
+
+def test_switches_that_make_no_sense_are_one_sentence(home, monkeypatch, capsys):
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--autocast=all")
+    assert __main__.main(["neuron_parallel_compile", "--command=clean"]) == 1
+    assert capsys.readouterr().err.startswith("NEURON_CC_FLAGS has '--autocast=all'")
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--cache_dir=s3://bucket/cache")
+    assert __main__.main(["neuron_parallel_compile", "--command=compile"]) == 1
+    assert capsys.readouterr().err.startswith("the compile cache s3://bucket/cache is on no disk")
+
+
+def test_analyze_reports_operations_that_the_compiler_knows_and_where_others_are(home):
+    cache = CompileCache(home / "cache", "1.0")
+    type = as_type((2, 2), "float32")
+    x = parameter(0, type)
+    y = apply("add", apply("add", x, x), x)
+    graph = Graph("step", (x,), (y,))
+    cache.put_graph(1, EMPTY, graph.to_json())
+    found = parallel_compile.analyze(cache)
+    assert found["support_percentage"] == "100.00%"
+    assert found["supported_operators"] == {"xla": {"xla::add": 2, "xla::parameter": 1}}
+    assert found["unsupported_operators"] == {"xla": []}
+    strange = Node("fft", (x,), (), type, x.number + 1, y.line, "")
+    cache.put_graph(2, EMPTY, Graph("odd", (x,), (strange,)).to_json())
+    found = parallel_compile.analyze(cache)
+    assert found["support_percentage"] == "80.00%"
+    ((unknown),) = found["unsupported_operators"]["xla"]
+    assert unknown["kind"] == "xla::fft"
+    assert "test_parallel_compile.py" in unknown["call"]
+
+
+def test_analyze_writes_the_report_where_it_says(home, trial, monkeypatch):
+    monkeypatch.setattr(tool, "_collect", lambda *_: 0)
+    said = []
+    assert tool.run("analyze", ["x"], output=home / "found", say=said.append) == 0
+    assert said[-1].endswith(f"Report - {home / 'found' / 'result.json'}")
+    assert json.loads((home / "found" / "result.json").read_text())["support_percentage"]

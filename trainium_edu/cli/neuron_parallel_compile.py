@@ -1,0 +1,168 @@
+"""``python -m trainium_edu neuron_parallel_compile …``: AWS's tool of that name."""
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+from pathlib import Path
+
+__all__ = ["COMMANDS", "add", "run"]
+
+#: AWS's commands, the first one being what happens without ``--command``
+COMMANDS = ("collect-and-compile", "collect", "compile", "clean", "clear-locks", "analyze")
+_MOST = 125  #: the largest exit code that says how many graphs failed; shells use those above
+
+
+def add(commands) -> None:
+    """Add the command to the dispatcher's list.
+
+    Parameters
+    ----------
+    commands : argparse subparsers
+    """
+    parser = commands.add_parser(
+        "neuron_parallel_compile", help="compile a script's graphs ahead of its run"
+    )
+    parser.add_argument("--command", choices=COMMANDS, default=COMMANDS[0],
+                        help=f"default: {COMMANDS[0]}")  # fmt: skip
+    parser.add_argument("--num_parallel", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--analyze-output", default="model_analysis_result", metavar="FOLDER",
+                        help="where analyze writes result.json")  # fmt: skip
+    parser.add_argument("program", nargs="?", help="what starts a trial run of 10 to 15 steps")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
+    parser.set_defaults(run=_run)
+
+
+def _run(options) -> int:
+    program = [options.program, *options.arguments] if options.program else []
+    return run(
+        options.command, program, workers=options.num_parallel, output=options.analyze_output
+    )
+
+
+def run(
+    command: str, program=(), *, workers: int = 2, output="model_analysis_result",
+    compile_bytes=None, say=None,
+) -> int:  # fmt: skip
+    """Run one of the tool's commands on the cache that the switches name.
+
+    Parameters
+    ----------
+    command : str
+        One of :data:`COMMANDS`.
+    program : list of str
+        What starts the trial run.
+    workers : int
+        Processes that compile.
+    output : str or Path
+        Folder for ``result.json`` of ``analyze``.
+    compile_bytes : callable (graph as JSON, flags as text) -> bytes, optional
+        Default: the compiler.
+    say : callable (str), optional
+        What to do with each line; default: print it at once.
+
+    Returns
+    -------
+    int
+        0 if all went well, else how many graphs failed (at most 125); 1 if the trial run failed,
+        2 if there is none.
+
+    Raises
+    ------
+    ValueError
+        For switches that make no sense, and a cache that cannot be used.
+    """
+    from trainium_edu import settings
+    from trainium_edu.xla import flags
+    from trainium_edu.xla.cache import open_cache, print_lines
+    from trainium_edu.xla.parallel_compile import analyze, compile_collected, counts
+
+    lazy, switches = settings.lazy(), settings.parallel_compile()
+    given = flags.parse(lazy.compiler_flags)
+    log = _lines(say)
+    cache = open_cache(given.cache_dir, lazy.cache_url, log=print_lines(given.log_level),
+                       retry_failed=given.retry_failed_compilation)  # fmt: skip
+    if cache is None:
+        log("There is no cache to fill: name another folder in NEURON_COMPILE_CACHE_URL", "ERROR")
+        return 1
+    if given.no_cache:
+        log("--no_cache will be ignored", "WARNING")
+    if command == "clean":
+        log(f"Cleanup done: {cache.clean()} entries in {cache.root} deleted.")
+        return 0
+    if command == "clear-locks":
+        cleared, held = cache.clear_locks()
+        log(f"Cleanup locks done: {cleared} deleted, {held} of running processes left alone.")
+        return 0
+    if command != "compile":
+        code = _collect(program, log, switches.ignore_script_error)
+        if code:
+            return code
+    log(f"Compile cache path: {cache.root}", facility="NEURON_CACHE")
+    log(counts(cache), facility="NEURON_CACHE")
+    if command == "collect":
+        return 0
+    if command == "analyze":
+        _write_analysis(analyze(cache), Path(output), log)
+        return 0
+    report = compile_collected(cache, compile_bytes or _compiler(), workers=workers,
+                               retries=switches.retries, times=switches.times)  # fmt: skip
+    for one in report.compiled:
+        if not one.status:
+            log(f"{one.graph} did not compile: {one.reason}", "ERROR")
+    log(counts(cache), facility="NEURON_CACHE")
+    log(str(report))
+    log(f"Total graphs: {len(report.compiled)}")
+    log(f"Total successful compilations: {len(report.compiled) - report.failed}")
+    log(f"Total failed compilations: {report.failed}")
+    return min(report.failed, _MOST)
+
+
+def _lines(say):
+    """Return a function that says a line as AWS's tool does."""
+
+    def log(text, level="INFO", facility="NEURON_PARALLEL_COMPILE"):
+        line = f"{level} ||{facility}||: {text}"
+        say(line) if say else print(line, flush=True)
+
+    return log
+
+
+def _compiler():
+    """Return the compiler; it and NumPy are loaded only where something is compiled."""
+    return importlib.import_module("trainium_edu.xla.compiler").compile_bytes
+
+
+def _collect(program, log, ignore_error) -> int:
+    """Run the trial run, which writes its graphs into the cache; return an exit code."""
+    if not program:
+        log("Name what starts a trial run of 10 to 15 steps: python train.py --steps 10", "ERROR")
+        return 2
+    log(
+        "Running trial run (add option to terminate trial run early; also ignore trial run's "
+        "generated outputs, i.e. loss, checkpoints)"
+    )
+    log(f"Running cmd: {list(program)}")
+    try:
+        done = subprocess.run(
+            list(program), env={**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}, check=False
+        )
+        failed = done.returncode != 0
+    except OSError as problem:
+        log(f"{program[0]} cannot be started: {problem.strerror}", "ERROR")
+        return 1
+    if failed:
+        log("There was an error in the training script.", "ERROR")
+        if not ignore_error:
+            return 1
+        log("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE is set, continuing to compile")
+    return 0
+
+
+def _write_analysis(found, folder, log):
+    from trainium_edu import files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write(folder / "result.json", json.dumps(found, indent=4) + "\n")
+    log(f"Model analysis completed. Report - {folder / 'result.json'}", facility="ANALYZE")

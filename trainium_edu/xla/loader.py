@@ -1,0 +1,89 @@
+"""``MpDeviceLoader``: hands out batches that are on the device, and marks the steps.
+
+The original reads ahead in threads.  Here a batch is read when it is asked for: what an emulated
+chip waits for is not this computer's disk.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from trainium_edu.specs.arguments import whole
+from trainium_edu.xla.device import Device
+from trainium_edu.xla.tensor import Tensor, as_tensor
+
+__all__ = ["MpDeviceLoader", "on_device"]
+
+
+class MpDeviceLoader:
+    """Go through a loader's batches, each on a device.
+
+    ``mark_step`` is called *before* a batch is handed out, the first one too, and once more at the
+    end; with ``batches_per_execution=k`` before every k-th only, so that k batches make one graph:
+    fewer launches, more memory.
+
+    Parameters
+    ----------
+    loader : iterable
+        Of arrays, or tuples, lists and dicts of them, nested at will.
+    device : Device
+    batches_per_execution : int
+    loader_prefetch_size, device_prefetch_size, host_to_device_transfer_threads, batchdim : int
+        As in PyTorch/XLA, where they change what overlaps; here they change nothing.
+
+    References
+    ----------
+    pytorch/xla, ``torch_xla/distributed/parallel_loader.py``.
+
+    Examples
+    --------
+    >>> device = Device()
+    >>> for x, in MpDeviceLoader([(np.ones(2),), (np.zeros(2),)], device):
+    ...     print(x.numpy().tolist(), device.step)
+    [1.0, 1.0] 1
+    [0.0, 0.0] 2
+    >>> device.step
+    4
+    """
+
+    def __init__(self, loader, device: Device, *, batches_per_execution: int = 1,
+                 loader_prefetch_size: int = 16, device_prefetch_size: int = 8,
+                 host_to_device_transfer_threads: int = 1, batchdim: int = 0):  # fmt: skip
+        if not isinstance(device, Device):
+            raise TypeError(f"device is {device!r}; take that of xm.xla_device()")
+        self.batches_per_execution = whole(batches_per_execution, "batches_per_execution", 1)
+        for name, number in (
+            ("loader_prefetch_size", loader_prefetch_size),
+            ("device_prefetch_size", device_prefetch_size),
+            ("host_to_device_transfer_threads", host_to_device_transfer_threads),
+        ):
+            whole(number, name, 1)
+        whole(batchdim, "batchdim", 0)
+        self._loader, self._device = loader, device
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator:
+        batches, handed_out = iter(self._loader), 0
+        while True:
+            if handed_out % self.batches_per_execution == 0:
+                self._device.mark_step()
+            try:
+                batch = next(batches)
+            except StopIteration:
+                self._device.mark_step()
+                return
+            yield on_device(batch, self._device)
+            handed_out += 1
+
+
+def on_device(batch, device: Device):
+    """Return a batch with its arrays on a device; what is no array stays as it is."""
+    if isinstance(batch, Tensor):
+        return batch
+    if isinstance(batch, Mapping):
+        return {key: on_device(value, device) for key, value in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(on_device(value, device) for value in batch))
+    if isinstance(batch, list | tuple):
+        return type(batch)(on_device(value, device) for value in batch)
+    return as_tensor(batch, device) if hasattr(batch, "__array__") else batch

@@ -1,0 +1,276 @@
+"""The familiar names of ``torch_xla.core.xla_model``, those of torch_xla 1.13 to 2.9 together.
+
+One process of the original drives one NeuronCore.  Who takes part is a *world* here (see
+``device.World``), which a trainer sets; by itself it is of one rank.
+"""
+
+import zipfile
+from collections.abc import Mapping
+
+import numpy as np
+
+from trainium_edu import files
+from trainium_edu.specs import INSTANCES
+from trainium_edu.specs.arguments import choice
+from trainium_edu.xla.device import Device, World, current_world, world
+from trainium_edu.xla.operations import apply
+from trainium_edu.xla.tensor import Tensor
+
+__all__ = [
+    "REDUCE_MAX", "REDUCE_MIN", "REDUCE_SUM", "World", "add_step_closure", "all_reduce", "device",
+    "get_local_ordinal", "get_ordinal", "get_xla_supported_devices", "is_master_ordinal",
+    "mark_step", "mesh_reduce", "optimizer_step", "reduce_gradients", "rendezvous", "save", "sync",
+    "wait_device_ops", "world", "xla_device", "xla_device_kind", "xrt_world_size",
+]  # fmt: skip
+
+REDUCE_SUM, REDUCE_MAX, REDUCE_MIN = "sum", "max", "min"
+_devices: dict[int, Device] = {}
+
+
+# -- devices ------------------------------------------------------------------------------------
+
+
+def get_xla_supported_devices(
+    devkind: str | None = None, max_devices: int | None = None, *, instance: str = "trn1.32xlarge"
+) -> list[str]:
+    """Return the names of an instance's devices, one per NeuronCore.
+
+    Examples
+    --------
+    >>> len(get_xla_supported_devices()), get_xla_supported_devices(instance="trn1.2xlarge")
+    (32, ['xla:0', 'xla:1'])
+    """
+    with_cores = {name: kind.cores for name, kind in INSTANCES.items() if hasattr(kind, "cores")}
+    choice(instance, "instance", tuple(with_cores))
+    if devkind is not None:
+        choice(devkind, "devkind", ("NEURON", xla_device_kind()))
+    return [f"xla:{i}" for i in range(int(with_cores[instance].value))][:max_devices]
+
+
+def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
+    """Return a NeuronCore as a lazy device, and follow the switches of the environment.
+
+    Parameters
+    ----------
+    n : int, optional
+        Its number on the instance; default, this rank's own.
+
+    Raises
+    ------
+    ValueError
+        If the instance has none of that number, or a switch holds what it cannot.
+    """
+    here = current_world()
+    if n is None and here.device is not None:
+        return here.device
+    n = here.ordinal % here.per_instance if n is None else n
+    if f"xla:{n}" not in get_xla_supported_devices(devkind):
+        raise ValueError(
+            f"there is no device xla:{n}; a trn1.32xlarge has xla:0 to xla:31, one per NeuronCore"
+        )
+    found = _devices.get(n)
+    if found is None:
+        found = _devices[n] = Device(f"xla:{n}", follows_switches=True)
+    found.follow_switches()
+    return found
+
+
+def xla_device_kind(device: Device | None = None) -> str:
+    """Return what kind of device it is: a NeuronCore-v2."""
+    return "NC_v2"
+
+
+def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
+    """Cut the recorded graph, compile it or look it up, run it; then the step closures.
+
+    Parameters
+    ----------
+    wait, reset_scope : bool
+        As in PyTorch/XLA; when this returns, everything has run.
+    """
+    xla_device().mark_step()
+
+
+def wait_device_ops(devices: list | None = None) -> None:
+    """Return when all devices are idle, which they are: nothing runs in the background."""
+
+
+def add_step_closure(closure, args: tuple = (), run_async: bool = False) -> None:
+    """Call a function after the next step, when its arguments have values; in order of asking.
+
+    Parameters
+    ----------
+    closure : callable
+    args : tuple
+        Its arguments: tensors that the next step computes.
+    run_async : bool
+        In a thread, in the original; here as without.
+    """
+    xla_device().add_step_closure(closure, args)
+
+
+# -- the world ----------------------------------------------------------------------------------
+
+
+def xrt_world_size(defval: int = 1) -> int:
+    """Return how many ranks take part."""
+    return current_world().size
+
+
+def get_ordinal(defval: int = 0) -> int:
+    """Return this rank's number in the world."""
+    return current_world().ordinal
+
+
+def get_local_ordinal(defval: int = 0) -> int:
+    """Return this rank's number on its instance."""
+    here = current_world()
+    return here.ordinal % here.per_instance
+
+
+def is_master_ordinal(local: bool = True) -> bool:
+    """Return whether this is the first rank, of the instance or of all."""
+    return (get_local_ordinal() if local else get_ordinal()) == 0
+
+
+def all_reduce(reduce_type: str, inputs, scale: float = 1.0, groups=None, pin_layout: bool = True):
+    """Record the sum (maximum, minimum) over ranks.
+
+    Parameters
+    ----------
+    reduce_type : {"sum", "max", "min"}
+    inputs : Tensor, or list of Tensor
+    scale : float
+        Times which the result is taken.
+    groups : list of lists of int, optional
+        The ranks that take part together; default all.
+    pin_layout : bool
+        Changes nothing here.
+
+    Returns
+    -------
+    Tensor, or None
+        The result; of a list, None: its tensors then stand for the results.
+    """
+    kind = choice(reduce_type, "reduce_type", (REDUCE_SUM, REDUCE_MAX, REDUCE_MIN))
+    if isinstance(inputs, Tensor):
+        node = apply("all_reduce", inputs.as_node(), kind=kind,
+                     groups=groups and tuple(map(tuple, groups)))  # fmt: skip
+        total = Tensor(inputs.device, node.type, node)
+        return total if scale == 1 else total * scale
+    for one in inputs:
+        one.set_(all_reduce(kind, one, scale, groups))
+    return None
+
+
+def reduce_gradients(optimizer, groups=None, pin_layout: bool = True) -> None:
+    """Replace each gradient by the mean over ranks: their sum, times 1/world; alone, do nothing.
+
+    Parameters
+    ----------
+    optimizer : object
+        Has ``parameters``, tensors with a ``grad``.
+    """
+    count = xrt_world_size()
+    if count > 1:
+        gradients = [p.grad for p in optimizer.parameters if p.grad is not None]
+        all_reduce(REDUCE_SUM, gradients, 1.0 / count, groups)
+
+
+def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | None = None,
+                   groups=None, pin_layout: bool = True):  # fmt: skip
+    """Reduce the gradients over all ranks, then let the optimiser step.
+
+    Parameters
+    ----------
+    optimizer : object
+        Has ``parameters`` and ``step(**optimizer_args)``.
+    barrier : bool
+        Mark a step too.  Without it, whoever hands out batches does (``MpDeviceLoader``), or the
+        loop has to: the step is only recorded here.
+
+    Returns
+    -------
+    What ``optimizer.step`` returned.
+
+    References
+    ----------
+    pytorch/xla, ``torch_xla/core/xla_model.py``.
+    """
+    reduce_gradients(optimizer, groups, pin_layout)
+    result = optimizer.step(**(optimizer_args or {}))
+    if barrier:
+        mark_step()
+    return result
+
+
+def rendezvous(tag: str, payload: bytes = b"", replicas=None) -> list:
+    """Wait for all ranks, and return the payload of each.
+
+    Raises
+    ------
+    RuntimeError
+        If the world does not say how to meet.
+    """
+    here = current_world()
+    if here.size == 1:
+        return [payload]
+    meet = getattr(here.collectives, "rendezvous", None)
+    if meet is None:
+        raise RuntimeError(
+            f"rendezvous {tag!r} needs the other {here.size - 1} ranks, and this world does not "
+            "say how to reach them; run it inside a training world"
+        )
+    return meet(tag, payload)
+
+
+def mesh_reduce(tag: str, data, reduce_fn):
+    """Collect a value of every rank on the host, and return what a function makes of the list.
+
+    Parameters
+    ----------
+    tag : str
+    data : Tensor, array or number
+    reduce_fn : callable (list) -> object
+    """
+    if isinstance(data, Tensor):
+        values = data.numpy()
+        if values.ndim > data.ndim:  # one recording for all ranks: the first axis counts them
+            return reduce_fn(list(values))
+        data = values
+    return reduce_fn(rendezvous(tag, data))
+
+
+def save(data, file_or_path, master_only: bool = True, global_master: bool = False) -> None:
+    """Move tensors to the host and write them to a file that ``numpy.load`` reads.
+
+    Parameters
+    ----------
+    data : Tensor, array, or dict of them, nested at will
+        Names are joined by dots; BF16 is written as FP32.
+    file_or_path : str or Path
+    master_only : bool
+        Only the first rank (of the instance; with `global_master`, of all) writes.
+    """
+    arrays = dict(_flat(data))
+    if not master_only or is_master_ordinal(local=not global_master):
+        with files.replacing(file_or_path) as file, zipfile.ZipFile(file, "w") as folder:
+            for name, array in arrays.items():
+                with folder.open(f"{name}.npy", "w", force_zip64=True) as part:
+                    np.lib.format.write_array(part, array, allow_pickle=False)
+    rendezvous("torch_xla.core.xla_model.save")
+
+
+def _flat(data, name=""):
+    """Yield (name, array) of nested dicts."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from _flat(value, f"{name}.{key}" if name else str(key))
+    else:
+        array = np.asarray(data)
+        if array.dtype.hasobject:
+            raise TypeError(f"save takes tensors, arrays and dicts of them; {name} is {data!r}")
+        yield name or "data", array
+
+
+sync, device = mark_step, xla_device
