@@ -99,6 +99,11 @@ class Compiler:
         self._remember(graph)
         return executable
 
+    @property
+    def executables(self) -> list:
+        """What is in memory, the one used last at the end."""
+        return [executable for executable, _ in self._known.values()]
+
     def _missed(self, key, graph, step):
         """Return (kind of event, why, executable) of a graph that is not in memory."""
         if key in self._failed:
