@@ -20,7 +20,8 @@ from trainium_edu.xla.executable import Executable, describe
 from trainium_edu.xla.graph import Graph, Node, intern
 from trainium_edu.xla.operations import parameter
 
-__all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "where_time_goes"]
+__all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "time_on_chip",
+           "where_time_goes"]  # fmt: skip
 
 _EVENTS = {"compiled": "compiled", "memory": "hit (memory)", "disk": "hit (disk)",
            "failed": "failed"}  # fmt: skip
@@ -132,3 +133,10 @@ def fusion_table(executable: Executable) -> str:
         moved = sum(o.bytes for o in done)
         rows.append(f"{name:14}{len(done):10}{moved / 1e3:11.1f} kB{one.makespan_ns / 1e3:7.1f} µs")
     return "\n".join(rows)
+
+
+def time_on_chip(device) -> str:
+    """Return how many graphs a device compiled and ran, and how long all of that takes on the chip."""
+    ns = {e.graph.fingerprint: e.makespan_ns for e in device.compiler.executables}
+    ran = [ns[event.graph] for event in device.compiler.history]
+    return f"{len(ns):3} compiled, {len(ran):3} runs, {sum(ran) / 1e3:6.1f} µs on the chip"

@@ -51,34 +51,6 @@ def prints(device):
     )
 
 
-@question(
-    "06/last-batch",
-    "1437 images in batches of 64, three passes over them. How many graphs are compiled?",
-    unit="graphs",
-    whole=True,
-    wrong=[
-        Misconception("one loop, one graph", lambda device: 1, "All full batches share a graph. Is"
-                      " 1437 a multiple of 64?"),
-        Misconception("one for each step", lambda device: _ran(device), "Equal shapes give equal"
-                      " graphs, and an equal graph is found again."),
-        Misconception("one for each pass", lambda device: 3, "The cache is not emptied between"
-                      " passes."),
-        Misconception("the last batch of each pass", lambda device: 1 + 3, "The last batch is short"
-                      " in each pass, and in each of the same length."),
-    ],
-)  # fmt: skip
-def last_batch(device):
-    """Return how many graphs the passes have compiled."""
-    newest = [e for e in device.compiler.history if e.kind == "compiled"][-1]
-    steps = Counter(e.graph for e in device.compiler.history)
-    return Answer(
-        _compiled(device),
-        f"The {1437 % 64} images that are left over are another shape, so another graph, for"
-        f" {steps[newest.graph]} steps of {_ran(device)}. Drop them, or pad them to 64.",
-        lambda guess: history(device),
-    )
-
-
 def _us(executable) -> float:
     return executable.makespan_ns / 1e3
 
@@ -111,6 +83,34 @@ def four_times(small, large):
             f"batch 256: {_us(large):.1f} µs\n{where_time_goes(large)}",
             fusion_table(large),
         ],
+    )
+
+
+@question(
+    "06/last-batch",
+    "1437 images in batches of 64, three passes over them. How many graphs are compiled?",
+    unit="graphs",
+    whole=True,
+    wrong=[
+        Misconception("one loop, one graph", lambda device: 1, "All full batches share a graph. Is"
+                      " 1437 a multiple of 64?"),
+        Misconception("one for each step", lambda device: _ran(device), "Equal shapes give equal"
+                      " graphs, and an equal graph is found again."),
+        Misconception("one for each pass", lambda device: 3, "The cache is not emptied between"
+                      " passes."),
+        Misconception("the last batch of each pass", lambda device: 1 + 3, "The last batch is short"
+                      " in each pass, and in each of the same length."),
+    ],
+)  # fmt: skip
+def last_batch(device):
+    """Return how many graphs the passes have compiled."""
+    newest = [e for e in device.compiler.history if e.kind == "compiled"][-1]
+    steps = Counter(e.graph for e in device.compiler.history)
+    return Answer(
+        _compiled(device),
+        f"The {1437 % 64} images that are left over are another shape, so another graph, for"
+        f" {steps[newest.graph]} steps of {_ran(device)}. Drop them, or pad them to 64.",
+        lambda guess: history(device),
     )
 
 
