@@ -63,10 +63,10 @@ def train(device, network, optimizer, batches, log):
         optimizer.step()
         device.mark_step()
         if step % 4 == 3:
-            log(loss * 2)
+            log(float(loss) * 2)
 
 
-# %% wrong=06/mark-step name=no-update feedback=end with other weights
+# %% wrong=06/mark-step name=other-gradient feedback=the loss of every 4th step
 @check.on_a_device
 def train(device, network, optimizer, batches, log):
     for step, (images, labels) in enumerate(batches):
@@ -84,7 +84,7 @@ def train(request):
     return b"[]" * 2**24
 
 
-# %% wrong=06/mark-step name=reports-others-counts feedback=what the loop's device ran is incomplete
+# %% wrong=06/mark-step name=reports-others-counts feedback=the loop's device ran is incomplete
 def train(request):
     import json
 

@@ -38,7 +38,7 @@ def history(device, since: int = 0) -> CacheStrip:
         How many of the first events to leave out.
     """
     return cache_strip([
-        {"step": e.step, "event": _EVENTS[e.kind], "graph": f"{e.graph:016x}"[:6], "why": e.why}
+        {"step": e.step + 1, "event": _EVENTS[e.kind], "graph": f"{e.graph:016x}"[:6], "why": e.why}
         for e in device.compiler.history[since:] if e.kind in _EVENTS
     ])  # fmt: skip
 
@@ -50,7 +50,7 @@ def explore(what) -> GraphExplorer:
     ----------
     what : Executable or Device
     """
-    executable = what if isinstance(what, Executable) else what.compiler.executables[-1]
+    executable = what if isinstance(what, Executable) else what.compiler.newest
     return graph_explorer(describe(executable), open_operation=open_alone(executable))
 
 

@@ -25,6 +25,7 @@ from trainium_edu import aside
 _HOMES = {
     "autograd": "gradients",
     "compiler": "Compiler Event difference",
+    "control": "cond while_loop",
     "device": "Device World current_world world",
     "executable": "Executable describe",
     "executor": "Plan Setting",

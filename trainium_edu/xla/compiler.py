@@ -100,6 +100,11 @@ class Compiler:
         return executable
 
     @property
+    def newest(self):
+        """The executable that was asked for last; None before the first."""
+        return next(reversed(self._known.values()))[0] if self._known else None
+
+    @property
     def executables(self) -> list:
         """What is in memory, the one used last at the end."""
         return [executable for executable, _ in self._known.values()]

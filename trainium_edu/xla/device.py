@@ -171,6 +171,11 @@ class Device:
         self.setting = replace(self.setting, rounding=rounding.rounding, seed=rounding.seed)
         self.narrowed, self.eager, self._switches = now.casts, now.eager_debug, now
 
+    @property
+    def executable(self):
+        """The executable that ran last; None before the first."""
+        return self.compiler.newest
+
     # -- recording ----------------------------------------------------------------------------
 
     def leaf(self, array: np.ndarray, type: Type, name: str = "", tensor=None, origin=None) -> Node:

@@ -40,6 +40,14 @@ def torch_nn(name, **options):
     return call
 
 
+#: Rows that say they have no gradient, rows whose gradient is none, rows tested in other files.
+WITHOUT_VJP = {
+    "cross_entropy_gradient", "equal", "gelu_slope", "greater", "greater_equal", "is_nan", "less",
+    "less_equal", "logical_and", "logical_not", "logical_or", "not_equal", "silu_slope",
+}  # fmt: skip
+STEPS = {"argmax", "floor", "sign"}  # ``test_gradients``
+ELSEWHERE = {"constant", "detach", "parameter", "fusion"}  # with the graph and the passes
+
 FULL = (f(130, 5), f(130, 5))
 STRETCHED = [FULL, (f(130, 5), f(1, 5)), (f(130, 1), f(130, 5)), (f(130, 1), f(1, 5)),
              (f(3, 1, 5), f(3, 4, 5)), (f(2, 3, 1, 4), f(1, 3, 5, 1)), (f(), f())]  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.xla.graph import Graph, as_type
 from trainium_edu.xla.lowering import Lowering
 from trainium_edu.xla.operations import apply, constant, parameter
@@ -181,12 +182,14 @@ def test_a_large_group_fits_and_does_not_beat_its_roofline(name):
     inputs = tuple(parameter(n, as_type((2048, 2048), "float32")) for n in range(len(shapes)))
     core, _ = fused(Graph(name, inputs, (build(*inputs),)), [None] * len(inputs),
                     NeuronCore(values=False))  # fmt: skip
-    timeline = measure(core.program)
-    assert timeline.placement.notes == () or not timeline.placement.short
-    assert timeline.makespan_ns >= timeline.roofline().memory_ns
+    timeline = measure(core.program)  # raises if it does not fit
+    busiest = max(timeline.busy_ns(engine) for engine in Engine)
+    assert timeline.roofline().memory_ns <= timeline.makespan_ns < 1.5 * busiest
 
 
 def test_what_rows_share_is_computed_once():
     graph, arrays = graph_of(*GROUPS["norm"])
     core, _ = fused(graph, arrays)
-    assert names(core).count("activation") == 1 + 2 * 3  # exp once; square and rsqrt of 3 tiles
+    assert (
+        names(core).count("activation") == 1 + 3 * 3
+    )  # exp once; square, rsqrt, product of 3 tiles

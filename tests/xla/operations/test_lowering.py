@@ -67,8 +67,8 @@ def nki_layer_norm(x, weight, bias):
     rows, width = x.shape
     out = nl.ndarray((rows, width), nl.float32, buffer=nl.shared_hbm)
     scale, shift = (nl.ndarray((128, width), nl.float32, buffer=nl.sbuf) for _ in range(2))
-    nisa.dma_copy(dst=scale, src=weight.reshape((1, width)).broadcast_to((128, width)))
-    nisa.dma_copy(dst=shift, src=bias.reshape((1, width)).broadcast_to((128, width)))
+    nisa.dma_copy(dst=scale, src=weight.ap(pattern=[[0, 128], [1, width]]))
+    nisa.dma_copy(dst=shift, src=bias.ap(pattern=[[0, 128], [1, width]]))
     for start in nl.static_range(0, rows, 128):
         down = nl.ds(start, 128)
         tile = nl.ndarray((128, width), nl.float32, buffer=nl.sbuf)

@@ -114,6 +114,10 @@ def _combine(core, op, of_words, out, a, b):
     if of_words or not any(is_small):
         one, two = (spread(core, x, out, "int32" if of_words else None) for x in (a, b))
         core.tensor_tensor(dst=out, data1=one, data2=two, op=op)
+    elif op == "multiply":  # the Scalar Engine scales, for the Vector Engine has the more to do
+        one, scale = (a, b) if is_small[1] else (b, a)
+        core.activation(dst=out, op="copy", data=spread(core, one, out),
+                        scale=_operand(core, scale))  # fmt: skip
     elif is_small[1]:
         core.tensor_scalar(dst=out, data=spread(core, a, out), op0=op, operand0=_operand(core, b))
     else:

@@ -31,10 +31,6 @@ def _scalar_engine(op, **options):
     return tile
 
 
-def _tile_negate(core, node, out, x):
-    core.tensor_scalar(dst=out, data=spread(core, x, out), op0="multiply", operand0=-1.0)
-
-
 def _tile_floor(core, node, out, x):
     x, part = spread(core, x, out), core.sbuf(out.shape, "float32")
     core.tensor_scalar(dst=part, data=x, op0="mod", operand0=1.0)
@@ -109,7 +105,8 @@ def _rsqrt_slope(y, x):
 
 _SIGNED = ("int32",)
 for _name, _value, _takes, _tile, _vjp in (
-    ("negate", np.negative, _SIGNED, _tile_negate, lambda node, g: (apply("negate", g),)),
+    ("negate", np.negative, _SIGNED, _scalar_engine("copy", scale=-1.0),
+     lambda node, g: (apply("negate", g),)),
     ("absolute", np.abs, _SIGNED, _scalar_engine("abs"), _slope(lambda y, x: apply("sign", x))),
     ("sign", np.sign, _SIGNED, _scalar_engine("sign"), lambda node, g: (None,)),
     ("floor", np.floor, "float", _tile_floor, lambda node, g: (None,)),

@@ -19,7 +19,7 @@ from trainium_edu.xla.operations.tiles import is_number
 
 __all__ = ["as_rows", "dense", "lower_elementwise"]
 
-_TILES = 8  # of COLUMNS that a group may hold at a time; more of them are shorter
+_TILES = 16  # of COLUMNS, in 24 of which SBUF ends: a group with more values has shorter ones
 
 
 def dense(lowering, x, shape: Sequence[int]) -> View:

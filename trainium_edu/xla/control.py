@@ -1,0 +1,139 @@
+"""Loops and branches inside the graph: ``while_loop`` and ``cond`` on lazy tensors.
+
+Python's own ``while`` and ``if`` run while the graph is recorded: a loop is unrolled, a branch is
+taken for good, and a condition on a tensor cuts the graph.  These two stay in it.  Sizes are fixed
+when the graph is compiled; what may change from run to run is how often a loop turns (up to a
+stated bound) and where an access begins (indices are data: ``take(x, start + arange(n))``).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.device import Device
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type
+from trainium_edu.xla.operations import apply, constant, parameter
+from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.tensor import Tensor
+
+__all__ = ["cond", "while_loop"]
+
+
+@checked
+def while_loop(condition: Callable, body: Callable, state: Sequence, *,
+               most: int) -> tuple:  # fmt: skip
+    """Repeat a body in the graph, as long as a condition holds.
+
+    Parameters
+    ----------
+    condition, body : callable
+        Of the state's tensors; called once each, to record them.  The condition returns one bool,
+        the body the new state, of the same shapes and dtypes.
+    state : sequence of Tensor
+    most : int
+        At most so many turns; a program for the chip is made, and timed, for a bound.
+
+    Returns
+    -------
+    tuple of Tensor
+
+    Raises
+    ------
+    GraphError
+        If shapes or dtypes change from turn to turn, or an inner function uses a tensor that is not
+        part of the state.
+
+    Examples
+    --------
+    >>> from trainium_edu import xla
+    >>> device = xla.Device()
+    >>> n, total = (xla.as_tensor(x, device) for x in (0.0, 1.0))
+    >>> _, total = while_loop(lambda n, t: n < 10.0, lambda n, t: (n + 1.0, t * 2.0), [n, total],
+    ...                       most=16)
+    >>> device.mark_step()
+    >>> total.item()
+    1024.0
+    """
+    nodes = [tensor.as_node() for tensor in state]
+    types = [node.type for node in nodes]
+    graphs = _recorded("condition", condition, types), _recorded("body", body, types)
+    node = apply("while", *nodes, condition=graphs[0], body=graphs[1], most=most)
+    return _results(state[0].device, node)
+
+
+@checked
+def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands) -> tuple:
+    """Choose between two functions in the graph; both are compiled, one runs.
+
+    Parameters
+    ----------
+    predicate : Tensor
+        One bool.
+    on_true, on_false : callable
+        Of the operands; results of equal shapes and dtypes.
+    *operands : Tensor
+
+    Returns
+    -------
+    tuple of Tensor
+
+    Examples
+    --------
+    >>> from trainium_edu import xla
+    >>> device = xla.Device()
+    >>> x = xla.as_tensor([3.0, 4.0], device)
+    >>> (y,) = cond(x.sum() > 5.0, lambda x: x / 2.0, lambda x: x, x)
+    >>> y.numpy().tolist()
+    [1.5, 2.0]
+    """
+    nodes = [tensor.as_node() for tensor in operands]
+    types = [node.type for node in nodes]
+    node = apply(
+        "cond", predicate.as_node(), *nodes, on_true=_recorded("on_true", on_true, types),
+        on_false=_recorded("on_false", on_false, types),
+    )  # fmt: skip
+    return _results(predicate.device, node)
+
+
+def _results(device: Device, node: Node) -> tuple[Tensor, ...]:
+    items = (item(node, i) for i in range(len(node.type)))
+    return tuple(Tensor(device, one.type, one) for one in items)
+
+
+class _Inner(Device):
+    """Where an inner function is recorded: numbers are constants, other data stay outside."""
+
+    def scalar(self, value: float, dtype: str, rank: int) -> Node:
+        """Return a Python number as a constant."""
+        return constant(np.full((1,) * rank, value), dtype)
+
+    def evaluate(self, tensor) -> None:
+        """Refuse to compute: there is no value while an inner function is recorded."""
+        raise GraphError(
+            f"an inner function asks for the value of a {tensor.type} tensor; it is recorded once "
+            "and has none yet, so choose with where, or with cond"
+        )
+
+    def leaf(self, array, type, name="", tensor=None, origin=None) -> Node:
+        """Refuse data that are not handed in."""
+        raise GraphError(
+            f"an inner function uses a {type} tensor of its own; make it outside and hand it in "
+            "with the state, or with the operands"
+        )
+
+
+def _recorded(name: str, function: Callable, types: Sequence[Type]) -> Graph:
+    """Call a function on stand-ins and return the graph of what it does."""
+    device = _Inner(f"the inner function {name}")
+    takes = [parameter(i, type) for i, type in enumerate(types)]
+    found = function(*(Tensor(device, node.type, node) for node in takes))
+    found = found if isinstance(found, tuple | list) else (found,)
+    for one in found:
+        if not isinstance(one, Tensor) or one.device is not device:
+            kind = f"a {one.type} tensor" if isinstance(one, Tensor) else type(one).__name__
+            raise GraphError(
+                f"{name} returns {kind}, which it did not make of its arguments; hand in what it "
+                "needs"
+            )
+    return Graph(name, tuple(takes), tuple(one.as_node() for one in found))
