@@ -38,12 +38,22 @@ def test_scopes_become_layers_inside_phases_in_order_of_execution():
         ("e", "norm", 4, 5, ()),
     )  # fmt: skip
     assert outline(rows_of(graph)["compiled"].rows) == [
-        (0, "forward", "forward"), (1, "encoder", "forward"), (2, "attention", "forward"),
-        (3, "add", "forward"), (2, "add", "forward"), (1, "norm", "forward"),
-        (2, "add", "forward"), (0, "backward", "backward"), (1, "encoder", "backward"),
-        (2, "attention", "backward"), (3, "add", "backward"), (0, "step", "step"),
-        (1, "add", "step"),
+        (0, "step", "step"), (1, "add", "step"), (0, "forward", "forward"),
+        (1, "encoder", "forward"), (2, "attention", "forward"), (3, "add", "forward"),
+        (2, "add", "forward"), (1, "norm", "forward"), (2, "add", "forward"),
+        (0, "backward", "backward"), (1, "encoder", "backward"), (2, "attention", "backward"),
+        (3, "add", "backward"),
     ]  # fmt: skip
+
+
+def test_what_reads_nothing_stands_before_its_first_reader():
+    graph = described(
+        ("w", "forward/b", 0, 0, ()), ("x", "forward/a", 0, 0, ()), ("y", "forward/a", 0, 1, "x"),
+        ("z", "forward/b", 1, 2, "yw"), ("u", "forward/b", 2, 3, "zw"), ("n", "forward/c", 3, 3, ())
+    )  # fmt: skip
+    rows = rows_of(graph)["compiled"].rows
+    assert [row.name for row in rows if row.node < 0] == ["forward", "a", "b", "c"]
+    assert [row.node for row in rows if row.node >= 0] == [1, 2, 0, 3, 4, 5]
 
 
 def test_a_layer_takes_the_time_in_which_something_of_it_ran():

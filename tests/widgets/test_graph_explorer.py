@@ -8,6 +8,9 @@ import pytest
 
 from tests.viz.graphs import mlp, vit
 from trainium_edu.widgets.graph_explorer import graph_explorer
+from trainium_edu.xla.executable import Executable, describe
+from trainium_edu.xla.graph import Graph, as_type, scope
+from trainium_edu.xla.operations import apply, parameter
 
 
 @pytest.fixture
@@ -110,6 +113,20 @@ def test_its_text_is_fixed(graph):
     explorer = graph_explorer(graph)
     assert repr(explorer) == repr(graph_explorer(mlp()))
     assert repr(explorer).startswith("GraphExplorer('mlp step': 56 operations recorded, 42 compi")
+
+
+def test_an_executable_describes_itself_as_the_explorer_wants_it():
+    x = parameter(0, as_type((128, 64), "float32"), "x")
+    with scope("forward/act"):
+        y = apply("exp", apply("negate", x))
+    explorer = graph_explorer(describe(Executable(Graph("tiny", (x,), (y,)))))
+    assert repr(explorer).startswith("GraphExplorer('tiny': 3 operations recorded, 2 compiled")
+    longest = explorer.table(1).splitlines()[1]
+    assert longest.startswith("fusion")
+    assert " 100.0%" in longest
+    fused = explorer.sides["compiled"].nodes[-1]
+    assert len(fused["others"]) == 2
+    assert sum(fused["engine_ns"]) > 0
 
 
 def test_a_deep_graph_is_ready_at_once():

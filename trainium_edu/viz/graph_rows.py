@@ -145,15 +145,23 @@ def _place_of(scope: str) -> tuple[str, ...]:
 
 
 def _rows(nodes) -> list[Row]:
-    """Return a graph's layers and operations in order; a layer stands where it begins."""
-    root: dict = {}
-    for k, node in enumerate(nodes):
+    """Return a graph's layers and operations in order; a layer stands where it begins.
+
+    What reads nothing (a parameter, a constant) stands right before its first reader, and what
+    belongs to no layer before all others.
+    """
+    first = list(range(len(nodes)))
+    for k, node in reversed(list(enumerate(nodes))):
+        for i in node["inputs"]:
+            first[i] = first[i] if nodes[i]["inputs"] else k
+    root: dict = {"step": {}}
+    for k, node in sorted(enumerate(nodes), key=lambda entry: (first[entry[0]], entry[0])):
         inner = root
         for part in _place_of(node["scope"]):
             inner = inner.setdefault(part, {})
         inner[k] = node
     rows: list[Row] = []
-    _unfold(root, 0, "step", rows)
+    _unfold({phase: inner for phase, inner in root.items() if inner}, 0, "step", rows)
     return rows
 
 

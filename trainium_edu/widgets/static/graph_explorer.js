@@ -52,7 +52,9 @@ class GraphExplorer {
     this.details = div("details");
     this.opener = button("Open", "", () => this.ask());
     this.said = make("span", { class: "te-graph-said", role: "status", "aria-live": "polite" });
-    this.advice = div("side");
+    const advise = (k) => tell(model, { picked: [], advised: k === s.advised ? -1 : k });
+    const head = div("head", make("b", {}, "What to improve first"));
+    this.advice = div("side", head, adviceList(s, advise));
     this.bars = make("span");
     const fold = (text, isOpen) => button(`${text}: ${s.name}`, text, () => this.fold(isOpen));
     const work = `${flopsText(s.flops, s.total)} · HBM ${trafficText(s.bytes, s.total)}`;
@@ -68,7 +70,7 @@ class GraphExplorer {
         fold("open all", true),
         fold("close all", false),
       ),
-      div("heads", ...heads.map((head) => make("span", {}, head))),
+      div("heads", ...heads.map((text) => make("span", {}, text))),
       this.list.element,
       div("legend", ...this.legend()),
       div("hint", HINT),
@@ -99,10 +101,9 @@ class GraphExplorer {
     );
     if (lit !== undefined && !s.litIn(list.current)) list.goTo(lit);
     else this.look(list.chosen);
-    this.advice.replaceChildren(
-      div("head", make("b", {}, "What to improve first")),
-      adviceList(s, (k) => tell(model, { picked: [], advised: k })),
-    );
+    this.advice.querySelectorAll("button").forEach((item, k) => {
+      item.setAttribute("aria-pressed", String(k === s.advised));
+    });
   }
   /** Say what there is to say about a row, or about the whole step (-1). */
   look(row) {

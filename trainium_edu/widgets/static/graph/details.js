@@ -60,7 +60,8 @@ export function rowCard(s, k) {
     facts.push(fact("stands for", listed(node.others, other.nodes)));
   }
   if (!isCompiled) facts.push(fact("became", fateText(node.others, other.nodes)));
-  return [head, ...facts];
+  const text = node.text ? [make("code", { title: node.text }, node.text)] : [];
+  return [head, ...text, ...facts];
 }
 
 /** The step as a whole. */
@@ -71,7 +72,7 @@ export function wholeCard(s) {
   return [div("head", make("b", {}, "The whole step")), ...workFacts(s, of)];
 }
 
-/** The ranked list of advice; `choose(k)` is called with one, or -1. */
+/** The ranked list of advice; `choose(k)` is called with one. */
 export function adviceList(s, choose) {
   if (!s.advice.length) return div("where", "Nothing to advise.");
   const most = Math.max(...s.advice.map(({ ns }) => ns), 1e-9);
@@ -79,14 +80,13 @@ export function adviceList(s, choose) {
     const style = `width:${((100 * ns) / most).toFixed(1)}%`;
     const share = `${nsText(ns)} (${percent(ns / s.total)})`;
     const name = `${k + 1}. ${text}: ${share}, ${many(nodes.length, "operation")}, ${line}`;
-    const item = button(name, "", () => choose(s.advised === k ? -1 : k), {
+    const item = button(name, "", () => choose(k), {
       class: "te-button te-graph-advice",
-      "aria-pressed": String(s.advised === k),
       title: null,
     });
     const code = line ? [make("code", {}, line)] : [];
     const gain = make("span", { class: "te-graph-gain" }, make("i", { style }));
-    item.append(make("span", {}, `${k + 1}. ${text} `, ...code), make("b", {}, share), gain);
+    item.append(make("span", {}, `${k + 1}. `, ...code, ` ${text}`), make("b", {}, share), gain);
     return make("li", {}, item);
   });
   return make("ol", { class: "te-graph-advices" }, ...items);

@@ -36,7 +36,6 @@ export class RowList {
         keydown: (event) => this.onKey(event),
         pointermove: (event) => this.point(this.rowAt(event)),
         pointerleave: () => this.point(-1),
-        focus: () => this.draw(),
         click: (event) => this.onClick(event),
       },
     });
@@ -60,15 +59,24 @@ export class RowList {
     this.draw();
   }
   draw() {
-    const { element, gutter, s, shown } = this;
-    const first = clamp(Math.floor(element.scrollTop / ROW) - 2, 0, shown.length);
-    const last = Math.min(shown.length - 1, first + MOST_ROWS + 4);
-    const near = shown.indexOf(this.pointed >= 0 ? this.pointed : this.chosen);
-    gutter.draw(first, last, near, (row) => s.colourOf(row));
+    const { element, shown } = this;
+    this.first = clamp(Math.floor(element.scrollTop / ROW) - 2, 0, shown.length);
+    this.last = Math.min(shown.length - 1, this.first + MOST_ROWS + 4);
     this.rows.replaceChildren();
-    for (let place = first; place <= last; place++) this.rows.append(this.rowOf(place));
-    this.rows.style.top = `${first * ROW}px`;
-    element.setAttribute("aria-activedescendant", `${this.id}-${this.current}`);
+    for (let place = this.first; place <= this.last; place++) this.rows.append(this.rowOf(place));
+    this.rows.style.top = `${this.first * ROW}px`;
+    this.mark();
+  }
+  /** Mark the rows of pointer and keyboard: no row is made again under a pointer that clicks. */
+  mark() {
+    const { current, element, first, last, pointed, s, shown } = this;
+    [...this.rows.children].forEach((row, k) => {
+      row.classList.toggle("te-graph-current", shown[first + k] === current);
+      row.classList.toggle("te-graph-pointed", shown[first + k] === pointed);
+    });
+    const near = shown.indexOf(pointed >= 0 ? pointed : this.chosen);
+    this.gutter.draw(first, last, near, (row) => s.colourOf(row));
+    element.setAttribute("aria-activedescendant", `${this.id}-${current}`);
   }
   rowOf(place) {
     const { s } = this;
@@ -93,8 +101,6 @@ export class RowList {
     const kinds = ["te-graph-row", `te-graph-${row.phase}`];
     if (!node) kinds.push("te-graph-layer");
     if (lit && !isOpen) kinds.push("te-graph-lit");
-    if (k === this.current) kinds.push("te-graph-current");
-    if (k === this.pointed) kinds.push("te-graph-pointed");
     return make(
       "div",
       {
@@ -134,7 +140,7 @@ export class RowList {
   point(k) {
     if (k === this.pointed) return;
     this.pointed = k;
-    this.draw();
+    this.mark();
     this.on.look(k >= 0 ? k : this.chosen);
   }
   onClick(event) {

@@ -33,7 +33,7 @@ export function around({ parents }, row) {
   return found;
 }
 
-/** Open layers, the longest first, as long as no more than `most` rows show; the step's own last. */
+/** Open layers, the longest first and the step's own last, while at most `most` rows show. */
 export function firstOpen({ rows, parents }, most) {
   const open = new Set();
   let count = rows.filter(({ level }) => level === 0).length;
