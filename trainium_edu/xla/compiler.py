@@ -7,7 +7,9 @@ similar graph known.
 
 import time
 from collections import Counter, OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -58,6 +60,9 @@ class Compiler:
         How many executables stay in memory; the longest unused one goes first.
     times : object, optional
         Has ``collective(node)``, the ns that a collective takes; ``training`` hands it in.
+    timed : bool
+        Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
+        disk is timed anyway.
     metrics : Metrics
     """
 
@@ -66,10 +71,12 @@ class Compiler:
     extracting: bool = False
     most: int | None = None
     times: object = None
+    timed: bool = False
     metrics: Metrics = PROCESS
     history: list[Event] = field(default_factory=list)
     _known: OrderedDict = field(default_factory=OrderedDict, repr=False)
     _failed: dict = field(default_factory=dict, repr=False)
+    _ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
     _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
 
     def get(self, graph: Graph, step: int):
@@ -83,9 +90,8 @@ class Compiler:
         key = graph.fingerprint, self.flags, self.extracting
         found, kind, why = self._known.get(key), "memory", ""
         if found is None:
-            kind, why, found = self._missed(key, graph, step)
-            self._known[key] = found, _counted(graph)
-            found = self._known[key]
+            kind, why, executable = self._missed(key, graph, step)
+            found = self._known[key] = executable, _counted(graph)
         else:
             self._known.move_to_end(key)
             self.metrics.count("CachedCompile")
@@ -131,10 +137,15 @@ class Compiler:
             raise
         if was_there:
             self.metrics.count("PersistentCacheHit")
-            return "disk", why, executable
+            return "disk", "", executable
         self.metrics.count("UncachedCompile")
         self.metrics.add("CompileTime", time.perf_counter_ns() - start)
         return "compiled", why, executable
+
+    def _time(self, executable) -> None:
+        """Keep what one execution takes, unless it waits for ranks that nobody can time."""
+        with suppress(ValueError):
+            self._ns[executable] = executable.makespan_ns
 
     def _compiled(self, graph: Graph):
         """Return an executable and whether it was on disk."""
@@ -145,28 +156,26 @@ class Compiler:
             return made[0].to_bytes()
 
         if self.cache is None or self.flags.no_cache:
-            return Executable(graph, self.flags, times=self.times), False
+            executable = Executable(graph, self.flags, times=self.times)
+            if self.timed:
+                self._time(executable)
+            return executable, False
         program, was_there = self.cache.get_or_compile(
             graph.fingerprint, self.flags.hash, compile_it, graph=graph.to_json(),
             flags_json=self.flags.json,
         )  # fmt: skip
-        return (Executable.from_bytes(program) if was_there else made[0]), was_there
+        if was_there:
+            made.append(Executable.from_bytes(program, flags=self.flags, times=self.times))
+        self._time(made[-1])
+        return made[-1], was_there
 
-    def run(self, executable, feeds, setting: Setting, look=None) -> list[np.ndarray]:
-        """Compute the outputs of an executable; of an extracted graph, zeros.
-
-        Parameters
-        ----------
-        executable : what :meth:`get` returned
-        feeds : list of array
-        setting : Setting
-        look : callable (Node, array), optional
-            Called with every value.
-        """
+    def run(self, executable, feeds, setting: Setting) -> list[np.ndarray]:
+        """Compute the outputs of what :meth:`get` returned; of an extracted graph, zeros."""
         if isinstance(executable, Extracted):
             return [_zeros(node.type) for node in executable.graph.outputs]
-        values = executable.plan.run(feeds, setting, look=look)
-        self.metrics.add("ExecuteTime", executable.makespan_ns)
+        values = executable.plan.run(feeds, setting)
+        if executable in self._ns:
+            self.metrics.add("ExecuteTime", self._ns[executable])
         return values
 
     def _remember(self, graph):

@@ -18,7 +18,7 @@ from trainium_edu import settings
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
 from trainium_edu.xla.compiler import Compiler
-from trainium_edu.xla.executor import Setting, as_held
+from trainium_edu.xla.executor import Plan, Setting, as_held
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
@@ -29,7 +29,7 @@ _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
 _MOST_FOUND = 256  #: graphs that are found by their roots alone
-_RANGES = {"int32": range(-(2**31), 2**31), "uint32": range(2**32), "uint8": range(256)}
+_LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint8": (0, 255)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,8 @@ class Device:
         key = value, dtype, rank
         found = self._scalars.get(key)
         if found is None:
-            if dtype in _RANGES and value not in _RANGES[dtype]:
+            low, high = _LIMITS.get(dtype, (value, value))
+            if value < low or value > high:
                 raise GraphError(f"{value:g} does not fit into {dtype}; cast the tensor first")
             type = Type((1,) * rank, dtype)
             if len(self._scalars) > _MOST_SCALARS:
@@ -289,8 +290,8 @@ class Device:
         )  # fmt: skip
         values = self.compiler.run(executable, feeds, setting)
         self.executions += 1
-        keep = self.keep_feeds
-        if keep is None:
+        keep = self.keep_feeds and not self.compiler.extracting
+        if self.keep_feeds is None and not self.compiler.extracting:
             keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
         self._newest = _Run(executable, feeds, setting, self.executions) if keep else None
         return values
@@ -341,13 +342,15 @@ class Device:
                     if count := int(is_so(value).sum()):
                         first[kind] = node, count
 
-        graph = run.executable.graph
-        for leaf, array in zip(graph.parameters, run.feeds, strict=True):
+        recorded = run.executable.graph
+        for leaf, array in zip(recorded.parameters, run.feeds, strict=True):
             look(leaf, array)
-        self.compiler.run(run.executable, run.feeds, run.setting, look)
-        for kind in seen:
-            if kind in first:
-                return _told(kind, *first[kind])
+        # as it was recorded; if that is finite, as it was cast and fused
+        for plan in (Plan(recorded), run.executable.plan):
+            plan.run(run.feeds, run.setting, look=look)
+            for kind in seen:
+                if kind in first:
+                    return _told(kind, *first[kind])
         return ""
 
 

@@ -464,7 +464,9 @@ def split(x: Tensor, parts, axis: int = 0) -> list[Tensor]:
 
 def flip(x: Tensor, axis=None) -> Tensor:
     """Return the elements in reverse along axes (all if not given)."""
-    return unary("reverse", x, axes=_axes(x, axis))
+    for one in _axes(x, axis):
+        x = take(x, arange(x.shape[one] - 1, -1, -1, device=x.device), one)
+    return x
 
 
 def pad(x: Tensor, pad_width, *, constant_values: float = 0) -> Tensor:
@@ -610,7 +612,7 @@ def index(x: Tensor, key) -> Tensor:
     if (*stops,) != x.shape or builtins.any(starts) or set(steps) - {1}:
         part = unary("slice", x, starts=(*starts,), limits=(*stops,), strides=(*steps,))
     if backwards:
-        part = unary("reverse", part, axes=tuple(backwards))
+        part = flip(part, tuple(backwards))
     return reshape(part, tuple(shape))
 
 

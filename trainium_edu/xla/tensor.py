@@ -385,10 +385,11 @@ def promoted(operation: str, a: Type, b: Type) -> str:
     """
     if a.dtype == b.dtype:
         return a.dtype
-    if a.is_float == b.is_float and bool(a.rank) != bool(b.rank):
+    kinds = [0 if t.dtype == "bool" else 2 if t.is_float else 1 for t in (a, b)]
+    if kinds[0] != kinds[1]:
+        return (a if kinds[0] > kinds[1] else b).dtype
+    if bool(a.rank) != bool(b.rank):
         return (a if a.rank else b).dtype
-    if a.is_float != b.is_float:
-        return (a if a.is_float else b).dtype
     both = (a.dtype, b.dtype)
     if set(both) == {"float16", "bfloat16"}:
         return "float32"

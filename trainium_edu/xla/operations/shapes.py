@@ -36,7 +36,7 @@ def _infer_reshape(x: Type, shape) -> Type:
 
 register(
     "reshape", _infer_reshape, flops=lambda node: 0,
-    value=lambda node, x: x.reshape(*_lead(x, node.inputs[0].type), *node.shape),
+    value=lambda node, x: x.reshape((*_lead(x, node.inputs[0].type), *node.shape)),
     vjp=lambda node, g: (apply("reshape", g, shape=node.inputs[0].shape),),
     lower=lambda lowering, node: lowering.alias(
         node, dense(lowering, node.inputs[0], node.shape or (1,))

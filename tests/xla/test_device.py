@@ -1,0 +1,309 @@
+"""A lazy device.  Judges: PyTorch/XLA's documented counts of compiles and executions, the switches as
+AWS documents them, and the same work left alone."""
+
+import signal
+
+import numpy as np
+import pytest
+
+from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.compiler import Compiler
+from trainium_edu.xla.device import Device, World, current_world, world
+from trainium_edu.xla.executor import Plan
+from trainium_edu.xla.metrics import Metrics
+from trainium_edu.xla.tensor import NotFinite, as_tensor
+
+rng = np.random.default_rng(0)
+DATA = rng.normal(size=(512, 8)).astype(np.float32)
+LABELS = rng.integers(0, 3, 512)
+
+
+class Momentum:
+    """SGD with momentum, its states made at the first step or before."""
+
+    def __init__(self, parameters, early):
+        self.parameters = parameters
+        self.states = {id(p): xnp.zeros_like(p) for p in parameters} if early else {}
+
+    def step(self):
+        for p in self.parameters:
+            state = self.states.setdefault(id(p), p.grad * 0.0)
+            state *= 0.9
+            state += p.grad
+            p -= 0.05 * state
+            p.grad = None
+
+
+def trained(steps, early=True, sizes=(), compiler=None):
+    """Train a small MLP; return the device, the losses and the weights."""
+    start = np.random.default_rng(7)
+    device = Device(compiler=compiler or Compiler(metrics=Metrics()))
+    weights = [
+        as_tensor(start.normal(size=s) * 0.3, device).requires_grad_()
+        for s in ((8, 16), (16,), (16, 3))
+    ]
+    optimizer = Momentum(weights, early)
+    device.mark_step()
+    device.compiler.metrics.clear_metrics()
+    device.compiler.metrics.clear_counters()
+    losses = []
+    for step in range(steps):
+        rows = np.arange(32 if step not in sizes else 24) + step
+        x, y = as_tensor(DATA[rows], device), as_tensor(LABELS[rows], device)
+        hidden = xnp.relu(x @ weights[0] + weights[1])
+        loss = xnp.cross_entropy(hidden @ weights[2], y).mean()
+        loss.backward()
+        optimizer.step()
+        device.mark_step()
+        losses.append(loss.item())
+    return device, losses, [w.numpy() for w in weights]
+
+
+@pytest.mark.parametrize(("early", "compiles"), [(True, 1), (False, 2)])
+def test_200_steps_compile_once_or_twice_by_the_metrics(early, compiles):
+    """Judge: AWS's MLP tutorial: a first and a steady graph, one if the states are there before."""
+    device, losses, _ = trained(200, early)
+    metrics = device.compiler.metrics
+    assert metrics.metric_data("CompileTime")[0] == compiles
+    assert metrics.counter_value("UncachedCompile") == compiles
+    assert metrics.counter_value("CachedCompile") == 200 - compiles
+    assert losses[-1] < losses[0]
+
+
+def test_new_batch_size_compiles_once_more_and_says_why():
+    device, *_ = trained(30, sizes=(9, 17))
+    metrics = device.compiler.metrics
+    assert metrics.counter_value("UncachedCompile") == 2
+    event = [e for e in device.compiler.history if e.kind == "compiled"][-1]
+    assert event.step == 10  # the tenth of training; mark_step had been called once before
+    assert "f32[24,8], and was f32[32,8]" in event.why
+    assert "test_device.py" in event.why
+
+
+def test_learning_rate_is_an_input():
+    """Judge: PyTorch/XLA, which hands Python's numbers in as data, except 0 and 1."""
+    device = Device()
+    for rate in (0.1, 0.2, 0.3, 1.0):
+        x = as_tensor([1.0], device) * rate
+        device.mark_step()
+        assert x.item() == np.float32(rate)
+    assert [e.kind for e in device.compiler.history] == ["compiled", "memory", "memory", "compiled"]
+
+
+def test_step_closures_run_after_the_step_in_order():
+    device, seen = Device(), []
+    x = as_tensor([1.0], device) + 2
+    for name in "ab":
+        device.add_step_closure(lambda name, t: seen.append((name, t.item(), device.step)), (name, x))
+    assert seen == []
+    device.mark_step()
+    device.mark_step()
+    assert seen == [("a", 3.0, 1), ("b", 3.0, 1)]
+
+
+def test_step_closure_that_fails_leaves_the_others_for_the_next_step():
+    device, seen = Device(), []
+    device.add_step_closure(lambda: 1 / 0)
+    device.add_step_closure(seen.append, (1,))
+    with pytest.raises(ZeroDivisionError):
+        device.mark_step()
+    device.mark_step()
+    assert seen == [1]
+
+
+def test_dead_tensors_are_not_computed():
+    """Judge: PyTorch/XLA, whose graph has live tensors for roots."""
+    device = Device()
+    x = as_tensor([1.0], device)
+    kept = xnp.exp(x)
+    xnp.log(x)
+    device.mark_step()
+    assert kept.item() == pytest.approx(np.e)
+    (graph, _), *_ = device._found.values()
+    assert [n.operation for n in graph.nodes] == ["parameter", "exp"]
+
+
+# -- eager mode ---------------------------------------------------------------------------------
+
+
+def test_eager_mode_runs_each_operation_alone_and_gives_the_same():
+    """Judge: the lazy run."""
+    results = []
+    for eager in (False, True):
+        device = Device()
+        device.eager = eager
+        w = as_tensor(DATA[:4, :4], device).requires_grad_()
+        loss = (xnp.tanh(w @ w) * 0.5).mean()
+        if eager:
+            assert loss._data is not None
+        loss.backward()
+        device.mark_step()
+        results.append((loss.numpy(), w.grad.numpy()))
+        largest = max(len(g.nodes) - len(g.parameters) for g in device.compiler._recent.values())
+        assert (largest == 1) is eager
+    for lazy, eager in zip(*results, strict=True):
+        np.testing.assert_allclose(lazy, eager, rtol=1e-6)
+
+
+# -- interrupts ---------------------------------------------------------------------------------
+
+
+def snapshot(device, tensors):
+    return (device.step, device.executions, device.pending, [t.state for t in tensors])
+
+
+def broken_run(monkeypatch, how):
+    """Let the third value of a run raise, or a real SIGINT arrive there."""
+    run, count = Plan._value, [0]
+
+    def value(*args, **options):
+        count[0] += 1
+        if count[0] == 3:
+            how()
+        return run(*args, **options)
+
+    monkeypatch.setattr(Plan, "_value", value)
+
+
+def fail():
+    raise MemoryError("no room")
+
+
+@pytest.mark.parametrize(("how", "error"), [
+    (fail, MemoryError), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)
+])  # fmt: skip
+def test_interrupted_step_leaves_the_state_as_before(monkeypatch, how, error):
+    """Judge: the same steps, left alone."""
+    monkeypatch.setattr(signal, "getsignal", signal.getsignal)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _interrupted(monkeypatch, how, error)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupted(monkeypatch, how, error):
+    device = Device()
+    w = as_tensor(DATA[:8, :8], device)
+    h = xnp.exp(xnp.tanh(w @ w) * 0.5)
+    w += h.sum(0)
+    out = w @ h
+    tensors, state = [w, h, out], snapshot(device, [w, h, out])
+    with monkeypatch.context() as patch:
+        broken_run(patch, how)
+        with pytest.raises(error):
+            device.mark_step()
+    assert snapshot(device, tensors) == state
+    device.mark_step()
+    other = Device()
+    w = as_tensor(DATA[:8, :8], other)
+    h = xnp.exp(xnp.tanh(w @ w) * 0.5)
+    w += h.sum(0)
+    wanted = [w, h, w @ h]
+    other.mark_step()
+    for tensor, same in zip(tensors, wanted, strict=True):
+        assert np.array_equal(tensor.numpy(), same.numpy())
+
+
+def test_interrupt_while_compiling_leaves_the_state_as_before(monkeypatch):
+    device = Device()
+    out = xnp.exp(as_tensor(DATA[:4], device))
+    state = snapshot(device, [out])
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trainium_edu.xla.compiler.Executable", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            device.mark_step()
+    assert snapshot(device, [out]) == state
+    assert device.compiler.history == []
+    device.mark_step()
+    np.testing.assert_allclose(out.numpy(), np.exp(DATA[:4]), rtol=1e-6)
+
+
+def test_interrupt_while_results_are_handed_out_leaves_the_state_as_before(monkeypatch):
+    device = Device()
+    x = as_tensor([1.0], device)
+    a, b = x + 1, x + 2
+    state, hold = snapshot(device, [a, b]), type(a).hold
+    with monkeypatch.context() as patch:
+        patch.setattr(type(a), "hold", lambda t, v: hold(t, v) if t is a else signal.raise_signal(2))
+        with pytest.raises(KeyboardInterrupt):
+            device.mark_step()
+    assert snapshot(device, [a, b]) == state
+
+
+# -- numbers that are none ------------------------------------------------------------------------
+
+
+def test_nan_loss_names_the_operation_and_line_that_made_it():
+    """Judge: the line that this test knows to be wrong; the infinite mask before it is no mistake."""
+    device = Device()
+    x = as_tensor([[1.0, 2.0], [3.0, 0.0]], device)
+    masked = xnp.where(x > 0, x, float("-inf"))
+    good = xnp.exp(masked)
+    bad = xnp.log(x - 2.5)  # the line
+    line = test_nan_loss_names_the_operation_and_line_that_made_it.__code__.co_firstlineno + 6
+    loss = (good + bad).sum()
+    device.mark_step()
+    with pytest.warns(NotFinite, match=rf"nan: the first NaN was made by log at test_device.py:{line}"):
+        assert np.isnan(loss.item())
+    assert "3 of its 4 numbers" in device.find_nan()
+
+
+def test_infinity_is_named_where_nothing_is_nan():
+    device = Device()
+    loss = xnp.exp(as_tensor([1.0, 100.0], device)).sum()
+    device.mark_step()
+    with pytest.warns(NotFinite, match="first infinity was made by exp .*1 of its 2 numbers"):
+        assert loss.item() == np.inf
+
+
+def test_nan_that_came_with_the_data_is_said_to():
+    device = Device()
+    loss = (as_tensor([1.0, float("nan")], device, name="batch") * 3).sum()
+    device.mark_step()
+    with pytest.warns(NotFinite, match=r"came in with the data: parameter batch, f32\[2\]"):
+        loss.item()
+
+
+def test_inputs_are_kept_for_a_look_back_only_if_small_or_asked_for():
+    device = Device()
+    device.keep_feeds = False
+    loss = xnp.log(as_tensor([-1.0], device)).sum()
+    device.mark_step()
+    assert np.isnan(loss.item())  # and no warning, which would fail this test
+    with pytest.raises(RuntimeError, match="keep_feeds = True"):
+        device.find_nan()
+
+
+# -- worlds, and the size of recordings -----------------------------------------------------------
+
+
+def test_world_is_of_one_rank_unless_told_otherwise():
+    assert current_world() == World(0, 1)
+    with world(World(3, 8)):
+        assert current_world().ordinal == 3
+    assert current_world().size == 1
+    with pytest.raises(ValueError, match="counts from 0"):
+        World(8, 8)
+
+
+def test_a_recording_that_was_seen_before_makes_no_nodes():
+    """Judge: the table of nodes, which a second recording leaves as it is."""
+    from trainium_edu.xla import graph
+
+    device = Device()
+    x, y = (as_tensor(DATA[:4, :4], device) for _ in range(2))
+    sizes = []
+    for _ in range(3):
+        z = x
+        for _ in range(50):
+            z = xnp.tanh(z @ y + 1.5) * z
+        device.mark_step()
+        sizes.append(len(graph._nodes))
+        z = None
+    assert sizes[1] == sizes[2]
+    assert len(device._found) == 1
