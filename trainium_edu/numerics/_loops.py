@@ -97,10 +97,11 @@ def nearest_upper(words, drop, place, out):
 
 
 @njit(cache=True)
-def stochastic_bf16(words, first_tile, seed, step, drawn, random_bits, out):
+def stochastic_bf16(words, first_tile, seed, step, drawn, random_bits, place, out):
     """Round pairs of tiles of FP32 words to BF16 codes by random words of 16 bits drawn on the way.
 
-    ``random_bits`` is ``drawn`` (uint32[128], scratch) seen as uint16[256].
+    Codes are moved up by `place` bits.  ``random_bits`` is ``drawn`` (uint32[128], scratch) seen as
+    uint16[256].
     """
     use_wide_registers()
     for t in range(words.size // DRAW):
@@ -111,7 +112,7 @@ def stochastic_bf16(words, first_tile, seed, step, drawn, random_bits, out):
             rounded = U32(word + U32(random_bits[i]))
             value = word.view(np.float32)
             rounded = U32(word | U32(0x00400000)) if value != value else rounded
-            codes[i] = U32(rounded >> U32(16))
+            codes[i] = U32(U32(rounded >> U32(16)) << U32(place & U32(31)))
 
 
 # --- Any format: align, round, rebias, then the special codes ---

@@ -33,7 +33,7 @@ from trainium_edu.numerics.rounding_scalar import OVERFLOWS, ROUNDINGS, overflow
 from trainium_edu.numerics.widen import as_numbers, exact_floats
 from trainium_edu.specs.arguments import choice
 
-__all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_to"]
+__all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_floats", "round_to"]
 
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
 _DRAWN_AHEAD = 1 << 16  # words drawn ahead: they stay in the second cache
@@ -171,6 +171,46 @@ def round_to(x, fmt, rounding="nearest", **options):
     return cast(x, fmt, rounding, **options).astype(np.float32, copy=False)
 
 
+def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> np.ndarray:
+    """Round a float32 array as :func:`round_to` does, faster for BF16: written as FP32 at once.
+
+    For executors, which round thousands of small arrays; numbers are not looked at twice.
+
+    Parameters
+    ----------
+    x : float32 array
+    fmt, rounding, seed, step
+        As in :func:`cast`.
+
+    Returns
+    -------
+    float32 array
+
+    Examples
+    --------
+    >>> round_floats(np.float32([1.005]), "bf16").tolist()
+    [1.0078125]
+    """
+    fmt = get_format(fmt)
+    if fmt is not BF16 or x.size > _CHUNK or rounding not in ("nearest", "stochastic"):
+        return round_to(x, fmt, rounding, seed=seed, step=step)
+    words, place = _writable(np.ascontiguousarray(x).reshape(-1)).view(np.uint32), np.uint32(16)
+    out = np.empty(x.shape, np.float32)
+    codes = out.reshape(-1).view(np.uint32)
+    if rounding == "nearest":
+        launch(_loops.nearest_upper, words, place, place, codes)
+        return out
+    drawn = np.empty(_loops.DRAW // 2, np.uint32)
+    whole = words.size // _loops.DRAW * _loops.DRAW
+    rest = np.zeros(_loops.DRAW, np.uint32)
+    rest[: words.size - whole] = words[whole:]
+    for given, first, to in ((words[:whole], 0, codes[:whole]), (rest, whole, rest)):
+        launch(_loops.stochastic_bf16, given, np.uint64(first // _loops.TILE), np.uint64(seed),
+               np.uint64(step), drawn, drawn.view(np.uint16), place, to)  # fmt: skip
+    codes[whole:] = rest[: words.size - whole]
+    return out
+
+
 def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, *, as_words):
     """Check everything, then return (flat codes, shape); `as_words` keeps TF32 in FP32's place."""
     choice(rounding, "rounding", ROUNDINGS)
@@ -292,7 +332,7 @@ def _round_stochastically(words, out, rule, first_element, random_bits):
             given = (words[:whole], np.uint64(first_tile), np.uint64(rule.seed),
                      np.uint64(rule.step), drawn, drawn.view(np.uint16))  # fmt: skip
             if upper:
-                launch(_loops.stochastic_bf16, *given, out[:whole])
+                launch(_loops.stochastic_bf16, *given, np.uint32(0), out[:whole])
             else:
                 launch(_loops.stochastic_tiles, *given, layout, units, out[:whole])
             words, out, first_element = words[whole:], out[whole:], first_element + whole

@@ -13,8 +13,11 @@ call opens a scope of the graph with the module's name, so that pictures can fol
 (3, 2)
 """
 
+# ruff: noqa: D102  what forward computes is said by its class
+
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import pairwise
 
 import numpy as np
 
@@ -143,7 +146,7 @@ class Module:
         if odd := sorted(places.keys() ^ state.keys()):
             kind = "is missing" if odd[0] in places else "is no parameter of this model"
             raise ValueError(f"{odd[0]!r} {kind}; names must be {', '.join(places)}")
-        arrays = {name: np.array(state[name], np.float32) for name in places}
+        arrays = {name: np.asarray(state[name]).astype(np.float32) for name in places}
         for name, (owner, attribute) in places.items():
             shape = getattr(owner, attribute).shape
             if arrays[name].shape != shape:
@@ -373,7 +376,7 @@ class MLP(Sequential):
 
     def __init__(self, *widths: int, activation=ReLU):
         layers: list[Module] = []
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             layers += [Linear(before, after), activation()]
         super().__init__(*layers[:-1])
 

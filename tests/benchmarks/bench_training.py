@@ -1,0 +1,171 @@
+"""Training steps over lazy tensors beside PyTorch's on the CPU; `make bench`.
+
+Both take turns, a few steps each, and the fastest turn of each counts.  PyTorch runs eagerly, in
+FP32, with as many threads as BLAS has here.
+"""
+
+import time
+
+import numpy as np
+
+from trainium_edu.training import nn, optim
+from trainium_edu.training.data import digits
+from trainium_edu.xla import graph as graphs
+from trainium_edu.xla.device import Device
+from trainium_edu.xla.executor import Setting
+from trainium_edu.xla.tensor import as_tensor
+
+TURNS, STEPS = 40, 5
+
+
+def alternating(*calls):
+    """Return the shortest time of each call in seconds, each STEPS times in a row by turns."""
+    shortest = [float("inf")] * len(calls)
+    for call in calls:
+        call()
+    for _ in range(TURNS):
+        for i, call in enumerate(calls):
+            start = time.perf_counter()
+            for _ in range(STEPS):
+                call()
+            shortest[i] = min(shortest[i], (time.perf_counter() - start) / STEPS)
+    return shortest
+
+
+def ours(model, optimiser, images, labels, dtype="float32", rounding="nearest"):
+    """Return a function that takes one step of ours."""
+    device = Device(setting=Setting(rounding))
+    model.to(device, dtype)
+    optimiser = optimiser(model.parameters())
+    optimiser.init_states()
+
+    def step():
+        optimiser.zero_grad()
+        x, y = as_tensor(images, device, dtype), as_tensor(labels, device)
+        loss = nn.cross_entropy(model(x), y)
+        loss.backward()
+        optimiser.step()
+        device.mark_step()
+        return loss.item()
+
+    return step
+
+
+def theirs(model, optimiser, images, labels):
+    """Return a function that takes one step in PyTorch."""
+    import torch
+
+    x, y = torch.tensor(images), torch.tensor(labels).long()
+    optimiser = optimiser(model.parameters())
+
+    def step():
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    return step
+
+
+def torch_mlp():
+    """Return PyTorch's MLP 64-256-256-10."""
+    from torch import nn as there
+
+    return there.Sequential(
+        there.Linear(64, 256), there.ReLU(), there.Linear(256, 256), there.ReLU(),
+        there.Linear(256, 10),
+    )  # fmt: skip
+
+
+def torch_vit(width=64, depth=2, heads=4, hidden=128):
+    """Return ``nn.ViT()`` of PyTorch's own layers."""
+    import torch
+    from torch import nn as there
+
+    class ViT(there.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = there.Linear(4, width)
+            self.class_token = there.Parameter(0.3 * torch.randn(1, 1, width))
+            self.positions = there.Parameter(0.3 * torch.randn(1, 17, width))
+            self.encoder = there.Sequential(
+                *(
+                    there.TransformerEncoderLayer(
+                        width, heads, hidden, 0.0, "gelu", batch_first=True, norm_first=True
+                    )
+                    for _ in range(depth)
+                )
+            )
+            self.norm, self.head = there.LayerNorm(width), there.Linear(width, 10)
+
+        def forward(self, images):
+            n = len(images)
+            patches = images.reshape(n, 1, 4, 2, 4, 2).permute(0, 2, 4, 1, 3, 5).reshape(n, 16, 4)
+            first = self.class_token.expand(n, 1, width)
+            x = torch.cat([first, self.embedding(patches)], 1) + self.positions
+            return self.head(self.norm(self.encoder(x)[:, 0]))
+
+    return ViT()
+
+
+def recorded(count=2000):
+    """Return a function that records a chain of nodes and finds the executable of its root."""
+    device = Device()
+    x = as_tensor(np.ones((4, 4), np.float32), device)
+
+    def call():
+        y = x
+        for _ in range(count // 2):
+            y = (y + x) * x
+        root = y.as_node()
+        found = device._found.get((root,))
+        if found is None:
+            y.numpy()
+        device.pending = type(device.pending)()
+        return found
+
+    return call
+
+
+def main():
+    """Print the table; return its rows for pages."""
+    import torch
+
+    threads = torch.get_num_threads()
+    images, labels = digits().train_images, digits().train_labels.astype(np.int32)
+    rows = []
+
+    def row(what, seconds, peer, limit):
+        rows.append(
+            f"| {what} | {seconds * 1e3:,.2f} ms | {peer * 1e3:,.2f} ms | {peer / seconds:.2f} x |"
+            f" {limit} x |"
+        )
+        return what, (f"{seconds * 1e3:,.2f} ms", f"{peer / seconds:.2f} x PyTorch")
+
+    found = []
+    batch = images[:1024], labels[:1024]
+    seconds, peer = alternating(
+        ours(nn.MLP(64, 256, 256, 10), lambda p: optim.SGD(p, 0.1, 0.9), *batch, "bfloat16",
+             "stochastic"),
+        theirs(torch_mlp(), lambda p: torch.optim.SGD(p, 0.1, 0.9), *batch),
+    )  # fmt: skip
+    found.append(row("an MLP's step, BF16, stochastic rounding, batch 1,024", seconds, peer, 0.6))
+    batch = images[:64].reshape(64, 1, 8, 8), labels[:64]
+    seconds, peer = alternating(
+        ours(nn.ViT(), lambda p: optim.AdamW(p, 1e-3), *batch),
+        theirs(torch_vit(), lambda p: torch.optim.AdamW(p, 1e-3), *batch),
+    )
+    found.append(row("a small ViT's step, FP32, batch 64", seconds, peer, 0.4))
+    (seconds,) = alternating(recorded())
+    print(f"PyTorch {torch.__version__}, {threads} threads\n")
+    print("| training | best | PyTorch FP32 | steps per second | limit |\n|---|---|---|---|---|")
+    print("\n".join(rows))
+    print(f"\n2,000 nodes recorded and looked up: {seconds * 1e3:.2f} ms (limit 20 ms)")
+    found.append(("2,000 nodes recorded and looked up", (f"{seconds * 1e3:.2f} ms", "")))
+    graphs.forget()
+    return dict(found)
+
+
+if __name__ == "__main__":
+    main()
