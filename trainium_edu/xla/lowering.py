@@ -7,6 +7,7 @@ overlap with the other's arithmetic; a long program is cut into *sections* that 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Lowering:
         self.collectives: list[Node] = []
         self._feeds = {} if feeds is None else feeds
         self._on_load = on_load
-        self._views: dict[Node, View] = {}
+        self._views: dict[Node, Any] = {}  # a View, or a tuple of them
 
     def view(self, node: Node) -> View:
         """Return where a value lies in HBM, in its own shape (a scalar has shape (1,))."""
@@ -51,12 +52,13 @@ class Lowering:
     def out(self, node: Node) -> View:
         """Return new room in HBM for an operation's result."""
         if node not in self._views:
-            name, types = f"{node.operation}.{node.number}", node.type
-            rooms = [
-                self.core.hbm(type.shape or (1,), type.dtype, name=name)
-                for type in ([types] if isinstance(types, Type) else types)
-            ]
-            self._views[node] = rooms[0] if isinstance(types, Type) else tuple(rooms)
+            name = f"{node.operation}.{node.number}"
+
+            def room(type):
+                return self.core.hbm(type.shape or (1,), type.dtype, name=name)
+
+            is_one = isinstance(node.type, Type)
+            self._views[node] = room(node.type) if is_one else tuple(map(room, node.type))
         return self._views[node]
 
     def alias(self, node: Node, view: View) -> None:

@@ -42,8 +42,8 @@ _REMEDIES = {
         "Nothing can begin before the first tile is there: a larger batch makes that a smaller part"
     ),
     Remedy.LOAD_LESS: (
-        "Loads come as fast as the queues can: raise the batch so that weights are used more often, "
-        "store tensors in BF16, and let elementwise operations fuse"
+        "Loads come as fast as the queues can: raise the batch so that weights are used more "
+        "often, store tensors in BF16, and let elementwise operations fuse"
     ),
     Remedy.STORE_WIDER: _FUSE,
     Remedy.WORK_SIDE_BY_SIDE: (
@@ -85,7 +85,7 @@ _REMEDIES = {
     Remedy.FINITE_NUMBERS: "Mask with a finite number (the lowest float32, not -inf)",
     Remedy.NUMBERS_IN_RANGE: "Bring the numbers into the stated range first (clamp)",
     Remedy.KNOWN_ISSUE: "{note}",
-    Remedy.LOOK: "Looking at a value runs the graph so far: ask after mark_step, and not every step",
+    Remedy.LOOK: "To look at a value runs the graph so far: ask after mark_step, not every step",
     Remedy.ONE_PROGRAM: "Run one process per NeuronCore",
     Remedy.ADDRESSES_APART: _COMPILER,
 }

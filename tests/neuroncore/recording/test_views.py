@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.neuroncore.recording.views import _reshaped_strides
 from trainium_edu.specs import NkiValidationError
 
 
@@ -140,3 +141,30 @@ def test_bad_views_say_what_is_wrong(core, what, message):
     else:
         with pytest.raises(NkiValidationError, match=message):
             what(tile)
+
+
+def test_a_large_reshape_that_would_need_a_copy_says_so_without_trying_it():
+    core = NeuronCore(values=False)
+    turned = core.hbm((3136, 768)).permuted(1, 0)  # without values there are no bytes to copy
+    with pytest.raises(NkiValidationError, match="would need a copy"):
+        turned.reshaped(768 * 3136)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strides_of_a_reshape_are_those_that_numpy_gives(seed):
+    draw = np.random.default_rng(seed)
+    for _ in range(200):
+        sizes = draw.choice([1, 2, 3, 4], draw.integers(1, 5))
+        data = np.zeros(sizes + draw.integers(0, 2, sizes.size), np.uint8)
+        array = data[tuple(slice(0, n) for n in sizes)].transpose(draw.permutation(sizes.size))
+        new = tuple(int(n) for n in draw.permutation([*sizes, 1]))
+        try:
+            wanted = array.view()
+            wanted.shape = new
+        except AttributeError:
+            wanted = None
+        found = _reshaped_strides(array.shape, array.strides, new)
+        assert (found is None) == (wanted is None)
+        if found is not None:
+            steps = zip(found, wanted.strides, new, strict=True)
+            assert all(mine == theirs or n == 1 for mine, theirs, n in steps)

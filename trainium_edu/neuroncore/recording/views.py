@@ -6,6 +6,7 @@ another dtype reads the same bits.
 """
 
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -304,18 +305,13 @@ class View:
                 f"{self!r}: a reshape keeps the partition axis ({self.shape[0]}), because "
                 "renaming axes does not move data between partitions"
             )
-        probe = np.lib.stride_tricks.as_strided(
-            np.empty(1, np.uint8), self.shape, self.strides, writeable=False
-        )
-        view = probe.view()
-        try:
-            view.shape = shape  # raises where strides cannot express it
-        except AttributeError:
+        strides = _reshaped_strides(self.shape, self.strides, shape)
+        if strides is None:
             raise NkiValidationError(
                 f"{self!r} is not contiguous, so shape {list(shape)} would need a copy; "
                 "copy it into a new tile first"
-            ) from None
-        return self._like(shape, view.strides, self.offset)
+            )
+        return self._like(shape, strides, self.offset)
 
     def permuted(self, *axes: int) -> "View":
         """Return the view with its axes in another order (partition axis stays first on chip)."""
@@ -422,3 +418,31 @@ def whole(buffer: Buffer) -> View:
     else:
         strides = (buffer.pitch, *_row_major(info.shape[1:], info.dtype.itemsize))
     return View(buffer, info.dtype, info.shape, strides)
+
+
+def _reshaped_strides(shape, strides, new) -> tuple[int, ...] | None:
+    """Return the strides of the same elements in another shape, or None if that takes a copy.
+
+    Groups of axes of equal size are matched from the front, as NumPy does; NumPy itself is not
+    asked, since it tries the copy before it says no, and these bytes may not be there.
+    """
+    old = [(size, step) for size, step in zip(shape, strides, strict=True) if size != 1]
+    found, begin, first = [0] * len(new), 0, 0
+    while begin < len(new) and first < len(old):
+        end, last = begin + 1, first + 1
+        have, want = old[first][0], new[begin]
+        while have != want:
+            if want < have:
+                want, end = want * new[end], end + 1
+            else:
+                have, last = have * old[last][0], last + 1
+        group = old[first:last]
+        if any(a != n * b for (_, a), (n, b) in pairwise(group)):
+            return None
+        found[end - 1] = group[-1][1]
+        for axis in range(end - 1, begin, -1):
+            found[axis - 1] = found[axis] * new[axis]
+        begin, first = end, last
+    for axis in range(begin, len(new)):  # of size 1
+        found[axis] = found[begin - 1] if begin else 1
+    return tuple(found)

@@ -22,7 +22,13 @@ from trainium_edu.xla.executable import memory, saved
 from trainium_edu.xla.executable.describe import describe
 from trainium_edu.xla.executable.sections import Body, Section, cut
 from trainium_edu.xla.executable.summary import Advice, Operation, Why, advice, operations, why
-from trainium_edu.xla.executable.times import Times, of_collective, times_of
+from trainium_edu.xla.executable.times import (
+    Times,
+    of_collective,
+    times_of,
+    with_advice,
+    with_band,
+)
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import casts_on_load
@@ -106,7 +112,7 @@ class Executable:
         self._kept: saved.Kept | None = None
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, with its times; what nobody asked for yet is timed first."""
+        """Return it as bytes, with its times, and with band and advice if they were asked for."""
         return saved.pack(self)
 
     @classmethod
@@ -142,6 +148,7 @@ class Executable:
     @cached_property
     def graph(self) -> Graph:
         """The graph as recorded."""
+        assert self._kept is not None  # else it was given
         return self._kept.graph
 
     @cached_property
@@ -189,25 +196,32 @@ class Executable:
         """
         yield from zip(self.sections, self._times(), strict=True)
 
-    def _times(self) -> Iterator[Times]:
+    def advised(self) -> Iterator[tuple[Section, Times]]:
+        """Yield the sections with their times, in which the advice is filled in."""
+        yield from zip(self.sections, self._times(with_advice), strict=True)
+
+    def _times(self, more=None) -> Iterator[Times]:
         """Yield each section's times; those that were kept need no graph."""
         kept = self._kept
-        if kept and not any(kept.collective):
-            yield from (kept.times[number] for number in kept.body_of)
+        if kept and more is None and not any(kept.collective):
+            yield from (times for n in kept.body_of if (times := kept.times[n]) is not None)
             return
         for section in self.sections:
             body = section.body
             if body.is_collective:
                 yield of_collective(self._collective_ns(section.nodes[0]))
             else:
-                yield self.times_of(body)
+                yield self.times_of(body, more)
 
-    def times_of(self, body: Body) -> Times:
-        """Return the times of one distinct section."""
+    def times_of(self, body: Body, more=None) -> Times:
+        """Return the times of one distinct section; `more` fills in what is not known yet."""
         with self._lock:
-            if body not in self._known:
-                self._known[body] = self._kept_of(body) or times_of(body)
-            return self._known[body]
+            times = self._known.get(body)
+            if times is None:
+                times = self._known[body] = self._kept_of(body) or times_of(body)
+            if more is not None:
+                times = self._known[body] = more(times, body)
+            return times
 
     def _kept_of(self, body) -> Times | None:
         if not self._kept:
@@ -219,7 +233,7 @@ class Executable:
         if self.times is None:
             where = f" at {node.line}" if node.line else ""
             raise ValueError(
-                f"{node.operation}{where} takes as long as links and the other ranks do, and nobody "
+                f"{node.operation}{where} takes as long as links and other ranks do, and nobody "
                 "said how long that is; compile with times=, an object whose collective(node) "
                 "returns ns (a training world hands one in)"
             )
@@ -239,7 +253,7 @@ class Executable:
     @property
     def band(self) -> Band:
         """The range in which the makespan lies: all sections at their low, at their high ends."""
-        bands = [times.band for times in self._times()]
+        bands = [band for times in self._times(with_band) if (band := times.band) is not None]
         effects = {
             group: tuple(
                 sum(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands) for end in (0, 1)

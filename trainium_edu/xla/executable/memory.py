@@ -42,8 +42,8 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
             for owner in home[one]:
                 last[owner] = place
     taken = _given(graph, donated, home, last)
-    stays = {owner for one in (*graph.parameters, *graph.outputs) for owner in home[one]}
     alive = dict.fromkeys(n for n in graph._all if n.operation in ("parameter", "constant"))
+    stays = {*alive, *(owner for one in graph.outputs for owner in home[one])}
     now = most = sum(_nbytes(node) for node in alive)
     held = list(alive)
     for place, node in enumerate(graph.nodes):
@@ -54,9 +54,8 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
                 most, held = now, list(alive)
         for owner in {o for i in (node, *node.inputs) for o in home[i]}:
             if last[owner] == place and owner in alive and owner not in stays:
-                if owner.operation != "constant":
-                    del alive[owner]
-                    now -= _nbytes(owner)
+                del alive[owner]
+                now -= _nbytes(owner)
     return most, held
 
 

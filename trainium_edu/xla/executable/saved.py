@@ -78,7 +78,7 @@ class Kept:
 
 
 def pack(executable) -> bytes:
-    """Return an executable's bytes; what nobody asked for yet is timed first."""
+    """Return an executable's bytes; makespans that nobody asked for yet are timed first."""
     final, sections = executable.final, executable.sections
     place = {node: i for i, node in enumerate(final.nodes)}
     old = {node: i for i, node in enumerate(executable.graph._all)}

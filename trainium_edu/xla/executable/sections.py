@@ -21,7 +21,7 @@ __all__ = ["LONG", "MOST", "Body", "Section", "cut", "sections_of"]
 #: Instructions of an operation that gets a section of its own.  Assumed: at some 100 ns each it
 #: lasts 50 us, beside which the 2 us of a transfer's start that an overlap hides are small.
 LONG = 512
-#: Instructions of a section.  Assumed: the scheduler of a compiler looks at a part of a long program
+#: Instructions of a section.  Assumed: a compiler's scheduler looks at a part of a long program
 #: at a time, and so does whoever reads its timeline.
 MOST = 4096
 
@@ -68,8 +68,9 @@ class Body:
         )
         return tuple(node.type for node in self.outside), steps, self.spec.name
 
+    @cached_property
     def lowered(self) -> Lowering:
-        """Issue its instructions on a core without values."""
+        """Its instructions, issued on a core without values."""
         core = NeuronCore(self.spec, values=False, name=self.name)
         lowering = Lowering(core, on_load=self.on_load)
         for node in self.outside:
@@ -80,7 +81,7 @@ class Body:
     @cached_property
     def run(self) -> Run:
         """Its program, timeline, why and advice, as a kernel's; made when first asked for."""
-        return Run.of(self.name, None, [self.lowered().core], words=WORDS)
+        return Run.of(self.name, None, [self.lowered.core], words=WORDS)
 
     @cached_property
     def lines(self) -> dict:
@@ -144,8 +145,10 @@ class _Cutter:
             return 0, False
         body = self.body((node,))
         if body.key not in self.alone:
-            lowering = body.lowered()
-            self.alone[body.key] = len(lowering.core.program), bool(lowering.collectives)
+            count, is_collective = len(body.lowered.core.program), bool(body.lowered.collectives)
+            self.alone[body.key] = count, is_collective
+            if count > LONG:
+                self.bodies[body.key] = body  # a section as it is
         return self.alone[body.key]
 
     def section(self, nodes: Iterable[Node], is_collective=False) -> Section:

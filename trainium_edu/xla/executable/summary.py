@@ -27,6 +27,8 @@ class Timed(Protocol):
 
     def timed(self) -> Iterator[tuple[Section, Times]]: ...
 
+    def advised(self) -> Iterator[tuple[Section, Times]]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -184,8 +186,8 @@ class Advice:
 def advice(executable: Timed) -> list[Advice]:
     """Return the sections' advice, each once for all places where it holds, by what it costs."""
     places: dict[int, tuple[Advised, list[Node]]] = {}
-    for section, times in executable.timed():
-        for one in times.advice:
+    for section, times in executable.advised():
+        for one in times.advice or ():
             places.setdefault(id(one), (one, []))[1].append(section.nodes[one.place])
     found = [Advice(one, tuple(nodes)) for one, nodes in places.values()]
     return sorted(found, key=lambda a: (a.found.is_hidden, -a.ns))

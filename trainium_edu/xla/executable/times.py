@@ -1,7 +1,7 @@
 """What one section's run says about each of its operations, as plain data that a cache keeps."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.neuroncore.timing.expansion import ENGINES
 from trainium_edu.xla.executable.sections import Body
 
-__all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "of_collective", "times_of"]
+__all__ = ["ENGINE_NAMES", "Advised", "Piece", "Spent", "Times", "of_collective", "times_of",
+           "with_advice", "with_band"]  # fmt: skip
 
 #: Engines whose time is told; the Sync Engine only starts what others do.
 ENGINE_NAMES = ("tensor", "vector", "scalar", "gpsimd", "dma")
@@ -58,22 +59,13 @@ class Advised:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """All that is kept of a section's run."""
+    """All that is kept of a section's run; what takes long to work out is there once asked for."""
 
     makespan_ns: float
-    low_ns: float
-    high_ns: float
-    effects: Mapping[str, tuple[float, float]]  #: as of ``Band``
-    is_exhaustive: bool
     spent: tuple[Spent, ...]
     why: tuple[Piece, ...]
-    advice: tuple[Advised, ...]
-
-    @property
-    def band(self) -> Band:
-        """The range in which the makespan lies."""
-        return Band(self.low_ns, self.makespan_ns, self.high_ns, dict(self.effects),
-                    self.is_exhaustive)  # fmt: skip
+    band: Band | None = None
+    advice: tuple[Advised, ...] | None = None
 
     def to_plain(self) -> dict:
         """Return it as JSON takes it."""
@@ -82,29 +74,42 @@ class Times:
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> "Times":
         """Read what :meth:`to_plain` gave."""
-        plain = dict(plain)
-        plain["effects"] = {group: tuple(ends) for group, ends in plain["effects"].items()}
-        for name, kind in (("spent", Spent), ("why", Piece), ("advice", Advised)):
-            plain[name] = tuple(kind(**one) for one in plain[name])
-        return cls(**plain)
+        band, advice = plain["band"], plain["advice"]
+        if band is not None:
+            ends = {group: tuple(both) for group, both in band["effects"].items()}
+            band = Band(**band | {"effects": ends})
+        if advice is not None:
+            advice = tuple(Advised(**one) for one in advice)
+        spent, why = plain["spent"], plain["why"]
+        return cls(plain["makespan_ns"], tuple(Spent(**one) for one in spent),
+                   tuple(Piece(**one) for one in why), band, advice)  # fmt: skip
 
 
 def of_collective(ns: float) -> Times:
     """Return the times of an operation of all ranks, which takes what whoever knows links says."""
-    return Times(ns, ns, ns, {}, True, (Spent(0.0, ns, dict.fromkeys(ENGINE_NAMES, 0.0), 0, 0),),
-                 (Piece(0, "collective", "derived", ns),) if ns else (), ())  # fmt: skip
+    return Times(ns, (Spent(0.0, ns, dict.fromkeys(ENGINE_NAMES, 0.0), 0, 0),),
+                 (Piece(0, "collective", "derived", ns),) if ns else (),
+                 Band(ns, ns, ns, {}), ())  # fmt: skip
 
 
 def times_of(body: Body) -> Times:
     """Time a section and take its run apart by operation."""
     run, lines = body.run, body.lines
-    timeline, band = run.timeline, run.band
+    timeline = run.timeline
     place = np.array([lines[i.line] for i in timeline.program.instructions], np.int64)
-    return Times(
-        timeline.makespan_ns, band.low_ns, band.high_ns,
-        dict(band.effects), band.is_exhaustive, _spent(run, place, len(body.own)),
-        _why(run, place), _advice(run, lines),
-    )  # fmt: skip
+    return Times(timeline.makespan_ns, _spent(run, place, len(body.own)), _why(run, place))
+
+
+def with_band(times: Times, body: Body) -> Times:
+    """Return the times with the range in which the makespan lies."""
+    return times if times.band is not None else replace(times, band=body.run.band)
+
+
+def with_advice(times: Times, body: Body) -> Times:
+    """Return the times with what costs time."""
+    if times.advice is not None:
+        return times
+    return replace(times, advice=_advice(body.run, body.lines))
 
 
 def _spent(run: Run, place, count) -> tuple[Spent, ...]:
@@ -113,13 +118,13 @@ def _spent(run: Run, place, count) -> tuple[Spent, ...]:
     start, end = np.full(count, np.inf), np.zeros(count)
     np.minimum.at(start, rows, timeline.start_ns)
     np.maximum.at(end, rows, timeline.done_ns)
-    busy = {
-        name: np.bincount(rows, (timeline.end_ns - timeline.start_ns) * (timeline.engine == e), count)
-        for name, e in _NUMBER.items() if name != "dma"
-    }  # fmt: skip
+    worked = timeline.end_ns - timeline.start_ns
+    busy = {name: np.bincount(rows, worked * (timeline.engine == number), count)
+            for name, number in _NUMBER.items() if name != "dma"}  # fmt: skip
     busy["dma"] = _moving(timeline, rows, count)
     moved = np.bincount(rows, _hbm_bytes(timeline.program)[timeline.instruction_index], count)
     times = np.bincount(rows, minlength=count)
+    start = np.minimum(start, end)  # of what a pass left nothing of: no time
     return tuple(
         Spent(
             float(start[i]), float(end[i]), {name: float(ns[i]) for name, ns in busy.items()},
@@ -166,15 +171,15 @@ def _hbm_bytes(program):
     ], float)  # fmt: skip
 
 
-def _why(run, place) -> tuple[Piece, ...]:
+def _why(run, at) -> tuple[Piece, ...]:
     instructions = run.timeline.instruction_index
-    found: dict[tuple, float] = {}
+    found: dict[tuple[int, str, str], float] = {}
     kinds: dict[int, str] = {}
     for piece in run.why():
         kind = kinds.setdefault(id(piece.facts), str(piece.kind))
-        key = int(place[instructions[piece.row]]), piece.cause, kind
+        key = int(at[instructions[piece.row]]), piece.cause, kind
         found[key] = found.get(key, 0.0) + piece.duration_ns
-    return tuple(Piece(*key, ns) for key, ns in found.items())
+    return tuple(Piece(place, cause, kind, ns) for (place, cause, kind), ns in found.items())
 
 
 def _advice(run, lines) -> tuple[Advised, ...]:

@@ -76,7 +76,7 @@ def run_passes(graph: Graph, flags: Choice, *, is_fused: bool = True) -> list[St
 
 def stands_for(steps: list[Step]) -> dict[Node, tuple[Node, ...]]:
     """Return for each node of the final graph the recorded nodes that it stands for."""
-    found = steps[0].stands_for
+    found = dict(steps[0].stands_for)
     for step in steps[1:]:
         found = {
             node: tuple(dict.fromkeys(old for middle in through for old in found[middle]))

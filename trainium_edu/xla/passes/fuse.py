@@ -65,7 +65,7 @@ def _trees(graph: Graph) -> dict[Node, list[Node]]:
 
 
 def _may_join(node, root, tree):
-    """A stated cast to fewer bits rounds, so it ends a tree; inside nothing rounds."""
+    """Let a cast to fewer bits end a tree, since it rounds, and inside nothing does."""
     if node.shape != root.shape or (node.operation == "cast" and _loses(node)):
         return False
     return sum(i.shape == root.shape for i in _operands([*tree, node])) <= MOST_OPERANDS

@@ -70,7 +70,7 @@ def rewritten(name: str, graph: Graph, image: Mapping[Node, Node]) -> Step:
 
 
 def _stands_for(before, after, image):
-    """A node that is gone is done by whoever reads it; what came new serves its readers."""
+    """Give the work of a node that is gone to its readers; what came new serves its readers."""
     stands: dict[Node, dict[Node, None]] = {node: {} for node in after.nodes}
     carriers: dict[Node, tuple[Node, ...]] = {}
     for node in reversed(before.nodes):

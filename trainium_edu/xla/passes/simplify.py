@@ -59,7 +59,7 @@ def _known(node):
     row = OPERATIONS[node.operation]
     if not node.inputs or any(i.operation != "constant" for i in node.inputs):
         return None
-    if row.value is None or row.outside or isinstance(node.type, tuple) or node.type.size > MOST_FOLDED:
+    if row.value is None or row.outside or node.type.size > MOST_FOLDED:
         return None
     types = [node.type, *(i.type for i in node.inputs)]
     if any(t.is_float and t.dtype != "float32" for t in types):

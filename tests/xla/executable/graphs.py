@@ -1,0 +1,40 @@
+"""Graphs for the tests of executables: layers, a step with weights in and out."""
+
+import numpy as np
+
+from trainium_edu.xla.autograd import gradients
+from trainium_edu.xla.graph import Graph, Type, scope
+from trainium_edu.xla.operations import apply, constant, parameter
+
+
+def number(value):
+    return constant(np.full((1, 1), value))
+
+
+def layers(count=4, rows=256, width=256, dtype="float32") -> Graph:
+    """Return x -> gelu(x @ w + b), so many times."""
+    x = parameter(0, Type((rows, width), dtype), "x")
+    parameters, out = [x], x
+    for layer in range(count):
+        with scope(f"layer.{layer}"):
+            w = parameter(len(parameters), Type((width, width), dtype), f"w{layer}")
+            b = parameter(len(parameters) + 1, Type((1, width), dtype), f"b{layer}")
+            parameters += [w, b]
+            out = apply("dot", out, w, turn_a=False, turn_b=False)
+            out = apply("gelu", apply("add", out, b))
+    return Graph("layers", tuple(parameters), (out,))
+
+
+def training_step(count=2, rows=64, width=128) -> tuple[Graph, dict[int, int]]:
+    """Return loss and weights after one step of SGD, and which output takes which weight's bytes."""
+    forward = layers(count, rows, width)
+    (out,) = forward.outputs
+    loss = apply("reduce_sum", apply("multiply", out, out), axes=(-2, -1), keep=True)
+    weights = forward.parameters[1:]
+    found = gradients(loss, weights, constant(np.ones((1, 1))))
+    new = [
+        apply("subtract", w, apply("multiply", g, number(0.01)))
+        for w, g in zip(weights, found, strict=True)
+    ]
+    donated = {1 + i: 1 + i for i in range(len(weights))}
+    return Graph("step", forward.parameters, (loss, *new)), donated

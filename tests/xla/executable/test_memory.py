@@ -1,0 +1,73 @@
+"""How much HBM a graph needs at once.
+
+Judges: closed forms on small graphs; the core's own limit, which lowering runs into.
+"""
+
+import pytest
+
+from tests.xla.executable.graphs import layers, training_step
+from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executable.memory import high_water
+from trainium_edu.xla.graph import Graph, Type
+from trainium_edu.xla.operations import apply, parameter
+
+X = parameter(0, Type((256, 1024), "float32"), "x")
+MIB = 256 * 1024 * 4
+
+
+def bytes_of(output, donated=None):
+    outputs = output if isinstance(output, tuple) else (output,)
+    return high_water(Graph("test", (X,), outputs), donated or {})[0]
+
+
+def test_a_chain_holds_its_input_and_two_values():
+    chain = X
+    for _ in range(10):
+        chain = apply("exp", chain)
+    assert bytes_of(chain) == 3 * MIB
+
+
+def test_a_value_that_is_read_late_stays():
+    early = apply("exp", X)
+    late = apply("tanh", apply("tanh", early))
+    assert bytes_of(apply("add", late, early)) == 4 * MIB
+
+
+def test_a_reshape_takes_no_room_and_keeps_its_source_alive():
+    seen = apply("reshape", apply("exp", X), shape=(1024, 256))
+    assert bytes_of(seen) == 2 * MIB
+    assert bytes_of(apply("exp", seen)) == 3 * MIB
+
+
+def test_an_output_in_a_parameters_place_takes_no_room():
+    new = apply("exp", X)
+    assert bytes_of(new) == 2 * MIB
+    assert bytes_of(new, {0: 0}) == MIB
+
+
+def test_a_parameter_that_is_read_later_cannot_be_written_over():
+    new = apply("exp", X)
+    other = apply("add", apply("tanh", new), X)
+    assert bytes_of((new, other), {0: 0}) == bytes_of((new, other))
+
+
+def test_a_step_that_updates_in_place_needs_less():
+    graph, donated = training_step()
+    assert Executable(graph, donated=donated).hbm_bytes < Executable(graph).hbm_bytes
+
+
+def test_a_graph_that_does_not_fit_names_its_largest_values():
+    graph = layers(1, rows=2**20, width=2048)
+    with pytest.raises(NkiValidationError, match="GiB of HBM at once") as caught:
+        Executable(graph)
+    said = str(caught.value)
+    assert "a NeuronCore has 16 " in said
+    assert "x f32[1048576,2048]" in said
+    assert "smaller batch" in said
+
+
+def test_what_is_kept_for_the_backward_pass_grows_with_depth():
+    shallow, deep = (Executable(training_step(n, rows=2048)[0]).hbm_bytes for n in (2, 8))
+    activation = 2048 * 128 * 4
+    assert deep - shallow > 6 * 2 * activation  # each layer keeps its input, and that of its gelu

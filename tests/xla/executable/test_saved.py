@@ -1,0 +1,71 @@
+"""Executables as bytes.  Judge: the executable that was saved."""
+
+import pytest
+
+from tests.xla.executable.graphs import training_step
+from trainium_edu.xla.executable import Choice, Executable, describe
+
+
+@pytest.fixture(scope="module")
+def executable():
+    graph, donated = training_step()
+    made = Executable(graph, Choice("matmult"), donated=donated)
+    _ = made.advice, made.band
+    return made
+
+
+@pytest.fixture(scope="module")
+def data(executable):
+    return executable.to_bytes()
+
+
+def test_what_is_loaded_says_the_same(executable, data):
+    found = Executable.from_bytes(data)
+    assert found.makespan_ns == executable.makespan_ns
+    assert found.band == executable.band
+    assert found.hbm_bytes == executable.hbm_bytes
+    assert describe(found) == describe(executable)
+    assert str(found.why()) == str(executable.why())
+
+
+def test_graphs_are_the_same_objects_in_one_process(executable, data):
+    found = Executable.from_bytes(data)
+    assert found.graph.outputs == executable.graph.outputs
+    assert found.final.outputs == executable.final.outputs
+    assert found.flags == executable.flags
+
+
+def test_a_loaded_section_opens_the_same_run(executable, data):
+    found = Executable.from_bytes(data)
+    for mine, theirs in zip(found.sections, executable.sections, strict=True):
+        assert mine.nodes == theirs.nodes
+        assert mine.body.run.timeline.makespan_ns == theirs.body.run.timeline.makespan_ns
+
+
+def test_what_was_not_asked_for_is_worked_out_after_loading(executable):
+    fresh = Executable(executable.graph, executable.flags, donated=executable.donated)
+    found = Executable.from_bytes(fresh.to_bytes())
+    assert found.band == executable.band
+    assert [str(one) for one in found.advice] == [str(one) for one in executable.advice]
+
+
+def test_to_ask_a_loaded_one_for_its_makespan_lowers_nothing(data, monkeypatch):
+    from trainium_edu.xla.executable import sections
+
+    monkeypatch.setattr(sections, "lower_all", None)
+    assert Executable.from_bytes(data).makespan_ns > 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"", lambda data: b"PK\x03\x04", lambda data: data[:-1],
+        lambda data: data[: len(data) // 2], lambda data: data + b"x",
+        lambda data: data.replace(b"executable 1", b"executable 9"),
+        lambda data: data[:60] + bytes([data[60] ^ 1]) + data[61:],
+    ],
+)  # fmt: skip
+def test_damaged_bytes_get_one_sentence(data, damage):
+    with pytest.raises(ValueError, match="compile again") as caught:
+        Executable.from_bytes(damage(data))
+    assert "\n" not in str(caught.value)
