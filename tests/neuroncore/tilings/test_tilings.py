@@ -7,8 +7,12 @@ from trainium_edu.neuroncore import NeuronCore, measure, place
 from trainium_edu.neuroncore.recording.dtypes import DTYPES, get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.tilings import (
+    argmax,
+    cross_entropy,
+    cross_entropy_gradient,
     elementwise,
     layer_norm,
+    log_softmax,
     matmul,
     reduce,
     softmax,
@@ -352,3 +356,60 @@ def test_tiles_of_one_template_have_sites_of_their_own():
     sites = [a.site for a in tiles]
     assert len(set(sites[:halves])) == halves  # every tile of the first turn: its own
     assert sites[:halves] == sites[halves:]  # and the second turn comes back to them
+
+
+# -- places and losses --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (130, 5), (4, 100), (2, 70)])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_argmax_is_numpys(shape, dtype):
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(get_dtype(dtype).storage)
+    core = NeuronCore()
+    dst = core.hbm((shape[0], 1), "int32")
+    argmax(core, dst, core.hbm(x), columns=32)
+    assert core.value(dst)[:, 0].tolist() == wide(x).argmax(1).tolist()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_log_softmax_is_numpys(shape):
+    x = make(shape, low=-30, high=30)
+    core = NeuronCore()
+    dst = core.hbm(shape)
+    log_softmax(core, dst, core.hbm(x))
+    shifted = wide(x) - wide(x).max(1, keepdims=True)
+    close(core.value(dst), shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cross_entropy_and_its_gradient_are_numpys(shape):
+    rows, classes = shape
+    x, g = make(shape), make((rows, 1), seed=1)
+    labels = np.random.default_rng(2).integers(-1, classes, (rows, 1)).astype(np.int32)
+    raised, counts = np.exp(wide(x)), labels >= 0
+    own = np.take_along_axis(wide(x), np.maximum(labels, 0), 1)
+    core = NeuronCore()
+    loss, gradient = core.hbm((rows, 1)), core.hbm(shape)
+    views = core.hbm(x), core.hbm(labels)
+    cross_entropy(core, loss, *views)
+    cross_entropy_gradient(core, gradient, *views, core.hbm(g))
+    close(core.value(loss), (np.log(raised.sum(1, keepdims=True)) - own) * counts)
+    one_hot = labels == np.arange(classes)
+    close(core.value(gradient), (raised / raised.sum(1, keepdims=True) - one_hot) * counts * g)
+
+
+def test_a_class_that_is_masked_out_leaves_the_others_their_loss():
+    """A logit of minus infinity is a class that cannot be."""
+    x, label = np.float32([[1.0, -np.inf, 1.0]]), np.int32([[0]])
+    core = NeuronCore()
+    loss = core.hbm((1, 1))
+    cross_entropy(core, loss, core.hbm(x), core.hbm(label))
+    close(core.value(loss), np.log([[2.0]]))
+
+
+def test_losses_and_places_say_what_does_not_match():
+    core = NeuronCore(values=False)
+    with pytest.raises(NkiValidationError, match=r"need labels \[4, 1\]"):
+        cross_entropy(core, core.hbm((4, 1)), core.hbm((4, 3)), core.hbm((4,), "int32"))
+    with pytest.raises(NkiValidationError, match=r"gives \[4, 1\], and dst is \[4, 3\]"):
+        argmax(core, core.hbm((4, 3), "int32"), core.hbm((4, 3)))

@@ -7,7 +7,7 @@ from trainium_edu.xla.operations import OPERATIONS
 
 CASES = all_cases()
 WITHOUT_VJP, STEPS, ELSEWHERE = (
-    set().union(*(getattr(family, what) for family in families()))
+    set().union(*(getattr(family, what, set()) for family in families()))
     for what in ("WITHOUT_VJP", "STEPS", "ELSEWHERE")
 )
 ROWS = sorted(set(OPERATIONS) - ELSEWHERE)

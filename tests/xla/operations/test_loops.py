@@ -8,6 +8,7 @@ import pytest
 from tests.xla.operations.cases import lowered, values
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.xla.executor import as_held
 from trainium_edu.xla.graph import Graph, as_type
 from trainium_edu.xla.lowering import Lowering
 from trainium_edu.xla.operations import apply, constant, parameter
@@ -174,6 +175,36 @@ def test_a_group_rounds_its_result_alone():
     assert np.all(got == 2.0**-9)
     assert np.all(values(graph, ones)[0] == 0)
     assert arrays[0].shape == (4, 4)
+
+
+def test_casts_between_are_free_of_rounding_and_the_last_one_rounds():
+    def build(x, y):
+        x, y = (apply("cast", v, dtype="float32") for v in (x, y))
+        wide = apply("multiply", x, y)
+        return apply("cast", apply("exp", wide), dtype="bfloat16")
+
+    graph, arrays = graph_of(build, (130, 70), (1, 70), dtype="bfloat16")
+    arrays = [as_held(a, p.type) for a, p in zip(arrays, graph.parameters, strict=True)]
+    core, got = fused(graph, arrays)
+    np.testing.assert_allclose(got, values(graph, arrays)[0], rtol=2.0**-7)
+    assert measure(core.program).roofline().hbm_bytes == 2 * (130 * 70 * 2 + 70)
+
+
+def test_a_mask_may_choose_minus_infinity():
+    graph, (x,) = graph_of(
+        lambda x: apply("select", apply("less", x, number(0.0)), number(-np.inf), x), (130, 7)
+    )
+    np.testing.assert_array_equal(fused(graph, [x])[1], np.where(x < 0, -np.inf, x))
+
+
+def test_words_are_exact_beyond_fp32():
+    """The judge is integer arithmetic: FP32 counts to 2**24 only."""
+    a = np.int32([[2**30 + 1, 2**24 + 1, -(2**30) - 1]])
+    b = np.int32([[2**30, 2**24, -(2**30)]])
+    x, y = (parameter(n, as_type((1, 3), "int32")) for n in range(2))
+    for name in ("subtract", "maximum", "equal", "greater"):
+        _, (got,) = lowered(Graph(name, (x, y), (apply(name, x, y),)), [a, b])
+        np.testing.assert_array_equal(got, getattr(np, name)(a, b))
 
 
 @pytest.mark.parametrize("name", ["adam", "many"])

@@ -6,6 +6,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.engines import activations
 from trainium_edu.xla.graph import GraphError, Type
+from trainium_edu.xla.operations import curves
 from trainium_edu.xla.operations.elementwise import scalar_like
 from trainium_edu.xla.operations.table import apply, register
 from trainium_edu.xla.operations.tiles import spread
@@ -125,15 +126,15 @@ for _name, _value, _takes, _tile, _vjp in (
      _slope(lambda y, x: apply("negate", apply("sin", x)))),
     ("tanh", np.tanh, "float", _scalar_engine("tanh"), _slope(_tanh_slope)),
     ("sigmoid", activations.sigmoid, "float", _scalar_engine("sigmoid"), _slope(_sigmoid_slope)),
-    ("erf", activations.erf, "float", _scalar_engine("erf"), _slope(_erf_slope)),
+    ("erf", curves.erf, "float", _scalar_engine("erf"), _slope(_erf_slope)),
     ("relu", lambda x: np.maximum(x, 0), "float", _scalar_engine("relu"),
      lambda node, g: (apply("relu_gradient", g, node),)),
-    ("gelu", activations.gelu, "float", _scalar_engine("gelu"),
+    ("gelu", curves.gelu, "float", _scalar_engine("gelu"),
      _slope(lambda y, x: apply("gelu_slope", x))),
-    ("gelu_slope", activations.gelu_dx, "float", _scalar_engine("gelu_dx"), None),
-    ("gelu_tanh", activations.gelu_apprx_tanh, "float", _scalar_engine("gelu_apprx_tanh"),
+    ("gelu_slope", curves.gelu_slope, "float", _scalar_engine("gelu_dx"), None),
+    ("gelu_tanh", curves.gelu_tanh, "float", _scalar_engine("gelu_apprx_tanh"),
      _slope(_gelu_tanh_slope)),
-    ("silu", activations.silu, "float", _scalar_engine("silu"),
+    ("silu", curves.silu, "float", _scalar_engine("silu"),
      _slope(lambda y, x: apply("silu_slope", x))),
     ("silu_slope", activations.silu_dx, "float", _scalar_engine("silu_dx"), None),
 ):  # fmt: skip

@@ -53,9 +53,6 @@ def lower_elementwise(lowering, nodes: Sequence[Node], outputs: Sequence[Node]) 
         rounded to its own.
     """
     (output,) = outputs
-    if not output.type.size:
-        lowering.out(output)
-        return
     inside = set(nodes)
     feeds = dict.fromkeys(i for node in nodes for i in node.inputs if i not in inside)
     numbers = {node: value for node in feeds if (value := _number(node)) is not None}
