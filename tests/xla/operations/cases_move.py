@@ -137,6 +137,7 @@ CONVOLUTIONS = (
     ((2, 3, 7, 5), (4, 3, 3, 4), (3, 2), ((2, 2), (1, 1))),
     ((1, 2, 8, 8), (3, 2, 4, 4), (4, 4), ((0, 0), (0, 0))),
     ((1, 1, 6, 5), (2, 1, 1, 1), (1, 2), ((0, 1), (2, 0))),
+    ((20, 2, 9, 5), (3, 2, 3, 3), (1, 1), ((1, 1), (1, 1))),
 )
 
 
@@ -254,3 +255,7 @@ CASES += [
         ("reduce_scatter", {"kind": "sum", "axis": -2, "world": 1}),
     )
 ]  # fmt: skip
+
+WITHOUT_VJP = {"while"}
+STEPS = {"one_hot", "random_keep", "random_uniform"}  #: their vjp returns None
+ELSEWHERE: set[str] = set()

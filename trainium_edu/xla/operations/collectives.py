@@ -33,17 +33,17 @@ def _check(name, x: Type, kind, groups, axis=None, world=1):
         )
 
 
-def _infer_reduce(x: Type, kind, groups) -> Type:
+def _infer_reduce(x: Type, kind, groups=None) -> Type:
     _check("all_reduce", x, kind, groups)
     return x
 
 
-def _infer_gather(x: Type, axis, groups, world) -> Type:
+def _infer_gather(x: Type, axis, world, groups=None) -> Type:
     _check("all_gather", x, "sum", groups, axis, world)
     return x.like(tuple(n * world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
 
 
-def _infer_scatter(x: Type, kind, axis, groups, world) -> Type:
+def _infer_scatter(x: Type, kind, axis, world, groups=None) -> Type:
     _check("reduce_scatter", x, kind, groups, axis, world)
     if x.shape[axis] % world:
         raise GraphError(
@@ -54,7 +54,7 @@ def _infer_scatter(x: Type, kind, axis, groups, world) -> Type:
 
 
 def _value(node, inner, x):
-    setting, groups = inner.setting, node.of["groups"]
+    setting, groups = inner.setting, node.of.get("groups")
     if groups is not None and len(groups[0]) == 1:
         return x
     if setting.collectives is None:
@@ -73,7 +73,7 @@ def _value(node, inner, x):
 def _reduce_back(node, g, gradients):
     if node.of["kind"] not in ("sum", "mean"):
         raise GraphError(f"all_reduce of kind {node.of['kind']!r} has no gradient; use sum or mean")
-    return (apply("all_reduce", g, kind=node.of["kind"], groups=node.of["groups"]),)
+    return (apply("all_reduce", g, **node.of),)
 
 
 def _gather_back(node, g, gradients):

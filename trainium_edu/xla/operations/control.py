@@ -63,7 +63,7 @@ def _text(types) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None) -> tuple:
+def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None = None) -> tuple:
     for what, graph in (("condition", condition), ("body", body)):
         if _types(graph.parameters) != state:
             raise GraphError(
@@ -85,7 +85,7 @@ def _infer_while(*state: Type, condition: Graph, body: Graph, most: int | None) 
 
 
 def _while(node, inner, *state):
-    condition, body, most = (node.of[k] for k in ("condition", "body", "most"))
+    condition, body, most = (node.of.get(k) for k in ("condition", "body", "most"))
     turn = 0
     while True:
         (goes_on,) = inner.run(condition, state, turn)
@@ -134,13 +134,14 @@ def _lower_while(lowering, node):
         while core.value(goes_on()).any():
             turn()
         return
-    if node.of["most"] is None:
+    most = node.of.get("most")
+    if most is None:
         where = f" at {node.line}" if node.line else ""
         raise GraphError(
             f"while{where} states no bound, and a program for the chip is made for a known number "
             "of turns at most: give most="
         )
-    with core.repeat(node.of["most"]):
+    with core.repeat(most):
         goes_on()
         turn()
 

@@ -11,12 +11,17 @@ from math import prod
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
+from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.neuroncore.tilings.pieces import pieces
 from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.moves import copied, fill
 from trainium_edu.xla.operations.table import apply, register
 
 __all__: list[str] = []
+
+COLUMNS = 2**19  #: numbers of the executor's columns at a time: 2 MiB
+SLAB_BYTES = 24 * 1024  #: per partition, for one tile of lines or columns
 
 
 def _places(x, w, strides, padding, name="convolution"):
@@ -80,30 +85,45 @@ def _patches(x, kernel, strides, padding):
     return windows[:, :, :: strides[0], :: strides[1]].transpose(0, 1, 4, 5, 2, 3)
 
 
+def _batches(count, size):
+    """Yield slices of images whose columns are few enough to stay in the processor's cache."""
+    return pieces(count, max(COLUMNS // max(size, 1), 1))
+
+
+def _columns(node, x, w):
+    """Yield (slice of images, their columns [n, C h w, places]); `w`: the filter's shape."""
+    patches = _patches(x, w[2:], node.of["strides"], node.of["padding"])
+    for some in _batches(len(x), patches[0].size):
+        yield some, patches[some].reshape(some.stop - some.start, prod(w[1:]), -1)
+
+
 def _value(node, x, w):
-    of = node.of
-    patches = _patches(x, w.shape[2:], of["strides"], of["padding"])
-    columns = patches.reshape(len(x), w[0].size, -1)
-    return np.matmul(w.reshape(len(w), -1), columns).reshape(node.shape)
+    out = np.empty((*node.shape[:2], prod(node.shape[2:])), x.dtype)
+    for some, columns in _columns(node, x, w.shape):
+        np.matmul(w.reshape(len(w), -1), columns, out=out[some])
+    return out.reshape(node.shape)
 
 
 def _value_of_filter(node, x, g):
-    of = node.of
-    patches = _patches(x, node.shape[2:], of["strides"], of["padding"])
-    return np.tensordot(g, patches, ((0, 2, 3), (0, 4, 5)))
+    up = g.reshape(*g.shape[:2], -1)
+    total = np.zeros((node.shape[0], prod(node.shape[1:])), x.dtype)
+    for some, columns in _columns(node, x, node.shape):
+        total += np.matmul(up[some], columns.swapaxes(1, 2)).sum(0)
+    return total.reshape(node.shape)
 
 
 def _value_of_input(node, w, g):
     (n, c, high, wide), of = node.shape, node.of
     down, across = of["strides"]
     (top, bottom), (left, right) = of["padding"]
-    columns = np.matmul(w.reshape(len(w), -1).T, g.reshape(*g.shape[:2], -1))
-    columns = columns.reshape(n, *w.shape[1:], *g.shape[2:])
+    turned = np.ascontiguousarray(w.reshape(len(w), -1).T)
     out = np.zeros((n, c, high + top + bottom, wide + left + right), w.dtype)
-    for i in range(w.shape[2]):
-        for j in range(w.shape[3]):
+    for some in _batches(n, len(turned) * prod(g.shape[2:])):
+        up = g[some].reshape(some.stop - some.start, len(w), -1)
+        columns = np.matmul(turned, up).reshape(len(up), *w.shape[1:], *g.shape[2:])
+        for i, j in np.ndindex(w.shape[2:]):
             rows = slice(i, i + down * g.shape[2], down)
-            out[:, :, rows, j : j + across * g.shape[3] : across] += columns[:, :, i, j]
+            out[some, :, rows, j : j + across * g.shape[3] : across] += columns[:, :, i, j]
     return out[:, :, top : top + high, left : left + wide]
 
 
@@ -153,60 +173,134 @@ def _flops(node):
 
 
 class _Columns:
-    """The columns of an image in HBM, [C h w, N places], or turned where strides skip elements.
+    """The columns of an image in HBM, [N places, C h w].
 
-    DMA moves runs of neighbours: those of an image row where the stride is 1, else those of a
-    filter row.
+    They pass through SBUF, so that DMA moves long runs: on each partition lie the rows of the image
+    that one row of places reads, *slabs* [C, h, W], and the Vector Engine picks columns from them.
     """
 
     def __init__(self, core, dtype, x, w, node):
-        (self.n, self.c, *self.size), (_, _, *self.kernel) = x, w
-        self.strides, self.padding = node.of["strides"], node.of["padding"]
-        self.places = _places(x, w, self.strides, self.padding)
-        self.turned = self.strides[1] > 1
-        self.core, rows, columns = core, prod(w[1:]), self.n * prod(self.places)
-        self.matrix = core.hbm((columns, rows) if self.turned else (rows, columns), dtype)
-
-    def pairs(self, image):
-        """Yield, for each element of the filter, where columns and a padded image hold the same."""
-        (h, w), (down, across), (rows, columns) = self.kernel, self.strides, self.places
-        shape = (self.c, h, w), (self.n, rows, columns)
-        if self.turned:
-            every = self.matrix.reshaped(*shape[1], *shape[0]).permuted(0, 3, 1, 2, 4, 5)
-        else:
-            every = self.matrix.reshaped(*shape[0], *shape[1]).permuted(3, 0, 4, 5, 1, 2)
-        for i, j in np.ndindex(h, w):
-            here = image.sliced(
-                slice(None), slice(None), slice(i, i + (rows - 1) * down + 1, down),
-                slice(j, j + (columns - 1) * across + 1, across),
-            )  # fmt: skip
-            yield every.sliced(*[slice(None)] * 4, i, j), here
-
-    def padded_shape(self):
-        return (self.n, self.c, *(n + sum(p) for n, p in zip(self.size, self.padding, strict=True)))
-
-    def inside(self, image):
-        """Return a padded image without its borders."""
-        parts = (slice(low, low + n) for n, (low, _) in zip(self.size, self.padding, strict=True))
-        return image.sliced(slice(None), slice(None), *parts)
+        (self.n, self.c, self.high, self.wide), (_, _, *self.kernel) = x, w
+        self.strides, ((self.top, _), (self.left, _)) = node.of["strides"], node.of["padding"]
+        self.down, self.across = _places(x, w, self.strides, node.of["padding"])
+        self.core = core
+        self.matrix = core.hbm((self.n * self.down * self.across, prod(w[1:])), dtype)
 
     def read(self, x):
         """Lay out the columns of an image."""
-        if any(map(any, self.padding)):
-            image = self.core.hbm(self.padded_shape(), x.dtype)
-            fill(self.core, image, 0.0)
-            self.core.dma_copy(dst=self.inside(image), src=x)
-            x = image
-        for column, here in self.pairs(x):
-            self.core.dma_copy(dst=column, src=here)
+        for slab, rows, channels, loads in self._slabs(self.matrix.dtype):
+            if self._misses_rows():
+                self.core.memset(dst=slab, value=0.0)
+            for part, image, places, lines in loads:
+                here = slab.sliced(part, slice(None), lines)
+                self.core.dma_copy(dst=here, src=self._window(x, image, channels, places, lines))
+            for tile, there, steps in self._tiles(rows, channels):
+                if self.left or self._reach(self.across - 1, self.kernel[1] - 1) >= self.wide:
+                    self.core.memset(dst=tile, value=0.0)
+                for column, line in self._pairs(tile, slab, steps):
+                    self.core.tensor_copy(dst=column, src=line)
+                self.core.dma_copy(dst=there, src=tile)
 
     def add_up(self):
         """Return the image [N, C, H, W], FP32, into which the columns are added."""
-        image = self.core.hbm(self.padded_shape(), "float32")
-        fill(self.core, image, 0.0)
-        for column, here in self.pairs(image):
-            self.core.dma_compute(dst=here, srcs=[here, column], reduce_op="add")
-        return self.inside(image)
+        core, image = self.core, self.core.hbm((self.n, self.c, self.high, self.wide), "float32")
+        fill(core, image, 0.0)
+        for slab, rows, channels, stores in self._slabs(self.matrix.dtype):
+            core.memset(dst=slab, value=0.0)
+            for tile, there, steps in self._tiles(rows, channels):
+                core.dma_copy(dst=tile, src=there)
+                for column, line in self._pairs(tile, slab, steps):
+                    core.tensor_tensor(dst=line, data1=line, data2=column, op="add")
+            for part, number, places, lines in stores:
+                self._add_rows(image, slab, (part, number, channels, places, lines))
+        return image
+
+    def _add_rows(self, image, slab, where):
+        """Add the lines of a slab to the image: at once those that no other place shares."""
+        part, number, channels, places, lines = where
+        step = min(self.strides[0], self.kernel[0])
+        for some in pieces(lines.stop - lines.start, step):
+            some = slice(lines.start + some.start, lines.start + some.stop)
+            here = self._window(image, number, channels, places, some)
+            there = slab.sliced(part, slice(None), some)
+            self.core.dma_compute(dst=here, srcs=[here, there], reduce_op="add")
+
+    def _slabs(self, dtype):
+        """Yield (slab, rows of places it serves, channels, its transfers)."""
+        each = max(SLAB_BYTES // (self.kernel[0] * self.wide * dtype.itemsize), 1)
+        for first in range(0, self.n * self.down, 128):
+            rows = slice(first, min(first + 128, self.n * self.down))
+            for channels in pieces(self.c, each):
+                shape = rows.stop - first, channels.stop - channels.start
+                slab = self.core.sbuf((*shape, self.kernel[0], self.wide), dtype)
+                yield slab, rows, channels, list(self._transfers(rows))
+
+    def _transfers(self, rows):
+        """Yield (partitions, image, rows of places, lines of the filter) that lie in the image."""
+        start = rows.start
+        while start < rows.stop:
+            image, place = divmod(start, self.down)
+            lines, end = self._lines(place), place + 1
+            most = min(self.down, place + rows.stop - start)
+            while end < most and self._lines(end) == lines:
+                end += 1
+            if lines.start < lines.stop:
+                part = slice(start - rows.start, start - rows.start + end - place)
+                yield part, image, slice(place, end), lines
+            start += end - place
+
+    def _lines(self, place):
+        """Return which lines of the filter lie inside the image, at a row of places."""
+        first = place * self.strides[0] - self.top
+        return slice(max(0, -first), max(0, min(self.kernel[0], self.high - first)))
+
+    def _misses_rows(self):
+        whole = slice(0, self.kernel[0])
+        return self._lines(0) != whole or self._lines(self.down - 1) != whole
+
+    def _window(self, x, image, channels, places, lines):
+        """Return the lines [places, C, lines, W] of an image; those of two places may overlap."""
+        height = x.strides[2]
+        first = places.start * self.strides[0] - self.top + lines.start
+        shape = (places.stop - places.start, channels.stop - channels.start,
+                 lines.stop - lines.start, self.wide)  # fmt: skip
+        strides = height * self.strides[0], x.strides[1], height, x.strides[3]
+        offset = x.offset + image * x.strides[0] + channels.start * x.strides[1] + first * height
+        return View(x.buffer, x.dtype, shape, strides, offset)
+
+    def _tiles(self, rows, channels):
+        """Yield (tile of columns, where it lies in HBM, its places of a row)."""
+        count, size = rows.stop - rows.start, prod(self.kernel)
+        shape = self.n * self.down, self.across, self.c, *self.kernel
+        every = self.matrix.reshaped(*shape)
+        wide = channels.stop - channels.start
+        each = max(SLAB_BYTES // (wide * size * self.matrix.dtype.itemsize), 1)
+        for steps in pieces(self.across, each):
+            tile = self.core.sbuf(
+                (count, steps.stop - steps.start, wide, *self.kernel), self.matrix.dtype
+            )
+            yield tile, every.sliced(rows, steps, channels), steps
+
+    def _reach(self, place, column):
+        """Return which column of the image a column of the filter reads, at a place of a row."""
+        return place * self.strides[1] - self.left + column
+
+    def _pairs(self, tile, slab, steps):
+        """Yield where columns and the slab's lines hold the same, one filter column at a time."""
+        step = self.strides[1]
+        for j in range(self.kernel[1]):
+            inside = [
+                k for k in range(steps.start, steps.stop) if 0 <= self._reach(k, j) < self.wide
+            ]
+            if not inside:
+                continue
+            first, last = inside[0], inside[-1]
+            some = slice(first - steps.start, last - steps.start + 1)
+            at = slice(self._reach(first, j), self._reach(last, j) + 1, step)
+            every = slice(None)
+            column = tile.sliced(every, some, every, every, slice(j, j + 1))
+            line = slab.sliced(every, every, every, at).permuted(0, 3, 1, 2)
+            yield column.reshaped(*column.shape[:-1]), line
 
 
 def _by_filter(core, view):
@@ -224,7 +318,7 @@ def _lower(lowering, node):
     result = core.hbm((o, n, *places), node.dtype)
     tilings.matmul(
         core, result.reshaped(o, node.type.size // o), filters, columns.matrix,
-        stationary_layout="MK", moving_layout="NK" if columns.turned else "KN",
+        stationary_layout="MK", moving_layout="NK",
     )  # fmt: skip
     lowering.alias(node, result.permuted(1, 0, 2, 3))
 
@@ -236,7 +330,7 @@ def _lower_of_filter(lowering, node):
     tilings.matmul(
         core, lowering.out(node).reshaped(node.shape[0], node.type.size // node.shape[0]),
         _by_filter(core, lowering.view(g)), columns.matrix,
-        stationary_layout="MK", moving_layout="KN" if columns.turned else "NK",
+        stationary_layout="MK",
     )  # fmt: skip
 
 
@@ -245,7 +339,7 @@ def _lower_of_input(lowering, node):
     columns = _Columns(core, "float32", node.shape, w.shape, node)
     filters = dense(lowering, w, (w.shape[0], w.type.size // w.shape[0]))
     up = _by_filter(core, lowering.view(g))
-    tilings.matmul(core, columns.matrix, *((up, filters) if columns.turned else (filters, up)))
+    tilings.matmul(core, columns.matrix, up, filters)
     image = columns.add_up()
     if node.dtype == "float32":
         lowering.alias(node, image)

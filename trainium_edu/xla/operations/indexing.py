@@ -17,6 +17,7 @@ __all__: list[str] = []
 
 PARTITIONS = 128
 COLUMNS = 512  #: of one result in PSUM
+HELD_BYTES = 96 * 1024  #: per partition, of updates that stay in SBUF
 _F32 = get_dtype("float32")
 
 
@@ -110,36 +111,53 @@ def _lower_scatter_add(lowering, node):
     before = dense(lowering, operand, (size, width))
     index = dense(lowering, indices, (max(indices.type.size, 1), 1))
     rows = dense(lowering, updates, (index.shape[0], width))
+    updates = _Updates(core, index, rows)
     whole = size // PARTITIONS
     if whole:
         blocks = [v.sliced(slice(0, whole * PARTITIONS)).reshaped(whole, PARTITIONS, width)
                   for v in (out, before)]  # fmt: skip
         for i, (there, here) in enumerate(turns(core, *blocks)):
-            _add_rows(core, there, here, index, rows, i * PARTITIONS)
+            updates.add(there, here, i * PARTITIONS)
     if size % PARTITIONS:
         rest = slice(whole * PARTITIONS, size)
-        _add_rows(core, out.sliced(rest), before.sliced(rest), index, rows, rest.start)
+        updates.add(out.sliced(rest), before.sliced(rest), rest.start)
 
 
-def _add_rows(core, out, before, index, updates, first):
-    """Write to rows from `first` what was there, and the updates whose index names them."""
-    hot = []
-    for down in pieces(index.shape[0], PARTITIONS):
-        tile = core.sbuf((down.stop - down.start, out.shape[0]), updates.dtype)
-        _compare(core, tile, cast_copy(core, load(core, index.sliced(down)), _F32), first)
-        hot.append((down, tile))
-    for across in pieces(out.shape[1], COLUMNS):
-        total = core.psum((out.shape[0], across.stop - across.start))
-        for down, tile in hot:
-            core.nc_matmul(
-                dst=total, stationary=tile, moving=load(core, updates.sliced(down, across)),
-                is_stationary_onezero=True,
-            )  # fmt: skip
-        result = core.sbuf(total.shape, out.dtype)
-        core.tensor_tensor(
-            dst=result, data1=load(core, before.sliced(slice(None), across)), data2=total, op="add"
-        )
-        core.dma_copy(dst=out.sliced(slice(None), across), src=result)
+class _Updates:
+    """Rows to add, with their indices; they stay in SBUF if they fit."""
+
+    def __init__(self, core, index, rows):
+        self.core, self.rows = core, rows
+        self.parts = [
+            (down, cast_copy(core, load(core, index.sliced(down)), _F32))
+            for down in pieces(rows.shape[0], PARTITIONS)
+        ]
+        self.fits = len(self.parts) * rows.shape[1] * rows.dtype.itemsize <= HELD_BYTES
+        self.held = [load(core, rows.sliced(down)) for down, _ in self.parts if self.fits]
+
+    def _piece(self, number, across):
+        if self.fits:
+            return self.held[number].sliced(slice(None), across)
+        return load(self.core, self.rows.sliced(self.parts[number][0], across))
+
+    def add(self, out, before, first):
+        """Write to rows from `first` what was there, and the updates whose index names them."""
+        core, hot = self.core, []
+        for _, index in self.parts:
+            tile = core.sbuf((index.shape[0], out.shape[0]), self.rows.dtype)
+            _compare(core, tile, index, first)
+            hot.append(tile)
+        for across in pieces(out.shape[1], COLUMNS):
+            total = core.psum((out.shape[0], across.stop - across.start))
+            for number, tile in enumerate(hot):
+                core.nc_matmul(
+                    dst=total, stationary=tile, moving=self._piece(number, across),
+                    is_stationary_onezero=True,
+                )  # fmt: skip
+            result = core.sbuf(total.shape, out.dtype)
+            there = load(core, before.sliced(slice(None), across))
+            core.tensor_tensor(dst=result, data1=there, data2=total, op="add")
+            core.dma_copy(dst=out.sliced(slice(None), across), src=result)
 
 
 def _compare(core, tile, index, first):

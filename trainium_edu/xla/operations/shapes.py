@@ -192,13 +192,16 @@ def _pad_back(node, g):
 
 
 def _lower_pad(lowering, node):
-    """Fill the borders, axis by axis, and copy the rest."""
+    """Fill the borders, axis by axis (all of it where rows get longer), and copy the rest."""
     core, out, x = lowering.core, lowering.out(node), lowering.view(node.inputs[0])
-    inside = _inside(node) or (slice(0, 1),)
-    for axis, part in enumerate(inside):
-        for border in (slice(0, part.start), slice(part.stop, out.shape[axis])):
-            if border.start < border.stop:
-                fill(core, out.sliced(*inside[:axis], border), node.of["value"])
+    inside, value = _inside(node) or (slice(0, 1),), node.of["value"]
+    if out.shape[-1] > x.shape[-1] and x.size > x.shape[-1]:  # borders would be very short runs
+        fill(core, out, value)
+    else:
+        for axis, part in enumerate(inside):
+            for border in (slice(0, part.start), slice(part.stop, out.shape[axis])):
+                if border.start < border.stop:
+                    fill(core, out.sliced(*inside[:axis], border), value)
     core.dma_copy(dst=out.sliced(*inside), src=x)
 
 
