@@ -32,9 +32,9 @@ CHANGES: dict[str, dict] = {
 
 
 def train_digits(device: Device, *, steps: int | None = 8, batch: int = 64, hidden: int = 256,
-                 lr: float = 0.1, momentum: float = 0.0,
+                 lr: float = 0.1, momentum: float = 0.0, mark_every: int = 1,
                  look: Callable[[Tensor], object] | None = None) -> None:  # fmt: skip
-    """Train a new MLP on the digits, each step marked.
+    """Train a new MLP on the digits.
 
     Parameters
     ----------
@@ -44,6 +44,9 @@ def train_digits(device: Device, *, steps: int | None = 8, batch: int = 64, hidd
     batch, hidden : int
     lr, momentum : float
         Of SGD.
+    mark_every : int
+        After how many steps ``mark_step`` is called, and once more at the end; the loader's
+        ``batches_per_execution``.
     look : callable (loss), optional
         Called in each step before ``mark_step``.
     """
@@ -61,7 +64,8 @@ def train_digits(device: Device, *, steps: int | None = 8, batch: int = 64, hidd
         optimizer.step()
         if look is not None:
             look(loss)
-        device.mark_step()
+        if (begin // batch + 1) % mark_every == 0 or begin + batch >= end:
+            device.mark_step()
 
 
 def what_recompiles(device: Device) -> dict[str, str]:

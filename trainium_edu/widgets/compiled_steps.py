@@ -20,7 +20,7 @@ from trainium_edu.xla.executable import Executable, describe
 from trainium_edu.xla.graph import Graph, Node, intern
 from trainium_edu.xla.operations import parameter
 
-__all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "time_on_chip",
+__all__ = ["alone", "explore", "fusion_table", "history", "open_alone", "size_of", "time_on_chip",
            "where_time_goes"]  # fmt: skip
 
 _EVENTS = {"compiled": "compiled", "memory": "hit (memory)", "disk": "hit (disk)",
@@ -140,3 +140,11 @@ def time_on_chip(device) -> str:
     ns = {e.graph.fingerprint: e.makespan_ns for e in device.compiler.executables}
     ran = [ns[event.graph] for event in device.compiler.history]
     return f"{len(ns):3} compiled, {len(ran):3} runs, {sum(ran) / 1e3:6.1f} µs on the chip"
+
+
+def size_of(executable: Executable, steps: int = 1) -> str:
+    """Return how large an executable is, and how long it takes for each of its steps."""
+    return (
+        f"{len(executable.graph.nodes):4} operations, {executable.hbm_bytes / 1e3:6.0f} kB of HBM,"
+        f" {executable.makespan_ns / steps / 1e3:5.1f} µs a step"
+    )

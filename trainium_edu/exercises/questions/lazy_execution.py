@@ -5,6 +5,7 @@ from collections import Counter
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.training.auto_cast import CASES, error_table
 from trainium_edu.viz.auto_cast import plot_auto_cast
+from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.compiled_steps import explore, fusion_table, history, where_time_goes
 from trainium_edu.widgets.picture import Picture
 
@@ -149,6 +150,12 @@ def auto_cast(errors):
                 + ", ".join(f"{name} {of['all']:.2g}" for name, of in errors.items()),
             ),
             error_table(errors),
+            Prose(
+                "So `matmult` costs little accuracy, and products are where the Tensor Engine gains"
+                " its speed. `all` needs care: keep normalisation, losses and updates wide, or"
+                " throw dice for what is stored. `XLA_USE_BF16=1` turned stochastic rounding on"
+                " together with BF16 for that reason."
+            ),
         ],
     )
 
