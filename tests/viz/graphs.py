@@ -49,7 +49,7 @@ class Script:
         recorded = [{k: v for k, v in op.items() if k != "shape"} for op in self.recorded]
         return {
             "name": self.name, "total_ns": at, "flops": sum(n["flops"] for n in nodes),
-            "hbm_bytes": sum(n["bytes"] for n in nodes), "nodes": nodes, "recorded": recorded,
+            "hbm_bytes": max(n["bytes"] for n in nodes), "nodes": nodes, "recorded": recorded,
             "passes": [
                 {"name": "simplify", "nodes_before": len(recorded), "nodes_after": len(recorded)},
                 {"name": "fuse", "nodes_before": len(recorded), "nodes_after": len(nodes)},

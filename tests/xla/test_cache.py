@@ -45,7 +45,7 @@ def warnings(said):
 
 def again(cache, said, **options):
     """Return the cache as another process opens it."""
-    return CompileCache(cache.root, cache.version, log=cache._log, **options)
+    return CompileCache(cache.root, cache.version, log=lambda *line: said.append(line), **options)
 
 
 def script(body, *arguments, **options):
@@ -357,9 +357,10 @@ print(wrong)
 
 def test_who_waits_for_a_lock_can_be_stopped_and_takes_over_from_the_dead(tmp_path, said):
     body = """
-with cache._locked(cache.path(1, "d41d8cd9")):
+def compile():
     print("held", flush=True)
     time.sleep(60)
+cache.get_or_compile(1, "d41d8cd9", compile)
 """
     holder = script(body, tmp_path)
     holder.stdout.readline()
@@ -423,6 +424,18 @@ def test_a_collected_graph_waits_to_be_compiled_and_is_announced_as_documented(c
     assert re.fullmatch(documented, text)
     assert [entry.status for entry in cache.entries()] == ["remaining"]
     assert cache.get(9219523464496887986, EMPTY) is None
+
+
+def test_a_graph_that_was_collected_stays_unless_it_is_damaged(cache, said):
+    path = cache.path(1, EMPTY) / "model.hlo.pb"
+    cache.put_graph(1, EMPTY, "graph")
+    whole, written = path.read_bytes(), path.stat().st_mtime_ns
+    assert cache.put_graph(1, EMPTY, "graph")
+    assert path.stat().st_mtime_ns == written
+    path.write_bytes(whole[:-2])
+    assert cache.put_graph(1, EMPTY, "graph")
+    assert path.read_bytes() == whole
+    assert len(warnings(said)) == 1
 
 
 def test_lines_below_the_level_are_not_printed(capsys):

@@ -40,7 +40,16 @@ def test_the_hash_is_of_what_compile_flags_json_holds():
 def test_flags_of_the_cache_leave_the_program_alone(text):
     assert flags.parse(text).hash == "d41d8cd9"
     assert flags.parse(text).text == ""
-    assert flags.parse(text) != flags.Flags()
+    assert flags.parse(text).program == ()
+
+
+def test_flags_of_the_cache_are_read():
+    found = flags.parse("--no_cache --cache_dir /a --retry_failed_compilation --log_level=ERROR")
+    assert (found.no_cache, found.cache_dir) == (True, "/a")
+    assert (found.retry_failed_compilation, found.log_level) == (True, "ERROR")
+    found = flags.parse("")
+    assert (found.no_cache, found.cache_dir) == (False, None)
+    assert (found.retry_failed_compilation, found.log_level) == (False, "INFO")
 
 
 def test_both_ways_to_write_a_value_mean_the_same():

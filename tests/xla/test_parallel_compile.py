@@ -8,16 +8,18 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
+from tests.xla.compilers import compiled_by, dies, fails_at_first, fails_on_two
 from trainium_edu import __main__, settings
 from trainium_edu.cli import neuron_parallel_compile as tool
 from trainium_edu.xla import flags, parallel_compile
 from trainium_edu.xla.cache import CompileCache, CompileFailed, open_cache
 from trainium_edu.xla.graph import Graph, Node, as_type
-from trainium_edu.xla.operations import apply, parameter
 
 EMPTY = "d41d8cd9"
 
@@ -34,30 +36,6 @@ for number in (1, 2, 3):
     cache.put_graph(number, given.hash, f"graph {number} " + sys.argv[1], given.json)
 sys.exit(int(sys.argv[2]))
 """
-
-
-def compiled_by(graph, flags_text):
-    """Return a program that says who made it of what; a compiler of the tests."""
-    return f"{graph}|{flags_text}|{os.getpid()}".encode()
-
-
-def fails_on_two(graph, flags_text):
-    if graph.startswith("graph 2"):
-        raise ValueError("no room in SBUF")
-    return compiled_by(graph, flags_text)
-
-
-def fails_at_first(graph, flags_text):
-    """Fail once per graph, as a computer short of memory may."""
-    mark = os.path.join(os.environ["TRAINIUM_EDU_HOME"], f"tried {graph}")
-    if not os.path.exists(mark):
-        os.mkdir(mark)
-        raise MemoryError("short of memory")
-    return compiled_by(graph, flags_text)
-
-
-def dies(graph, flags_text):
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -100,7 +78,7 @@ def test_all_collected_graphs_are_compiled_in_other_processes(home):
 
 def test_the_summary_is_the_pages_json(home):
     cache = collected(home, 2)
-    found = json.loads(str(parallel_compile.compile_collected(cache, compiled_by)))
+    found = json.loads(str(parallel_compile.compile_collected(cache, compiled_by, workers=1)))
     assert found["compilation_summary"] == {"true": 2}
     assert list(found) == ["compilation_summary", "compilation_report"]
     for path, row in found["compilation_report"].items():
@@ -110,7 +88,7 @@ def test_the_summary_is_the_pages_json(home):
 
 def test_a_failure_is_reported_remembered_and_retried_on_request(home):
     cache = collected(home)
-    report = parallel_compile.compile_collected(cache, fails_on_two)
+    report = parallel_compile.compile_collected(cache, fails_on_two, workers=1)
     assert json.loads(str(report))["compilation_summary"] == {"true": 2, "false": 1}
     (failed,) = [one for one in report.compiled if not one.status]
     assert failed.reason == "ValueError: no room in SBUF"
@@ -118,16 +96,18 @@ def test_a_failure_is_reported_remembered_and_retried_on_request(home):
     assert parallel_compile.counts(cache).endswith("failed are 1, done are 2, total is 3")
     with pytest.raises(CompileFailed, match="no room in SBUF"):
         cache.get(2, EMPTY)
-    assert parallel_compile.compile_collected(cache, compiled_by).compiled == ()
+    assert parallel_compile.compile_collected(cache, compiled_by, workers=1).compiled == ()
     again = CompileCache(cache.root, "1.0", retry_failed=True)
-    assert parallel_compile.compile_collected(again, compiled_by).failed == 0
+    assert parallel_compile.compile_collected(again, compiled_by, workers=1).failed == 0
     assert cache.get(2, EMPTY).startswith(b"graph 2|")
 
 
 def test_retries_are_counted_and_their_times_told(home):
     (home / "home").mkdir()
     cache = collected(home, 2)
-    report = parallel_compile.compile_collected(cache, fails_at_first, retries=1, times=True)
+    report = parallel_compile.compile_collected(
+        cache, fails_at_first, workers=1, retries=1, times=True
+    )
     found = json.loads(str(report))
     assert [row["retry"] for row in found["compilation_report"].values()] == [1, 1]
     assert all(row["compile_time"] > 0 for row in found["compilation_report"].values())
@@ -137,18 +117,50 @@ def test_retries_are_counted_and_their_times_told(home):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_a_killed_process_is_said_and_not_remembered(home):
     cache = collected(home, 2)
-    report = parallel_compile.compile_collected(cache, dies)
+    report = parallel_compile.compile_collected(cache, dies, workers=1)
     assert report.failed == 2
     assert all("was killed" in one.reason for one in report.compiled)
     assert [entry.status for entry in cache.entries()] == ["remaining"] * 2
-    assert parallel_compile.compile_collected(cache, compiled_by).failed == 0
+    assert parallel_compile.compile_collected(cache, compiled_by, workers=1).failed == 0
+
+
+STOPPED = """
+import sys
+from tests.xla.compilers import waits
+from trainium_edu.xla.cache import CompileCache
+from trainium_edu.xla.parallel_compile import compile_collected
+try:
+    compile_collected(CompileCache(sys.argv[1], "1.0"), waits, workers=1)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_ctrl_c_keeps_what_is_compiled_and_leaves_the_rest_to_be(home):
+    cache = collected(home, 9)
+    command = [sys.executable, "-c", STOPPED, str(cache.root)]
+    running = subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while not any(entry.status == "done" for entry in cache.entries()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: parent and children
+    time.sleep(0.5)
+    (home / "home" / "go").mkdir(parents=True)
+    assert "Traceback" not in running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+    assert {entry.status for entry in cache.entries()} == {"done", "remaining"}
+    assert parallel_compile.compile_collected(cache, compiled_by, workers=1).failed == 0
 
 
 def test_a_damaged_graph_is_reported_and_left(home, capfd):
     cache = collected(home, 2)
     path = cache.entries()[0].graph
     path.write_bytes(path.read_bytes()[:-1])
-    report = parallel_compile.compile_collected(cache, compiled_by)
+    report = parallel_compile.compile_collected(cache, compiled_by, workers=1)
     assert [one.reason for one in report.compiled] == ["the graph is damaged", ""]
     assert capfd.readouterr().err.count("model.hlo.pb is damaged") == 1
 
@@ -166,7 +178,10 @@ def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
     monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=all --no_cache")
     said = []
     assert (
-        tool.run("collect-and-compile", trial("x"), compile_bytes=compiled_by, say=said.append) == 0
+        tool.run(
+            "collect-and-compile", trial("x"), workers=1, compile_bytes=compiled_by, say=said.append
+        )
+        == 0
     )
     cache = open_cache()
     assert cache.get(1, flags.parse("--auto-cast=all").hash).startswith(
@@ -192,23 +207,30 @@ def test_without_a_command_it_collects_and_compiles(home, trial, monkeypatch):
 def test_collect_and_compile_can_be_told_apart_and_folders_named(home, trial, monkeypatch):
     monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", str(home / "elsewhere"))
     said = []
-    assert tool.run("collect", trial(), compile_bytes=dies, say=said.append) == 0
+    assert tool.run("collect", trial(), workers=1, compile_bytes=dies, say=said.append) == 0
     assert (home / "elsewhere").is_dir()
-    assert tool.run("compile", compile_bytes=fails_on_two, say=said.append) == 1  # one failed
+    assert (
+        tool.run("compile", workers=1, compile_bytes=fails_on_two, say=said.append) == 1
+    )  # one failed
     assert any("did not compile: ValueError: no room in SBUF" in line for line in said)
-    assert tool.run("compile", compile_bytes=dies, say=said.append) == 0  # nothing is left to do
+    assert (
+        tool.run("compile", workers=1, compile_bytes=dies, say=said.append) == 0
+    )  # nothing is left to do
     assert not settings.lazy().extract_graphs_only  # only the trial run is told
 
 
 def test_a_trial_run_that_fails_ends_it_unless_that_is_to_be_ignored(home, trial, monkeypatch):
     said = []
     run = trial("a", 3)
-    assert tool.run("collect-and-compile", run, compile_bytes=dies, say=said.append) == 1
+    assert tool.run("collect-and-compile", run, workers=1, compile_bytes=dies, say=said.append) == 1
     assert (
         said[-1] == "ERROR ||NEURON_PARALLEL_COMPILE||: There was an error in the training script."
     )
     monkeypatch.setenv("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "1")
-    assert tool.run("collect-and-compile", run, compile_bytes=compiled_by, say=said.append) == 0
+    assert (
+        tool.run("collect-and-compile", run, workers=1, compile_bytes=compiled_by, say=said.append)
+        == 0
+    )
     assert said[-1].endswith("Total failed compilations: 0")
 
 
@@ -237,28 +259,60 @@ def test_switches_that_make_no_sense_are_one_sentence(home, monkeypatch, capsys)
 
 
 def test_analyze_reports_operations_that_the_compiler_knows_and_where_others_are(home):
+    from trainium_edu.xla.operations import apply, parameter
+
+    lowered = tool.lowered()
     cache = CompileCache(home / "cache", "1.0")
     type = as_type((2, 2), "float32")
     x = parameter(0, type)
     y = apply("add", apply("add", x, x), x)
-    graph = Graph("step", (x,), (y,))
-    cache.put_graph(1, EMPTY, graph.to_json())
-    found = parallel_compile.analyze(cache)
+    cache.put_graph(1, EMPTY, Graph("step", (x,), (y,)).to_json())
+    found = parallel_compile.analyze(cache, lowered)
     assert found["support_percentage"] == "100.00%"
     assert found["supported_operators"] == {"xla": {"xla::add": 2, "xla::parameter": 1}}
     assert found["unsupported_operators"] == {"xla": []}
     strange = Node("fft", (x,), (), type, x.number + 1, y.line, "")
     cache.put_graph(2, EMPTY, Graph("odd", (x,), (strange,)).to_json())
-    found = parallel_compile.analyze(cache)
+    found = parallel_compile.analyze(cache, lowered)
     assert found["support_percentage"] == "80.00%"
-    ((unknown),) = found["unsupported_operators"]["xla"]
-    assert unknown["kind"] == "xla::fft"
+    (unknown,) = found["unsupported_operators"]["xla"]
+    assert (unknown["kind"], unknown["failureAt"]) == ("xla::fft", "neuronx-cc")
     assert "test_parallel_compile.py" in unknown["call"]
 
 
-def test_analyze_writes_the_report_where_it_says(home, trial, monkeypatch):
-    monkeypatch.setattr(tool, "_collect", lambda *_: 0)
+def test_analyze_writes_the_report_where_it_says(home):
+    x = Node("parameter", (), (), as_type((2, 2), "float32"), 1, None, "")
+    open_cache().put_graph(1, EMPTY, Graph("step", (x,), (x,)).to_json())
     said = []
-    assert tool.run("analyze", ["x"], output=home / "found", say=said.append) == 0
+    nothing = [sys.executable, "-c", "pass"]
+    assert tool.run("analyze", nothing, output=home / "found", say=said.append) == 0
     assert said[-1].endswith(f"Report - {home / 'found' / 'result.json'}")
-    assert json.loads((home / "found" / "result.json").read_text())["support_percentage"]
+    found = json.loads((home / "found" / "result.json").read_text())
+    assert found["supported_operators"] == {"xla": {"xla::parameter": 1}}
+
+
+TRAIN = """
+import numpy as np
+import trainium_edu.xla.numpy as xnp
+from trainium_edu.xla import met, xm
+device = xm.xla_device()
+for rows in (4, 8):
+    for step in range(2):
+        y = xnp.asarray(np.ones((rows, 3), np.float32), device) * 2.5
+        xm.mark_step()
+names = ("CachedCompile", "UncachedCompile", "PersistentCacheHit")
+print("RUN", y.numpy().max(), *[met.counter_value(name) for name in names])
+"""
+
+
+def test_a_script_compiled_ahead_of_time_compiles_nothing_when_it_runs(home, capfd):
+    """The whole way, with the compiler itself: the trial run sees zeros, the real one numbers."""
+    (home / "train.py").write_text(TRAIN)
+    command = [sys.executable, str(home / "train.py")]
+    assert __main__.main(["neuron_parallel_compile", "--num_parallel=1", *command]) == 0
+    out = capfd.readouterr().out
+    assert "RUN 0.0 2 None None" in out
+    assert "Total successful compilations: 2" in out
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.stdout == "RUN 2.5 2 None 2\n", ran.stderr
+    assert ran.stderr.count("Using a cached neff at") == 2

@@ -1,13 +1,12 @@
 """``python -m trainium_edu neuron_parallel_compile …``: AWS's tool of that name."""
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
 from pathlib import Path
 
-__all__ = ["COMMANDS", "add", "run"]
+__all__ = ["COMMANDS", "add", "lowered", "run"]
 
 #: AWS's commands, the first one being what happens without ``--command``
 COMMANDS = ("collect-and-compile", "collect", "compile", "clean", "clear-locks", "analyze")
@@ -104,7 +103,7 @@ def run(
     if command == "collect":
         return 0
     if command == "analyze":
-        _write_analysis(analyze(cache), Path(output), log)
+        _write_analysis(analyze(cache, lowered()), Path(output), log)
         return 0
     report = compile_collected(cache, compile_bytes or _compiler(), workers=workers,
                                retries=switches.retries, times=switches.times)  # fmt: skip
@@ -131,7 +130,16 @@ def _lines(say):
 
 def _compiler():
     """Return the compiler; it and NumPy are loaded only where something is compiled."""
-    return importlib.import_module("trainium_edu.xla.compiler").compile_bytes
+    from trainium_edu.xla.compiler import compile_bytes
+
+    return compile_bytes
+
+
+def lowered() -> list[str]:
+    """Return the operations that become instructions."""
+    from trainium_edu.xla.operations import OPERATIONS
+
+    return [name for name, row in OPERATIONS.items() if row.lower or row.tile]
 
 
 def _collect(program, log, ignore_error) -> int:

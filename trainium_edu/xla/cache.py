@@ -81,7 +81,7 @@ class Entry:
         return self.folder / GRAPH
 
 
-def print_lines(level: str = "WARNING", facility: str = "NEURON_CACHE") -> Log:
+def print_lines(level: str = "WARNING", facility: str = "NEURON_CC_WRAPPER") -> Log:
     """Return a function that prints lines of a level, or a more serious one, to standard error."""
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -315,7 +315,8 @@ class CompileCache:
         if (folder / DONE).exists():
             return True
         with self._locked(folder):
-            kept = self._keep(folder, {}, graph, flags_json)
+            there = (folder / GRAPH).exists() and self._read(folder / GRAPH, "it is written anew")
+            kept = bool(there) or self._keep(folder, {}, graph, flags_json)
         if kept:
             self._log(
                 "INFO",

@@ -15,11 +15,10 @@ import numpy as np
 
 from trainium_edu.xla.cache import CompileCache
 from trainium_edu.xla.executable import Executable
-from trainium_edu.xla.executor import Setting
+from trainium_edu.xla.executor import Setting, hollow
 from trainium_edu.xla.flags import Flags, parse
-from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.metrics import PROCESS, Metrics
-from trainium_edu.xla.operations.table import carrier
 
 __all__ = ["Compiler", "Event", "compile_bytes", "difference"]
 
@@ -172,7 +171,9 @@ class Compiler:
     def run(self, executable, feeds, setting: Setting) -> list[np.ndarray]:
         """Compute the outputs of what :meth:`get` returned; of an extracted graph, zeros."""
         if isinstance(executable, Extracted):
-            return [_zeros(node.type) for node in executable.graph.outputs]
+            return [np.array(hollow(node.type)) for node in executable.graph.outputs]
+        if not setting.values:
+            return [hollow(node.type) for node in executable.graph.outputs]
         values = executable.plan.run(feeds, setting)
         if executable in self._ns:
             self.metrics.add("ExecuteTime", self._ns[executable])
@@ -214,10 +215,6 @@ def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:
         Of ``Executable.to_bytes``.
     """
     return Executable(Graph.from_json(graph_json), parse(flags_text)).to_bytes()
-
-
-def _zeros(type: Type) -> np.ndarray:
-    return np.zeros(type.shape, carrier(type.dtype))
 
 
 def _counted(graph: Graph) -> dict[str, int]:

@@ -229,13 +229,14 @@ class Device:
         try:
             if tensors:
                 self._run(tensors)
-            for tensor in tensors:
-                tensor.forget_node()
+            for one in tensors:
+                one.forget_node()
             self.pending, self.step = Pending(), step + 1
         except BaseException:
-            for tensor, state in zip(tensors, before, strict=True):
-                tensor.state = state
+            for one, state in zip(tensors, before, strict=True):
+                one.state = state
             self.pending, self.step, self.executions = pending, step, executions
+            one = tensors.clear()  # or the traceback would keep alive what the user lets go
             raise
         graphs.forget()
         while self._closures:

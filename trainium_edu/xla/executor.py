@@ -18,7 +18,7 @@ from trainium_edu.numerics import rounding
 from trainium_edu.xla.graph import Graph, Node, Type
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, carrier, constant_array
 
-__all__ = ["Plan", "Setting", "as_held"]
+__all__ = ["Plan", "Setting", "as_held", "hollow"]
 
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32", "float8_e4m3": "fp8_e4m3",
             "float8_e5m2": "fp8_e5m2"}  # fmt: skip
@@ -38,6 +38,8 @@ class Setting:
         Size of the leading axis that replicated values have; None without one.
     collectives : object or None
         Has a method for each kind of collective that the graph asks for.
+    values : bool
+        False: shapes only.  Nothing is computed, and data take no room.
     """
 
     rounding: str = "nearest"
@@ -45,6 +47,7 @@ class Setting:
     step: int = 0
     replicas: int | None = None
     collectives: object = None
+    values: bool = True
 
 
 def as_held(values, type: Type) -> np.ndarray:
@@ -52,6 +55,11 @@ def as_held(values, type: Type) -> np.ndarray:
     array = np.asarray(values)
     held = array.astype(carrier(type.dtype), copy=False)
     return _rounded(held, type, Setting(), 0)
+
+
+def hollow(type: Type) -> np.ndarray:
+    """Return an array of a type's shape that takes no room: every element is the same zero."""
+    return np.broadcast_to(np.zeros((), carrier(type.dtype)), type.shape)
 
 
 def _rounded(array, type, setting, place):

@@ -16,14 +16,13 @@ import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from trainium_edu.xla.cache import CompileCache, CompileFailed, Entry
 from trainium_edu.xla.graph import Graph, Node
-from trainium_edu.xla.operations import OPERATIONS
 
 __all__ = ["Compiled", "Report", "analyze", "compile_collected", "counts"]
 
@@ -130,7 +129,7 @@ def compile_collected(
         try:
             done = [_result(entry, one) for entry, one in zip(entries, running, strict=True)]
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # what is under way is kept
+            pool.shutdown(cancel_futures=True)  # what is under way is waited for, and kept
             raise
     compiled = tuple(one for one in done if one is not None)
     return Report(compiled, time.monotonic() - started, times)
@@ -180,8 +179,14 @@ def _compile(entry, root, version, retry_failed, compile_bytes, retries) -> Comp
     return Compiled(str(entry.graph), not reason, tried, time.monotonic() - started, reason)
 
 
-def analyze(cache: CompileCache) -> dict:
+def analyze(cache: CompileCache, lowered: Collection[str]) -> dict:
     """Report which operations of the graphs in a cache the compiler knows.
+
+    Parameters
+    ----------
+    cache : CompileCache
+    lowered : collection of str
+        The operations that become instructions.
 
     Returns
     -------
@@ -195,8 +200,7 @@ def analyze(cache: CompileCache) -> dict:
     for entry in cache.entries():
         kept = cache.graph_of(entry) if entry.graph.exists() else None
         for node in _nodes(Graph.from_json(kept[0])) if kept else ():
-            row = OPERATIONS.get(node.operation)
-            if row and (row.lower or row.tile or not node.inputs):
+            if node.operation in lowered or not node.inputs:
                 known[f"xla::{node.operation}"] += 1
             else:
                 place = (f"xla::{node.operation}", str(node.line or ""))

@@ -15,7 +15,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.device import Device
-from trainium_edu.xla.executor import as_held
+from trainium_edu.xla.executor import as_held, hollow
 from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
 from trainium_edu.xla.operations import apply, constant
 
@@ -133,6 +133,11 @@ class Tensor:
         """
         if self._generation != self.device.generation:
             self.as_node()  # raises
+        if not self.device.setting.values:
+            raise GraphError(
+                f"the value of a {self.type} tensor is asked for on a device that keeps shapes "
+                "only; use a device with values, or ask its executable for times"
+            )
         if self._data is None:
             if not self.device.compiler.extracting:
                 _say(f"asked for the value of a {self.type} tensor before mark_step: what it needs "
@@ -369,6 +374,8 @@ def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
             )
         shape = shape[1:]
     type = Type(shape, kind)
+    if not device.setting.values:
+        return Tensor(device, type, data=hollow(type), name=name)
     held = as_held(array, type)
     if held is array or held.base is not None:
         held = held.copy()  # the user may write into his own array

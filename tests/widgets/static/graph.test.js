@@ -8,7 +8,16 @@ import { State } from "../../../trainium_edu/widgets/static/graph/state.js";
 import * as tree from "../../../trainium_edu/widgets/static/graph/tree.js";
 import * as words from "../../../trainium_edu/widgets/static/graph/words.js";
 
-const layer = (name, level, end, ns = 10) => ({ name, level, end, ns, node: -1, phase: name });
+const work = { engine_ns: [2, 1], bytes: 4, flops: 8 };
+const layer = (name, level, end, ns = 10) => ({
+  ...work,
+  name,
+  level,
+  end,
+  ns,
+  node: -1,
+  phase: name,
+});
 const leaf = (node, level, end, ns = 1) => ({ name: "op", level, end, ns, node, phase: "forward" });
 const op = (inputs, others) => ({ operation: "op", id: "1", type: "f32[2]", inputs, others });
 
@@ -31,7 +40,10 @@ const recorded = () => ({
   nodes: [op([], [0, 1]), op([0], [1])],
 });
 const state = (advice = []) =>
-  new State({ compiled: compiled(), recorded: recorded(), engines: ["tensor"], advice }, {});
+  new State(
+    { compiled: compiled(), recorded: recorded(), engines: ["tensor"], advice, total: 45 },
+    {},
+  );
 
 test("only rows below open layers show", () => {
   const graph = tree.indexed(compiled());
@@ -152,6 +164,11 @@ test("advice lights its operations before a choice does, and opens the layers ar
   assert.deepEqual([...s.open].sort(), [0, 4, 6]);
 });
 
+test("the whole step adds its phases up", () => {
+  const s = state();
+  assert.deepEqual(s.whole, { ns: 45, engine_ns: [4, 2], bytes: 8, flops: 16 });
+});
+
 test("a row has the colour of the engine that works longest", () => {
   const s = state();
   s.colours = ["blue", "orange"];
@@ -166,8 +183,8 @@ test("types, bounds, work and fates are said as people read them", () => {
   ]);
   assert.deepEqual(words.typeFacts("f32[]")[0], ["shape", "one number"]);
   assert.deepEqual(words.typeFacts("(f32[2], s32[])"), [["type", "(f32[2], s32[])"]]);
-  assert.equal(words.boundText(2600, 1000), "1 µs at best; it takes 2.6 × that");
-  assert.equal(words.boundText(1000, 1000), "1 µs at best; it runs at its bound");
+  assert.equal(words.boundText(2600, 1000), "1 µs at best; the busiest engine works 2.6 × that");
+  assert.equal(words.boundText(1000, 1000), "1 µs at best; at its bound");
   assert.equal(words.boundText(1000, 0), "");
   assert.equal(words.flopsText(2e9, 1e6), "2 GFLOP, 2.00 TFLOPS");
   assert.equal(words.flopsText(3000, 1000), "3 kFLOP, 3.00 GFLOPS");

@@ -26,7 +26,7 @@ def layers(count=4, rows=256, width=256, dtype="float32") -> Graph:
 
 
 def training_step(count=2, rows=64, width=128) -> tuple[Graph, dict[int, int]]:
-    """Return loss and weights after one step of SGD, and which output takes which weight's bytes."""
+    """Return loss and weights after a step of SGD, and which output takes which weight's bytes."""
     forward = layers(count, rows, width)
     (out,) = forward.outputs
     loss = apply("reduce_sum", apply("multiply", out, out), axes=(-2, -1), keep=True)

@@ -212,9 +212,9 @@ def test_operations_lie_in_their_sections_and_end_with_the_graph(step):
 
 
 def test_engines_bytes_and_flops_of_operations_add_up_to_the_sections(step):
-    for number, section in enumerate(step.sections):
+    for place, section in enumerate(step.sections):
         timeline = section.body.run.timeline
-        mine = [r for r in step.operations() if r.section == number]
+        mine = [r for r in step.operations() if r.section == place]
         assert sum(r.bytes for r in mine) == timeline.hbm_bytes
         for engine in ("tensor", "vector", "scalar", "gpsimd"):
             busy = sum(r.engine_ns[engine] for r in mine)

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.xla.operations.cases import lowered, values
+from tests.xla.operations.cases_move import CASES
 from trainium_edu.neuroncore import NeuronCore, measure
 from trainium_edu.xla.graph import Graph, GraphError, Type
 from trainium_edu.xla.lowering import lower
-from trainium_edu.xla.operations import OPERATIONS, apply, parameter
+from trainium_edu.xla.operations import OPERATIONS, apply, convolution, indexing, parameter
 
 
 def f(*shape, dtype="float32"):
@@ -169,3 +170,34 @@ def test_equal_indices_add_up_in_both_worlds():
     want = np.float32([[0, 0], [0, 0], [300, 300], [0, 0]])
     np.testing.assert_array_equal(values(graph, arrays)[0], want)
     np.testing.assert_array_equal(lowered(graph, arrays)[1][0], want)
+
+
+# -- large ones, in pieces --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 300])
+@pytest.mark.parametrize("case", [c for c in CASES if c.operation.startswith("convolution")],
+                         ids=str)  # fmt: skip
+def test_a_convolution_in_pieces_is_the_same(case, size, monkeypatch):
+    """Channels, places and images are cut where a tile, or the cache, would not hold them."""
+    graph, arrays = case.graph(), case.arrays()
+    (want,) = values(graph, arrays)
+    monkeypatch.setattr(convolution, "SLAB_BYTES", size)
+    monkeypatch.setattr(convolution, "COLUMNS", size)
+    scale = 4e-6 * max(1, np.abs(want).max())
+    np.testing.assert_allclose(values(graph, arrays)[0], want, rtol=0, atol=scale)
+    np.testing.assert_allclose(lowered(graph, arrays)[1][0], want, rtol=0, atol=scale)
+
+
+def test_updates_that_do_not_stay_are_loaded_where_they_are_needed(monkeypatch):
+    graph = graph_of("scatter_add", f(300, 3), Type((140,), "int32"), f(140, 3))
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(300, 3)).astype("f4"), rng.integers(0, 300, 140).astype("i4"),
+              rng.normal(size=(140, 3)).astype("f4")]  # fmt: skip
+    held, loads = lowered(graph, arrays)[1][0], []
+    for most in (96 * 1024, 0):
+        monkeypatch.setattr(indexing, "HELD_BYTES", most)
+        core, (found,) = lowered(graph, arrays)
+        np.testing.assert_array_equal(found, held)
+        loads.append([i.name for i in core.program.instructions].count("dma_copy"))
+    assert loads[1] - loads[0] == 2 * 3 - 2  # two pieces for each of three blocks of rows

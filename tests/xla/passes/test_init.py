@@ -3,6 +3,7 @@
 Judges: the plan of the graph as recorded; the graph itself, whose every node must be accounted for.
 """
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_every_recorded_node_is_accounted_for(seed, mode):
 def test_each_step_begins_where_the_last_one_ended():
     steps = run_passes(random_graph(3)[0], NONE)
     assert [step.name for step in steps] == ["auto-cast", "simplify", "fuse"]
-    assert all(a.after is b.before for a, b in zip(steps, steps[1:], strict=False))
+    assert all(a.after is b.before for a, b in pairwise(steps))
 
 
 def test_without_fusion_no_fusion_is_made():

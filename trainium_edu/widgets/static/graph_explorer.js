@@ -57,7 +57,8 @@ class GraphExplorer {
     this.advice = div("side", head, adviceList(s, advise));
     this.bars = make("span");
     const fold = (text, isOpen) => button(`${text}: ${s.name}`, text, () => this.fold(isOpen));
-    const work = `${flopsText(s.flops, s.total)} · HBM ${trafficText(s.bytes, s.total)}`;
+    const { bytes, flops, ns } = s.whole;
+    const work = `${flopsText(flops, ns)} · HBM ${trafficText(bytes, ns)}`;
     const heads = ["operation", "result", this.bars, "time", "share"];
     this.root = make(
       "div",

@@ -1,6 +1,6 @@
 // What is said about one row, or about the whole step, and what to improve first.
 
-import { nsText, percent } from "../explorer/words.js";
+import { bytesText, nsText, percent } from "../explorer/words.js";
 import { button, make } from "../shared/elements.js";
 import { many } from "../shared/words.js";
 import { pathOf } from "./tree.js";
@@ -50,8 +50,12 @@ export function rowCard(s, k) {
   }
   const facts = typeFacts(node.type).map(([name, text]) => fact(name, text));
   if (node.line) facts.push(fact("line", make("code", {}, node.line)));
-  if (isCompiled) facts.push(...workFacts(s, row));
-  const bound = boundText(row.ns, node.roofline_ns);
+  if (isCompiled) {
+    const ran = node.end_ns - node.start_ns;
+    if (ran > 0) facts.push(fact("ran", `${nsText(ran)}, from ${nsText(node.start_ns, 4)}`));
+    facts.push(...workFacts(s, row));
+  }
+  const bound = boundText(Math.max(...row.engine_ns), node.roofline_ns);
   if (bound) facts.push(fact("roofline", bound));
   if (node.inputs.length) facts.push(fact("reads", listed(node.inputs, graph.nodes)));
   if (graph.users[row.node].length)
@@ -66,10 +70,8 @@ export function rowCard(s, k) {
 
 /** The step as a whole. */
 export function wholeCard(s) {
-  const sums = s.compiled.rows.filter(({ level }) => level === 0);
-  const engine_ns = s.engines.map((_, e) => sums.reduce((sum, row) => sum + row.engine_ns[e], 0));
-  const of = { ns: s.total, bytes: s.bytes, flops: s.flops, engine_ns };
-  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, of)];
+  const most = fact("at once", `${bytesText(s.most_bytes)} of HBM at most`);
+  return [div("head", make("b", {}, "The whole step")), ...workFacts(s, s.whole), most];
 }
 
 /** The ranked list of advice; `choose(k)` is called with one. */

@@ -5,6 +5,14 @@ import { around, firstOpen, indexed } from "./tree.js";
 const FIRST_ROWS = 18;
 const MOST_REVEALED = 12; // lit operations whose layers open for them
 
+/** The whole step, as a row. */
+function wholeOf(rows, ns) {
+  const tops = rows.filter(({ level }) => level === 0);
+  const sum = (of) => tops.reduce((all, row) => all + of(row), 0);
+  const engine_ns = rows[0]?.engine_ns.map((_, e) => sum((row) => row.engine_ns[e])) ?? [];
+  return { ns, engine_ns, bytes: sum((row) => row.bytes), flops: sum((row) => row.flops) };
+}
+
 export class State {
   side = "compiled";
   picked = []; // a side and the number of an operation of it, or nothing
@@ -15,6 +23,7 @@ export class State {
     Object.assign(this, rest);
     this.colours = this.engines.map((engine) => colours[engine]);
     this.compiled = indexed(compiled);
+    this.whole = wholeOf(this.compiled.rows, this.total);
     this.recorded = indexed(recorded);
     this.opens = {
       compiled: firstOpen(this.compiled, FIRST_ROWS),

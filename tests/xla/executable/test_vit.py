@@ -1,0 +1,79 @@
+"""A training step of a ViT without its numbers: work, time to compile, memory.
+
+Judges: FLOPs by closed form; the clock, and what the operating system counted, of a fresh process.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.xla.executable import vit
+from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.operations import OPERATIONS
+
+
+def product_flops(batch, tokens, width, heads, depth, inner, patch, classes):
+    """Return the FLOPs of all products: two per multiply-add; backward takes them twice more."""
+    rows = batch * tokens
+    layer = 4 * rows * width**2 + 2 * rows * width * inner + 2 * batch * tokens**2 * width
+    first = batch * (tokens - 1) * patch * width
+    return 2 * (3 * (depth * layer + batch * width * classes + first) - first)  # images want none
+
+
+@pytest.mark.parametrize(("batch", "sizes"), [(16, vit.BASE), (32, vit.SMALL)])
+def test_flops_of_products_are_the_closed_form(batch, sizes):
+    graph, donated = vit.step(batch, sizes)
+    final = Executable(graph, donated=donated).final
+    found = sum(OPERATIONS[n.operation].flops(n) for n in final.nodes if n.operation == "dot")
+    assert found == product_flops(batch, **sizes)
+
+
+def test_passes_leave_inner_layers_the_same_operations():
+    graph, donated = vit.step(2, vit.SMALL)
+    final = Executable(graph, donated=donated).final
+
+    def forward(layer):
+        return [n.operation for n in final.nodes if n.scope == f"encoder.{layer}"]
+
+    assert forward(1) == forward(2)
+
+
+def test_no_operation_of_a_small_step_beats_its_roofline_and_pieces_add_up():
+    graph, donated = vit.step(4, vit.SMALL | {"depth": 1})
+    executable = Executable(graph, donated=donated)
+    timed = [one for one in executable.operations() if one.section is not None]
+    assert all(one.end_ns - one.start_ns >= one.roofline_ns for one in timed)
+    assert executable.why().total_ns == pytest.approx(executable.makespan_ns)
+
+
+_MEASURED = """
+import json, resource, sys, time
+from tests.xla.executable import vit
+from trainium_edu.xla.executable import Executable
+
+graph, donated = vit.step(*json.loads(sys.argv[1]))
+start = time.process_time()
+executable = Executable(graph, donated=donated)
+executable.makespan_ns
+cold, data = time.process_time() - start, executable.to_bytes()
+loads = []
+for _ in range(3):
+    start = time.process_time()
+    Executable.from_bytes(data).makespan_ns
+    loads.append(time.process_time() - start)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps([cold, min(loads), peak]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("batch", "sizes", "most_s"), [(16, vit.BASE, 10), (32, vit.SMALL, 3)])
+def test_a_step_compiles_in_seconds_loads_in_50_ms_and_stays_under_1_gib(batch, sizes, most_s):
+    call = [sys.executable, "-c", _MEASURED, json.dumps([batch, sizes])]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    cold_s, load_s, peak_bytes = json.loads(done.stdout)
+    assert cold_s <= most_s
+    assert load_s <= 0.05
+    assert peak_bytes < 2**30
