@@ -13,6 +13,10 @@ _LOOKS = {"matmult": ("blue", ""), "all": ("orange", "//")}
 _LEAST = 1e-4  # an error of nothing is drawn as none
 
 
+def _per_cent(value) -> str:
+    return f"{100 * value:.0f} %" if value >= 1 else f"{100 * value:.2g} %"
+
+
 @checked
 def plot_auto_cast(errors: Mapping):
     """Draw the errors of each computation under ``matmult`` and ``all``, on a logarithmic axis.
@@ -34,7 +38,7 @@ def plot_auto_cast(errors: Mapping):
         ax.barh(y, values, 0.34, color=COLOURS[colour], hatch=hatch, edgecolor=ink("paper"),
                 label=f"--auto-cast {mode}")  # fmt: skip
         for at, value in zip(y, values, strict=True):
-            text = f" {100 * value:.2g} %" if value > _LEAST else " exact"
+            text = f" {_per_cent(value)}" if value > _LEAST else " exact"
             ax.text(max(value, _LEAST), at, text, va="center", size=8.5)
     ax.set_xscale("log")
     ax.set_xlim(_LEAST, 10)
