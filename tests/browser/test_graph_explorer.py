@@ -103,7 +103,7 @@ def choose(box, graph, wanted):
 
 def test_layers_close_and_open_by_keys_and_by_clicks(lesson, box):
     box.locator("button:text-is('close all')").click()
-    assert rows(box) == ["step", "forward", "backward", "update"]
+    assert rows(box) == ["inputs", "forward", "backward", "update"]
     press(box, "Home", "ArrowDown", "ArrowRight")
     assert rows(box)[2] == "linear.0"
     press(box, "ArrowLeft")
@@ -122,7 +122,7 @@ def test_pointing_tells_shape_time_engines_bytes_and_roofline(box):
     said = details(box)
     assert said.startswith(f"dot {dot['id']} in forward / linear.0")
     for text in ("1024 × 256", "f32", dot["line"], "tensor 559 ns", "dma 9 µs", "33.6 MFLOP",
-                 "1.31", "at best; it takes 2.6 × that"):  # fmt: skip
+                 "1.31", "at best; the busiest engine works 2.6 × that"):  # fmt: skip
         assert text in said, text
     box.locator(".te-graph-heads").hover()
     assert details(box).startswith("The whole step")

@@ -35,14 +35,15 @@ def test_scopes_become_layers_inside_phases_in_order_of_execution():
     graph = described(
         ("a", "forward/encoder/attention", 0, 1, ()), ("b", "forward/encoder", 1, 2, "a"),
         ("c", "encoder/attention/backward", 2, 3, "b"), ("d", "", 3, 4, ()),
-        ("e", "norm", 4, 5, ()),
+        ("e", "norm", 4, 5, ()), ("f", "", 0, 0, ()),
     )  # fmt: skip
+    graph["nodes"][-1]["operation"] = "parameter"
     assert outline(rows_of(graph)["compiled"].rows) == [
-        (0, "step", "step"), (1, "add", "step"), (0, "forward", "forward"),
+        (0, "inputs", "inputs"), (1, "parameter", "inputs"), (0, "forward", "forward"),
         (1, "encoder", "forward"), (2, "attention", "forward"), (3, "add", "forward"),
         (2, "add", "forward"), (1, "norm", "forward"), (2, "add", "forward"),
         (0, "backward", "backward"), (1, "encoder", "backward"), (2, "attention", "backward"),
-        (3, "add", "backward"),
+        (3, "add", "backward"), (0, "step", "step"), (1, "add", "step"),
     ]  # fmt: skip
 
 
@@ -56,13 +57,17 @@ def test_what_reads_nothing_stands_before_its_first_reader():
     assert [row.node for row in rows if row.node >= 0] == [1, 2, 0, 3, 4, 5]
 
 
-def test_a_layer_takes_the_time_in_which_something_of_it_ran():
+def test_times_add_up_where_operations_overlap():
     graph = described(
-        (1, "forward/a", 0, 10, ()), (2, "forward/a", 5, 20, ()), (3, "forward/a", 40, 50, ())
-    )
-    forward, layer, *_ = rows_of(graph)["compiled"].rows
-    assert forward.ns == layer.ns == 30
-    assert layer.engine_ns[ENGINES.index("vector")] == 10 + 15 + 10
+        (1, "forward/a", 0, 10, ()), (2, "forward/b", 5, 20, ()), (3, "forward/a", 8, 15, ()),
+        (4, "forward/a", 15, 50, ()), (5, "backward", 20, 20, ()),
+    )  # fmt: skip
+    rows = rows_of(graph)["compiled"].rows
+    took = {row.node: row.ns for row in rows if row.node >= 0}
+    assert took == {0: 10, 2: 5, 1: 5, 3: 30, 4: 0}
+    forward, layer = rows[:2]
+    assert (forward.ns, layer.ns) == (50, 45)
+    assert layer.engine_ns[ENGINES.index("vector")] == 10 + 7 + 35
     assert (layer.operations, layer.flops, layer.bytes) == (3, 12, 24)
 
 

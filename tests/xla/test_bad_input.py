@@ -1,5 +1,7 @@
-"""What goes wrong says so in one sentence, at the user's line.  Judge: the sentences themselves, the
-line numbers that this file knows, and the state before."""
+"""What goes wrong says so in one sentence, at the user's line.
+
+Judge: the sentences themselves, the functions that this file knows, and the state before.
+"""
 
 import os
 import sys
@@ -214,14 +216,14 @@ def test_graph_beyond_hbm_is_refused_and_nothing_is_lost():
 
 @pytest.fixture
 def no_devices(monkeypatch):
-    monkeypatch.setattr(xm, "_devices", {})
+    monkeypatch.setattr(xm, "DEVICES", {})
 
 
 @pytest.mark.usefixtures("no_devices")
 def test_cache_folder_that_is_a_file_is_refused_by_name(tmp_path, monkeypatch):
     (tmp_path / "note").write_text("a note")
     monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", str(tmp_path / "note"))
-    with pytest.raises(ValueError, match="note.* cannot be used.*NEURON_COMPILE_CACHE_URL"):
+    with pytest.raises(ValueError, match=r"note.* cannot be used.*NEURON_COMPILE_CACHE_URL"):
         xm.xla_device()
 
 

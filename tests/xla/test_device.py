@@ -1,7 +1,11 @@
-"""A lazy device.  Judges: PyTorch/XLA's documented counts of compiles and executions, the switches as
-AWS documents them, and the same work left alone."""
+"""A lazy device.
+
+Judges: PyTorch/XLA's documented counts of compiles and executions, and the same work left alone.
+"""
 
 import signal
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +13,8 @@ import pytest
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device, World, current_world, world
-from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.metrics import Metrics
+from trainium_edu.xla.operations import OPERATIONS
 from trainium_edu.xla.tensor import NotFinite, as_tensor
 
 rng = np.random.default_rng(0)
@@ -94,7 +98,9 @@ def test_step_closures_run_after_the_step_in_order():
     device, seen = Device(), []
     x = as_tensor([1.0], device) + 2
     for name in "ab":
-        device.add_step_closure(lambda name, t: seen.append((name, t.item(), device.step)), (name, x))
+        device.add_step_closure(
+            lambda name, t: seen.append((name, t.item(), device.step)), (name, x)
+        )
     assert seen == []
     device.mark_step()
     device.mark_step()
@@ -119,7 +125,7 @@ def test_dead_tensors_are_not_computed():
     xnp.log(x)
     device.mark_step()
     assert kept.item() == pytest.approx(np.e)
-    (graph, _), *_ = device._found.values()
+    (graph,) = device.compiler.graphs
     assert [n.operation for n in graph.nodes] == ["parameter", "exp"]
 
 
@@ -135,11 +141,11 @@ def test_eager_mode_runs_each_operation_alone_and_gives_the_same():
         w = as_tensor(DATA[:4, :4], device).requires_grad_()
         loss = (xnp.tanh(w @ w) * 0.5).mean()
         if eager:
-            assert loss._data is not None
+            assert loss.node is None
         loss.backward()
         device.mark_step()
         results.append((loss.numpy(), w.grad.numpy()))
-        largest = max(len(g.nodes) - len(g.parameters) for g in device.compiler._recent.values())
+        largest = max(len(g.nodes) - len(g.parameters) for g in device.compiler.graphs)
         assert (largest == 1) is eager
     for lazy, eager in zip(*results, strict=True):
         np.testing.assert_allclose(lazy, eager, rtol=1e-6)
@@ -153,16 +159,16 @@ def snapshot(device, tensors):
 
 
 def broken_run(monkeypatch, how):
-    """Let the third value of a run raise, or a real SIGINT arrive there."""
-    run, count = Plan._value, [0]
+    """Let the second product of a run raise, or a real SIGINT arrive there; once."""
+    row, count = OPERATIONS["dot"], [0]
 
-    def value(*args, **options):
+    def value(*args):
         count[0] += 1
-        if count[0] == 3:
+        if count[0] == 2:
             how()
-        return run(*args, **options)
+        return row.value(*args)
 
-    monkeypatch.setattr(Plan, "_value", value)
+    monkeypatch.setitem(OPERATIONS, "dot", replace(row, value=value))
 
 
 def fail():
@@ -174,7 +180,6 @@ def fail():
 ])  # fmt: skip
 def test_interrupted_step_leaves_the_state_as_before(monkeypatch, how, error):
     """Judge: the same steps, left alone."""
-    monkeypatch.setattr(signal, "getsignal", signal.getsignal)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         _interrupted(monkeypatch, how, error)
@@ -229,7 +234,9 @@ def test_interrupt_while_results_are_handed_out_leaves_the_state_as_before(monke
     a, b = x + 1, x + 2
     state, hold = snapshot(device, [a, b]), type(a).hold
     with monkeypatch.context() as patch:
-        patch.setattr(type(a), "hold", lambda t, v: hold(t, v) if t is a else signal.raise_signal(2))
+        patch.setattr(
+            type(a), "hold", lambda t, v: hold(t, v) if t is a else signal.raise_signal(2)
+        )
         with pytest.raises(KeyboardInterrupt):
             device.mark_step()
     assert snapshot(device, [a, b]) == state
@@ -239,7 +246,7 @@ def test_interrupt_while_results_are_handed_out_leaves_the_state_as_before(monke
 
 
 def test_nan_loss_names_the_operation_and_line_that_made_it():
-    """Judge: the line that this test knows to be wrong; the infinite mask before it is no mistake."""
+    """Judge: the line that this test knows to be wrong; the infinite mask is no mistake."""
     device = Device()
     x = as_tensor([[1.0, 2.0], [3.0, 0.0]], device)
     masked = xnp.where(x > 0, x, float("-inf"))
@@ -248,7 +255,7 @@ def test_nan_loss_names_the_operation_and_line_that_made_it():
     line = test_nan_loss_names_the_operation_and_line_that_made_it.__code__.co_firstlineno + 6
     loss = (good + bad).sum()
     device.mark_step()
-    with pytest.warns(NotFinite, match=rf"nan: the first NaN was made by log at test_device.py:{line}"):
+    with pytest.warns(NotFinite, match=rf"nan: the first NaN was made by log at \S+py:{line},"):
         assert np.isnan(loss.item())
     assert "3 of its 4 numbers" in device.find_nan()
 
@@ -291,19 +298,37 @@ def test_world_is_of_one_rank_unless_told_otherwise():
         World(8, 8)
 
 
-def test_a_recording_that_was_seen_before_makes_no_nodes():
-    """Judge: the table of nodes, which a second recording leaves as it is."""
-    from trainium_edu.xla import graph
+def record(x, y, turns):
+    for _ in range(turns):
+        x = xnp.tanh(x @ y + 1.5) * x
+    return x
 
+
+def test_step_recorded_again_ends_at_the_very_same_node():
     device = Device()
     x, y = (as_tensor(DATA[:4, :4], device) for _ in range(2))
-    sizes = []
+    roots = []
     for _ in range(3):
-        z = x
-        for _ in range(50):
-            z = xnp.tanh(z @ y + 1.5) * z
+        z = record(x, y, 20)
+        roots.append(z.node)
         device.mark_step()
-        sizes.append(len(graph._nodes))
         z = None
-    assert sizes[1] == sizes[2]
-    assert len(device._found) == 1
+    assert roots[0] is roots[1] is roots[2]
+    assert [e.kind for e in device.compiler.history] == ["compiled", "memory", "memory"]
+
+
+def test_recording_and_looking_up_2000_nodes_takes_at_most_20_ms_on_a_quiet_machine():
+    """Judge: issue 15's number.  Tripled, the best of ten: other work may be on the machine."""
+    device = Device()
+    x, y = (as_tensor(DATA[:4, :4], device) for _ in range(2))
+    seconds = []
+    for _ in range(10):
+        start = time.perf_counter()
+        z = record(x, y, 400)  # five nodes each
+        seconds.append(time.perf_counter() - start)
+        device.mark_step()
+        z = None
+    (graph,) = device.compiler.graphs
+    assert len(graph.nodes) >= 2000
+    assert z is None
+    assert min(seconds[1:]) < 0.06

@@ -1,5 +1,7 @@
-"""NumPy's functions on lazy tensors.  Judge: NumPy in FP32; where it lacks a function, PyTorch or the
-formula."""
+"""NumPy's functions on lazy tensors.
+
+Judge: NumPy in FP32; where it lacks a function, PyTorch or the formula.
+"""
 
 import numpy as np
 import pytest
@@ -35,9 +37,9 @@ def named(name, *arguments, **options):
     return lambda np_, *arrays: getattr(np_, name)(*arrays, *arguments, **options)
 
 
-UNARY = {name: A for name in "abs cos exp negative sign sin square tanh floor isnan".split()} | {
-    name: P for name in ("log", "sqrt", "reciprocal")
-}
+UNARY = dict.fromkeys(
+    ["abs", "cos", "exp", "negative", "sign", "sin", "square", "tanh", "floor", "isnan"], A
+) | dict.fromkeys(["log", "sqrt", "reciprocal"], P)
 BINARY = ["add", "divide", "equal", "greater", "greater_equal", "less", "less_equal", "maximum",
           "minimum", "multiply", "not_equal", "subtract"]  # fmt: skip
 REDUCTIONS = ["sum", "max", "min", "mean", "var", "std", "any", "all"]
@@ -53,9 +55,11 @@ CASES = {
     **{f"{name}": (named(name), (A, B)) for name in BINARY},
     **{
         f"add {a.shape} {b.shape}": (named("add"), (a, b))
-        for a, b in [(A, ROW), (ROW, A), (A, COLUMN), (COLUMN, ROW), (C, A), (A, CUBE1), (C, C[:, :1])]
+        for a, b in [(A, ROW), (ROW, A), (A, COLUMN), (COLUMN, ROW), (C, A), (A, CUBE1),
+                     (C, C[:, :1])]
     },
-    **{f"{name} over {axis}": (named(name, axis=axis), (C,)) for name in REDUCTIONS for axis in AXES},
+    **{f"{name} over {axis}": (named(name, axis=axis), (C,))
+       for name in REDUCTIONS for axis in AXES},
     **{f"{name} kept over {axis}": (named(name, axis=axis, keepdims=True), (C,))
        for name in REDUCTIONS for axis in AXES},
     "var, ddof": (named("var", axis=0, ddof=1), (C,)),

@@ -1,5 +1,7 @@
-"""Lazy tensors: dtypes, gradients, in-place updates, early questions.  Judges: PyTorch for dtypes and
-gradients, NumPy for values, PyTorch/XLA's documented counts of graphs for prints."""
+"""Lazy tensors: dtypes, gradients, in-place updates, early questions, replicas.
+
+Judges: PyTorch for dtypes and gradients, NumPy for values, AWS's documented counts of graphs.
+"""
 
 import itertools
 import warnings
@@ -46,7 +48,9 @@ def test_a_python_number_widens_as_in_pytorch(dtype, number, operation):
     device = Device()
     values = NUMBERS.get(dtype, [3, 2])
     made = getattr(xnp, operation)(as_tensor(values, device, dtype), number)
-    wanted = getattr(torch, {"less": "lt"}.get(operation, operation))(torch.tensor(values).to(getattr(torch, dtype)), number)
+    wanted = getattr(torch, {"less": "lt"}.get(operation, operation))(
+        torch.tensor(values).to(getattr(torch, dtype)), number
+    )
     integers = {"int64": "int32"}  # a NeuronCore has no 64-bit integers
     kind = str(wanted.dtype).removeprefix("torch.")
     assert made.dtype == integers.get(kind, kind)

@@ -16,13 +16,14 @@ call opens a scope of the graph with the module's name, so that pictures can fol
 # ruff: noqa: D102  what forward computes is said by its class
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 
 import numpy as np
 
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
+from trainium_edu.xla.executor import hollow
 from trainium_edu.xla.graph import GraphError, Type, scope
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.tensor import Tensor, as_tensor
@@ -31,10 +32,11 @@ __all__ = [
     "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
     "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module", "MultiHeadAttention",
     "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT", "cross_entropy", "manual_seed",
-    "mse_loss",
+    "mse_loss", "shapes_only",
 ]  # fmt: skip
 
 _random = np.random.default_rng(0)
+_draws = True  #: whether initial weights have values
 
 
 def manual_seed(seed: int) -> None:
@@ -43,8 +45,30 @@ def manual_seed(seed: int) -> None:
     _random = np.random.default_rng(seed)
 
 
+@contextmanager
+def shapes_only():
+    """Make modules whose initial weights take neither time nor room, and have no values.
+
+    For a device that keeps shapes only: ``Device(setting=Setting(values=False))``.
+    """
+    global _draws
+    _draws = False
+    try:
+        yield
+    finally:
+        _draws = True
+
+
 def _uniform(bound, *shape) -> np.ndarray:
+    if not _draws:
+        return hollow(Type(shape, "float32"))
     return _random.uniform(-bound, bound, shape).astype(np.float32)
+
+
+def _normal(deviation, *shape) -> np.ndarray:
+    if not _draws:
+        return hollow(Type(shape, "float32"))
+    return deviation * _random.standard_normal(shape, np.float32)
 
 
 def _record(operation, *tensors: Tensor, **attributes) -> Tensor:
@@ -221,7 +245,7 @@ class Embedding(Module):
     """Rows of a table [rows, width] by their numbers."""
 
     def __init__(self, rows: int, width: int):
-        self.weight = _random.standard_normal((rows, width), np.float32)
+        self.weight = _normal(1, rows, width)
 
     def forward(self, numbers):
         return xnp.take(self.weight, numbers)
@@ -253,7 +277,7 @@ class MultiHeadAttention(Module):
         self.in_proj_weight = _uniform((6 / (4 * width)) ** 0.5, 3 * width, width)
         self.in_proj_bias = np.zeros(3 * width, np.float32)
         self.out_proj = Linear(width, width)
-        self.out_proj.bias[:] = 0
+        self.out_proj.bias = np.zeros(width, np.float32)
         self.heads, self.causal = heads, causal
 
     def forward(self, x):
@@ -420,9 +444,9 @@ class ViT(Module):
                  dropout: float = 0.0):  # fmt: skip
         self.patch = patch
         self.embedding = Linear(channels * patch**2, width)
-        self.class_token = 0.02 * _random.standard_normal((1, 1, width), np.float32)
+        self.class_token = _normal(0.02, 1, 1, width)
         tokens = (image // patch) ** 2 + 1
-        self.positions = 0.02 * _random.standard_normal((1, tokens, width), np.float32)
+        self.positions = _normal(0.02, 1, tokens, width)
         blocks = (TransformerBlock(width, heads, hidden, dropout) for _ in range(depth))
         self.encoder = Sequential(*blocks)
         self.norm, self.head = LayerNorm(width), Linear(width, classes)
@@ -465,13 +489,13 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     labels : Tensor, int32[...]
         Class numbers.  The loss of a negative one is 0, and it counts in the mean.
     """
-    rows = logits.astype("float32").reshape((-1, logits.shape[-1]))
-    return _record("cross_entropy", rows, labels.reshape((-1,))).mean()
+    rows = xnp.reshape(xnp.astype(logits, "float32"), (-1, logits.shape[-1]))
+    return xnp.mean(_record("cross_entropy", rows, xnp.reshape(labels, -1)))
 
 
 def mse_loss(output: Tensor, target: Tensor) -> Tensor:
     """Return the mean of squared differences, in FP32."""
-    return xnp.square(output.astype("float32") - target).mean()
+    return xnp.mean(xnp.square(xnp.astype(output, "float32") - target))
 
 
 class CrossEntropyLoss(Module):

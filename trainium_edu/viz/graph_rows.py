@@ -1,8 +1,12 @@
 """A compiled graph as rows: layers inside phases, operations inside layers, and what each takes.
 
 What a description must hold is said in ``NODE`` and ``RECORDED``.  Its operations are grouped by
-scope, in order of execution; a layer's time is the time in which something of it ran, so
-operations that overlap are not counted twice.  The page folds and draws these rows.
+scope, in order of execution.
+
+Operations overlap: an engine loads the next one's weights while another still works.  So that
+times add up to the step, an operation's *time* is by how much it ends later than all that ended
+before it; what was hidden behind others takes none.  How long it ran itself, and how long each
+engine was at work, stand beside that.
 """
 
 from collections.abc import Iterable
@@ -37,7 +41,7 @@ class Row:
 
     name: str
     level: int  #: 0 is a phase
-    phase: str  #: of PHASES, or "step"
+    phase: str  #: of PHASES, "inputs" or "step"
     node: int = -1  #: number of the operation, -1 for a layer
     end: int = 0  #: number of the first row below that is no part of it
     ns: float = 0.0
@@ -85,7 +89,8 @@ def rows_of(description: dict) -> dict[str, GraphRows]:
     numbers, before = _numbers(made, "nodes"), _numbers(given, "recorded")
     compiled = [_plain(n, numbers) | {k: n[k] for k in NODE if k not in RECORDED} for n in made]
     recorded = [_plain(n, before) | {"others": []} for n in given]
-    for k, node in enumerate(compiled):
+    for k, (node, ns) in enumerate(zip(compiled, _advances(made), strict=True)):
+        node["ns"] = ns
         node["others"] = numbered(node.pop("stands_for"), before, node["operation"])
         node["engine_ns"] = [float(node["engine_ns"].get(e, 0.0)) for e in ENGINES]
         for other in node["others"]:
@@ -134,30 +139,32 @@ def _plain(node, numbers) -> dict:
     return kept | {"id": str(node["id"]), "inputs": numbered(node["inputs"], numbers, node["id"])}
 
 
-def _place_of(scope: str) -> tuple[str, ...]:
-    """Return phase and layers of a scope: the word for its phase may stand first, last or between.
+def _place_of(node) -> tuple[str, ...]:
+    """Return phase and layers of an operation: in its scope the phase may stand anywhere.
 
-    What has layers and names no phase belongs to the forward pass, what has neither to the step.
+    What has layers and names no phase belongs to the forward pass; what has neither are the inputs
+    of the step, and the step.
     """
-    parts = [part for part in scope.split("/") if part]
-    phase = next((p for p in parts if p in PHASES), "forward" if parts else "step")
+    parts = [part for part in node["scope"].split("/") if part]
+    loose = "inputs" if node["operation"] == "parameter" else "step"
+    phase = next((p for p in parts if p in PHASES), "forward" if parts else loose)
     return phase, *(p for p in parts if p != phase)
 
 
 def _rows(nodes) -> list[Row]:
     """Return a graph's layers and operations in order; a layer stands where it begins.
 
-    What reads nothing (a parameter, a constant) stands right before its first reader, and what
-    belongs to no layer before all others.
+    What reads nothing (a parameter, a constant) stands right before its first reader, and the
+    inputs of no layer before all others.
     """
     first = list(range(len(nodes)))
     for k, node in reversed(list(enumerate(nodes))):
         for i in node["inputs"]:
             first[i] = first[i] if nodes[i]["inputs"] else k
-    root: dict = {"step": {}}
+    root: dict = {"inputs": {}}
     for k, node in sorted(enumerate(nodes), key=lambda entry: (first[entry[0]], entry[0])):
         inner = root
-        for part in _place_of(node["scope"]):
+        for part in _place_of(node):
             inner = inner.setdefault(part, {})
         inner[k] = node
     rows: list[Row] = []
@@ -165,9 +172,8 @@ def _rows(nodes) -> list[Row]:
     return rows
 
 
-def _unfold(inner, level, phase, rows) -> list[tuple[float, float]]:
-    """Append the rows of a layer; return when its operations ran."""
-    ran = []
+def _unfold(inner, level, phase, rows) -> None:
+    """Append the rows of a layer."""
     for key, below in inner.items():
         is_layer = isinstance(key, str)
         of = key if level == 0 else phase
@@ -175,34 +181,32 @@ def _unfold(inner, level, phase, rows) -> list[tuple[float, float]]:
         rows.append(row)
         first = len(rows)
         if is_layer:
-            spans = _unfold(below, level + 1, of, rows)
+            _unfold(below, level + 1, of, rows)
             for part in rows[first:]:
                 if part.node >= 0:
                     _add(row, part)
         else:
             row.node, row.operations = key, 1
-            row.flops, row.bytes = below.get("flops", 0.0), below.get("bytes", 0.0)
+            row.ns, row.flops, row.bytes = (below.get(k, 0.0) for k in ("ns", "flops", "bytes"))
             row.engine_ns = below.get("engine_ns", row.engine_ns)
-            spans = [(below.get("start_ns", 0.0), below.get("end_ns", 0.0))]
-        row.end, row.ns = len(rows), _covered(spans)
-        ran += spans
-    return ran
+        row.end = len(rows)
 
 
 def _add(row, part):
     row.operations += 1
+    row.ns += part.ns
     row.flops += part.flops
     row.bytes += part.bytes
     row.engine_ns = [a + b for a, b in zip(row.engine_ns, part.engine_ns, strict=True)]
 
 
-def _covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Return how long at least one of some spans lasts."""
-    total = until = 0.0
-    for start, end in sorted(spans):
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return total
+def _advances(nodes) -> list[float]:
+    """Return by how much each operation ends later than all that ended before it."""
+    found, latest = [0.0] * len(nodes), 0.0
+    for k in sorted(range(len(nodes)), key=lambda k: nodes[k]["end_ns"]):
+        found[k] = nodes[k]["end_ns"] - latest
+        latest = nodes[k]["end_ns"]
+    return found
 
 
 def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
@@ -221,8 +225,8 @@ def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
     Returns
     -------
     text : str
-        Of an operation also how many times its roofline it takes, and its line; of a layer its
-        operations and bytes.
+        Of an operation also how many times its roofline the busiest engine works for it, and its
+        line; of a layer its operations and bytes.
     """
     is_layer = by == "layer"
     found = [k for k, row in enumerate(rows.rows) if (row.node < 0) == is_layer]
@@ -237,7 +241,7 @@ def table_text(description: dict, rows: GraphRows, count: int, by: str) -> str:
             continue
         node = rows.nodes[row.node]
         bound = node["roofline_ns"]
-        over = f"{row.ns / bound:.1f}" if bound else "-"
+        over = f"{max(node['engine_ns']) / bound:.1f}" if bound else "-"
         where = ", ".join(filter(None, (path.rpartition("/")[0], node["line"])))
         lines.append([node["operation"], node["type"], *times, over, where])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

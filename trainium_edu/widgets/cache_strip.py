@@ -8,13 +8,16 @@ from itertools import groupby
 from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz.colours import COLOURS
+from trainium_edu.xla.compiler import Event
 
 __all__ = ["EVENTS", "CacheStrip", "cache_strip"]
 
 #: What may become of a step's graph, and how its cell is framed.
 EVENTS = {
     "compiled": "solid", "hit (memory)": "solid", "hit (disk)": "dashed", "failed": "double",
+    "extracted": "dotted",
 }  # fmt: skip
+_HITS = ("memory", "disk")  # as a compiler calls them
 _KEYS = ("step", "event", "graph", "why")
 _TOGETHER = 4  # steps of the same graph, all found, that become one cell
 _COLOURS = [COLOURS[name] for name in ("blue", "orange", "green", "pink", "sky", "yellow")]
@@ -26,10 +29,10 @@ class CacheStrip:
 
     Parameters
     ----------
-    history : sequence of dict
+    history : sequence of dict or Event
     """
 
-    def __init__(self, history: Sequence[dict]):
+    def __init__(self, history: Sequence[dict | Event]):
         self.history = [_step_of(entry, k) for k, entry in enumerate(history)]
         self.graphs = list(dict.fromkeys(entry["graph"] for entry in self.history))
 
@@ -52,8 +55,9 @@ class CacheStrip:
     def _summary(self) -> str:
         events = [entry["event"] for entry in self.history]
         counts = [f"{events.count(e)} {e}" for e in EVENTS if e in events]
-        sizes = [f"{n} {what}{'' if n == 1 else 's'}" for n, what in
-                 ((len(events), "step"), (len(self.graphs), "graph"))]  # fmt: skip
+        steps = {entry["step"] for entry in self.history}
+        sizes = [f"{len(found)} {what}{'' if len(found) == 1 else 's'}" for found, what in
+                 ((steps, "step"), (self.graphs, "graph"))]  # fmt: skip
         return f"{', '.join(sizes)}: {', '.join(counts) or 'nothing ran'}"
 
     def _told(self, cell) -> tuple[str, str, str, str]:
@@ -77,7 +81,7 @@ class CacheStrip:
         cells = "".join(self._cell_html(cell, name) for cell in self._cells())
         keys = ", ".join(f"{event}: {said}" for event, said in (
             ("compiled", "filled"), ("hit (memory)", "outlined"), ("hit (disk)", "dashed"),
-            ("failed", "✗")))  # fmt: skip
+            ("failed", "✗"), ("extracted", "dotted")))  # fmt: skip
         return (
             f'<div role="group" aria-label="Cache: {self._summary()}" style="position:relative;'
             f'max-width:900px;padding-bottom:3.4em;font-size:13px;line-height:1.4;color:{_INK}">'
@@ -115,6 +119,11 @@ class CacheStrip:
 
 def _step_of(entry, k) -> dict:
     """Return one checked entry of a history; what is not given is empty."""
+    if isinstance(entry, Event):
+        kind = f"hit ({entry.kind})" if entry.kind in _HITS else entry.kind
+        entry = {
+            "step": entry.step, "event": kind, "graph": f"{entry.graph:08x}"[:8], "why": entry.why,
+        }  # fmt: skip
     if not {"event", "graph"} <= entry.keys():
         raise ValueError(f"history[{k}] is {short(entry)}; it must be a dict with {_KEYS}")
     if entry["event"] not in EVENTS:
@@ -126,15 +135,15 @@ def _step_of(entry, k) -> dict:
 
 
 @checked
-def cache_strip(history: Sequence[dict]) -> CacheStrip:
+def cache_strip(history: Sequence[dict | Event]) -> CacheStrip:
     """Show step by step which graph ran, and whether it was found or compiled.
 
     Parameters
     ----------
-    history : sequence of dict
-        One per step: ``event`` ("compiled", "hit (memory)", "hit (disk)", "failed"), ``graph``
-        (its hash), and, if known, ``step`` (its number) and ``why`` (what is different from the
-        graph before).
+    history : sequence of dict or Event
+        A compiler's history, or one dict per graph that ran: ``event`` ("compiled", "hit (memory)",
+        "hit (disk)", "failed", "extracted"), ``graph`` (its hash), and, if known, ``step`` (its
+        number) and ``why`` (what is different from the graph before).
 
     Returns
     -------

@@ -178,7 +178,7 @@ def graph_explorer(description: dict, *, open_operation: Callable | None = None)
     ...             "scope": "forward/act", "line": "train.py:3"}
     >>> node = recorded | {"text": "exp", "section": 0, "start_ns": 0.0, "end_ns": 900.0,
     ...                    "engine_ns": {"scalar": 60.0, "dma": 800.0}, "bytes": 64, "flops": 8,
-    ...                    "roofline_ns": 1.0, "stands_for": [1]}
+    ...                    "roofline_ns": 400.0, "stands_for": [1]}
     >>> explorer = graph_explorer({"name": "one", "total_ns": 900.0, "flops": 8, "hbm_bytes": 64,
     ...                            "nodes": [node], "recorded": [recorded], "passes": [],
     ...                            "advice": []})
@@ -186,6 +186,6 @@ def graph_explorer(description: dict, *, open_operation: Callable | None = None)
     GraphExplorer('one': 1 operations recorded, 1 compiled, 900 ns)
     >>> print(explorer.table(1))
     operation  result    time   share  × roofline  layer, line
-    exp        f32[8]  900 ns  100.0%       900.0  forward/act, train.py:3
+    exp        f32[8]  900 ns  100.0%         2.0  forward/act, train.py:3
     """
     return GraphExplorer(description, open_operation)

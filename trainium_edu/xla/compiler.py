@@ -14,12 +14,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from trainium_edu.xla.cache import CompileCache
-from trainium_edu.xla.executable import Executable
-from trainium_edu.xla.executor import Setting
+from trainium_edu.xla.executable import CollectiveTimes, Executable
+from trainium_edu.xla.executor import Setting, hollow
 from trainium_edu.xla.flags import Flags, parse
-from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.metrics import PROCESS, Metrics
-from trainium_edu.xla.operations.table import carrier
 
 __all__ = ["Compiler", "Event", "compile_bytes", "difference"]
 
@@ -58,8 +57,8 @@ class Compiler:
         Write graphs to the cache and compile nothing: results are zeros.
     most : int, optional
         How many executables stay in memory; the longest unused one goes first.
-    times : object, optional
-        Has ``collective(node)``, the ns that a collective takes; ``training`` hands it in.
+    times : CollectiveTimes, optional
+        Knows the ns that a collective takes; ``training`` hands it in.
     timed : bool
         Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
         disk is timed anyway.
@@ -70,7 +69,7 @@ class Compiler:
     cache: CompileCache | None = None
     extracting: bool = False
     most: int | None = None
-    times: object = None
+    times: CollectiveTimes | None = None
     timed: bool = False
     metrics: Metrics = PROCESS
     history: list[Event] = field(default_factory=list)
@@ -78,6 +77,11 @@ class Compiler:
     _failed: dict = field(default_factory=dict, repr=False)
     _ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
     _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs asked for of late, each once, the newest last."""
+        return list(self._recent.values())
 
     def get(self, graph: Graph, step: int):
         """Return the executable of a graph.
@@ -109,6 +113,11 @@ class Compiler:
     def newest(self):
         """The executable that was asked for last; None before the first."""
         return next(reversed(self._known.values()))[0] if self._known else None
+
+    @property
+    def executables(self) -> list:
+        """What is in memory, the one used last at the end."""
+        return [executable for executable, _ in self._known.values()]
 
     def _missed(self, key, graph, step):
         """Return (kind of event, why, executable) of a graph that is not in memory."""
@@ -167,7 +176,9 @@ class Compiler:
     def run(self, executable, feeds, setting: Setting) -> list[np.ndarray]:
         """Compute the outputs of what :meth:`get` returned; of an extracted graph, zeros."""
         if isinstance(executable, Extracted):
-            return [_zeros(node.type) for node in executable.graph.outputs]
+            return [np.array(hollow(node.type)) for node in executable.graph.outputs]
+        if not setting.values:
+            return [hollow(node.type) for node in executable.graph.outputs]
         values = executable.plan.run(feeds, setting)
         if executable in self._ns:
             self.metrics.add("ExecuteTime", self._ns[executable])
@@ -211,10 +222,6 @@ def compile_bytes(graph_json: str, flags_text: str = "") -> bytes:
     return Executable(Graph.from_json(graph_json), parse(flags_text)).to_bytes()
 
 
-def _zeros(type: Type) -> np.ndarray:
-    return np.zeros(type.shape, carrier(type.dtype))
-
-
 def _counted(graph: Graph) -> dict[str, int]:
     """Return the counters of a graph's operations, ``xla::dot`` and so on."""
     return Counter(
@@ -249,8 +256,10 @@ def difference(before: Graph, after: Graph) -> str:
     >>> from trainium_edu.xla.graph import as_type
     >>> from trainium_edu.xla.operations import apply, parameter
     >>> a, b = (parameter(0, as_type((n, 4), "float32"), "x") for n in (2, 3))
-    >>> difference(Graph("g", (a,), (apply("exp", a),)), Graph("g", (b,), (apply("exp", b),)))
-    'parameter x is f32[3,4], and was f32[2,4]'
+    >>> old, new = (Graph("g", (x,), (apply("exp", x),)) for x in (a, b))
+    >>> text = difference(old, new)
+    >>> text.partition(",")[0], text.rpartition(" is ")[2]
+    ('parameter x', 'f32[3,4], and was f32[2,4]')
     """
     if before.fingerprint == after.fingerprint:
         return ""
@@ -280,6 +289,6 @@ def _called(graph: Graph, node: Node) -> str:
 
 
 def _changed(kind, old, new) -> str:
-    if isinstance(new, bytes) or isinstance(new, Graph):
+    if isinstance(new, bytes | Graph):
         return f"its {kind} changed, which is part of the graph"
     return f"its {kind} is {new}, and was {old}"

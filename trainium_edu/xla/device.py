@@ -18,6 +18,7 @@ from trainium_edu import settings
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
 from trainium_edu.xla.compiler import Compiler
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Plan, Setting, as_held
 from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
@@ -81,7 +82,7 @@ class Pending:
 class _Run:
     """One execution, kept to be looked into."""
 
-    executable: object
+    executable: Executable
     feeds: list
     setting: Setting
     number: int  #: counts executions from 1
@@ -135,7 +136,8 @@ class Device:
         self._found: dict[tuple[Node, ...], tuple] = {}  # roots -> cut(roots)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
         self._newest: _Run | None = None
-        self.follows_switches, self._switches = follows_switches, None
+        self.follows_switches = follows_switches
+        self._switches: settings.LazySettings | None = None
         self.follow_switches()
 
     def __repr__(self):
@@ -236,7 +238,8 @@ class Device:
             for one, state in zip(tensors, before, strict=True):
                 one.state = state
             self.pending, self.step, self.executions = pending, step, executions
-            one = tensors.clear()  # or the traceback would keep alive what the user lets go
+            one = None
+            tensors.clear()  # or the traceback would keep alive what the user lets go
             raise
         graphs.forget()
         while self._closures:
@@ -339,9 +342,9 @@ class Device:
 
         def look(node, value):
             for kind, is_so in seen.items():
-                if kind not in first and value.dtype.kind == "f":
-                    if count := int(is_so(value).sum()):
-                        first[kind] = node, count
+                is_new = kind not in first and value.dtype.kind == "f"
+                if is_new and (count := int(is_so(value).sum())):
+                    first[kind] = node, count
 
         recorded = run.executable.graph
         for leaf, array in zip(recorded.parameters, run.feeds, strict=True):

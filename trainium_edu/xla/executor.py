@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from trainium_edu.numerics import rounding
-from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, carrier, constant_array
 
-__all__ = ["Plan", "Setting", "as_held"]
+__all__ = ["Plan", "Setting", "as_held", "hollow"]
 
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32", "float8_e4m3": "fp8_e4m3",
             "float8_e5m2": "fp8_e5m2"}  # fmt: skip
@@ -38,6 +38,8 @@ class Setting:
         Size of the leading axis that replicated values have; None without one.
     collectives : object or None
         Has a method for each kind of collective that the graph asks for.
+    values : bool
+        False: shapes only.  Nothing is computed, and data take no room.
     """
 
     rounding: str = "nearest"
@@ -45,6 +47,7 @@ class Setting:
     step: int = 0
     replicas: int | None = None
     collectives: object = None
+    values: bool = True
 
 
 def as_held(values, type: Type) -> np.ndarray:
@@ -52,6 +55,11 @@ def as_held(values, type: Type) -> np.ndarray:
     array = np.asarray(values)
     held = array.astype(carrier(type.dtype), copy=False)
     return _rounded(held, type, Setting(), 0)
+
+
+def hollow(type: Type) -> np.ndarray:
+    """Return an array of a type's shape that takes no room: every element is the same zero."""
+    return np.broadcast_to(np.zeros((), carrier(type.dtype)), type.shape)
 
 
 def _rounded(array, type, setting, place):
@@ -124,7 +132,9 @@ class Plan:
         for place, node in enumerate(steps):
             row, inputs = OPERATIONS[node.operation], tuple(slot[i] for i in node.inputs)
             done = tuple(s for s in dict.fromkeys(inputs) if last[s] == place and s not in kept)
-            call = partial(row.value, node) if row.value else None
+            if row.value is None:
+                raise GraphError(f"{node.operation} has no values here; its front brings them")
+            call = partial(row.value, node)
             self._steps.append(
                 _Step(node, row, call, inputs, slot[node], done, not _is_exact(node, row))
             )
@@ -149,7 +159,7 @@ class Plan:
             for place, (node, row, call, inputs, slot, done, rounds) in enumerate(self._steps):
                 arrays = [held[i] for i in inputs]
                 if row.outside:
-                    value = row.value(node, Inner(setting, place, self._inner), *arrays)
+                    value = call(Inner(setting, place, self._inner), *arrays)
                 elif row.by_replica and setting.replicas is not None:
                     value = _by_replica(node, call, arrays, setting.replicas)
                 else:

@@ -35,8 +35,10 @@ class MpDeviceLoader:
 
     Examples
     --------
+    >>> import numpy as np
     >>> device = Device()
-    >>> for x, in MpDeviceLoader([(np.ones(2),), (np.zeros(2),)], device):
+    >>> batches = [(np.ones(2, np.float32),), (np.zeros(2, np.float32),)]
+    >>> for (x,) in MpDeviceLoader(batches, device):
     ...     print(x.numpy().tolist(), device.step)
     [1.0, 1.0] 1
     [0.0, 0.0] 2

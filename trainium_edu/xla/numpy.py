@@ -16,6 +16,7 @@ the device, and options are given by name.
 
 import builtins
 from collections.abc import Callable
+from itertools import pairwise
 from math import prod
 from operator import index as as_integer
 
@@ -459,7 +460,7 @@ def split(x: Tensor, parts, axis: int = 0) -> list[Tensor]:
         parts = range(size // parts, size, size // parts)
     places = [0, *parts, size]
     before = (slice(None),) * (x.ndim + axis)
-    return [x[(*before, slice(a, b))] for a, b in zip(places[:-1], places[1:], strict=True)]
+    return [x[(*before, slice(a, b))] for a, b in pairwise(places)]
 
 
 def flip(x: Tensor, axis=None) -> Tensor:
@@ -525,7 +526,7 @@ def arange(start, stop=None, step=1, dtype: str | None = None, *, device: Device
 
 def eye(n: int, dtype: str = "float32", *, device: Device) -> Tensor:
     """Return ones on the diagonal, zeros elsewhere, [n, n]."""
-    return astype(_diagonals(n, n, device) == 0, dtype)
+    return astype(equal(_diagonals(n, n, device), 0), dtype)
 
 
 def _diagonals(rows, columns, device) -> Tensor:
@@ -535,12 +536,12 @@ def _diagonals(rows, columns, device) -> Tensor:
 
 def tril(x: Tensor, k: int = 0) -> Tensor:
     """Return the last two axes with zeros above the k-th diagonal."""
-    return where(_diagonals(*x.shape[-2:], x.device) <= k, x, 0)
+    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) <= k, x, 0)
 
 
 def triu(x: Tensor, k: int = 0) -> Tensor:
     """Return the last two axes with zeros below the k-th diagonal."""
-    return where(_diagonals(*x.shape[-2:], x.device) >= k, x, 0)
+    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) >= k, x, 0)
 
 
 def one_hot(indices: Tensor, classes: int, dtype: str = "float32") -> Tensor:
@@ -634,12 +635,10 @@ for _function in (abs, all, any, argmax, argmin, astype, clip, max, mean, min, s
     setattr(Tensor, _function.__name__, _function)
 for _function in (reshape, transpose):
     setattr(Tensor, _function.__name__, _method(_function))
-Tensor.__getitem__ = index
-Tensor.__iter__ = lambda self: (self[i] for i in range(len(self)))
-Tensor.__abs__ = abs
-Tensor.__invert__ = logical_not
-Tensor.__and__ = logical_and
-Tensor.__or__ = logical_or
-Tensor.__matmul__ = matmul
-Tensor.__rmatmul__ = lambda self, other: matmul(as_tensor(other, self.device), self)
-Tensor.T = property(transpose)
+for _name, _function in {
+    "__abs__": abs, "__and__": logical_and, "__getitem__": index, "__invert__": logical_not,
+    "__iter__": lambda self: (self[i] for i in range(len(self))), "__matmul__": matmul,
+    "__neg__": negative, "__or__": logical_or, "T": property(transpose),
+    "__rmatmul__": lambda self, other: matmul(as_tensor(other, self.device), self),
+}.items():  # fmt: skip
+    setattr(Tensor, _name, _function)

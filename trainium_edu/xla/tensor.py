@@ -9,13 +9,14 @@ computed from the old value keeps that.  Slices are copies; elements cannot be s
 """
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.device import Device
-from trainium_edu.xla.executor import as_held
+from trainium_edu.xla.executor import as_held, hollow
 from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
 from trainium_edu.xla.operations import apply, constant
 
@@ -57,12 +58,23 @@ class Tensor:
                  "device", "grad", "name", "node", "requires_grad", "type")  # fmt: skip
     __array_ufunc__ = None  # NumPy leaves operators to this class
 
+    if TYPE_CHECKING:  # attached at the end of this file, and in numpy.py
+
+        def _with(self, other: Any) -> "Tensor": ...
+        def _alone(self) -> "Tensor": ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _with
+        __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __getitem__ = _with
+        __lt__ = __le__ = __gt__ = __ge__ = _with
+        __neg__ = _alone
+
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip
         self.device, self.type, self.node, self._data = device, type, node, data
         self.name, self.requires_grad, self.grad = name, requires_grad, None
-        self._leaf = self._of = None  # (number of pending, node) of its data as a leaf; what computed it
-        self._backward = None  # the number of the pending graph in which backward() began
+        self._leaf: tuple[int, Node] | None = None  # its data in a graph: number of pending, node
+        self._of: Node | None = None  # what computed its data, in the graph being recorded
+        self._backward: int | None = None  # number of the pending in which backward() began here
         self._made = -1  # the execution that gave the data
         self._generation = device.generation
         if node is not None:
@@ -133,13 +145,19 @@ class Tensor:
         """
         if self._generation != self.device.generation:
             self.as_node()  # raises
+        if not self.device.setting.values:
+            raise GraphError(
+                f"the value of a {self.type} tensor is asked for on a device that keeps shapes "
+                "only; use a device with values, or ask its executable for times"
+            )
         if self._data is None:
             if not self.device.compiler.extracting:
                 _say(f"asked for the value of a {self.type} tensor before mark_step: what it needs "
                      "ran as a graph of its own", EarlyRun)  # fmt: skip
             self.device.evaluate(self)
         if self.type.size == 1 and self.type.is_float and not np.isfinite(self._data).all():
-            if told := self.device.find_nan_of(self._made):
+            told = self.device.find_nan_of(self._made)
+            if told:
                 _say(f"got {self._data.reshape(-1)[0]}: {told}", NotFinite)
         return np.array(self._data)
 
@@ -355,10 +373,12 @@ def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
     if array.dtype.kind not in "biuf" and array.dtype.name not in DTYPES:
         raise GraphError(f"data are {array.dtype.name}; a lazy device holds {', '.join(DTYPES)}")
     if kind in ("int32", "uint32") and array.dtype.kind in "iu" and array.size:
-        held = np.iinfo(kind)
-        if array.min() < held.min or array.max() > held.max:
-            raise GraphError(f"integers from {array.min()} to {array.max()} do not fit into {kind}, "
-                             f"{held.min} to {held.max}")  # fmt: skip
+        limits, least, most = np.iinfo(kind), array.min(), array.max()
+        if least < limits.min or most > limits.max:
+            raise GraphError(
+                f"integers from {least} to {most} do not fit into {kind}, {limits.min} to "
+                f"{limits.max}"
+            )
     shape = array.shape
     if per_replica:
         count = device.setting.replicas
@@ -369,6 +389,8 @@ def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
             )
         shape = shape[1:]
     type = Type(shape, kind)
+    if not device.setting.values:
+        return Tensor(device, type, data=hollow(type), name=name)
     held = as_held(array, type)
     if held is array or held.base is not None:
         held = held.copy()  # the user may write into his own array
@@ -497,4 +519,3 @@ for _name, _row in _OPERATORS.items():
 for _name, _row in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
                     "eq": "equal", "ne": "not_equal"}.items():  # fmt: skip
     setattr(Tensor, f"__{_name}__", _operator(_row))
-Tensor.__neg__ = lambda self: unary("negate", self)

@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 REDUCE_SUM, REDUCE_MAX, REDUCE_MIN = "sum", "max", "min"
-_devices: dict[int, Device] = {}
+DEVICES: dict[int, Device] = {}  #: those that were asked for, by number
 
 
 # -- devices ------------------------------------------------------------------------------------
@@ -68,9 +68,9 @@ def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
         raise ValueError(
             f"there is no device xla:{n}; a trn1.32xlarge has xla:0 to xla:31, one per NeuronCore"
         )
-    found = _devices.get(n)
+    found = DEVICES.get(n)
     if found is None:
-        found = _devices[n] = Device(f"xla:{n}", follows_switches=True)
+        found = DEVICES[n] = Device(f"xla:{n}", follows_switches=True)
     found.follow_switches()
     return found
 

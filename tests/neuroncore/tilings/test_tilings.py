@@ -381,8 +381,9 @@ def test_log_softmax_is_numpys(shape):
     close(core.value(dst), shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
 
 
+@pytest.mark.parametrize("columns", [64, 4096])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_cross_entropy_and_its_gradient_are_numpys(shape):
+def test_cross_entropy_and_its_gradient_are_numpys(shape, columns):
     rows, classes = shape
     x, g = make(shape), make((rows, 1), seed=1)
     labels = np.random.default_rng(2).integers(-1, classes, (rows, 1)).astype(np.int32)
@@ -391,11 +392,19 @@ def test_cross_entropy_and_its_gradient_are_numpys(shape):
     core = NeuronCore()
     loss, gradient = core.hbm((rows, 1)), core.hbm(shape)
     views = core.hbm(x), core.hbm(labels)
-    cross_entropy(core, loss, *views)
-    cross_entropy_gradient(core, gradient, *views, core.hbm(g))
+    cross_entropy(core, loss, *views, columns=columns)
+    cross_entropy_gradient(core, gradient, *views, core.hbm(g), columns=columns)
     close(core.value(loss), (np.log(raised.sum(1, keepdims=True)) - own) * counts)
     one_hot = labels == np.arange(classes)
     close(core.value(gradient), (raised / raised.sum(1, keepdims=True) - one_hot) * counts * g)
+
+
+def test_the_loss_of_a_vocabulary_fits():
+    core = NeuronCore(values=False)
+    views = core.hbm((256, 50_257)), core.hbm((256, 1), "int32")
+    cross_entropy(core, core.hbm((256, 1)), *views)
+    cross_entropy_gradient(core, core.hbm((256, 50_257)), *views, core.hbm((256, 1)))
+    place(core.program)  # fits
 
 
 def test_a_class_that_is_masked_out_leaves_the_others_their_loss():

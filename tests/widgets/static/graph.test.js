@@ -183,8 +183,8 @@ test("types, bounds, work and fates are said as people read them", () => {
   ]);
   assert.deepEqual(words.typeFacts("f32[]")[0], ["shape", "one number"]);
   assert.deepEqual(words.typeFacts("(f32[2], s32[])"), [["type", "(f32[2], s32[])"]]);
-  assert.equal(words.boundText(2600, 1000), "1 µs at best; it takes 2.6 × that");
-  assert.equal(words.boundText(1000, 1000), "1 µs at best; it runs at its bound");
+  assert.equal(words.boundText(2600, 1000), "1 µs at best; the busiest engine works 2.6 × that");
+  assert.equal(words.boundText(1000, 1000), "1 µs at best; at its bound");
   assert.equal(words.boundText(1000, 0), "");
   assert.equal(words.flopsText(2e9, 1e6), "2 GFLOP, 2.00 TFLOPS");
   assert.equal(words.flopsText(3000, 1000), "3 kFLOP, 3.00 GFLOPS");

@@ -38,7 +38,7 @@ def softmax(core: NeuronCore, dst: View, src: View, *, scale: float = 1.0) -> No
         raise ValueError(f"scale is {scale!r}; it must be a positive number")
     for down in row_tiles(core, src):
         tile = load(core, src.sliced(down), name="x")
-        exp, _, total = raised(core, tile, float(scale))
+        exp, _, total = _raised(core, tile, float(scale))
         part = core.sbuf(total.shape, name="1 / sum")
         core.reciprocal(dst=part, data=total)
         piece = dst.sliced(down)
@@ -70,7 +70,7 @@ def log_softmax(core: NeuronCore, dst: View, src: View) -> None:
     src, dst = _same_shape("log_softmax", src, dst)
     for down in row_tiles(core, src):
         tile = load(core, src.sliced(down), name="x")
-        _, top, total = raised(core, tile)
+        _, top, total = _raised(core, tile)
         log = core.sbuf(total.shape, name="log of sum")
         core.activation(dst=log, op="log", data=total)
         piece = dst.sliced(down)
@@ -90,7 +90,7 @@ def _same_shape(name, src, dst):
     return src, dst
 
 
-def raised(core, tile: View, scale: float = 1.0) -> tuple[View, View, View]:
+def _raised(core, tile: View, scale: float = 1.0) -> tuple[View, View, View]:
     """Return ``exp(scale * x - max)`` of a tile, minus the maximum, and the sum of each row."""
     rows = tile.shape[0]
     top = core.sbuf((rows, 1), name="minus maximum")

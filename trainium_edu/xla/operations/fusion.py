@@ -1,10 +1,28 @@
 """A tree of elementwise operations as one: tiles pass through SBUF, and one rounding at the end."""
 
-from trainium_edu.xla.graph import Graph
+from dataclasses import dataclass
+
+from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.loops import lower_elementwise
 from trainium_edu.xla.operations.table import OPERATIONS, constant_array, register
 
 __all__: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """Where an inner graph's nodes lie; equal nodes of the graph around it lie elsewhere."""
+
+    core: NeuronCore
+    places: dict[Node, View]
+
+    def view(self, node: Node) -> View:
+        """Return the place of an operand or of the result."""
+        return self.places[node]
+
+    out = view
 
 
 def _value(node, *arrays):
@@ -22,12 +40,11 @@ def _value(node, *arrays):
 def _lower(lowering, node):
     """Let the tile loop see the operands as the inner graph's parameters."""
     inner: Graph = node.of["graph"]
-    for own, given in zip(inner.parameters, node.inputs, strict=True):
-        lowering.alias(own, lowering.view(given))
     (root,) = inner.outputs
-    lowering.alias(root, lowering.out(node))
+    places = dict(zip(inner.parameters, map(lowering.view, node.inputs), strict=True))
+    inside = _Inside(lowering.core, places | {root: lowering.out(node)})
     nodes = [one for one in inner.nodes if OPERATIONS[one.operation].is_elementwise]
-    lower_elementwise(lowering, nodes, [root])
+    lower_elementwise(inside, nodes, [root])
 
 
 def _flops(node):

@@ -126,7 +126,7 @@ export class RowList {
     });
     const bound = this.s.graph.nodes[row.node]?.roofline_ns;
     const style = `left:${((100 * bound) / this.most).toFixed(2)}%`;
-    return bound > 0 ? [...parts, make("b", { style })] : parts;
+    return bound > 0 && bound <= row.ns ? [...parts, make("b", { style })] : parts;
   }
 
   // ---- what is done

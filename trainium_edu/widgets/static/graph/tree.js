@@ -33,14 +33,14 @@ export function around({ parents }, row) {
   return found;
 }
 
-/** Open layers, the longest first and the step's own last, while at most `most` rows show. */
+/** Open layers, the longest first and inputs last, while at most `most` rows show. */
 export function firstOpen({ rows, parents }, most) {
   const open = new Set();
   let count = rows.filter(({ level }) => level === 0).length;
   const inside = new Int32Array(rows.length);
   parents.forEach((parent) => parent >= 0 && inside[parent]++);
   const layers = rows.map((_, k) => k).filter((k) => isLayer(rows[k]));
-  const rank = ({ level, phase }) => (phase === "step" ? 1000 : level);
+  const rank = ({ level, phase }) => (phase === "inputs" ? 1000 : level);
   layers.sort((a, b) => rank(rows[a]) - rank(rows[b]) || rows[b].ns - rows[a].ns);
   for (const k of layers) {
     if (count + inside[k] > most || (parents[k] >= 0 && !open.has(parents[k]))) continue;

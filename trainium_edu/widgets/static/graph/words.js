@@ -16,11 +16,12 @@ export function typeFacts(type) {
   ];
 }
 
-/** How far a time is from its roofline. */
+/** How far the engine that works longest is from the roofline. */
 export function boundText(ns, bound) {
   if (!(bound > 0) || !(ns > 0)) return "";
   const times = ns / bound;
-  const far = times < 1.05 ? "it runs at its bound" : `it takes ${times.toPrecision(2)} × that`;
+  const far =
+    times < 1.05 ? "at its bound" : `the busiest engine works ${times.toPrecision(2)} × that`;
   return `${nsText(bound)} at best; ${far}`;
 }
 
