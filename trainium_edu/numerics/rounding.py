@@ -200,13 +200,12 @@ def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> n
     if rounding == "nearest":
         launch(_loops.nearest_upper, words, place, place, codes)
         return out
-    drawn = np.empty(_loops.DRAW // 2, np.uint32)
     whole = words.size // _loops.DRAW * _loops.DRAW
-    rest = np.zeros(_loops.DRAW, np.uint32)
+    drawn, rest = np.empty(_loops.DRAW // 2, np.uint32), np.zeros(_loops.DRAW, np.uint32)
     rest[: words.size - whole] = words[whole:]
-    for given, first, to in ((words[:whole], 0, codes[:whole]), (rest, whole, rest)):
-        launch(_loops.stochastic_bf16, given, np.uint64(first // _loops.TILE), np.uint64(seed),
-               np.uint64(step), drawn, drawn.view(np.uint16), place, to)  # fmt: skip
+    for given, first, to in ((words[:whole], 0, codes), (rest, whole // _loops.TILE, rest)):
+        launch(_loops.stochastic_bf16, given, np.uint64(first), np.uint64(seed), np.uint64(step),
+               drawn, drawn.view(np.uint16), place, to)  # fmt: skip
     codes[whole:] = rest[: words.size - whole]
     return out
 

@@ -3,14 +3,17 @@
 Modelled: a 64-64-10 network trained by SGD on scikit-learn's handwritten digits, in FP32, in BF16
 with FP32 master weights, and with weights kept in BF16 (updates rounded to nearest-even or
 stochastically); bytes per parameter and bytes moved by an update.  ``first_light`` trains on 32
-ranks with any all-reduce that is handed in.  Left out so far: lazy graphs, other optimizers than
-SGD (their state is counted, not run); on the chip the runtime's switch also rounds activations and
-gradients stochastically, here only the weight update is.
+ranks with any all-reduce that is handed in.  ``nn`` and ``optim`` are layers and optimisers over
+the lazy tensors of ``xla``, under PyTorch's names: compiled graphs train with them.  Left out of
+the first network: other optimizers than SGD (their state is counted, not run); on the chip the
+runtime's switch also rounds activations and gradients stochastically, there only the weight update
+is (in graphs, every result is).
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
-``_loops.py`` (the same bits, fast), ``sweep.py`` (the table that takes minutes).  Used by the
-notebooks ``00_start_here``, ``02_stochastic_rounding`` and ``08_collectives``.
+``_loops.py`` (the same bits, fast), ``sweep.py`` (the table that takes minutes); of the second part
+``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
+and ``08_collectives``.
 
 Decisions
 ---------
@@ -30,11 +33,14 @@ _HOMES = {
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
 }
+_MODULES = ("nn", "optim")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name):  # scikit-learn and the compiled loops load with the first name needed
+    if name in _MODULES:
+        return aside.load(f"{__name__}.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

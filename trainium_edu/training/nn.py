@@ -489,13 +489,13 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     labels : Tensor, int32[...]
         Class numbers.  The loss of a negative one is 0, and it counts in the mean.
     """
-    rows = logits.astype("float32").reshape((-1, logits.shape[-1]))
-    return _record("cross_entropy", rows, labels.reshape((-1,))).mean()
+    rows = xnp.reshape(xnp.astype(logits, "float32"), (-1, logits.shape[-1]))
+    return xnp.mean(_record("cross_entropy", rows, xnp.reshape(labels, -1)))
 
 
 def mse_loss(output: Tensor, target: Tensor) -> Tensor:
     """Return the mean of squared differences, in FP32."""
-    return xnp.square(output.astype("float32") - target).mean()
+    return xnp.mean(xnp.square(xnp.astype(output, "float32") - target))
 
 
 class CrossEntropyLoss(Module):

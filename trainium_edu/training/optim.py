@@ -17,6 +17,7 @@ import numpy as np
 
 from trainium_edu.specs.arguments import choice
 from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
@@ -99,15 +100,20 @@ class Optimizer:
                 continue
             if not state:
                 self._make(weight, state)
-            kept = state.get("master", weight)
-            before = {name: state[name].astype("float32") for name in self.names}
-            wide, gradient = kept.astype("float32"), weight.grad.astype("float32")
-            new, after = self._update(wide, gradient, before, numbers)
-            for name, value in after.items():
-                state[name].set_(value.astype(state[name].dtype))
-            kept.set_(new.astype(kept.dtype))
-            if kept is not weight:
-                weight.set_(new.astype(weight.dtype))
+            with scope("update"):
+                self._record_update(weight, state, numbers)
+
+    def _record_update(self, weight, state, numbers) -> None:
+        """Record the update of one parameter."""
+        kept = state.get("master", weight)
+        before = {name: state[name].astype("float32") for name in self.names}
+        wide, gradient = kept.astype("float32"), weight.grad.astype("float32")
+        new, after = self._update(wide, gradient, before, numbers)
+        for name, value in after.items():
+            state[name].set_(value.astype(state[name].dtype))
+        kept.set_(new.astype(kept.dtype))
+        if kept is not weight:
+            weight.set_(new.astype(weight.dtype))
 
     def _numbers(self) -> dict[str, float]:
         """Return what the update reads, as of this step."""
@@ -190,13 +196,13 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     Tensor
         The norm before, float32.
     """
-    trained = [p for p in parameters if p.grad is not None]
-    squares = [xnp.square(p.grad.astype("float32")).sum() for p in trained]
+    wide = [(p, xnp.astype(p.grad, "float32")) for p in parameters if p.grad is not None]
+    squares = [xnp.sum(xnp.square(gradient)) for _, gradient in wide]
     norm = xnp.sqrt(sum(squares[1:], squares[0]))
     most = as_tensor(np.float32(max_norm), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
-    for p in trained:
-        p.grad = (p.grad.astype("float32") * factor).astype(p.grad.dtype)
+    for weight, gradient in wide:
+        weight.grad = xnp.astype(gradient * factor, weight.dtype)
     return norm
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainium_edu.numerics import rounding
-from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.graph import Graph, GraphError, Node, Type
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, carrier, constant_array
 
 __all__ = ["Plan", "Setting", "as_held", "hollow"]
@@ -132,7 +132,9 @@ class Plan:
         for place, node in enumerate(steps):
             row, inputs = OPERATIONS[node.operation], tuple(slot[i] for i in node.inputs)
             done = tuple(s for s in dict.fromkeys(inputs) if last[s] == place and s not in kept)
-            call = partial(row.value, node) if row.value else None
+            if row.value is None:
+                raise GraphError(f"{node.operation} has no values here; its front brings them")
+            call = partial(row.value, node)
             self._steps.append(
                 _Step(node, row, call, inputs, slot[node], done, not _is_exact(node, row))
             )
@@ -157,7 +159,7 @@ class Plan:
             for place, (node, row, call, inputs, slot, done, rounds) in enumerate(self._steps):
                 arrays = [held[i] for i in inputs]
                 if row.outside:
-                    value = row.value(node, Inner(setting, place, self._inner), *arrays)
+                    value = call(Inner(setting, place, self._inner), *arrays)
                 elif row.by_replica and setting.replicas is not None:
                     value = _by_replica(node, call, arrays, setting.replicas)
                 else:
