@@ -65,7 +65,10 @@ COURSE = (
         "05", "kernels", "Kernels", "AWS's NKI language; a vector add, a matmul in stages, fused "
         "attention, and what each step is worth", 35, 70,
     ),
-    Lesson("06", "graphs", "Graphs", "lazy execution and compiling", planned=True),
+    Lesson(
+        "06", "lazy_execution", "Lazy execution", "a training loop becomes a graph: compiled once, "
+        "found again, broken by a shape, opened down to its instructions", 35, 45,
+    ),
     Lesson(
         "07", "topology", "Topology",
         "a torus that is a hypercube, hops, broken links, a cluster", 35, 30, core=True,

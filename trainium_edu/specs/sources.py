@@ -145,6 +145,8 @@ _ALL = (
          "pytorch-neuron-parallel-compile.rst"),
     _sdk("aws-torch-debug", "How to debug models in PyTorch NeuronX", "a3247f5b", "2026-08-17",
          "archive/nxd-training/pytorch-neuron-debug.rst"),
+    _sdk("aws-torchneuron", "Native PyTorch for AWS Trainium", "0fae2f1c", "2025-12-02",
+         "frameworks/torch/pytorch-native-overview.rst"),
     _sdk("aws-compiler-cli", "Neuron Compiler CLI Reference Guide (neuronx-cc)", "a3247f5b",
          "2026-08-17", "compiler/neuronx-cc/api-reference-guide/index.rst"),
     _sdk("aws-compiler-notes", "Component Release Notes for Neuron Graph Compiler", "a3247f5b",

@@ -17,6 +17,7 @@ import numpy as np
 
 from trainium_edu.specs.arguments import choice
 from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
@@ -99,14 +100,19 @@ class Optimizer:
                 continue
             if not state:
                 self._make(weight, state)
-            kept = state.get("master", weight)
-            before = {name: _wide(state[name]) for name in self.names}
-            new, after = self._update(_wide(kept), _wide(weight.grad), before, numbers)
-            for name, value in after.items():
-                state[name].set_(xnp.astype(value, state[name].dtype))
-            kept.set_(xnp.astype(new, kept.dtype))
-            if kept is not weight:
-                weight.set_(xnp.astype(new, weight.dtype))
+            with scope("update"):
+                self._record_update(weight, state, numbers)
+
+    def _record_update(self, weight, state, numbers) -> None:
+        """Record the update of one parameter."""
+        kept = state.get("master", weight)
+        before = {name: _wide(state[name]) for name in self.names}
+        new, after = self._update(_wide(kept), _wide(weight.grad), before, numbers)
+        for name, value in after.items():
+            state[name].set_(xnp.astype(value, state[name].dtype))
+        kept.set_(xnp.astype(new, kept.dtype))
+        if kept is not weight:
+            weight.set_(xnp.astype(new, weight.dtype))
 
     def _numbers(self) -> dict[str, float]:
         """Return what the update reads, as of this step."""

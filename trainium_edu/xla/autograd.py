@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from trainium_edu.xla.graph import GraphError, Node, Type, walk
+from trainium_edu.xla.graph import GraphError, Node, Type, scope, walk
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.operations.table import OPERATIONS, apply
 
@@ -60,7 +60,8 @@ def gradients(
             where = f" at {node.line}" if node.line else ""
             raise GraphError(f"{node.operation}{where} has no gradient; compute it another way")
         outside = (gradients,) if row.outside else ()
-        parts = row.vjp(node, total, *outside)
+        with scope(f"backward/{node.scope}" if node.scope else "backward"):
+            parts = row.vjp(node, total, *outside)
         for one, part in zip(node.inputs, parts, strict=True):
             if part is not None and one in needed:
                 _add(sums, one, part)

@@ -114,6 +114,11 @@ class Compiler:
         """The executable that was asked for last; None before the first."""
         return next(reversed(self._known.values()))[0] if self._known else None
 
+    @property
+    def executables(self) -> list:
+        """What is in memory, the one used last at the end."""
+        return [executable for executable, _ in self._known.values()]
+
     def _missed(self, key, graph, step):
         """Return (kind of event, why, executable) of a graph that is not in memory."""
         if key in self._failed:

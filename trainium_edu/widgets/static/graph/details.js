@@ -26,12 +26,13 @@ function enginesFact(s, { engine_ns: times }) {
   return busy.length ? [fact("engines", make("span", { class: "te-graph-engines" }, ...busy))] : [];
 }
 
-function workFacts(s, of) {
+/** Time, engines and work; rates are those of the time during which it ran. */
+function workFacts(s, of, during = of.ns) {
   const { ns, bytes, flops } = of;
   const facts = [fact("time", make("b", {}, nsText(ns)), `, ${percent(ns / s.total)} of the step`)];
   facts.push(...enginesFact(s, of));
-  if (bytes > 0) facts.push(fact("HBM", trafficText(bytes, ns)));
-  if (flops > 0) facts.push(fact("work", flopsText(flops, ns)));
+  if (bytes > 0) facts.push(fact("HBM", trafficText(bytes, during)));
+  if (flops > 0) facts.push(fact("work", flopsText(flops, during)));
   return facts;
 }
 
@@ -52,8 +53,9 @@ export function rowCard(s, k) {
   if (node.line) facts.push(fact("line", make("code", {}, node.line)));
   if (isCompiled) {
     const ran = node.end_ns - node.start_ns;
-    if (ran > 0) facts.push(fact("ran", `${nsText(ran)}, from ${nsText(node.start_ns, 4)}`));
-    facts.push(...workFacts(s, row));
+    facts.push(...workFacts(s, row, ran));
+    const from = `from ${nsText(node.start_ns, 4)} to ${nsText(node.end_ns, 4)}`;
+    if (ran > 1.001 * row.ns) facts.push(fact("ran", `${from}, in part hidden behind others`));
   }
   const bound = boundText(Math.max(...row.engine_ns), node.roofline_ns);
   if (bound) facts.push(fact("roofline", bound));

@@ -1,0 +1,145 @@
+"""Lesson 06's exercises: scripts that do what is said of them, and loops run again.
+
+Judge: the device itself, which counts what it compiles; and every set of buckets.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from trainium_edu.exercises import lazy_execution
+from trainium_edu.exercises.loops import LoopRequest, on_a_device, run_again
+from trainium_edu.training.nn import cross_entropy
+from trainium_edu.xla.graph import GraphError
+
+SCRIPTS = [s for i in range(6) for s in lazy_execution.scripts(f"student {i}")]
+REQUEST = LoopRequest("small training", seed=3, steps=5)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
+def test_a_script_compiles_every_step_and_repaired_it_does_not(script):
+    assert lazy_execution.compiles(script.text()) >= 8
+    assert lazy_execution.compiles(script.text(repaired=True)) <= 3
+
+
+def test_the_drawn_scripts_hold_every_culprit_and_every_decoy():
+    texts = "\n".join(script.text() for script in SCRIPTS)
+    for part in ("8 + step", "seen, x", "range(step)", "x[step:]", "[step])", "noise", "0.1 * step",
+                 "0.9**step", "total + loss", "print", "kept.append(loss"):  # fmt: skip
+        assert part in texts
+
+
+def test_no_line_without_harm_is_without_its_reason():
+    for script in SCRIPTS:
+        assert sum(bool(line.repaired) for line in script.lines) == 1
+        body = script.lines[3:]
+        assert all(x.why or x.repaired or "cross_entropy" in x.text for x in body)
+
+
+@on_a_device
+def loop(device, network, optimizer, batches, log):
+    for images, labels in batches:
+        optimizer.zero_grad()
+        loss = cross_entropy(network(images), labels)
+        loss.backward()
+        optimizer.step()
+        device.mark_step()
+        log(loss)
+
+
+def given(request=REQUEST):
+    """Return the arrays that a loop is given."""
+    found = {}
+
+    @on_a_device
+    def look(device, network, optimizer, batches, log):
+        for name, parameter in network.named_parameters():
+            found[name] = parameter.numpy()
+        for i, (images, labels) in enumerate(batches):
+            found[f"0/{i}"], found[f"1/{i}"] = images.numpy(), labels.numpy()
+
+    look(request)
+    return found
+
+
+def test_graphs_run_again_end_with_the_weights_that_the_loop_had():
+    kept = {}
+
+    @on_a_device
+    def keeping(device, network, *rest):
+        loop(device, network, *rest)
+        kept.update(network.state_dict())
+
+    ran, last, logged, marks = run_again(keeping(REQUEST), given())
+    assert (len(ran), len(logged), marks) == (5, 5, 5)
+    assert all(one.marked for one in ran)
+    assert kept.keys() == last.keys()
+    for name, weights in kept.items():
+        np.testing.assert_allclose(last[name], weights, rtol=1e-5)
+
+
+def test_on_other_arrays_the_same_graphs_end_elsewhere():
+    """What the loop computed where it ran does not matter: the check's arrays do."""
+    other = {name: 2 * a if a.dtype.kind == "f" else a for name, a in given().items()}
+    found = loop(REQUEST)
+    _, here, _, _ = run_again(found, given())
+    _, there, _, _ = run_again(found, other)
+    assert not np.allclose(here["0.weight"], there["0.weight"])
+
+
+def test_a_value_that_was_asked_for_is_told_from_a_step():
+    @on_a_device
+    def curious(device, network, optimizer, batches, log):
+        log(cross_entropy(network(batches[0][0]), batches[0][1]))
+
+    ran, *_ = run_again(curious(REQUEST), given())
+    assert [one.marked for one in ran] == [False]
+
+
+def test_an_array_of_the_loops_own_is_refused():
+    @on_a_device
+    def smuggling(device, network, optimizer, batches, log):
+        from trainium_edu.xla.tensor import as_tensor
+
+        weight = next(iter(network.parameters()))
+        weight.set_(weight + as_tensor(np.ones(weight.shape, np.float32), device))
+        device.mark_step()
+
+    with pytest.raises(ValueError, match=r"an input of a graph comes from \['number'"):
+        run_again(smuggling(REQUEST), given())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda told: told.pop("graphs"),
+        lambda told: told["ran"][0].update(graph=7),
+        lambda told: told["ran"][0]["feeds"].pop(),
+        lambda told: told["last"].update({"0.bias": ["output", 99, 0]}),
+        lambda told: told.update(graphs=["{}"]),
+        lambda told: told["ran"][1].update(feeds=[["given", "nothing"]] * 7),
+    ],
+)
+def test_damaged_evidence_is_one_sentence(damage):
+    told = json.loads(loop(REQUEST))
+    damage(told)
+    with pytest.raises(ValueError, match=re.compile("incomplete|no saved graph|argument")):
+        run_again(json.dumps(told).encode(), given())
+
+
+def test_called_with_anything_else_a_loop_is_itself():
+    with pytest.raises((TypeError, GraphError)):
+        loop(1)
+
+
+def test_the_checks_own_buckets_are_the_best():
+    from trainium_edu.xla.buckets import bill, choose_buckets
+
+    for seed, kind, compiles in lazy_execution.bucket_lengths.numbers("").cases:
+        lengths = lazy_execution.sentence_lengths(seed, kind)
+        best = bill(lengths, choose_buckets(lengths, compiles))
+        result = lazy_execution.bucket_lengths(choose_buckets)
+        assert result.status == "passed"
+        assert best.waste > 0.05  # there is something to choose

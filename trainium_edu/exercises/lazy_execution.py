@@ -1,0 +1,531 @@
+"""Exercises of lesson 06: place mark_step, find what recompiles, choose buckets, write a vjp."""
+
+import contextlib
+import io
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import NotAttempted, exercise, reject, short
+from trainium_edu.exercises.loops import (
+    SETTINGS,
+    LoopRequest,
+    counting_device,
+    on_a_device,
+    run_again,
+)
+
+__all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step", "recompiling",
+           "scripts"]  # fmt: skip
+
+
+# --- mark_step ------------------------------------------------------------------------------------
+
+_LOG_EVERY = 4
+
+
+def _small_training(device, seed, steps):
+    """Return what the loop gets: a network, its optimiser, and batches on the device."""
+    from trainium_edu.training.nn import MLP
+    from trainium_edu.training.optim import SGD
+    from trainium_edu.xla.tensor import as_tensor
+
+    rng = np.random.default_rng(seed)
+    network = MLP(8, 12, 3)
+    shapes = {name: p.shape for name, p in network.named_parameters()}
+    network.load_state_dict({n: rng.normal(0, 0.4, shape) for n, shape in shapes.items()})
+    network.to(device)
+    batches = [
+        (as_tensor(rng.normal(0, 1, (16, 8)), device), as_tensor(rng.integers(0, 3, 16), device))
+        for _ in range(steps)
+    ]
+    tensors = dict(network.named_parameters())
+    tensors |= {f"{k}/{i}": t for i, pair in enumerate(batches) for k, t in enumerate(pair)}
+    return tensors, (network, SGD(network.parameters(), lr=0.1), batches)
+
+
+SETTINGS["small training"] = _small_training
+
+
+def _reference(seed, steps):
+    """Return the arrays that a loop is given, the weights it should end with, and the losses."""
+    from trainium_edu.training.nn import cross_entropy
+
+    device = counting_device()
+    tensors, (network, optimizer, batches) = _small_training(device, seed, steps)
+    given = {name: tensor.numpy() for name, tensor in tensors.items()}
+    losses = []
+    for images, labels in batches:
+        optimizer.zero_grad()
+        loss = cross_entropy(network(images), labels)
+        loss.backward()
+        optimizer.step()
+        device.mark_step()
+        losses.append(loss.item())
+    return given, network.state_dict(), losses[_LOG_EVERY - 1 :: _LOG_EVERY]
+
+
+@exercise(
+    "06/mark-step",
+    title="Place mark_step",
+    answer="train",
+    points=3,
+    tests="where a graph is cut: one graph a step, the same each time, and values asked for after",
+    hints=(
+        "Without mark_step the loop only records, and whatever asks for a number runs a graph of its"
+        " own. Once a step is what you want. In which block does the line belong?",
+        "A step is whole when its update is recorded. So where in the block, before or after"
+        " optimizer.step()?",
+        "log(loss) wants a number. Asked for before the cut, it runs another graph; after the cut"
+        " the number is there. Put device.mark_step() between optimizer.step() and the if.",
+    ),
+    numbers=lambda draw: {
+        "seed": draw.seed("seed") % 2**32,
+        "steps": draw.integer("steps", 8, 19),
+    },
+)
+def place_mark_step(answer, numbers):
+    """Run the graphs that the loop's device ran again, count them, and compare the weights."""
+    steps = numbers.steps
+    found = answer(LoopRequest("small training", numbers.seed, steps))
+    given, weights, losses = _reference(numbers.seed, steps)
+    try:
+        ran, last, logged, marks = run_again(found, given)
+    except ValueError as problem:
+        reject("cannot be run again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+    if not marks:
+        raise NotAttempted("mark_step is called nowhere yet: the loop only records.")
+    marked = [one for one in ran if one.marked]
+    largest = max((len(one.graph.nodes) for one in marked), default=0)
+    early = len(ran) - len(marked)
+    if len(marked) == 1 < steps:
+        reject(
+            "one giant graph",
+            f"All {steps} steps are one graph of {largest} operations. It is cut once, after the"
+            " loop: with a million steps it would never end recording, and fit nowhere.",
+        )
+    if len(marked) < steps:
+        reject(
+            "several steps a graph",
+            f"{len(marked)} graphs for {steps} steps, the largest of {largest} operations: several"
+            " steps wait for one cut.",
+        )
+    if len(marked) > steps:
+        reject(
+            "cut in two",
+            f"{len(marked)} graphs for {steps} steps: a step is cut in pieces. What one piece hands"
+            " the next has to go out to HBM and come back, and nothing is fused across a cut.",
+        )
+    if early:
+        reject(
+            "asks too early",
+            f"Each step is one graph, and {early} more graphs ran because somebody asked for a"
+            " number before the cut. The forward pass ran twice there.",
+        )
+    kinds = len({one.graph.fingerprint for one in ran})
+    if kinds > 2:
+        reject("different graphs", f"{kinds} different graphs for {steps} equal steps.")
+    if len(logged) != len(losses) or not np.allclose(logged, losses, rtol=1e-4):
+        reject(
+            "other losses",
+            f"It logs {len(logged)} losses; the loss of every {_LOG_EVERY}th step is asked for, as"
+            " in the loop that you were given.",
+        )
+    if any(n not in last or not np.allclose(last[n], w, atol=1e-5) for n, w in weights.items()):
+        reject(
+            "other weights",
+            "Run again, these graphs end with other weights than the loop that you were given.",
+        )
+
+
+# --- the line that recompiles ---------------------------------------------------------------------
+
+_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a script."""
+
+    text: str
+    repaired: str = ""  #: what stops it from recompiling; empty where it does not
+    why: str = ""  #: why it does not recompile, to somebody who thought so
+
+
+_OPENING = (
+    _Line("seen, total, kept = zeros(1, 8), zeros(1), []"),
+    _Line("for step in range(8):"),
+    _Line("    x, y = batch(size=16)"),
+)
+_ENDING = (
+    _Line("    optimizer.zero_grad(); loss.backward(); optimizer.step()", why="The update changes"
+          " the weights' values. Weights are inputs and outputs of the graph, so it stays the"
+          " same graph."),
+    _Line("    device.mark_step()", why="Cutting is what keeps graphs small; a cut at the same"
+          " place each time gives the same graph each time."),
+)  # fmt: skip
+#: Lines that may stand between batch and loss (0) or between loss and update (1).
+_CULPRITS = (
+    (0, _Line("    x, y = x[: 8 + step], y[: 8 + step]", "    x, y = x[:8], y[:8]")),
+    (0, _Line("    seen = concatenate([seen, x[:1]])", "    seen = concatenate([x[:1], x[:1]])")),
+    (0, _Line("    for _ in range(step): x = tanh(x)", "    for _ in range(2): x = tanh(x)")),
+    (1, _Line("    loss = loss + model(x[step:]).mean()", "    loss = loss + model(x[8:]).mean()")),
+    (1, _Line("    loss = loss + square(model(x)[step]).mean()",
+              "    loss = loss + square(model(x)[5]).mean()")),
+)  # fmt: skip
+_VALUES = "Only values differ there: they are inputs of the graph, and its shapes stay."
+_DECOYS = (
+    (0, _Line("    x = x + noise(x.shape)", why=_VALUES)),
+    (0, _Line("    x = x * (2.5 + 0.1 * step)", why="A Python number that changes is handed in as"
+              " an input here, as PyTorch/XLA does (0 and 1 excepted).")),
+    (0, _Line("    optimizer.lr = 0.1 * 0.9**step", why="The rate is an input of the graph here, as"
+              " in PyTorch/XLA; AWS's guide counts hyper-parameters among what recompiles.")),
+    (1, _Line("    total = total + loss", why="It has one element, whatever the step.")),
+    (1, _Line("    print(float(loss))", why="A print before the cut runs another graph; but it is"
+              " the same other graph each time, compiled once.")),
+    (1, _Line("    if step % 2: kept.append(loss * 2)", why="Odd and even steps differ, so there"
+              " are two graphs; from the third step on both are known.")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A training script with one line that makes every step another graph."""
+
+    lines: tuple[_Line, ...]
+
+    @property
+    def culprit(self) -> int:
+        """The number of that line, counted from 1."""
+        return next(i for i, line in enumerate(self.lines, 1) if line.repaired)
+
+    def text(self, *, repaired: bool = False) -> str:
+        """Return the script's lines, as they are or with the culprit repaired."""
+        return "\n".join(repaired and line.repaired or line.text for line in self.lines)
+
+    def __str__(self):
+        return "\n".join(f"{i:2} {line.text}" for i, line in enumerate(self.lines, 1))
+
+    __repr__ = __str__
+
+
+def compiles(script: str) -> int:
+    """Run a script and return how many graphs were compiled.
+
+    Parameters
+    ----------
+    script : str
+        Lines as :func:`scripts` has them.
+    """
+    from trainium_edu.xla.tensor import EarlyRun
+
+    device = counting_device()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore", EarlyRun)
+        exec(compile(script, "script", "exec"), _names(device))
+    return sum(event.kind == "compiled" for event in device.compiler.history)
+
+
+def _names(device):
+    """Return the names that the scripts use."""
+    from trainium_edu.training.nn import cross_entropy
+    from trainium_edu.xla import numpy as xnp
+    from trainium_edu.xla.tensor import as_tensor
+
+    rng = np.random.default_rng(0)
+    _, (model, optimizer, _) = _small_training(device, 0, 0)
+
+    def batch(size):
+        x, y = rng.normal(0, 1, (size, 8)), rng.integers(0, 3, size)
+        return as_tensor(x, device), as_tensor(y, device)
+
+    return {
+        "device": device, "model": model, "optimizer": optimizer, "batch": batch,
+        "cross_entropy": cross_entropy, "tanh": xnp.tanh, "square": xnp.square,
+        "concatenate": xnp.concatenate, "noise": lambda shape: rng.normal(0, 0.1, shape),
+        "zeros": lambda *shape: as_tensor(np.zeros(shape), device),
+    }  # fmt: skip
+
+
+def _scripts(draw):
+    """Draw three scripts, each with another culprit among four lines that do no harm."""
+    culprits = draw.shuffled("culprits", _CULPRITS)[:3]
+    made = []
+    for i, culprit in enumerate(culprits):
+        lines = draw.shuffled(f"order {i}", [culprit, *draw.shuffled(f"decoys {i}", _DECOYS)[:4]])
+        first, second = ([line for place, line in lines if place == k] for k in (0, 1))
+        loss = _Line("    loss = cross_entropy(model(x), y)")
+        made.append(Script((*_OPENING, *first, loss, *second, *_ENDING)))
+    return {"scripts": made}
+
+
+def scripts(student: str = "") -> list[Script]:
+    """Return the three scripts of a student."""
+    return recompiling.numbers(student).scripts
+
+
+@exercise(
+    "06/recompiles",
+    title="Find the line that recompiles",
+    answer="lines",
+    points=3,
+    tests="what a graph is made of: shapes and operations, and not values",
+    hints=(
+        "A graph knows operations, shapes and dtypes, and no values. In which line does one of"
+        " these depend on `step`?",
+        "New weights, new noise, a new learning rate: values. A slice up to `step`, a list that"
+        " grows, a loop that runs `step` times: these make shapes or operations.",
+        "Ask a script: `check.compiles(check.scripts(student)[0].text())` runs it and counts."
+        " Without which of its lines does it compile far less?",
+    ),
+    numbers=_scripts,
+    literal=True,
+)
+def recompiling(answer, numbers):
+    """Compare with the line that makes each step another graph."""
+    if not isinstance(answer, list | tuple) or len(answer) != 3 or any(
+        type(n) is not int for n in answer
+    ):  # fmt: skip
+        reject("wrong form", "Three line numbers are asked for, one for each script: [4, 7, 5].")
+    right = [script.culprit for script in numbers.scripts]
+    if list(answer) == right:
+        return
+    if [n + 1 for n in answer] == right:
+        reject("counts from zero", "All three are one off: the lines are numbered from 1.")
+    names = "first", "second", "third"
+    for i, (said, script) in enumerate(zip(answer, numbers.scripts, strict=True)):
+        if said == right[i]:
+            continue
+        if not 1 <= said <= len(script.lines):
+            reject("no such line", f"The {names[i]} script has {len(script.lines)} lines.")
+        line = script.lines[said - 1]
+        reject(
+            "a line that does no harm",
+            f"The {names[i]} script, line {said}: {line.why or 'this is the same in every step.'}"
+            " Another line makes each step another graph.",
+        )
+
+
+# --- buckets --------------------------------------------------------------------------------------
+
+_WITHIN = 1.01
+
+
+def sentence_lengths(seed: int, kind: str) -> list[int]:
+    """Return the lengths of 300 sentences: most are short, a few are very long."""
+    rng = np.random.default_rng(seed)
+    if kind == "one hump":
+        drawn = rng.lognormal(3.0, 0.6, 300)
+    elif kind == "two humps":
+        drawn = np.concatenate([rng.normal(14, 3, 200), rng.normal(90, 8, 100)])
+    else:
+        drawn = np.concatenate([rng.integers(5, 30, 290), rng.integers(300, 500, 10)])
+    return [int(n) for n in np.clip(drawn, 3, 512)]
+
+
+@exercise(
+    "06/buckets",
+    title="Buckets under a compile budget",
+    answer="choose",
+    points=3,
+    tests="shapes cost compiles, padding costs work: the least padding for a number of graphs",
+    hints=(
+        "Every sentence must fit, so the largest bucket is the length of the longest one. A bucket"
+        " that is no sentence's length can be lowered to one that is, for free.",
+        "Where are many sentences just above a bucket? Even steps and equal shares both ignore that"
+        " a few long sentences cost as much padding as many short ones.",
+        "Let least[j][k] be the least padded tokens for all sentences up to the j-th length with k"
+        " buckets, the last of them that length. It is the minimum over i < j of least[i][k - 1] +"
+        " length[j] * (how many sentences lie between i and j).",
+    ),
+    numbers=lambda draw: {
+        "cases": [
+            (draw.seed(kind) % 2**32, kind, draw.integer(f"compiles {kind}", 3, 6))
+            for kind in ("one hump", "two humps", "a tail")
+        ]
+    },
+)
+def bucket_lengths(answer, numbers):
+    """Compare the padded tokens with the least there can be; within a hundredth passes."""
+    for seed, kind, compiles in numbers.cases:
+        lengths = sentence_lengths(seed, kind)
+        _check_buckets(answer(list(lengths), compiles), lengths, compiles)
+
+
+def _check_buckets(got, lengths, compiles):
+    if not isinstance(got, list | tuple) or any(type(b) is not int for b in got):
+        reject("no list", f"It returned {short(got)}; it should return a list of whole numbers.")
+    got = sorted(set(got))
+    if len(got) > compiles:
+        reject(
+            "over the budget",
+            f"{len(got)} buckets, and the budget is {compiles} compiles: each bucket is a shape, so"
+            " each is a graph of its own.",
+        )
+    if not got or got[-1] < max(lengths):
+        reject(
+            "does not fit",
+            f"The largest bucket is {got[-1] if got else 0} and the longest sentence has"
+            f" {max(lengths)} tokens: it fits nowhere.",
+        )
+    if got[-1] > max(lengths):
+        reject(
+            "too large",
+            f"The largest bucket is {got[-1]}, and no sentence is longer than {max(lengths)}:"
+            " everything in it is padded further than it has to be.",
+        )
+    mine, least = _padded(lengths, got), _padded(lengths, _best(lengths, compiles))
+    if mine <= _WITHIN * least:
+        return
+    share = f"It computes {mine} tokens, {mine / least:.2f} times the {least} of the best choice."
+    for name, believed, feedback in _beliefs(lengths, compiles):
+        if mine >= 0.995 * _padded(lengths, believed) and _close(got, believed):
+            reject(name, f"{feedback} {share}")
+    reject(
+        "more padding than needed",
+        f"{share} Where do many sentences share a bucket that is much longer than they are?",
+    )
+
+
+def _close(got, believed):
+    return len(got) == len(set(believed)) and np.allclose(got, sorted(set(believed)), atol=2)
+
+
+def _beliefs(lengths, compiles):
+    """Return the usual rules of thumb with what they overlook."""
+    longest = max(lengths)
+    even = [-(-longest * k // compiles) for k in range(1, compiles + 1)]
+    shares = [int(n) for n in np.quantile(lengths, np.arange(1, compiles + 1) / compiles)]
+    halves = sorted({-(-longest // 2**k) for k in range(compiles)})
+    return (
+        ("one bucket", [longest], "One graph for all: every sentence is as long as the longest."),
+        ("even steps", even, "Buckets at equal distances: most of your sentences share the lowest"
+         " ones, and the upper ones are nearly empty."),
+        ("equal shares", shares, "As many sentences in each bucket: what counts is not how many,"
+         " but how many tokens they are padded by, and the few long ones share one bucket."),
+        ("powers of two", halves, "Each bucket is twice the one below: that never wastes more than"
+         " half, whatever the lengths are, but you know the lengths."),
+    )  # fmt: skip
+
+
+def _padded(lengths, buckets):
+    bounds = np.array(sorted(buckets))
+    return int(bounds[np.searchsorted(bounds, lengths)].sum())
+
+
+def _best(lengths, compiles):
+    """Return the best buckets, by a dynamic programme of the check's own."""
+    u, count = np.unique(lengths, return_counts=True)
+    many = np.concatenate([[0], np.cumsum(count)])
+    best = {0: (0, ())}  # after so many distinct lengths: padded tokens, buckets
+    found = []
+    for _ in range(compiles):
+        best = {
+            j: min((cost + int(u[j - 1] * (many[j] - many[i])), (*chosen, int(u[j - 1])))
+                   for i, (cost, chosen) in best.items() if i < j)
+            for j in range(min(best) + 1, len(u) + 1)
+        }  # fmt: skip
+        if len(u) not in best:
+            break
+        found.append(best[len(u)])
+    return min(found)[1]
+
+
+# --- a vjp ----------------------------------------------------------------------------------------
+
+_EPS = 1e-5
+
+
+def _layer_norm(x, eps):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
+
+
+@exercise(
+    "06/vjp",
+    title="A vjp of your own: layer norm",
+    answer="layer_norm_vjp",
+    points=4,
+    tests="reverse mode: from the gradient of a result to that of its input, through mean and spread",
+    hints=(
+        "With y = (x - mean) / s, every element of a row moves the mean and the spread of its row,"
+        " so it moves every element of y. Three ways lead from x to y; their gradients add.",
+        "With the mean and s held fixed the answer would be g / s. Through the mean every element"
+        " gets minus the row's mean of that. What comes through s?",
+        "Through s comes -y times the row's mean of g * y, over s again. Put the three together:"
+        " (g - mean(g) - y * mean(g * y)) / s, with s = sqrt(variance + eps).",
+    ),
+    numbers=lambda draw: {
+        "seed": draw.seed("seed") % 2**32,
+        "rows": draw.integer("rows", 3, 7),
+        "width": draw.integer("width", 5, 12),
+        "eps": draw.choice("eps", [1e-5, 1e-3, 0.1]),
+    },
+)
+def layer_norm_vjp(answer, numbers):
+    """Compare with central differences of layer norm itself, in float64."""
+    rng = np.random.default_rng(numbers.seed)
+    shape = numbers.rows, numbers.width
+    x = rng.normal(rng.normal(0, 3, (shape[0], 1)), rng.uniform(0.3, 3, (shape[0], 1)), shape)
+    g, eps = rng.normal(0.5, 1, shape), numbers.eps
+    got = answer(x, g, eps)
+    if not isinstance(got, np.ndarray) or got.shape != shape or got.dtype.kind != "f":
+        reject(
+            "wrong shape",
+            f"It returned {short(got)}; the gradient of x has x's shape, {shape}, and is floating"
+            " point.",
+        )
+    right = central_differences(lambda z: float((g * _layer_norm(z, eps)).sum()), x)
+
+    def is_(values):
+        return np.allclose(got, values, rtol=1e-4, atol=1e-5 * np.abs(right).max())
+
+    if is_(right):
+        return
+    y, s = _layer_norm(x, eps), np.sqrt(x.var(-1, keepdims=True) + eps)
+    m, spread = g.mean(-1, keepdims=True), (g * y).mean(-1, keepdims=True)
+    beliefs = (
+        ("forward again", y, "That is layer norm itself. A vjp gives what the loss changes by when"
+         " x does, from what it changes by when y does."),
+        ("mean and spread fixed", g / s, "Mean and spread are held fixed. They belong to the row:"
+         " an element that moves takes them along."),
+        ("spread fixed", (g - m) / s, "The mean is accounted for, the spread is not: s moves too"
+         " when an element of the row does."),
+        ("mean fixed", (g - y * spread) / s, "The spread is accounted for, the mean is not."),
+        ("no division", g - m - y * spread, "Nearly: the way through y = (x - mean) / s divides by"
+         " s once more."),
+        ("sums for means", (g - m * shape[1] - y * spread * shape[1]) / s, "You take sums of the"
+         " row where its means belong: each element is one of n in a mean."),
+        ("over the batch", (g - g.mean(0) - y * (g * y).mean(0)) / s, "The means run over the"
+         " batch. Layer norm knows nothing of other rows; its means are those of a row."),
+        ("eps forgotten", _without_eps(x, g), "Without eps that would be right; here it is large"
+         " enough to matter. It stands under the root, beside the variance."),
+        ("the wrong sign", -right, "All signs are turned round."),
+    )  # fmt: skip
+    for name, believed, feedback in beliefs:
+        if is_(believed):
+            reject(name, feedback)
+    i = np.unravel_index(np.abs(got - right).argmax(), shape)
+    reject(
+        "other",
+        f"At {tuple(map(int, i))} you have {got[i]:.4g}; moving that element of x a little to both"
+        f" sides changes the sum of gradient * y at a rate of {right[i]:.4g}.",
+    )
+
+
+def _without_eps(x, g):
+    s = x.std(-1, keepdims=True)
+    y = (x - x.mean(-1, keepdims=True)) / s
+    return (g - g.mean(-1, keepdims=True) - y * (g * y).mean(-1, keepdims=True)) / s
+
+
+def central_differences(function, x, h: float = 1e-5):
+    """Return the gradient of a function of an array, each element moved to both sides."""
+    out = np.empty_like(x)
+    for i in np.ndindex(x.shape):
+        high, low = x.copy(), x.copy()
+        high[i] += h
+        low[i] -= h
+        out[i] = (function(high) - function(low)) / (2 * h)
+    return out

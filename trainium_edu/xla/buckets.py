@@ -1,0 +1,183 @@
+"""Buckets: a few lengths to which every sequence is padded, so that few graphs are compiled.
+
+A compiled graph has fixed shapes, so each new length is another graph.  With buckets there are as
+many graphs as buckets; the price is work on padding.  :func:`choose_buckets` wastes the least.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["Bill", "bill", "bucket_of", "choose_buckets", "pad_to_bucket"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a choice of buckets costs for some sequences.
+
+    Attributes
+    ----------
+    compiles : int
+        Buckets that are used: each is a graph of its own.
+    tokens : int
+        In the sequences themselves.
+    padded_tokens : int
+        With padding: what the chip computes.
+    steps_ns : float or None
+        Time of all sequences, one a step; None if nobody said what a step takes.
+    """
+
+    compiles: int
+    tokens: int
+    padded_tokens: int
+    steps_ns: float | None = None
+
+    @property
+    def waste(self) -> float:
+        """The share of the computed tokens that is padding."""
+        return 1 - self.tokens / self.padded_tokens
+
+    def __str__(self):
+        took = "" if self.steps_ns is None else f", {self.steps_ns / 1e6:.2f} ms"
+        return f"{self.compiles} compiles, {self.waste:.1%} of the tokens are padding{took}"
+
+
+def bucket_of(length: int, buckets: Sequence[int]) -> int:
+    """Return the smallest bucket that holds a length.
+
+    Raises
+    ------
+    ValueError
+        If none does.
+    """
+    fits = [b for b in buckets if b >= length]
+    if not fits:
+        raise ValueError(
+            f"a sequence has {length} tokens and the largest bucket {max(buckets, default=0)}; cut "
+            "the sequence, or add a bucket"
+        )
+    return min(fits)
+
+
+@checked
+def pad_to_bucket(array: np.ndarray, buckets: Sequence, axis: int = -1, value: float = 0):
+    """Pad an array along one axis to the smallest bucket that holds it; a loader calls this.
+
+    Parameters
+    ----------
+    array : ndarray
+    buckets : sequence of int
+    axis : int
+    value : float
+        What the padding holds; a mask keeps it out of sums.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        If no bucket holds it.
+
+    Examples
+    --------
+    >>> pad_to_bucket(np.array([[5, 6, 7]]), [4, 8]).tolist()
+    [[5, 6, 7, 0]]
+    """
+    length = array.shape[axis]
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, bucket_of(length, buckets) - length)
+    return np.pad(array, widths, constant_values=value)
+
+
+def bill(lengths: Sequence[int], buckets: Sequence[int] | None = None,
+         step_ns: Callable[[int], float] | None = None) -> Bill:  # fmt: skip
+    """Return what buckets cost for sequences of these lengths.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+    buckets : sequence of int, optional
+        Default: none, so that each length is a shape of its own.
+    step_ns : callable (int) -> float, optional
+        What a step takes at a length, for example the compiled graph's ``makespan_ns``.
+
+    Returns
+    -------
+    Bill
+
+    Examples
+    --------
+    >>> print(bill([3, 5, 5, 8]))
+    3 compiles, 0.0% of the tokens are padding
+    >>> print(bill([3, 5, 5, 8], [8]))
+    1 compiles, 34.4% of the tokens are padding
+    """
+    padded = [n if buckets is None else bucket_of(n, buckets) for n in lengths]
+    used = sorted(set(padded))
+    times = {n: step_ns(n) for n in used} if step_ns else None
+    took = sum(times[n] for n in padded) if times else None
+    return Bill(len(used), int(sum(lengths)), int(sum(padded)), took)
+
+
+@checked
+def choose_buckets(lengths: Sequence, count: int) -> tuple:
+    """Return the buckets that waste the fewest tokens.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Of the sequences, from 1.
+    count : int
+        How many buckets at most: a graph is compiled for each.
+
+    Returns
+    -------
+    tuple of int
+        In ascending order; the last one is the greatest length.
+
+    Raises
+    ------
+    ValueError
+        Without lengths, or for a count below 1.
+
+    Examples
+    --------
+    >>> choose_buckets([3, 4, 4, 9, 10], 2)
+    (4, 10)
+
+    Notes
+    -----
+    A bucket that is not a length itself could be lowered to one.  So let u be the distinct lengths
+    in order, and w[i, j] the padding if u[i] ... u[j] all go to u[j].  The least padding of the
+    first j + 1 lengths with k buckets is min over i of best[k - 1, i - 1] + w[i, j].
+    """
+    if count < 1 or not len(lengths) or min(lengths) < 1:
+        raise ValueError(
+            f"{count} buckets for {len(lengths)} lengths: give one or more of each, from 1"
+        )
+    u, counts = np.unique(np.asarray(lengths, np.int64), return_counts=True)
+    many = np.concatenate([[0], np.cumsum(counts)])
+    tokens = np.concatenate([[0], np.cumsum(counts * u)])
+    best = u * many[1:] - tokens[1:]  # with one bucket
+    choice = [np.zeros(len(u), np.int64)]
+    for _ in range(min(count, len(u)) - 1):
+        before, best, start = best, best.copy(), np.zeros(len(u), np.int64)
+        for j in range(1, len(u)):
+            i = np.arange(1, j + 1)
+            cost = before[i - 1] + u[j] * (many[j + 1] - many[i]) - (tokens[j + 1] - tokens[i])
+            k = int(cost.argmin())
+            if cost[k] < best[j]:
+                best[j], start[j] = cost[k], i[k]
+        choice.append(start)
+    found, j = [], len(u) - 1
+    for start in reversed(choice):
+        found.append(int(u[j]))
+        if start[j] == 0:
+            break
+        j = int(start[j]) - 1
+    return tuple(reversed(found))
