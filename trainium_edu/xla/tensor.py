@@ -74,7 +74,8 @@ class Tensor:
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip
         self.device, self.type, self.node, self._data = device, type, node, data
-        self.name, self.requires_grad, self.grad = name, requires_grad, None
+        self.name, self.requires_grad = name, requires_grad
+        self.grad: Tensor | None = None
         self._leaf: tuple[int, Node] | None = None  # its data in a graph: number of pending, node
         self._of: Node | None = None  # what computed its data, in the graph being recorded
         self._backward: int | None = None  # number of the pending in which backward() began here
