@@ -86,7 +86,9 @@ def _errors(record, type, seed):
     }
     right = found["none"]
     spread = (right - feeds[0]).std() if record is _update else right.std()
-    return {mode: float(np.sqrt(((out - right) ** 2).mean()) / spread) for mode, out in found.items()}
+    return {
+        mode: float(np.sqrt(((out - right) ** 2).mean()) / spread) for mode, out in found.items()
+    }
 
 
 def error_table(errors: dict[str, dict[str, float]]) -> str:
