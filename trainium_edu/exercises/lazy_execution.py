@@ -16,8 +16,8 @@ from trainium_edu.exercises.loops import (
     run_again,
 )
 
-__all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step", "recompiling",
-           "scripts"]  # fmt: skip
+__all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step",
+           "recompiling", "scripts", "sentence_lengths"]  # fmt: skip
 
 
 # --- mark_step ------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ def _reference(seed, steps):
     points=3,
     tests="where a graph is cut: one graph a step, the same each time, and values asked for after",
     hints=(
-        "Without mark_step the loop only records, and whatever asks for a number runs a graph of its"
-        " own. Once a step is what you want. In which block does the line belong?",
+        "Without mark_step the loop only records, and whatever asks for a number runs a graph of"
+        " its own. Once a step is what you want. In which block does the line belong?",
         "A step is whole when its update is recorded. So where in the block, before or after"
         " optimizer.step()?",
         "log(loss) wants a number. Asked for before the cut, it runs another graph; after the cut"
@@ -202,7 +202,7 @@ class Script:
 
     def text(self, *, repaired: bool = False) -> str:
         """Return the script's lines, as they are or with the culprit repaired."""
-        return "\n".join(repaired and line.repaired or line.text for line in self.lines)
+        return "\n".join((repaired and line.repaired) or line.text for line in self.lines)
 
     def __str__(self):
         return "\n".join(f"{i:2} {line.text}" for i, line in enumerate(self.lines, 1))
@@ -447,7 +447,7 @@ def _layer_norm(x, eps):
     title="A vjp of your own: layer norm",
     answer="layer_norm_vjp",
     points=4,
-    tests="reverse mode: from the gradient of a result to that of its input, through mean and spread",
+    tests="reverse mode: from a result's gradient to its input's, through mean and spread",
     hints=(
         "With y = (x - mean) / s, every element of a row moves the mean and the spread of its row,"
         " so it moves every element of y. Three ways lead from x to y; their gradients add.",

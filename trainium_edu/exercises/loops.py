@@ -182,7 +182,9 @@ def run_again(found, tensors) -> tuple[list[Executed], dict[str, np.ndarray], li
         One sentence on why it cannot be run again.
     """
     if not isinstance(found, bytes) or len(found) > _MOST_BYTES:
-        raise ValueError("the loop does not return what its device ran; keep the line above the def")
+        raise ValueError(
+            "the loop does not return what its device ran; keep the line above the def"
+        )
     try:
         told = json.loads(found)
         graphs = [Graph.from_json(text) for text in told["graphs"]]

@@ -10,6 +10,7 @@ It is the loop of ``06_lazy_execution``'s first cell, with what its experiments 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.training.data import digits
@@ -76,7 +77,7 @@ def what_recompiles(device: Device) -> dict[str, str]:
     dict
         change → ``"found in memory"``, or ``"compiled"``.
     """
-    base = {"steps": 1, "batch": 16, "hidden": 16, "momentum": 0.9}
+    base: dict[str, Any] = {"steps": 1, "batch": 16, "hidden": 16, "momentum": 0.9}
     train_digits(device, **base)
     found = {}
     for name, change in CHANGES.items():

@@ -103,7 +103,7 @@ class Optimizer:
             with scope("update"):
                 self._record_update(weight, state, numbers)
 
-    def _record_update(self, weight, state, numbers) -> None:
+    def _record_update(self, weight, state, numbers):
         """Record the update of one parameter."""
         kept = state.get("master", weight)
         before = {name: _wide(state[name]) for name in self.names}

@@ -136,7 +136,7 @@ def fusion_table(executable: Executable) -> str:
 
 
 def time_on_chip(device) -> str:
-    """Return how many graphs a device compiled and ran, and how long all of that takes on the chip."""
+    """Return how many graphs a device compiled and ran, and their time on the chip."""
     ns = {e.graph.fingerprint: e.makespan_ns for e in device.compiler.executables}
     ran = [ns[event.graph] for event in device.compiler.history]
     return f"{len(ns):3} compiled, {len(ran):3} runs, {sum(ran) / 1e3:6.1f} µs on the chip"

@@ -41,13 +41,13 @@ def prints(device):
     nodes = [len(e.graph.nodes) for e in device.compiler.executables]
     return Answer(
         _compiled(device),
-        "The print runs what the loss needs, the forward pass, as a graph of its own; mark_step runs"
-        " the whole step. Both are the same in every step, so each is compiled once.",
+        "The print runs what the loss needs, the forward pass, as a graph of its own; mark_step"
+        " runs the whole step. Both are the same in every step, so each is compiled once.",
         lambda guess: [
             history(device),
             f"The print's graph has {min(nodes)} operations, the step's {max(nodes)}.",
-            f"{_ran(device)} runs for 8 steps: the forward pass ran twice in each. After mark_step"
-            " the loss is there, and a print costs nothing.",
+            f"{_ran(device)} runs for 8 steps: the forward pass ran twice. After mark_step the loss"
+            " is there, and a print costs nothing.",
         ],
     )
 
@@ -77,8 +77,8 @@ def four_times(small, large):
     opened = explore(large)
     return Answer(
         round(_us(large) / _us(small), 2),
-        f"{_us(small):.1f} µs become {_us(large):.1f}: the chip mostly waits for transfers to begin,"
-        " and there are as many of them as before.",
+        f"{_us(small):.1f} µs become {_us(large):.1f}: the chip mostly waits for transfers to"
+        " begin, and there are as many of them as before.",
         lambda guess: [
             opened,
             f"batch 256: {_us(large):.1f} µs\n{where_time_goes(large)}",
@@ -158,5 +158,3 @@ def auto_cast(errors):
             ),
         ],
     )
-
-
