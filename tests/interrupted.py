@@ -137,7 +137,7 @@ def forked(function, *args):
         faulthandler.dump_traceback_later(HANGS_AFTER_S, exit=True)
         try:
             answer = function(*args)
-        except BaseException as problem:  # reported by the caller
+        except BaseException:  # reported by the caller
             lines = traceback.format_exc().splitlines()
             answer = "\n".join([str(getattr(args[-1], "where", "")), *lines[:30], *lines[-30:]])
         os.write(send, repr(answer).encode())

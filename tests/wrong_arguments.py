@@ -42,6 +42,7 @@ PACKAGES = [
     "neuroncore",
     "fabric",
     "nki",
+    "xla",
     "training",
     "viz",
     "widgets",
@@ -51,7 +52,12 @@ PACKAGES = [
 #: Floors whose front door lists no names: the modules' own lists are public.
 OPEN = ("viz", "widgets", "tools")
 #: Front doors inside a package.
-INNER = {"neuroncore": ("systolic_array", "tilings"), "nki": ("collectives",)}
+INNER = {
+    "neuroncore": ("systolic_array", "tilings"),
+    "nki": ("collectives",),
+    "xla": ("numpy", "xm", "metrics", "buckets", "flags", "cache", "parallel_compile"),
+    "training": ("nn", "optim", "lazy_digits"),
+}
 SECONDS_PER_CALL = 3  # of the processor: a busy machine is no hang
 MEMORY_BYTES = 12 << 30
 TOOLBOX = {
@@ -114,14 +120,16 @@ def public(package):
 
 def right_calls(functions):
     """Return {name: {parameter: argument}}, learned by running the docstrings' examples."""
-    code_of = {inspect.unwrap(f).__code__: name for name, f in functions.items()}
+    names_of: dict = {}  # functions that one function makes share their code, and a right call
+    for name, function in functions.items():
+        names_of.setdefault(inspect.unwrap(function).__code__, []).append(name)
     calls, missed = {}, []
 
     def remember(frame, event, _):
-        if event == "call" and frame.f_code in code_of:
-            name = code_of[frame.f_code]
-            if name not in calls:
-                calls[name] = {k: kept(v) for k, v in frame.f_locals.items()}
+        if event == "call" and frame.f_code in names_of:
+            for name in names_of[frame.f_code]:
+                if name not in calls:
+                    calls[name] = {k: kept(v) for k, v in frame.f_locals.items()}
 
     packages = {name.split(".")[0] for name in functions}
     called = {name.rpartition(".")[2] for name in functions}

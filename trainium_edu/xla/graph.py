@@ -354,10 +354,9 @@ def _lines(graph: Graph, with_source: bool) -> Iterator[str]:
         arguments = [f"%{number[x]}" for x in node.inputs]
         arguments += [f"{k}={_attribute_text(v)}" for k, v in node.attributes]
         root = "ROOT " if len(graph.outputs) == 1 and node is graph.outputs[0] else ""
-        source = (
-            f", metadata={{{_where(node)}}}" if with_source and (node.line or node.scope) else ""
-        )
-        yield f"  {root}%{i} = {_type_text(node.type)} {node.operation}({', '.join(arguments)}){source}"
+        made = f"{_type_text(node.type)} {node.operation}({', '.join(arguments)})"
+        told = with_source and (node.line or node.scope)
+        yield f"  {root}%{i} = {made}" + (f", metadata={{{_where(node)}}}" if told else "")
     if len(graph.outputs) != 1:
         yield f"  ROOT tuple({', '.join(f'%{number[o]}' for o in graph.outputs)})"
 

@@ -6,6 +6,7 @@ One process of the original drives one NeuronCore.  Who takes part is a *world* 
 
 import zipfile
 from collections.abc import Mapping
+from io import BytesIO
 
 import numpy as np
 
@@ -256,8 +257,9 @@ def save(data, file_or_path, master_only: bool = True, global_master: bool = Fal
     if not master_only or is_master_ordinal(local=not global_master):
         with files.replacing(file_or_path) as file, zipfile.ZipFile(file, "w") as folder:
             for name, array in arrays.items():
-                with folder.open(f"{name}.npy", "w", force_zip64=True) as part:
-                    np.lib.format.write_array(part, array, allow_pickle=False)
+                part = BytesIO()
+                np.lib.format.write_array(part, array, allow_pickle=False)
+                folder.writestr(f"{name}.npy", part.getbuffer())
     rendezvous("torch_xla.core.xla_model.save")
 
 
