@@ -437,6 +437,16 @@ def kernel(x):
 run = nki.run(kernel, np.ones((128, 64), np.float32))
 chips = torus(4, 4)
 """
+_LAZY = """
+import numpy as np
+from trainium_edu import xla
+from trainium_edu.training import lazy_digits, nn, optim
+from trainium_edu.xla import cache, metrics, numpy as xnp, parallel_compile, xm
+device = xla.Device()
+x = xla.as_tensor(np.ones((4, 4), np.float32), device)
+n = xla.as_tensor([0, 1, 2, 3], device)
+image = xnp.reshape(x, (1, 1, 4, 4))
+"""
 GOOD: dict[str, list[str]] = {
     "specs": ["from trainium_edu.specs import TRN1\n"
               "TRN1.find('psum.banks'), TRN1.replace(x=TRN1.sbuf)"],
@@ -475,6 +485,50 @@ GOOD: dict[str, list[str]] = {
         _RUN + "run.with_buffers(2)",
         _RUN + "run.save('saved.run')\nnki.load('saved.run')",
         _RUN + "from trainium_edu.nki.collectives import ReplicaGroup\nReplicaGroup([[0, 1]])",
+    ],
+    "xla": [
+        *(_LAZY + f"xnp.{call}" for call in (
+            "exp(x)", "add(x, x)", "logical_and(x, x)", "logical_not(x)", "astype(x, 'bfloat16')",
+            "where(x > 0, x, 0.0)", "clip(x, 0.0, 1.0)", "max(x, 0)", "min(x, 0)", "mean(x, 0)",
+            "std(x, 0)", "argmin(x, 0)", "any(x)", "all(x)", "softmax(x)", "layer_norm(x, x[0], x[0])",
+            "cross_entropy(x, n)", "matmul(x, x)", "outer(n, n)", "conv2d(image, image)",
+            "reshape(x, (2, 8))", "transpose(x, (1, 0))", "swapaxes(x, 0, 1)", "expand_dims(x, 0)",
+            "squeeze(image, 0)", "broadcast_to(x, (2, 4, 4))", "concatenate([x, x])",
+            "stack([x, x])", "split(x, 2)", "flip(x, 0)", "pad(x, 1)", "zeros(4, device=device)",
+            "ones(4, device=device)", "zeros_like(x)", "ones_like(x)", "eye(4, device=device)",
+            "arange(4, device=device)", "tril(x)", "triu(x)", "one_hot(n, 4)", "take(x, n)",
+        )),
+        _LAZY + "x.reshape(2, 8), x.set_(x + 1.0), device.add_step_closure(print, ())",
+        _LAZY + "with xla.world(xm.World(0, 1)):\n    xm.mark_step(), xm.add_step_closure(print)",
+        _LAZY + "xm.all_reduce('sum', x), xm.mesh_reduce('a', 1.0, sum), xm.save(x, 'saved.npz')",
+        _LAZY + "model = nn.Linear(4, 4).to(device)\n"
+        "optimizer = optim.SGD(model.parameters(), lr=0.1)\n"
+        "model(x).sum().backward(), xm.optimizer_step(optimizer, True)",
+        _LAZY + "xm.is_master_ordinal(), xm.wait_device_ops(), xm.xla_device_kind()\n"
+        "metrics.metric_data('CompileTime'), metrics.counter_value('MarkStep')\n"
+        "metrics.short_metrics_report()",
+        _LAZY + "kept = cache.open_cache('cache')\nkept.put(12, 'd41d8cd9', b'')\n"
+        "kept.get(12, 'd41d8cd9'), kept.put_failure(13, 'd41d8cd9', 'no')\n"
+        "kept.put_graph(14, 'd41d8cd9', 'a graph'), kept.graph_of(kept.entries()[0])",
+        _LAZY + "parallel_compile.analyze(cache.CompileCache('none', '1.0'), [])",
+        _LAZY + "none = cache.CompileCache('none', '1.0')\n"
+        "parallel_compile.compile_collected(none, xla.Compiler)",
+    ],
+    "training": [
+        _LAZY + "nn.manual_seed(0), nn.mse_loss(x, x)",
+        *(_LAZY + f"nn.{call}" for call in (
+            "Conv2d(1, 1, 2).to(device)(image)", "AvgPool2d(2)(image)", "MaxPool2d(2)(image)",
+            "Dropout(0.5)(x)", "Embedding(4, 4).to(device)(n)", "Flatten()(image)", "GELU()(x)",
+            "Tanh()(x)", "CrossEntropyLoss()(x, n)", "MSELoss()(x, x)", "Linear(4, 4).train()",
+            "Decoder(4, 4, 4, 1, 1, 4).to(device)(xnp.reshape(n, (1, 4)))",
+            "ViT(image=4, patch=2, channels=1, width=4, depth=1, heads=1, hidden=4, classes=2)"
+            ".to(device)(image)",
+            "Linear(4, 4).load_state_dict(nn.Linear(4, 4).state_dict())",
+        )),
+        _LAZY + "w = nn.Linear(4, 4).to(device).parameters()\n"
+        "optim.AdamW(w), optim.clip_grad_norm_([], 1.0)",
+        _LAZY + "optim.warmup_cosine(1, peak=1.0, warmup=2, steps=4)",
+        _LAZY + "lazy_digits.what_recompiles(device)",
     ],
     "widgets": [
         _RUN + f"from trainium_edu.widgets import {module}\n{module}.{call}"

@@ -15,13 +15,15 @@ the device, and options are given by name.
 """
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from math import prod
+from math import isfinite, prod
 from operator import index as as_integer
 
 import numpy as np
 
+from trainium_edu.specs.arguments import flag, number, short, whole
+from trainium_edu.specs.signatures import Numbers, checked_after
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError, Type, as_type
 from trainium_edu.xla.operations import apply, constant
@@ -49,11 +51,13 @@ __all__ = [
     "triu", "var", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
+Axes = int | Sequence | None  #: one axis, several, or all
+
 
 # -- element by element -------------------------------------------------------------------------
 
 
-def asarray(data, device: Device, dtype: str | None = None) -> Tensor:
+def asarray(data: Numbers, device: Device, dtype: str | None = None) -> Tensor:
     """Move data to a lazy device; 64-bit numbers become 32-bit ones."""
     return as_tensor(data, device, dtype)
 
@@ -98,10 +102,11 @@ isnan = _of("isnan", "Return whether each element is NaN.", "is_nan")
 
 
 def _two(operation, doc):
-    def call(a, b) -> Tensor:
+    def call(a: Tensor | Numbers, b: Tensor | Numbers) -> Tensor:
         result = binary(operation, a, b)
         if result is NotImplemented:
-            raise TypeError(f"{operation} takes tensors and numbers, not {b!r}")
+            other = b if isinstance(a, Tensor) else a
+            raise TypeError(f"{operation} takes tensors and numbers, not {short(other)}")
         return result
 
     return _named(call, operation, doc)
@@ -145,7 +150,7 @@ def astype(x: Tensor, dtype: str) -> Tensor:
     return x if x.dtype == kind else unary("cast", x, dtype=as_type((), kind).dtype)
 
 
-def where(condition: Tensor, a, b) -> Tensor:
+def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     """Return a where the condition holds, else b; tensors or numbers, stretched to one shape."""
     tensors = [x for x in (condition, a, b) if isinstance(x, Tensor)]
     check_device("where", *tensors)
@@ -168,7 +173,8 @@ def where(condition: Tensor, a, b) -> Tensor:
     return Tensor(device, node.type, node)
 
 
-def clip(x: Tensor, low=None, high=None) -> Tensor:
+def clip(x: Tensor, low: Tensor | float | None = None,
+         high: Tensor | float | None = None) -> Tensor:  # fmt: skip
     """Return each element, but at least `low` and at most `high`."""
     x = x if low is None else maximum(x, low)
     return x if high is None else minimum(x, high)
@@ -181,31 +187,33 @@ def _axes(x: Tensor, axis) -> tuple[int, ...]:
     """Return axes counted from the end, in order."""
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     for one in axes:
+        if type(one) is not int:
+            one = whole(one, "axis")
         if not -x.ndim <= one < x.ndim:
             raise GraphError(f"axis {one} of a {x.type} tensor; it has {x.ndim} axes")
     return tuple(sorted((one - x.ndim if one >= 0 else one) for one in axes))
 
 
 def _reduced(operation, x, axis, keepdims):
-    return unary(operation, x, axes=_axes(x, axis), keep=bool(keepdims))
+    return unary(operation, x, axes=_axes(x, axis), keep=flag(keepdims, "keepdims"))
 
 
-def sum(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+def sum(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Return the sum over axes (all if not given)."""
     return _reduced("reduce_sum", astype(x, "int32") if x.dtype == "bool" else x, axis, keepdims)
 
 
-def max(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+def max(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Return the largest element over axes (all if not given)."""
     return _reduced("reduce_max", x, axis, keepdims)
 
 
-def min(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+def min(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Return the smallest element over axes (all if not given)."""
     return _reduced("reduce_min", x, axis, keepdims)
 
 
-def mean(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+def mean(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Return the mean over axes (all if not given); of narrow formats, summed up in FP32."""
     return _mean(x, axis, keepdims, 0)
 
@@ -226,18 +234,20 @@ def _float_like(x: Tensor) -> str:
     return x.dtype if x.type.is_float else x.device.narrowed.get("float32", "float32")
 
 
-def var(x: Tensor, axis=None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+def var(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the variance over axes (all if not given), divided by the count less `ddof`."""
-    return _mean(square(x - mean(x, axis, keepdims=True)), axis, keepdims, ddof)
+    fewer = whole(ddof, "ddof", 0)
+    return _mean(square(x - mean(x, axis, keepdims=True)), axis, keepdims, fewer)
 
 
-def std(x: Tensor, axis=None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+def std(x: Tensor, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the standard deviation over axes (all if not given)."""
     return sqrt(var(x, axis, ddof=ddof, keepdims=keepdims))
 
 
 def argmax(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the position of the first largest element along an axis (of all elements), int32."""
+    keepdims = flag(keepdims, "keepdims")
     if axis is None:
         place = unary("argmax", reshape(x, -1), axis=-1)
         return reshape(place, (1,) * x.ndim) if keepdims else place
@@ -250,12 +260,12 @@ def argmin(x: Tensor, axis: int | None = None, *, keepdims: bool = False) -> Ten
     return argmax(negative(x), axis, keepdims=keepdims)
 
 
-def any(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+def any(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Return whether some element is true."""
     return sum(astype(x, "bool"), axis, keepdims=keepdims) > 0
 
 
-def all(x: Tensor, axis=None, *, keepdims: bool = False) -> Tensor:
+def all(x: Tensor, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
     """Return whether all elements are true."""
     return logical_not(any(logical_not(x), axis, keepdims=keepdims))
 
@@ -277,7 +287,8 @@ log_softmax = _last_axis("log_softmax", "Return the logarithm of the softmax alo
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Return the last axis normalised to mean 0 and variance 1, times weight, plus bias."""
     check_device("layer_norm", x, weight, bias)
-    node = apply("layer_norm", *(t.as_node() for t in (x, weight, bias)), eps=float(eps))
+    node = apply("layer_norm", *(t.as_node() for t in (x, weight, bias)),
+                 eps=number(eps, "eps", 0))  # fmt: skip
     return Tensor(x.device, node.type, node)
 
 
@@ -291,7 +302,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 # -- products -----------------------------------------------------------------------------------
 
 
-def matmul(a: Tensor, b: Tensor) -> Tensor:
+def matmul(a: Tensor, b: Tensor | Numbers) -> Tensor:
     """Return the product of matrices; leading axes are batches, stretched as NumPy does.
 
     A tensor of one axis is a row on the left, a column on the right.
@@ -347,7 +358,8 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
     return reshape(a, (a.size, 1)) * reshape(b, (1, b.size))
 
 
-def conv2d(x: Tensor, w: Tensor, bias: Tensor | None = None, *, stride=1, padding=0) -> Tensor:
+def conv2d(x: Tensor, w: Tensor, bias: Tensor | None = None, *, stride: int | Sequence = 1,
+           padding: int | Sequence = 0) -> Tensor:  # fmt: skip
     """Slide filters over images, as PyTorch's ``conv2d``.
 
     Parameters
@@ -358,21 +370,27 @@ def conv2d(x: Tensor, w: Tensor, bias: Tensor | None = None, *, stride=1, paddin
     stride, padding : int, or (vertical, horizontal)
     """
     check_device("conv2d", x, w)
-    strides, rims = ((n, n) if isinstance(n, int) else tuple(n) for n in (stride, padding))
-    node = apply("convolution", x.as_node(), w.as_node(), strides=strides,
+    rims = _pair(padding, "padding", 0)
+    node = apply("convolution", x.as_node(), w.as_node(), strides=_pair(stride, "stride", 1),
                  padding=tuple((n, n) for n in rims))  # fmt: skip
     out = Tensor(x.device, node.type, node)
     return out if bias is None else out + reshape(bias, (1, bias.size, 1, 1))
+
+
+def _pair(given, name, low) -> tuple[int, int]:
+    """Return two numbers of elements, down and across."""
+    down, across = given if isinstance(given, tuple | list) else (given, given)
+    return whole(down, name, low), whole(across, name, low)
 
 
 # -- shapes -------------------------------------------------------------------------------------
 
 
 def _shape(shape) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(as_integer(n) for n in shape)
+    return (shape,) if type(shape) is int else tuple(as_integer(n) for n in shape)
 
 
-def reshape(x: Tensor, shape) -> Tensor:
+def reshape(x: Tensor, shape: int | Sequence) -> Tensor:
     """Return the same elements in another shape; one size may be -1."""
     shape = _shape(shape)
     if shape.count(-1) == 1:
@@ -383,7 +401,7 @@ def reshape(x: Tensor, shape) -> Tensor:
     return x if shape == x.shape else unary("reshape", x, shape=shape)
 
 
-def transpose(x: Tensor, axes=None) -> Tensor:
+def transpose(x: Tensor, axes: Sequence | None = None) -> Tensor:
     """Return the tensor with its axes in another order; reversed if none is given."""
     order = range(x.ndim)[::-1] if axes is None else axes
     order = tuple(a - x.ndim if a >= 0 else a for a in order)
@@ -406,7 +424,7 @@ def expand_dims(x: Tensor, axis: int) -> Tensor:
     return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
-def squeeze(x: Tensor, axis=None) -> Tensor:
+def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """Return the tensor without axes of size 1 (all of them if none is given)."""
     if axis is None:
         return reshape(x, [n for n in x.shape if n != 1])
@@ -416,7 +434,7 @@ def squeeze(x: Tensor, axis=None) -> Tensor:
     return reshape(x, [n for i, n in enumerate(x.shape) if i not in gone])
 
 
-def broadcast_to(x: Tensor, shape) -> Tensor:
+def broadcast_to(x: Tensor, shape: int | Sequence) -> Tensor:
     """Return the tensor stretched to a shape: axes in front, and axes of size 1."""
     shape = _shape(shape)
     fits = len(shape) >= x.ndim and builtins.all(
@@ -430,7 +448,7 @@ def broadcast_to(x: Tensor, shape) -> Tensor:
     return Tensor(x.device, node.type, node)
 
 
-def concatenate(tensors, axis: int = 0) -> Tensor:
+def concatenate(tensors: Iterable[Tensor], axis: int = 0) -> Tensor:
     """Join tensors along an axis."""
     tensors = list(tensors)
     if not tensors:
@@ -444,12 +462,12 @@ def concatenate(tensors, axis: int = 0) -> Tensor:
     return Tensor(tensors[0].device, node.type, node)
 
 
-def stack(tensors, axis: int = 0) -> Tensor:
+def stack(tensors: Iterable[Tensor], axis: int = 0) -> Tensor:
     """Join tensors along a new axis in front, or at `axis`."""
     return concatenate([expand_dims(t, axis) for t in tensors], axis)
 
 
-def split(x: Tensor, parts, axis: int = 0) -> list[Tensor]:
+def split(x: Tensor, parts: int | Sequence, axis: int = 0) -> list[Tensor]:
     """Return equal parts along an axis, or the parts between given places."""
     (axis,) = _axes(x, axis)
     size = x.shape[axis]
@@ -463,15 +481,24 @@ def split(x: Tensor, parts, axis: int = 0) -> list[Tensor]:
     return [x[(*before, slice(a, b))] for a, b in pairwise(places)]
 
 
-def flip(x: Tensor, axis=None) -> Tensor:
+def flip(x: Tensor, axis: Axes = None) -> Tensor:
     """Return the elements in reverse along axes (all if not given)."""
     for one in _axes(x, axis):
         x = take(x, arange(x.shape[one] - 1, -1, -1, device=x.device), one)
     return x
 
 
-def pad(x: Tensor, pad_width, *, constant_values: float = 0) -> Tensor:
-    """Put a number around: so many elements before and after, per axis or for all axes."""
+def pad(x: Tensor, pad_width: Numbers, *, constant_values: float = 0.0) -> Tensor:
+    """Put a number around.
+
+    Parameters
+    ----------
+    x : Tensor
+    pad_width : int, (int, int) or list of these
+        How many elements before and after, for all axes or for each.
+    constant_values : float
+        Any number.
+    """
     width = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     low, high = (tuple(side) for side in zip(*width, strict=True))
     value = float(constant_values) if x.type.is_float else int(constant_values)
@@ -481,7 +508,7 @@ def pad(x: Tensor, pad_width, *, constant_values: float = 0) -> Tensor:
 # -- tensors of nothing -------------------------------------------------------------------------
 
 
-def full(shape, value: float, dtype: str | None = None, *, device: Device) -> Tensor:
+def full(shape: int | Sequence, value: float, dtype: str | None = None, *, device: Device) -> Tensor:
     """Return a tensor of one number; an input of the graph unless it is 0 or 1."""
     shape = _shape(shape)
     dtype = dtype or ("float32" if isinstance(value, float) else "int32")
@@ -491,12 +518,12 @@ def full(shape, value: float, dtype: str | None = None, *, device: Device) -> Te
     return Tensor(device, type, node)
 
 
-def zeros(shape, dtype: str = "float32", *, device: Device) -> Tensor:
+def zeros(shape: int | Sequence, dtype: str = "float32", *, device: Device) -> Tensor:
     """Return a tensor of zeros."""
     return full(shape, 0, dtype, device=device)
 
 
-def ones(shape, dtype: str = "float32", *, device: Device) -> Tensor:
+def ones(shape: int | Sequence, dtype: str = "float32", *, device: Device) -> Tensor:
     """Return a tensor of ones."""
     return full(shape, 1, dtype, device=device)
 
@@ -511,9 +538,21 @@ def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
     return full(x.shape, 1, dtype or x.dtype, device=x.device)
 
 
-def arange(start, stop=None, step=1, dtype: str | None = None, *, device: Device) -> Tensor:
-    """Return ``start + i * step`` for all i that stay before `stop`."""
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: str | None = None, *,
+           device: Device) -> Tensor:  # fmt: skip
+    """Return ``start + i * step`` for all i that stay before `stop`.
+
+    Parameters
+    ----------
+    start, stop, step : int or float
+        With one number only, it is `stop`, and `start` is 0.
+    dtype : str, optional
+        Default: int32 if all are integers, else float32.
+    device : Device
+    """
     start, stop = (0, start) if stop is None else (start, stop)
+    if not step or not builtins.all(map(isfinite, (start, stop, step))):
+        raise GraphError(f"arange from {short(start)} to {short(stop)} by {short(step)} has no end")
     is_whole = builtins.all(isinstance(n, int) for n in (start, stop, step))
     dtype = dtype or ("int32" if is_whole else "float32")
     count = builtins.max(0, int(np.ceil((stop - start) / step)))
@@ -536,12 +575,12 @@ def _diagonals(rows, columns, device) -> Tensor:
 
 def tril(x: Tensor, k: int = 0) -> Tensor:
     """Return the last two axes with zeros above the k-th diagonal."""
-    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) <= k, x, 0)
+    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) <= whole(k, "k"), x, 0)
 
 
 def triu(x: Tensor, k: int = 0) -> Tensor:
     """Return the last two axes with zeros below the k-th diagonal."""
-    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) >= k, x, 0)
+    return where(_diagonals(x.shape[-2], x.shape[-1], x.device) >= whole(k, "k"), x, 0)
 
 
 def one_hot(indices: Tensor, classes: int, dtype: str = "float32") -> Tensor:
@@ -553,7 +592,7 @@ def one_hot(indices: Tensor, classes: int, dtype: str = "float32") -> Tensor:
 # -- picking ------------------------------------------------------------------------------------
 
 
-def take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
+def take(x: Tensor, indices: Tensor | Numbers, axis: int = 0) -> Tensor:
     """Return the parts along an axis whose numbers (integers of any shape, from 0) are given."""
     if not isinstance(indices, Tensor):
         indices = as_tensor(indices, x.device)
@@ -618,6 +657,9 @@ def index(x: Tensor, key) -> Tensor:
 
 
 # -- methods ------------------------------------------------------------------------------------
+
+for _name in __all__:
+    globals()[_name] = checked_after(globals()[_name])
 
 
 def _method(function):

@@ -473,7 +473,7 @@ def check_device(operation: str, *tensors: Tensor) -> None:
 def binary(operation: str, a, b) -> Tensor:
     """Record an elementwise operation on two tensors, or a tensor and a number."""
     if not isinstance(a, Tensor):
-        return _with_number(operation, b, a, True)
+        return _with_number(operation, b, a, True) if isinstance(b, Tensor) else NotImplemented
     if not isinstance(b, Tensor):
         return _with_number(operation, a, b, False)
     if a.device is not b.device:
