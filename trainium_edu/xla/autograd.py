@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.graph import GraphError, Node, Type, scope, walk
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.operations.table import OPERATIONS, apply
@@ -9,6 +10,7 @@ from trainium_edu.xla.operations.table import OPERATIONS, apply
 __all__ = ["gradients"]
 
 
+@checked
 def gradients(
     output: Node, wanted: Sequence[Node], gradient: Node, *,
     behind: Callable[[Node], Node | None] = lambda leaf: None,

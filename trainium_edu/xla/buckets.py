@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["Bill", "bill", "bucket_of", "choose_buckets", "pad_to_bucket"]
@@ -45,6 +46,7 @@ class Bill:
         return f"{self.compiles} compiles, {self.waste:.1%} of the tokens are padding{took}"
 
 
+@checked
 def bucket_of(length: int, buckets: Sequence[int]) -> int:
     """Return the smallest bucket that holds a length.
 
@@ -63,7 +65,7 @@ def bucket_of(length: int, buckets: Sequence[int]) -> int:
 
 
 @checked
-def pad_to_bucket(array: np.ndarray, buckets: Sequence, axis: int = -1, value: float = 0):
+def pad_to_bucket(array: np.ndarray, buckets: Sequence[int], axis: int = -1, value: float = 0.0):
     """Pad an array along one axis to the smallest bucket that holds it; a loader calls this.
 
     Parameters
@@ -88,12 +90,14 @@ def pad_to_bucket(array: np.ndarray, buckets: Sequence, axis: int = -1, value: f
     >>> pad_to_bucket(np.array([[5, 6, 7]]), [4, 8]).tolist()
     [[5, 6, 7, 0]]
     """
+    axis = whole(axis, "axis", -array.ndim, array.ndim - 1)
     length = array.shape[axis]
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, bucket_of(length, buckets) - length)
-    return np.pad(array, widths, constant_values=value)
+    return np.pad(array, widths, constant_values=number(value, "value"))
 
 
+@checked
 def bill(lengths: Sequence[int], buckets: Sequence[int] | None = None,
          step_ns: Callable[[int], float] | None = None) -> Bill:  # fmt: skip
     """Return what buckets cost for sequences of these lengths.
@@ -125,7 +129,7 @@ def bill(lengths: Sequence[int], buckets: Sequence[int] | None = None,
 
 
 @checked
-def choose_buckets(lengths: Sequence, count: int) -> tuple:
+def choose_buckets(lengths: Sequence[int], count: int) -> tuple:
     """Return the buckets that waste the fewest tokens.
 
     Parameters

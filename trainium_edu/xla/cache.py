@@ -41,6 +41,7 @@ from pathlib import Path
 
 import trainium_edu
 from trainium_edu import files, settings
+from trainium_edu.specs.signatures import checked
 
 try:
     import fcntl
@@ -103,6 +104,7 @@ def compiler_version() -> str:
     return f"{trainium_edu.__version__}+{digest.hexdigest()[:8]}"
 
 
+@checked
 def open_cache(
     cache_dir: str | None = None,
     url: str | None = None,
@@ -181,7 +183,9 @@ class CompileCache:
     ((b'program', False), (b'program', True))
     """
 
-    def __init__(self, root, version: str | None = None, *, retry_failed=False, log=None):
+    @checked
+    def __init__(self, root: str | Path, version: str | None = None, *,
+                 retry_failed: bool = False, log: Log | None = None):  # fmt: skip
         self.root, self.retry_failed = Path(root), retry_failed
         self.version = version or compiler_version()
         self.folder = self.root / f"neuronxcc-{self.version}"
@@ -245,6 +249,7 @@ class CompileCache:
             )
         return found
 
+    @checked
     def get_or_compile(
         self,
         graph_hash: int | str,
@@ -293,23 +298,25 @@ class CompileCache:
             self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
         return program, False
 
-    def put(
-        self, graph_hash: int | str, flags_hash: str, program: bytes, graph="", flags_json=""
-    ) -> bool:
+    @checked
+    def put(self, graph_hash: int | str, flags_hash: str, program: bytes, graph: str = "",
+            flags_json: str = "") -> bool:  # fmt: skip
         """Keep a program; return whether that worked (a full or read-only disk is said once)."""
         folder = self.path(graph_hash, flags_hash)
         with self._locked(folder):
             return self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
 
-    def put_failure(
-        self, graph_hash: int | str, flags_hash: str, reason: str, graph="", flags_json=""
-    ) -> bool:
+    @checked
+    def put_failure(self, graph_hash: int | str, flags_hash: str, reason: str, graph: str = "",
+                    flags_json: str = "") -> bool:  # fmt: skip
         """Remember that compiling failed, and why; return whether that worked."""
         folder = self.path(graph_hash, flags_hash)
         with self._locked(folder):
             return self._keep(folder, {FAILURE: reason.encode()}, graph, flags_json)
 
-    def put_graph(self, graph_hash: int | str, flags_hash: str, graph: str, flags_json="") -> bool:
+    @checked
+    def put_graph(self, graph_hash: int | str, flags_hash: str, graph: str,
+                  flags_json: str = "") -> bool:  # fmt: skip
         """Keep a graph to be compiled later; one that is there already stays as it is."""
         folder = self.path(graph_hash, flags_hash)
         if (folder / DONE).exists():
@@ -325,6 +332,7 @@ class CompileCache:
             )
         return kept
 
+    @checked
     def graph_of(self, entry: Entry) -> tuple[str, str] | None:
         """Return an entry's graph as JSON and its flags as text, or None if they are damaged."""
         graph = self._read(entry.graph, "record it again")

@@ -7,12 +7,14 @@ similar graph known.
 
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.cache import CompileCache
 from trainium_edu.xla.executable import CollectiveTimes, Executable
 from trainium_edu.xla.executor import Setting, hollow
@@ -83,6 +85,7 @@ class Compiler:
         """The graphs asked for of late, each once, the newest last."""
         return list(self._recent.values())
 
+    @checked
     def get(self, graph: Graph, step: int):
         """Return the executable of a graph.
 
@@ -173,7 +176,9 @@ class Compiler:
         self._time(made[-1])
         return made[-1], was_there
 
-    def run(self, executable, feeds, setting: Setting) -> list[np.ndarray]:
+    @checked
+    def run(self, executable: Executable | Extracted, feeds: Sequence,
+            setting: Setting) -> list[np.ndarray]:  # fmt: skip
         """Compute the outputs of what :meth:`get` returned; of an extracted graph, zeros."""
         if isinstance(executable, Extracted):
             return [np.array(hollow(node.type)) for node in executable.graph.outputs]
@@ -237,6 +242,7 @@ def _likeness(one: Counter, other: Counter) -> float:
     return (one & other).total() / max(one.total(), other.total(), 1)
 
 
+@checked
 def difference(before: Graph, after: Graph) -> str:
     """Say in one sentence where two graphs first differ; "" if they are equal.
 

@@ -21,8 +21,8 @@ __all__ = ["cond", "while_loop"]
 
 
 @checked
-def while_loop(condition: Callable, body: Callable, state: Sequence, *,
-               most: int) -> tuple:  # fmt: skip
+def while_loop(condition: Callable, body: Callable, state: Sequence[Tensor],
+               *, most: int) -> tuple:  # fmt: skip
     """Repeat a body in the graph, as long as a condition holds.
 
     Parameters
@@ -55,6 +55,8 @@ def while_loop(condition: Callable, body: Callable, state: Sequence, *,
     >>> total.item()
     1024.0
     """
+    if not state:
+        raise GraphError("while_loop has no state; without one its condition never changes")
     nodes = [tensor.as_node() for tensor in state]
     types = [node.type for node in nodes]
     graphs = _recorded("condition", condition, types), _recorded("body", body, types)
@@ -63,7 +65,7 @@ def while_loop(condition: Callable, body: Callable, state: Sequence, *,
 
 
 @checked
-def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands) -> tuple:
+def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands: Tensor) -> tuple:
     """Choose between two functions in the graph; both are compiled, one runs.
 
     Parameters
@@ -84,6 +86,7 @@ def cond(predicate: Tensor, on_true: Callable, on_false: Callable, *operands) ->
     >>> device = xla.Device()
     >>> x = xla.as_tensor([3.0, 4.0], device)
     >>> (y,) = cond(x.sum() > 5.0, lambda x: x / 2.0, lambda x: x, x)
+    >>> device.mark_step()
     >>> y.numpy().tolist()
     [1.5, 2.0]
     """

@@ -6,7 +6,7 @@ executable by the identity of the roots.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from trainium_edu import settings
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
 from trainium_edu.xla.compiler import Compiler
@@ -58,6 +59,7 @@ def current_world() -> World:
     return _world.get()
 
 
+@checked
 @contextmanager
 def world(given: World) -> Iterator[World]:
     """Let what is recorded and run inside belong to a world."""
@@ -121,8 +123,9 @@ class Device:
     ([2.5, 3.5], ['compiled'])
     """
 
-    def __init__(self, name: str = "xla:0", *, setting: Setting | None = None, compiler=None,
-                 follows_switches: bool = False):  # fmt: skip
+    @checked
+    def __init__(self, name: str = "xla:0", *, setting: Setting | None = None,
+                 compiler: Compiler | None = None, follows_switches: bool = False):  # fmt: skip
         self.name = name
         self.setting = Setting() if setting is None else setting
         self.compiler = Compiler() if compiler is None else compiler
@@ -132,7 +135,7 @@ class Device:
         self.keep_feeds: bool | None = None
         self.pending = Pending()
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
-        self._closures: list[tuple[Callable, tuple]] = []
+        self._closures: list[tuple[Callable, Sequence]] = []
         self._found: dict[tuple[Node, ...], tuple] = {}  # roots -> cut(roots)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
         self._newest: _Run | None = None
@@ -301,7 +304,8 @@ class Device:
         self._newest = _Run(executable, feeds, setting, self.executions) if keep else None
         return values
 
-    def add_step_closure(self, function: Callable, arguments: tuple = ()) -> None:
+    @checked
+    def add_step_closure(self, function: Callable, arguments: Sequence = ()) -> None:
         """Call a function after the next cut, in the order of asking."""
         self._closures.append((function, arguments))
 
@@ -314,6 +318,7 @@ class Device:
 
     # -- looking for what went wrong ------------------------------------------------------------
 
+    @checked
     def find_nan_of(self, execution: int) -> str:
         """Do as :meth:`find_nan` if that was the newest execution and its inputs were kept."""
         return self.find_nan() if self._newest and self._newest.number == execution else ""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trainium_edu.numerics import rounding
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, carrier, constant_array
 
@@ -115,6 +116,7 @@ class Plan:
     graph : Graph
     """
 
+    @checked
     def __init__(self, graph: Graph):
         self.graph = graph
         slot = {node: i for i, node in enumerate(graph._all)}
@@ -139,8 +141,9 @@ class Plan:
                 _Step(node, row, call, inputs, slot[node], done, not _is_exact(node, row))
             )
 
-    def run(self, feeds: Sequence[np.ndarray], setting: Setting | None = None, *,
-            look=None) -> list[np.ndarray]:  # fmt: skip
+    @checked
+    def run(self, feeds: Sequence, setting: Setting | None = None, *,
+            look: Callable | None = None) -> list[np.ndarray]:  # fmt: skip
         """Compute the outputs.
 
         Parameters
@@ -152,6 +155,9 @@ class Plan:
             Called with every value.
         """
         setting = Setting() if setting is None else setting
+        if len(feeds) != len(self._inputs):
+            raise GraphError(f"{len(feeds)} feeds for a graph of {len(self._inputs)} parameters; "
+                             "give one for each")  # fmt: skip
         held = self._start.copy()
         for slot, array in zip(self._inputs, feeds, strict=True):
             held[slot] = array

@@ -7,7 +7,7 @@ who wrote it.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
+from trainium_edu.specs.signatures import checked, checked_after
 
 __all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "as_type", "intern", "scope",
            "walk"]  # fmt: skip
@@ -65,7 +66,8 @@ class Type(NamedTuple):
     def __str__(self):
         return f"{DTYPES[self.dtype]}[{','.join(map(str, self.shape))}]"
 
-    def like(self, shape=None, dtype=None) -> "Type":
+    @checked_after
+    def like(self, shape: Sequence | None = None, dtype: str | None = None) -> "Type":
         """Return the type with another shape, or another dtype."""
         return Type(self.shape if shape is None else tuple(shape), dtype or self.dtype)
 
@@ -255,6 +257,7 @@ class Graph:
     def __str__(self):
         return self.text()
 
+    @checked
     def text(self, *, lines: bool = True) -> str:
         """Return the graph as text in the manner of XLA's HLO; `lines`: with source lines."""
         takes = ", ".join(_type_text(p.type) for p in self.parameters)

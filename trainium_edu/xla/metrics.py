@@ -4,11 +4,11 @@ A *metric* collects samples (times in ns, sizes); a *counter* counts.  The names
 ``xla::addmm`` counts an operation that was recorded, ``aten::nonzero`` one that fell back to the
 host, ``UncachedCompile`` and ``CachedCompile`` the look-ups of graphs in memory.
 
-Two clocks meet in one report: ``CompileTime`` is how long compiling took *here*, on this computer
-(no compile time is invented), ``ExecuteTime`` and the transfers are times on the *emulated* chip.
+Two clocks meet in one report: ``ExecuteTime`` is the time on the *emulated* chip, while
+``CompileTime`` and the transfers are what they took *here*, on this computer.
 
-One thing differs from the original.  It writes every part of a time rounded, not cut off, so that
-3.948602 ms becomes ``004ms948.602us``; the sums on AWS's own page show it.  Here it is
+One thing differs from the original, which rounds every part of a time instead of cutting it off:
+it writes 3.948602 ms as ``004ms948.602us``, as the sums on AWS's own page show.  Here it is
 ``003ms948.602us``.
 
 References: `aws-torch-debug`.
@@ -18,6 +18,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked, checked_after
 
 __all__ = [
     "PROCESS", "Metrics", "clear_all", "clear_counters", "clear_metrics", "counter_names",
@@ -69,6 +72,7 @@ class Metrics:
     def __repr__(self):
         return f"Metrics({len(self._metrics)} metrics, {len(self._counters)} counters)"
 
+    @checked_after
     def add(self, name: str, value: float) -> None:
         """Add a sample to a metric, in ns if its name ends in "Time"."""
         with self._lock:
@@ -77,15 +81,17 @@ class Metrics:
             metric.accumulator += value
             metric.samples.append((self._clock(), value))
 
+    @checked_after
     def count(self, name: str, by: int = 1) -> None:
         """Count something."""
         with self._lock:
-            self._counters[name] = self._counters.get(name, 0) + by
+            self._counters[name] = self._counters.get(name, 0) + whole(by, "by")
 
     def counter_names(self) -> list[str]:
         """Return the counters that have counted."""
         return sorted(self._counters)
 
+    @checked
     def counter_value(self, name: str) -> int | None:
         """Return a counter's value, or None if it never counted."""
         return self._counters.get(name)
@@ -94,6 +100,7 @@ class Metrics:
         """Return the metrics that have samples."""
         return sorted(self._metrics)
 
+    @checked
     def metric_data(self, name: str) -> tuple[int, float, tuple[tuple[int, float], ...]] | None:
         """Return a metric's samples.
 
@@ -121,6 +128,7 @@ class Metrics:
         with self._lock:
             self._counters.clear()
 
+    @checked
     def report(
         self, counters: Collection[str] | None = None, metrics: Collection[str] | None = None
     ) -> str:
@@ -204,34 +212,9 @@ def short_metrics_report(
     return PROCESS.report(counter_names or SHORT_COUNTERS, metric_names or SHORT_METRICS)
 
 
-def counter_names() -> list[str]:
-    """Return the counters of this process that have counted."""
-    return PROCESS.counter_names()
-
-
-def counter_value(name: str) -> int | None:
-    """Return a counter's value in this process, or None if it never counted."""
-    return PROCESS.counter_value(name)
-
-
-def metric_names() -> list[str]:
-    """Return the metrics of this process that have samples."""
-    return PROCESS.metric_names()
-
-
-def metric_data(name: str):
-    """Return (samples in all, their sum, the latest of them) of a metric of this process."""
-    return PROCESS.metric_data(name)
-
-
-def clear_counters() -> None:
-    """Forget the counts of this process."""
-    PROCESS.clear_counters()
-
-
-def clear_metrics() -> None:
-    """Forget the samples of this process."""
-    PROCESS.clear_metrics()
+counter_names, counter_value = PROCESS.counter_names, PROCESS.counter_value
+metric_names, metric_data = PROCESS.metric_names, PROCESS.metric_data
+clear_counters, clear_metrics = PROCESS.clear_counters, PROCESS.clear_metrics
 
 
 def clear_all() -> None:

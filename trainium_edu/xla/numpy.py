@@ -23,7 +23,7 @@ from operator import index as as_integer
 import numpy as np
 
 from trainium_edu.specs.arguments import flag, number, short, whole
-from trainium_edu.specs.signatures import Numbers, checked_after
+from trainium_edu.specs.signatures import Numbers, checked, checked_after
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.graph import GraphError, Type, as_type
 from trainium_edu.xla.operations import apply, constant
@@ -158,7 +158,7 @@ def where(condition: Tensor, a: Tensor | float, b: Tensor | float) -> Tensor:
     device, rank = condition.device, builtins.max(t.ndim for t in tensors)
     values = [x for x in (a, b) if isinstance(x, Tensor)]
     if len(values) == 2:
-        dtype = promoted("where", a.type, b.type)
+        dtype = promoted("where", *(t.type for t in values))
     else:
         dtype = values[0].dtype if values else "int32"
     if not as_type((), dtype).is_float and builtins.any(isinstance(x, float) for x in (a, b)):
@@ -458,7 +458,7 @@ def concatenate(tensors: Iterable[Tensor], axis: int = 0) -> Tensor:
     for one in tensors[1:]:
         dtype = promoted("concatenate", Type((1,), dtype), Type((1,), one.dtype))
     nodes = [as_dtype(t.as_node(), dtype) for t in tensors]
-    node = apply("concatenate", *nodes, axis=_axes(tensors[0], axis)[0])
+    node = apply("concatenate", *nodes, axis=_axes(tensors[0], (axis,))[0])
     return Tensor(tensors[0].device, node.type, node)
 
 
@@ -488,6 +488,7 @@ def flip(x: Tensor, axis: Axes = None) -> Tensor:
     return x
 
 
+@checked
 def pad(x: Tensor, pad_width: Numbers, *, constant_values: float = 0.0) -> Tensor:
     """Put a number around.
 
@@ -497,7 +498,7 @@ def pad(x: Tensor, pad_width: Numbers, *, constant_values: float = 0.0) -> Tenso
     pad_width : int, (int, int) or list of these
         How many elements before and after, for all axes or for each.
     constant_values : float
-        Any number.
+        What they hold: any number.
     """
     width = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     low, high = (tuple(side) for side in zip(*width, strict=True))
@@ -508,7 +509,9 @@ def pad(x: Tensor, pad_width: Numbers, *, constant_values: float = 0.0) -> Tenso
 # -- tensors of nothing -------------------------------------------------------------------------
 
 
-def full(shape: int | Sequence, value: float, dtype: str | None = None, *, device: Device) -> Tensor:
+def full(
+    shape: int | Sequence, value: float, dtype: str | None = None, *, device: Device
+) -> Tensor:
     """Return a tensor of one number; an input of the graph unless it is 0 or 1."""
     shape = _shape(shape)
     dtype = dtype or ("float32" if isinstance(value, float) else "int32")

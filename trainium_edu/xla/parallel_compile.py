@@ -21,6 +21,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.cache import CompileCache, CompileFailed, Entry
 from trainium_edu.xla.graph import Graph, Node
 
@@ -66,6 +68,7 @@ class Report:
         return json.dumps(report, indent=4)
 
 
+@checked
 def counts(cache: CompileCache) -> str:
     """Return the line that says how far the entries of a cache have come.
 
@@ -82,6 +85,7 @@ def counts(cache: CompileCache) -> str:
     )
 
 
+@checked
 def compile_collected(
     cache: CompileCache,
     compile_bytes: CompileBytes,
@@ -115,8 +119,7 @@ def compile_collected(
     ValueError
         If `workers` is not from 1 to 64.
     """
-    if not 1 <= workers <= 64:
-        raise ValueError(f"there are {workers} parallel processes; give from 1 to 64")
+    workers, retries = whole(workers, "workers", 1, 64), whole(retries, "retries", 0)
     started = time.monotonic()
     wanted = ("remaining", "failed") if cache.retry_failed else ("remaining",)
     entries = [entry for entry in cache.entries() if entry.status in wanted]
@@ -179,6 +182,7 @@ def _compile(entry, root, version, retry_failed, compile_bytes, retries) -> Comp
     return Compiled(str(entry.graph), not reason, tried, time.monotonic() - started, reason)
 
 
+@checked
 def analyze(cache: CompileCache, lowered: Collection[str]) -> dict:
     """Report which operations of the graphs in a cache the compiler knows.
 

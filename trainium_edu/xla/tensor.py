@@ -17,6 +17,8 @@ import numpy as np
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import source_line
+from trainium_edu.specs.arguments import flag
+from trainium_edu.specs.signatures import checked, checked_after
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import as_held, hollow
@@ -119,6 +121,7 @@ class Tensor:
         """Forget what computed the value: its graph has been cut off."""
         self._of = None
 
+    @checked_after
     def set_(self, other: "Tensor") -> "Tensor":
         """Become another tensor's value; how an optimiser updates a weight.
 
@@ -218,6 +221,7 @@ class Tensor:
 
     # -- gradients ----------------------------------------------------------------------------
 
+    @checked
     def backward(self, gradient: "Tensor | None" = None, retain_graph: bool = False) -> None:
         """Record the gradient of this tensor for every tensor that requires one; add to ``grad``.
 
@@ -275,9 +279,9 @@ class Tensor:
 
     def requires_grad_(self, wanted: bool = True) -> "Tensor":
         """Ask ``backward`` for this tensor's gradient."""
+        self.requires_grad = flag(wanted, "wanted") and self.type.is_float
         if wanted and not self.type.is_float:
             raise GraphError(f"only floating-point tensors have gradients; this one is {self.type}")
-        self.requires_grad = wanted
         self.device.trained.pop(id(self), None)
         if wanted:
             self.device.trained[id(self)] = self
@@ -338,7 +342,8 @@ def _say(what: str, kind: type[Warning]) -> None:
         warnings.warn_explicit(f"{line} {what}", kind, line.file, line.line)
 
 
-def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
+@checked
+def as_tensor(data, device: Device, dtype: str | type | None = None, *, name: str = "",
               per_replica: bool = False) -> Tensor:  # fmt: skip
     """Move data to a device.
 

@@ -5,14 +5,16 @@ One process of the original drives one NeuronCore.  Who takes part is a *world* 
 """
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 
 from trainium_edu import files
 from trainium_edu.specs import INSTANCES
-from trainium_edu.specs.arguments import choice
+from trainium_edu.specs.arguments import choice, short
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
 from trainium_edu.xla.operations import apply
 from trainium_edu.xla.tensor import Tensor
@@ -31,6 +33,7 @@ DEVICES: dict[int, Device] = {}  #: those that were asked for, by number
 # -- devices ------------------------------------------------------------------------------------
 
 
+@checked
 def get_xla_supported_devices(
     devkind: str | None = None, max_devices: int | None = None, *, instance: str = "trn1.32xlarge"
 ) -> list[str]:
@@ -48,6 +51,7 @@ def get_xla_supported_devices(
     return [f"xla:{i}" for i in range(int(with_cores[instance].value))][:max_devices]
 
 
+@checked
 def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
     """Return a NeuronCore as a lazy device, and follow the switches of the environment.
 
@@ -76,11 +80,13 @@ def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
     return found
 
 
+@checked
 def xla_device_kind(device: Device | None = None) -> str:
     """Return what kind of device it is: a NeuronCore-v2."""
     return "NC_v2"
 
 
+@checked
 def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
     """Cut the recorded graph, compile it or look it up, run it; then the step closures.
 
@@ -92,11 +98,13 @@ def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
     xla_device().mark_step()
 
 
+@checked
 def wait_device_ops(devices: list | None = None) -> None:
     """Return when all devices are idle, which they are: nothing runs in the background."""
 
 
-def add_step_closure(closure, args: tuple = (), run_async: bool = False) -> None:
+@checked
+def add_step_closure(closure: Callable, args: Sequence = (), run_async: bool = False) -> None:
     """Call a function after the next step, when its arguments have values; in order of asking.
 
     Parameters
@@ -113,28 +121,34 @@ def add_step_closure(closure, args: tuple = (), run_async: bool = False) -> None
 # -- the world ----------------------------------------------------------------------------------
 
 
+@checked
 def xrt_world_size(defval: int = 1) -> int:
     """Return how many ranks take part."""
     return current_world().size
 
 
+@checked
 def get_ordinal(defval: int = 0) -> int:
     """Return this rank's number in the world."""
     return current_world().ordinal
 
 
+@checked
 def get_local_ordinal(defval: int = 0) -> int:
     """Return this rank's number on its instance."""
     here = current_world()
     return here.ordinal % here.per_instance
 
 
+@checked
 def is_master_ordinal(local: bool = True) -> bool:
     """Return whether this is the first rank, of the instance or of all."""
     return (get_local_ordinal() if local else get_ordinal()) == 0
 
 
-def all_reduce(reduce_type: str, inputs, scale: float = 1.0, groups=None, pin_layout: bool = True):
+@checked
+def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
+               groups: Sequence | None = None, pin_layout: bool = True):  # fmt: skip
     """Record the sum (maximum, minimum) over ranks.
 
     Parameters
@@ -164,7 +178,8 @@ def all_reduce(reduce_type: str, inputs, scale: float = 1.0, groups=None, pin_la
     return None
 
 
-def reduce_gradients(optimizer, groups=None, pin_layout: bool = True) -> None:
+@checked
+def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool = True) -> None:
     """Replace each gradient by the mean over ranks: their sum, times 1/world; alone, do nothing.
 
     Parameters
@@ -178,8 +193,9 @@ def reduce_gradients(optimizer, groups=None, pin_layout: bool = True) -> None:
         all_reduce(REDUCE_SUM, gradients, 1.0 / count, groups)
 
 
+@checked
 def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | None = None,
-                   groups=None, pin_layout: bool = True):  # fmt: skip
+                   groups: Sequence | None = None, pin_layout: bool = True):  # fmt: skip
     """Reduce the gradients over all ranks, then let the optimiser step.
 
     Parameters
@@ -198,6 +214,8 @@ def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | N
     ----------
     pytorch/xla, ``torch_xla/core/xla_model.py``.
     """
+    if not callable(getattr(optimizer, "step", None)):
+        raise TypeError(f"optimizer is {short(optimizer)}; it must have parameters and step()")
     reduce_gradients(optimizer, groups, pin_layout)
     result = optimizer.step(**(optimizer_args or {}))
     if barrier:
@@ -205,7 +223,8 @@ def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | N
     return result
 
 
-def rendezvous(tag: str, payload: bytes = b"", replicas=None) -> list:
+@checked
+def rendezvous(tag: str, payload=b"", replicas=None) -> list:
     """Wait for all ranks, and return the payload of each.
 
     Raises
@@ -225,7 +244,8 @@ def rendezvous(tag: str, payload: bytes = b"", replicas=None) -> list:
     return meet(tag, payload)
 
 
-def mesh_reduce(tag: str, data, reduce_fn):
+@checked
+def mesh_reduce(tag: str, data, reduce_fn: Callable):
     """Collect a value of every rank on the host, and return what a function makes of the list.
 
     Parameters
@@ -242,7 +262,9 @@ def mesh_reduce(tag: str, data, reduce_fn):
     return reduce_fn(rendezvous(tag, data))
 
 
-def save(data, file_or_path, master_only: bool = True, global_master: bool = False) -> None:
+@checked
+def save(data, file_or_path: str | Path, master_only: bool = True,
+         global_master: bool = False) -> None:  # fmt: skip
     """Move tensors to the host and write them to a file that ``numpy.load`` reads.
 
     Parameters

@@ -8,16 +8,17 @@ plain data (``times``), which ``to_bytes`` writes; its program is made again whe
 Read first: ``sections.py``, then this file.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import memory, saved
 from trainium_edu.xla.executable.describe import describe
 from trainium_edu.xla.executable.sections import Body, Section, cut
@@ -38,6 +39,7 @@ __all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Se
            "describe"]  # fmt: skip
 
 
+@runtime_checkable
 class CollectiveTimes(Protocol):
     """Who knows how long ranks take together; ``training`` hands it in."""
 
@@ -93,6 +95,7 @@ class Executable:
     (1, 'dma_copy')
     """
 
+    @checked
     def __init__(self, graph: Graph, flags=None, *, spec: Record = TRN1,
                  donated: Mapping[int, int] | None = None,
                  times: CollectiveTimes | None = None, is_fused: bool = True):  # fmt: skip
@@ -213,7 +216,8 @@ class Executable:
             else:
                 yield self.times_of(body, more)
 
-    def times_of(self, body: Body, more=None) -> Times:
+    @checked
+    def times_of(self, body: Body, more: Callable | None = None) -> Times:
         """Return the times of one distinct section; `more` fills in what is not known yet."""
         with self._lock:
             times = self._known.get(body)

@@ -1,5 +1,6 @@
 """An executable as plain data, for the graph explorer and whoever else draws or counts."""
 
+from trainium_edu.specs.arguments import short
 from trainium_edu.xla.graph import Graph, Node, Type
 
 __all__ = ["describe"]
@@ -29,6 +30,8 @@ def describe(executable) -> dict:
     >>> [(node["operation"], node["stands_for"]) for node in told["nodes"]]
     [('parameter', [0]), ('fusion', [1, 2])]
     """
+    if not isinstance(getattr(executable, "final", None), Graph):
+        raise TypeError(f"executable is {short(executable)}; it must be an Executable")
     final, recorded = executable.final, executable.graph
     of = {node: i for i, node in enumerate(final.nodes)}
     old = {node: i for i, node in enumerate(recorded._all)}
