@@ -527,8 +527,8 @@ GOOD: dict[str, list[str]] = {
             ".to(device)(image)",
             "Linear(4, 4).load_state_dict(nn.Linear(4, 4).state_dict())",
         )),
-        _LAZY + "w = nn.Linear(4, 4).to(device).parameters()\n"
-        "optim.AdamW(w), optim.clip_grad_norm_([], 1.0)",
+        _LAZY + "model = nn.Linear(4, 4).to(device)\nmodel(x).sum().backward()\n"
+        "optim.AdamW(model.parameters()), optim.clip_grad_norm_(model.parameters(), 1.0)",
         _LAZY + "optim.warmup_cosine(1, peak=1.0, warmup=2, steps=4)",
         _LAZY + "lazy_digits.what_recompiles(device)",
     ],

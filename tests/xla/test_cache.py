@@ -10,7 +10,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -141,19 +143,24 @@ def test_a_disk_that_takes_nothing_costs_no_program_and_is_said_once(cache, said
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
-def test_a_read_only_cache_is_read_and_left_alone(cache, said, tmp_path):
+@pytest.fixture
+def open_folder():
+    """Return a folder that every user may enter, as they may not enter pytest's own."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_read_only_cache_is_read_and_left_alone(open_folder):
     """Run without root's rights, where the test itself has them."""
-    reader = CompileCache(cache.root, "1.0")
-    reader.put(1, EMPTY, b"kept")
+    cache = CompileCache(open_folder / "cache", "1.0")
+    cache.put(1, EMPTY, b"kept")
     body = """
 os.geteuid() or os.setuid(65534)
 assert cache.get(1, "d41d8cd9") == b"kept"
 print(cache.get_or_compile(2, "d41d8cd9", lambda: b"made"))
 print(cache.get_or_compile(3, "d41d8cd9", lambda: b"made"))
 """
-    way = {folder: folder.stat().st_mode for folder in (*tmp_path.parents[:2], tmp_path)}
-    for folder, mode in way.items():
-        folder.chmod(mode | 0o055)
     for path in (cache.root, *cache.root.rglob("*")):
         path.chmod(0o555)
     try:
@@ -161,8 +168,6 @@ print(cache.get_or_compile(3, "d41d8cd9", lambda: b"made"))
     finally:
         for path in (cache.root, *cache.root.rglob("*")):
             path.chmod(0o755)
-        for folder, mode in way.items():
-            folder.chmod(mode)
     assert out.split("\n")[:2] == ["(b'made', False)"] * 2, errors
     assert errors.count("takes nothing more (Permission denied)") == 1
     assert not list(cache.root.rglob("MODULE_2*"))

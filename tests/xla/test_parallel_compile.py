@@ -167,7 +167,7 @@ def test_a_damaged_graph_is_reported_and_left(home, capfd):
 
 @pytest.mark.parametrize("workers", [0, -1, 65])
 def test_a_number_of_processes_out_of_range_is_refused(home, workers):
-    with pytest.raises(ValueError, match=rf"workers is {workers}; it must be an integer from 1 to 64"):
+    with pytest.raises(ValueError, match=rf"workers is {workers}; it must be .* from 1 to 64"):
         parallel_compile.compile_collected(collected(home), compiled_by, workers=workers)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import digits
 from trainium_edu.training.nn import MLP, cross_entropy
 from trainium_edu.training.optim import SGD
@@ -32,6 +33,7 @@ CHANGES: dict[str, dict] = {
 }
 
 
+@checked
 def train_digits(device: Device, *, steps: int | None = 8, batch: int = 64, hidden: int = 256,
                  lr: float = 0.1, momentum: float = 0.0, mark_every: int = 1,
                  look: Callable[[Tensor], object] | None = None) -> None:  # fmt: skip
@@ -51,6 +53,7 @@ def train_digits(device: Device, *, steps: int | None = 8, batch: int = 64, hidd
     look : callable (loss), optional
         Called in each step before ``mark_step``.
     """
+    batch, mark_every = whole(batch, "batch", 1), whole(mark_every, "mark_every", 1)
     data = digits()
     end = len(data.train_labels) if steps is None else whole(steps, "steps", 0) * batch
     model = MLP(64, hidden, 10).to(device)
@@ -69,6 +72,7 @@ def train_digits(device: Device, *, steps: int | None = 8, batch: int = 64, hidd
             device.mark_step()
 
 
+@checked
 def what_recompiles(device: Device) -> dict[str, str]:
     """Run a small step, change one thing at a time, and note what became of the next graph.
 

@@ -15,12 +15,14 @@ call opens a scope of the graph with the module's name, so that pictures can fol
 
 # ruff: noqa: D102  what forward computes is said by its class
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 
 import numpy as np
 
+from trainium_edu.specs.arguments import flag, number, whole
+from trainium_edu.specs.signatures import checked, checked_after
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import hollow
@@ -39,10 +41,11 @@ _random = np.random.default_rng(0)
 _draws = True  #: whether initial weights have values
 
 
+@checked
 def manual_seed(seed: int) -> None:
     """Begin anew the random numbers that initial weights, and the seeds of dropout, come from."""
     global _random
-    _random = np.random.default_rng(seed)
+    _random = np.random.default_rng(whole(seed, "seed", 0))
 
 
 @contextmanager
@@ -59,6 +62,12 @@ def shapes_only():
         _draws = True
 
 
+def _check_sizes(**sizes) -> None:
+    """Refuse what is no size of a layer."""
+    for name, size in sizes.items():
+        whole(size, name, 1, 2**31)
+
+
 def _uniform(bound, *shape) -> np.ndarray:
     if not _draws:
         return hollow(Type(shape, "float32"))
@@ -71,7 +80,7 @@ def _normal(deviation, *shape) -> np.ndarray:
     return deviation * _random.standard_normal(shape, np.float32)
 
 
-def _record(operation, *tensors: Tensor, **attributes) -> Tensor:
+def _record(operation, *tensors, **attributes) -> Tensor:
     """Record an operation of the table that NumPy has no name for."""
     node = apply(operation, *(t.as_node() for t in tensors), **attributes)
     return Tensor(tensors[0].device, node.type, node)
@@ -158,7 +167,8 @@ class Module:
         values = ((n, getattr(owner, a)) for n, owner, a in self._places())
         return {n: v.numpy() if isinstance(v, Tensor) else v.copy() for n, v in values}
 
-    def load_state_dict(self, state) -> None:
+    @checked
+    def load_state_dict(self, state: Mapping) -> None:
         """Take over values by name, such as a PyTorch module's ``state_dict()``.
 
         Raises
@@ -185,7 +195,7 @@ class Module:
     def train(self, mode: bool = True) -> "Module":
         """Let dropout drop, or not."""
         for module in self.modules():
-            module.training = mode
+            module.training = flag(mode, "mode")
         return self
 
     def eval(self) -> "Module":
@@ -214,11 +224,12 @@ class Linear(Module):
     """``x @ weight.T + bias``, weight [out, in]."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True):
+        _check_sizes(in_features=in_features, out_features=out_features)
         bound = in_features**-0.5
         self.weight = _uniform(bound, out_features, in_features)
         self.bias = _uniform(bound, out_features) if bias else None
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return _linear(x, self.weight, self.bias)
 
 
@@ -234,10 +245,11 @@ class LayerNorm(Module):
     """Bring each row of the last axis to mean 0 and variance 1; then scale and shift."""
 
     def __init__(self, width: int, eps: float = 1e-5):
+        _check_sizes(width=width)
         self.weight, self.bias = np.ones(width, np.float32), np.zeros(width, np.float32)
-        self.eps = eps
+        self.eps = number(eps, "eps", 0)
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return _record("layer_norm", x, self.weight, self.bias, eps=self.eps)
 
 
@@ -245,10 +257,11 @@ class Embedding(Module):
     """Rows of a table [rows, width] by their numbers."""
 
     def __init__(self, rows: int, width: int):
+        _check_sizes(rows=rows, width=width)
         self.weight = _normal(1, rows, width)
 
-    def forward(self, numbers):
-        return xnp.take(self.weight, numbers)
+    def forward(self, numbers: Tensor):
+        return xnp.take(self.weight, numbers)  # type: ignore[arg-type]  # on a device by now
 
 
 class Conv2d(Module):
@@ -256,12 +269,13 @@ class Conv2d(Module):
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
                  padding: int = 0, bias: bool = True):  # fmt: skip
+        _check_sizes(in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size)
         bound = (in_channels * kernel_size**2) ** -0.5
         self.weight = _uniform(bound, out_channels, in_channels, kernel_size, kernel_size)
         self.bias = _uniform(bound, out_channels) if bias else None
-        self.stride, self.padding = stride, padding
+        self.stride, self.padding = whole(stride, "stride", 1), whole(padding, "padding", 0)
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         around = (self.padding, self.padding)
         out = _record("convolution", x, self.weight, strides=(self.stride,) * 2,
                       padding=(around, around))  # fmt: skip
@@ -272,6 +286,7 @@ class MultiHeadAttention(Module):
     """Self-attention over x [batch, tokens, width]; ``causal``: tokens see none that follow."""
 
     def __init__(self, width: int, heads: int, causal: bool = False):
+        _check_sizes(width=width, heads=heads)
         if width % heads:
             raise ValueError(f"width is {width}, which does not divide among {heads} heads")
         self.in_proj_weight = _uniform((6 / (4 * width)) ** 0.5, 3 * width, width)
@@ -280,7 +295,7 @@ class MultiHeadAttention(Module):
         self.out_proj.bias = np.zeros(width, np.float32)
         self.heads, self.causal = heads, causal
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         batch, tokens, width = x.shape
         all_three = _linear(x, self.in_proj_weight, self.in_proj_bias)
         apart = all_three.reshape((batch, tokens, 3, self.heads, width // self.heads))
@@ -311,28 +326,28 @@ def _is_not_later(scores):
 class ReLU(Module):
     """max(x, 0)."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return xnp.relu(x)
 
 
 class GELU(Module):
     """x times the probability that a normal number is smaller."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return _record("gelu", x)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return xnp.tanh(x)
 
 
 class Flatten(Module):
     """All axes but the first as one."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return x.reshape((x.shape[0], -1))
 
 
@@ -340,7 +355,7 @@ class _Pool2d(Module):
     """One number for each window of images [N, C, H, W]; windows lie side by side."""
 
     def __init__(self, kernel_size: int):
-        self.kernel_size = kernel_size
+        self.kernel_size = whole(kernel_size, "kernel_size", 1)
 
     def _windows(self, x):
         (n, c, h, w), k = x.shape, self.kernel_size
@@ -352,14 +367,14 @@ class _Pool2d(Module):
 class MaxPool2d(_Pool2d):
     """The largest number of each window; equal ones share the gradient."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return self._windows(x).max(axis=(3, 5))
 
 
 class AvgPool2d(_Pool2d):
     """The mean of each window."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         return self._windows(x).mean(axis=(3, 5))
 
 
@@ -371,12 +386,10 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5):
-        if not 0 <= p < 1:
-            raise ValueError(f"p is {p}; a probability from 0 to below 1 leaves something over")
-        self.p, self.step = p, 0
+        self.p, self.step = number(p, "p", 0, below=1), 0
         self.seed = int(_random.integers(2**31))
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         if not self.training or not self.p:
             return x
         self.step += 1
@@ -398,7 +411,7 @@ class Dropout(Module):
 class MLP(Sequential):
     """Linear layers of these widths with an activation between them: ``MLP(64, 256, 10)``."""
 
-    def __init__(self, *widths: int, activation=ReLU):
+    def __init__(self, *widths: int, activation: Callable = ReLU):
         layers: list[Module] = []
         for before, after in pairwise(widths):
             layers += [Linear(before, after), activation()]
@@ -420,10 +433,14 @@ class TransformerBlock(Module):
         self.norm1, self.norm2 = LayerNorm(width), LayerNorm(width)
         self.gelu, self.dropout = GELU(), Dropout(dropout)
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         x = x + self.dropout(self.self_attn(self.norm1(x)))
         hidden = self.gelu(self.linear1(self.norm2(x)))
         return x + self.dropout(self.linear2(hidden))
+
+
+def _blocks(depth, *of) -> Sequential:
+    return Sequential(*(TransformerBlock(*of) for _ in range(whole(depth, "depth", 0, 1000))))
 
 
 class ViT(Module):
@@ -442,16 +459,18 @@ class ViT(Module):
     def __init__(self, image: int = 8, patch: int = 2, width: int = 64, depth: int = 2,
                  heads: int = 4, hidden: int = 128, classes: int = 10, channels: int = 1,
                  dropout: float = 0.0):  # fmt: skip
+        _check_sizes(image=image, patch=patch, classes=classes, channels=channels)
+        if image % patch:
+            raise ValueError(f"patches of {patch} do not fill an image of {image} x {image} pixels")
         self.patch = patch
         self.embedding = Linear(channels * patch**2, width)
         self.class_token = _normal(0.02, 1, 1, width)
         tokens = (image // patch) ** 2 + 1
         self.positions = _normal(0.02, 1, tokens, width)
-        blocks = (TransformerBlock(width, heads, hidden, dropout) for _ in range(depth))
-        self.encoder = Sequential(*blocks)
+        self.encoder = _blocks(depth, width, heads, hidden, dropout)
         self.norm, self.head = LayerNorm(width), Linear(width, classes)
 
-    def forward(self, images):
+    def forward(self, images: Tensor):
         """Return logits [N, classes] of images [N, channels, H, W]."""
         (n, c, h, w), p = images.shape, self.patch
         patches = images.reshape((n, c, h // p, p, w // p, p)).transpose((0, 2, 4, 1, 3, 5))
@@ -467,11 +486,10 @@ class Decoder(Module):
     def __init__(self, vocabulary: int, length: int, width: int = 64, depth: int = 2,
                  heads: int = 4, hidden: int = 128, dropout: float = 0.0):  # fmt: skip
         self.tokens, self.places = Embedding(vocabulary, width), Embedding(length, width)
-        blocks = (TransformerBlock(width, heads, hidden, dropout, True) for _ in range(depth))
-        self.decoder = Sequential(*blocks)
+        self.decoder = _blocks(depth, width, heads, hidden, dropout, True)
         self.norm, self.head = LayerNorm(width), Linear(width, vocabulary, bias=False)
 
-    def forward(self, numbers):
+    def forward(self, numbers: Tensor):
         """Return logits [batch, tokens, vocabulary] of token numbers int32[batch, tokens]."""
         x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
         return self.head(self.norm(self.decoder(x)))
@@ -480,6 +498,7 @@ class Decoder(Module):
 # -- losses -----------------------------------------------------------------------------------
 
 
+@checked_after
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the mean of -log(probability of the right class), in FP32.
 
@@ -493,6 +512,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return xnp.mean(_record("cross_entropy", rows, xnp.reshape(labels, -1)))
 
 
+@checked_after
 def mse_loss(output: Tensor, target: Tensor) -> Tensor:
     """Return the mean of squared differences, in FP32."""
     return xnp.mean(xnp.square(xnp.astype(output, "float32") - target))
@@ -501,12 +521,19 @@ def mse_loss(output: Tensor, target: Tensor) -> Tensor:
 class CrossEntropyLoss(Module):
     """:func:`cross_entropy` as a module."""
 
-    def forward(self, logits, labels):
+    def forward(self, logits: Tensor, labels: Tensor):
         return cross_entropy(logits, labels)
 
 
 class MSELoss(Module):
     """:func:`mse_loss` as a module."""
 
-    def forward(self, output, target):
+    def forward(self, output: Tensor, target: Tensor):
         return mse_loss(output, target)
+
+
+for _layer in [value for value in vars().values() if isinstance(value, type)]:
+    if _layer.__module__ == __name__:
+        for _name, _held in (("__init__", checked), ("forward", checked_after)):
+            if _name in vars(_layer):
+                setattr(_layer, _name, _held(vars(_layer)[_name]))

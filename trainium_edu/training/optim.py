@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from trainium_edu.specs.arguments import choice
+from trainium_edu.specs.arguments import choice, flag, number
+from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
@@ -51,15 +52,17 @@ class Optimizer:
 
     names: tuple[str, ...] = ()  #: of the states
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float, *, weight_decay: float = 0.0,
+    @checked
+    def __init__(self, parameters: Iterable, lr: float, *, weight_decay: float = 0.0,
                  state_dtype: str = "float32", master_weights: bool = False):  # fmt: skip
         self.parameters = list(parameters)
         if not all(isinstance(p, Tensor) for p in self.parameters):
             raise ValueError("these weights are still on the host; make the optimiser after "
                              "model.to(device)")  # fmt: skip
-        self.lr, self.weight_decay, self.steps = lr, weight_decay, 0
+        self.lr, self.weight_decay = number(lr, "lr", 0), number(weight_decay, "weight_decay", 0)
+        self.steps = 0
         self.state_dtype = choice(state_dtype, "state_dtype", ("float32", "bfloat16"))
-        self.master_weights = master_weights
+        self.master_weights = flag(master_weights, "master_weights")
         self.states: list[dict[str, Tensor]] = [{} for _ in self.parameters]
 
     def init_states(self) -> None:
@@ -132,7 +135,8 @@ class SGD(Optimizer):
 
     def __init__(self, parameters, lr: float, momentum: float = 0.0, **options):
         super().__init__(parameters, lr, **options)
-        self.momentum, self.names = momentum, ("momentum",) if momentum else ()
+        self.momentum = number(momentum, "momentum", 0)
+        self.names = ("momentum",) if self.momentum else ()
 
     def _numbers(self):
         return {"lr": self.lr, "momentum": self.momentum, "decay": self.weight_decay}
@@ -155,10 +159,12 @@ class Adam(Optimizer):
     names = ("mean", "square")
     decouples = False
 
+    @checked
     def __init__(self, parameters, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, **options):  # fmt: skip
         super().__init__(parameters, lr, **options)
-        self.betas, self.eps = betas, eps
+        self.betas = tuple(number(beta, "betas", 0, below=1) for beta in betas)
+        self.eps = number(eps, "eps", 0)
 
     def _numbers(self):
         """Put both corrections of the start into the step's size and eps, as the paper does."""
@@ -191,6 +197,7 @@ class AdamW(Adam):
         super().__init__(parameters, lr, weight_decay=weight_decay, **options)
 
 
+@checked
 def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     """Scale all gradients down together, so that their common norm is `max_norm` at most.
 
@@ -200,28 +207,47 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
         The norm before, float32.
     """
     wide = [(p, _wide(p.grad)) for p in parameters if p.grad is not None]
+    if not wide:
+        raise ValueError("no parameter has a gradient; call backward() before clip_grad_norm_()")
     squares = [xnp.sum(xnp.square(gradient)) for _, gradient in wide]
     norm = xnp.sqrt(sum(squares[1:], squares[0]))
-    most = as_tensor(np.float32(max_norm), norm.device, name="max_norm")
+    most = as_tensor(np.float32(number(max_norm, "max_norm", 0)), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
     for weight, gradient in wide:
         weight.grad = xnp.astype(gradient * factor, weight.dtype)
     return norm
 
 
+@checked
 def warmup_linear(step: int, *, peak: float, warmup: int, steps: int) -> float:
     """Return the learning rate of a step (from 0): up to `peak`, then straight down to 0.
 
+    Examples
+    --------
     >>> [warmup_linear(s, peak=1.0, warmup=2, steps=6) for s in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
-    if step < warmup:
-        return peak * (step + 1) / warmup
-    return peak * max(0.0, (steps - step) / (steps - warmup))
+    risen, gone = _shares(step, warmup, steps)
+    return peak * risen * (1 - gone)
 
 
+@checked
 def warmup_cosine(step: int, *, peak: float, warmup: int, steps: int) -> float:
-    """Return the learning rate of a step (from 0): up to `peak`, then down a cosine to 0."""
+    """Return the learning rate of a step (from 0): up to `peak`, then down a cosine to 0.
+
+    Examples
+    --------
+    >>> [round(warmup_cosine(s, peak=1.0, warmup=2, steps=6), 3) for s in range(6)]
+    [0.5, 1.0, 1.0, 0.854, 0.5, 0.146]
+    """
+    risen, gone = _shares(step, warmup, steps)
+    return peak * risen * (1 + math.cos(math.pi * gone)) / 2
+
+
+def _shares(step, warmup, steps) -> tuple[float, float]:
+    """Return how much of the way up, and of the way down, a step has behind it."""
+    if not 0 <= warmup < steps:
+        raise ValueError(f"warmup is {warmup} of {steps} steps; it must be from 0 to below that")
     if step < warmup:
-        return peak * (step + 1) / warmup
-    return peak * (1 + math.cos(math.pi * min(1.0, (step - warmup) / (steps - warmup)))) / 2
+        return (step + 1) / warmup, 0.0
+    return 1.0, min(1.0, (step - warmup) / (steps - warmup))

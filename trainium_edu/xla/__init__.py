@@ -7,9 +7,9 @@ fuses it and lowers every operation to a NeuronCore's instructions, which are pl
 explained as a kernel's are.  Left out: compile time (none is invented), layouts other than
 row-major, what the real compiler keeps on chip between operations.
 
-Sources: `aws-torch-guide`, `aws-torch-variables`, `aws-caching`, `aws-torch-debug`.  Read first: ``graph.py``,
-``operations/table.py``, ``autograd.py``, ``lowering.py``; to write a loop, ``tensor.py``,
-``numpy.py`` and ``xm.py``.  Notebook: ``06_lazy_execution``.
+Sources: `aws-torch-guide`, `aws-torch-variables`, `aws-caching`, `aws-torch-debug`.  Read first:
+``graph.py``, ``operations/table.py``, ``autograd.py``, ``lowering.py``; to write a loop,
+``tensor.py``, ``numpy.py`` and ``xm.py``.  Notebook: ``06_lazy_execution``.
 
 >>> from trainium_edu import xla
 >>> device = xla.Device()

@@ -67,11 +67,14 @@ class Tensor:
 
         def _with(self, other: Any) -> "Tensor": ...
         def _alone(self) -> "Tensor": ...
+        def _given(self, *given: Any, **options: Any) -> "Tensor": ...
 
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _with
         __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __getitem__ = _with
         __lt__ = __le__ = __gt__ = __ge__ = _with
         __neg__ = _alone
+        abs = all = any = argmax = argmin = astype = clip = max = mean = min = reshape = _given
+        squeeze = std = sum = swapaxes = take = transpose = var = _given
 
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip
