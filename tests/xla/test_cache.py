@@ -142,7 +142,6 @@ def test_a_disk_that_takes_nothing_costs_no_program_and_is_said_once(cache, said
     assert "\n" not in text
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
 @pytest.fixture
 def open_folder():
     """Return a folder that every user may enter, as they may not enter pytest's own."""
@@ -151,6 +150,7 @@ def open_folder():
         yield Path(folder)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
 def test_a_read_only_cache_is_read_and_left_alone(open_folder):
     """Run without root's rights, where the test itself has them."""
     cache = CompileCache(open_folder / "cache", "1.0")
