@@ -125,6 +125,7 @@ def without_clocks(monkeypatch):
         ("nki", "best", lambda *_: 1.0),
         ("recording", "best_us", lambda *_: 1.0),
         ("timeline_explorer", "answers_ms", lambda _: [1.0]),
+        ("training", "alternating", lambda *calls: [1.0] * len(calls)),
     ]:
         monkeypatch.setattr(load[name], function, answer)
     monkeypatch.setattr(load["timeline_explorer"], "TURNS", (40, 400))

@@ -5,6 +5,7 @@ FP32, with as many threads as BLAS has here.
 """
 
 import time
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -125,6 +126,9 @@ def recorded(count=2000):
 
 def main():
     """Print the table; return its rows for pages."""
+    if find_spec("torch") is None:
+        print("PyTorch is not installed: nothing to compare with (pip install torch)")
+        return {}
     import torch
 
     threads = torch.get_num_threads()

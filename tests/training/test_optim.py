@@ -9,8 +9,9 @@ import pytest
 
 from trainium_edu.training import nn, optim
 from trainium_edu.xla.device import Device
-from trainium_edu.xla.executor import Setting
-from trainium_edu.xla.tensor import as_tensor
+from trainium_edu.xla.executor import Setting, as_held
+from trainium_edu.xla.graph import as_type
+from trainium_edu.xla.tensor import Tensor, as_tensor
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 6)).astype(np.float32), RNG.integers(0, 3, 12).astype(np.int32)
@@ -156,3 +157,28 @@ def test_schedules_rise_to_the_peak_and_fall_to_nothing():
         assert (np.diff(rates[4:]) < 0).all()
         assert rates[20] == pytest.approx(0, abs=1e-12)
     assert optim.warmup_cosine(12, peak=0.5, warmup=4, steps=20) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_replicas_with_data_of_their_own_train_as_if_each_were_alone(dtype):
+    def run(replicas, parts):
+        nn.manual_seed(2)
+        device = Device(setting=Setting("stochastic", seed=1, replicas=replicas))
+        model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+        model.to(device, dtype)
+        optimiser = optim.AdamW(model.parameters(), 1e-2, master_weights=dtype == "bfloat16")
+        optimiser.init_states()
+        for _ in range(4):
+            optimiser.zero_grad()
+            x = Tensor(device, as_type((3, 6), dtype), data=as_held(X[parts], as_type((), dtype)))
+            y = Tensor(device, as_type((3,), "int32"), data=Y[parts])
+            nn.cross_entropy(model(x), y).backward()
+            optimiser.step()
+            device.mark_step()
+        return [p.numpy() for p in model.parameters()]
+
+    parts = np.arange(12).reshape(4, 3)
+    together = run(4, parts)
+    for i in (0, 3):
+        for joint, alone in zip(together, run(None, parts[i]), strict=True):
+            np.testing.assert_allclose(joint[i], alone, rtol=1e-5, atol=1e-6)

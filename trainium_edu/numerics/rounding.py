@@ -191,23 +191,19 @@ def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> n
     >>> round_floats(np.float32([1.005]), "bf16").tolist()
     [1.0078125]
     """
-    fmt = get_format(fmt)
-    if fmt is not BF16 or x.size > _CHUNK or rounding not in ("nearest", "stochastic"):
+    if get_format(fmt) is not BF16 or x.size > _CHUNK or rounding not in ("nearest", "stochastic"):
         return round_to(x, fmt, rounding, seed=seed, step=step)
     words, place = _writable(np.ascontiguousarray(x).reshape(-1)).view(np.uint32), np.uint32(16)
-    out = np.empty(x.shape, np.float32)
-    codes = out.reshape(-1).view(np.uint32)
+    if rounding == "stochastic" and (short := -x.size % _loops.DRAW):
+        words = np.concatenate([words, np.zeros(short, np.uint32)])
+    out = np.empty(words.size, np.uint32)
     if rounding == "nearest":
-        launch(_loops.nearest_upper, words, place, place, codes)
-        return out
-    whole = words.size // _loops.DRAW * _loops.DRAW
-    drawn, rest = np.empty(_loops.DRAW // 2, np.uint32), np.zeros(_loops.DRAW, np.uint32)
-    rest[: words.size - whole] = words[whole:]
-    for given, first, to in ((words[:whole], 0, codes), (rest, whole // _loops.TILE, rest)):
-        launch(_loops.stochastic_bf16, given, np.uint64(first), np.uint64(seed), np.uint64(step),
-               drawn, drawn.view(np.uint16), place, to)  # fmt: skip
-    codes[whole:] = rest[: words.size - whole]
-    return out
+        launch(_loops.nearest_upper, words, place, place, out)
+    else:
+        drawn = np.empty(_loops.DRAW // 2, np.uint32)
+        launch(_loops.stochastic_bf16, words, np.uint64(0), np.uint64(seed), np.uint64(step),
+               drawn, drawn.view(np.uint16), place, out)  # fmt: skip
+    return out[: x.size].view(np.float32).reshape(x.shape)
 
 
 def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, *, as_words):

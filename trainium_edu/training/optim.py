@@ -78,7 +78,7 @@ class Optimizer:
         for name in self.names:
             state[name] = Tensor(weight.device, kind, zeros(kind))
         if self.master_weights:
-            state["master"] = xnp.astype(weight, "float32").detach()
+            state["master"] = _wide(weight).detach()
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -106,14 +106,13 @@ class Optimizer:
     def _record_update(self, weight, state, numbers):
         """Record the update of one parameter."""
         kept = state.get("master", weight)
-        before = {name: state[name].astype("float32") for name in self.names}
-        wide, gradient = kept.astype("float32"), weight.grad.astype("float32")
-        new, after = self._update(wide, gradient, before, numbers)
+        before = {name: _wide(state[name]) for name in self.names}
+        new, after = self._update(_wide(kept), _wide(weight.grad), before, numbers)
         for name, value in after.items():
-            state[name].set_(value.astype(state[name].dtype))
-        kept.set_(new.astype(kept.dtype))
+            state[name].set_(xnp.astype(value, state[name].dtype))
+        kept.set_(xnp.astype(new, kept.dtype))
         if kept is not weight:
-            weight.set_(new.astype(weight.dtype))
+            weight.set_(xnp.astype(new, weight.dtype))
 
     def _numbers(self) -> dict[str, float]:
         """Return what the update reads, as of this step."""
@@ -122,6 +121,10 @@ class Optimizer:
     def _update(self, weight, gradient, state, numbers) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the new weight and states, all FP32."""
         raise NotImplementedError
+
+
+def _wide(x: Tensor) -> Tensor:
+    return xnp.astype(x, "float32")
 
 
 class SGD(Optimizer):
@@ -196,7 +199,7 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     Tensor
         The norm before, float32.
     """
-    wide = [(p, xnp.astype(p.grad, "float32")) for p in parameters if p.grad is not None]
+    wide = [(p, _wide(p.grad)) for p in parameters if p.grad is not None]
     squares = [xnp.sum(xnp.square(gradient)) for _, gradient in wide]
     norm = xnp.sqrt(sum(squares[1:], squares[0]))
     most = as_tensor(np.float32(max_norm), norm.device, name="max_norm")

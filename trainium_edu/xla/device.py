@@ -242,6 +242,7 @@ class Device:
             tensors.clear()  # or the traceback would keep alive what the user lets go
             raise
         graphs.forget()
+        self.compiler.metrics.count("MarkStep")
         while self._closures:
             function, arguments = self._closures.pop(0)
             function(*arguments)

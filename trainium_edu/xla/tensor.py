@@ -8,11 +8,14 @@ integers and fractions float32, and a tensor without axes gives way to one with 
 computed from the old value keeps that.  Slices are copies; elements cannot be set.
 """
 
+import time
 import warnings
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.device import Device
@@ -71,7 +74,8 @@ class Tensor:
     def __init__(self, device: Device, type: Type, node=None, data=None, *, name="",
                  requires_grad=False):  # fmt: skip
         self.device, self.type, self.node, self._data = device, type, node, data
-        self.name, self.requires_grad, self.grad = name, requires_grad, None
+        self.name, self.requires_grad = name, requires_grad
+        self.grad: Tensor | None = None
         self._leaf: tuple[int, Node] | None = None  # its data in a graph: number of pending, node
         self._of: Node | None = None  # what computed its data, in the graph being recorded
         self._backward: int | None = None  # number of the pending in which backward() began here
@@ -159,7 +163,10 @@ class Tensor:
             told = self.device.find_nan_of(self._made)
             if told:
                 _say(f"got {self._data.reshape(-1)[0]}: {told}", NotFinite)
-        return np.array(self._data)
+        start = time.perf_counter_ns()
+        values = np.array(self._data)
+        _transferred(self.device, "From", start, values.size * get_dtype(self.dtype).itemsize)
+        return values
 
     def item(self) -> float | int | bool:
         """Return the only element as a Python number.
@@ -360,6 +367,7 @@ def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
     >>> as_tensor([[1, 2, 3]], Device()).type
     Type(shape=(1, 3), dtype='int32')
     """
+    start = time.perf_counter_ns()
     if isinstance(data, Tensor):
         data = data.numpy()
     array = np.asarray(data)
@@ -394,7 +402,16 @@ def as_tensor(data, device: Device, dtype: str | None = None, *, name: str = "",
     held = as_held(array, type)
     if held is array or held.base is not None:
         held = held.copy()  # the user may write into his own array
-    return Tensor(device, type, data=np.ascontiguousarray(held).reshape(array.shape), name=name)
+    held = np.ascontiguousarray(held).reshape(array.shape)
+    _transferred(device, "To", start, prod(array.shape) * get_dtype(type.dtype).itemsize)
+    return Tensor(device, type, data=held, name=name)
+
+
+def _transferred(device, way, start, nbytes):
+    """Count what went over to the device, or came back; the time is what it took here."""
+    metrics = device.compiler.metrics
+    metrics.add(f"Transfer{way}ServerTime", time.perf_counter_ns() - start)
+    metrics.add("OutboundData" if way == "To" else "InboundData", nbytes)
 
 
 def promoted(operation: str, a: Type, b: Type) -> str:
