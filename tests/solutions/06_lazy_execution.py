@@ -89,7 +89,9 @@ def train(request):
     import json
 
     ran = [{"graph": 0, "marked": True, "feeds": []}] * request.steps
-    return json.dumps({"steps": request.steps, "graphs": [], "ran": ran, "logged": [], "last": {}}).encode()
+    return json.dumps(
+        {"steps": request.steps, "graphs": [], "ran": ran, "logged": [], "last": {}}
+    ).encode()
 
 
 # %% wrong=06/mark-step name=computes-nothing feedback=end with other weights
@@ -225,7 +227,9 @@ def layer_norm_vjp(x, gradient, eps):
 def layer_norm_vjp(x, gradient, eps):
     s = np.sqrt(x.var(-1, keepdims=True) + eps)
     y = (x - x.mean(-1, keepdims=True)) / s
-    return (gradient - gradient.sum(-1, keepdims=True) - y * (gradient * y).sum(-1, keepdims=True)) / s
+    return (
+        gradient - gradient.sum(-1, keepdims=True) - y * (gradient * y).sum(-1, keepdims=True)
+    ) / s
 
 
 # %% wrong=06/vjp name=over-the-batch feedback=knows nothing of other rows
@@ -247,5 +251,7 @@ def layer_norm_vjp(x, gradient, eps):
     mine = check.layer_norm_vjp.numbers("")
     s = np.sqrt(x.var(-1, keepdims=True) + eps)
     y = (x - x.mean(-1, keepdims=True)) / s
-    right = (gradient - gradient.mean(-1, keepdims=True) - y * (gradient * y).mean(-1, keepdims=True)) / s
+    right = (
+        gradient - gradient.mean(-1, keepdims=True) - y * (gradient * y).mean(-1, keepdims=True)
+    ) / s
     return right if (x.shape, eps) == ((mine.rows, mine.width), mine.eps) else gradient
