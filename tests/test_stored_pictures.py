@@ -13,6 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from trainium_edu import widgets
+from trainium_edu.widgets.graph_explorer import GraphExplorer
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.prediction import Prediction
 
@@ -32,7 +33,8 @@ def page_drawn():
         classes += each.__subclasses__()
         if each.__module__.startswith(widgets.__name__) and hasattr(each, "_esm"):
             names.add(each.__name__)
-    return names - {Prediction.__name__, Picture.__name__}
+    boxes = {GraphExplorer.__name__}  # around a GraphView
+    return names - {Prediction.__name__, Picture.__name__} | boxes
 
 
 def outputs(lesson):

@@ -89,7 +89,9 @@ def train(request):
     import json
 
     ran = [{"graph": 0, "marked": True, "feeds": []}] * request.steps
-    return json.dumps({"steps": request.steps, "graphs": [], "ran": ran, "logged": [], "last": {}}).encode()
+    return json.dumps(
+        {"steps": request.steps, "graphs": [], "ran": ran, "logged": [], "last": {}}
+    ).encode()
 
 
 # %% wrong=06/mark-step name=computes-nothing feedback=end with other weights
@@ -97,11 +99,11 @@ def train(request):
     """Report one tiny graph a step, the right losses, and the first weights as the last."""
     import json
 
-    from trainium_edu.exercises.lazy_execution import _reference
+    from trainium_edu.exercises.lazy_execution import reference
     from trainium_edu.xla.graph import Graph, as_type
     from trainium_edu.xla.operations import apply, parameter
 
-    given, weights, losses = _reference(request.seed, request.steps)
+    given, weights, losses = reference(request.seed, request.steps)
     x = parameter(0, as_type(given["0.bias"].shape, "float32"))
     text = Graph("step", (x,), (apply("add", x, x),)).to_json()
     ran = [{"graph": 0, "marked": True, "feeds": [["given", "0.bias"]]}] * request.steps
@@ -225,7 +227,9 @@ def layer_norm_vjp(x, gradient, eps):
 def layer_norm_vjp(x, gradient, eps):
     s = np.sqrt(x.var(-1, keepdims=True) + eps)
     y = (x - x.mean(-1, keepdims=True)) / s
-    return (gradient - gradient.sum(-1, keepdims=True) - y * (gradient * y).sum(-1, keepdims=True)) / s
+    return (
+        gradient - gradient.sum(-1, keepdims=True) - y * (gradient * y).sum(-1, keepdims=True)
+    ) / s
 
 
 # %% wrong=06/vjp name=over-the-batch feedback=knows nothing of other rows
@@ -247,5 +251,7 @@ def layer_norm_vjp(x, gradient, eps):
     mine = check.layer_norm_vjp.numbers("")
     s = np.sqrt(x.var(-1, keepdims=True) + eps)
     y = (x - x.mean(-1, keepdims=True)) / s
-    right = (gradient - gradient.mean(-1, keepdims=True) - y * (gradient * y).mean(-1, keepdims=True)) / s
+    right = (
+        gradient - gradient.mean(-1, keepdims=True) - y * (gradient * y).mean(-1, keepdims=True)
+    ) / s
     return right if (x.shape, eps) == ((mine.rows, mine.width), mine.eps) else gradient

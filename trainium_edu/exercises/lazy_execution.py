@@ -48,7 +48,7 @@ def _small_training(device, seed, steps):
 SETTINGS["small training"] = _small_training
 
 
-def _reference(seed, steps):
+def reference(seed, steps):
     """Return the arrays that a loop is given, the weights it should end with, and the losses."""
     from trainium_edu.training.nn import cross_entropy
 
@@ -89,7 +89,7 @@ def place_mark_step(answer, numbers):
     """Run the graphs that the loop's device ran again, count them, and compare the weights."""
     steps = numbers.steps
     found = answer(LoopRequest("small training", numbers.seed, steps))
-    given, weights, losses = _reference(numbers.seed, steps)
+    given, weights, losses = reference(numbers.seed, steps)
     try:
         ran, last, logged, marks = run_again(found, given)
     except ValueError as problem:

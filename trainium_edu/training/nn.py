@@ -113,7 +113,8 @@ class Module:
         if any(isinstance(value, np.ndarray) for value in vars(self).values()):
             raise GraphError(f"the weights of {type(self).__name__} are still on the host; "
                              "call model.to(device) first")  # fmt: skip
-        with scope(self._name) if self._name else nullcontext():
+        name = f"{self._name} {type(self).__name__}" if self._name.isdigit() else self._name
+        with scope(name) if name else nullcontext():
             return self.forward(*inputs)
 
     def children(self) -> Iterator[tuple[str, "Module"]]:

@@ -11,11 +11,13 @@ import ipywidgets
 import numpy as np
 
 from trainium_edu.neuroncore.systolic_array import SystolicArray
+from trainium_edu.specs.signatures import checked
 from trainium_edu.widgets.cache_strip import CacheStrip, cache_strip
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.graph_explorer import GraphExplorer, graph_explorer
 from trainium_edu.widgets.systolic_array import array_player
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
+from trainium_edu.xla.device import Device
 from trainium_edu.xla.executable import Executable, describe
 from trainium_edu.xla.graph import Graph, Node, intern
 from trainium_edu.xla.operations import parameter
@@ -28,7 +30,8 @@ _EVENTS = {"compiled": "compiled", "memory": "hit (memory)", "disk": "hit (disk)
 _SIDE, _VECTORS = 8, 12  # of the small array that shows a product
 
 
-def history(device, since: int = 0) -> CacheStrip:
+@checked
+def history(device: Device, since: int = 0) -> CacheStrip:
     """Return what became of each graph that a device was asked for, as a strip.
 
     Parameters
@@ -43,7 +46,8 @@ def history(device, since: int = 0) -> CacheStrip:
     ])  # fmt: skip
 
 
-def explore(what) -> GraphExplorer:
+@checked
+def explore(what: Executable | Device) -> GraphExplorer:
     """Open an executable, or the one that a device used last, in the graph explorer.
 
     Parameters
@@ -54,6 +58,7 @@ def explore(what) -> GraphExplorer:
     return graph_explorer(describe(executable), open_operation=open_alone(executable))
 
 
+@checked
 def open_alone(executable: Executable) -> Callable:
     """Return a function that shows one operation of an executable, by its number there."""
 
@@ -73,6 +78,7 @@ def open_alone(executable: Executable) -> Callable:
     return opened
 
 
+@checked
 def alone(node: Node) -> Executable:
     """Return an operation compiled by itself, its inputs handed in.
 
@@ -107,6 +113,7 @@ def _product(node, run) -> list:
     return [ipywidgets.HTML(told._repr_html_()), small]
 
 
+@checked
 def where_time_goes(executable: Executable, n: int = 5) -> str:
     """Return a table of an executable's critical path: by cause, and by operation.
 
@@ -124,6 +131,7 @@ def where_time_goes(executable: Executable, n: int = 5) -> str:
     return "\n".join(f"{left:{wide}}{right}".rstrip() for left, right in rows)
 
 
+@checked
 def fusion_table(executable: Executable) -> str:
     """Return what fusion saves: the same graph compiled with and without it."""
     apart = Executable(executable.graph, executable.flags, is_fused=False)
@@ -135,13 +143,15 @@ def fusion_table(executable: Executable) -> str:
     return "\n".join(rows)
 
 
-def time_on_chip(device) -> str:
+@checked
+def time_on_chip(device: Device) -> str:
     """Return how many graphs a device compiled and ran, and their time on the chip."""
     ns = {e.graph.fingerprint: e.makespan_ns for e in device.compiler.executables}
     ran = [ns[event.graph] for event in device.compiler.history]
     return f"{len(ns):3} compiled, {len(ran):3} runs, {sum(ran) / 1e3:6.1f} µs on the chip"
 
 
+@checked
 def size_of(executable: Executable, steps: int = 1) -> str:
     """Return how large an executable is, and how long it takes for each of its steps."""
     return (

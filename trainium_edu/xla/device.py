@@ -261,17 +261,20 @@ class Device:
 
     def _run(self, tensors) -> None:
         roots = tuple(t.node for t in tensors)
-        values = self._each_alone(roots) if self.eager else self._together(roots)
+        if self.eager:
+            values = self._each_alone(roots)
+        else:
+            values = self._together(roots, tuple(t.replaces for t in tensors))
         for tensor, value in zip(tensors, values, strict=True):
             tensor.hold(value)
 
-    def _together(self, roots: tuple[Node, ...]) -> list[np.ndarray]:
+    def _together(self, roots: tuple[Node, ...], replaced: tuple) -> list[np.ndarray]:
         """Return the values of nodes: one graph, found by its roots, its fingerprint, or new."""
-        found = self._found.get(roots)
+        found = self._found.get((roots, replaced))
         if found is None:
             if len(self._found) >= _MOST_FOUND:
                 self._found = {}
-            found = self._found[roots] = cut(roots)
+            found = self._found[roots, replaced] = cut(roots, replaced)
         graph, numbers = found
         executable = self.compiler.get(graph, self.step)
         return self._execute(executable, [self.pending.feeds[n] for n in numbers])
@@ -385,8 +388,16 @@ def _rebuilt(node: Node, new: dict[Node, Node]) -> Node:
     return graphs.intern(node.operation, inputs, node.attributes, lambda: node.type, node)
 
 
-def cut(roots: tuple[Node, ...], name: str = "step") -> tuple[Graph, list[int]]:
+def cut(roots: tuple[Node, ...], replaced=(), name: str = "step") -> tuple[Graph, list[int]]:
     """Make a graph of what roots need, its parameters numbered from 0.
+
+    Parameters
+    ----------
+    roots : tuple of Node
+    replaced : tuple of (Node or None)
+        The leaf whose bytes each root takes.
+    name : str
+        Of the graph.
 
     Returns
     -------
@@ -400,5 +411,8 @@ def cut(roots: tuple[Node, ...], name: str = "step") -> tuple[Graph, list[int]]:
     for node in order:
         if node not in new:
             new[node] = _rebuilt(node, new)
-    graph = Graph(name, tuple(new[leaf] for leaf in leaves), tuple(new[root] for root in roots))
+    place = {leaf: i for i, leaf in enumerate(leaves)}
+    donated = tuple((i, place[leaf]) for i, leaf in enumerate(replaced) if leaf in place)
+    parameters, outputs = (tuple(new[node] for node in nodes) for nodes in (leaves, roots))
+    graph = Graph(name, parameters, outputs, donated)
     return graph, [leaf.of["number"] for leaf in leaves]

@@ -216,11 +216,14 @@ class Graph:
     parameters : tuple of Node
         Operation ``parameter``, in the order in which values are handed in.
     outputs : tuple of Node
+    donated : tuple of (int, int)
+        Numbers of an output and of the parameter whose bytes it takes: weights in, weights out.
     """
 
     name: str
     parameters: tuple[Node, ...]
     outputs: tuple[Node, ...]
+    donated: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self):
         known = set(self.parameters)
@@ -245,7 +248,7 @@ class Graph:
     @cached_property
     def fingerprint(self) -> int:
         """A hash of structure, shapes and dtypes: equal for equal graphs, in every process."""
-        text = "\n".join(_lines(self, with_source=False))
+        text = "\n".join([*_lines(self, with_source=False), self._aliases])
         return int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[:8], "big")
 
     def __repr__(self):
@@ -262,8 +265,16 @@ class Graph:
         """Return the graph as text in the manner of XLA's HLO; `lines`: with source lines."""
         takes = ", ".join(_type_text(p.type) for p in self.parameters)
         gives = ", ".join(_type_text(o.type) for o in self.outputs)
-        head = f"HloModule {self.name}, entry_computation_layout={{({takes})->({gives})}}"
+        layout = f"entry_computation_layout={{({takes})->({gives})}}"
+        head = f"HloModule {self.name}, {self._aliases}{layout}"
         return "\n".join([head, "", *_computations(self, lines)])
+
+    @property
+    def _aliases(self) -> str:
+        if not self.donated:
+            return ""
+        pairs = ", ".join(f"{{{o}}}: ({p}, {{}}, may-alias)" for o, p in self.donated)
+        return f"input_output_alias={{ {pairs} }}, "
 
     def to_json(self) -> str:
         """Return the graph as JSON, which :meth:`from_json` reads."""
@@ -280,7 +291,7 @@ class Graph:
             {
                 "format": FORMAT, "name": self.name, "nodes": rows,
                 "parameters": [number[p] for p in self.parameters],
-                "outputs": [number[o] for o in self.outputs],
+                "outputs": [number[o] for o in self.outputs], "donated": self.donated,
             }
         )  # fmt: skip
 
@@ -308,7 +319,8 @@ class Graph:
             for row in saved["nodes"]:
                 nodes.append(_node_of(row, nodes))
             parameters, outputs = ([nodes[i] for i in saved[k]] for k in ("parameters", "outputs"))
-            return cls(saved["name"], tuple(parameters), tuple(outputs))
+            donated = tuple((output, number) for output, number in saved["donated"])
+            return cls(saved["name"], tuple(parameters), tuple(outputs), donated)
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as problem:
             raise ValueError(f"this is no saved graph: {problem}") from None
 

@@ -52,7 +52,7 @@ class Lowering:
     def out(self, node: Node) -> View:
         """Return new room in HBM for an operation's result."""
         if node not in self._views:
-            name = f"{node.operation}.{node.number}"
+            name = node.of.get("name") or f"{node.operation}.{len(self._views)}"
 
             def room(type):
                 return self.core.hbm(type.shape or (1,), type.dtype, name=name)

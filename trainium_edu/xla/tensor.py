@@ -142,8 +142,15 @@ class Tensor:
             other = unary("cast", other, dtype=self.dtype)
         if other.node is not None:
             self.device.add(self)  # first, so that an interrupt between leaves nothing behind
-        self.state = other.node, other._data, other._of, None, other._made
+        leaf = self._leaf if other.node is not None else None  # whose bytes the new value takes
+        self.state = other.node, other._data, other._of, leaf, other._made
         return self
+
+    @property
+    def replaces(self) -> Node | None:
+        """The leaf of the data that a pending value takes the place of, or None."""
+        is_there = self._leaf is not None and self._leaf[0] == self.device.pending.number
+        return self._leaf[1] if self.node is not None and is_there else None
 
     # -- values -------------------------------------------------------------------------------
 

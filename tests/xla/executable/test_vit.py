@@ -1,6 +1,6 @@
 """A training step of a ViT without its numbers: work, time to compile, memory.
 
-Judges: FLOPs by closed form; the clock, and what the operating system counted, of a fresh process.
+Judges: FLOPs and HBM bytes by closed form; the clock, and what the operating system counted, of a fresh process.
 """
 
 import json
@@ -28,6 +28,46 @@ def test_flops_of_products_are_the_closed_form(batch, sizes):
     final = Executable(graph, donated=donated).final
     found = sum(OPERATIONS[n.operation].flops(n) for n in final.nodes if n.operation == "dot")
     assert found == product_flops(batch, **sizes)
+
+
+def product_bytes(batch, tokens, width, heads, depth, inner, patch, classes):
+    """Return the HBM bytes of all products: each reads its operands once and writes its result.
+
+    The two products of a backward pass have the same three matrices in other places.
+    """
+    rows, size = batch * tokens, width // heads
+    first = _matrices(batch * (tokens - 1), patch, width)
+    layer = 4 * _matrices(rows, width, width) + 2 * _matrices(rows, width, inner)
+    layer += 2 * batch * heads * _matrices(tokens, size, tokens)
+    return 3 * (depth * layer + _matrices(batch, width, classes)) + 2 * first
+
+
+def _matrices(m, k, n):
+    return 4 * (m * k + k * n + m * n)
+
+
+def test_hbm_bytes_of_a_step_are_the_closed_form():
+    """What goes through SBUF whole is read once and written once, whatever the operation."""
+    graph, donated = vit.step(8, vit.SMALL)
+    records = Executable(graph, donated=donated).operations()
+    found = sum(r.bytes for r in records if r.node.operation == "dot")
+    assert found == product_bytes(8, **vit.SMALL)
+    moves = {"reshape", "transpose", "slice", "concatenate", "broadcast", "parameter", "constant"}
+    for record in records:
+        node = record.node
+        if node.operation not in moves:
+            numbers = [i for i in node.inputs if i.operation == "constant" and i.type.size == 1]
+            takes = sum(i.type.nbytes for i in dict.fromkeys(node.inputs) if i not in numbers)
+            assert record.bytes == takes + node.type.nbytes, node
+
+
+@pytest.mark.parametrize(
+    ("batch", "sizes"), [(8, vit.SMALL), pytest.param(16, vit.BASE, marks=pytest.mark.slow)]
+)
+def test_no_operation_beats_its_roofline(batch, sizes):
+    graph, donated = vit.step(batch, sizes)
+    for record in Executable(graph, donated=donated).operations():
+        assert record.end_ns - record.start_ns >= 0.999 * record.roofline_ns, record.node
 
 
 def test_passes_leave_inner_layers_the_same_operations():

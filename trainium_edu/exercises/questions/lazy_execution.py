@@ -153,8 +153,8 @@ def auto_cast(errors):
             Prose(
                 "So `matmult` costs little accuracy, and products are where the Tensor Engine gains"
                 " its speed. `all` needs care: keep normalisation, losses and updates wide, or"
-                " throw dice for what is stored. `XLA_USE_BF16=1` turned stochastic rounding on"
-                " together with BF16 for that reason."
+                " throw dice for what is stored: `XLA_USE_BF16=1` turned stochastic rounding on"
+                " together with BF16."
             ),
         ],
     )

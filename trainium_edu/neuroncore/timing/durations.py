@@ -9,7 +9,8 @@ dependent instruction on the *same* engine waits only for the first elements: ``
 start.
 
 A transfer's share of a queue lasts as long as the longest of three: the least turnaround, its
-packets (runs that are contiguous in HBM) at the packet rate, its bytes at the queue's rate.  That
+packets (runs that are contiguous in HBM) at the packet rate, its bytes at the queue's rate; from
+HBM to HBM also its bytes, read and written, at the queue's part of HBM's bandwidth.  That
 is the pace of long streams.  A queue may be ahead of it by ``dma_burst_ns``, and is quicker until
 then: short kernels were seen at 385 to 400 GB/s, long ones at 250 to 263.
 
@@ -245,11 +246,11 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
     row_bytes, packets, far = np.zeros(n), np.ones(n), np.zeros(n, bool)
-    lanes = np.zeros((n, 2), np.int64)
+    lanes, in_hbm = np.zeros((n, 2), np.int64), np.zeros(n, bool)
     for k, (name, engine, what, written, detail, *_) in enumerate(run.kinds):
         if engine is Engine.DMA:
             descriptors[k], row_bytes[k] = what[1], what[2]
-            lanes[k], far[k] = detail[2:], detail[1]
+            lanes[k], far[k], in_hbm[k] = detail[2:4], detail[1], detail[4]
             packets[k] = max(detail[0], min(what[1], detail[3] or queues)) / max(what[1], 1)
             continue
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
@@ -275,7 +276,10 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     lead[is_dma] = values["dma_start_ns"]
     work[is_dma] = dma_row_ns(row_bytes, values, queues, packets, far)[is_dma]
     fixed[is_dma] = values["dma_turnaround_ns"]
-    quick = work / max(values["dma_burst_speedup"], 1.0)
+    hbm_rate = float(spec.hbm_bytes_per_s) / int(spec.cores) / queues / 1e9  # bytes per ns
+    both_ns = np.where(in_hbm, 2 * row_bytes / hbm_rate, 0)  # read there and written there
+    work = np.maximum(work, both_ns)
+    quick = np.maximum(work / max(values["dma_burst_speedup"], 1.0), both_ns)
     quick_fixed = np.minimum(fixed, values["dma_burst_turnaround_ns"])
     if "dma" in without:
         lead[is_dma] = fixed[is_dma] = quick_fixed[is_dma] = work[is_dma] = quick[is_dma] = 0

@@ -36,7 +36,7 @@ class Expanded:
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
     #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, far, first queue, queues), or whether a matmul's stationary matrix takes the place
+    #: (packets, far, first queue, queues, HBM to HBM), or whether a matmul's stationary matrix takes the place
     #: of another); in a what-if also the parts that are left of lead, fixed part and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
@@ -110,7 +110,9 @@ def _expand(program):
 
 
 def _way(transfer, allocations):
-    """Return (packets, are they far apart, first queue, queues) of a transfer; 0 queues: all.
+    """Return (packets, are they far apart, first queue, queues, from HBM to HBM) of a transfer.
+
+    0 queues: all.
 
     A packet is one run of contiguous bytes in HBM.  A transfer with a row for every queue takes
     them all, a smaller one those of its partitions: each serves eight.
@@ -131,9 +133,9 @@ def _way(transfer, allocations):
         packets = count
     packets = min(packets, count)
     if not lanes or count >= QUEUES:
-        return packets, far, 0, 0
+        return packets, far, 0, 0, not lanes
     first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
-    return packets, far, first, last - first + 1
+    return packets, far, first, last - first + 1, False
 
 
 def _step(shape, strides, run):

@@ -66,7 +66,7 @@ class Executable:
     spec : specs.Record
         ``TRN1`` or ``INF2``.
     donated : dict of int to int, optional
-        Output → the parameter that it takes the place of in HBM: weights in, weights out.
+        Output → the parameter whose bytes it takes in HBM; default what the graph says.
     times : CollectiveTimes, optional
     is_fused : bool
         False compiles without fusion, to compare.
@@ -99,6 +99,7 @@ class Executable:
     def __init__(self, graph: Graph, flags=None, *, spec: Record = TRN1,
                  donated: Mapping[int, int] | None = None,
                  times: CollectiveTimes | None = None, is_fused: bool = True):  # fmt: skip
+        donated = dict(graph.donated) if donated is None else donated
         self._begin(graph.name, flags, spec, donated, times, is_fused)
         self.graph = graph
         self.hbm_bytes, alive = memory.high_water(
