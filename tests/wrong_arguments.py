@@ -533,7 +533,13 @@ GOOD: dict[str, list[str]] = {
         _LAZY + "lazy_digits.what_recompiles(device)",
     ],
     "widgets": [
-        _RUN + f"from trainium_edu.widgets import {module}\n{module}.{call}"
+        *(_LAZY + "from trainium_edu.widgets import compiled_steps as shown\n"
+          f"y = x + 1.0\ndevice.mark_step()\nmade = device.executable\nshown.{call}"
+          for call in (
+            "history(device)", "explore(device)", "open_alone(made)", "where_time_goes(made)",
+            "fusion_table(made)", "time_on_chip(device)", "size_of(made)",
+        )),
+        *(_RUN + f"from trainium_edu.widgets import {module}\n{module}.{call}"
         for module, call in (
             ("accumulation", "quick_test_explorer(runs=50, seed=1)"),
             ("collective_player",
@@ -548,7 +554,7 @@ GOOD: dict[str, list[str]] = {
             ("topology", "cycles_picture(chips)"),
             ("training_player", "first_training_run(0.1, passes=1)"),
             ("training_cost", "faster_panel(optimizer='adam', utilisation=0.4)"),
-        )
+        )),
     ],
     "viz": [
         _RUN + "from trainium_edu.viz import topology as view\nview.plot_topology(chips)",
