@@ -11,11 +11,11 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2000, "numerics": 2050, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
-    "files.py": 40, "neuroncore": 10650, "nki": 4850, "xla": 3600, "fabric": 3350, "training": 1600,
-    "viz": 2400, "tools": 150, "widgets": 2975, "exercises": 4675, "cli": 1900, "doctor.py": 200,
+    "specs": 2025, "numerics": 2050, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
+    "files.py": 40, "neuroncore": 10650, "nki": 4850, "xla": 5900, "fabric": 3350, "training": 1600,
+    "viz": 2600, "tools": 150, "widgets": 3325, "exercises": 5350, "cli": 2000, "doctor.py": 200,
 }  # fmt: skip
-JAVASCRIPT_BUDGET = 7800
+JAVASCRIPT_BUDGET = 8450
 
 
 def code_lines(path):

@@ -76,9 +76,9 @@ def test_states_made_before_or_in_the_first_step_give_the_same_bits():
     assert found[0] == found[1]
 
 
-def one_weight(rounding, **options):
+def one_weight(device_rounds, **options):
     """Add 0.001 a thousand times to a weight of 1 in BF16, by steps of SGD."""
-    device = Device(setting=Setting(rounding, seed=4))
+    device = Device(setting=Setting(device_rounds, seed=4))
     weight = as_tensor(np.ones(256, np.float32), device, "bfloat16").requires_grad_()
     optimiser = optim.SGD([weight], 0.001, **options)
     optimiser.init_states()
@@ -96,6 +96,15 @@ def test_a_small_update_of_a_bf16_weight_is_lost_to_nearest_and_kept_on_average_
     assert kept.mean() == pytest.approx(2.0, abs=0.02)
     assert kept.std() > 0.01
     assert (one_weight("nearest", master_weights=True) == 2).all()
+
+
+def test_the_update_alone_may_round_otherwise_than_the_device():
+    """The device's own rounding stays nearest: the loss is the same, bit for bit."""
+    kept = one_weight("nearest", rounding="stochastic")
+    assert kept.mean() == pytest.approx(2.0, abs=0.02)
+    assert (one_weight("stochastic", rounding="nearest") == 1).all()
+    with pytest.raises(ValueError, match="rounding is 'up'"):
+        one_weight("nearest", rounding="up")
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_gives_others():

@@ -12,6 +12,7 @@ and 1.  This file does as PyTorch/XLA, and hands in 0 and 1 too.
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
-from trainium_edu.xla.tensor import Tensor, as_tensor
+from trainium_edu.xla.tensor import Tensor, as_tensor, unary
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "clip_grad_norm_", "warmup_cosine",
            "warmup_linear"]  # fmt: skip
@@ -39,6 +40,8 @@ class Optimizer:
         What states are kept in.
     master_weights : bool
         Keep FP32 weights beside those of the model, and update these.
+    rounding : {"nearest", "stochastic"}, optional
+        Of new weights and states that are narrower than FP32; default as the device rounds.
 
     Attributes
     ----------
@@ -54,7 +57,8 @@ class Optimizer:
 
     @checked
     def __init__(self, parameters: Iterable, lr: float, *, weight_decay: float = 0.0,
-                 state_dtype: str = "float32", master_weights: bool = False):  # fmt: skip
+                 state_dtype: str = "float32", master_weights: bool = False,
+                 rounding: Literal["nearest", "stochastic"] | None = None):  # fmt: skip
         self.parameters = list(parameters)
         if not all(isinstance(p, Tensor) for p in self.parameters):
             raise ValueError("these weights are still on the host; make the optimiser after "
@@ -63,6 +67,7 @@ class Optimizer:
         self.steps = 0
         self.state_dtype = choice(state_dtype, "state_dtype", ("float32", "bfloat16"))
         self.master_weights = flag(master_weights, "master_weights")
+        self.rounding = rounding
         self.states: list[dict[str, Tensor]] = [{} for _ in self.parameters]
 
     def init_states(self) -> None:
@@ -112,10 +117,15 @@ class Optimizer:
         before = {name: _wide(state[name]) for name in self.names}
         new, after = self._update(_wide(kept), _wide(weight.grad), before, numbers)
         for name, value in after.items():
-            state[name].set_(xnp.astype(value, state[name].dtype))
-        kept.set_(xnp.astype(new, kept.dtype))
+            state[name].set_(self._narrow(value, state[name].dtype))
+        kept.set_(self._narrow(new, kept.dtype))
         if kept is not weight:
-            weight.set_(xnp.astype(new, weight.dtype))
+            weight.set_(self._narrow(new, weight.dtype))
+
+    def _narrow(self, x, dtype) -> Tensor:
+        if x.dtype == dtype or self.rounding is None:
+            return xnp.astype(x, dtype)
+        return unary("cast", x, dtype=dtype, rounding=self.rounding)
 
     def _numbers(self) -> dict[str, float]:
         """Return what the update reads, as of this step."""

@@ -136,7 +136,7 @@ class Device:
         self.pending = Pending()
         self.trained = WeakValueDictionary()  #: id -> tensors that want gradients, in order
         self._closures: list[tuple[Callable, Sequence]] = []
-        self._found: dict[tuple[Node, ...], tuple] = {}  # roots -> cut(roots)
+        self._found: dict[tuple, tuple] = {}  # roots, what they replace -> cut(...)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
         self._newest: _Run | None = None
         self.follows_switches = follows_switches

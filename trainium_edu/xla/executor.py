@@ -63,11 +63,11 @@ def hollow(type: Type) -> np.ndarray:
     return np.broadcast_to(np.zeros((), carrier(type.dtype)), type.shape)
 
 
-def _rounded(array, type, setting, place):
+def _rounded(array, type, setting, place, mode=None):
     fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
-    if setting.rounding == "nearest":
+    if (mode or setting.rounding) == "nearest":
         return rounding.round_floats(array, fmt)
     step = setting.step * 2**20 + place
     if array.ndim == type.rank:
@@ -106,6 +106,7 @@ class _Step(NamedTuple):
     slot: int
     done: tuple[int, ...]  #: slots that are read for the last time
     rounds: bool
+    mode: str | None  #: how, where it does not round as the setting says
 
 
 class Plan:
@@ -138,7 +139,9 @@ class Plan:
                 raise GraphError(f"{node.operation} has no values here; its front brings them")
             call = partial(row.value, node)
             self._steps.append(
-                _Step(node, row, call, inputs, slot[node], done, not _is_exact(node, row))
+                _Step(
+                    node, row, call, inputs, slot[node], done, not _is_exact(node, row), _mode(node)
+                )
             )
 
     @checked
@@ -162,7 +165,9 @@ class Plan:
         for slot, array in zip(self._inputs, feeds, strict=True):
             held[slot] = array
         with np.errstate(all="ignore"):
-            for place, (node, row, call, inputs, slot, done, rounds) in enumerate(self._steps):
+            for place, (node, row, call, inputs, slot, done, rounds, mode) in enumerate(
+                self._steps
+            ):
                 arrays = [held[i] for i in inputs]
                 if row.outside:
                     value = call(Inner(setting, place, self._inner), *arrays)
@@ -172,13 +177,19 @@ class Plan:
                     value = call(*arrays)
                 del arrays
                 if rounds:
-                    value = _rounded(value, node.type, setting, place)
+                    value = _rounded(value, node.type, setting, place, mode)
                 held[slot] = value
                 for one in done:
                     held[one] = None
                 if look is not None:
                     look(node, value)
         return [held[slot] for slot in self._outputs]
+
+
+def _mode(node: Node) -> str | None:
+    """Return how a cast of its own kind rounds; a fusion rounds as its last operation does."""
+    last = node.of["graph"].outputs[0] if node.operation == "fusion" else node
+    return last.of.get("rounding") if last.operation == "cast" else None
 
 
 def _is_exact(node: Node, row: Operation) -> bool:

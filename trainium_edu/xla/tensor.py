@@ -149,8 +149,9 @@ class Tensor:
     @property
     def replaces(self) -> Node | None:
         """The leaf of the data that a pending value takes the place of, or None."""
-        is_there = self._leaf is not None and self._leaf[0] == self.device.pending.number
-        return self._leaf[1] if self.node is not None and is_there else None
+        if self.node is None or self._leaf is None:
+            return None
+        return self._leaf[1] if self._leaf[0] == self.device.pending.number else None
 
     # -- values -------------------------------------------------------------------------------
 

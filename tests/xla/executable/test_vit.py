@@ -1,6 +1,7 @@
 """A training step of a ViT without its numbers: work, time to compile, memory.
 
-Judges: FLOPs and HBM bytes by closed form; the clock, and what the operating system counted, of a fresh process.
+Judges: FLOPs and HBM bytes by closed form; the clock, and what the operating system counted, of a
+fresh process.
 """
 
 import json

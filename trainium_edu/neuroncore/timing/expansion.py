@@ -36,8 +36,9 @@ class Expanded:
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
     #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, far, first queue, queues, HBM to HBM), or whether a matmul's stationary matrix takes the place
-    #: of another); in a what-if also the parts that are left of lead, fixed part and work
+    #: (packets, far, first queue, queues, HBM to HBM), or whether a matmul's stationary matrix
+    #: takes the place of another); in a what-if also the parts that are left of lead, fixed part
+    #: and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]

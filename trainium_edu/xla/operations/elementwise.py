@@ -80,9 +80,12 @@ def _infer_select(condition: Type, a: Type, b: Type) -> Type:
     return a.like(shape)
 
 
-def _infer_cast(x: Type, dtype) -> Type:
+def _infer_cast(x: Type, dtype, rounding=None) -> Type:
     if dtype not in DTYPES:
         raise GraphError(f"cast of {x} to {dtype!r}: a graph knows {', '.join(DTYPES)}")
+    if rounding not in (None, "nearest", "stochastic"):
+        raise GraphError(f"cast of {x} with rounding {rounding!r}: it is nearest or stochastic; "
+                         "leave it out to round as the device does")  # fmt: skip
     return x.like(dtype=dtype)
 
 
