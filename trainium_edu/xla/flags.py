@@ -61,7 +61,6 @@ class Flags:
     auto_cast_type: str = SOFTWARE.auto_cast_type_default.value  #: bf16, fp16, tf32 or fp8_e4m3
     optlevel: int = 2
     target: str | None = None  #: a chip's name, if the flags say one
-    model_type: str = "generic"
     cache_dir: str | None = None
     no_cache: bool = False
     retry_failed_compilation: bool = False
@@ -161,7 +160,7 @@ def _flags(program, found) -> Flags:
         field: found[name]
         for name, field in {
             "--auto-cast": "auto_cast", "--auto-cast-type": "auto_cast_type", "--target": "target",
-            "--model-type": "model_type", "--cache_dir": "cache_dir", "--log_level": "log_level",
+            "--cache_dir": "cache_dir", "--log_level": "log_level",
         }.items() if name in found
     }  # fmt: skip
     return Flags(

@@ -117,10 +117,6 @@ class Why:
         """Return how much of the time each kind of operation takes on the paths."""
         return self._shares(lambda node, piece: node.operation)
 
-    def share_by_scope(self) -> dict[str, float]:
-        """Return how much of the time each layer takes on the paths."""
-        return self._shares(lambda node, piece: node.scope)
-
     def __str__(self):
         lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical paths of its sections"]
         for title, shares in (("", self.share_by_cause()), ("by ", self.share_by_operation())):

@@ -14,6 +14,7 @@ from trainium_edu.neuroncore.tilings.elementwise import COLUMNS
 from trainium_edu.neuroncore.tilings.pieces import load, pieces, store
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.graph import Node
+from trainium_edu.xla.operations.moves import copied
 from trainium_edu.xla.operations.table import OPERATIONS, constant_array
 from trainium_edu.xla.operations.tiles import is_number
 
@@ -28,9 +29,7 @@ def dense(lowering, x, shape: Sequence[int]) -> View:
     try:
         return view.reshaped(*shape)
     except NkiValidationError:
-        copy = lowering.core.hbm(view.shape, view.dtype)
-        lowering.core.dma_copy(dst=copy, src=view)
-        return copy.reshaped(*shape)
+        return copied(lowering.core, view).reshaped(*shape)
 
 
 def as_rows(lowering, node: Node) -> View:

@@ -145,7 +145,7 @@ def _slice_back(node, g):
         spread = tuple(n * s for n, s in zip(node.shape, strides, strict=True))
         g = apply("reshape", g, shape=spread)
         ends = tuple(map(min, spread, (n - s for n, s in zip(x.shape, of["starts"], strict=True))))
-        g = apply("slice", g, starts=(0,) * g.type.rank, limits=ends, strides=(1,) * g.type.rank)
+        g = _cut_out(g, [slice(0, end) for end in ends])
     high = tuple(
         n - start - have for n, start, have in zip(x.shape, of["starts"], g.shape, strict=True)
     )
@@ -183,12 +183,14 @@ def _pad(node, x):
     return out
 
 
+def _cut_out(x, place):
+    """Return the part of a node that lies in a place, a slice for each axis."""
+    starts, limits = (tuple(getattr(p, end) for p in place) for end in ("start", "stop"))
+    return apply("slice", x, starts=starts, limits=limits, strides=(1,) * len(place))
+
+
 def _pad_back(node, g):
-    parts = _inside(node)
-    return (
-        apply("slice", g, starts=tuple(p.start for p in parts), limits=tuple(p.stop for p in parts),
-              strides=(1,) * len(parts)),
-    )  # fmt: skip
+    return (_cut_out(g, _inside(node)),)
 
 
 def _lower_pad(lowering, node):
@@ -254,11 +256,7 @@ def _along(node) -> list[tuple[slice, ...]]:
 
 
 def _concatenate_back(node, g):
-    return tuple(
-        apply("slice", g, starts=tuple(p.start for p in place), limits=tuple(p.stop for p in place),
-              strides=(1,) * len(place))
-        for place in _along(node)
-    )  # fmt: skip
+    return tuple(_cut_out(g, place) for place in _along(node))
 
 
 def _lower_concatenate(lowering, node):

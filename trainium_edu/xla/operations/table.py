@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainium_edu.xla.graph import Graph, GraphError, Node, Type, as_type, intern
+from trainium_edu.xla.graph import GraphError, Node, Type, as_type, intern
 
 __all__ = ["OPERATIONS", "Operation", "apply", "constant", "parameter", "register", "sum_to"]
 
@@ -123,16 +123,6 @@ def sum_to(node: Node, type: Type) -> Node:
         i - type.rank for i in range(type.rank) if type.shape[i] == 1 and node.shape[i] != 1
     )
     return apply("reduce_sum", node, axes=axes, keep=True) if axes else node
-
-
-def is_graph(value) -> bool:
-    """Whether an attribute is an inner graph."""
-    return isinstance(value, Graph)
-
-
-def _same(name, *types):
-    if len({t.dtype for t in types}) > 1:
-        raise GraphError(f"{name} of {' and '.join(map(str, types))}: both must have one dtype")
 
 
 def stretched(name: str, *types: Type) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ keep their dtypes, so weights stay FP32 from step to step.
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.numerics import rounding
 from trainium_edu.xla.graph import Graph, Node, Type, intern
-from trainium_edu.xla.operations.table import OPERATIONS, apply, constant, constant_array, is_graph
+from trainium_edu.xla.operations.table import OPERATIONS, apply, constant, constant_array
 from trainium_edu.xla.passes.rewrite import Step, on_inputs, rewrite, rewritten
 
 __all__ = ["CAST_TYPES", "PRODUCTS", "auto_cast"]
@@ -67,7 +67,7 @@ def _product(node, inputs, narrow):
 
 def _everything(graph, narrow):
     def rule(node: Node, inputs):
-        if any(is_graph(value) for value in node.of.values()):  # what is inside keeps its dtypes
+        if any(isinstance(value, Graph) for value in node.of.values()):  # what is inside keeps its dtypes
             own = [_as(new, old.dtype, node) for new, old in zip(inputs, node.inputs, strict=True)]
             return on_inputs(node, tuple(own))
         if node.operation == "constant" and node.dtype == _WIDE:
