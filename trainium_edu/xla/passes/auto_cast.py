@@ -67,7 +67,7 @@ def _product(node, inputs, narrow):
 
 def _everything(graph, narrow):
     def rule(node: Node, inputs):
-        if any(isinstance(value, Graph) for value in node.of.values()):  # what is inside keeps its dtypes
+        if any(isinstance(v, Graph) for v in node.of.values()):  # what is inside keeps its dtypes
             own = [_as(new, old.dtype, node) for new, old in zip(inputs, node.inputs, strict=True)]
             return on_inputs(node, tuple(own))
         if node.operation == "constant" and node.dtype == _WIDE:
