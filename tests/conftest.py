@@ -44,5 +44,8 @@ def _own_progress_folder(tmp_path_factory, monkeypatch):
         "TRAINIUM_EDU_COMMITTED",
         "NEURON_RT_STOCHASTIC_ROUNDING_EN",
         "NEURON_RT_STOCHASTIC_ROUNDING_SEED",
-    ):
+        "NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL", "NEURON_EXTRACT_GRAPHS_ONLY",
+        "NEURON_NUM_RECENT_MODELS_TO_KEEP", "NEURON_USE_EAGER_DEBUG_MODE", "XLA_DOWNCAST_BF16",
+        "XLA_USE_BF16",
+    ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)

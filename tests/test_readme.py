@@ -126,6 +126,7 @@ def without_clocks(monkeypatch):
         ("recording", "best_us", lambda *_: 1.0),
         ("timeline_explorer", "answers_ms", lambda _: [1.0]),
         ("training", "alternating", lambda *calls: [1.0] * len(calls)),
+        ("training", "compiled", lambda *_: (1.0, 1.0, 2**30, 1.0)),
     ]:
         monkeypatch.setattr(load[name], function, answer)
     monkeypatch.setattr(load["timeline_explorer"], "TURNS", (40, 400))
