@@ -196,7 +196,7 @@ class Compiler:
             self._recent.popitem(last=False)
 
     def _why(self, graph: Graph) -> str:
-        """Say why a graph is new."""
+        """Return why a graph is new."""
         if not self._recent:
             return "the first graph"
         bag = _bag(graph)
@@ -244,7 +244,7 @@ def _likeness(one: Counter, other: Counter) -> float:
 
 @checked
 def difference(before: Graph, after: Graph) -> str:
-    """Say in one sentence where two graphs first differ; "" if they are equal.
+    """Return in one sentence where two graphs first differ; "" if they are equal.
 
     Operations are compared one by one in the order of recording, inputs by their first reader, for
     that is the line that a reader knows.

@@ -193,7 +193,7 @@ def _mode(node: Node) -> str | None:
 
 
 def _is_exact(node: Node, row: Operation) -> bool:
-    """Whether a result needs no rounding: FP32, integers, or numbers that only move."""
+    """Return whether a result needs no rounding: FP32, integers, or numbers that only move."""
     if not isinstance(node.type, Type) or node.type.dtype not in _FORMATS:
         return True
     floats = [i.type for i in node.inputs if isinstance(i.type, Type) and i.type.is_float]

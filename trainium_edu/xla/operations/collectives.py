@@ -62,8 +62,8 @@ def _value(node, inner, x):
             return x
         where = f" at {node.line}" if node.line else ""
         raise RuntimeError(
-            f"{node.operation}{where} needs other ranks, and nobody was handed in to reach them; "
-            "run it inside a training world"
+            f"{node.operation}{where} needs other ranks, and no collectives were given to "
+            "reach them; run it inside a training world"
         )
     if x.ndim == node.inputs[0].type.rank:  # the same on all replicas
         x = np.broadcast_to(x, (setting.replicas or 1, *x.shape))

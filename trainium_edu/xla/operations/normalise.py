@@ -94,7 +94,7 @@ def _value_layer_norm(node, x, weight, bias):
 
 
 def _of_layer_norm(node, g):
-    """Give back g's part that changes neither mean nor spread, divided by the spread."""
+    """Return the part of g that changes neither mean nor spread, divided by the spread."""
     x, weight, _ = node.inputs
     width = x.shape[-1]
 

@@ -23,12 +23,13 @@ class Operation:
     Attributes
     ----------
     name : str
-    infer : callable (*types, **attributes) -> Type
-        Raises GraphError with a sentence.
-    value : callable (node, *arrays) -> array, or None
-        Arrays are float32 for every floating dtype (the executor rounds the result to the node's
-        dtype), int32, uint32 or uint8, and bool.  Arrays may have leading axes beyond the node's
-        own, of replicas: address axes from the end.  None: the front that uses it brings its own.
+    infer : callable -> Type
+        ``infer(*types, **attributes)``; raises GraphError with a sentence.
+    value : callable -> array, or None
+        ``value(node, *arrays)``.  Arrays are float32 for every floating dtype (the executor rounds
+        the result to the node's dtype), int32, uint32 or uint8, and bool.  They may have leading
+        axes beyond the node's own, of replicas: address axes from the end.  None: the front that
+        uses it brings its own.
     vjp : callable (node, gradient) -> tuple of (Node or None), or None
         One gradient per input, of the input's type; None where no gradient flows.
     lower : callable (lowering, node) -> None
@@ -37,13 +38,14 @@ class Operation:
         (``loops.lower_elementwise``).
     flops : callable (node) -> int
         As XLA counts them: two per multiply-add, one per element of anything else, 0 for moves.
-    tile : callable (core, node, out, *tiles) -> None, or None
-        Elementwise operations only: the instructions for one tile; ``lower`` and fusion loop.
+    tile : callable, or None
+        ``tile(core, node, out, *tiles)``, elementwise operations only: issue the instructions for
+        one tile; the loop is that of ``lower``, or of a fusion.
     by_replica : bool
         The executor calls `value` for one replica after the other.
     outside : bool
-        It asks for what lies above this package: `value` is called (node, inner, *arrays) with the
-        executor's ``Inner``, and `vjp` (node, gradient, gradients) with ``autograd.gradients``.
+        It asks for what lies above this package: ``value(node, inner, *arrays)`` is called with
+        the executor's ``Inner``, ``vjp(node, gradient, gradients)`` with ``autograd.gradients``.
     """
 
     name: str
