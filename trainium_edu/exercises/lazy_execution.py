@@ -478,8 +478,8 @@ def layer_norm_vjp(answer, numbers):
     if got.shape != shape or got.dtype.kind != "f":
         reject(
             "wrong shape",
-            f"It returned {short(returned)}; the gradient of x has x's shape, {shape}, and is floating"
-            " point.",
+            f"It returned {short(returned)}; the gradient of x has x's shape, {shape}, and is"
+            " floating point.",
         )
     right = central_differences(lambda z: float((g * _layer_norm(z, eps)).sum()), x)
 
