@@ -8,11 +8,13 @@ import pytest
 from PIL import Image
 
 from tests.test_stored_pictures import page_drawn, pictures
+from tests.viz.graphs import mlp
 from tests.viz.programs import timed
 from trainium_edu import fabric
 from trainium_edu.neuroncore.systolic_array import SystolicArray
 from trainium_edu.widgets.bit_editor import bit_editor
 from trainium_edu.widgets.collective_player import CollectivePlayer
+from trainium_edu.widgets.graph_explorer import graph_explorer
 from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.memory_map import memory_map
 from trainium_edu.widgets.number_line import number_line_explorer
@@ -32,6 +34,7 @@ MAKE = {
     "CollectivePlayer": lambda: CollectivePlayer(
         fabric.plan(RING, "all_reduce", "ring"), RING, 4096
     ),
+    "GraphView": lambda: graph_explorer(mlp()).view,
     "KernelView": lambda: kernel_view(timed(2)),
     "MemoryMap": lambda: memory_map(timed(2)),
     "NumberLine": number_line_explorer,
