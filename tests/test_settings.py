@@ -117,11 +117,11 @@ def test_the_bf16_switches_cast_as_documented_and_turn_stochastic_rounding_on(la
 
 def test_every_switch_of_lazy_execution_is_read(lazy):
     found = lazy(
-        NEURON_CC_FLAGS=" --auto-cast=all ", NEURON_COMPILE_CACHE_URL="/tmp/here",
+        NEURON_CC_FLAGS=" --auto-cast=all ", NEURON_COMPILE_CACHE_URL="/cache/here",
         NEURON_USE_EAGER_DEBUG_MODE="1", NEURON_EXTRACT_GRAPHS_ONLY="1",
         NEURON_NUM_RECENT_MODELS_TO_KEEP="3", NEURON_RT_STOCHASTIC_ROUNDING_EN="1",
     )  # fmt: skip
-    assert (found.compiler_flags, found.cache_url) == ("--auto-cast=all", "/tmp/here")
+    assert (found.compiler_flags, found.cache_url) == ("--auto-cast=all", "/cache/here")
     assert found.eager_debug
     assert found.extract_graphs_only
     assert (found.models_to_keep, found.rounding.rounding) == (3, "stochastic")

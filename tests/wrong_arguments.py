@@ -510,7 +510,7 @@ GOOD: dict[str, list[str]] = {
         "metrics.metric_data('CompileTime'), metrics.counter_value('MarkStep')\n"
         "metrics.short_metrics_report()",
         _LAZY + "kept = cache.open_cache('cache')\nkept.put(12, 'd41d8cd9', b'')\n"
-        "kept.get(12, 'd41d8cd9'), kept.put_failure(13, 'd41d8cd9', 'no')\n"
+        "kept.get(12, 'd41d8cd9')\n"
         "kept.put_graph(14, 'd41d8cd9', 'a graph'), kept.graph_of(kept.entries()[0])",
         _LAZY + "parallel_compile.analyze(cache.CompileCache('none', '1.0'), [])",
         _LAZY + "none = cache.CompileCache('none', '1.0')\n"

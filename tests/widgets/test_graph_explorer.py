@@ -129,13 +129,19 @@ def test_an_executable_describes_itself_as_the_explorer_wants_it():
     assert sum(fused["engine_ns"]) > 0
 
 
-def test_a_deep_graph_is_ready_at_once():
+def test_a_deep_graph_reaches_the_page_in_less_than_two_megabytes():
     graph = vit()
     assert len(graph["recorded"]) > 1400
+    assert len(graph_explorer(graph).view.graph) < 2_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.clock
+def test_a_deep_graph_is_ready_at_once():
+    graph = vit()
     begin = time.process_time()
-    explorer = graph_explorer(graph)
+    graph_explorer(graph)
     assert time.process_time() - begin < 1.0
-    assert len(explorer.view.graph) < 2_000_000
 
 
 def test_nothing_but_a_dict_is_a_description():

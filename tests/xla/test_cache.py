@@ -384,6 +384,8 @@ cache.get_or_compile(1, "d41d8cd9", compile)
     assert cache.get(1, EMPTY) == b"late"
 
 
+@pytest.mark.slow
+@pytest.mark.clock
 def test_a_stale_lock_file_locks_nothing(cache):
     folder = cache.path(1, EMPTY)
     folder.mkdir(parents=True)

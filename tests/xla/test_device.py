@@ -317,6 +317,8 @@ def test_step_recorded_again_ends_at_the_very_same_node():
     assert [e.kind for e in device.compiler.history] == ["compiled", "memory", "memory"]
 
 
+@pytest.mark.slow
+@pytest.mark.clock
 def test_recording_and_looking_up_2000_nodes_takes_at_most_20_ms_on_a_quiet_machine():
     """Judge: issue 15's number.  Tripled, the best of ten: other work may be on the machine."""
     device = Device()

@@ -288,15 +288,26 @@ def test_extraction_writes_graphs_and_hands_out_zeros(monkeypatch, tmp_path):
 def test_front_door_loads_nothing_until_a_name_is_needed_and_tensors_have_their_methods():
     """Judge: a fresh interpreter."""
     code = """
-import sys, time
-start = time.perf_counter()
+import sys
 import trainium_edu.xla as xla
-assert time.perf_counter() - start < 0.6, "0.15 s on a quiet machine"
 assert "numpy" not in sys.modules and "numba" not in sys.modules
 x = xla.Tensor
 assert x.sum and x.reshape and x.__getitem__
 from trainium_edu import xla as again
 assert all(getattr(again, name) is not None for name in again.__all__)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.slow
+@pytest.mark.clock
+def test_front_door_opens_in_0_6_s_on_a_quiet_machine_in_0_15():
+    """Judge: a fresh interpreter's clock."""
+    code = """
+import time
+start = time.perf_counter()
+import trainium_edu.xla
+assert time.perf_counter() - start < 0.6
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

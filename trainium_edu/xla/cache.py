@@ -307,14 +307,6 @@ class CompileCache:
             return self._keep(folder, {PROGRAM: _sealed(program)}, graph, flags_json)
 
     @checked
-    def put_failure(self, graph_hash: int | str, flags_hash: str, reason: str, graph: str = "",
-                    flags_json: str = "") -> bool:  # fmt: skip
-        """Remember that compiling failed, and why; return whether that worked."""
-        folder = self.path(graph_hash, flags_hash)
-        with self._locked(folder):
-            return self._keep(folder, {FAILURE: reason.encode()}, graph, flags_json)
-
-    @checked
     def put_graph(self, graph_hash: int | str, flags_hash: str, graph: str,
                   flags_json: str = "") -> bool:  # fmt: skip
         """Keep a graph to be compiled later; one that is there already stays as it is."""

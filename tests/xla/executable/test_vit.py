@@ -68,7 +68,7 @@ def test_hbm_bytes_of_a_step_are_the_closed_form():
 def test_no_operation_beats_its_roofline(batch, sizes):
     graph, donated = vit.step(batch, sizes)
     for record in Executable(graph, donated=donated).operations():
-        assert record.end_ns - record.start_ns >= 0.999 * record.roofline_ns, record.node
+        assert record.end_ns - record.start_ns >= record.roofline_ns, record.node
 
 
 def test_passes_leave_inner_layers_the_same_operations():
@@ -115,6 +115,7 @@ print(json.dumps([cold, min(loads), peak]))
 
 
 @pytest.mark.slow
+@pytest.mark.clock
 @pytest.mark.parametrize(("batch", "sizes", "most_s"), [(16, vit.BASE, 10), (32, vit.SMALL, 3)])
 def test_a_step_compiles_in_seconds_loads_in_50_ms_and_stays_under_1_gib(batch, sizes, most_s):
     call = [sys.executable, "-c", _MEASURED, json.dumps([batch, sizes])]
