@@ -33,6 +33,7 @@ class LazySettings:
     eager_debug: bool  #: ``NEURON_USE_EAGER_DEBUG_MODE``: each operation by itself
     extract_graphs_only: bool  #: ``NEURON_EXTRACT_GRAPHS_ONLY``: collect graphs, hand out zeros
     models_to_keep: int | None  #: ``NEURON_NUM_RECENT_MODELS_TO_KEEP``; None keeps all
+    bucket_bytes: int  #: ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB``, default 50; 0: one bucket
     rounding: RoundingSettings  #: stochastic too where one of the first two is set
 
     @property
@@ -108,6 +109,7 @@ def lazy() -> LazySettings:
         eager_debug=_flag("NEURON_USE_EAGER_DEBUG_MODE"),
         extract_graphs_only=_flag("NEURON_EXTRACT_GRAPHS_ONLY"),
         models_to_keep=_integer(keep, 1, 2**31 - 1) if keep in os.environ else None,
+        bucket_bytes=_integer("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", 0, 2**20, "50") * 2**20,
         rounding=_rounding("1" if use or downcast else "0"),
     )
 

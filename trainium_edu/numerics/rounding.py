@@ -27,7 +27,7 @@ import numpy as np
 from trainium_edu.numerics import _loops
 from trainium_edu.numerics.codes import from_bits
 from trainium_edu.numerics.formats import BF16, FP32, TF32, Format, get_format
-from trainium_edu.numerics.launch import launch
+from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.numerics.random_bits import check_count, check_n_random_bits, raw_bits
 from trainium_edu.numerics.rounding_scalar import OVERFLOWS, ROUNDINGS, overflow_codes
 from trainium_edu.numerics.widen import as_numbers, exact_floats
@@ -35,6 +35,8 @@ from trainium_edu.specs.arguments import choice
 
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_floats", "round_to"]
 
+_FEW = 1 << 16  #: numbers that one core rounds before two have begun
+_TILES_AT_A_TIME = 16
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
 _DRAWN_AHEAD = 1 << 16  # words drawn ahead: they stay in the second cache
 
@@ -171,7 +173,9 @@ def round_to(x, fmt, rounding="nearest", **options):
     return cast(x, fmt, rounding, **options).astype(np.float32, copy=False)
 
 
-def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> np.ndarray:
+def round_floats(
+    x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0, rows: int = 1
+) -> np.ndarray:
     """Round a float32 array as :func:`round_to` does, faster for BF16: written as FP32 at once.
 
     For executors, which round thousands of small arrays; numbers are not looked at twice.
@@ -181,6 +185,8 @@ def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> n
     x : float32 array
     fmt, rounding, seed, step
         As in :func:`cast`.
+    rows : int
+        Parts of equal length that draw the same random bits.
 
     Returns
     -------
@@ -191,6 +197,8 @@ def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> n
     >>> round_floats(np.float32([1.005]), "bf16").tolist()
     [1.0078125]
     """
+    if rows > 1 and rounding == "stochastic":
+        return _rounded_rows(x, get_format(fmt), seed, step, rows)
     if get_format(fmt) is not BF16 or x.size > _CHUNK or rounding not in ("nearest", "stochastic"):
         return round_to(x, fmt, rounding, seed=seed, step=step)
     words, place = _writable(np.ascontiguousarray(x).reshape(-1)).view(np.uint32), np.uint32(16)
@@ -204,6 +212,23 @@ def round_floats(x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0) -> n
         launch(_loops.stochastic_bf16, words, np.uint64(0), np.uint64(seed), np.uint64(step),
                drawn, drawn.view(np.uint16), place, out)  # fmt: skip
     return out[: x.size].view(np.float32).reshape(x.shape)
+
+
+def _rounded_rows(x, fmt, seed, step, rows):
+    """Round rows that share their random bits, on both cores where there is enough to do."""
+    if fmt is not BF16:
+        parts = np.ascontiguousarray(x).reshape(rows, -1)
+        done = [round_floats(row, fmt, "stochastic", seed=seed, step=step) for row in parts]
+        return np.stack(done).reshape(x.shape)
+    words = _writable(np.ascontiguousarray(x).reshape(rows, -1)).view(np.uint32)
+    out = np.empty(words.shape, np.uint32)
+    rest = np.uint64(seed), np.uint64(step), _TILES_AT_A_TIME, out
+    loops = _loops.stochastic_bf16_rows_parallel, _loops.stochastic_bf16_rows
+    if words.size < _FEW:
+        launch(loops[1], words, *rest)
+    else:
+        launch_parallel(*loops, words, *rest)
+    return out.view(np.float32).reshape(x.shape)
 
 
 def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, *, as_words):

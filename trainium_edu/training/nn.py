@@ -62,6 +62,15 @@ def shapes_only():
         _draws = True
 
 
+def on_replicas(array, device: Device, dtype: str = "float32", *, name: str = "") -> Tensor:
+    """Move an array to a device; where it has replicas, to each of them, in storage of its own."""
+    count = device.setting.replicas
+    if count is None:
+        return as_tensor(array, device, dtype, name=name)
+    every = np.broadcast_to(array, (count, *array.shape))
+    return as_tensor(every, device, dtype, name=name, per_replica=True)
+
+
 def _check_sizes(**sizes) -> None:
     """Refuse what is no size of a layer."""
     for name, size in sizes.items():
@@ -158,7 +167,7 @@ class Module:
             value = getattr(owner, attribute)
             if id(value) not in moved:
                 array = value.numpy() if isinstance(value, Tensor) else value
-                tensor = as_tensor(array, device, dtype, name=name).requires_grad_()
+                tensor = on_replicas(array, device, dtype, name=name).requires_grad_()
                 moved[id(value)] = tensor, value
             setattr(owner, attribute, moved[id(value)][0])
         return self

@@ -18,6 +18,7 @@ import numpy as np
 
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.nn import on_replicas
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations.shapes import zeros
@@ -75,7 +76,7 @@ class Optimizer:
         for weight, state in zip(self.parameters, self.states, strict=True):
             for name in self.names:
                 empty = np.zeros(weight.shape, np.float32)
-                state[name] = as_tensor(empty, weight.device, self.state_dtype)
+                state[name] = on_replicas(empty, weight.device, self.state_dtype)
             if self.master_weights:
                 wide = weight.type.like(dtype="float32")
                 state["master"] = Tensor(weight.device, wide, data=weight.numpy())

@@ -70,12 +70,10 @@ def _rounded(array, type, setting, place, mode=None):
     if (mode or setting.rounding) == "nearest":
         return rounding.round_floats(array, fmt)
     step = setting.step * 2**20 + place
-    if array.ndim == type.rank:
-        return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed, step=step)
-    out = np.empty_like(array)
-    for i, one in enumerate(array):  # replicas share their random bits, so equal ones stay equal
-        out[i] = rounding.round_floats(one, fmt, "stochastic", seed=setting.seed, step=step)
-    return out
+    rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
+    return rounding.round_floats(
+        array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows
+    )
 
 
 @dataclass(frozen=True, slots=True)

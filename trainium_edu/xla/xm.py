@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from trainium_edu import files
+from trainium_edu import files, settings
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, short
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.device import Device, World, current_world, world
 from trainium_edu.xla.operations import apply
+from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
@@ -168,29 +170,50 @@ def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
         The result; of a list, None: its tensors then stand for the results.
     """
     kind = choice(reduce_type, "reduce_type", (REDUCE_SUM, REDUCE_MAX, REDUCE_MIN))
-    if isinstance(inputs, Tensor):
-        node = apply("all_reduce", inputs.as_node(), kind=kind,
-                     groups=groups and tuple(map(tuple, groups)))  # fmt: skip
-        total = Tensor(inputs.device, node.type, node)
-        return total if scale == 1 else total * scale
-    for one in inputs:
-        one.set_(all_reduce(kind, one, scale, groups))
+    several = not isinstance(inputs, Tensor)
+    tensors = list(inputs) if several else [inputs]
+    if not tensors:
+        return None
+    node = apply("all_reduce", *(t.as_node() for t in tensors), kind=kind, scale=float(scale),
+                 groups=groups and tuple(map(tuple, groups)))  # fmt: skip
+    results = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
+    if not several:
+        return Tensor(inputs.device, node.type, node)
+    for one, result in zip(tensors, results, strict=True):
+        one.set_(Tensor(one.device, result.type, result))
     return None
 
 
 @checked
-def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool = True) -> None:
+def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool = True, *,
+                     bucket_bytes: int | None = None) -> None:  # fmt: skip
     """Replace each gradient by the mean over ranks: their sum, times 1/world; alone, do nothing.
+
+    Gradients travel in buckets, the last layer's first, for they are known first.
 
     Parameters
     ----------
     optimizer : object
         Has ``parameters``, tensors with a ``grad``.
+    bucket_bytes : int, optional
+        Of a bucket, at most (one tensor may be larger); default what
+        ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB`` says, and 0 puts all into one.
     """
     count = xrt_world_size()
-    if count > 1:
-        gradients = [p.grad for p in optimizer.parameters if p.grad is not None]
-        all_reduce(REDUCE_SUM, gradients, 1.0 / count, groups)
+    if count == 1:
+        return
+    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
+    buckets: list[list[Tensor]] = []
+    room = 0
+    for tensor in [p.grad for p in reversed(optimizer.parameters) if p.grad is not None]:
+        size = tensor.size * get_dtype(tensor.dtype).itemsize
+        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
+            buckets.append([])
+            room = most
+        buckets[-1].append(tensor)
+        room -= size
+    for bucket in buckets:
+        all_reduce(REDUCE_SUM, bucket, 1.0 / count, groups)
 
 
 @checked
