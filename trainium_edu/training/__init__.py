@@ -32,6 +32,8 @@ _HOMES = {
     "frozen": "frozen_weights",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
+    "tasks": "TASKS Task",
+    "trainer": "Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
