@@ -30,7 +30,9 @@ _HOMES = {
     "faster": "share_needed step_share",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
+    "loader": "epoch_order",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
+    "tasks": "TASKS Task",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
 }
 _MODULES = ("nn", "optim")
