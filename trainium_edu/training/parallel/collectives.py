@@ -17,6 +17,7 @@ from trainium_edu.numerics.formats import get_format
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.graph import Node, Type
+from trainium_edu.xla.operations.collectives import placed
 
 __all__ = ["Links", "links"]
 
@@ -60,11 +61,17 @@ class Links:
 
     def reduce_scatter(self, flat: np.ndarray, node: Node) -> np.ndarray:
         """Return float32[ranks, elements / ranks]: each rank its part of the sum."""
-        return self.all_reduce(flat, node).reshape(len(flat), -1)
+        total = self.all_reduce(flat, node)
+        if node.of.get("axis") is not None:
+            return total.reshape(len(flat), -1)
+        is_used = placed(total.size, len(flat))
+        parts = np.zeros(is_used.shape, np.float32)
+        parts[is_used] = total
+        return parts
 
     def all_gather(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks * elements]: all rows, one after the other."""
-        return flat.reshape(-1)
+        """Return float32[ranks, ranks * elements]: all rows, one after the other, for each rank."""
+        return np.tile(flat.reshape(-1), (len(flat), 1))  # storage of its own for each rank
 
     def total(self, flat: np.ndarray, dtype: str) -> np.ndarray:
         """Return the sum of rows in the order of the schedule, rounded as the dtype is."""
@@ -95,7 +102,8 @@ class Links:
 def _types(node) -> list[Type]:
     """Return the whole buffers of a collective: inputs, or what they are gathered into."""
     if node.operation == "all_gather":
-        return [node.type]
+        world, part = node.of["world"], node.inputs[0].type
+        return [part] * world
     return [one.type for one in node.inputs]
 
 

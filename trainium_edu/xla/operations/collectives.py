@@ -6,7 +6,8 @@ or one row for all where they cannot differ.  A world of one needs nobody.  ``gr
 that take part together, as tuples; None is one group of all.  ``world`` is a group's size.
 
 An ``all_reduce`` of several tensors is one message, a *bucket*: nothing is copied together on the
-chip.
+chip.  So are a ``reduce_scatter`` of several, or one along no axis, and an ``all_gather`` into
+several `shapes`: there a rank's part is a vector, as ``placed`` cuts the bucket.
 """
 
 import numpy as np
@@ -15,9 +16,19 @@ from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.operations.table import apply, register
 
-__all__: list[str] = []
+__all__ = ["placed"]
 
 _KINDS = ("sum", "mean", "max", "min")
+
+
+def placed(elements: int, world: int) -> np.ndarray:
+    """Return bool[world, width]: which places of the ranks' parts hold elements of a bucket.
+
+    The first parts are longer by one where ranks do not divide it, as chunks of a ring are; the
+    others have one place to spare at their end.
+    """
+    least, longer = divmod(elements, world)
+    return np.arange(least + (longer > 0)) < least + (np.arange(world) < longer)[:, None]
 
 
 def _check(name, x: Type, kind, groups, axis=None, world=1):
@@ -38,24 +49,38 @@ def _check(name, x: Type, kind, groups, axis=None, world=1):
         )
 
 
+def _check_bucket(name, types):
+    if len({x.dtype for x in types}) != 1:
+        raise GraphError(
+            f"{name} of {' and '.join(map(str, types))}: a bucket is of one dtype; reduce the "
+            "others in a call of their own"
+        )
+
+
 def _infer_reduce(*types: Type, kind, groups=None, scale=1.0) -> Type | tuple[Type, ...]:
     for x in types:
         _check("all_reduce", x, kind, groups)
-    if len({x.dtype for x in types}) != 1:
-        raise GraphError(
-            f"all_reduce of {' and '.join(map(str, types))}: a bucket is of one dtype; reduce the "
-            "others in a call of their own"
-        )
+    _check_bucket("all_reduce", types)
     return types if len(types) > 1 else types[0]
 
 
-def _infer_gather(x: Type, axis, world, groups=None) -> Type:
+def _infer_gather(x: Type, world, axis=None, groups=None, shapes=()) -> Type | tuple[Type, ...]:
     _check("all_gather", x, "sum", groups, axis, world)
-    return x.like(tuple(n * world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
+    if axis is not None:
+        return x.like(tuple(n * world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
+    types = tuple(x.like(shape) for shape in shapes)
+    width = placed(sum(type.size for type in types), world).shape[1]
+    if x.shape != (width,):
+        raise GraphError(f"all_gather of {x} into {types} among {world}: a part is ({width},)")
+    return types if len(types) > 1 else types[0]
 
 
-def _infer_scatter(x: Type, kind, axis, world, groups=None) -> Type:
+def _infer_scatter(*types: Type, kind, world, axis=None, groups=None) -> Type:
+    x = types[0]
     _check("reduce_scatter", x, kind, groups, axis, world)
+    if axis is None:
+        _check_bucket("reduce_scatter", types)
+        return x.like(placed(sum(type.size for type in types), world).shape[1:])
     if x.shape[axis] % world:
         raise GraphError(
             f"reduce_scatter of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
@@ -86,7 +111,7 @@ def _value(node, inner, *arrays):
         if axis is not None:
             array = np.moveaxis(array, axis, array.ndim - type.rank)
         shape = array.shape[array.ndim - type.rank :]
-        room = flat[:, begin : begin + type.size].reshape(ranks, *shape)
+        room = flat[:, begin : begin + type.size].reshape((ranks, *shape))
         np.copyto(room, array)
         begin += type.size
     out = getattr(setting.collectives, node.operation)(flat, node)
@@ -96,10 +121,15 @@ def _value(node, inner, *arrays):
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
         out = out.reshape(*out.shape[:-1], *shape)
         return np.ascontiguousarray(np.moveaxis(out, -len(shape), axis))
+    if node.operation == "reduce_scatter":
+        return out
+    types = [node.type] if isinstance(node.type, Type) else node.type
+    if node.operation == "all_gather":
+        out = out[..., placed(sum(type.size for type in types), node.of["world"]).reshape(-1)]
     parts, begin = [], 0
     for type in types:
         part = out[..., begin : begin + type.size]
-        parts.append(part.reshape(*out.shape[:-1], *type.shape))
+        parts.append(part.reshape((*out.shape[:-1], *type.shape)))
         begin += type.size
     return tuple(parts) if len(parts) > 1 else parts[0]
 
@@ -113,11 +143,18 @@ def _reduce_back(node, g, gradients):
     return tuple(item(back, i) for i in range(len(node.inputs)))
 
 
+def _check_axis(node):
+    if node.of.get("axis") is None:
+        raise GraphError(f"{node.operation} of a bucket has no gradient; give it an axis")
+
+
 def _gather_back(node, g, gradients):
+    _check_axis(node)
     return (apply("reduce_scatter", g, kind="sum", **node.of),)
 
 
 def _scatter_back(node, g, gradients):
+    _check_axis(node)
     of = dict(node.of)
     kind = of.pop("kind")
     if kind != "sum":
@@ -129,10 +166,8 @@ def _lower(lowering, node):
     """Leave the time to whoever knows the links; tensors of the same size stay in their place."""
     lowering.collectives.append(node)
     views = tuple(map(lowering.view, node.inputs))
-    if len(views) > 1:
-        lowering.alias(node, views)
-    elif node.type == node.inputs[0].type:
-        lowering.alias(node, views[0])
+    if node.operation == "all_reduce":
+        lowering.alias(node, views if len(views) > 1 else views[0])
     else:
         lowering.out(node)
 
