@@ -25,6 +25,8 @@ from trainium_edu import aside
 
 _HOMES = {
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
+    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError Checkpoints load_checkpoint "
+    "save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "faster": "share_needed step_share",
