@@ -2,13 +2,13 @@
 
 import os
 import resource
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from trainium_edu.training import checkpoint, nn
+from trainium_edu.training import checkpoint
 from trainium_edu.training.checkpoint import (
     CheckpointDamaged,
     CheckpointError,
@@ -25,7 +25,7 @@ def a_state(step=20, **more):
     """Return a state with an array of each kind."""
     random = np.random.default_rng(abs(step))
     return {
-        "job": {"task": "digits-mlp", "seed": 0}, "step": step,
+        "job": {"task": "digits-mlp", "seed": 0}, "number": step,
         "weights": {"0.weight": random.standard_normal((3, 5)).astype(BF16)},
         "optimizer": {"steps": step, "states": [
             {"mean": random.standard_normal(4, np.float32), "none": np.zeros((0, 2), np.float32)},
@@ -64,7 +64,7 @@ def test_a_checkpoint_gives_back_every_bit(tmp_path):
 
 def test_bf16_takes_two_bytes_per_number(tmp_path):
     sizes = [
-        save_checkpoint(tmp_path / name, {"job": {}, "step": 1, "w": np.ones(100_000, dtype)})
+        save_checkpoint(tmp_path / name, {"job": {}, "number": 1, "w": np.ones(100_000, dtype)})
         for name, dtype in (("a", BF16), ("b", np.float32))
     ]
     a, b = (path.stat().st_size for path in sizes)
@@ -179,15 +179,15 @@ def test_nan_is_never_written(tmp_path, dtype, value):
 
 @pytest.mark.parametrize(
     ("more", "told"),
-    [({"x": object()}, "x is <object"), ({"x": float("nan")}, "x is nan"), ({"a/b": 1}, "'a/b'"),
-     ({"x": np.zeros(2, complex)}, "x is complex128"), ({"step": -1}, "step is -1"),
+    [({"x": object()}, "x is <object"), ({"x": float("nan")}, "x is nan"), ({3: 1}, "3 names no"),
+     ({"x": np.zeros(2, complex)}, "x is complex128"), ({"number": -1}, "number is -1"),
      ({"x": [{"y": b""}]}, "x/0/y is b''")],
 )  # fmt: skip
 def test_what_no_state_can_hold(tmp_path, more, told):
     with pytest.raises(ValueError, match=told):
-        save_checkpoint(tmp_path, a_state(**more))
+        save_checkpoint(tmp_path, a_state() | more)
     with pytest.raises(CheckpointError, match=r"no 'job'"):
-        save_checkpoint(tmp_path, {"step": 1})
+        save_checkpoint(tmp_path, {"number": 1})
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -201,39 +201,9 @@ KINDS = {
 }  # fmt: skip
 
 
-class Kept(Trainer):
-    """A trainer with a state."""
-
-    def state(self):
-        def one(tensor):
-            rows = tensor.numpy()
-            assert all(np.array_equal(row, rows[0]) for row in rows)
-            return rows[0].astype(np.dtype(tensor.dtype))
-
-        return {
-            "job": self.job, "step": self.number, "executions": self.device.executions,
-            "weights": {name: one(w) for name, w in self.model.named_parameters()},
-            "optimizer": {
-                "steps": self.optimizer.steps,
-                "states": [{k: one(v) for k, v in s.items()} for s in self.optimizer.states],
-            },
-        }  # fmt: skip
-
-    def load_state(self, state):
-        for name, w in self.model.named_parameters():
-            w.set_(nn.on_replicas(state["weights"][name], self.device, w.dtype))
-        for ours, theirs in zip(self.optimizer.states, state["optimizer"]["states"], strict=True):
-            for name, tensor in ours.items():
-                tensor.set_(nn.on_replicas(theirs[name], self.device, tensor.dtype))
-        self.optimizer.steps = state["optimizer"]["steps"]
-        self.number, self.device.executions = state["step"], state["executions"]
-        for _ in range(self.number):
-            next(self._batches)
-
-
 def a_run(job, steps, folder=None, every=10):
     """Train with checkpoints as ``fit`` does; return the trainer and the losses."""
-    trainer, kept = Kept(job), folder and Checkpoints(folder, every)
+    trainer, kept = Trainer(job), folder and Checkpoints(folder, every)
     if kept and (found := kept.newest(job)):
         trainer.load_state(found.state)
     losses = {}
@@ -261,7 +231,7 @@ def test_more_ranks_go_on_with_equal_state_and_it_is_said(tmp_path):
     before, other = trainer.state(), replace(SMALL, ranks=4, batch=45, overlap=False)
     with pytest.warns(UserWarning, match=r"goes on from step 2 .*ranks 2 -> 4, batch 90 -> 45"):
         found = Checkpoints(tmp_path).newest(other)
-    more = Kept(other)
+    more = Trainer(other)
     more.load_state(found.state)
     assert same(before | {"job": 0}, more.state() | {"job": 0})
 
@@ -272,7 +242,7 @@ def test_more_ranks_go_on_with_equal_state_and_it_is_said(tmp_path):
      ("master_weights", True)],
 )  # fmt: skip
 def test_a_checkpoint_of_another_job_is_refused_by_the_field_that_differs(tmp_path, field, value):
-    save_checkpoint(tmp_path, a_state() | {"job": SMALL})
+    save_checkpoint(tmp_path, a_state() | {"job": asdict(SMALL)})
     with pytest.raises(CheckpointError, match=rf"another job: its {field} is .* here it is"):
         Checkpoints(tmp_path).newest(replace(SMALL, **{field: value}))
     assert Checkpoints(tmp_path).newest(SMALL).step == 20

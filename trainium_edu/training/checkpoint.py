@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ _DTYPES = {
     "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
 }  # fmt: skip
 _NAME_OF = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+_ARRAY = "__array__"  #: in plain data, the key of an array's name
 _NO_SUM = "0" * 64  # stands in the header while its own sum is computed
 _FILE = re.compile(r"step-(\d{8,})\.safetensors")
 #: What a job must share with the checkpoint that it goes on from.
@@ -63,7 +64,7 @@ class Checkpoint:
     state : dict
         As it was given to :func:`save_checkpoint`; tuples are lists.
     arrays : dict of str to array
-        The arrays in `state`, by the way that leads to them: ``"weights/0.bias"``.
+        The arrays in `state`, by the way that leads to them: ``"arrays/model/0.bias"``.
     """
 
     path: Path
@@ -73,7 +74,7 @@ class Checkpoint:
     @property
     def step(self) -> int:
         """How many steps were taken."""
-        return self.state["step"]
+        return self.state["number"]
 
     @property
     def job(self) -> dict[str, Any]:
@@ -90,8 +91,8 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
     folder : str or Path
         Is made if it is not there.
     state : mapping
-        Arrays, and plain data as JSON knows them, in mappings and lists; among them ``step`` (how
-        many steps were taken) and ``job``.
+        Arrays, and plain data as JSON knows them, in mappings and lists; among them ``number``
+        (steps taken) and ``job``: what ``Trainer.state()`` returns.
     keep : int
         How many checkpoints, with this one, stay in the folder.
 
@@ -110,14 +111,14 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = save_checkpoint(folder, {"step": 20, "job": {}, "w": np.ones(3, np.float32)})
+    ...     path = save_checkpoint(folder, {"number": 20, "job": {}, "w": np.ones(3)})
     ...     path.name, load_checkpoint(folder).state["w"].tolist()
     ('step-00000020.safetensors', [1.0, 1.0, 1.0])
     """
     whole(keep, "keep", 1)
-    if odd := [name for name in ("step", "job") if name not in state]:
-        raise CheckpointError(f"the state has no {odd[0]!r}; a checkpoint needs 'step' and 'job'")
-    step, arrays = whole(state["step"], "step", 0), {}
+    if odd := [name for name in ("number", "job") if name not in state]:
+        raise CheckpointError(f"the state has no {odd[0]!r}; give what Trainer.state() returns")
+    step, arrays = whole(state["number"], "number", 0), {}
     plain = _split(state, "", arrays)
     for name, array in arrays.items():
         if array.dtype not in _NAME_OF:
@@ -297,23 +298,21 @@ def _plain(value):
 
 
 def _split(value, way, arrays):
-    """Put arrays aside under the way that leads to them, and return the plain rest."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+    """Put arrays aside under the way that leads to them; return the rest, with their names."""
     if isinstance(value, np.ndarray):
+        if way in arrays:
+            raise CheckpointError(f"two arrays of the state are called {way}; rename one")
         arrays[way] = value
-        return None
+        return {_ARRAY: way}
     inner = f"{way}/" if way else ""
     if isinstance(value, Mapping):
-        if odd := [key for key in value if not isinstance(key, str) or "/" in key]:
-            raise CheckpointError(f"{inner}{odd[0]!r} names no part of a state; use text without /")
+        if odd := [key for key in value if not isinstance(key, str) or key == _ARRAY]:
+            raise CheckpointError(f"{inner}{odd[0]!r} names no part of a state; use other text")
         return {key: _split(one, inner + key, arrays) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_split(one, f"{inner}{i}", arrays) for i, one in enumerate(value)]
-    if isinstance(value, np.generic):
-        value = value.item()
     try:
-        return _plain(value)
+        return _plain(value.item() if isinstance(value, np.generic) else value)
     except (TypeError, ValueError):
         raise CheckpointError(f"{way} is {value!r}; a state holds arrays, text, finite numbers, "
                               "True, False and None") from None  # fmt: skip
@@ -321,13 +320,11 @@ def _split(value, way, arrays):
 
 def _joined(plain, arrays):
     """Put arrays back where they were."""
-    for way, array in arrays.items():
-        *parents, name = way.split("/")
-        place = plain
-        for parent in parents:
-            place = place[int(parent) if isinstance(place, list) else parent]
-        place[int(name) if isinstance(place, list) else name] = array
-    return plain
+    if isinstance(plain, dict):
+        if _ARRAY in plain:
+            return arrays[plain[_ARRAY]]
+        return {key: _joined(one, arrays) for key, one in plain.items()}
+    return [_joined(one, arrays) for one in plain] if isinstance(plain, list) else plain
 
 
 def _bytes(array: np.ndarray) -> memoryview:
