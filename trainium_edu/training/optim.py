@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.nn import on_replicas
@@ -86,8 +87,11 @@ class Optimizer:
         return [tensor for state in self.states for tensor in state.values()]
 
     def state_arrays(self) -> list[dict[str, np.ndarray]]:
-        """Return the states by parameter and name, float32, as one rank has them."""
-        return [{name: of_rank_0(t) for name, t in state.items()} for state in self.states]
+        """Return the states by parameter and name, at their width, as one rank has them."""
+        return [
+            {name: of_rank_0(t, as_stored=True) for name, t in state.items()}
+            for state in self.states
+        ]
 
     def load_state_arrays(self, arrays: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Take states over; they must be as :meth:`state_arrays` gives them."""
@@ -151,10 +155,14 @@ class Optimizer:
         raise NotImplementedError
 
 
-def of_rank_0(tensor: Tensor) -> np.ndarray:
-    """Return the value, float32; where replicas have storage of their own, the first one's."""
+def of_rank_0(tensor: Tensor, as_stored: bool = False) -> np.ndarray:
+    """Return the value of the first of replicas that have storage of their own.
+
+    It is float32; `as_stored`, it has the tensor's own width.
+    """
     values = tensor.numpy()
-    return values[0].copy() if values.ndim > tensor.ndim else values
+    values = values[0].copy() if values.ndim > tensor.ndim else values
+    return values.astype(get_dtype(tensor.dtype).storage) if as_stored else values
 
 
 def _wide(x: Tensor) -> Tensor:

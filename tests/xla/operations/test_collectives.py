@@ -5,28 +5,33 @@ import pytest
 
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.xla.autograd import gradients
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Plan, Setting
 from trainium_edu.xla.graph import Graph, GraphError, Type
 from trainium_edu.xla.lowering import lower
 from trainium_edu.xla.operations import apply, parameter
+from trainium_edu.xla.operations.collectives import placed
+from trainium_edu.xla.operations.control import item
 
 ROWS = Type((4, 6), "float32")
 WORLD = 2
 
 
 class Sums:
-    """All ranks in one array, added up along its leading axis."""
+    """Each rank's operands come as one row, and leave as one."""
 
-    def all_reduce(self, array, node):
-        total = array.sum(0) / (len(array) if node.of["kind"] == "mean" else 1)
-        return np.broadcast_to(total, array.shape)
+    def all_reduce(self, flat, node):
+        return flat.sum(0) / (len(flat) if node.of["kind"] == "mean" else 1)
 
-    def all_gather(self, array, node):
-        joined = np.concatenate(list(array), node.of["axis"])
-        return np.broadcast_to(joined, (len(array), *joined.shape))
+    def all_gather(self, flat, node):
+        return np.stack([flat.reshape(-1)] * len(flat))
 
-    def reduce_scatter(self, array, node):
-        return np.stack(np.split(array.sum(0), len(array), node.of["axis"]))
+    def reduce_scatter(self, flat, node):
+        if node.of.get("axis") is not None:
+            return flat.sum(0).reshape(len(flat), -1)
+        parts = np.zeros((is_used := placed(flat.shape[1], len(flat))).shape, np.float32)
+        parts[is_used] = flat.sum(0)
+        return parts
 
 
 REDUCE = {"kind": "sum", "groups": None}
@@ -50,18 +55,18 @@ def run(graph, *feeds):
 def test_each_rank_gets_its_part(name, attributes):
     graph = graph_of(name, attributes)
     (got,) = run(graph, X)
-    assert got.shape == (WORLD, *graph.outputs[0].shape)
+    assert got.shape[-2:] == graph.outputs[0].shape
     want = {
         "all_reduce": lambda: np.stack([X.sum(0) / (2 if attributes["kind"] == "mean" else 1)] * 2),
         "all_gather": lambda: np.stack([np.concatenate([X[0], X[1]], 1)] * 2),
         "reduce_scatter": lambda: X.sum(0).reshape(2, 2, 6),
     }[name]()
-    np.testing.assert_allclose(got, want, rtol=1e-6)
+    np.testing.assert_allclose(np.broadcast_to(got, want.shape), want, rtol=1e-6)
 
 
 def test_what_all_ranks_share_counts_once_for_each():
     (got,) = run(graph_of("all_reduce", REDUCE), X[0])
-    np.testing.assert_allclose(got, np.stack([2 * X[0]] * 2), rtol=1e-6)
+    np.testing.assert_allclose(got, 2 * X[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
@@ -72,9 +77,50 @@ def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attribute
     both = Graph("back", (x, up), (output, *gradients(output, [x], up)))
     rng = np.random.default_rng(1)
     weights, way = rng.normal(size=(WORLD, *output.shape)), rng.normal(size=X.shape)
-    _, found = run(both, X.astype(np.float64), weights)
-    ends = [(run(graph, X + sign * 1e-3 * way)[0] * weights).sum() for sign in (1, -1)]
-    assert (found * way).sum() == pytest.approx((ends[0] - ends[1]) / 2e-3, rel=1e-6)
+    _, found = run(both, X, weights)
+    ends = [(run(graph, X + sign * way)[0] * weights).sum() for sign in (1, -1)]
+    ways = np.broadcast_to(found, X.shape) * way  # all are linear, so that no step is too long
+    assert ways.sum() == pytest.approx((ends[0] - ends[1]) / 2, rel=1e-5)
+
+
+SHAPES = [(3, 5), (2,), (4, 1, 2)]
+
+
+def bucket(world):
+    """Return the graph that scatters the sum of tensors, and gathers them again."""
+    leaves = [parameter(i, Type(shape, "float32")) for i, shape in enumerate(SHAPES)]
+    part = apply("reduce_scatter", *leaves, kind="sum", world=world)
+    every = apply("all_gather", part, world=world, shapes=tuple(SHAPES))
+    return Graph("bucket", tuple(leaves), (part, *(item(every, i) for i in range(len(SHAPES)))))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5, 25, 40])
+def test_a_bucket_is_shared_out_as_evenly_as_it_goes_and_comes_back_whole(world):
+    arrays = [np.random.default_rng(1).normal(size=(world, *s)).astype(np.float32) for s in SHAPES]
+    others = Sums() if world > 1 else None
+    part, *every = Plan(bucket(world)).run(arrays, Setting(replicas=world, collectives=others))
+    flat = np.concatenate([a.sum(0).ravel() for a in arrays])
+    width = len(max(np.array_split(flat, world), key=len))
+    for row, want in zip(part, np.array_split(flat, world), strict=True):
+        np.testing.assert_allclose(row, np.pad(want, (0, width - len(want))), rtol=1e-6)
+    for got, array in zip(every, arrays, strict=True):
+        np.testing.assert_allclose(got, np.stack([array.sum(0)] * world), rtol=1e-6)
+
+
+def test_a_bucket_alone_needs_neither_others_nor_an_axis_of_replicas():
+    arrays = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in SHAPES]
+    part, *every = Plan(bucket(1)).run(arrays)
+    assert part.shape == (25,)
+    assert all(np.array_equal(got, array) for got, array in zip(every, arrays, strict=True))
+
+
+def test_gathered_weights_take_the_place_of_the_old_ones():
+    graph = bucket(5)
+    bare = Executable(graph).hbm_bytes
+    taken = Executable(Graph("taken", graph.parameters, graph.outputs,
+                             ((1, 0), (2, 1), (3, 2)))).hbm_bytes  # fmt: skip
+    assert bare == (25 + 5 + 25) * 4
+    assert taken == (25 + 5) * 4
 
 
 def test_alone_a_collective_changes_nothing():
@@ -105,6 +151,7 @@ def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     ("all_gather", {**GATHER, "axis": 0}, "counted from the end"),
     ("all_gather", {**GATHER, "groups": ((0, 1, 2),)}, "groups of 3 ranks, but world is 2"),
     ("reduce_scatter", {**SCATTER, "world": 3}, "do not split into 3"),
+    ("all_gather", {"world": 2, "shapes": ((3,),)}, r"a part is \(2,\)"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_said(name, attributes, message):
     with pytest.raises(GraphError, match=message):

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.optim import Optimizer, of_rank_0
@@ -76,7 +77,7 @@ class _Bucket:
         values = part.numpy()
         rows = values if values.ndim == 2 else np.stack(xm.rendezvous("zero", values))
         ends = np.cumsum([p.size for p in self.parameters])[:-1]
-        pieces = np.split(rows[self._is_used], ends)
+        pieces = np.split(rows[self._is_used].astype(get_dtype(part.dtype).storage), ends)
         return [a.reshape(p.shape) for a, p in zip(pieces, self.parameters, strict=True)]
 
 
@@ -187,7 +188,7 @@ class ZeroRedundancyOptimizer:
         return [*self.base_optimizer.parameters, *self.base_optimizer.tensors()]
 
     def state_arrays(self) -> list[dict[str, np.ndarray]]:
-        """Return the states by parameter and name, float32, as an optimiser of one rank has them.
+        """Return the states by parameter and name, at their width, as an optimiser of one rank has.
 
         Wider weights are ``"master"``, so that a run can go on with ZeRO or without.
         """

@@ -101,9 +101,9 @@ def _value(node, inner, *arrays):
                 "reach them; run it inside a training world"
             )
         is_alone = True
-    if is_alone:
-        return arrays if len(arrays) > 1 else arrays[0]
     ranks, axis = setting.replicas or 1, node.of.get("axis")
+    if is_alone and (axis is not None or node.operation == "all_reduce"):
+        return arrays if len(arrays) > 1 else arrays[0]
     types = [one.type for one in node.inputs]
     flat = np.empty((ranks, sum(type.size for type in types)), np.float32)
     begin = 0
@@ -114,7 +114,10 @@ def _value(node, inner, *arrays):
         room = flat[:, begin : begin + type.size].reshape((ranks, *shape))
         np.copyto(room, array)
         begin += type.size
-    out = getattr(setting.collectives, node.operation)(flat, node)
+    if not is_alone:
+        out = getattr(setting.collectives, node.operation)(flat, node)
+    else:
+        out = flat if setting.replicas else flat[0]
     if node.of.get("scale", 1.0) != 1.0:
         out = out * np.float32(node.of["scale"])
     if axis is not None:
