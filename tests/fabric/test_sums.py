@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 
 from trainium_edu import fabric
-from trainium_edu.fabric import ALGORITHMS, FabricError, Schedule, execute, plan, sum_rows
+from trainium_edu.fabric import (
+    ALGORITHMS,
+    FabricError,
+    Schedule,
+    execute,
+    plan,
+    sum_in_ring,
+    sum_rows,
+)
 from trainium_edu.numerics import _loops, cast
 
 HELD = {"fp32": np.float32, "bf16": ml_dtypes.bfloat16, "fp16": np.float16,
@@ -74,6 +82,24 @@ def test_padding_changes_where_chunks_begin_and_nothing_else():
     schedule, rows = plan(fabric.group(4), "all_reduce", "ring"), noisy(4, 10)
     padded = np.pad(rows, ((0, 0), (0, 6)))
     assert same(sum_rows(schedule, rows, elements=16), execute(schedule, padded)[0][:10])
+
+
+@pytest.mark.parametrize("ranks", [2, 7, 40])
+@pytest.mark.parametrize(("fmt", "rounding"), [("fp32", "nearest"), ("bf16", "stochastic"),
+                                               ("fp16", "nearest")])  # fmt: skip
+def test_a_ring_without_a_plan_equals_one_with(ranks, fmt, rounding):
+    schedule = plan(fabric.ring(ranks), "all_reduce", "ring", cycles=1)
+    rows = noisy(ranks, 101, fmt).astype(np.float32)
+    wanted = sum_rows(schedule, rows, fmt, rounding, seed=3)
+    assert same(sum_in_ring(rows, fmt, rounding, seed=3), wanted)
+
+
+def test_a_ring_is_of_any_length_in_fp32():
+    rows = np.ones((5000, 2), np.float32)
+    assert sum_in_ring(rows).tolist() == [5000.0, 5000.0]
+    assert rows.max() == 1
+    with pytest.raises(FabricError, match="sum in fp32"):
+        sum_in_ring(rows, "bf16")
 
 
 def test_not_a_number_infinities_and_negative_zero():

@@ -12,10 +12,14 @@ from itertools import pairwise
 import numpy as np
 
 from trainium_edu.fabric.arguments import FabricError
+from trainium_edu.fabric.bulk import ring_all_reduce
 from trainium_edu.fabric.schedule import Collective, Op, Schedule, check, groups, item_sizes
 from trainium_edu.numerics import ordered
+from trainium_edu.numerics.formats import FP32, get_format
 
-__all__ = ["sum_rows"]
+__all__ = ["sum_in_ring", "sum_rows"]
+
+_MOST_IN_RING = 4096
 
 
 def sum_rows(
@@ -66,6 +70,49 @@ def sum_rows(
     return ordered.add_in_order(
         rows, order, item_sizes(schedule, elements), fmt, rounding, seed=seed
     )
+
+
+def sum_in_ring(rows, fmt="fp32", rounding="nearest", *, seed=0) -> np.ndarray:
+    """Return the sum of many rows in the order of one directed ring 0, 1, 2, ..., without a plan.
+
+    Parameters
+    ----------
+    rows : float32[ranks, elements]
+    fmt, rounding, seed
+        As in :func:`sum_rows`; above 4096 ranks FP32 only.
+
+    Returns
+    -------
+    float32[elements]
+
+    Examples
+    --------
+    >>> sum_in_ring(np.ones((600, 2), np.float32), "bf16").tolist()
+    [256.0, 256.0]
+    """
+    ranks = len(rows)
+    if get_format(fmt) is FP32:
+        return ring_all_reduce(np.array(rows, np.float32))[0]
+    if ranks > _MOST_IN_RING:
+        raise FabricError(
+            f"a ring of {ranks} ranks in {fmt} is too long a list of additions (the limit is"
+            f" {_MOST_IN_RING} ranks); sum in fp32"
+        )
+    sizes = rows.shape[1] // ranks + (np.arange(ranks) < rows.shape[1] % ranks)
+    return ordered.add_in_order(rows, _ring(ranks), sizes, fmt, rounding, seed=seed)
+
+
+@lru_cache(maxsize=2)
+def _ring(ranks):
+    """Return the additions of a ring: chunk k begins at rank k + 1, and ends at rank k."""
+    turn = np.tile(np.arange(ranks - 1), ranks)
+    chunk = np.repeat(np.arange(ranks), ranks - 1)
+    left = np.where(turn == 0, (chunk + 1) % ranks, ranks)
+    return ordered.Additions(
+        ranks, np.arange(ranks + 1) * (ranks - 1), left.astype(np.int32),
+        ((chunk + 2 + turn) % ranks).astype(np.int32), np.zeros(len(turn), np.int32),
+        (turn * 4096).astype(np.uint64),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)

@@ -71,9 +71,7 @@ def _rounded(array, type, setting, place, mode=None):
         return rounding.round_floats(array, fmt)
     step = setting.step * 2**20 + place
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
-    return rounding.round_floats(
-        array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows
-    )
+    return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,10 @@ class Inner:
     setting: Setting
     place: int  #: of the operation in its plan
     plans: dict  #: Graph -> Plan
+
+    def rounded(self, array: np.ndarray, type: Type) -> np.ndarray:
+        """Return an array rounded as the operation's own result would be."""
+        return _rounded(array, type, self.setting, self.place)
 
     def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:
         """Return the outputs of an inner graph; every turn draws other random bits."""

@@ -1,9 +1,10 @@
 """Operations of all ranks together.  Who moves and sums is handed in with the ``Setting``.
 
-``Setting.collectives`` has a method of each operation's name, called with (flat, node): flat is
-float32[ranks, elements], an array of its own that may be written to.  It returns one row per rank,
-or one row for all where they cannot differ.  A world of one needs nobody.  ``groups`` are the ranks
-that take part together, as tuples; None is one group of all.  ``world`` is a group's size.
+``Setting.collectives`` has a method of each operation's name, called with (flat, node, draw): flat
+is [ranks, elements], in the carrier dtype and not to be written to, and `draw` counts operations
+over all executions, so that each may draw other random bits.  It returns one row per rank, or one
+row for all where they cannot differ.  A world of one needs nobody.  ``groups`` are the ranks that
+take part together, as tuples; None is one group of all.  ``world`` is a group's size.
 
 An ``all_reduce`` of several tensors is one message, a *bucket*: nothing is copied together on the
 chip.
@@ -13,7 +14,7 @@ import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.table import apply, carrier, register
 
 __all__: list[str] = []
 
@@ -80,18 +81,15 @@ def _value(node, inner, *arrays):
         return arrays if len(arrays) > 1 else arrays[0]
     ranks, axis = setting.replicas or 1, node.of.get("axis")
     types = [one.type for one in node.inputs]
-    flat = np.empty((ranks, sum(type.size for type in types)), np.float32)
-    begin = 0
-    for type, array in zip(types, arrays, strict=True):
-        if axis is not None:
-            array = np.moveaxis(array, axis, array.ndim - type.rank)
-        shape = array.shape[array.ndim - type.rank :]
-        room = flat[:, begin : begin + type.size].reshape(ranks, *shape)
-        np.copyto(room, array)
-        begin += type.size
-    out = getattr(setting.collectives, node.operation)(flat, node)
+    if axis is not None:
+        arrays = [np.moveaxis(arrays[0], axis, arrays[0].ndim - types[0].rank)]
+    flat = _in_rows(ranks, types, arrays)
+    draw = setting.step * 2**20 + inner.place
+    out = getattr(setting.collectives, node.operation)(flat, node, draw)
     if node.of.get("scale", 1.0) != 1.0:
-        out = out * np.float32(node.of["scale"])
+        out = (out * np.float32(node.of["scale"])).astype(out.dtype, copy=False)
+    if len(types) > 1:  # a bucket is rounded as one row
+        out = inner.rounded(out, types[0].like(out.shape[-1:]))
     if axis is not None:
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
         out = out.reshape(*out.shape[:-1], *shape)
@@ -99,9 +97,22 @@ def _value(node, inner, *arrays):
     parts, begin = [], 0
     for type in types:
         part = out[..., begin : begin + type.size]
-        parts.append(part.reshape(*out.shape[:-1], *type.shape))
+        parts.append(part.reshape((*out.shape[:-1], *type.shape)))
         begin += type.size
     return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def _in_rows(ranks, types, arrays) -> np.ndarray:
+    """Return the operands of each rank one after the other; of one operand, as it lies there."""
+    if len(arrays) == 1 and arrays[0].ndim > types[0].rank:
+        return arrays[0].reshape(ranks, -1)
+    flat = np.empty((ranks, sum(type.size for type in types)), carrier(types[0].dtype))
+    begin = 0
+    for type, array in zip(types, arrays, strict=True):
+        shape = array.shape[array.ndim - type.rank :]
+        np.copyto(flat[:, begin : begin + type.size].reshape((ranks, *shape)), array)
+        begin += type.size
+    return flat
 
 
 def _reduce_back(node, g, gradients):
