@@ -5,19 +5,19 @@ sums that the schedule's moves make, addition by addition.  All ranks end with t
 last hop copies), so one row stands for all of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
 from trainium_edu import fabric
+from trainium_edu.fabric.collectives import MOST_RANKS
 from trainium_edu.fabric.schedule import Collective
 from trainium_edu.fabric.topology import FabricError, Topology
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.numerics.formats import get_format
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.graph import Node, Type
-from trainium_edu.xla.operations.collectives import placed
 
 __all__ = ["Links", "links"]
 
@@ -26,6 +26,7 @@ _ON_INSTANCE = {
     "trn1n.32xlarge": (fabric.trn1n_32xlarge, 32), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
     "inf2.48xlarge": (fabric.inf2_48xlarge, 24),
 }  # fmt: skip
+_APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
 
 @dataclass(frozen=True)
@@ -51,36 +52,75 @@ class Links:
 
     # -- values: what ``xla.executor.Setting.collectives`` is asked for -------------------------
 
-    def all_reduce(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[elements], the same for all ranks: the sum (mean, max, min) of rows."""
-        kind, dtype = node.of["kind"], _type(node).dtype
-        if kind in ("max", "min"):
-            return getattr(flat, kind)(axis=0)
-        total = self.total(flat, dtype)
-        return total / np.float32(len(flat)) if kind == "mean" else total
+    def all_reduce(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return the sum (mean, max, min) of rows: one row if all ranks have the same.
 
-    def reduce_scatter(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks, elements / ranks]: each rank its part of the sum."""
-        total = self.all_reduce(flat, node)
-        if node.of.get("axis") is not None:
+        `draw` says which random bits, as ``step`` does in ``numerics.cast``.
+        """
+        groups = self._groups(node, len(flat))
+        if len(groups) == 1:
+            return self._reduced(flat, node, draw)
+        out = np.empty_like(flat)
+        for ranks in groups:
+            out[ranks] = self.among(len(ranks))._reduced(flat[ranks], node, draw)
+        return out
+
+    def reduce_scatter(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return [ranks, elements / world]: to each rank its part of what an all-reduce gives."""
+        total, groups = self.all_reduce(flat, node, draw), self._groups(node, len(flat))
+        if len(groups) == 1:
             return total.reshape(len(flat), -1)
-        is_used = placed(total.size, len(flat))
-        parts = np.zeros(is_used.shape, np.float32)
-        parts[is_used] = total
-        return parts
+        parts = total.reshape(len(flat), len(groups[0]), -1)
+        out = np.empty((len(flat), parts.shape[2]), flat.dtype)
+        for ranks in groups:
+            out[ranks] = parts[ranks, np.arange(len(ranks))]
+        return out
 
-    def all_gather(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks, ranks * elements]: all rows, one after the other, for each rank."""
-        return np.tile(flat.reshape(-1), (len(flat), 1))  # storage of its own for each rank
+    def all_gather(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return [ranks, world * elements]: the group's rows, one after the other, for each."""
+        groups = self._groups(node, len(flat))
+        out = np.empty((len(flat), len(groups[0]) * flat.shape[1]), flat.dtype)
+        for ranks in groups:
+            out[ranks] = flat[ranks].reshape(-1)
+        return out
 
-    def total(self, flat: np.ndarray, dtype: str) -> np.ndarray:
-        """Return the sum of rows in the order of the schedule, rounded as the dtype is."""
-        schedule = self.schedule("all_reduce")
-        if dtype == "float32":
-            return fabric.execute(schedule, flat)[0]
-        held = flat.astype(get_format(dtype).dtype)
-        out = fabric.execute(schedule, held, rounding=self.rounding, seed=self.seed)[0]
-        return out.astype(np.float32)
+    def total(self, rows: np.ndarray, dtype: str, draw: int = 0) -> np.ndarray:
+        """Return the sum of rows in the order of the schedule, rounded as the dtype is.
+
+        Rows count as padded to a multiple of the ranks, as a reduce-scatter needs: so an element is
+        summed in the same order by an all-reduce of a buffer and by a reduce-scatter of it.
+        """
+        fmt, seed = get_dtype(dtype).fmt, (self.seed + _APART * draw) % 2**63
+        if len(rows) > MOST_RANKS:
+            return fabric.sum_in_ring(rows, fmt, self.rounding, seed=seed)
+        schedule, padded = self.schedule("all_reduce"), -(-rows.shape[1] // len(rows)) * len(rows)
+        return fabric.sum_rows(schedule, rows, fmt, self.rounding, seed=seed, elements=padded)
+
+    def among(self, ranks: int) -> "Links":
+        """Return the links of one group of ranks, taken as neighbours on one instance."""
+        if ranks == self.topology.ranks:
+            return self
+        return replace(self, topology=_part(self.topology, ranks))
+
+    def _reduced(self, rows, node, draw):
+        kind, type = node.of["kind"], _type(node)
+        if kind in ("max", "min"):
+            return getattr(rows, kind)(axis=0)
+        if type.is_float:
+            total = self.total(rows, type.dtype, draw)
+        else:
+            total = rows.sum(axis=0, dtype=rows.dtype)  # exact, or wraps: the same in any order
+        return (total / np.float32(len(rows))).astype(rows.dtype) if kind == "mean" else total
+
+    def _groups(self, node, count) -> list[list[int]]:
+        """Return the ranks that take part together; raise unless each is in one group."""
+        groups = [list(group) for group in node.of.get("groups") or [range(count)]]
+        if sorted(rank for group in groups for rank in group) != list(range(count)):
+            raise FabricError(
+                f"{node.operation}: groups {groups} do not name each of {count} ranks, and one "
+                "that is left out would wait for ever; put every rank into a group"
+            )
+        return groups
 
     # -- time: what ``xla.executable.Executable`` is asked for ----------------------------------
 
@@ -99,11 +139,23 @@ class Links:
         return fabric.plan(self.topology, collective, self.algorithm)
 
 
+@lru_cache(maxsize=64)
+def _part(topology: Topology, ranks: int) -> Topology:
+    """Return the part of an instance that a group of ranks occupies."""
+    if topology.instances > 1 and ranks * topology.instances == topology.ranks:
+        return fabric.one_instance(topology)
+    if not topology.name.endswith("32xlarge"):
+        raise FabricError(
+            f"groups of {ranks} of {topology.ranks} ranks have no place on {topology.name}; groups "
+            "are parts of trn1.32xlarge, or whole instances"
+        )
+    return fabric.group(ranks, link_bytes_per_s=float(topology.bandwidth_bytes_per_s[0]))
+
+
 def _types(node) -> list[Type]:
     """Return the whole buffers of a collective: inputs, or what they are gathered into."""
     if node.operation == "all_gather":
-        world, part = node.of["world"], node.inputs[0].type
-        return [part] * world
+        return [node.inputs[0].type] * node.of["world"]
     return [one.type for one in node.inputs]
 
 

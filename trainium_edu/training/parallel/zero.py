@@ -6,7 +6,7 @@ all-gather brings all parts of the new weights to all ranks.  On the wire that i
 takes; in memory, states and FP32 weights shrink to ``1 / ranks``.
 
 Names are those of ``torch_xla.distributed.zero_redundancy_optimizer``, which cuts each parameter by
-itself; here a bucket is cut, as the ring cuts it: so the sums are the all-reduce's, bit for bit.
+itself; here a bucket is cut, as its all-reduce is: so the sums are the same, bit for bit.
 
 Bytes per core, of P parameters in buckets that R ranks share: weights and gradients as before, and
 ``(4 or 2 for the part's weights + bytes of its states) · Σ ceil(elements / R)`` over buckets, in
@@ -25,7 +25,6 @@ from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
 from trainium_edu.xla.graph import scope
 from trainium_edu.xla.operations import apply
-from trainium_edu.xla.operations.collectives import placed
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor, as_tensor
 
@@ -37,7 +36,7 @@ class _Bucket:
 
     def __init__(self, parameters: list[Tensor], ranks: int, dtype: str):
         self.parameters, self.ranks = parameters, ranks
-        self._is_used = placed(sum(p.size for p in parameters), ranks)
+        self.elements = sum(p.size for p in parameters)
         self.part = self.placed([of_rank_0(p) for p in parameters], dtype)
 
     def reduce(self) -> None:
@@ -65,8 +64,7 @@ class _Bucket:
     def placed(self, arrays: Sequence[np.ndarray], dtype: str) -> Tensor:
         """Return this rank's part of arrays in the parameters' shapes; together, every rank's."""
         flat = np.concatenate([np.ravel(a) for a in arrays]).astype(np.float32)
-        rows = np.zeros(self._is_used.shape, np.float32)
-        rows[self._is_used] = flat
+        rows = np.pad(flat, (0, -len(flat) % self.ranks)).reshape(self.ranks, -1)
         device = self.parameters[0].device
         if device.setting.replicas is None:
             return as_tensor(rows[xm.get_ordinal()], device, dtype)
@@ -77,7 +75,8 @@ class _Bucket:
         values = part.numpy()
         rows = values if values.ndim == 2 else np.stack(xm.rendezvous("zero", values))
         ends = np.cumsum([p.size for p in self.parameters])[:-1]
-        pieces = np.split(rows[self._is_used].astype(get_dtype(part.dtype).storage), ends)
+        flat = rows.reshape(-1)[: self.elements].astype(get_dtype(part.dtype).storage)
+        pieces = np.split(flat, ends)
         return [a.reshape(p.shape) for a, p in zip(pieces, self.parameters, strict=True)]
 
 
