@@ -99,7 +99,7 @@ def _value(node, inner, *arrays):
     parts, begin = [], 0
     for type in types:
         part = out[..., begin : begin + type.size]
-        parts.append(part.reshape(*out.shape[:-1], *type.shape))
+        parts.append(part.reshape((*out.shape[:-1], *type.shape)))
         begin += type.size
     return tuple(parts) if len(parts) > 1 else parts[0]
 
