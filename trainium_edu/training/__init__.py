@@ -31,6 +31,7 @@ _HOMES = {
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "faster": "share_needed step_share",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
+    "follow": "Explained Futures explain flip",
     "frozen": "frozen_weights",
     "loader": "epoch_order",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
