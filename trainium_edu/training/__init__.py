@@ -37,6 +37,7 @@ _HOMES = {
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
+    "sweeps": "Row Table WorkerKilled sweep",
     "trainer": "Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
