@@ -152,7 +152,9 @@ class Executable:
         kept = saved.unpack(data)
         found = cls.__new__(cls)
         flags = Choice(kept.auto_cast, kept.auto_cast_type) if flags is None else flags
-        found._begin(kept.name, flags, kept.spec, dict(kept.donated), times, kept.is_fused, overlaps)
+        found._begin(
+            kept.name, flags, kept.spec, dict(kept.donated), times, kept.is_fused, overlaps
+        )
         found._kept, found.hbm_bytes = kept, kept.hbm_bytes
         return found
 
