@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.xla.autograd import gradients
 from trainium_edu.xla.executable import Choice, Executable
 from trainium_edu.xla.executable.sections import COLLECTIVES, in_order
-from trainium_edu.xla.executable.tracks import ENGINES, LINKS, place
+from trainium_edu.xla.executable.tracks import ENGINES, LINKS, place, reads
 from trainium_edu.xla.executor import Plan, Setting
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.operations import apply, constant, parameter
@@ -167,7 +167,7 @@ def test_buckets_beside_a_backward_pass_take_what_a_flow_shop_takes(seed):
         else:
             since += took
     wanted = max(sum(work[: k + 1]) + sum(sums[k:]) for k in range(COUNT))
-    placed = place(sections, executable._reads, ns, True)
+    placed = place(sections, reads(sections, executable.final), ns, True)
     assert [one for one in placed if one.track == LINKS][-1].end_ns == pytest.approx(wanted)
 
 
@@ -181,7 +181,7 @@ def test_equal_layers_hide_all_but_one_sum_or_all_but_one_layer(b, c):
         ns.append(c if section.body.is_collective else b * before)
     counts = sum(1 for n, s in zip(ns, sections, strict=True) if n and not s.body.is_collective)
     assert counts == COUNT
-    placed = place(sections, executable._reads, ns, True)
+    placed = place(sections, reads(sections, executable.final), ns, True)
     assert end(placed) == pytest.approx(b + (COUNT - 1) * max(b, c) + c)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.record import Record
@@ -193,7 +194,7 @@ def _engines(executable: Executable, step: float) -> dict[str, float]:
             continue
         for name, track in _TRACK_OF.items():
             if name == "dma":  # transfers of different operations pass beside each other
-                busy[track] += section.body.run.timeline.busy_ns("dma")
+                busy[track] += section.body.run.timeline.busy_ns(Engine.DMA)
             else:
                 busy[track] += sum(spent.engine_ns[name] for spent in times.spent)
     return {track: ns / step if step else 0.0 for track, ns in busy.items()}
@@ -218,15 +219,15 @@ def _spans(executable: Executable, placed: Sequence[Placed], wait: float, slowes
         if operation.section is not None:
             done.setdefault(operation.section, []).append(operation)
     before = executable.tracks()
-    for number, one in enumerate(placed):
+    for place, one in enumerate(placed):
         names = [node.operation for node in one.section.nodes]
-        info = {"section": number, "operations": names}
+        info = {"section": place, "operations": names}
         spans.append(Span(one.track, one.name, one.start_ns + wait, one.end_ns + wait, info))
         if one.track == LINKS:
             continue
-        begin = before[number].start_ns
+        begin = before[place].start_ns
         for engine, track in _TRACK_OF.items():
-            using = [operation for operation in done[number] if operation.engine_ns[engine]]
+            using = [operation for operation in done[place] if operation.engine_ns[engine]]
             if using:
                 ends = min(o.start_ns for o in using), max(o.end_ns for o in using)
                 start, end = (wait + one.start_ns + (at - begin) * slowest for at in ends)

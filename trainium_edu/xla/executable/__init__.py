@@ -316,11 +316,9 @@ class Executable:
 
     def _span_ns(self, ns: Sequence[float], overlaps: bool, slowest: float = 1.0) -> float:
         kept = self._kept  # if nothing can be beside, its graph need not be read
-        if not overlaps or not (
-            any(kept.collective) if kept else any(s.body.is_collective for s in self.sections)
-        ):
-            if slowest == 1:
-                return sum(ns)
+        several = kept.collective if kept else [s.body.is_collective for s in self.sections]
+        if slowest == 1 and not (overlaps and any(several)):
+            return sum(ns)
         return max((one.end_ns for one in self._placed(ns, overlaps, slowest)), default=0.0)
 
     @property

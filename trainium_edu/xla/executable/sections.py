@@ -206,8 +206,9 @@ def in_order(graph: Graph) -> tuple[Sequence[Node], Mapping[Node, int]]:
 
     Notes
     -----
-    Collectives that wait for fewer others come first, and among those the one that needs the fewest
-    operations: the gradients of the last layer.  A walk from the outputs leaves them all to the end.
+    Collectives that wait for fewer others come first, and among those the one that needs the
+    fewest operations: the gradients of the last layer.  A walk from the outputs leaves all of them
+    to the end.
     """
     queue = [node for node in graph.nodes if node.operation in COLLECTIVES]
     if not queue:

@@ -137,8 +137,8 @@ def why(executable: Timed) -> Why:
         if one.track == LINKS:
             alone = exposed_ns(placed, one)
             parts = (("exposed", alone), ("beside the engines", one.end_ns - one.start_ns - alone))
-            found = [replace(found[0], cause=f"collective: {name}", ns=ns)
-                     for name, ns in parts if ns > 0]  # fmt: skip
+            found = tuple(replace(found[0], cause=f"collective: {name}", ns=ns)
+                          for name, ns in parts if ns > 0)  # fmt: skip
         pieces += [(one.section.nodes[piece.place], piece) for piece in found]
     return Why(executable.name, placed[path[-1]].end_ns if path else 0.0, tuple(pieces))
 

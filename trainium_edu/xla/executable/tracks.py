@@ -68,10 +68,10 @@ def place(sections: Sequence[Section], waits: Sequence[frozenset[int]], ns: Sequ
     last: dict[str, int] = {}
     for number, (section, took) in enumerate(zip(sections, ns, strict=True)):
         track = LINKS if section.body.is_collective else ENGINES
-        before = waits[number] | ({last[track]} if track in last else set())
+        before = sorted({*waits[number], *([last[track]] if track in last else [])})
         if not overlaps:
-            before = range(max(number - 1, 0), number)
-        cause = max(sorted(before), key=lambda i: found[i].end_ns, default=None)
+            before = [number - 1][:number]
+        cause = max(before, key=lambda i: found[i].end_ns, default=None)
         start = 0.0 if cause is None else found[cause].end_ns
         found.append(Placed(section.body.name, track, start, start + took, section, cause))
         last[track] = number
