@@ -35,6 +35,7 @@ _HOMES = {
     "frozen": "frozen_weights",
     "loader": "epoch_order",
     "parallel.clock": "StepReport step_report",
+    "parallel.scaling": "Memory Point memory scaling",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "tasks": "TASKS Task",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
