@@ -34,6 +34,8 @@ _HOMES = {
     "follow": "Explained Futures explain flip",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
+    "parallel.clock": "StepReport step_report",
+    "parallel.scaling": "Memory Point memory scaling",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
