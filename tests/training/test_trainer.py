@@ -88,7 +88,9 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
             for chosen in order[step, :, rank]:
                 found = gradients_of_one(model, weights, data.train_images[chosen],
                                          data.train_labels[chosen], dtype, 1 / accumulate)  # fmt: skip
-                total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+                total = (
+                    found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+                )
             flat[rank] = np.concatenate([narrow(g).ravel() for g in reversed(total)])
         mean = narrow(summed(flat, dtype) * np.float32(1 / ranks))
         begin = 0
@@ -342,7 +344,9 @@ def test_accuracy_is_the_share_of_right_answers():
 
 @pytest.mark.parametrize("zero", [False, True])
 def test_a_state_goes_on_bit_for_bit_and_on_other_ranks_with_equal_weights(zero):
-    job = replace(SMALL, dtype="bfloat16", optimizer="adam", lr=0.003, master_weights=True, zero=zero)
+    job = replace(
+        SMALL, dtype="bfloat16", optimizer="adam", lr=0.003, master_weights=True, zero=zero
+    )
     first = trainer(job)
     fit(first, 8)
     state = first.state()
@@ -388,6 +392,16 @@ def test_learning_rates_follow_their_schedule():
 def test_a_run_says_what_it_is():
     assert repr(fit(trainer(), 0)) == "Run(small, 4 ranks, 0 steps)"
     assert repr(fit(trainer(), 1, evaluate_every=1)).startswith("Run(small, 4 ranks, 1 steps, loss")
+
+
+def test_a_report_is_there_after_the_first_step():
+    tested = trainer()
+    with pytest.raises(RuntimeError, match="take a step first"):
+        _ = tested.report
+    run = fit(tested, 1)
+    assert run.report.samples == 32
+    assert run.report.ranks == 4
+    assert run.report.step_ns >= run.report.compute_ns > 0
 
 
 # -- first light -------------------------------------------------------------------------------------
@@ -436,7 +450,7 @@ def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
 
 @pytest.mark.parametrize(("job", "options", "says"), [
     (Job("digitz"), {}, "there is no task 'digitz'; use digits-mlp"),
-    (Job(ranks=33), {}, "33 ranks have no place"), (Job(instance="p4d"), {}, "no instance with links"),
+    (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "no instance with links"),
     (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks and 31 samples"),
     (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),
     (SMALL, {"task": task(), "reached": links(8)}, "4 ranks and the links reach 8"),

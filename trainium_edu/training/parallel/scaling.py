@@ -171,7 +171,7 @@ class Memory:
     ----------
     weights, gradients, master, states : int
         ``master`` are the FP32 weights beside narrower ones.  With ZeRO-1 each rank has its part of
-        these and of the optimiser's states.
+        these (without them, of the weights) and of the optimiser's states.
     inputs : int
         A step's samples, labels and numbers.
     activations : int
@@ -249,5 +249,7 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
     inputs = held - sum(kept.values())
     between = max(0, executable.hbm_bytes - held - gradients)
     share = job.ranks if job.zero else 1
+    if job.zero and not kept["master"]:  # each rank has its part of the weights a second time
+        kept = {**kept, "master": kept["weights"]}
     master, states = (-(-kept[name] // share) for name in ("master", "states"))
     return Memory(kept["weights"], gradients, master, states, inputs, between, count)
