@@ -1,7 +1,8 @@
-"""The trainer.  Judges: one rank's gradients summed by ``fabric.execute``; PyTorch; ``first_light``.
+"""The trainer.  Judges: one rank after the other, summed by ``fabric.execute``; PyTorch.
 
 The first judge has no axis of replicas: a device of its own computes each rank's gradients, one
-after the other, and NumPy updates the weights.  It must give the same bits.
+after the other, and NumPy updates the weights.  It must give the same bits.  ``first_light``, whose
+gradients are written by hand, gives the same numbers.
 """
 
 from dataclasses import replace
@@ -44,7 +45,7 @@ def equal(one, other):
     return all(np.array_equal(value, other[name]) for name, value in one.items())
 
 
-# -- the same bits as one rank after the other -----------------------------------------------------
+# -- the same bits as one rank after the other ----------------------------------------------------
 
 
 def gradients_of_one(model, weights, images, labels, dtype, share):
@@ -86,8 +87,8 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
         for rank in range(ranks):
             total = None
             for chosen in order[step, :, rank]:
-                found = gradients_of_one(model, weights, data.train_images[chosen],
-                                         data.train_labels[chosen], dtype, 1 / accumulate)  # fmt: skip
+                pair = data.train_images[chosen], data.train_labels[chosen]
+                found = gradients_of_one(model, weights, *pair, dtype, 1 / accumulate)
                 total = (
                     found if total is None else [a + b for a, b in zip(total, found, strict=True)]
                 )
@@ -102,7 +103,7 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
         assert equal(weights, tested.weights())
 
 
-# -- PyTorch on the whole batch ----------------------------------------------------------------------
+# -- PyTorch on the whole batch -------------------------------------------------------------------
 
 JOBS = {
     "sgd": {}, "momentum and decay": {"momentum": 0.9, "weight_decay": 0.01},
@@ -154,7 +155,7 @@ def test_training_follows_pytorch_on_the_same_samples_short_last_batch_included(
         assert distance <= 2e-5 * np.linalg.norm(theirs.numpy()), name
 
 
-# -- samples -----------------------------------------------------------------------------------------
+# -- samples --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 4, 7])
@@ -213,7 +214,7 @@ def test_samples_of_another_shape_or_number_are_refused():
     assert tested.number == 0
 
 
-# -- what ranks sum ----------------------------------------------------------------------------------
+# -- what ranks sum -------------------------------------------------------------------------------
 
 
 def reductions(tested):
@@ -250,7 +251,7 @@ def test_sums_round_as_told():
         assert trainer(job).links.rounding == wanted
 
 
-# -- replicas ----------------------------------------------------------------------------------------
+# -- replicas -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -278,7 +279,7 @@ def test_an_upset_replica_alone_goes_another_way():
     assert step.loss_of_rank[3] != judge.step().loss_of_rank[3]
 
 
-# -- all or nothing ----------------------------------------------------------------------------------
+# -- all or nothing -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("job", [
@@ -322,7 +323,7 @@ def test_a_callback_that_raises_ends_the_run_with_its_error():
     assert run.trainer.number == 5
 
 
-# -- runs --------------------------------------------------------------------------------------------
+# -- runs -----------------------------------------------------------------------------------------
 
 
 def test_looking_changes_nothing():
@@ -404,7 +405,7 @@ def test_a_report_is_there_after_the_first_step():
     assert run.report.step_ns >= run.report.compute_ns > 0
 
 
-# -- first light -------------------------------------------------------------------------------------
+# -- first light ----------------------------------------------------------------------------------
 
 
 def test_the_trainer_repeats_first_light():
@@ -425,7 +426,7 @@ def test_the_trainer_repeats_first_light():
         np.testing.assert_allclose(tested.weights()[name], value, atol=2e-6)
 
 
-# -- what cannot be ----------------------------------------------------------------------------------
+# -- what cannot be -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("changes", "says"), [

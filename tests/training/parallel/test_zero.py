@@ -1,4 +1,4 @@
-"""ZeRO-1.  Judges: plain data parallel, bit for bit; the closed form of its memory; a script's ranks.
+"""ZeRO-1.  Judges: plain data parallel, bit for bit; the closed form of its memory; a script.
 
 In FP32 and without clipping both must give the same bits for any optimiser, any number of ranks,
 divisible or not, and any buckets.
