@@ -7,7 +7,8 @@ import pytest
 
 from tests.widgets import monitored
 from trainium_edu import fabric
-from trainium_edu.viz.step_frames import MOST_CHIPS, exposed, step_frames
+from trainium_edu.timeline import Span
+from trainium_edu.viz.step_frames import ENGINES, LINKS, MOST_CHIPS, exposed, step_frames
 
 _KINDS = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32, "f64": np.float64}
 
@@ -31,11 +32,19 @@ def test_both_timelines_come_back_in_order_of_their_starts(packed):
     _, _, spans, data = packed
     found = unpacked(data)
     for name, given in zip(("on", "off"), spans, strict=True):
-        rows = sorted(given, key=lambda span: span[2])
+        rows = sorted(given, key=lambda span: span.start_ns)
         ns = found[f"{name}_ns"].reshape(-1, 2)
-        assert ns.tolist() == [[start, end] for *_, start, end in rows]
-        assert [found["names"][i] for i in found[f"{name}_name"]] == [row[0] for row in rows]
-        assert found[f"{name}_links"].sum() == len(monitored.SIZES)
+        assert ns.tolist() == [[row.start_ns, row.end_ns] for row in rows]
+        assert [found["names"][i] for i in found[f"{name}_name"]] == [row.label for row in rows]
+        assert (found[f"{name}_track"] == 1).sum() == len(monitored.SIZES)
+
+
+def test_a_section_is_named_by_its_operations_and_tracks_of_single_engines_are_left_out():
+    names = [f"op_{i % 7}" for i in range(20)]
+    spans = [Span("engines", "dot+19", 0, 9, {"operations": names}), Span("DMA", "dot+19", 0, 2)]
+    found = unpacked(step_frames(spans, spans))
+    assert found["names"] == ["op 0, op 1, op 2, op 3, op 4 and 2 more"]
+    assert len(found["on_name"]) == 1
 
 
 def test_links_carry_what_the_bill_says(packed):
@@ -59,24 +68,23 @@ def test_equal_bills_travel_once_and_the_payload_stays_small(packed):
     assert len(same) < len(data) < 40_000
 
 
-def test_exposed_is_when_only_links_work(packed):
-    _, _, spans, _ = packed
-    for given in spans:
-        moments = np.arange(0, max(span[3] for span in given), 250.0) + 1e-3
-        busy = {track: np.zeros(len(moments), bool) for track in {span[1] for span in given}}
-        for _, track, start, end in given:
-            busy[track] |= (start <= moments) & (moments < end)
-        alone = (busy.pop(links) if (links := _links(given)) else 0) & ~sum(busy.values())
-        inside = np.zeros(len(moments), bool)
-        for start, end in exposed(given):
-            inside |= (start <= moments) & (moments < end)
-        assert (inside == alone).all()
-        assert inside.any()
-    assert np.ptp(exposed(spans[0]), axis=1).sum() < np.ptp(exposed(spans[1]), axis=1).sum()
+@pytest.mark.parametrize("overlap", [True, False])
+def test_exposed_is_when_only_links_work(packed, overlap):
+    given = packed[2][0 if overlap else 1]
+    moments = np.arange(0, max(span.end_ns for span in given), 250.0) + 1e-3
+    busy = {track: np.zeros(len(moments), bool) for track in (ENGINES, LINKS)}
+    for span in given:
+        busy[span.track] |= (span.start_ns <= moments) & (moments < span.end_ns)
+    inside = np.zeros(len(moments), bool)
+    for start, end in exposed(given):
+        inside |= (start <= moments) & (moments < end)
+    assert (inside == busy[LINKS] & ~busy[ENGINES]).all()
+    assert inside.any()
 
 
-def _links(spans):
-    return next(track for name, track, *_ in spans if "all-reduce" in name)
+def test_less_is_exposed_with_overlap(packed):
+    on, off = (np.ptp(exposed(spans), axis=1).sum() for spans in packed[2])
+    assert 0 < on < off
 
 
 def test_a_machine_too_large_to_see_is_left_out():

@@ -2,7 +2,10 @@
 
 from types import SimpleNamespace
 
+import numpy as np
+
 from trainium_edu import fabric
+from trainium_edu.timeline import Span
 from trainium_edu.training.parallel.collectives import links
 
 SIZES = (32_768, 131_072, 8_192)  #: bytes of the buckets
@@ -24,33 +27,37 @@ def bills(ranks=32, algorithm="kangaring"):
 
 
 def spans(sums, *, overlap):
-    """Return one step's spans, as (name, track, start_ns, end_ns)."""
-    found = [(name, "compute", 1e3 * a, 1e3 * b) for name, a, b in COMPUTE]
+    """Return one step's spans."""
+    found = [Span("engines", name, 1e3 * a, 1e3 * b) for name, a, b in COMPUTE]
     free = 0.0
     for k, (bill, ready) in enumerate(zip(sums, _READY, strict=True)):
         begin = max(free, 1e3 * (ready if overlap else _READY[-1]))
         free = begin + bill.time_ns.sum()
-        found.append((f"all-reduce of bucket {k}", "links", begin, free))
-    found.append(("optimiser", "compute", free, free + 1e3 * _UPDATE))
+        found.append(Span("CC-cores", f"all-reduce of bucket {k}", begin, free))
+    found.append(Span("engines", "optimiser", free, free + 1e3 * _UPDATE))
     return found
 
 
-def steps(count=60, odd_from=None, odd=(13,)):
-    """Return steps whose loss falls; from step `odd_from` on, some ranks differ."""
+def steps(count=60, odd_from=None):
+    """Return steps whose loss falls; from step `odd_from` on, not all ranks agree."""
+    agree = count if odd_from is None else odd_from
     return [
-        SimpleNamespace(
-            number=i, loss=2.3 * 0.95**i + 0.08, odd=odd if odd_from is not None and i >= odd_from
-            else (),
-        )
-        for i in range(count)
-    ]  # fmt: skip
+        SimpleNamespace(number=i, loss=2.3 * 0.95**i + 0.08, agree=i < agree) for i in range(count)
+    ]
 
 
-def run(count=60, ranks=32, **options):
-    """Return a run that is over."""
-    accuracy = [(i, 1 - 0.9 * 0.95**i) for i in range(10, count + 1, 10)]
-    job = SimpleNamespace(ranks=ranks)
-    return SimpleNamespace(job=job, steps=steps(count, **options), accuracy=accuracy)
+def run(count=60, ranks=32, odd_from=None, odd=13):
+    """Return a run that is over; from step `odd_from` on, one rank differs."""
+    weight = np.ones((ranks, 4, 3), np.float32)
+    if odd_from is not None:
+        weight[odd, 2, 1] += 1e-6
+    parameters = [SimpleNamespace(numpy=lambda: weight)]
+    return SimpleNamespace(
+        job=SimpleNamespace(ranks=ranks),
+        trainer=SimpleNamespace(model=SimpleNamespace(parameters=lambda: parameters)),
+        steps=steps(count, odd_from),
+        accuracy=[(i, 1 - 0.9 * 0.95**i) for i in range(10, count + 1, 10)],
+    )
 
 
 def monitor(**options):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.widgets import monitored
+from trainium_edu.training import Job, fit
 from trainium_edu.widgets import training_monitor as module
 from trainium_edu.widgets.training_monitor import training_monitor
 
@@ -91,3 +92,21 @@ def test_what_is_sent_of_one_step_and_of_a_run_is_small():
 def test_impossible_numbers_are_refused(bad):
     with pytest.raises((TypeError, ValueError), match="must be an integer from 1 to"):
         training_monitor(steps=bad)
+
+
+def test_fit_lets_it_watch_and_tells_it_how_the_run_ended():
+    monitor = training_monitor(steps=6)
+    run = fit(Job(ranks=2, batch=8), 6, on_step=monitor, evaluate_every=3)
+    loss, points, differ = sent(monitor)
+    np.testing.assert_allclose(loss, run.loss, rtol=1e-6)
+    np.testing.assert_allclose(points, run.accuracy, rtol=1e-6)
+    assert monitor.ranks == 2
+    assert not differ.any()
+
+    def stop(step):
+        if step.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(Job(ranks=2, batch=8), 6, on_step=[monitor, stop])
+    assert len(sent(monitor)[0]) == 3

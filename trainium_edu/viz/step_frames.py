@@ -3,28 +3,37 @@
 The page moves a cursor over this and computes nothing but where to draw.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from trainium_edu.timeline import Span
 from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import layouts, wires_of
 
-__all__ = ["COMPUTE", "LINKS", "MOST_CHIPS", "exposed", "step_frames"]
+__all__ = ["ENGINES", "HOST", "LINKS", "MOST_CHIPS", "exposed", "on_tracks", "step_frames"]
 
-#: The two tracks of a step's spans.
-COMPUTE, LINKS = "compute", "links"
+#: The tracks that are drawn; of one step's spans there may be more.
+HOST, ENGINES, LINKS = "host", "engines", "CC-cores"
+_TRACKS = (ENGINES, LINKS, HOST)  # as the page counts them
 #: More chips than these are too small to see.
 MOST_CHIPS = 64
 
 
-def exposed(spans) -> np.ndarray:
-    """Return when links work and no engine does.
+def on_tracks(spans: Iterable[Span]) -> list[Span]:
+    """Return what is drawn of a step's spans, in order of start."""
+    drawn = [span for span in spans if span.track in _TRACKS]
+    return sorted(drawn, key=lambda span: span.start_ns)
+
+
+def exposed(spans: Iterable[Span]) -> np.ndarray:
+    """Return when ranks sum and their engines stand still.
 
     Parameters
     ----------
-    spans : sequence of (name, track, start_ns, end_ns)
+    spans : iterable of Span
+        Of one step.
 
     Returns
     -------
@@ -33,13 +42,14 @@ def exposed(spans) -> np.ndarray:
 
     Examples
     --------
-    >>> exposed([("a", "compute", 0, 5), ("sum", "links", 3, 9)]).tolist()
+    >>> exposed([Span("engines", "dot", 0, 5), Span("CC-cores", "all_reduce", 3, 9)]).tolist()
     [[5.0, 9.0]]
     """
-    moments = sorted({float(t) for span in spans for t in span[2:]})
+    spans = on_tracks(spans)
+    moments = sorted({float(t) for span in spans for t in (span.start_ns, span.end_ns)})
     found: list[list[float]] = []
     for begin, end in pairwise(moments):
-        at_work = {track for _, track, start, stop in spans if start <= begin and end <= stop}
+        at_work = {s.track for s in spans if s.start_ns <= begin and end <= s.end_ns}
         if at_work != {LINKS}:
             continue
         if found and found[-1][1] == begin:
@@ -49,15 +59,16 @@ def exposed(spans) -> np.ndarray:
     return np.array(found, float).reshape(-1, 2)
 
 
-def step_frames(overlapped: Sequence, apart: Sequence, bills: Sequence = (), topology=None):
+def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequence = (),
+                topology=None) -> bytes:  # fmt: skip
     """Pack a step's timelines and its collectives into one run of bytes.
 
     Parameters
     ----------
-    overlapped, apart : sequence of (name, track, start_ns, end_ns)
-        The same step, with sums that travel during the backward pass and after it.
+    overlapped, apart : iterable of Span
+        The same step, with sums that travel beside the backward pass and alone.
     bills : sequence of fabric.Account
-        Of the spans on the track of links, in order of their start.
+        Of the collectives, in order of their start.
     topology : fabric.Topology, optional
         Left out of the picture with more than 64 chips.
 
@@ -66,21 +77,32 @@ def step_frames(overlapped: Sequence, apart: Sequence, bills: Sequence = (), top
     bytes
         ``monitor/step_film.js`` reads them.
     """
-    lines = {"on": overlapped, "off": apart}
-    names = list(dict.fromkeys(span[0] for spans in lines.values() for span in spans))
-    header: dict = {"names": names, "lines": list(lines), "bills": [], "chips": 0, "switches": 0,
-                    "ranks_per_chip": 1}  # fmt: skip
+    header: dict = {"names": [], "bills": [], "chips": 0, "switches": 0, "ranks_per_chip": 1}
     arrays: dict[str, np.ndarray] = {}
-    for line, spans in lines.items():
-        spans = sorted(spans, key=lambda span: span[2])
-        arrays[f"{line}_ns"] = np.array([span[2:] for span in spans], float).reshape(-1, 2)
-        arrays[f"{line}_name"] = np.array([names.index(span[0]) for span in spans], np.uint16)
-        arrays[f"{line}_links"] = np.array([span[1] == LINKS for span in spans], np.uint8)
+    known: dict[str, int] = {}
+    for line, given in (("on", overlapped), ("off", apart)):
+        spans = on_tracks(given)
+        ns = [(span.start_ns, span.end_ns) for span in spans]
+        arrays[f"{line}_ns"] = np.array(ns, float).reshape(-1, 2)
+        places = [known.setdefault(_name(span), len(known)) for span in spans]
+        arrays[f"{line}_name"] = np.array(places, np.uint16)
+        arrays[f"{line}_track"] = np.array([_TRACKS.index(s.track) for s in spans], np.uint8)
         arrays[f"{line}_exposed"] = exposed(spans)
+    header["names"] = list(known)
     if topology is not None and 1 < topology.chips <= MOST_CHIPS:
         _add_machine(header, arrays, topology)
         _add_bills(header, arrays, bills)
     return pack(header, arrays, prefix=4)
+
+
+def _name(span) -> str:
+    """Return the operations of a section, each once, or the label of another span."""
+    names = list(dict.fromkeys(span.info.get("operations", (span.label,))))
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return (", ".join(names[:_MOST_NAMES]) + more).replace("_", " ")
+
+
+_MOST_NAMES = 5
 
 
 def _add_machine(header, arrays, topology):

@@ -1,13 +1,14 @@
 """The training monitor: a run's curves while it runs, one step in time, the links, the replicas."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import anywidget
 import numpy as np
 import traitlets
 
 from trainium_edu.specs.arguments import whole
+from trainium_edu.training.parallel.agreement import odd_ranks
 from trainium_edu.viz.step_frames import step_frames
 from trainium_edu.widgets.static import load
 
@@ -70,8 +71,8 @@ class TrainingMonitor(anywidget.AnyWidget):
 
     def _clear(self):
         self._loss: list[float] = []
-        self._points: list[tuple[int, float]] = []
-        self._differ: list[bytes] = []
+        self._agree: list[bool] = []
+        self._differ: list[bytes] = []  # of the steps that were sent
         self._sent = -np.inf
 
     @property
@@ -80,7 +81,7 @@ class TrainingMonitor(anywidget.AnyWidget):
         return self.setting["ranks"]
 
     def begin(self, run):
-        """Take a new run from its first step on; ``fit`` calls this."""
+        """Watch a run from now on; ``fit`` calls this."""
         self.run = run
         self._clear()
         self.setting = {**self.setting, "ranks": run.job.ranks}
@@ -91,15 +92,12 @@ class TrainingMonitor(anywidget.AnyWidget):
         self.begin(run)
         for step in run.steps:
             self._take(step)
-        self._points = list(run.accuracy)
         self.setting = {**self.setting, "steps": max(len(run.steps), 1)}
         self._tell()
 
     def __call__(self, step):
         """Take one step; ``fit`` calls this as `on_step`."""
         self._take(step)
-        if self.run is not None:
-            self._points = list(self.run.accuracy)
         is_last = len(self._loss) >= self.setting["steps"]
         if is_last or time.monotonic() - self._sent > _EVERY_S:
             self._tell()
@@ -108,27 +106,42 @@ class TrainingMonitor(anywidget.AnyWidget):
         """Send what is left; ``fit`` calls this, however the run ended."""
         self._tell()
 
-    def show_step(self, overlapped: Sequence, apart: Sequence, bills: Sequence = (), topology=None):
-        """Show one step in time; arguments as for :func:`~trainium_edu.viz.step_frames`."""
+    def show_step(self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None):
+        """Show one step in time; arguments as for :func:`trainium_edu.viz.step_frames`."""
         self.film = step_frames(overlapped, apart, bills, topology)
 
     def _take(self, step):
         self._loss.append(step.loss)
-        odd = np.zeros(self.ranks, bool)
-        odd[list(getattr(step, "odd", ()))] = True
-        self._differ.append(np.packbits(odd).tobytes())
+        self._agree.append(step.agree)
 
     def _tell(self):
         """Send what there is to the page."""
+        new = self._agree[len(self._differ) :]
+        if new:
+            odd = self._bits(()) if all(new) else self._bits(self._odd())
+            self._differ += [self._bits(()) if agree else odd for agree in new]
+        points = self.run.accuracy if self.run else []
         with self.hold_sync():
             self.loss = np.array(self._loss, np.float32).tobytes()
-            self.points = np.array(self._points, np.float32).tobytes()
+            self.points = np.array(points, np.float32).tobytes()
             self.differ = b"".join(self._differ)
         self._sent = time.monotonic()
 
+    def _odd(self) -> Sequence[int]:
+        """Return the ranks that differ from most others now."""
+        if self.run is None:
+            return range(self.ranks)
+        return odd_ranks(weight.numpy() for weight in self.run.trainer.model.parameters())
+
+    def _bits(self, ranks) -> bytes:
+        """Return a bit per rank, set for those given."""
+        bits = np.zeros(self.ranks, bool)
+        bits[list(ranks)] = True
+        return np.packbits(bits).tobytes()
+
     def __repr__(self):
-        split = next((i for i, bits in enumerate(self._differ) if any(bits)), None)
-        agree = ", all equal" if split is None else f", not all equal from step {split + 1} on"
+        split = self._agree.index(False) + 1 if False in self._agree else 0
+        agree = f", not all equal from step {split} on" if split else ", all equal"
         told = agree if self._loss and self.ranks > 1 else ""
         return (
             f"TrainingMonitor({len(self._loss)} of {self.setting['steps']} steps, "

@@ -44,11 +44,11 @@ const film = new StepFilm(
     {
       on_ns: [0, 8000, 4000, 10000],
       on_name: [0, 1],
-      on_links: [0, 1],
+      on_track: [0, 1],
       on_exposed: [8000, 10000],
       off_ns: [0, 8000, 8000, 14000],
       off_name: [0, 1],
-      off_links: [0, 1],
+      off_track: [0, 1],
       off_exposed: [8000, 14000],
       wires: [0, 1],
       links: [0, 1, 0, 1, 0, 0],
@@ -103,10 +103,10 @@ test("a step and its moments are told with their numbers", () => {
   assert.match(stepText({ buckets: [], end: 5000 }, true), /5.00 µs, without communication/);
   assert.equal(
     momentText(film, film.on, 6000),
-    "6.00 µs: backward · sum, step 2 of 2: 1 link with up to 2 KiB",
+    "6.00 µs: backward · sum 1, step 2 of 2: 1 link with up to 2 KiB",
   );
   assert.equal(momentText(film, film.off, 1000), "1.00 µs: backward · links idle");
-  assert.match(momentText(film, film.off, 9000), /engines wait · sum, step 1 of 2/);
+  assert.match(momentText(film, film.off, 9000), /engines wait · sum 1, step 1 of 2/);
 });
 
 /** Three steps of ten ranks; after the second one rank 9 differs, after the third 0 and 9. */

@@ -76,16 +76,16 @@ export class Lanes {
     this.still.replaceChildren(...parts);
   }
   /** A span as a box, with its name where there is room. */
-  block({ name, bucket, start, end }) {
+  block({ name, track, start, end }) {
     const { x } = this;
-    const lane = bucket < 0 ? "compute" : "links";
+    const lane = track === "links" ? track : "compute";
     const [left, wide] = [x(start), Math.max(0.8, x(end) - x(start) - 0.6)];
-    const box = rect(left, LANES[lane], wide, HIGH, `te-tm-block te-tm-${lane}`);
+    const box = rect(left, LANES[lane], wide, HIGH, `te-tm-block te-tm-${track}`);
     box.append(shape("title", {}, `${name}, ${timeText(end - start)}`));
     const room = Math.floor((wide - 8) / 6.2);
     if (room < 5) return [box];
     const text = name.length > room ? `${name.slice(0, room - 1)}…` : name;
-    return [box, words(left + 4, LANES[lane] + 17, text, `te-tm-inside te-tm-in-${lane}`)];
+    return [box, words(left + 4, LANES[lane] + 17, text, `te-tm-inside te-tm-in-${track}`)];
   }
   moveTo(ns) {
     const at = this.x(ns);

@@ -3,17 +3,20 @@
 
 import { Wiring } from "../collective/wiring.js";
 
+const TRACKS = ["compute", "links", "host"];
+
 /** One of the timelines. */
 class Line {
   constructor(film, name) {
-    const [ns, nameOf, isLinks] = ["ns", "name", "links"].map((what) => film[`${name}_${what}`]);
+    const [ns, nameOf, trackOf] = ["ns", "name", "track"].map((what) => film[`${name}_${what}`]);
     let buckets = 0;
-    this.spans = Array.from(nameOf, (text, i) => ({
-      name: film.names[text],
-      bucket: isLinks[i] ? buckets++ : -1,
-      start: ns[2 * i],
-      end: ns[2 * i + 1],
-    }));
+    this.spans = Array.from(nameOf, (text, i) => {
+      const track = TRACKS[trackOf[i]];
+      const bucket = track === "links" ? buckets++ : -1;
+      const number = bucket < 0 ? "" : ` ${buckets}`;
+      const [start, end] = ns.subarray(2 * i, 2 * i + 2);
+      return { name: film.names[text] + number, track, bucket, start, end };
+    });
     const pairs = film[`${name}_exposed`];
     this.exposed = Array.from({ length: pairs.length / 2 }, (_, i) => [
       pairs[2 * i],
