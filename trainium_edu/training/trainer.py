@@ -27,6 +27,7 @@ import numpy as np
 
 from trainium_edu import settings
 from trainium_edu.fabric import ALGORITHMS
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
@@ -456,8 +457,8 @@ class Trainer:
         -------
         dict
             ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
-            (which seed the tosses), and ``arrays``: name → float32, in the shapes of one rank, so
-            that any number of ranks can take them.
+            (which seed the tosses), and ``arrays``: name → array of the dtype that it
+            is kept in, in the shape of one rank, so that any number of ranks can take it.
         """
         return {
             "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
@@ -466,7 +467,8 @@ class Trainer:
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {name: t.numpy()[0] for name, t in self._tensors().items()}
+        every = self._tensors().items()
+        return {name: t.numpy()[0].astype(get_dtype(t.dtype).storage) for name, t in every}
 
     @checked
     def load_state(self, state: Mapping) -> None:
