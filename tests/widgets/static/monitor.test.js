@@ -78,6 +78,7 @@ test("at each moment links carry what the bill says of the step that begins ther
   const second = film.trafficAt(film.on, 6000);
   assert.deepEqual([second.step, second.steps, second.most, second.links], [1, 2, 2048, 1]);
   assert.equal(film.trafficAt(film.on, 8000).part, 0.5);
+  assert.equal(film.trafficAt(film.on, 6000 - 1e-6).part, 0); // an end, as rounding finds it
   assert.equal(film.trafficAt(film.on, 10000), null);
 });
 

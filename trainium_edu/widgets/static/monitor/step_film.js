@@ -2,6 +2,7 @@
 // travel during the backward pass and "off" after it, and the links' bytes in each collective.
 
 import { Wiring } from "../collective/wiring.js";
+import { clamp } from "../shared/time.js";
 
 const TRACKS = ["compute", "links", "host"];
 
@@ -75,7 +76,7 @@ export class StepFilm extends Wiring {
     const found = bill.ends.findIndex((end) => share < end - slack);
     const step = found < 0 ? steps - 1 : found;
     const began = step ? bill.ends[step - 1] : 0;
-    const part = (share - began) / (bill.ends[step] - began || 1);
+    const part = clamp((share - began) / (bill.ends[step] - began || 1), 0, 1);
     const count = this.linkCount;
     const carried = bill.bytes.subarray(step * count, (step + 1) * count);
     const most = carried.reduce((a, b) => Math.max(a, b), 0);
