@@ -141,12 +141,6 @@ def test_links_are_lit_within_a_bucket_and_dark_outside(page, monitor):
         page.page.keyboard.press("ArrowRight")
     assert "backward layer 1 · all-reduce of bucket 0 1, step 1 of 30" in moment.inner_text()
     page.page.keyboard.press("ArrowRight")
-    print(
-        [
-            monitor.locator(".te-tm-step .te-playback").get_attribute(a)
-            for a in ("data-position", "data-drawn", "data-playing")
-        ]
-    )
     assert "step 2 of 30" in moment.inner_text()
     assert page.page.evaluate(LIT) > 1000
 

@@ -54,7 +54,11 @@ def run(count=60, ranks=32, odd_from=None, odd=13):
     parameters = [SimpleNamespace(numpy=lambda: weight)]
     return SimpleNamespace(
         job=SimpleNamespace(ranks=ranks),
-        trainer=SimpleNamespace(model=SimpleNamespace(parameters=lambda: parameters)),
+        trainer=SimpleNamespace(
+            model=SimpleNamespace(parameters=lambda: parameters),
+            device=SimpleNamespace(executable=None),
+            links=None,
+        ),
         steps=steps(count, odd_from),
         accuracy=[(i, 1 - 0.9 * 0.95**i) for i in range(10, count + 1, 10)],
     )

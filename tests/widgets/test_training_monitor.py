@@ -5,8 +5,10 @@ import time
 import numpy as np
 import pytest
 
+from tests.viz.test_step_frames import unpacked
 from tests.widgets import monitored
 from trainium_edu.training import Job, fit
+from trainium_edu.training.parallel.clock import step_report
 from trainium_edu.widgets import training_monitor as module
 from trainium_edu.widgets.training_monitor import training_monitor
 
@@ -110,3 +112,27 @@ def test_fit_lets_it_watch_and_tells_it_how_the_run_ended():
     with pytest.raises(KeyboardInterrupt):
         fit(Job(ranks=2, batch=8), 6, on_step=[monitor, stop])
     assert len(sent(monitor)[0]) == 3
+
+
+def test_a_real_run_brings_its_step_with_the_sums_bills():
+    run = fit(Job(ranks=32, batch=2, bucket_bytes=60_000), 1)
+    monitor = training_monitor(run)
+    found = unpacked(monitor.film)
+    trainer = run.trainer
+    sums = [n for n in trainer.device.executable.final.nodes if n.operation == "all_reduce"]
+    assert len(found["bills"]) == len(sums) == (found["on_track"] == 1).sum() > 1
+    nodes = sorted(sums, key=lambda n: trainer.links.account(n).link_bytes.sum())
+    bytes_ = sorted(found[f"bytes_{k}"].sum() for k in set(found["bills"]))
+    assert bytes_[-1] == pytest.approx(trainer.links.account(nodes[-1]).link_bytes.sum(), rel=1e-6)
+    for overlap, line in ((True, "on"), (False, "off")):
+        report = step_report(trainer.device.executable, trainer.links, 64, overlap=overlap)
+        assert found[f"{line}_ns"].max() == pytest.approx(report.step_ns)
+        alone = np.ptp(found[f"{line}_exposed"].reshape(-1, 2), axis=1).sum()
+        assert alone == pytest.approx(report.exposed_ns)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_few_ranks_have_a_step_without_a_machine(ranks):
+    monitor = training_monitor(fit(Job(ranks=ranks, batch=2), 1))
+    assert unpacked(monitor.film)["chips"] == 0
+    assert len(unpacked(monitor.film)["on_ns"])

@@ -6,8 +6,9 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
-from trainium_edu.viz.step_frames import ENGINES, HOST, LINKS, exposed, on_tracks
+from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
 from trainium_edu.viz.units import size_text, time_text
+from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
 __all__ = ["plot_memory", "plot_scaling", "plot_step"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from trainium_edu.timeline import Span
 from trainium_edu.viz.packing import pack
 from trainium_edu.viz.topology import layouts, wires_of
+from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
-__all__ = ["ENGINES", "HOST", "LINKS", "MOST_CHIPS", "exposed", "on_tracks", "step_frames"]
+__all__ = ["HOST", "MOST_CHIPS", "exposed", "on_tracks", "step_frames"]
 
-#: The tracks that are drawn; of one step's spans there may be more.
-HOST, ENGINES, LINKS = "host", "engines", "CC-cores"
+HOST = "host"
 _TRACKS = (ENGINES, LINKS, HOST)  # as the page counts them
 #: More chips than these are too small to see.
 MOST_CHIPS = 64

@@ -9,7 +9,8 @@ import traitlets
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.training.parallel.agreement import odd_ranks
-from trainium_edu.viz.step_frames import step_frames
+from trainium_edu.training.parallel.clock import step_report
+from trainium_edu.viz.step_frames import LINKS, MOST_CHIPS, step_frames
 from trainium_edu.widgets.static import load
 
 __all__ = ["TrainingMonitor", "training_monitor"]
@@ -85,6 +86,7 @@ class TrainingMonitor(anywidget.AnyWidget):
         self.run = run
         self._clear()
         self.setting = {**self.setting, "ranks": run.job.ranks}
+        self.film = b""
         self._tell()
 
     def show(self, run):
@@ -94,6 +96,7 @@ class TrainingMonitor(anywidget.AnyWidget):
             self._take(step)
         self.setting = {**self.setting, "steps": max(len(run.steps), 1)}
         self._tell()
+        self._show_step()
 
     def __call__(self, step):
         """Take one step; ``fit`` calls this as `on_step`."""
@@ -101,6 +104,8 @@ class TrainingMonitor(anywidget.AnyWidget):
         is_last = len(self._loss) >= self.setting["steps"]
         if is_last or time.monotonic() - self._sent > _EVERY_S:
             self._tell()
+        if self.run is not None and not self.film:
+            self._show_step()
 
     def end(self):
         """Send what is left; ``fit`` calls this, however the run ended."""
@@ -109,6 +114,21 @@ class TrainingMonitor(anywidget.AnyWidget):
     def show_step(self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None):
         """Show one step in time; arguments as for :func:`trainium_edu.viz.step_frames`."""
         self.film = step_frames(overlapped, apart, bills, topology)
+
+    def _show_step(self):
+        """Show the newest step of the run in time, if it took one."""
+        trainer = self.run.trainer
+        program, links = trainer.device.executable, trainer.links
+        if program is None:
+            return
+        samples = trainer.job.global_batch
+        on, off = (step_report(program, links, samples, overlap=overlap).spans.spans
+                   for overlap in (True, False))  # fmt: skip
+        sums = [one.section.nodes[0] for one in program.tracks() if one.track == LINKS]
+        if links is None or links.topology.chips > MOST_CHIPS:
+            self.show_step(on, off)
+        else:
+            self.show_step(on, off, [links.account(node) for node in sums], links.topology)
 
     def _take(self, step):
         self._loss.append(step.loss)
