@@ -594,7 +594,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A trainer goes on from where it is.
     steps : int
     on_step : callable (Step), or sequence of them, optional
-        Called after every step, in order.
+        Called after every step, in order.  One with methods ``begin(run)`` and ``end()`` hears of
+        the run as well, however it ends (``widgets.training_monitor``).
     evaluate_every : int, optional
         Test after so many steps, and after the last one; without it, never.
     progress : bool
@@ -625,6 +626,9 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
     run = Run(trainer.job, trainer)
+    watching = [call for call in calls if hasattr(call, "begin") and hasattr(call, "end")]
+    for call in watching:
+        call.begin(run)
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
         for i in range(steps):
@@ -642,6 +646,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
                          "holds the last good state")  # fmt: skip
         raise
     finally:
+        for call in watching:
+            call.end()
         if bar is not None:
             print(file=sys.stderr)
     return run
