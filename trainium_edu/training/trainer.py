@@ -302,24 +302,45 @@ class Trainer:
 
     # -- one step -------------------------------------------------------------------------------
 
-    def step(self) -> Step:
+    @checked
+    def step(self, samples: np.ndarray | None = None) -> Step:
         """Take one step: all ranks, one batch each.
+
+        Parameters
+        ----------
+        samples : int array [accumulate, ranks, batch], optional
+            Sample numbers, -1 for none, in place of those whose turn it is.
+
+        Returns
+        -------
+        Step
 
         Raises
         ------
         RanksDisagree
             If replicas of a weight differ afterwards and the trainer is strict.
         """
+        job = self.job
+        shape = job.accumulate, job.ranks, job.batch
+        if samples is not None and samples.shape != shape:
+            raise ValueError(f"samples have shape {samples.shape}; a step of this job takes "
+                             f"{shape}: micro-batches, ranks, batch")  # fmt: skip
+        if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
+            raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
+                             "not -1")  # fmt: skip
         before = self._where()
         try:
-            return self._step()
+            return self._step(samples)
         except BaseException:
             self._back_to(before)
             raise
 
-    def _step(self) -> Step:
+    def _step(self, samples) -> Step:
         job, device, epoch = self.job, self.device, self.epoch
-        chosen, *follows = self._next()
+        if samples is None:
+            chosen, *follows = self._next()
+        else:
+            chosen, *follows = samples, self.epoch, self.begin
         labels = self.labels[chosen]
         labels[chosen < 0] = -1
         counted = labels >= 0
