@@ -6,6 +6,7 @@ import pytest
 from trainium_edu.neuroncore import NeuronCore
 from trainium_edu.numerics import cast
 from trainium_edu.xla.autograd import gradients
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Plan, Setting
 from trainium_edu.xla.graph import Graph, GraphError, Type
 from trainium_edu.xla.lowering import lower
@@ -156,6 +157,45 @@ def test_gradients_of_a_bucket_are_those_of_its_tensors_alone():
         )  # fmt: skip
 
 
+SHAPES = [(3, 5), (2,), (4, 1, 2)]
+
+
+def shared_out(world):
+    """Return the graph that scatters the sum of tensors, and gathers them again."""
+    leaves = [parameter(i, Type(shape, "float32")) for i, shape in enumerate(SHAPES)]
+    part = apply("reduce_scatter", *leaves, kind="sum", world=world)
+    every = apply("all_gather", part, world=world, shapes=tuple(SHAPES))
+    return Graph("bucket", tuple(leaves), (part, *(item(every, i) for i in range(len(SHAPES)))))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5, 25, 40])
+def test_a_bucket_is_shared_out_in_equal_parts_and_comes_back_whole(world):
+    arrays = [np.random.default_rng(1).normal(size=(world, *s)).astype(np.float32) for s in SHAPES]
+    others = Sums() if world > 1 else None
+    part, *every = Plan(shared_out(world)).run(arrays, Setting(replicas=world, collectives=others))
+    flat = np.concatenate([a.sum(0).ravel() for a in arrays])
+    want = np.pad(flat, (0, -len(flat) % world)).reshape(world, -1)
+    np.testing.assert_allclose(part, want, rtol=1e-6)
+    for got, array in zip(every, arrays, strict=True):
+        np.testing.assert_allclose(got, np.stack([array.sum(0)] * world), rtol=1e-6)
+
+
+def test_a_bucket_alone_needs_neither_others_nor_an_axis_of_replicas():
+    arrays = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in SHAPES]
+    part, *every = Plan(shared_out(1)).run(arrays)
+    assert part.shape == (25,)
+    assert all(np.array_equal(got, array) for got, array in zip(every, arrays, strict=True))
+
+
+def test_gathered_weights_take_the_place_of_the_old_ones():
+    graph = shared_out(5)
+    bare = Executable(graph).hbm_bytes
+    taken = Executable(Graph("taken", graph.parameters, graph.outputs,
+                             ((1, 0), (2, 1), (3, 2)))).hbm_bytes  # fmt: skip
+    assert bare == (25 + 5 + 25) * 4
+    assert taken == (25 + 5) * 4
+
+
 def test_alone_a_collective_changes_nothing():
     for name, attributes in (("all_reduce", REDUCE), ("all_gather", {**GATHER, "world": 1})):
         np.testing.assert_array_equal(Plan(graph_of(name, attributes)).run([X[0]])[0], X[0])
@@ -184,6 +224,7 @@ def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     ("all_gather", {**GATHER, "axis": 0}, "counted from the end"),
     ("all_gather", {**GATHER, "groups": ((0, 1, 2),)}, "groups of 3 ranks, but world is 2"),
     ("reduce_scatter", {**SCATTER, "world": 3}, "do not split into 3"),
+    ("all_gather", {"world": 2, "shapes": ((3,),)}, r"a part has the shape \(2,\)"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_said(name, attributes, message):
     with pytest.raises(GraphError, match=message):
