@@ -103,8 +103,8 @@ def communication_share(efficiency: float = 0.4, *, sequences: int = 512, sequen
     efficiency : float
         Of compute: the share of the peak that a step reaches while it computes.  Assumed.
     sequences, sequence : int
-        BERT-Large: sequences per rank and step, and tokens in each.  Assumed: 16 384 sequences of
-        128 tokens over 32 ranks.
+        BERT-Large: sequences per rank and step, and tokens in each.  As in AWS's tutorial: batches
+        of 16, 32 micro-batches, and 16 384 sequences of 128 tokens over 32 ranks.
     gpt3_tokens : float
         GPT-3: tokens per step of all instances together.  Assumed: 3.2 million.
     bytes_per_gradient : int
@@ -129,6 +129,11 @@ def communication_share(efficiency: float = 0.4, *, sequences: int = 512, sequen
     The report counts 130 instances of "Trn1"; only trn1n has the 1600 Gbit/s that it speaks of.  A
     replica of GPT-3 does not fit one instance of any of the three; with `replicas_of` the sums
     shrink, and what a replica's parts say to each other comes on top: it is not in the table.
+
+    References
+    ----------
+    `nextplatform-reinvent-2021`, `bert-paper`, `gpt3-paper` in
+    :data:`trainium_edu.specs.SOURCES`; AWS Neuron, Hugging Face BERT Pretraining Tutorial.
     """
     efficiency = number(efficiency, "efficiency", above=0)
     whole(sequences, "sequences", 1), whole(sequence, "sequence", 1)
