@@ -597,7 +597,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A trainer goes on from where it is.
     steps : int
     on_step : callable (Step), or sequence of them, optional
-        Called after every step, in order.
+        Called after every step, in order; ``begin(run)``, where one has it, before the first.
     evaluate_every : int, optional
         Test after so many steps, and after the last one; without it, never.
     checkpoints : str, Path or Checkpoints, optional
@@ -636,6 +636,9 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         trainer.load_state(found.state)
     run = Run(trainer.job, trainer)
     begin = trainer.number if kept is not None else 0
+    for call in calls:
+        if hasattr(call, "begin"):
+            call.begin(run)
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
