@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -638,8 +639,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A trainer goes on from where it is.
     steps : int
     on_step : callable (Step), or sequence of them, optional
-        Called after every step, in order.  One with methods ``begin(run)`` and ``end()`` hears of
-        the run as well, however it ends (``widgets.training_monitor``).
+        Called after every step, in order.  One with a method ``begin(run)`` or ``end()`` hears
+        of the run as well, however it ends (``widgets.training_monitor``).
     evaluate_every : int, optional
         Test after so many steps, and after the last one; without it, never.
     checkpoints : str, Path or Checkpoints, optional
@@ -678,9 +679,9 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         trainer.load_state(found.state)
     run = Run(trainer.job, trainer)
     begin = trainer.number if kept is not None else 0
-    watching = [call for call in calls if hasattr(call, "begin") and hasattr(call, "end")]
-    for call in watching:
-        call.begin(run)
+    for call in calls:
+        if hasattr(call, "begin"):
+            call.begin(run)
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
@@ -700,8 +701,9 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
                          "run.trainer holds the last good state")  # fmt: skip
         raise
     finally:
-        for call in watching:
-            call.end()
+        for call in calls:
+            if hasattr(call, "end"):
+                call.end()
         if bar is not None:
             print(file=sys.stderr)
     return run
