@@ -55,15 +55,18 @@ class Point:
         return self.report.samples_per_s
 
     def __str__(self):
-        return (f"{self.ranks:>6} ranks  batch {self.batch:>5}  step {self.step_ns / 1e3:>10,.1f} us"
-                f"  exposed {self.report.exposed_ns / 1e3:>9,.1f} us"
-                f"  {self.samples_per_s:>13,.0f} samples/s  efficiency {self.efficiency:>6.1%}")  # fmt: skip
+        exposed = self.report.exposed_ns
+        return (
+            f"{self.ranks:>6} ranks  batch {self.batch:>5}  step {self.step_ns / 1e3:>10,.1f} us"
+            f"  exposed {exposed / 1e3:>9,.1f} us"
+            f"  {self.samples_per_s:>13,.0f} samples/s  efficiency {self.efficiency:>6.1%}"
+        )
 
 
 @checked
-def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32), kind: Literal["weak", "strong"] = "weak",
-            *, task: Task | None = None, input_wait_ns: float = 0.0,
-            slowest: float = 1.0) -> list:  # fmt: skip
+def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
+            kind: Literal["weak", "strong"] = "weak", *, task: Task | None = None,
+            input_wait_ns: float = 0.0, slowest: float = 1.0) -> list:  # fmt: skip
     """Return what a job's step takes on several numbers of ranks.
 
     Parameters

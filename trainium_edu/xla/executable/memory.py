@@ -1,5 +1,6 @@
 """How much HBM a graph needs: parameters, outputs, and what lives between, reused by lifetime."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
@@ -65,10 +66,12 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
 
 
 def _homes(graph, nowhere):
-    """Return {node: the nodes in whose bytes it lies}."""
+    """Return {node: the nodes in whose bytes it lies}; ranks sum in place what only they read."""
+    readers = Counter(i for node in graph.nodes for i in node.inputs) + Counter(graph.outputs)
     home: dict[Node, tuple[Node, ...]] = {}
     for node in graph._all:
-        if node.operation in _SAME_BYTES or node in nowhere:
+        is_in_place = node.operation == "all_reduce" and all(readers[i] == 1 for i in node.inputs)
+        if node.operation in _SAME_BYTES or node in nowhere or is_in_place:
             home[node] = tuple(dict.fromkeys(o for i in node.inputs for o in home[i]))
         else:
             home[node] = (node,)
@@ -76,14 +79,23 @@ def _homes(graph, nowhere):
 
 
 def _given(graph, donated, home, last, order):
-    """Return the outputs that are written over a parameter which nothing reads later."""
+    """Return what is written over parameters which nothing reads later.
+
+    Several results of one operation count if each has a parameter of its own.
+    """
     place = {node: i for i, node in enumerate(order)}
-    found = set()
+    found, items = set(), Counter()
     for output, number in donated.items():
         node, parameter = graph.outputs[output], graph.parameters[number]
-        fits = home[node] == (node,) and _nbytes(node) == _nbytes(parameter)
-        if fits and node is not parameter and last.get(parameter, -1) <= place[node]:
-            found.add(node)
+        owner = home[node][0]
+        if _nbytes(node) != _nbytes(parameter) or len(home[node]) > 1 or node is parameter:
+            continue
+        if owner not in place or last.get(parameter, -1) > place[owner]:
+            continue
+        items[owner] += 1
+        parts = 1 if isinstance(owner.type, Type) else len(owner.type)
+        if items[owner] == parts and (owner is node or parts > 1):
+            found.add(owner)
     return found
 
 
