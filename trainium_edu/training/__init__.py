@@ -41,7 +41,8 @@ _HOMES = {
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
     "sweeps": "Row Table WorkerKilled sweep",
-    "trainer": "Job Run Step Trainer fit",
+    "failures": "RankFailed fail",
+    "trainer": "Diverged Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -96,11 +96,19 @@ class Links:
         Rows count as padded to a multiple of the ranks, as a reduce-scatter needs: so an element is
         summed in the same order by an all-reduce of a buffer and by a reduce-scatter of it.
         """
-        fmt, seed = get_dtype(dtype).fmt, (self.seed + _APART * draw) % 2**63
+        fmt, seed = get_dtype(dtype).fmt, self.seed_of(draw)
         if len(rows) > MOST_RANKS:
             return fabric.sum_in_ring(rows, fmt, self.rounding, seed=seed)
-        schedule, padded = self.schedule("all_reduce"), -(-rows.shape[1] // len(rows)) * len(rows)
+        schedule, padded = self.schedule("all_reduce"), self.padded(rows.shape[1])
         return fabric.sum_rows(schedule, rows, fmt, self.rounding, seed=seed, elements=padded)
+
+    def padded(self, elements: int) -> int:
+        """Return to what length rows count as padded."""
+        return -(-elements // self.topology.ranks) * self.topology.ranks
+
+    def seed_of(self, draw: int) -> int:
+        """Return the seed of the random bits of one collective."""
+        return (self.seed + _APART * draw) % 2**63
 
     def among(self, ranks: int) -> "Links":
         """Return the links of one group of ranks, taken as neighbours on one instance."""
