@@ -32,9 +32,11 @@ _HOMES = {
     "follow": "Explained Futures explain flip",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
+    "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S Pipeline input_pipeline",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
+    "text": "BOOKS write",
     "trainer": "Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
