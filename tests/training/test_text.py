@@ -35,11 +35,11 @@ class TestBooks:
     def test_is_free_of_what_publishers_added(self, book):
         content = text.read(book.name)
         assert content.isascii()
-        for word in ("gutenberg", "etext", "copyright", "edition 2.9", "chapter", "dramatis"):
+        for word in ("gutenberg", " etext", "copyright", "edition 2.9", "chapter", "dramatis"):
             assert word not in content.lower()
 
     def test_its_copyright_has_ended(self, book):
-        assert book.died < 1926 - 20
+        assert book.died + 100 < 2026  # the longest term of a country is a hundred years
         assert book.printed < 1900
 
     def test_is_long_enough_for_an_epoch_on_32_ranks(self, book):
@@ -71,7 +71,7 @@ class TestLetters:
         assert 3.2 < after < 3.7
 
     def test_a_few_steps_beat_letters_that_are_drawn_blindly(self):
-        trainer, losses = trained("letters", 25)
+        _, losses = trained("letters", 25)
         size = len(text.alphabet(text.read("alice")))
         assert losses[0] == pytest.approx(np.log(size), rel=0.2)
         assert np.mean(losses[-3:]) / np.log(2) < entropies()[0]
@@ -125,16 +125,19 @@ class TestModels:
         words = np.arange(10).reshape(2, 5) % 9
         words[1] = words[0]
         words[1, -1] = 8
-        one, other = model(as_tensor(words.astype(np.int32), device)).numpy()
-        changed = (one != other)[0].any() if causal else (one != other).any()
-        assert changed == reached
+        logits = model(as_tensor(words.astype(np.int32), device))
+        device.mark_step()
+        one, other = logits.numpy()
+        far = np.abs(one - other) > 1e-4  # products of other rows are summed in other orders
+        assert (far[:-1] if causal else far).any() == reached
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    return trained("letters", 1)[0]
 
 
 class TestWrite:
-    @pytest.fixture(scope="class")
-    def trainer(self):
-        return trained("letters", 1)[0]
-
     def test_goes_on_with_the_start_and_repeats_itself_with_the_same_seed(self, trainer):
         said = text.write(trainer, "Alice", 8)
         assert said.startswith("Alice")
@@ -145,10 +148,13 @@ class TestWrite:
     def test_at_temperature_zero_takes_the_likeliest_letter(self, trainer):
         start = text.read("alice")[:80]  # longer than the window
         known = text.alphabet(text.read("alice"))
-        model = trainer.task.model().to(Device())
+        device = Device()
+        model = trainer.task.model().to(device)
         model.load_state_dict(trainer.weights())
         window = np.array([[known.index(c) for c in start[-text.LENGTH :]]], np.int32)
-        scores = model(as_tensor(window, model.parameters()[0].device)).numpy()
+        scores = model(as_tensor(window, device))
+        device.mark_step()
+        scores = scores.numpy()
         assert text.write(trainer, start, 1, temperature=0)[-1] == known[scores[0, -1].argmax()]
 
     @pytest.mark.parametrize(

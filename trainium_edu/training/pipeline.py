@@ -124,9 +124,9 @@ def input_pipeline(
     """
     kinds = {name: kind for name, kind in INSTANCES.items() if hasattr(kind, "vcpus")}
     cores = kinds[choice(instance, "instance", tuple(kinds))].cores
-    for size, name in ((ranks, "ranks"), (batch, "batch"), (workers, "workers"),
-                       (prefetch, "prefetch")):  # fmt: skip
-        whole(size, name, 1, 2**20)
+    counts = {"ranks": ranks, "batch": batch, "workers": workers, "prefetch": prefetch}
+    for name, count in counts.items():
+        whole(count, name, 1, 2**20)
     whole(steps, "steps", 2, 2**20)
     if ranks > int(cores):
         raise ValueError(f"{ranks} ranks are more than the {int(cores)} NeuronCores of {instance}; "
