@@ -24,24 +24,26 @@ kernels into another accuracy; the price is a third of BLAS's speed at these siz
 from trainium_edu import aside
 
 _HOMES = {
+    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
-    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError Checkpoints load_checkpoint "
-    "save_checkpoint",
+    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError "
+    "Checkpoints load_checkpoint save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
-    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
+    "failures": "RankFailed fail",
     "faster": "share_needed step_share",
-    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "follow": "Explained Futures explain flip",
+    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
     "parallel.clock": "StepReport step_report",
-    "scaled": "Memory Point memory scaling",
     "parallel.share": "communication_share",
+    "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S Pipeline input_pipeline",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
-    "tasks": "TASKS Task",
+    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
+    "scaled": "Memory Point memory scaling",
     "sweeps": "Row Table WorkerKilled sweep",
-    "failures": "RankFailed fail",
+    "tasks": "TASKS Task",
+    "text": "BOOKS write",
     "trainer": "Diverged Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
