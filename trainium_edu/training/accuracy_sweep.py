@@ -1,8 +1,8 @@
 """Four arms, three learning rates, ten seeds: the table that takes minutes, and its command.
 
-``python -m trainium_edu.training.accuracy_sweep`` trains everything again and rewrites ``accuracy_sweep.json``
-beside this file; `stored_sweep` reads it.  Training is the same on every processor, so a test can
-ask that the stored accuracies come back exactly.
+``python -m trainium_edu.training.accuracy_sweep`` trains everything again and rewrites
+``accuracy_sweep.json`` beside this file; `stored_sweep` reads it.  Training is the same on every
+processor, so a test can ask that the stored accuracies come back exactly.
 """
 
 import functools

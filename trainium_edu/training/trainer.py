@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -390,12 +391,23 @@ class Trainer:
         kept = [*self.model.parameters(), *self.optimizer.tensors()]
         return (
             [(t, t.state) for t in kept], self.number, self.epoch, self.begin,
-            self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions,
+            [one.step for one in self._dropouts()], self.optimizer.steps, self.optimizer.lr,
+            self.device.step, self.device.executions,
         )  # fmt: skip
+
+    def _dropouts(self) -> list[nn.Dropout]:
+        """Return what counts its calls to draw other bits in each."""
+        return [one for one in self.model.modules() if isinstance(one, nn.Dropout)]
+
+    def _draw_from(self, steps):
+        """Let dropouts go on after so many calls each."""
+        for one, step in zip(self._dropouts(), steps, strict=True):
+            one.step = step
 
     def _back_to(self, where):
         """Undo a step, or half of one."""
-        held, self.number, self.epoch, self.begin, *rest = where
+        held, self.number, self.epoch, self.begin, drawn, *rest = where
+        self._draw_from(drawn)
         self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions = rest
         self.device.forget()
         for tensor, state in held:
@@ -491,13 +503,15 @@ class Trainer:
         -------
         dict
             ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
-            (which seed the tosses), and ``arrays``: name → array of the dtype that it
-            is kept in, in the shape of one rank, so that any number of ranks can take it.
+            (which seed the tosses), ``dropouts`` (how often each drew), and ``arrays``: name →
+            array of the dtype that it is kept in, in the shape of one rank, so that any number of
+            ranks can take it.
         """
         return {
             "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
             "begin": self.begin, "optimizer_steps": self.optimizer.steps,
-            "executions": self.device.executions, "arrays": self._arrays(),
+            "executions": self.device.executions, "dropouts": [d.step for d in self._dropouts()],
+            "arrays": self._arrays(),
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -541,6 +555,7 @@ class Trainer:
         self.device.mark_step()
         self.device.forget()
         self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
+        self._draw_from(state["dropouts"])
         self.optimizer.steps = state["optimizer_steps"]
         self.device.step, self.device.executions = self.number, state["executions"]
 
