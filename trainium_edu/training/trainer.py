@@ -672,8 +672,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     run = Run(trainer.job, trainer)
     begin = trainer.number if kept is not None else 0
     for call in calls:
-        if hasattr(call, "begin"):
-            call.begin(run)
+        getattr(call, "begin", lambda run: None)(run)
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
