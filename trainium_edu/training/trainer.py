@@ -308,8 +308,18 @@ class Trainer:
 
     # -- one step -------------------------------------------------------------------------------
 
-    def step(self) -> Step:
+    @checked
+    def step(self, samples: np.ndarray | None = None) -> Step:
         """Take one step: all ranks, one batch each.
+
+        Parameters
+        ----------
+        samples : int array [accumulate, ranks, batch], optional
+            Sample numbers, -1 for none, in place of those whose turn it is.
+
+        Returns
+        -------
+        Step
 
         Raises
         ------
@@ -318,16 +328,27 @@ class Trainer:
         Diverged
             If the loss or a weight is not finite afterwards.
         """
+        job = self.job
+        shape = job.accumulate, job.ranks, job.batch
+        if samples is not None and samples.shape != shape:
+            raise ValueError(f"samples have shape {samples.shape}; a step of this job takes "
+                             f"{shape}: micro-batches, ranks, batch")  # fmt: skip
+        if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
+            raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
+                             "not -1")  # fmt: skip
         before = self._where()
         try:
-            return self._step()
+            return self._step(samples)
         except BaseException:
             self._back_to(before)
             raise
 
-    def _step(self) -> Step:
+    def _step(self, samples) -> Step:
         job, device, epoch = self.job, self.device, self.epoch
-        chosen, *follows = self._next()
+        if samples is None:
+            chosen, *follows = self._next()
+        else:
+            chosen, *follows = samples, self.epoch, self.begin
         labels = self.labels[chosen]
         labels[chosen < 0] = -1
         counted = labels >= 0
@@ -632,7 +653,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A trainer goes on from where it is.
     steps : int
     on_step : callable (Step), or sequence of them, optional
-        Called after every step, in order; ``begin(run)``, where one has it, before the first.
+        Called after every step, in order.  One with a method ``begin(run)`` or ``end()`` hears
+        of the run as well, however it ends (``widgets.training_monitor``).
     evaluate_every : int, optional
         Test after so many steps, and after the last one; without it, never.
     checkpoints : str, Path or Checkpoints, optional
@@ -692,6 +714,9 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
                          "run.trainer holds the last good state")  # fmt: skip
         raise
     finally:
+        for call in calls:
+            if hasattr(call, "end"):
+                call.end()
         if bar is not None:
             print(file=sys.stderr)
     return run
