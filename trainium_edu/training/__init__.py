@@ -35,7 +35,7 @@ _HOMES = {
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
     "parallel.clock": "StepReport step_report",
-    "parallel.scaling": "Memory Point memory scaling",
+    "scaled": "Memory Point memory scaling",
     "parallel.share": "communication_share",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
