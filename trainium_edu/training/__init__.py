@@ -31,6 +31,7 @@ _HOMES = {
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "loader": "epoch_order",
+    "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "tasks": "TASKS Task",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
