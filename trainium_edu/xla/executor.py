@@ -71,9 +71,7 @@ def _rounded(array, type, setting, place, mode=None):
         return rounding.round_floats(array, fmt)
     step = setting.step * 2**20 + place
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
-    return rounding.round_floats(
-        array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows
-    )
+    return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)

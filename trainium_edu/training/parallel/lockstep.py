@@ -25,9 +25,10 @@ import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from trainium_edu.fabric.executor import RanksDisagree
+from trainium_edu.fabric.topology import FabricError
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs import INSTANCES
-from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.agreement import check_replicas
 from trainium_edu.training.parallel.collectives import Links, links
@@ -456,6 +457,21 @@ def stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack(arrays)
 
 
+def check_place(ranks: int, nodes: int, instance: str) -> int:
+    """Return how many ranks an instance holds; raise if there are more on each."""
+    choice(
+        instance, "instance", tuple(n for n, kind in INSTANCES.items() if hasattr(kind, "cores"))
+    )
+    cores = int(INSTANCES[instance].cores.value)
+    if ranks > cores:
+        raise FabricError(f"{ranks} ranks on each {instance}, which has {cores} NeuronCores; let "
+                          f"each have one: {cores} at most")  # fmt: skip
+    if nodes > 1 and ranks != cores:
+        raise FabricError(f"{nodes} instances with {ranks} ranks each; several take part with all "
+                          f"their {cores} NeuronCores")  # fmt: skip
+    return cores
+
+
 @checked
 def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
            instance: str = "trn1.32xlarge", algorithm: str = "ring", reached: Links | None = None,
@@ -507,12 +523,12 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
     [0, 10]
     """
     whole(ranks, "ranks", 1, 2**15)
+    per_instance = check_place(1, 1, instance)
     if reached is None:
         reached = links(ranks, instance, algorithm=algorithm)
     elif reached.topology.ranks != ranks:
         raise ValueError(f"{ranks} ranks, and the links reach {reached.topology.ranks}; let both "
                          "be equal")  # fmt: skip
-    per_instance = int(INSTANCES[instance].cores.value)
     variables = {"MASTER_ADDR": master[0], "MASTER_PORT": str(master[1])}
     hub = Hub(ranks, reached, setting, per_instance)
     return hub.run(lambda index: function(index, *args), variables)

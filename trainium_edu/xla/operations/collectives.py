@@ -13,7 +13,7 @@ import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.table import apply, carrier, register
 
 __all__: list[str] = []
 
@@ -92,6 +92,7 @@ def _value(node, inner, *arrays):
     out = getattr(setting.collectives, node.operation)(flat, node)
     if node.of.get("scale", 1.0) != 1.0:
         out = out * np.float32(node.of["scale"])
+    out = out.astype(carrier(types[0].dtype), copy=False)
     if axis is not None:
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
         out = out.reshape(*out.shape[:-1], *shape)
