@@ -5,7 +5,6 @@ import runpy
 import sys
 import time
 import traceback
-import warnings
 from pathlib import Path
 
 __all__ = ["add", "run_ranks"]

@@ -159,7 +159,7 @@ class _Rank:
     process: Process
     place: RankDevice
     runs: greenlet
-    request: Request | None = None
+    request: Any = None  #: a Request, or None once it has ended
     result: Any = None  #: what its function returned
 
     @property
@@ -213,7 +213,7 @@ class Hub:
 
     def run(self, function: Callable[[int], Any], variables: Mapping[str, str]) -> Ranks:
         """Call a function with each rank's number, and return what each returned."""
-        self._home, numbers = Process(), np.random.get_state(legacy=False)
+        self._home, numbers = Process(), np.random.get_state(legacy=False)  # noqa: NPY002
         try:
             for number in range(self.count):
                 self.ranks.append(self._made(number, function, variables))
@@ -226,7 +226,7 @@ class Hub:
             self._end()
             self._home.show()
             self._home.take_back(rank.process for rank in self.ranks)
-            np.random.set_state(numbers)
+            np.random.set_state(numbers)  # noqa: NPY002
         newest = self.executable or self.device.executable
         return Ranks([r.result for r in self.ranks], self.device, newest, self.links)
 
@@ -279,7 +279,7 @@ class Hub:
                 with suppress(Exception, SystemExit):
                     self._inside(rank, rank.runs.throw)
 
-    # -- a meeting ----------------------------------------------------------------------------------
+    # -- a meeting ------------------------------------------------------------------------------
 
     def _meet(self) -> list[tuple[_Rank, Any]]:
         """Return (rank, what it gets) of those that need not wait longer."""
@@ -475,7 +475,8 @@ def check_place(ranks: int, nodes: int, instance: str) -> int:
 @checked
 def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
            instance: str = "trn1.32xlarge", algorithm: str = "ring", reached: Links | None = None,
-           setting: Setting | None = None, master: tuple[str, int] = ("127.0.0.1", 29500)) -> Ranks:  # fmt: skip
+           setting: Setting | None = None,
+           master: tuple[str, int] = ("127.0.0.1", 29500)) -> Ranks:  # fmt: skip
     """Call a function on every rank, in lockstep, and return what each returned.
 
     Each rank looks like a process that ``torchrun`` has started (see ``process.py``); names of

@@ -10,6 +10,7 @@ import random
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +30,8 @@ class Process:
 
     def keep(self) -> None:
         """Take over the state as it is."""
-        self._values = [place[key] for place, key in _PLACES]
-        self._random, self._bits = random.getstate(), np.random.get_bit_generator()
+        self._values: list[Any] = [place[key] for place, key in _PLACES]
+        self._random, self._bits = random.getstate(), np.random.get_bit_generator()  # type: ignore[attr-defined]
 
     @property
     def environment(self) -> dict:
@@ -51,7 +52,7 @@ class Process:
         for (place, key), value in zip(_PLACES, self._values, strict=True):
             place[key] = value
         random.setstate(self._random)
-        np.random.set_bit_generator(self._bits)
+        np.random.set_bit_generator(self._bits)  # type: ignore[attr-defined]
 
     @classmethod
     def started(cls, number: int, variables: Mapping[str, str]) -> "Process":

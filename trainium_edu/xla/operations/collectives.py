@@ -92,7 +92,8 @@ def _value(node, inner, *arrays):
     out = getattr(setting.collectives, node.operation)(flat, node)
     if node.of.get("scale", 1.0) != 1.0:
         out = out * np.float32(node.of["scale"])
-    out = out.astype(carrier(types[0].dtype), copy=False)
+    if not types[0].is_float:
+        out = out.astype(carrier(types[0].dtype))
     if axis is not None:
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
         out = out.reshape(*out.shape[:-1], *shape)
