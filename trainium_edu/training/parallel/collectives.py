@@ -52,10 +52,11 @@ class Links:
 
     def all_reduce(self, flat: np.ndarray, node: Node) -> np.ndarray:
         """Return float32[elements], the same for all ranks: the sum (mean, max, min) of rows."""
-        kind, dtype = node.of["kind"], _type(node).dtype
+        _check_groups(node, len(flat))
+        kind, type = node.of["kind"], _type(node)
         if kind in ("max", "min"):
             return getattr(flat, kind)(axis=0)
-        total = self.total(flat, dtype)
+        total = self.total(flat, type.dtype if type.is_float else "float32")
         return total / np.float32(len(flat)) if kind == "mean" else total
 
     def reduce_scatter(self, flat: np.ndarray, node: Node) -> np.ndarray:
@@ -64,6 +65,7 @@ class Links:
 
     def all_gather(self, flat: np.ndarray, node: Node) -> np.ndarray:
         """Return float32[ranks * elements]: all rows, one after the other."""
+        _check_groups(node, len(flat))
         return flat.reshape(-1)
 
     def total(self, flat: np.ndarray, dtype: str) -> np.ndarray:
@@ -97,6 +99,15 @@ def _types(node) -> list[Type]:
     if node.operation == "all_gather":
         return [node.type]
     return [one.type for one in node.inputs]
+
+
+def _check_groups(node, ranks):
+    """Refuse groups of some ranks: nobody has laid links for them."""
+    groups = node.of.get("groups")
+    if groups is not None and [sorted(group) for group in groups] != [list(range(ranks))]:
+        where = f" at {node.line}" if node.line else ""
+        raise FabricError(f"{node.operation}{where} is of the groups {groups}, and these links sum "
+                          f"over all {ranks} ranks; leave groups out")  # fmt: skip
 
 
 def _type(node) -> Type:

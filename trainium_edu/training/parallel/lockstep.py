@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -292,7 +292,7 @@ class Hub:
                  and not self._cut(rank.request.what).with_others]  # fmt: skip
         kinds = {rank.request.kind for rank in waiting}
         if not alone or (len(alone) == self.count and kinds == {"cut"}):
-            raise RanksDisagree(self._told(waiting))
+            self._stop(waiting)
         return [(rank, self._tried(self._by_itself, rank.request)) for rank in alone]
 
     def _tried(self, function, *given):
@@ -370,25 +370,34 @@ class Hub:
 
     # -- what may be wrong ----------------------------------------------------------------------
 
-    def _told(self, waiting) -> str:
-        """Return in a sentence what keeps ranks from meeting."""
-        first = next((r for r in waiting if r.number == 0), waiting[0])
-        for rank in self.ranks:
-            one = rank.request
-            if one is not None and one.kind == first.request.kind == "cut":
-                before, after = (self._cut(r.request.what).graph for r in (first, rank))
-                told = difference(before, after).replace(", and was ", f", and on {_name(first)} ")
-                if not told:
-                    continue
-                advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples "
-                          "with a sampler that fills up" if told.startswith("parameter")
-                          else "let all ranks record the same")  # fmt: skip
-                return (f"{_name(rank)} at {rank.line} recorded another graph than {_name(first)} "
-                        f"at {first.line}: {told}; {advice}")  # fmt: skip
-            if one is None or (one.kind, one.what) != (first.request.kind, first.request.what):
-                return (f"{first}, and {rank}; on the machine they would wait for each other for "
-                        "ever: let all ranks take the same steps")  # fmt: skip
-        raise AssertionError("ranks that want the same have met")
+    def _stop(self, waiting) -> NoReturn:
+        """Raise what keeps ranks from meeting, at the line of the first that is not like others."""
+        first = waiting[0]
+        odd = next((rank for rank in self.ranks if self._is_odd(rank, first)), first)
+        problem = RanksDisagree(self._told(first, odd))
+        self._go_on(odd if odd.request else first, problem)
+        raise problem  # a rank has caught it; still nobody can go on
+
+    def _is_odd(self, rank, first) -> bool:
+        one, other = rank.request, first.request
+        if one is None or one.kind != other.kind:
+            return True
+        if one.kind == "rendezvous":
+            return one.what != other.what
+        return self._cut(one.what).graph.fingerprint != self._cut(other.what).graph.fingerprint
+
+    def _told(self, first, odd) -> str:
+        """Return in a sentence what keeps two ranks from meeting."""
+        if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
+            return (f"{first}, and {odd}; on the machine they would wait for each other for ever: "
+                    "let all ranks take the same steps")  # fmt: skip
+        before, after = (self._cut(rank.request.what).graph for rank in (first, odd))
+        told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
+        advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
+                  "sampler that fills up" if told.startswith("parameter")
+                  else "let all ranks record the same")  # fmt: skip
+        return (f"rank {odd.number} at {odd.line} recorded another graph than rank {first.number} "
+                f"at {first.line}: {told}; {advice}")  # fmt: skip
 
     def _look_for_drift(self, request, values, with_others):
         """Warn once if ranks train, and their weights differ."""
@@ -412,10 +421,6 @@ class Hub:
             text = f"{self.count} ranks train apart ({problem}), for {why}"
             where = (line.file, line.line) if line else (__file__, 1)
             warnings.warn_explicit(text, ReplicasDrift, *where)
-
-
-def _name(rank) -> str:
-    return f"rank {rank.number}"
 
 
 def _with_others(graph: Graph) -> bool:
