@@ -102,9 +102,12 @@ def test_all_ranks_share_one_compile_and_one_run_a_step():
     ranks = launch(one_step(steps=3), 8)
     assert [event.kind for event in ranks.device.compiler.history] == ["compiled", *["memory"] * 2]
     assert ranks.device.step == ranks.device.executions == 3
-    assert ranks.executable.makespan_ns > ranks.links.account(
-        next(n for n in ranks.executable.graph.nodes if n.operation == "all_reduce")
-    ).total_ns
+    assert (
+        ranks.executable.makespan_ns
+        > ranks.links.account(
+            next(n for n in ranks.executable.graph.nodes if n.operation == "all_reduce")
+        ).total_ns
+    )
 
 
 def test_weights_that_ranks_hand_back_are_not_copied():
@@ -339,7 +342,7 @@ def test_a_value_that_one_rank_prints_before_the_cut_runs_alone_and_changes_noth
         for name in one[0]:
             np.testing.assert_array_equal(one[0][name], other[0][name])
     kinds = [event.kind for event in printed.device.compiler.history]
-    assert kinds.count("compiled") == 2  # the step, and the early run
+    assert kinds == ["compiled", "disk", "memory", "memory"]  # early runs, and steps as before
 
 
 def test_the_master_alone_may_evaluate_while_others_wait_or_have_ended():
@@ -386,14 +389,14 @@ def test_a_value_that_needs_all_ranks_and_that_one_asks_for_is_refused():
 def test_the_first_difference_between_graphs_is_told_with_both_lines():
     def main(index):
         x = vector([1.0, 2.0])
-        y = (x + 1).sum() if index == 2 else (x * 2).sum()  # noqa: F841
+        y = x.max() if index == 2 else x.min()  # noqa: F841
         xm.mark_step()
 
     told = stuck(main)
     assert "rank 2 at test_lockstep.py:" in told
     assert "recorded another graph than rank 0 at test_lockstep.py:" in told
-    assert "add at test_lockstep.py:" in told
-    assert "in place of multiply" in told
+    assert "reduce_max at test_lockstep.py:" in told
+    assert "in place of reduce_min" in told
 
 
 def test_a_last_batch_of_another_size_is_told_with_what_to_do():
@@ -526,7 +529,7 @@ def test_a_tensor_of_an_ended_launch_has_its_value_or_says_so():
 
 
 class Steps:
-    """Count what runs on the main thread and raise SIGINT at one place."""
+    """Count calls on the main thread, where Python looks for signals, and raise SIGINT at one."""
 
     def __init__(self, at=-1):
         self.count, self.at = 0, at
@@ -535,9 +538,10 @@ class Steps:
         self.count += 1
         if self.count == self.at:
             signal.raise_signal(signal.SIGINT)
-        return self
 
 
+# an interrupt inside a generator that nobody holds any more goes to nobody
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("moments", [60, pytest.param(1500, marks=pytest.mark.slow)])
 def test_an_interrupt_at_any_moment_leaves_nothing_half_made(moments):
     main = one_step(steps=2)

@@ -207,7 +207,10 @@ class Hub:
                                "ended; ask for its value there, after a cut")  # fmt: skip
         if self._has_ended:
             raise GreenletExit
-        return here.parent.switch(request)
+        answer = here.parent.switch(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -253,9 +256,9 @@ class Hub:
 
     def _go_on(self, rank, answer=None):
         """Let one rank run to its next meeting, or its end."""
-        call = rank.runs.throw if isinstance(answer, Exception) else rank.runs.switch
+        given = () if answer is None else (answer,)
         try:
-            rank.request = self._inside(rank, call, *(() if answer is None else (answer,)))
+            rank.request = self._inside(rank, rank.runs.switch, *given)
         except (Exception, SystemExit) as problem:
             rank.request = None
             problem.add_note(f"raised on rank {rank.number} of {self.count}")

@@ -96,12 +96,12 @@ def _value(node, inner, *arrays):
         out = out.astype(carrier(types[0].dtype))
     if axis is not None:
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
-        out = out.reshape(*out.shape[:-1], *shape)
+        out = out.reshape((*out.shape[:-1], *shape))
         return np.ascontiguousarray(np.moveaxis(out, -len(shape), axis))
     parts, begin = [], 0
     for type in types:
         part = out[..., begin : begin + type.size]
-        parts.append(part.reshape(*out.shape[:-1], *type.shape))
+        parts.append(part.reshape((*out.shape[:-1], *type.shape)))
         begin += type.size
     return tuple(parts) if len(parts) > 1 else parts[0]
 
