@@ -87,6 +87,10 @@ class Inner:
     place: int  #: of the operation in its plan
     plans: dict  #: Graph -> Plan
 
+    def rounded(self, array: np.ndarray, type: Type) -> np.ndarray:
+        """Return an array rounded as the operation's own result would be."""
+        return _rounded(array, type, self.setting, self.place)
+
     def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:
         """Return the outputs of an inner graph; every turn draws other random bits."""
         plan = self.plans.get(graph)

@@ -2,6 +2,8 @@
 process per rank (``xm``); Python's own rules for exceptions, generators and ``with``.
 """
 
+# ruff: noqa: NPY002  the state that a process has one of is what is tested
+
 import os
 import random
 import signal
@@ -244,7 +246,7 @@ def test_prints_come_in_order_of_ranks_between_meetings(capsys):
         print("b", index)
 
     launch(main, 2)
-    assert capsys.readouterr().out.split() == "a 0 a 1 b 0 b 1".split()
+    assert capsys.readouterr().out.split() == ["a", "0", "a", "1", "b", "0", "b", "1"]
 
 
 def test_generators_with_blocks_and_deep_calls_work_across_meetings():
@@ -499,10 +501,10 @@ def test_an_error_shows_even_if_its_rank_waits_for_others_on_the_way_out():
 def test_an_error_of_the_run_is_raised_at_the_line_that_asked():
     def main(index):
         x = vector([1.0])
-        xm.all_reduce("sum", [x], groups=[[0, 1], [2, 3]])
+        xm.all_reduce("sum", [x], groups=[[0, 1]])
         xm.mark_step()  # here
 
-    with pytest.raises(FabricError, match="leave groups out") as caught:
+    with pytest.raises(FabricError, match="would wait for ever") as caught:
         launch(main, 4)
     lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert "xm.mark_step()  # here" in lines
