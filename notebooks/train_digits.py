@@ -11,17 +11,8 @@ import argparse
 import numpy as np
 
 import trainium_edu.xla.distributed as dist
-from trainium_edu.training import digits, nn, optim
+from trainium_edu.training import DataLoader, DistributedSampler, digits, nn, optim
 from trainium_edu.xla import MpDeviceLoader, xm
-
-
-def batches(images, labels, size):
-    """Return this rank's share of the samples, in batches of one size."""
-    rank, world = dist.get_rank(), dist.get_world_size()
-    order = np.random.default_rng(0).permutation(len(labels))
-    steps = len(labels) // (world * size)
-    mine = order[: steps * world * size].reshape(steps, world, size)[:, rank]
-    return [(images[chosen], labels[chosen]) for chosen in mine]
 
 
 def main():
@@ -39,9 +30,13 @@ def main():
     model = nn.MLP(64, 256, 256, 10).to(device)
     optimizer = optim.SGD(model.parameters(), lr=options.lr, momentum=0.9)
     data = digits()
-    loader = MpDeviceLoader(batches(data.train_images, data.train_labels, options.batch), device)
+    samples = data.train_images, data.train_labels
+    sampler = DistributedSampler(samples, dist.get_world_size(), dist.get_rank(), drop_last=True)
+    batches = DataLoader(samples, options.batch, sampler=sampler, drop_last=True)
+    loader = MpDeviceLoader(batches, device)
 
     for epoch in range(options.epochs):
+        sampler.set_epoch(epoch)
         for images, labels in loader:
             optimizer.zero_grad()
             loss = nn.cross_entropy(model(images), labels)

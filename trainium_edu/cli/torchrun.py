@@ -125,15 +125,20 @@ def _print_from(problem, path):
 
 def _closing(found, instance, seconds) -> str:
     """Return one line that says what a launch was."""
+    from trainium_edu.training.parallel.clock import step_report
+    from trainium_edu.xla.executable import Executable
+
     history = found.device.compiler.history
     compiled = sum(event.kind in ("compiled", "extracted") for event in history)
     from_disk = sum(event.kind == "disk" for event in history)
     ranks = len(found)
-    parts = [f"{ranks} rank{'s' * (ranks > 1)} of {instance}", f"{found.device.step} steps",
+    parts = [f"{ranks} rank{'s' * (ranks > 1)} of {instance}", f"{found.device.step} step{'s' * (found.device.step != 1)}",
              f"{compiled} graph{'s' * (compiled != 1)} compiled"]  # fmt: skip
     if from_disk:
         parts.append(f"{from_disk} found in the cache")
-    time_ = getattr(found.executable, "makespan_ns", None)
-    if time_ is not None:
-        parts.append(f"a step of {time_ / 1e6:.3f} ms on the chip (modelled, without overlap)")
+    if isinstance(found.executable, Executable):  # and not a graph that was only written down
+        step = step_report(found.executable, found.links, 0)
+        low, high = step.band.low_ns / 1e6, step.band.high_ns / 1e6
+        parts.append(f"{step.step_ns / 1e6:.3f} ms a step on the chip ({low:.3f} to {high:.3f}, "
+                     "modelled)")  # fmt: skip
     return f"torchrun: {', '.join(parts)}; {seconds:.1f} s here"

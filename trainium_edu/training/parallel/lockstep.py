@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from trainium_edu.fabric import ALGORITHMS
 from trainium_edu.fabric.executor import RanksDisagree
 from trainium_edu.fabric.topology import FabricError
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
@@ -534,6 +535,7 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
     """
     whole(ranks, "ranks", 1, 2**15)
     per_instance = check_place(1, 1, instance)
+    choice(algorithm, "algorithm", tuple(ALGORITHMS))
     if reached is None:
         reached = links(ranks, instance, algorithm=algorithm)
     elif reached.topology.ranks != ranks:
