@@ -43,6 +43,7 @@ _HOMES = {
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
+    "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "parallel.clock": "StepReport step_report",
     "parallel.share": "communication_share",
     "parallel.zero": "ZeroRedundancyOptimizer",
