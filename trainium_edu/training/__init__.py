@@ -30,8 +30,12 @@ _HOMES = {
     "faster": "share_needed step_share",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
+    "loader": "epoch_order",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
+    "tasks": "TASKS Task",
     "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
+    "tasks": "TASKS Task",
+    "trainer": "Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

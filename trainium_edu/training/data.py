@@ -102,11 +102,15 @@ def batches(n: int, *, seed: int, epoch: int, batch: int = BATCH):
     >>> batches(1437, seed=0, epoch=0).shape
     (44, 32)
     """
-    whole(batch, "batch", 1, 2**31)
+    steps = n // whole(batch, "batch", 1, 2**31)
+    return shuffled(n, seed=seed, epoch=epoch)[: steps * batch].reshape(steps, batch)
+
+
+def shuffled(n: int, *, seed: int, epoch: int):
+    """Return int64[n], the numbers below `n` in an order that depends on (seed, epoch) alone."""
     epoch = whole(epoch, "epoch", 0, 2**32)
     cards = draw_bits(n, seed=seed, step=_SHUFFLES + 1 + epoch, n_random_bits=31)
-    steps = n // batch
-    return np.argsort(cards, kind="stable")[: steps * batch].reshape(steps, batch)
+    return np.argsort(cards, kind="stable")
 
 
 @checked

@@ -225,7 +225,7 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     most = as_tensor(np.float32(number(max_norm, "max_norm", 0)), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
     for weight, gradient in wide:
-        weight.grad = xnp.astype(gradient * factor, weight.dtype)
+        weight.grad = xnp.astype(gradient * factor, weight.grad.dtype)
     return norm
 
 

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from trainium_edu.training import nn
 from trainium_edu.training.data import digits
-from trainium_edu.xla.tensor import Tensor
 
 __all__ = ["TASKS", "Task"]
+
+_NO_CNN = (
+    "AWS's Model Architecture Fit Guidelines of 25 February 2023 call convolutional networks a "
+    "good fit for NeuronCore-v2, and training them with torch-neuronx a roadmap item: at the time it "
+    "was not supported (awsdocs-neuron, v2.9.1, general/arch/model-architecture-fit)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +39,26 @@ class Task:
     note: str = ""
 
 
-def _digits():
+def _digits(*shape):
+    """Return the digits, each image in a shape."""
     found = digits()
-    return found.train_images, found.train_labels, found.test_images, found.test_labels
+    train, test = (images.reshape(-1, *shape) for images in (found.train_images, found.test_images))
+    return train, found.train_labels, test, found.test_labels
+
+
+def _convolutional():
+    """Return two convolutions and a classifier for images [N, 1, 8, 8]."""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 2 * 2, 10),
+    )  # fmt: skip
 
 
 TASKS = {
     task.name: task for task in (
-        Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), _digits),
+        Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), partial(_digits, 64)),
+        Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN),
+        Task("digits-vit", nn.ViT, partial(_digits, 1, 8, 8)),
     )
 }  # fmt: skip

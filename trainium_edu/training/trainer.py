@@ -3,15 +3,34 @@
 One program is recorded for all ranks, and every value that differs among them has a leading axis of
 replicas.  A step is the one that a script would write: batch, forward, backward, all-reduce in
 buckets, clip, optimiser, cut.
+
+Decisions
+---------
+*Micro-batches are added in FP32*, whatever the weights' dtype: BF16 sums would lose what the next
+micro-batch brings (AWS's libraries add in FP32 for the same reason).  The sum is rounded once, to
+`reduce_dtype`, before ranks meet.
+*A short last batch* is shared out as evenly as it goes; places without a sample get label -1, whose
+loss is 0, and the loss is scaled to be the mean over the samples that are there.  So all steps are
+one graph, and no sample is left out.
+*A step is all or nothing*: after an error or Ctrl-C the trainer is where it was before it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from trainium_edu.specs.arguments import whole
+from trainium_edu import settings
+from trainium_edu.fabric import ALGORITHMS
+from trainium_edu.specs.arguments import choice, flag, number, short, whole
+from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
+from trainium_edu.training.data import batches
 from trainium_edu.training.parallel.collectives import Links, links
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.xla import numpy as xnp
@@ -19,9 +38,22 @@ from trainium_edu.xla import xm
 from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device, World, world
 from trainium_edu.xla.executor import Setting
-from trainium_edu.xla.tensor import Tensor, as_tensor
+from trainium_edu.xla.tensor import Tensor, as_tensor, unary
 
-__all__ = ["Job", "Step", "Trainer"]
+__all__ = ["Job", "Run", "Step", "Trainer", "fit"]
+
+_OPTIMIZERS = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}
+_SCHEDULES = {"cosine": optim.warmup_cosine, "linear": optim.warmup_linear}
+_CHOICES = {
+    "optimizer": tuple(_OPTIMIZERS), "schedule": ("constant", *_SCHEDULES),
+    "dtype": ("float32", "bfloat16"), "reduce_dtype": ("float32", "bfloat16"),
+    "rounding": ("nearest", "stochastic"), "reduce_rounding": ("nearest", "stochastic"),
+    "algorithm": tuple(ALGORITHMS),
+}  # fmt: skip
+_AT_LEAST = {"ranks": 1, "batch": 1, "accumulate": 1, "warmup": 0, "schedule_steps": 1, "seed": 0,
+             "bucket_bytes": 0}  # fmt: skip
+_FLAGS = ("master_weights", "overlap", "zero", "drop_last")
+_MOST_TESTED = 512  #: samples that are evaluated at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +68,14 @@ class Job:
     batch : int
         Samples per rank and micro-batch.
     accumulate : int
-        Micro-batches whose gradients are added before ranks sum them.
+        Micro-batches whose gradients are added, in FP32, before ranks sum them.
+    drop_last : bool
+        Leave out the samples of an epoch that do not fill a step; else they make a short one.
     optimizer : {"sgd", "adam", "adamw"}
     lr, momentum, weight_decay : float
+    schedule : {"constant", "cosine", "linear"}
+        Of the learning rate: after `warmup` steps up to `lr`, down to 0 at `schedule_steps`.
+    warmup, schedule_steps : int
     dtype : {"float32", "bfloat16"}
         Of weights and activations.
     rounding : {"nearest", "stochastic"}
@@ -47,6 +84,8 @@ class Job:
         FP32 weights beside those in `dtype`.
     reduce_dtype : {"float32", "bfloat16"}, optional
         Of the sums over ranks; default `dtype`.
+    reduce_rounding : {"nearest", "stochastic"}, optional
+        Of these sums, at every hop; default `rounding`.
     instance, algorithm : str
         Over which links, and in which order, ranks sum.
     bucket_bytes : int, optional
@@ -56,23 +95,38 @@ class Job:
     zero : bool
         ZeRO-1: each rank keeps and updates its part of the optimiser's state.
     clip : float, optional
-        The most that the gradients' norm may be.
+        The most that the norm of all gradients together, after their sum, may be.
     seed : int
         Of weights, order of samples, and tosses.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what cannot be, or contradicts itself.
+
+    Examples
+    --------
+    >>> Job(ranks=8, batch=4, accumulate=2).global_batch
+    64
     """
 
     task: str = "digits-mlp"
     ranks: int = 32
     batch: int = 32
     accumulate: int = 1
+    drop_last: bool = False
     optimizer: str = "sgd"
     lr: float = 0.1
     momentum: float = 0.0
     weight_decay: float = 0.0
+    schedule: str = "constant"
+    warmup: int = 0
+    schedule_steps: int | None = None
     dtype: str = "bfloat16"
     rounding: str = "stochastic"
     master_weights: bool = False
     reduce_dtype: str | None = None
+    reduce_rounding: str | None = None
     instance: str = "trn1.32xlarge"
     algorithm: str = "ring"
     bucket_bytes: int | None = None
@@ -81,10 +135,52 @@ class Job:
     clip: float | None = None
     seed: int = 0
 
+    def __post_init__(self):
+        optional = {f.name for f in fields(self) if f.default is None}
+        for name, allowed in _CHOICES.items():
+            if name not in optional or getattr(self, name) is not None:
+                choice(getattr(self, name), name, allowed)
+        for name, least in _AT_LEAST.items():
+            if name not in optional or getattr(self, name) is not None:
+                whole(getattr(self, name), name, least, 2**31)
+        for name in _FLAGS:
+            flag(getattr(self, name), name)
+        number(self.lr, "lr", above=0)
+        number(self.momentum, "momentum", 0, below=1)
+        number(self.weight_decay, "weight_decay", 0)
+        if self.clip is not None:
+            number(self.clip, "clip", above=0)
+        if odd := self._contradiction():
+            raise ValueError(odd)
+
+    def _contradiction(self) -> str:
+        """Return what cannot be together, as a sentence; "" if all can."""
+        if self.master_weights and self.dtype == "float32":
+            return ("master_weights keeps FP32 weights beside narrower ones, and dtype is float32 "
+                    "already; leave master_weights out, or take dtype='bfloat16'")  # fmt: skip
+        if self.momentum and self.optimizer != "sgd":
+            return (f"momentum is {self.momentum:g}, and {self.optimizer} has running means of its "
+                    "own; leave momentum out, or take optimizer='sgd'")  # fmt: skip
+        if self.schedule != "constant" and self.schedule_steps is None:
+            return (f"the {self.schedule} schedule ends at a step; say at which, with "
+                    "schedule_steps")  # fmt: skip
+        if self.schedule_steps is not None and self.warmup >= self.schedule_steps:
+            return (f"warmup is {self.warmup} of {self.schedule_steps} schedule_steps; it must end "
+                    "before them")  # fmt: skip
+        return ""
+
     @property
     def global_batch(self) -> int:
         """Samples per step."""
         return self.ranks * self.batch * self.accumulate
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, which counts from 0."""
+        if self.schedule == "constant":
+            return self.lr * min(1.0, (step + 1) / self.warmup) if self.warmup else self.lr
+        steps = self.schedule_steps or 0
+        place = min(step, steps)
+        return _SCHEDULES[self.schedule](place, peak=self.lr, warmup=self.warmup, steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +189,12 @@ class Step:
 
     number: int  #: from 0
     loss: float  #: mean over the samples of all ranks
-    loss_of_rank: np.ndarray = field(repr=False)  #: float32[ranks]
+    loss_of_rank: np.ndarray = field(repr=False)  #: float32[ranks], whose mean is the loss
     samples: int
     lr: float
+    agree: bool  #: whether all replicas hold the same bits after it
+    norm: float | None = None  #: of all gradients, before clipping; None where nothing clips
+    epoch: int = 0
 
 
 class Trainer:
@@ -108,61 +207,418 @@ class Trainer:
         In place of the one that the job names.
     reached : Links, optional
         In place of the job's links.
+    strict : bool
+        Replicas that differ are an error; else ``Step.agree`` says so.
+
+    Attributes
+    ----------
+    number : int
+        Steps taken.
+    epoch, begin : int
+        Where in the order of samples the next step begins.
 
     Examples
     --------
     >>> trainer = Trainer(Job(ranks=2, batch=8))
     >>> steps = [trainer.step() for _ in range(2)]
-    >>> steps[1].number, steps[1].samples
-    (1, 16)
+    >>> steps[1].number, steps[1].samples, steps[1].agree
+    (1, 16, True)
     """
 
-    def __init__(self, job: Job, *, task: Task | None = None, reached: Links | None = None):
-        self.job, self.task = job, TASKS[job.task] if task is None else task
-        self.links = links(job.ranks, job.instance, algorithm=job.algorithm,
-                           rounding=job.rounding, seed=job.seed) if reached is None else reached  # fmt: skip
+    @checked
+    def __init__(self, job: Job, *, task: Task | None = None, reached: Links | None = None,
+                 strict: bool = True):  # fmt: skip
+        if task is None and job.task not in TASKS:
+            raise ValueError(f"there is no task {job.task!r}; use {', '.join(TASKS)}")
+        self.job, self.task, self.strict = job, TASKS[job.task] if task is None else task, strict
+        rounding = job.reduce_rounding or job.rounding
+        if reached is None:
+            reached = links(job.ranks, job.instance, algorithm=job.algorithm, rounding=rounding,
+                            seed=job.seed)  # fmt: skip
+        elif reached.topology.ranks != job.ranks:
+            raise ValueError(f"the job has {job.ranks} ranks and the links reach "
+                             f"{reached.topology.ranks}; let both be equal")  # fmt: skip
+        self.links = reached
+        self.inputs, self.labels, *self.test = self.task.data()
+        self._check_samples()
         setting = Setting(job.rounding, job.seed, replicas=job.ranks, collectives=self.links)
         self.device = Device(setting=setting, compiler=Compiler(times=self.links))
         self.world = World(0, job.ranks, self.links, device=self.device)
-        self.images, self.labels, *self.test = self.task.data()
         nn.manual_seed(job.seed)
         self.model = self.task.model().to(self.device, job.dtype)
-        kind = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}[job.optimizer]
         more = {"momentum": job.momentum} if job.optimizer == "sgd" else {}
-        self.optimizer = kind(self.model.parameters(), lr=job.lr, weight_decay=job.weight_decay,
-                              master_weights=job.master_weights, **more)  # fmt: skip
+        self.optimizer = _OPTIMIZERS[job.optimizer](
+            self.model.parameters(), lr=job.lr, weight_decay=job.weight_decay,
+            master_weights=job.master_weights, **more,
+        )  # fmt: skip
         self.optimizer.init_states()
-        self.number = 0
-        self._batches = self._order()
+        self.number = self.epoch = self.begin = 0
+        self._judge: nn.Module | None = None
 
-    def _order(self) -> Iterator[np.ndarray]:
-        """Yield the sample numbers of each step, int64[samples]; stands in for the loader."""
-        from trainium_edu.training.data import batches
+    def _check_samples(self):
+        """Raise if there are too few samples."""
+        count, job = len(self.labels), self.job
+        if job.ranks > count:
+            raise ValueError(
+                f"{job.ranks} ranks and {count} samples: a rank without a sample has no gradient; "
+                f"use {count} ranks at most, or more data"
+            )
+        if job.drop_last and job.global_batch > count:
+            raise ValueError(
+                f"a step takes {job.global_batch} samples and there are {count}, so that drop_last "
+                "leaves out all of them; use a smaller batch, or drop_last=False"
+            )
 
-        epoch = 0
-        while True:
-            yield from batches(len(self.labels), seed=self.job.seed, epoch=epoch,
-                               batch=self.job.global_batch)  # fmt: skip
-            epoch += 1
+    def __repr__(self):
+        return f"Trainer({self.task.name}, {self.job.ranks} ranks, {self.number} steps taken)"
+
+    # -- which samples --------------------------------------------------------------------------
+
+    def _next(self) -> tuple[np.ndarray, int, int]:
+        """Return sample numbers int64[accumulate, ranks, batch], -1 for none, and what follows."""
+        job, count = self.job, len(self.labels)
+        end = min(self.begin + job.global_batch, count)
+        chosen = _order(count, job.seed, self.epoch)[self.begin : end]
+        places = job.accumulate * job.ranks
+        table = np.full((places, job.batch), -1)
+        for row, part in zip(table, np.array_split(chosen, places), strict=True):
+            row[: len(part)] = part
+        needed = job.global_batch if job.drop_last else 1
+        follows = (self.epoch, end) if end + needed <= count else (self.epoch + 1, 0)
+        return table.reshape(job.accumulate, job.ranks, job.batch), *follows
+
+    # -- one step -------------------------------------------------------------------------------
 
     def step(self) -> Step:
-        """Take one step: all ranks, one batch each."""
-        job, device = self.job, self.device
-        chosen = next(self._batches).reshape(job.accumulate, job.ranks, job.batch)
+        """Take one step: all ranks, one batch each.
+
+        Raises
+        ------
+        RanksDisagree
+            If replicas of a weight differ afterwards and the trainer is strict.
+        """
+        before = self._where()
+        try:
+            return self._step()
+        except BaseException:
+            self._back_to(before)
+            raise
+
+    def _step(self) -> Step:
+        job, device, epoch = self.job, self.device, self.epoch
+        chosen, *follows = self._next()
+        labels = self.labels[chosen]
+        labels[chosen < 0] = -1
+        counted = labels >= 0
+        rate = self.optimizer.lr = job.rate(self.number)
+        norm = None
         with world(self.world):
-            self.optimizer.zero_grad()
-            losses = []
-            for part in chosen:
-                x = as_tensor(self.images[part], device, job.dtype, per_replica=True)
-                y = as_tensor(self.labels[part], device, per_replica=True)
-                loss = nn.cross_entropy(self.model(x), y) / job.accumulate
-                loss.backward()
-                losses.append(loss)
+            scale = as_tensor(np.float32(labels.size / max(1, counted.sum()) / job.accumulate), device,
+                              name="scale")  # fmt: skip
+            losses = self._gradients(chosen, labels, scale)
             xm.reduce_gradients(self.optimizer, bucket_bytes=job.bucket_bytes)
             if job.clip is not None:
-                optim.clip_grad_norm_(self.model.parameters(), job.clip)
+                norm = optim.clip_grad_norm_(self.model.parameters(), job.clip)
             self.optimizer.step()
             device.mark_step()
             of_rank = sum(loss.numpy() for loss in losses)
-        self.number += 1
-        return Step(self.number - 1, float(np.mean(of_rank)), of_rank, chosen.size, job.lr)
+            agree = self._agree()
+        self.optimizer.zero_grad()
+        self.number, (self.epoch, self.begin) = self.number + 1, follows
+        return Step(
+            self.number - 1, float(np.mean(of_rank, dtype=np.float64)), of_rank,
+            int((chosen >= 0).sum()), rate, agree,
+            None if norm is None else float(norm.numpy().reshape(-1)[0]), epoch,
+        )  # fmt: skip
+
+    def _gradients(self, chosen, labels, scale) -> list[Tensor]:
+        """Record forward and backward of each micro-batch, and add up; return the losses."""
+        job, device = self.job, self.device
+        dtype = job.dtype if self.inputs.dtype.kind == "f" else None
+        wide = "float32" if job.accumulate > 1 else None
+        sums: list[Tensor | None] = [None] * len(self.optimizer.parameters)
+        losses = []
+        for part, right in zip(chosen, labels, strict=True):
+            self.optimizer.zero_grad()
+            x = as_tensor(self.inputs[part], device, dtype, per_replica=True)
+            y = as_tensor(right, device, per_replica=True)
+            loss = nn.cross_entropy(self.model(x), y) * scale
+            loss.backward()
+            losses.append(loss)
+            for i, weight in enumerate(self.optimizer.parameters):
+                if weight.grad is not None:
+                    grad = weight.grad if wide is None else xnp.astype(weight.grad, wide)
+                    sums[i] = grad if sums[i] is None else sums[i] + grad
+        for weight, total in zip(self.optimizer.parameters, sums, strict=True):
+            weight.grad = None if total is None else self._to_reduce(total)
+        return losses
+
+    def _to_reduce(self, grad):
+        """Return a gradient in the dtype in which ranks sum it."""
+        dtype = self.job.reduce_dtype or self.job.dtype
+        if grad.dtype == dtype:
+            return grad
+        return unary("cast", grad, dtype=dtype, rounding=self.job.reduce_rounding)
+
+    # -- all or nothing -------------------------------------------------------------------------
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Return all that a run keeps on its device, by name."""
+        names = [name for name, _ in self.model.named_parameters()]
+        found = {f"model/{name}": p for name, p in self.model.named_parameters()}
+        for name, state in zip(names, self.optimizer.states, strict=True):
+            found |= {f"optimizer/{name}/{kind}": tensor for kind, tensor in state.items()}
+        return found
+
+    def _where(self):
+        """Return what a step changes."""
+        return (
+            [(t, t.state) for t in self._tensors().values()], self.number, self.epoch, self.begin,
+            self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions,
+        )  # fmt: skip
+
+    def _back_to(self, where):
+        """Undo a step, or half of one."""
+        held, self.number, self.epoch, self.begin, *rest = where
+        self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions = rest
+        self.device.forget()
+        for tensor, state in held:
+            tensor.state = state
+        self.optimizer.zero_grad()
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def _agree(self) -> bool:
+        """Return whether all replicas of every weight hold the same bits."""
+        return all((w == w[:1]).all() for w in (p.numpy() for p in self.model.parameters()))
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Return the weights of rank 0 by name, float32."""
+        return {name: value[0] for name, value in self.model.state_dict().items()}
+
+    def evaluate(self) -> float:
+        """Return the share of test samples that rank 0 names right.
+
+        It runs on a device of its own, which rounds to nearest: looking changes no toss.
+        """
+        if self._judge is None:
+            with nn.shapes_only():
+                self._judge = self.task.model().to(Device(), self.job.dtype).eval()
+        self._judge.load_state_dict(self.weights())
+        device = self._judge.parameters()[0].device
+        inputs, labels = self.test
+        size = min(_MOST_TESTED, len(labels))
+        right = counted = 0
+        for begin in range(0, len(labels), size):
+            place = np.arange(begin, begin + size) % len(labels)
+            place_is_new = np.arange(begin, begin + size) < len(labels)
+            kind = self.job.dtype if inputs.dtype.kind == "f" else None
+            logits = self._judge(as_tensor(inputs[place], device, kind))
+            device.mark_step()
+            said = logits.numpy().argmax(axis=-1)
+            wanted = labels[place]
+            here = (wanted >= 0) & place_is_new.reshape(-1, *[1] * (wanted.ndim - 1))
+            right, counted = right + int((said == wanted)[here].sum()), counted + int(here.sum())
+        return right / counted
+
+    @checked
+    def upset(self, rank: int, seed: int = 0) -> str:
+        """Flip one bit of one weight on one rank, as radiation might, and say which.
+
+        Parameters
+        ----------
+        rank : int
+        seed : int
+            Chooses the weight, the element and the bit of its fraction.
+        """
+        whole(rank, "rank", 0, self.job.ranks - 1)
+        random = np.random.default_rng(whole(seed, "seed", 0))
+        names = [name for name, _ in self.model.named_parameters()]
+        name = names[random.integers(len(names))]
+        weight = dict(self.model.named_parameters())[name]
+        element = int(random.integers(weight.size))
+        bit = int(random.integers(16, 23) if weight.dtype == "bfloat16" else random.integers(23))
+        values = weight.numpy()
+        values.reshape(self.job.ranks, -1).view(np.uint32)[rank, element] ^= np.uint32(1 << bit)
+        weight.set_(as_tensor(values, self.device, weight.dtype, per_replica=True))
+        self.device.mark_step()
+        return f"bit {bit} of element {element} of {name} on rank {rank}"
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the next steps depend on: plain data, and arrays under ``"arrays"``.
+
+        Returns
+        -------
+        dict
+            ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
+            (which seed the tosses), and ``arrays``: name → float32, in the shapes of one rank, so
+            that any number of ranks can take them.
+        """
+        return {
+            "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
+            "begin": self.begin, "optimizer_steps": self.optimizer.steps,
+            "executions": self.device.executions, "arrays": self._arrays(),
+        }  # fmt: skip
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {name: t.numpy()[0] for name, t in self._tensors().items()}
+
+    @checked
+    def load_state(self, state: Mapping) -> None:
+        """Go on from a state; equal in all, a run then continues bit for bit.
+
+        Parameters
+        ----------
+        state : dict
+            As :meth:`state` returned it, of this task, this optimiser and these dtypes; the number
+            of ranks may be another.
+
+        Raises
+        ------
+        ValueError
+            For arrays that are missing, unknown or of another shape; nothing is loaded then.
+        """
+        arrays, tensors = state["arrays"], self._tensors()
+        if odd := sorted(tensors.keys() ^ arrays.keys()):
+            kind = "is missing" if odd[0] in tensors else "is not of this job"
+            raise ValueError(f"{odd[0]!r} {kind}; load a state of the same task and optimiser")
+        for name, tensor in tensors.items():
+            if np.shape(arrays[name]) != tensor.shape:
+                raise ValueError(f"{name!r} has shape {np.shape(arrays[name])}, and this job takes "
+                                 f"{tensor.shape}; load a state of the same task")  # fmt: skip
+        for name, tensor in tensors.items():
+            value = nn.on_replicas(np.asarray(arrays[name], np.float32), self.device, tensor.dtype)
+            tensor.set_(value)
+        self.device.mark_step()
+        self.device.forget()
+        self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
+        self.optimizer.steps = state["optimizer_steps"]
+        self.device.step, self.device.executions = self.number, state["executions"]
+
+
+@lru_cache(maxsize=4)
+def _order(count: int, seed: int, epoch: int) -> np.ndarray:
+    """Return all sample numbers, in an order that depends on (seed, epoch) alone."""
+    return batches(count, seed=seed, epoch=epoch, batch=1)[:, 0]
+
+
+# -- runs ---------------------------------------------------------------------------------------
+
+
+@dataclass(repr=False)
+class Run:
+    """What training went through.
+
+    Attributes
+    ----------
+    job : Job
+    trainer : Trainer
+        As the last good step left it.
+    steps : list of Step
+    accuracy : list of (int, float)
+        Steps taken, and the share of test samples that were named right then.
+    """
+
+    job: Job
+    trainer: Trainer
+    steps: list[Step] = field(default_factory=list)
+    accuracy: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def loss(self) -> np.ndarray:
+        """The loss of every step, float64."""
+        return np.array([step.loss for step in self.steps])
+
+    def __repr__(self):
+        told = f"{self.trainer.task.name}, {self.job.ranks} ranks, {len(self.steps)} steps"
+        if self.steps:
+            told += f", loss {self.steps[-1].loss:.3f}"
+        if self.accuracy:
+            told += f", accuracy {100 * self.accuracy[-1][1]:.1f} %"
+        return f"Run({told})"
+
+
+@checked
+def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None = None,
+        evaluate_every: int | None = None, progress: bool = False) -> Run:  # fmt: skip
+    """Take steps, and keep what they gave.
+
+    Parameters
+    ----------
+    job : Job or Trainer
+        A trainer goes on from where it is.
+    steps : int
+    on_step : callable (Step), or sequence of them, optional
+        Called after every step, in order.
+    evaluate_every : int, optional
+        Test after so many steps, and after the last one; without it, never.
+    progress : bool
+        Draw a bar on stderr, in one line; under ``TRAINIUM_EDU_COMMITTED=1``, none.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    Exception
+        Whatever a callback or a step raises, KeyboardInterrupt too.  Its attribute ``run`` has the
+        steps that were taken, and ``run.trainer`` can go on.
+
+    Examples
+    --------
+    >>> run = fit(Job(ranks=2, batch=8, dtype="float32"), 3, evaluate_every=3)
+    >>> len(run.loss), run.accuracy[0][0], run.trainer.number
+    (3, 3, 3)
+    """
+    whole(steps, "steps", 0)
+    if evaluate_every is not None:
+        whole(evaluate_every, "evaluate_every", 1)
+    trainer = job if isinstance(job, Trainer) else Trainer(job)
+    calls = list(on_step) if isinstance(on_step, Sequence) else [on_step] * (on_step is not None)
+    for call in calls:
+        if not callable(call):
+            raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
+    run = Run(trainer.job, trainer)
+    bar = _bar(steps) if progress and not settings.lesson().quiet else None
+    try:
+        for i in range(steps):
+            run.steps.append(trainer.step())
+            if evaluate_every and ((i + 1) % evaluate_every == 0 or i + 1 == steps):
+                run.accuracy.append((trainer.number, trainer.evaluate()))
+            for call in calls:
+                call(run.steps[-1])
+            if bar is not None:
+                bar(run)
+    except BaseException as problem:
+        problem.run = run  # type: ignore[attr-defined]
+        problem.add_note(f"{len(run.steps)} of {steps} steps were taken; the error's run.trainer "
+                         "holds the last good state")  # fmt: skip
+        raise
+    finally:
+        if bar is not None:
+            print(file=sys.stderr)
+    return run
+
+
+def _bar(steps: int) -> Callable[[Run], None]:
+    """Return what draws how far a run is, ten times a second at most."""
+    begun = drawn = time.monotonic()
+
+    def draw(run):
+        nonlocal drawn
+        now, done = time.monotonic(), len(run.steps)
+        if now - drawn < 0.1 and done < steps:
+            return
+        drawn = now
+        filled = 20 * done // steps
+        told = f"loss {run.steps[-1].loss:.4f}, {done / max(now - begun, 1e-9):.1f} steps/s"
+        if run.accuracy:
+            told += f", accuracy {100 * run.accuracy[-1][1]:.1f} %"
+        print(
+            f"\r{done}/{steps} [{'#' * filled:20}] {told}   ", end="", file=sys.stderr, flush=True
+        )
+
+    return draw

@@ -312,11 +312,16 @@ class Device:
         """Call a function after the next cut, in the order of asking."""
         self._closures.append((function, arguments))
 
+    def forget(self) -> None:
+        """Drop what is pending; whoever holds a tensor of it sets its ``state`` back."""
+        self.pending = Pending()
+        self._closures = []
+
     def reset(self) -> None:
         """Drop what is pending; tensors of this device cannot be used any more."""
         self.generation += 1
-        self.pending = Pending()
-        self._closures, self._newest = [], None
+        self.forget()
+        self._newest = None
         self.trained = WeakValueDictionary()
 
     # -- looking for what went wrong ------------------------------------------------------------

@@ -1,0 +1,24 @@
+"""Tasks are trained with real samples.  Judges: scikit-learn's labels, and the accuracies asked."""
+
+import pytest
+
+from trainium_edu.training.tasks import TASKS
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+class TestEveryTask:
+    def test_has_one_label_for_each_sample_or_position(self, name):
+        inputs, labels, test_inputs, test_labels = TASKS[name].data()
+        assert (len(inputs), len(test_inputs)) == (len(labels), len(test_labels))
+        assert inputs.shape[1:] == test_inputs.shape[1:]
+        assert labels.min() >= 0
+        assert len(inputs) >= 512  # 512 ranks have one each
+
+    def test_keeps_its_test_samples_out_of_training(self, name):
+        inputs, _, test_inputs, _ = TASKS[name].data()
+        seen = {sample.tobytes() for sample in inputs}
+        assert not any(sample.tobytes() in seen for sample in test_inputs)
+
+
+def test_a_convolutional_network_is_told_to_be_none_of_the_chips_models_at_the_time():
+    assert "not supported" in TASKS["digits-cnn"].note
