@@ -11,7 +11,7 @@ is (in graphs, every result is).
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
-``_loops.py`` (the same bits, fast), ``sweep.py`` (the table that takes minutes); of the second part
+``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the second part
 ``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
 and ``08_collectives``.
 
@@ -25,15 +25,18 @@ from trainium_edu import aside
 
 _HOMES = {
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
+    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError Checkpoints load_checkpoint "
+    "save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "faster": "share_needed step_share",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
+    "follow": "Explained Futures explain flip",
     "frozen": "frozen_weights",
     "loader": "epoch_order",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "tasks": "TASKS Task",
-    "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
+    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
     "trainer": "Job Run Step Trainer fit",
 }

@@ -13,8 +13,8 @@ __all__ = ["TASKS", "Task"]
 
 _NO_CNN = (
     "AWS's Model Architecture Fit Guidelines of 25 February 2023 call convolutional networks a "
-    "good fit for NeuronCore-v2, and training them with torch-neuronx a roadmap item: at the time it "
-    "was not supported (awsdocs-neuron, v2.9.1, general/arch/model-architecture-fit)."
+    "good fit for NeuronCore-v2, and training them with torch-neuronx a roadmap item: at the time "
+    "it was not supported (awsdocs-neuron, v2.9.1, general/arch/model-architecture-fit)."
 )
 
 
@@ -59,6 +59,6 @@ TASKS = {
     task.name: task for task in (
         Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), partial(_digits, 64)),
         Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN),
-        Task("digits-vit", nn.ViT, partial(_digits, 1, 8, 8)),
+        Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8)),
     )
 }  # fmt: skip

@@ -27,6 +27,7 @@ import numpy as np
 
 from trainium_edu import settings
 from trainium_edu.fabric import ALGORITHMS
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
@@ -53,6 +54,7 @@ _CHOICES = {
 _AT_LEAST = {"ranks": 1, "batch": 1, "accumulate": 1, "warmup": 0, "schedule_steps": 1, "seed": 0,
              "bucket_bytes": 0}  # fmt: skip
 _FLAGS = ("master_weights", "overlap", "zero", "drop_last")
+_REMEMBER_EVERY, _MOST_REMEMBERED = 10, 64
 _MOST_TESTED = 512  #: samples that are evaluated at a time
 
 
@@ -397,7 +399,13 @@ class Trainer:
         return {name: value[0] for name, value in self.model.state_dict().items()}
 
     def evaluate(self) -> float:
-        """Return the share of test samples that rank 0 names right.
+        """Return the share of test samples that rank 0 names right; see :meth:`predictions`."""
+        wanted = self.test[1]
+        counts = wanted >= 0
+        return float((self.predictions() == wanted)[counts].mean())
+
+    def predictions(self) -> np.ndarray:
+        """Return what rank 0 says of the test samples: int64, in the shape of their labels.
 
         It runs on a device of its own, which rounds to nearest: looking changes no toss.
         """
@@ -408,18 +416,14 @@ class Trainer:
         device = self._judge.parameters()[0].device
         inputs, labels = self.test
         size = min(_MOST_TESTED, len(labels))
-        right = counted = 0
+        kind = self.job.dtype if inputs.dtype.kind == "f" else None
+        said = []
         for begin in range(0, len(labels), size):
             place = np.arange(begin, begin + size) % len(labels)
-            place_is_new = np.arange(begin, begin + size) < len(labels)
-            kind = self.job.dtype if inputs.dtype.kind == "f" else None
             logits = self._judge(as_tensor(inputs[place], device, kind))
             device.mark_step()
-            said = logits.numpy().argmax(axis=-1)
-            wanted = labels[place]
-            here = (wanted >= 0) & place_is_new.reshape(-1, *[1] * (wanted.ndim - 1))
-            right, counted = right + int((said == wanted)[here].sum()), counted + int(here.sum())
-        return right / counted
+            said.append(logits.numpy().argmax(axis=-1))
+        return np.concatenate(said)[: len(labels)]
 
     @checked
     def upset(self, rank: int, seed: int = 0) -> str:
@@ -453,8 +457,8 @@ class Trainer:
         -------
         dict
             ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
-            (which seed the tosses), and ``arrays``: name → float32, in the shapes of one rank, so
-            that any number of ranks can take them.
+            (which seed the tosses), and ``arrays``: name → array of the dtype that it
+            is kept in, in the shape of one rank, so that any number of ranks can take it.
         """
         return {
             "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
@@ -463,7 +467,8 @@ class Trainer:
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {name: t.numpy()[0] for name, t in self._tensors().items()}
+        every = self._tensors().items()
+        return {name: t.numpy()[0].astype(get_dtype(t.dtype).storage) for name, t in every}
 
     @checked
     def load_state(self, state: Mapping) -> None:
@@ -519,12 +524,24 @@ class Run:
     steps : list of Step
     accuracy : list of (int, float)
         Steps taken, and the share of test samples that were named right then.
+    remembered : dict of int to dict
+        The number of a step → the trainer's state before it; of every tenth step, and further apart
+        in long runs.
     """
 
     job: Job
     trainer: Trainer
     steps: list[Step] = field(default_factory=list)
     accuracy: list[tuple[int, float]] = field(default_factory=list)
+    remembered: dict[int, dict] = field(default_factory=dict)
+
+    def remember(self) -> None:
+        """Keep the trainer's state now and then, so that any step can be taken again soon."""
+        if len(self.remembered) >= _MOST_REMEMBERED:
+            self.remembered = dict(list(self.remembered.items())[::2])
+        last = max(self.remembered, default=-1)
+        if last < 0 or self.trainer.number - last >= _apart(self.remembered):
+            self.remembered[self.trainer.number] = self.trainer.state()
 
     @property
     def loss(self) -> np.ndarray:
@@ -538,6 +555,12 @@ class Run:
         if self.accuracy:
             told += f", accuracy {100 * self.accuracy[-1][1]:.1f} %"
         return f"Run({told})"
+
+
+def _apart(remembered) -> int:
+    """Return how many steps lie between two remembered ones."""
+    numbers = sorted(remembered)[:2]
+    return numbers[1] - numbers[0] if len(numbers) == 2 else _REMEMBER_EVERY
 
 
 @checked
@@ -585,6 +608,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
         for i in range(steps):
+            run.remember()
             run.steps.append(trainer.step())
             if evaluate_every and ((i + 1) % evaluate_every == 0 or i + 1 == steps):
                 run.accuracy.append((trainer.number, trainer.evaluate()))

@@ -81,7 +81,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class Execution:
     """One execution, kept to be looked into."""
 
     executable: Executable
@@ -138,7 +138,7 @@ class Device:
         self._closures: list[tuple[Callable, Sequence]] = []
         self._found: dict[tuple, tuple] = {}  # roots, what they replace -> cut(...)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
-        self._newest: _Run | None = None
+        self._newest: Execution | None = None
         self.follows_switches = follows_switches
         self._switches: settings.LazySettings | None = None
         self.follow_switches()
@@ -175,6 +175,11 @@ class Device:
         rounding = now.rounding
         self.setting = replace(self.setting, rounding=rounding.rounding, seed=rounding.seed)
         self.narrowed, self.eager, self._switches = now.casts, now.eager_debug, now
+
+    @property
+    def newest_run(self):
+        """The execution that ran last, with its inputs; None if they were not kept."""
+        return self._newest
 
     @property
     def executable(self):
@@ -304,7 +309,7 @@ class Device:
         keep = self.keep_feeds and not self.compiler.extracting
         if self.keep_feeds is None and not self.compiler.extracting:
             keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
-        self._newest = _Run(executable, feeds, setting, self.executions) if keep else None
+        self._newest = Execution(executable, feeds, setting, self.executions) if keep else None
         return values
 
     @checked

@@ -63,13 +63,18 @@ def hollow(type: Type) -> np.ndarray:
     return np.broadcast_to(np.zeros((), carrier(type.dtype)), type.shape)
 
 
+def _draw(setting, place) -> int:
+    """Return the generator's step for one operation of one execution."""
+    return setting.step * 2**20 + place
+
+
 def _rounded(array, type, setting, place, mode=None):
     fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
     if (mode or setting.rounding) == "nearest":
         return rounding.round_floats(array, fmt)
-    step = setting.step * 2**20 + place
+    step = _draw(setting, place)
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
     return rounding.round_floats(
         array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows
@@ -182,6 +187,15 @@ class Plan:
                 if look is not None:
                     look(node, value)
         return [held[slot] for slot in self._outputs]
+
+    def rounding_of(self, node: Node, setting: Setting) -> str:
+        """Return how an operation's result is rounded in one execution."""
+        return _mode(node) or setting.rounding
+
+    def draw_of(self, node: Node, setting: Setting) -> tuple[int, int]:
+        """Return (seed, step) of the random bits by which an operation's result is rounded."""
+        place = next(i for i, step in enumerate(self._steps) if step.node is node)
+        return setting.seed, _draw(setting, place)
 
 
 def _mode(node: Node) -> str | None:

@@ -170,15 +170,14 @@ def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
         The result; of a list, None: its tensors then stand for the results.
     """
     kind = choice(reduce_type, "reduce_type", (REDUCE_SUM, REDUCE_MAX, REDUCE_MIN))
-    several = not isinstance(inputs, Tensor)
-    tensors = list(inputs) if several else [inputs]
+    tensors: list[Tensor] = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not tensors:
         return None
     node = apply("all_reduce", *(t.as_node() for t in tensors), kind=kind, scale=float(scale),
                  groups=groups and tuple(map(tuple, groups)))  # fmt: skip
-    results = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
-    if not several:
+    if isinstance(inputs, Tensor):
         return Tensor(inputs.device, node.type, node)
+    results = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
     for one, result in zip(tensors, results, strict=True):
         one.set_(Tensor(one.device, result.type, result))
     return None
