@@ -34,6 +34,7 @@ _HOMES = {
     "follow": "Explained Futures explain flip",
     "frozen": "frozen_weights",
     "loader": "epoch_order",
+    "parallel.clock": "StepReport step_report",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "tasks": "TASKS Task",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",

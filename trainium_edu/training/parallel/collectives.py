@@ -5,7 +5,8 @@ sums that the schedule's moves make, addition by addition.  All ranks end with t
 last hop copies), so one row stands for all of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,16 +14,21 @@ from trainium_edu import fabric
 from trainium_edu.fabric.schedule import Collective
 from trainium_edu.fabric.topology import FabricError, Topology
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.timing.bands import Band
 from trainium_edu.numerics.formats import get_format
+from trainium_edu.specs import FABRIC
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.compiler import Compiler
+from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Node, Type
 
-__all__ = ["Links", "links"]
+__all__ = ["Links", "compiler_for", "links"]
 
 _ON_INSTANCE = {
     "trn1.2xlarge": (fabric.trn1_2xlarge, 2), "trn1.32xlarge": (fabric.trn1_32xlarge, 32),
-    "trn1n.32xlarge": (fabric.trn1n_32xlarge, 32), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
+    "trn1n.32xlarge": (fabric.trn1n_32xlarge, 32), "inf2.xlarge": (fabric.single_chip, 2),
+    "inf2.8xlarge": (fabric.single_chip, 2), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
     "inf2.48xlarge": (fabric.inf2_48xlarge, 24),
 }  # fmt: skip
 
@@ -35,7 +41,8 @@ class Links:
     ----------
     topology : fabric.Topology
     algorithm : str
-        A key of ``fabric.ALGORITHMS``.
+        A key of ``fabric.ALGORITHMS``; on several instances, what each does inside, with a ring
+        between them.
     rounding : {"nearest", "stochastic"}
         Of sums in BF16 and FP16, hop by hop.
     seed : int
@@ -77,19 +84,87 @@ class Links:
 
     # -- time: what ``xla.executable.Executable`` is asked for ----------------------------------
 
-    def collective(self, node: Node) -> float:
-        """Return the ns of one collective."""
-        return self.account(node).total_ns
+    def collective(self, node: Node) -> Band:
+        """Return the ns of one collective, and the range that facts about links leave.
+
+        A hop takes 1 to 2 us (`aws-intranode`), and nobody says whether a link's bandwidth counts
+        one direction or both: the slow end halves it.  EFA and HBM have one documented rate each.
+        """
+        return _band(replace(self, rounding="nearest", seed=0), node.operation, _nbytes(node))
+
+    def busy_ns(self, node: Node) -> np.ndarray:
+        """Return float64[links]: for how long one collective keeps each directed link busy."""
+        return _bill(replace(self, rounding="nearest", seed=0), node.operation, _nbytes(node))[1]
 
     def account(self, node: Node) -> fabric.Account:
-        """Return the bill of one collective, step by step."""
+        """Return the bill of one collective, step by step; of up to 512 ranks."""
         name = Collective(node.operation)
-        bytes_ = sum(t.size * get_dtype(t.dtype).itemsize for t in _types(node))
-        return fabric.account(self.schedule(name), self.topology, bytes_, self.costs)
+        return fabric.account(self.schedule(name), self.topology, _nbytes(node), self.costs)
 
     def schedule(self, collective: str):
         """Return who sends what to whom."""
-        return fabric.plan(self.topology, collective, self.algorithm)
+        if self.topology.instances == 1:
+            return fabric.plan(self.topology, collective, self.algorithm)
+        return fabric.plan(self.topology, collective, "hierarchical", intra=self.inside)
+
+    @property
+    def inside(self) -> str:
+        """What each of several instances does."""
+        return "ring" if self.algorithm == "hierarchical" else self.algorithm
+
+
+@lru_cache(maxsize=4096)
+def _bill(reached: Links, operation: str, nbytes: int) -> tuple[float, np.ndarray]:
+    """Return the ns of one collective, and those in which each directed link is busy."""
+    topology = reached.topology
+    if topology.instances == 1:
+        bill = fabric.account(reached.schedule(operation), topology, nbytes, reached.costs)
+        return bill.total_ns, bill.utilisation * bill.total_ns
+    bill = fabric.hierarchical_time(topology, nbytes, intra=reached.inside, costs=reached.costs)
+    before, between, after = (stage.total_ns for stage in bill.stages)
+    busy_ns = bill.link_bytes / topology.bandwidth_bytes_per_s * 1e9
+    if operation == "all_reduce":
+        return bill.total_ns, busy_ns
+    inside = before if operation == "reduce_scatter" else after  # an all-reduce is both halves
+    return inside + between / 2, busy_ns / 2
+
+
+@lru_cache(maxsize=4096)
+def _band(reached: Links, operation: str, nbytes: int) -> Band:
+    """Return the ns of one collective with the ends of what facts leave open."""
+
+    def ns(**ends):
+        return _bill(_with_facts(reached, **ends), operation, nbytes)[0]
+
+    nominal = ns()
+    low, high = (ns(hop_ns=float(hop)) for hop in FABRIC.hop_latency_ns.value)
+    slowest = ns(hop_ns=float(FABRIC.hop_latency_ns.value[1]), shared=True)
+    effects = {"NeuronLink hop": (low, high), "NeuronLink direction": (nominal, ns(shared=True))}
+    moved = {name: ends for name, ends in effects.items() if ends[0] < ends[1]}
+    return Band(low, nominal, slowest, moved)
+
+
+@lru_cache(maxsize=256)
+def _with_facts(reached: Links, hop_ns: float | None = None, shared: bool = False) -> Links:
+    """Return links with another hop, or with the figure shared by both directions.
+
+    What was given another value than the facts' nominal one is taken as certain.
+    """
+    topology, costs = reached.topology, reached.costs
+    cables = (topology.src < topology.chips) & (topology.dst < topology.chips)
+    if shared and topology.direction == "one_way":
+        speed = np.where(cables, 0.5, 1.0) * topology.bandwidth_bytes_per_s
+        topology = replace(topology, bandwidth_bytes_per_s=speed)
+    if hop_ns is not None:
+        at = cables & (topology.latency_ns == fabric.HOP_LATENCY_NS)
+        topology = replace(topology, latency_ns=np.where(at, hop_ns, topology.latency_ns))
+        if costs.on_chip_latency_ns == fabric.HOP_LATENCY_NS:
+            costs = replace(costs, on_chip_latency_ns=hop_ns)
+    return replace(reached, topology=topology, costs=costs)
+
+
+def _nbytes(node: Node) -> int:
+    return sum(t.size * get_dtype(t.dtype).itemsize for t in _types(node))
 
 
 def _types(node) -> list[Type]:
@@ -110,8 +185,10 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     Parameters
     ----------
     ranks : int
+        As many as the instance has NeuronCores, or a part of them that has a place; multiples of
+        32 on several trn1.32xlarge or trn1n.32xlarge.
     instance : str
-        A Trn1 or Inf2 size with several NeuronCores.
+        A Trn1 or Inf2 size.
     **options
         Of :class:`Links`.
 
@@ -131,12 +208,47 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     if ranks == 1:
         return None
     build, cores = _ON_INSTANCE[instance]
+    return Links(_topology(ranks, instance, build, cores), **options)
+
+
+@lru_cache(maxsize=64)
+def _topology(ranks, instance, build, cores) -> Topology:
+    """Return the links of an instance, of a part of it, or of several."""
     if ranks == cores:
-        return Links(build(), **options)
-    if ranks > cores and instance.startswith("trn1") and ranks % cores == 0 and cores == 32:
-        return Links(fabric.ultracluster(ranks // 2, instance=instance), **options)
-    if ranks < cores and instance == "trn1.32xlarge":
-        return Links(fabric.group(ranks), **options)
-    raise FabricError(
-        f"{ranks} ranks have no place on {instance}, which has {cores} NeuronCores; use {cores}"
-    )
+        return replace(build(), name=instance)
+    if ranks > cores:
+        if cores == 32 and ranks % cores == 0:
+            return fabric.ultracluster(ranks // 2, instance=instance)
+        many = "EFA joins whole trn1.32xlarge and trn1n.32xlarge; use a multiple of 32 ranks there"
+        raise FabricError(f"{ranks} ranks do not fit {instance}, which has {cores}: {many}")
+    speed = float(getattr(FABRIC, _LINK_OF[instance]))
+    if cores == 32:
+        part = fabric.group(ranks, link_bytes_per_s=speed)
+    elif ranks % 2:
+        raise FabricError(
+            f"{ranks} ranks have no place on {instance}: its chips have 2 each; use an even number"
+        )
+    else:  # some chips of a ring are a line
+        part = fabric.product((ranks // 2,), (False,), name="", link_bytes_per_s=speed,
+                              ranks_per_chip=2, latency_ns=fabric.HOP_LATENCY_NS)  # fmt: skip
+    return replace(part, name=f"{ranks} ranks of {instance}")
+
+
+#: The fact that says how fast one link of an instance is.
+_LINK_OF = {
+    "trn1.32xlarge": "link_bytes_per_s_trn1", "trn1n.32xlarge": "link_bytes_per_s_trn1n",
+    "inf2.24xlarge": "link_bytes_per_s", "inf2.48xlarge": "link_bytes_per_s",
+}  # fmt: skip
+
+
+@checked
+def compiler_for(instance: str, times: Links | None, overlap: bool = True) -> Compiler:
+    """Return a compiler for the chip of an instance, which lets these links sum.
+
+    Examples
+    --------
+    >>> compiler_for("inf2.48xlarge", None).flags.target
+    'inf2'
+    """
+    target = "inf2" if instance.startswith("inf2") else None
+    return Compiler(parse(f"--target={target}" if target else ""), times=times, overlaps=overlap)
