@@ -1,11 +1,18 @@
 """Every sample reaches one rank once.  Judges: counting, and PyTorch's sampler where installed."""
 
 import itertools
+import threading
+import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from trainium_edu.training.loader import epoch_order
+from trainium_edu.training.loader import DataLoader, DistributedSampler, epoch_order
+from trainium_edu.training.parallel.lockstep import launch
+from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla import xm
+from trainium_edu.xla.loader import MpDeviceLoader
 
 CASES = [(1, 1, 1, 1), (10, 3, 2, 1), (97, 32, 1, 1), (1437, 32, 32, 1), (1437, 7, 5, 3),
          (64, 32, 2, 1), (65, 32, 2, 2), (33, 32, 4, 4)]  # fmt: skip
@@ -68,3 +75,184 @@ def test_what_cannot_be_dealt_is_refused_in_one_sentence(how, message):
     given = {"ranks": 2, "batch": 2, "seed": 0, "epoch": 0} | how
     with pytest.raises(ValueError, match=message):
         epoch_order(10, **given)
+
+
+SHARES = [(5, 2), (12, 4), (97, 32), (64, 64), (7, 1)]
+
+
+@pytest.mark.parametrize(("n", "ranks"), SHARES)
+class TestDistributedSampler:
+    def samplers(self, n, ranks, **how):
+        return [DistributedSampler(range(n), ranks, rank, seed=4, **how) for rank in range(ranks)]
+
+    def test_ranks_are_disjoint_and_lose_nothing(self, n, ranks):
+        shares = [list(sampler) for sampler in self.samplers(n, ranks)]
+        assert sorted(itertools.chain(*shares)) == list(range(n))
+        assert len(max(shares, key=len)) - len(min(shares, key=len)) <= 1
+
+    @pytest.mark.parametrize("how", [{}, {"drop_last": True}, {"pad": "repeat"}, {"pad": "mask"}])
+    def test_says_its_length(self, n, ranks, how):
+        samplers = self.samplers(n, ranks, **how)
+        assert [len(s) for s in samplers] == [len(list(s)) for s in samplers]
+        assert not how or len({len(s) for s in samplers}) == 1
+
+    def test_feeds_the_samples_that_the_trainers_order_has(self, n, ranks):
+        order = epoch_order(n, ranks=ranks, batch=2, seed=4, epoch=6)
+        for rank, sampler in enumerate(self.samplers(n, ranks)):
+            sampler.set_epoch(6)
+            assert list(sampler) == real(order[:, :, rank].reshape(-1)).tolist()
+
+    def test_masks_what_is_missing_and_nothing_else(self, n, ranks):
+        shares = list(itertools.chain(*self.samplers(n, ranks, pad="mask")))
+        assert sorted(i for i in shares if i >= 0) == list(range(n))
+        assert shares.count(-1) == -n % ranks
+
+    @pytest.mark.judge
+    @pytest.mark.parametrize("drop_last", [False, True])
+    def test_repeats_and_drops_as_pytorch_does(self, n, ranks, drop_last):
+        theirs = pytest.importorskip("torch.utils.data").DistributedSampler
+        for rank in range(ranks):
+            given = (range(n), ranks, rank, False, 0, drop_last)
+            ours = DistributedSampler(*given, pad=None if drop_last else "repeat")
+            assert list(ours) == list(theirs(*given))
+
+
+class Slow:
+    """Ten samples that take longer the earlier they stand."""
+
+    def __init__(self, broken=None):
+        self.broken, self.asked = broken, []
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        self.asked.append(i)
+        if i == self.broken:
+            raise OSError(f"sample {i} cannot be read")
+        time.sleep((10 - i) * 1e-3)
+        return np.full(2, i, np.float32), i
+
+
+def labels(loader):
+    return [y.tolist() for _, y in loader]
+
+
+def loader_threads():
+    return [t for t in threading.enumerate() if t.name.startswith("loader")]
+
+
+class TestDataLoader:
+    @pytest.mark.parametrize("workers", [0, 1, 3])
+    @pytest.mark.parametrize("batch_size", [1, 3, 10, 16])
+    def test_hands_out_every_sample_once_in_the_samplers_order(self, workers, batch_size):
+        loader = DataLoader(Slow(), batch_size, num_workers=workers)
+        batches = labels(loader)
+        assert list(itertools.chain(*batches)) == list(range(10))
+        assert len(batches) == len(loader) == -(-10 // batch_size)
+        assert {len(b) for b in batches[:-1]} <= {batch_size}
+
+    def test_arrays_and_samples_make_the_same_batches(self):
+        x, y = np.repeat(np.arange(10, dtype=np.float32), 2).reshape(10, 2), np.arange(10)
+        for one, other in zip(DataLoader((x, y), 4), DataLoader(Slow(), 4), strict=True):
+            for ours, theirs in zip(one, other, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+    def test_epochs_differ_and_come_back_with_the_same_seed(self):
+        loader = DataLoader((np.arange(50),), 7, shuffle=True, seed=2)
+        first, second = ([b.tolist() for (b,) in loader] for _ in range(2))
+        assert first != second
+        loader.set_epoch(0)
+        assert [b.tolist() for (b,) in loader] == first
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    @pytest.mark.parametrize("begin", [0, 2, 8])
+    def test_resuming_at_a_batch_gives_the_rest(self, workers, begin):
+        loader = DataLoader((np.arange(50),), 7, shuffle=True, num_workers=workers)
+        whole_epoch = [b.tolist() for (b,) in loader]
+        loader.set_epoch(0, begin=begin)
+        assert [b.tolist() for (b,) in loader] == whole_epoch[begin:]
+        loader.set_epoch(0)
+        assert [b.tolist() for (b,) in loader] == whole_epoch
+
+    def test_fetches_no_more_than_it_was_told_to_ahead(self):
+        data = Slow()
+        batches = iter(DataLoader(data, 1, num_workers=2, prefetch_factor=2))
+        next(batches)
+        batches.close()
+        assert len(data.asked) <= 1 + 2 * 2
+
+    @pytest.mark.parametrize("workers", [0, 3])
+    def test_an_error_in_a_worker_reaches_the_loop_at_its_batch(self, workers):
+        loader, seen = DataLoader(Slow(broken=5), 2, num_workers=workers), []
+        with pytest.raises(OSError, match="sample 5 cannot be read"):
+            seen.extend(y.tolist() for _, y in loader)
+        assert not loader_threads()
+
+    def test_workers_end_with_the_loop_however_it_ends(self):
+        for _ in DataLoader(Slow(), 1, num_workers=3):
+            assert loader_threads()
+            break
+        assert not loader_threads()
+        with suppress(KeyboardInterrupt):
+            for _ in DataLoader(Slow(), 1, num_workers=3):
+                raise KeyboardInterrupt
+        assert not loader_threads()
+
+    def test_a_masked_sample_has_label_minus_one_and_the_shape_of_the_others(self):
+        data = np.ones((3, 4), np.float32), np.array([7, 8, 9])
+        sampler = DistributedSampler(data, 2, 1, shuffle=False, pad="mask")
+        for dataset in (data, list(zip(*data, strict=True))):
+            ((x, y),) = DataLoader(dataset, 2, sampler=sampler)
+            assert (x.shape, y.tolist()) == ((2, 4), [8, -1])
+        assert data[1].tolist() == [7, 8, 9]
+
+    @pytest.mark.judge
+    @pytest.mark.parametrize("drop_last", [False, True])
+    def test_cuts_batches_as_pytorch_does(self, drop_last):
+        theirs = pytest.importorskip("torch.utils.data").DataLoader
+        numbers = np.arange(10)
+        ours = DataLoader((numbers,), 4, drop_last=drop_last)
+        cut = theirs(numbers, 4, drop_last=drop_last)
+        assert [b.tolist() for (b,) in ours] == [b.tolist() for b in cut]
+        assert len(ours) == len(cut)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_ranks_in_lockstep_take_disjoint_batches_from_loaders_of_their_own(workers):
+    data = np.arange(11, dtype=np.float32), np.arange(11)
+
+    def script(index):
+        sampler = DistributedSampler(data, pad="mask", seed=1)
+        loader = DataLoader(data, 2, sampler=sampler, num_workers=workers)
+        seen, total = [], 0.0
+        for x, y in MpDeviceLoader(loader, xm.xla_device()):
+            part = xm.all_reduce(xm.REDUCE_SUM, (x * xnp.astype(y >= 0, "float32")).sum())
+            xm.mark_step()
+            seen += y.numpy().tolist()
+            total += part.item()
+        return seen, total
+
+    found = launch(script, 4)
+    assert sorted(i for seen, _ in found for i in seen) == [-1, *range(11)]
+    assert [total for _, total in found] == [55.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DistributedSampler(range(3), 4, 0), "4 ranks cannot share 3 samples"),
+        (lambda: DistributedSampler(range(3), 2, 2), "rank"),
+        (lambda: DistributedSampler(range(3), 2, 0, pad="zeros"), "pad"),
+        (lambda: DataLoader((np.arange(3),), 0), "batch_size"),
+        (lambda: DataLoader((np.arange(3), np.arange(2)), 1), "one length"),
+        (lambda: DataLoader((), 1), "one length"),
+        (lambda: DataLoader((np.arange(0),), 1), "n "),
+        (lambda: DataLoader((np.arange(3),), 1, shuffle=True, sampler=[0]), "order of its own"),
+        (lambda: DataLoader((np.arange(3),), 1, num_workers=-1), "num_workers"),
+        (lambda: DataLoader((np.arange(3),), 1).set_epoch(0, begin=4), "begin"),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused_in_one_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -466,6 +466,120 @@ def running_sum(
                 out[i // every, r] = state[r]
 
 
+# --- Sums in a stated order ---
+
+BLOCK = 1024  #: elements that are summed at a time: they stay in the first cache
+
+
+@njit(cache=True, inline="always")
+def _round_in_place(values, mode, drawn_bits, layout, least_normal, quantum):
+    """Round float32[n] to a format; modes as in `sum_blocks`."""
+    words = values.view(np.uint32)
+    if mode == 1:
+        for i in range(words.size):
+            word = U32(words[i])
+            odd = U32(U32(word >> U32(16)) & U32(1))
+            rounded = U32(U32(word + U32(0x7FFF)) + odd)
+            rounded = U32(word | U32(0x00400000)) if values[i] != values[i] else rounded
+            words[i] = U32(rounded & U32(0xFFFF0000))
+    elif mode == 2:
+        for i in range(words.size):
+            word = U32(words[i])
+            rounded = U32(word + U32(drawn_bits[i]))
+            rounded = U32(word | U32(0x00400000)) if values[i] != values[i] else rounded
+            words[i] = U32(rounded & U32(0xFFFF0000))
+    elif mode > 2:
+        for i in range(words.size):
+            word = U32(words[i])
+            sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
+            significand, drop, below = _align(magnitude, layout[0], layout[1])
+            if mode == 3:
+                rounded = _round_nearest(significand, drop)
+            else:
+                random_word = U32(U32(drawn_bits[i]) << U32(16))
+                rounded = _round_stochastically(significand, drop, random_word, U32(16))
+            code = _finish(rounded, below, magnitude, sign, layout)
+            size = U32(code & U32(~layout[9]))
+            if size < least_normal and size <= layout[3]:
+                values[i] = np.float32(size) * quantum
+                words[i] = U32(U32(words[i]) | sign)
+            else:
+                words[i] = _word_of(code, layout)
+
+
+@njit(cache=True, inline="always")
+def _sum_block(
+    rows, first, left, right, slot, stream, slots, block, mode, seed, layout, least_normal,
+    quantum, out,
+):  # fmt: skip
+    """Carry out the additions of one item on one block of its columns."""
+    item, begin, end, element = block
+    ranks, n = rows.shape[0], end - begin
+    running = np.empty((slots, BLOCK), np.float32)
+    drawn = np.empty((BLOCK // DRAW + 1) * DRAW // 2, np.uint32)
+    tile, skip = element // TILE, element % TILE
+    drawn_bits = drawn.view(np.uint16)[skip:]
+    layout = _numbers_of(layout)
+    into = 0
+    for step in range(first[item], first[item + 1]):
+        into = slot[step]
+        total = running[into, :n]
+        one, two = left[step], right[step]
+        a = rows[one, begin:end] if one < ranks else running[one - ranks, :n]
+        b = rows[two, begin:end] if two < ranks else running[two - ranks, :n]
+        if one == ranks + into:  # one array under two names would be added number by number
+            for i in range(n):
+                total[i] = total[i] + b[i]
+        elif two == ranks + into:
+            for i in range(n):
+                total[i] = a[i] + total[i]
+        else:
+            for i in range(n):
+                total[i] = a[i] + b[i]
+        if mode == 2 or mode == 4:
+            for pair in range((skip + n + DRAW - 1) // DRAW):
+                words = drawn[pair * (DRAW // 2) : (pair + 1) * (DRAW // 2)]
+                _philox_two_tiles(
+                    U64(tile + 2 * pair) * U64(TILE_BLOCKS), seed, stream[step], words
+                )
+        _round_in_place(total, mode, drawn_bits, layout, least_normal, quantum)
+    total, given = out[begin:end], running[into, :n]
+    for i in range(n):
+        total[i] = given[i]
+
+
+@njit(cache=True)
+def sum_blocks(
+    rows, first, left, right, slot, stream, slots, blocks, mode, seed, layout, least_normal,
+    quantum, out,
+):  # fmt: skip
+    """Add rows of float32[ranks, columns] in a stated order, block after block.
+
+    A block is (item, first column, end, number of its first element for random bits).  Item i is
+    summed by the additions ``first[i]`` to ``first[i + 1]``: into ``slot`` goes ``left + right``,
+    each a row, or from ``ranks`` on a slot; the last gives the sum.  After each addition mode 0
+    does not round, 1 rounds to BF16 and 3 to a format, 2 and 4 so by random bits of (seed, stream).
+    """
+    use_wide_registers()
+    for i in range(blocks.shape[0]):
+        block = (blocks[i, 0], blocks[i, 1], blocks[i, 2], blocks[i, 3])
+        _sum_block(rows, first, left, right, slot, stream, slots, block, mode, seed, layout,
+                   least_normal, quantum, out)  # fmt: skip
+
+
+@njit(cache=True, parallel=True)
+def sum_blocks_parallel(
+    rows, first, left, right, slot, stream, slots, blocks, mode, seed, layout, least_normal,
+    quantum, out,
+):  # fmt: skip
+    """Do the same, blocks side by side."""
+    use_wide_registers()
+    for i in prange(blocks.shape[0]):
+        block = (blocks[i, 0], blocks[i, 1], blocks[i, 2], blocks[i, 3])
+        _sum_block(rows, first, left, right, slot, stream, slots, block, mode, seed, layout,
+                   least_normal, quantum, out)  # fmt: skip
+
+
 # --- The benchmark's ruler ---
 
 

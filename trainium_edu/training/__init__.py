@@ -33,12 +33,13 @@ _HOMES = {
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "follow": "Explained Futures explain flip",
     "frozen": "frozen_weights",
-    "loader": "epoch_order",
+    "loader": "DataLoader DistributedSampler deal epoch_order",
     "parallel.clock": "StepReport step_report",
+    "parallel.scaling": "Memory Point memory scaling",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "tasks": "TASKS Task",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
+    "sweeps": "Row Table WorkerKilled sweep",
     "trainer": "Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")

@@ -1,17 +1,24 @@
-"""Which sample goes to which rank in which step: in an order that (seed, epoch) alone decides.
+"""Which sample goes to which rank in which step, and loaders that fetch them.
 
 The shuffled samples are dealt like cards: rank r of R gets numbers r, r + R, r + 2 R ... of the
 order, as PyTorch's ``DistributedSampler`` deals them.  So a script with a sampler for each rank
-and the trainer with :func:`epoch_order` feed the same samples to the same ranks.
+and the trainer with :func:`epoch_order` feed the same samples to the same ranks.  The order depends
+on (seed, epoch) alone.
 """
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import numpy as np
 
-from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
+from trainium_edu.xla.device import current_world
 
-__all__ = ["epoch_order"]
+__all__ = ["DataLoader", "DistributedSampler", "deal", "epoch_order"]
 
 _MOST = 2**31
 
@@ -49,20 +56,236 @@ def epoch_order(n: int, *, ranks: int, batch: int, accumulate: int = 1, seed: in
     >>> epoch_order(10, ranks=2, batch=3, seed=0, epoch=0, shuffle=False).tolist()
     [[[[0, 2, 4], [1, 3, 5]]], [[[6, 8, -1], [7, 9, -1]]]]
     """
-    check_shares(n, ranks)
-    whole(batch, "batch", 1, _MOST)
-    whole(accumulate, "accumulate", 1, _MOST)
+    _check_shares(n, ranks)
     order = shuffled(n, seed=seed, epoch=epoch) if shuffle else np.arange(n)
-    a_step = accumulate * batch * ranks
-    dealt = np.full((-(-n // a_step), accumulate, batch, ranks), -1, np.int64)
-    dealt.reshape(-1)[:n] = order
+    return deal(order, ranks=ranks, batch=batch, accumulate=accumulate)
+
+
+@checked
+def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) -> np.ndarray:
+    """Deal sample numbers to ranks in turn, step by step; see :func:`epoch_order`.
+
+    Parameters
+    ----------
+    numbers : int64[n]
+    ranks, batch, accumulate : int
+
+    Returns
+    -------
+    int64[steps, accumulate, ranks, batch]
+        -1 stands where no number is left.
+
+    Examples
+    --------
+    >>> deal(np.arange(4), ranks=3, batch=2).tolist()
+    [[[[0, 3], [1, -1], [2, -1]]]]
+    """
+    for size, name in ((ranks, "ranks"), (batch, "batch"), (accumulate, "accumulate")):
+        whole(size, name, 1, _MOST)
+    steps = -(-len(numbers) // (accumulate * batch * ranks))
+    dealt = np.full((steps, accumulate, batch, ranks), -1, np.int64)
+    dealt.reshape(-1)[: len(numbers)] = numbers
     return np.ascontiguousarray(dealt.swapaxes(2, 3))
 
 
-def check_shares(n: int, ranks: int) -> None:
+def _check_shares(n, ranks) -> None:
     """Refuse more ranks than samples."""
     whole(n, "n", 1, _MOST)
     whole(ranks, "ranks", 1, _MOST)
     if ranks > n:
-        raise ValueError(f"{ranks} ranks cannot share {n} sample{'s' * (n > 1)}, since some would "
-                         f"have none to take a step with; use at most {n} ranks")  # fmt: skip
+        s = "s" * (n > 1)
+        raise ValueError(f"{ranks} ranks cannot share {n} sample{s}: a rank without one has no "
+                         f"gradient; use {n} rank{s} at most")  # fmt: skip
+
+
+class DistributedSampler:
+    """The sample numbers of one rank, epoch by epoch, under PyTorch's names.
+
+    PyTorch repeats samples until all ranks have as many; this one loses none and doubles none, so
+    that ranks may differ by one sample.
+
+    Parameters
+    ----------
+    dataset : sized, or a tuple of arrays
+        Only its length counts.
+    num_replicas, rank : int, optional
+        Default: those of the world in which the sampler is made.
+    shuffle : bool
+    seed : int
+        The same on all ranks.
+    drop_last : bool
+        Leave out the last samples that do not make one more for each rank.
+    pad : {None, "repeat", "mask"}
+        What else makes ranks equal: the first samples once more, as in PyTorch, or -1, which
+        :class:`DataLoader` turns into a sample with label -1, which losses do not count.  Ranks in
+        lockstep must feed equal shapes: let them drop, repeat or mask.
+
+    Raises
+    ------
+    ValueError
+        If there are more ranks than samples, or no such rank.
+
+    Examples
+    --------
+    >>> list(DistributedSampler(range(5), 2, 1, shuffle=False))
+    [1, 3]
+    >>> list(DistributedSampler(range(5), 2, 1, shuffle=False, pad="repeat"))
+    [1, 3, 0]
+    """
+
+    @checked
+    def __init__(self, dataset, num_replicas: int | None = None, rank: int | None = None,
+                 shuffle: bool = True, seed: int = 0, drop_last: bool = False, *,
+                 pad: str | None = None):  # fmt: skip
+        here = current_world()
+        self.num_replicas = here.size if num_replicas is None else num_replicas
+        self.rank = here.ordinal if rank is None else rank
+        self._count = _length(dataset)
+        _check_shares(self._count, self.num_replicas)
+        whole(self.rank, "rank", 0, self.num_replicas - 1)
+        if pad is not None:
+            choice(pad, "pad", ("repeat", "mask"))
+        self.shuffle, self.seed, self.drop_last, self.pad = shuffle, seed, drop_last, pad
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next; without it every epoch has the same order."""
+        self.epoch = whole(epoch, "epoch", 0, 2**32)
+
+    def __len__(self):
+        each, over = divmod(self._count, self.num_replicas)
+        if self.drop_last:
+            return each
+        return each + bool(over if self.pad else self.rank < over)
+
+    def __iter__(self) -> Iterator[int]:
+        count, ranks = self._count, self.num_replicas
+        order = (shuffled(count, seed=self.seed, epoch=self.epoch) if self.shuffle
+                 else np.arange(count))  # fmt: skip
+        if self.drop_last:
+            order = order[: count - count % ranks]
+        elif self.pad:
+            more = order if self.pad == "repeat" else np.full(ranks, -1)
+            order = np.concatenate([order, more[: -count % ranks]])
+        return iter(order[self.rank :: ranks].tolist())
+
+
+class DataLoader:
+    """Go through a dataset in batches of NumPy arrays, under PyTorch's names.
+
+    Batches come in the sampler's order whatever the number of workers.  An error in a worker is
+    raised in the loop, at the batch that it belongs to; workers end when the loop ends, in
+    whichever way.
+
+    Parameters
+    ----------
+    dataset : tuple of arrays, or an object with ``__len__`` and ``__getitem__``
+        Arrays whose first axis counts samples; or a sample by its number: a number, an array, or a
+        tuple of them, which are stacked.  The last of a tuple are the labels.
+    batch_size : int
+    shuffle : bool
+        In another order in each epoch.
+    sampler : iterable of int, optional
+        In place of `shuffle`.
+    drop_last : bool
+        Leave out the last batch if it is not full.
+    num_workers : int
+        Threads that fetch batches ahead; 0: each is fetched when it is asked for.  Threads help
+        where fetching waits or computes in NumPy.
+    prefetch_factor : int
+        Batches that each worker fetches ahead.
+    seed : int
+        Of the order, where `shuffle` is on.
+
+    Raises
+    ------
+    ValueError
+        For a dataset without samples, arrays of unequal lengths, or `shuffle` beside a sampler.
+
+    Examples
+    --------
+    >>> loader = DataLoader((np.arange(5) * 10, np.arange(5)), batch_size=2)
+    >>> [y.tolist() for _, y in loader]
+    [[0, 1], [2, 3], [4]]
+    >>> loader.set_epoch(0, begin=2)
+    >>> [x.tolist() for x, _ in loader]
+    [[40]]
+    """
+
+    @checked
+    def __init__(self, dataset, batch_size: int = 1, *, shuffle: bool = False, sampler=None,
+                 drop_last: bool = False, num_workers: int = 0, prefetch_factor: int = 2,
+                 seed: int = 0):  # fmt: skip
+        _check_shares(_length(dataset), 1)
+        if sampler is not None and shuffle:
+            raise ValueError("a sampler has an order of its own; leave shuffle out, or the sampler")
+        self.batch_size = whole(batch_size, "batch_size", 1, _MOST)
+        self.num_workers = whole(num_workers, "num_workers", 0, 1024)
+        self.prefetch_factor = whole(prefetch_factor, "prefetch_factor", 1, _MOST)
+        self.dataset, self.drop_last = dataset, drop_last
+        self._own = sampler is None
+        self.sampler = DistributedSampler(dataset, 1, 0, shuffle, seed) if self._own else sampler
+        self._begin = 0
+
+    def set_epoch(self, epoch: int, begin: int = 0) -> None:
+        """Say which epoch comes next, and at which of its batches to begin, as after a resume."""
+        self._begin = whole(begin, "begin", 0, len(self))
+        self.sampler.set_epoch(epoch)
+
+    def __len__(self):
+        count = len(self.sampler)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def __iter__(self) -> Iterator:
+        numbers, size = np.fromiter(self.sampler, np.int64), self.batch_size
+        parts = [numbers[i * size : (i + 1) * size] for i in range(self._begin, len(self))]
+        self._begin = 0
+        if self._own:
+            self.sampler.set_epoch(self.sampler.epoch + 1)
+        fetch = _fetch_arrays if isinstance(self.dataset, tuple) else _fetch_samples
+        if not self.num_workers:
+            return (fetch(self.dataset, part) for part in parts)
+        ahead = self.num_workers * self.prefetch_factor
+        return _in_threads(lambda part: fetch(self.dataset, part), parts, self.num_workers, ahead)
+
+
+def _length(dataset) -> int:
+    """Return how many samples a dataset has."""
+    if not isinstance(dataset, tuple):
+        return len(dataset)
+    lengths = {len(array) for array in dataset}
+    if len(lengths) != 1:
+        raise ValueError("the dataset's arrays must have one length, and have "
+                         f"{', '.join(map(str, sorted(lengths))) or 'none'}")  # fmt: skip
+    return lengths.pop()
+
+
+def _fetch_arrays(arrays, numbers):
+    """Return a batch; of sample -1 the label is -1."""
+    batch = [np.asarray(array)[numbers] for array in arrays]
+    if (numbers < 0).any():
+        batch[-1][numbers < 0] = -1
+    return tuple(batch)
+
+
+def _fetch_samples(dataset, numbers):
+    """Return a batch of what ``__getitem__`` gives; sample -1 is sample 0 with label -1."""
+    samples = [dataset[max(number, 0)] for number in numbers.tolist()]
+    if not isinstance(samples[0], tuple):
+        return np.stack(samples)
+    arrays = tuple(np.stack(column) for column in zip(*samples, strict=True))
+    arrays[-1][numbers < 0] = -1
+    return arrays
+
+
+def _in_threads(work: Callable, items, workers, ahead) -> Iterator:
+    """Yield ``work(item)`` in order; `workers` threads are up to `ahead` items ahead."""
+    pool, rest = ThreadPoolExecutor(workers, "loader"), iter(items)
+    try:
+        waiting = deque(pool.submit(work, item) for item in islice(rest, ahead))
+        while waiting:
+            done = waiting.popleft().result()
+            waiting.extend(pool.submit(work, item) for item in islice(rest, 1))
+            yield done
+    finally:
+        pool.shutdown(cancel_futures=True)

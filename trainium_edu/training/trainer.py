@@ -20,19 +20,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trainium_edu import settings
 from trainium_edu.fabric import ALGORITHMS
-from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
-from trainium_edu.training.data import batches
+from trainium_edu.training.data import shuffled
+from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
 from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -248,14 +248,26 @@ class Trainer:
         self.world = World(0, job.ranks, self.links, device=self.device)
         nn.manual_seed(job.seed)
         self.model = self.task.model().to(self.device, job.dtype)
-        more = {"momentum": job.momentum} if job.optimizer == "sgd" else {}
-        self.optimizer = _OPTIMIZERS[job.optimizer](
-            self.model.parameters(), lr=job.lr, weight_decay=job.weight_decay,
-            master_weights=job.master_weights, **more,
-        )  # fmt: skip
-        self.optimizer.init_states()
+        self.optimizer = self._optimizer()
         self.number = self.epoch = self.begin = 0
         self._judge: nn.Module | None = None
+
+    def _optimizer(self):
+        job, weights = self.job, self.model.parameters()
+        kind = _OPTIMIZERS[job.optimizer]
+        more: dict[str, Any] = {"lr": job.lr, "weight_decay": job.weight_decay}
+        if job.optimizer == "sgd":
+            more["momentum"] = job.momentum
+        if job.zero:
+            with world(self.world):
+                return ZeroRedundancyOptimizer(
+                    weights, kind, "float32" if job.master_weights else job.dtype,
+                    grad_clipping=job.clip is not None, max_norm=job.clip,
+                    bucket_bytes=job.bucket_bytes, **more,
+                )  # fmt: skip
+        optimizer = kind(weights, master_weights=job.master_weights, **more)
+        optimizer.init_states()
+        return optimizer
 
     def _check_samples(self):
         """Raise if there are too few samples."""
@@ -281,13 +293,12 @@ class Trainer:
         job, count = self.job, len(self.labels)
         end = min(self.begin + job.global_batch, count)
         chosen = _order(count, job.seed, self.epoch)[self.begin : end]
-        places = job.accumulate * job.ranks
-        table = np.full((places, job.batch), -1)
-        for row, part in zip(table, np.array_split(chosen, places), strict=True):
-            row[: len(part)] = part
+        dealt = np.full(job.global_batch, -1)
+        dealt[: len(chosen)] = chosen
+        table = dealt.reshape(job.accumulate, job.batch, job.ranks).swapaxes(1, 2)
         needed = job.global_batch if job.drop_last else 1
         follows = (self.epoch, end) if end + needed <= count else (self.epoch + 1, 0)
-        return table.reshape(job.accumulate, job.ranks, job.batch), *follows
+        return table, *follows
 
     # -- one step -------------------------------------------------------------------------------
 
@@ -315,13 +326,15 @@ class Trainer:
         rate = self.optimizer.lr = job.rate(self.number)
         norm = None
         with world(self.world):
-            scale = as_tensor(np.float32(labels.size / max(1, counted.sum()) / job.accumulate), device,
-                              name="scale")  # fmt: skip
+            share = labels.size / max(1, counted.sum())  # 1 but in an epoch's last step
+            scale = as_tensor(np.float32(share / job.accumulate), device, name="scale")
             losses = self._gradients(chosen, labels, scale)
-            xm.reduce_gradients(self.optimizer, bucket_bytes=job.bucket_bytes)
-            if job.clip is not None:
-                norm = optim.clip_grad_norm_(self.model.parameters(), job.clip)
+            if not job.zero:  # which sums and clips parts, in its step
+                xm.reduce_gradients(self.optimizer, bucket_bytes=job.bucket_bytes)
+                if job.clip is not None:
+                    norm = optim.clip_grad_norm_(self.model.parameters(), job.clip)
             self.optimizer.step()
+            norm = self.optimizer.grad_norm if job.zero else norm
             device.mark_step()
             of_rank = sum(loss.numpy() for loss in losses)
             agree = self._agree()
@@ -364,18 +377,11 @@ class Trainer:
 
     # -- all or nothing -------------------------------------------------------------------------
 
-    def _tensors(self) -> dict[str, Tensor]:
-        """Return all that a run keeps on its device, by name."""
-        names = [name for name, _ in self.model.named_parameters()]
-        found = {f"model/{name}": p for name, p in self.model.named_parameters()}
-        for name, state in zip(names, self.optimizer.states, strict=True):
-            found |= {f"optimizer/{name}/{kind}": tensor for kind, tensor in state.items()}
-        return found
-
     def _where(self):
         """Return what a step changes."""
+        kept = [*self.model.parameters(), *self.optimizer.tensors()]
         return (
-            [(t, t.state) for t in self._tensors().values()], self.number, self.epoch, self.begin,
+            [(t, t.state) for t in kept], self.number, self.epoch, self.begin,
             self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions,
         )  # fmt: skip
 
@@ -391,12 +397,18 @@ class Trainer:
     # -- looking --------------------------------------------------------------------------------
 
     def _agree(self) -> bool:
-        """Return whether all replicas of every weight hold the same bits."""
-        return all((w == w[:1]).all() for w in (p.numpy() for p in self.model.parameters()))
+        """Return whether all replicas of every weight hold the same bits; if strict, raise."""
+        try:
+            check_replicas([(name, w.state[1]) for name, w in self.model.named_parameters()])
+        except RanksDisagree:
+            if self.strict:
+                raise
+            return False
+        return True
 
     def weights(self) -> dict[str, np.ndarray]:
         """Return the weights of rank 0 by name, float32."""
-        return {name: value[0] for name, value in self.model.state_dict().items()}
+        return {name: optim.of_rank_0(w) for name, w in self.model.named_parameters()}
 
     def evaluate(self) -> float:
         """Return the share of test samples that rank 0 names right; see :meth:`predictions`."""
@@ -467,8 +479,11 @@ class Trainer:
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        every = self._tensors().items()
-        return {name: t.numpy()[0].astype(get_dtype(t.dtype).storage) for name, t in every}
+        arrays = {f"model/{name}": optim.of_rank_0(w, as_stored=True)
+                  for name, w in self.model.named_parameters()}  # fmt: skip
+        for name, state in zip(self.weights(), self.optimizer.state_arrays(), strict=True):
+            arrays |= {f"optimizer/{name}/{kind}": value for kind, value in state.items()}
+        return arrays
 
     @checked
     def load_state(self, state: Mapping) -> None:
@@ -485,17 +500,22 @@ class Trainer:
         ValueError
             For arrays that are missing, unknown or of another shape; nothing is loaded then.
         """
-        arrays, tensors = state["arrays"], self._tensors()
-        if odd := sorted(tensors.keys() ^ arrays.keys()):
-            kind = "is missing" if odd[0] in tensors else "is not of this job"
+        arrays, held = state["arrays"], self._arrays()
+        if odd := sorted(held.keys() ^ arrays.keys()):
+            kind = "is missing" if odd[0] in held else "is not of this job"
             raise ValueError(f"{odd[0]!r} {kind}; load a state of the same task and optimiser")
-        for name, tensor in tensors.items():
-            if np.shape(arrays[name]) != tensor.shape:
+        for name, value in held.items():
+            if np.shape(arrays[name]) != value.shape:
                 raise ValueError(f"{name!r} has shape {np.shape(arrays[name])}, and this job takes "
-                                 f"{tensor.shape}; load a state of the same task")  # fmt: skip
-        for name, tensor in tensors.items():
-            value = nn.on_replicas(np.asarray(arrays[name], np.float32), self.device, tensor.dtype)
-            tensor.set_(value)
+                                 f"{value.shape}; load a state of the same task")  # fmt: skip
+        states: list[dict[str, np.ndarray]] = []
+        for name, weight in self.model.named_parameters():
+            value = np.asarray(arrays[f"model/{name}"], np.float32)
+            weight.set_(nn.on_replicas(value, self.device, weight.dtype))
+            begin = f"optimizer/{name}/"
+            states.append({key.removeprefix(begin): np.asarray(value, np.float32)
+                           for key, value in arrays.items() if key.startswith(begin)})  # fmt: skip
+        self.optimizer.load_state_arrays(states)
         self.device.mark_step()
         self.device.forget()
         self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
@@ -505,8 +525,8 @@ class Trainer:
 
 @lru_cache(maxsize=4)
 def _order(count: int, seed: int, epoch: int) -> np.ndarray:
-    """Return all sample numbers, in an order that depends on (seed, epoch) alone."""
-    return batches(count, seed=seed, epoch=epoch, batch=1)[:, 0]
+    """Return all sample numbers as ``training.epoch_order`` deals them."""
+    return shuffled(count, seed=seed, epoch=epoch)
 
 
 # -- runs ---------------------------------------------------------------------------------------

@@ -76,9 +76,7 @@ def _rounded(array, type, setting, place, mode=None):
         return rounding.round_floats(array, fmt)
     step = _draw(setting, place)
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
-    return rounding.round_floats(
-        array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows
-    )
+    return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +86,10 @@ class Inner:
     setting: Setting
     place: int  #: of the operation in its plan
     plans: dict  #: Graph -> Plan
+
+    def rounded(self, array: np.ndarray, type: Type) -> np.ndarray:
+        """Return an array rounded as the operation's own result would be."""
+        return _rounded(array, type, self.setting, self.place)
 
     def run(self, graph: Graph, arrays, turn: int) -> list[np.ndarray]:
         """Return the outputs of an inner graph; every turn draws other random bits."""

@@ -184,6 +184,29 @@ def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
 
 
 @checked
+def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list[Tensor]]:
+    """Return tensors in groups of one dtype that travel together, the last one's first.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    bucket_bytes : int, optional
+        As in :func:`reduce_gradients`.
+    """
+    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
+    buckets: list[list[Tensor]] = []
+    room = 0
+    for tensor in reversed(tensors):
+        size = tensor.size * get_dtype(tensor.dtype).itemsize
+        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
+            buckets.append([])
+            room = most
+        buckets[-1].append(tensor)
+        room -= size
+    return buckets
+
+
+@checked
 def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool = True, *,
                      bucket_bytes: int | None = None) -> None:  # fmt: skip
     """Replace each gradient by the mean over ranks: their sum, times 1/world; alone, do nothing.
@@ -201,17 +224,8 @@ def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool
     count = xrt_world_size()
     if count == 1:
         return
-    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
-    buckets: list[list[Tensor]] = []
-    room = 0
-    for tensor in [p.grad for p in reversed(optimizer.parameters) if p.grad is not None]:
-        size = tensor.size * get_dtype(tensor.dtype).itemsize
-        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
-            buckets.append([])
-            room = most
-        buckets[-1].append(tensor)
-        room -= size
-    for bucket in buckets:
+    gradients = [p.grad for p in optimizer.parameters if p.grad is not None]
+    for bucket in in_buckets(gradients, bucket_bytes):
         all_reduce(REDUCE_SUM, bucket, 1.0 / count, groups)
 
 

@@ -11,11 +11,11 @@ from functools import lru_cache
 import numpy as np
 
 from trainium_edu import fabric
+from trainium_edu.fabric.collectives import MOST_RANKS
 from trainium_edu.fabric.schedule import Collective
 from trainium_edu.fabric.topology import FabricError, Topology
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
-from trainium_edu.numerics.formats import get_format
 from trainium_edu.specs import FABRIC
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
@@ -31,6 +31,7 @@ _ON_INSTANCE = {
     "inf2.8xlarge": (fabric.single_chip, 2), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
     "inf2.48xlarge": (fabric.inf2_48xlarge, 24),
 }  # fmt: skip
+_APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
 
 @dataclass(frozen=True)
@@ -57,30 +58,75 @@ class Links:
 
     # -- values: what ``xla.executor.Setting.collectives`` is asked for -------------------------
 
-    def all_reduce(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[elements], the same for all ranks: the sum (mean, max, min) of rows."""
-        kind, dtype = node.of["kind"], _type(node).dtype
+    def all_reduce(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return the sum (mean, max, min) of rows: one row if all ranks have the same.
+
+        `draw` says which random bits, as ``step`` does in ``numerics.cast``.
+        """
+        groups = self._groups(node, len(flat))
+        if len(groups) == 1:
+            return self._reduced(flat, node, draw)
+        out = np.empty_like(flat)
+        for ranks in groups:
+            out[ranks] = self.among(len(ranks))._reduced(flat[ranks], node, draw)
+        return out
+
+    def reduce_scatter(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return [ranks, elements / world]: to each rank its part of what an all-reduce gives."""
+        total, groups = self.all_reduce(flat, node, draw), self._groups(node, len(flat))
+        if len(groups) == 1:
+            return total.reshape(len(flat), -1)
+        parts = total.reshape(len(flat), len(groups[0]), -1)
+        out = np.empty((len(flat), parts.shape[2]), flat.dtype)
+        for ranks in groups:
+            out[ranks] = parts[ranks, np.arange(len(ranks))]
+        return out
+
+    def all_gather(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return [ranks, world * elements]: the group's rows, one after the other, for each."""
+        groups = self._groups(node, len(flat))
+        out = np.empty((len(flat), len(groups[0]) * flat.shape[1]), flat.dtype)
+        for ranks in groups:
+            out[ranks] = flat[ranks].reshape(-1)
+        return out
+
+    def total(self, rows: np.ndarray, dtype: str, draw: int = 0) -> np.ndarray:
+        """Return the sum of rows in the order of the schedule, rounded as the dtype is.
+
+        Rows count as padded to a multiple of the ranks, as a reduce-scatter needs: so an element is
+        summed in the same order by an all-reduce of a buffer and by a reduce-scatter of it.
+        """
+        fmt, seed = get_dtype(dtype).fmt, (self.seed + _APART * draw) % 2**63
+        if len(rows) > MOST_RANKS:
+            return fabric.sum_in_ring(rows, fmt, self.rounding, seed=seed)
+        schedule, padded = self.schedule("all_reduce"), -(-rows.shape[1] // len(rows)) * len(rows)
+        return fabric.sum_rows(schedule, rows, fmt, self.rounding, seed=seed, elements=padded)
+
+    def among(self, ranks: int) -> "Links":
+        """Return the links of one group of ranks, taken as neighbours on one instance."""
+        if ranks == self.topology.ranks:
+            return self
+        return replace(self, topology=_part(self.topology, ranks))
+
+    def _reduced(self, rows, node, draw):
+        kind, type = node.of["kind"], _type(node)
         if kind in ("max", "min"):
-            return getattr(flat, kind)(axis=0)
-        total = self.total(flat, dtype)
-        return total / np.float32(len(flat)) if kind == "mean" else total
+            return getattr(rows, kind)(axis=0)
+        if type.is_float:
+            total = self.total(rows, type.dtype, draw)
+        else:
+            total = rows.sum(axis=0, dtype=rows.dtype)  # exact, or wraps: the same in any order
+        return (total / np.float32(len(rows))).astype(rows.dtype) if kind == "mean" else total
 
-    def reduce_scatter(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks, elements / ranks]: each rank its part of the sum."""
-        return self.all_reduce(flat, node).reshape(len(flat), -1)
-
-    def all_gather(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks * elements]: all rows, one after the other."""
-        return flat.reshape(-1)
-
-    def total(self, flat: np.ndarray, dtype: str) -> np.ndarray:
-        """Return the sum of rows in the order of the schedule, rounded as the dtype is."""
-        schedule = self.schedule("all_reduce")
-        if dtype == "float32":
-            return fabric.execute(schedule, flat)[0]
-        held = flat.astype(get_format(dtype).dtype)
-        out = fabric.execute(schedule, held, rounding=self.rounding, seed=self.seed)[0]
-        return out.astype(np.float32)
+    def _groups(self, node, count) -> list[list[int]]:
+        """Return the ranks that take part together; raise unless each is in one group."""
+        groups = [list(group) for group in node.of.get("groups") or [range(count)]]
+        if sorted(rank for group in groups for rank in group) != list(range(count)):
+            raise FabricError(
+                f"{node.operation}: groups {groups} do not name each of {count} ranks, and one "
+                "that is left out would wait for ever; put every rank into a group"
+            )
+        return groups
 
     # -- time: what ``xla.executable.Executable`` is asked for ----------------------------------
 
@@ -90,16 +136,23 @@ class Links:
         A hop takes 1 to 2 us (`aws-intranode`), and nobody says whether a link's bandwidth counts
         one direction or both: the slow end halves it.  EFA and HBM have one documented rate each.
         """
-        return _band(replace(self, rounding="nearest", seed=0), node.operation, _nbytes(node))
+        return _band(self._timed(node), node.operation, _nbytes(node))
+
+    def _timed(self, node) -> "Links":
+        """Return the links of those who take part together; values do not count."""
+        groups = node.of.get("groups")
+        reached = self.among(len(groups[0])) if groups else self
+        return replace(reached, rounding="nearest", seed=0)
 
     def busy_ns(self, node: Node) -> np.ndarray:
         """Return float64[links]: for how long one collective keeps each directed link busy."""
-        return _bill(replace(self, rounding="nearest", seed=0), node.operation, _nbytes(node))[1]
+        return _bill(self._timed(node), node.operation, _nbytes(node))[1]
 
     def account(self, node: Node) -> fabric.Account:
         """Return the bill of one collective, step by step; of up to 512 ranks."""
-        name = Collective(node.operation)
-        return fabric.account(self.schedule(name), self.topology, _nbytes(node), self.costs)
+        here = self._timed(node)
+        schedule = here.schedule(Collective(node.operation))
+        return fabric.account(schedule, here.topology, _nbytes(node), here.costs)
 
     def schedule(self, collective: str):
         """Return who sends what to whom."""
@@ -167,10 +220,23 @@ def _nbytes(node: Node) -> int:
     return sum(t.size * get_dtype(t.dtype).itemsize for t in _types(node))
 
 
+@lru_cache(maxsize=64)
+def _part(topology: Topology, ranks: int) -> Topology:
+    """Return the part of an instance that a group of ranks occupies."""
+    if topology.instances > 1 and ranks * topology.instances == topology.ranks:
+        return fabric.one_instance(topology)
+    if not topology.name.endswith("32xlarge"):
+        raise FabricError(
+            f"groups of {ranks} of {topology.ranks} ranks have no place on {topology.name}; groups "
+            "are parts of trn1.32xlarge, or whole instances"
+        )
+    return fabric.group(ranks, link_bytes_per_s=float(topology.bandwidth_bytes_per_s[0]))
+
+
 def _types(node) -> list[Type]:
     """Return the whole buffers of a collective: inputs, or what they are gathered into."""
     if node.operation == "all_gather":
-        return [node.type]
+        return [node.inputs[0].type] * node.of["world"]
     return [one.type for one in node.inputs]
 
 

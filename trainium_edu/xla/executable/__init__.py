@@ -24,7 +24,7 @@ from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import memory, saved
 from trainium_edu.xla.executable.describe import describe
-from trainium_edu.xla.executable.sections import Body, Section, cut
+from trainium_edu.xla.executable.sections import Body, Section, cut, in_order
 from trainium_edu.xla.executable.summary import Advice, Operation, Why, advice, operations, why
 from trainium_edu.xla.executable.times import (
     Times,
@@ -114,7 +114,7 @@ class Executable:
         self._begin(graph.name, flags, spec, donated, times, is_fused, overlaps)
         self.graph = graph
         self.hbm_bytes, alive = memory.high_water(
-            self.final, self.donated, casts_on_load(self.final)
+            self.final, self.donated, casts_on_load(self.final), in_order(self.final)[0]
         )
         memory.check(self.name, self.hbm_bytes, alive)
 
