@@ -2,7 +2,12 @@
 
 import os
 import resource
+import subprocess
+import sys
+import time
+import warnings
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +21,8 @@ from trainium_edu.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from trainium_edu.training.trainer import Job, Trainer
+from trainium_edu.training.failures import RankFailed, fail
+from trainium_edu.training.trainer import Diverged, Job, Trainer, fit
 
 BF16 = ml_dtypes.bfloat16
 
@@ -201,39 +207,31 @@ KINDS = {
 }  # fmt: skip
 
 
-def a_run(job, steps, folder=None, every=10):
-    """Train with checkpoints as ``fit`` does; return the trainer and the losses."""
-    trainer, kept = Trainer(job), folder and Checkpoints(folder, every)
-    if kept and (found := kept.newest(job)):
-        trainer.load_state(found.state)
-    losses = {}
-    while trainer.number < steps:
-        step = trainer.step()
-        losses[step.number] = step.loss_of_rank.tolist()
-        if kept:
-            kept.after(trainer.number, trainer.state)
-    return trainer, losses
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_ten_steps_and_ten_resumed_equal_twenty_bit_for_bit(tmp_path, kind):
-    job = replace(SMALL, **KINDS[kind])
-    whole, losses = a_run(job, 20)
-    _, first = a_run(job, 10, tmp_path)
-    resumed, second = a_run(job, 20, tmp_path)
-    assert first | second == losses
-    assert list(second) == list(range(10, 20))
-    assert same(whole.state() | {"job": 0}, resumed.state() | {"job": 0})
+    job, kept = replace(SMALL, **KINDS[kind]), Checkpoints(tmp_path, every=4)
+    whole = fit(job, 20, evaluate_every=10)
+    first = fit(job, 10, evaluate_every=10, checkpoints=kept)
+    resumed = fit(job, 20, evaluate_every=10, checkpoints=kept)
+    assert [step.number for step in resumed.steps] == list(range(10, 20))
+    for ours, theirs in zip(whole.steps, first.steps + resumed.steps, strict=True):
+        assert ours.loss_of_rank.tobytes() == theirs.loss_of_rank.tobytes()
+    assert whole.accuracy == first.accuracy + resumed.accuracy
+    assert same(load_checkpoint(tmp_path).state, resumed.trainer.state())
+    assert same(load_checkpoint(tmp_path).state, whole.trainer.state())
+    assert sorted(os.listdir(tmp_path)) == [f"step-{n:08d}.safetensors" for n in (12, 16, 20)]
+    assert not fit(job, 20, checkpoints=kept).steps  # nothing is left to do
 
 
-def test_more_ranks_go_on_with_equal_state_and_it_is_said(tmp_path):
-    trainer, _ = a_run(SMALL, 2, tmp_path, every=2)
-    before, other = trainer.state(), replace(SMALL, ranks=4, batch=45, overlap=False)
-    with pytest.warns(UserWarning, match=r"goes on from step 2 .*ranks 2 -> 4, batch 90 -> 45"):
-        found = Checkpoints(tmp_path).newest(other)
-    more = Trainer(other)
-    more.load_state(found.state)
-    assert same(before | {"job": 0}, more.state() | {"job": 0})
+def test_another_number_of_ranks_goes_on_with_equal_state_and_it_is_said(tmp_path):
+    before = fit(SMALL, 2, checkpoints=tmp_path).trainer.state()
+    for ranks, batch in ((4, 45), (1, 180)):
+        other = replace(SMALL, ranks=ranks, batch=batch, overlap=False)
+        with pytest.warns(UserWarning, match=rf"from step 2 .*ranks 2 -> {ranks}, batch 90"):
+            after = fit(other, 2, checkpoints=tmp_path)
+        assert not after.steps
+        assert same(before | {"job": 0}, after.trainer.state() | {"job": 0})
+    assert np.isfinite(fit(other, 1).loss).all()
 
 
 @pytest.mark.parametrize(
@@ -246,3 +244,107 @@ def test_a_checkpoint_of_another_job_is_refused_by_the_field_that_differs(tmp_pa
     with pytest.raises(CheckpointError, match=rf"another job: its {field} is .* here it is"):
         Checkpoints(tmp_path).newest(replace(SMALL, **{field: value}))
     assert Checkpoints(tmp_path).newest(SMALL).step == 20
+
+
+# -- what goes wrong in the middle ----------------------------------------------------------------
+
+
+def test_a_run_whose_rank_failed_goes_on_from_its_checkpoint(tmp_path):
+    whole, kept = fit(SMALL, 6), Checkpoints(tmp_path, every=2)
+    trainer = Trainer(SMALL)
+    fail(trainer, 1, at_step=5)
+    told = r"rank 1 of 2 failed in step 5, before all_reduce; .*newest checkpoint"
+    with pytest.raises(RankFailed, match=told) as problem:
+        fit(trainer, 6, checkpoints=kept)
+    assert problem.value.run.trainer.number == 5  # the step is undone
+    assert same(trainer.state(), fit(SMALL, 5).trainer.state())
+    again = fit(SMALL, 6, checkpoints=kept)
+    assert [step.number for step in again.steps] == [4, 5]
+    assert same(again.trainer.state(), whole.trainer.state())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_nan_stops_the_run_names_what_made_it_and_keeps_the_last_good_state(tmp_path, dtype):
+    job, kept = replace(SMALL, dtype=dtype, lr=1e38), Checkpoints(tmp_path, every=1)
+    told = r"after step \d, .* is not finite: the first (NaN|infinity) .* the step is undone"
+    with pytest.raises(Diverged, match=told) as problem:
+        fit(job, 9, checkpoints=kept)
+    trainer = problem.value.run.trainer
+    good = load_checkpoint(tmp_path) if trainer.number else None
+    assert good is None or same(good.state, trainer.state())
+    assert all(np.isfinite(w).all() for w in trainer.weights().values())
+    assert len(problem.value.run.steps) == trainer.number
+
+
+INTERRUPTED = """
+import os, signal, sys, time, warnings
+from tests.training.test_checkpoint import SMALL, same
+from trainium_edu.training import Checkpoints, fit, load_checkpoint, CheckpointError
+
+warnings.simplefilter("error")
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+whole = fit(SMALL, 12).trainer.state()
+begun = time.monotonic()
+fit(SMALL, 12, checkpoints=Checkpoints("measured", every=1))
+took, stopped, count = time.monotonic() - begun, 0, int(sys.argv[1])
+for k in range(count):
+    for n in range(200):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, took * (k + 0.5) / count)
+            run = fit(SMALL, 12, checkpoints=Checkpoints(f"run {k}", every=1))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            break
+        except KeyboardInterrupt:
+            stopped += 1
+            if os.path.isdir(f"run {k}") and os.listdir(f"run {k}"):
+                load_checkpoint(f"run {k}")  # a warning would be an error
+            if n == 1:  # more often than twice at the same place would never end
+                took *= 2
+    else:
+        raise AssertionError(f"run {k} never ends")
+    assert same(run.trainer.state(), whole), k
+    assert not [name for name in os.listdir(f"run {k}") if name.endswith(".part")]
+print(stopped, "times")
+"""
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.slow)])
+def test_ctrl_c_at_any_moment_leaves_checkpoints_that_load_and_go_on(tmp_path, count):
+    root = Path(__file__).resolve().parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(count)], cwd=tmp_path, capture_output=True,
+        text=True, env=os.environ | {"PYTHONPATH": str(root)}, timeout=300,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert int(found.stdout.split()[0]) >= count // 2
+
+
+SAVING = """
+import numpy as np, sys
+from trainium_edu.training import save_checkpoint
+big = np.arange(3_000_000, dtype=np.float32)
+print("ready", flush=True)
+for n in range(1, 10_000):
+    save_checkpoint("kept", {"number": n, "job": {}, "a": big + n})
+    print(n, flush=True)
+"""
+
+
+def test_a_process_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    child = subprocess.Popen(
+        [sys.executable, "-c", SAVING], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )  # fmt: skip
+    with child:
+        for _ in range(3):
+            child.stdout.readline()
+        while not list(tmp_path.glob("kept/.*.part")):
+            time.sleep(0.0005)
+        child.kill()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = load_checkpoint(tmp_path / "kept")
+    assert found.state["a"][0] == found.step >= 2
+    save_checkpoint(tmp_path / "kept", a_state(99_999))
+    assert not list(tmp_path.glob("kept/.*.part"))

@@ -116,38 +116,57 @@ def stochastic_bf16(words, first_tile, seed, step, drawn, random_bits, place, ou
 
 
 @njit(cache=True, inline="always")
-def _bf16_rows_tiles(words, first, last, seed, step, out):
+def _bf16_rows_tiles(words, first, last, tosses, seed, step, copies, out):
     """Round tiles `first` to `last` of every row by the same random words, drawn once."""
     drawn = np.empty(DRAW // 2, np.uint32)
     random_bits = drawn.view(np.uint16)
     rows, columns = words.shape
     for t in range(first, last):
-        _philox_two_tiles(U64(2 * t) * U64(TILE_BLOCKS), seed, step, drawn)
+        if tosses:
+            _philox_two_tiles(U64(2 * t) * U64(TILE_BLOCKS), seed, step, drawn)
         begin, end = t * DRAW, min((t + 1) * DRAW, columns)
         for row in range(rows):
-            tile, codes = words[row, begin:end], out[row, begin:end]
-            for i in range(end - begin):
-                word = U32(tile[i])
-                rounded = U32(word + U32(random_bits[i]))
-                value = word.view(np.float32)
-                rounded = U32(word | U32(0x00400000)) if value != value else rounded
-                codes[i] = U32(rounded & U32(0xFFFF0000))
+            codes = out[row, begin:end]
+            if copies:
+                tile = words[row, begin:end]
+                for i in range(end - begin):
+                    codes[i] = tile[i]
+            if tosses:
+                for i in range(end - begin):
+                    word = U32(codes[i])
+                    rounded = U32(word + U32(random_bits[i]))
+                    value = word.view(np.float32)
+                    rounded = U32(word | U32(0x00400000)) if value != value else rounded
+                    codes[i] = U32(rounded & U32(0xFFFF0000))
+            else:
+                for i in range(end - begin):
+                    word = U32(codes[i])
+                    odd = U32(U32(word >> U32(16)) & U32(1))
+                    rounded = U32(U32(word + U32(0x7FFF)) + odd)
+                    value = word.view(np.float32)
+                    rounded = U32(word | U32(0x00400000)) if value != value else rounded
+                    codes[i] = U32(rounded & U32(0xFFFF0000))
 
 
 @njit(cache=True)
-def stochastic_bf16_rows(words, seed, step, width, out):
-    """Round uint32[rows, columns] to BF16 in FP32's place; each row draws the same bits."""
+def bf16_rows(words, first, last, width, tosses, seed, step, copies, out):
+    """Round tiles of uint32[rows, columns] to BF16 in FP32's place: to nearest, or by tosses.
+
+    Each row draws the same random bits.  Without `copies`, ``out`` is ``words``, under one name:
+    arrays that may overlap would be worked on number by number.
+    """
     use_wide_registers()
-    _bf16_rows_tiles(words, 0, (words.shape[1] + DRAW - 1) // DRAW, seed, step, out)
+    _bf16_rows_tiles(words, first, last, tosses, seed, step, copies, out)
 
 
 @njit(cache=True, parallel=True)
-def stochastic_bf16_rows_parallel(words, seed, step, width, out):
+def bf16_rows_parallel(words, first, last, width, tosses, seed, step, copies, out):
     """Do the same, `width` tiles at a time side by side."""
     use_wide_registers()
-    tiles = (words.shape[1] + DRAW - 1) // DRAW
-    for block in prange((tiles + width - 1) // width):
-        _bf16_rows_tiles(words, block * width, min((block + 1) * width, tiles), seed, step, out)
+    for block in prange((last - first + width - 1) // width):
+        begin = first + block * width
+        end = min(begin + width, last)
+        _bf16_rows_tiles(words, begin, end, tosses, seed, step, copies, out)
 
 
 # --- Any format: align, round, rebias, then the special codes ---

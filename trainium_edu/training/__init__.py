@@ -36,11 +36,13 @@ _HOMES = {
     "loader": "DataLoader DistributedSampler deal epoch_order",
     "parallel.clock": "StepReport step_report",
     "parallel.scaling": "Memory Point memory scaling",
+    "parallel.share": "communication_share",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
     "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
     "sweeps": "Row Table WorkerKilled sweep",
-    "trainer": "Job Run Step Trainer fit",
+    "failures": "RankFailed fail",
+    "trainer": "Diverged Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

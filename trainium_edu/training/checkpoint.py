@@ -22,6 +22,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import psutil
 
 from trainium_edu import files
 from trainium_edu.specs.arguments import whole
@@ -138,6 +139,9 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
         raise _not_written(path, problem) from problem
     for old in [one for one in _written(folder) if one.name < path.name][keep - 1 :]:
         old.unlink(missing_ok=True)
+    for part in folder.glob(".step-*.part"):  # left by a process that was killed while it wrote
+        if not psutil.pid_exists(int(part.name.split(".")[-3])):
+            part.unlink(missing_ok=True)
     return path
 
 

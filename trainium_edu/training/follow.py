@@ -202,7 +202,7 @@ def _hops(reached: Links, shards: np.ndarray, place: int, size: int, dtype: str,
           seed: int) -> tuple[Hop, ...]:  # fmt: skip
     """Take one element of a buffer through the all-reduce's moves, as the executor does."""
     schedule, topology = reached.schedule("all_reduce"), reached.topology
-    sizes = item_sizes(schedule, size)
+    sizes = item_sizes(schedule, reached.padded(size))
     ends = np.cumsum(sizes)
     item = int(np.searchsorted(ends, place, side="right"))
     inside, width = place - int(ends[item] - sizes[item]), int(sizes.max())
@@ -310,7 +310,7 @@ def explain(run: Run, step: int, weight: str) -> Explained:
     reached = trainer.links
     assert reached is not None  # there are several ranks
     hops = _hops(reached, shards, first + place, sum(type.size for type in types),
-                 types[0].dtype, reached.seed)  # fmt: skip
+                 types[0].dtype, reached.seed_of(plan.draw_of(bucket, setting)[1]))  # fmt: skip
     value = OPERATIONS[root.operation].value
     assert value is not None  # it was run
     exact = value(root, *(seen[i] for i in root.inputs))

@@ -32,7 +32,7 @@ from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = [
     "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
-    "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module", "MultiHeadAttention",
+    "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module", "MultiHeadAttention",
     "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT", "cross_entropy", "manual_seed",
     "mse_loss", "shapes_only",
 ]  # fmt: skip
@@ -503,6 +503,22 @@ class Decoder(Module):
         """Return logits [batch, tokens, vocabulary] of token numbers int32[batch, tokens]."""
         x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
         return self.head(self.norm(self.decoder(x)))
+
+
+class Encoder(Module):
+    """A small text classifier as BERT's: blocks see all words, the first word's place answers."""
+
+    def __init__(self, vocabulary: int, length: int, classes: int, width: int = 64, depth: int = 2,
+                 heads: int = 4, hidden: int = 128, dropout: float = 0.0):  # fmt: skip
+        _check_sizes(classes=classes)
+        self.tokens, self.places = Embedding(vocabulary, width), Embedding(length, width)
+        self.encoder = _blocks(depth, width, heads, hidden, dropout)
+        self.norm, self.head = LayerNorm(width), Linear(width, classes)
+
+    def forward(self, numbers: Tensor):
+        """Return logits [batch, classes] of token numbers int32[batch, tokens]."""
+        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
+        return self.head(self.norm(self.encoder(x)[:, 0]))
 
 
 # -- losses -----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from trainium_edu.fabric import ALGORITHMS
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
+from trainium_edu.training.checkpoint import Checkpoints
 from trainium_edu.training.data import shuffled
 from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
 from trainium_edu.training.parallel.collectives import Links, links
@@ -41,7 +43,7 @@ from trainium_edu.xla.device import Device, World, world
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.tensor import Tensor, as_tensor, unary
 
-__all__ = ["Job", "Run", "Step", "Trainer", "fit"]
+__all__ = ["Diverged", "Job", "Run", "Step", "Trainer", "fit"]
 
 _OPTIMIZERS = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}
 _SCHEDULES = {"cosine": optim.warmup_cosine, "linear": optim.warmup_linear}
@@ -185,6 +187,10 @@ class Job:
         return _SCHEDULES[self.schedule](place, peak=self.lr, warmup=self.warmup, steps=steps)
 
 
+class Diverged(ArithmeticError):
+    """A step gave NaN or infinity; the sentence names the operation that began it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What one step gave."""
@@ -302,24 +308,47 @@ class Trainer:
 
     # -- one step -------------------------------------------------------------------------------
 
-    def step(self) -> Step:
+    @checked
+    def step(self, samples: np.ndarray | None = None) -> Step:
         """Take one step: all ranks, one batch each.
+
+        Parameters
+        ----------
+        samples : int array [accumulate, ranks, batch], optional
+            Sample numbers, -1 for none, in place of those whose turn it is.
+
+        Returns
+        -------
+        Step
 
         Raises
         ------
         RanksDisagree
             If replicas of a weight differ afterwards and the trainer is strict.
+        Diverged
+            If the loss or a weight is not finite afterwards.
         """
+        job = self.job
+        shape = job.accumulate, job.ranks, job.batch
+        if samples is not None and samples.shape != shape:
+            raise ValueError(f"samples have shape {samples.shape}; a step of this job takes "
+                             f"{shape}: micro-batches, ranks, batch")  # fmt: skip
+        if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
+            raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
+                             "not -1")  # fmt: skip
         before = self._where()
         try:
-            return self._step()
+            return self._step(samples)
         except BaseException:
             self._back_to(before)
             raise
 
-    def _step(self) -> Step:
+    def _step(self, samples) -> Step:
         job, device, epoch = self.job, self.device, self.epoch
-        chosen, *follows = self._next()
+        if samples is None:
+            chosen, *follows = self._next()
+        else:
+            chosen, *follows = samples, self.epoch, self.begin
         labels = self.labels[chosen]
         labels[chosen < 0] = -1
         counted = labels >= 0
@@ -336,7 +365,8 @@ class Trainer:
             self.optimizer.step()
             norm = self.optimizer.grad_norm if job.zero else norm
             device.mark_step()
-            of_rank = sum(loss.numpy() for loss in losses)
+            of_rank = sum(loss.state[1] for loss in losses)  # numpy() would warn of a NaN
+            self._check_finite(of_rank)
             agree = self._agree()
         self.optimizer.zero_grad()
         self.number, (self.epoch, self.begin) = self.number + 1, follows
@@ -395,6 +425,20 @@ class Trainer:
         self.optimizer.zero_grad()
 
     # -- looking --------------------------------------------------------------------------------
+
+    def _check_finite(self, of_rank):
+        """Raise if the loss or a weight is NaN or infinite, and say which operation began it."""
+        named = [("the loss", of_rank)]
+        named += [(f"parameter {n}", p.state[1][0]) for n, p in self.model.named_parameters()]
+        odd = next((name for name, values in named if not np.isfinite(values).all()), "")
+        if not odd:
+            return
+        try:
+            told = self.device.find_nan()
+        except RuntimeError as unknown:
+            told = str(unknown)
+        raise Diverged(f"after step {self.number}, {odd} is not finite: {told}; the step is "
+                       "undone: try a smaller learning rate, clip, or master_weights")  # fmt: skip
 
     def _agree(self) -> bool:
         """Return whether all replicas of every weight hold the same bits; if strict, raise."""
@@ -585,7 +629,8 @@ def _apart(remembered) -> int:
 
 @checked
 def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None = None,
-        evaluate_every: int | None = None, progress: bool = False) -> Run:  # fmt: skip
+        evaluate_every: int | None = None, checkpoints: str | Path | Checkpoints | None = None,
+        progress: bool = False) -> Run:  # fmt: skip
     """Take steps, and keep what they gave.
 
     Parameters
@@ -594,9 +639,14 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A trainer goes on from where it is.
     steps : int
     on_step : callable (Step), or sequence of them, optional
-        Called after every step, in order.
+        Called after every step, in order.  One with a method ``begin(run)`` or ``end()`` hears
+        of the run as well, however it ends (``widgets.training_monitor``).
     evaluate_every : int, optional
         Test after so many steps, and after the last one; without it, never.
+    checkpoints : str, Path or Checkpoints, optional
+        A folder: the run goes on from its newest checkpoint, if there is one, until `steps` are
+        taken in all; another is written every 100 steps (``Checkpoints(folder, every)`` says how
+        often) and after the last one.
     progress : bool
         Draw a bar on stderr, in one line; under ``TRAINIUM_EDU_COMMITTED=1``, none.
 
@@ -624,24 +674,36 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
+    kept = Checkpoints(checkpoints) if isinstance(checkpoints, str | Path) else checkpoints
+    if kept is not None and (found := kept.newest(trainer.job)) and found.step > trainer.number:
+        trainer.load_state(found.state)
     run = Run(trainer.job, trainer)
+    begin = trainer.number if kept is not None else 0
+    for call in calls:
+        if hasattr(call, "begin"):
+            call.begin(run)
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
-        for i in range(steps):
+        for i in range(begin, steps):
             run.remember()
             run.steps.append(trainer.step())
             if evaluate_every and ((i + 1) % evaluate_every == 0 or i + 1 == steps):
                 run.accuracy.append((trainer.number, trainer.evaluate()))
+            if kept is not None:
+                kept.after(trainer.number, trainer.state, last=i + 1 == steps)
             for call in calls:
                 call(run.steps[-1])
             if bar is not None:
                 bar(run)
     except BaseException as problem:
         problem.run = run  # type: ignore[attr-defined]
-        problem.add_note(f"{len(run.steps)} of {steps} steps were taken; the error's run.trainer "
-                         "holds the last good state")  # fmt: skip
+        problem.add_note(f"{begin + len(run.steps)} of {steps} steps were taken; the error's "
+                         "run.trainer holds the last good state")  # fmt: skip
         raise
     finally:
+        for call in calls:
+            if hasattr(call, "end"):
+                call.end()
         if bar is not None:
             print(file=sys.stderr)
     return run

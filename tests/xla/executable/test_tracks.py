@@ -223,7 +223,7 @@ def test_the_band_moves_collectives_by_the_facts_of_links():
 
 def test_values_do_not_depend_on_the_order_in_time():
     class Sums:
-        def all_reduce(self, flat, node):
+        def all_reduce(self, flat, node, draw=0):
             return flat.sum(0)
 
     draw = np.random.default_rng(0)

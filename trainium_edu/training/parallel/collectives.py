@@ -96,11 +96,19 @@ class Links:
         Rows count as padded to a multiple of the ranks, as a reduce-scatter needs: so an element is
         summed in the same order by an all-reduce of a buffer and by a reduce-scatter of it.
         """
-        fmt, seed = get_dtype(dtype).fmt, (self.seed + _APART * draw) % 2**63
+        fmt, seed = get_dtype(dtype).fmt, self.seed_of(draw)
         if len(rows) > MOST_RANKS:
             return fabric.sum_in_ring(rows, fmt, self.rounding, seed=seed)
-        schedule, padded = self.schedule("all_reduce"), -(-rows.shape[1] // len(rows)) * len(rows)
+        schedule, padded = self.schedule("all_reduce"), self.padded(rows.shape[1])
         return fabric.sum_rows(schedule, rows, fmt, self.rounding, seed=seed, elements=padded)
+
+    def padded(self, elements: int) -> int:
+        """Return to what length rows count as padded."""
+        return -(-elements // self.topology.ranks) * self.topology.ranks
+
+    def seed_of(self, draw: int) -> int:
+        """Return the seed of the random bits of one collective."""
+        return (self.seed + _APART * draw) % 2**63
 
     def among(self, ranks: int) -> "Links":
         """Return the links of one group of ranks, taken as neighbours on one instance."""
@@ -146,7 +154,7 @@ class Links:
 
     def busy_ns(self, node: Node) -> np.ndarray:
         """Return float64[links]: for how long one collective keeps each directed link busy."""
-        return _bill(self._timed(node), node.operation, _nbytes(node))[1]
+        return _bill(self._timed(node), node.operation, _nbytes(node)).busy_ns
 
     def account(self, node: Node) -> fabric.Account:
         """Return the bill of one collective, step by step; of up to 512 ranks."""
@@ -166,54 +174,52 @@ class Links:
         return "ring" if self.algorithm == "hierarchical" else self.algorithm
 
 
-@lru_cache(maxsize=4096)
-def _bill(reached: Links, operation: str, nbytes: int) -> tuple[float, np.ndarray]:
-    """Return the ns of one collective, and those in which each directed link is busy."""
-    topology = reached.topology
-    if topology.instances == 1:
-        bill = fabric.account(reached.schedule(operation), topology, nbytes, reached.costs)
-        return bill.total_ns, bill.utilisation * bill.total_ns
-    bill = fabric.hierarchical_time(topology, nbytes, intra=reached.inside, costs=reached.costs)
-    before, between, after = (stage.total_ns for stage in bill.stages)
-    busy_ns = bill.link_bytes / topology.bandwidth_bytes_per_s * 1e9
-    if operation == "all_reduce":
-        return bill.total_ns, busy_ns
-    inside = before if operation == "reduce_scatter" else after  # an all-reduce is both halves
-    return inside + between / 2, busy_ns / 2
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    """What one collective takes."""
+
+    hops_ns: float  #: latency of hops, which the documents give a range
+    rest_ns: float
+    busy_ns: np.ndarray  #: float64[links], for how long each directed link carries something
 
 
 @lru_cache(maxsize=4096)
-def _band(reached: Links, operation: str, nbytes: int) -> Band:
-    """Return the ns of one collective with the ends of what facts leave open."""
-
-    def ns(**ends):
-        return _bill(_with_facts(reached, **ends), operation, nbytes)[0]
-
-    nominal = ns()
-    low, high = (ns(hop_ns=float(hop)) for hop in FABRIC.hop_latency_ns.value)
-    slowest = ns(hop_ns=float(FABRIC.hop_latency_ns.value[1]), shared=True)
-    effects = {"NeuronLink hop": (low, high), "NeuronLink direction": (nominal, ns(shared=True))}
-    moved = {name: ends for name, ends in effects.items() if ends[0] < ends[1]}
-    return Band(low, nominal, slowest, moved)
-
-
-@lru_cache(maxsize=256)
-def _with_facts(reached: Links, hop_ns: float | None = None, shared: bool = False) -> Links:
-    """Return links with another hop, or with the figure shared by both directions.
-
-    What was given another value than the facts' nominal one is taken as certain.
-    """
+def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False) -> _Bill:
+    """Return what one collective takes; `shared`: both directions share a link's figure."""
     topology, costs = reached.topology, reached.costs
     cables = (topology.src < topology.chips) & (topology.dst < topology.chips)
     if shared and topology.direction == "one_way":
         speed = np.where(cables, 0.5, 1.0) * topology.bandwidth_bytes_per_s
         topology = replace(topology, bandwidth_bytes_per_s=speed)
-    if hop_ns is not None:
-        at = cables & (topology.latency_ns == fabric.HOP_LATENCY_NS)
-        topology = replace(topology, latency_ns=np.where(at, hop_ns, topology.latency_ns))
-        if costs.on_chip_latency_ns == fabric.HOP_LATENCY_NS:
-            costs = replace(costs, on_chip_latency_ns=hop_ns)
-    return replace(reached, topology=topology, costs=costs)
+    if topology.instances == 1:
+        bill = fabric.account(reached.schedule(operation), topology, nbytes, costs)
+        hops, total = float(bill.latency_ns.sum()), bill.total_ns
+        busy_ns = bill.utilisation * total
+    else:
+        stages = fabric.hierarchical_time(topology, nbytes, intra=reached.inside, costs=costs)
+        share = {"all_reduce": 1.0}.get(operation, 0.5)  # it is the two others, one after the other
+        scatter, between, gather = stages.stages
+        inside = {"reduce_scatter": [scatter], "all_gather": [gather]}.get(operation,
+                                                                           [scatter, gather])  # fmt: skip
+        hops = sum(stage.latency_ns for stage in inside)
+        total = sum(stage.total_ns for stage in inside) + share * between.total_ns
+        busy_ns = share * stages.link_bytes / topology.bandwidth_bytes_per_s * 1e9
+    # a latency that was given is certain
+    if {*topology.latency_ns[cables], costs.on_chip_latency_ns} != {fabric.HOP_LATENCY_NS}:
+        hops = 0.0
+    return _Bill(hops, total - hops, busy_ns)
+
+
+@lru_cache(maxsize=4096)
+def _band(reached: Links, operation: str, nbytes: int) -> Band:
+    """Return the ns of one collective with the ends of what facts leave open."""
+    usual, shared = (_bill(reached, operation, nbytes, both) for both in (False, True))
+    few, many = (hop / fabric.HOP_LATENCY_NS for hop in FABRIC.hop_latency_ns.value)
+    nominal, slower = usual.hops_ns + usual.rest_ns, shared.hops_ns + shared.rest_ns
+    ends = usual.rest_ns + few * usual.hops_ns, usual.rest_ns + many * usual.hops_ns
+    effects = {"NeuronLink hop": ends, "NeuronLink direction": (nominal, slower)}
+    moved = {name: both for name, both in effects.items() if both[0] < both[1]}
+    return Band(ends[0], nominal, shared.rest_ns + many * shared.hops_ns, moved)
 
 
 def _nbytes(node: Node) -> int:

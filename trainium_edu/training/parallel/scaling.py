@@ -98,7 +98,7 @@ def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32), kind: Literal["weak"
     for count in ranks:
         batch = _batch(job, whole(count, "ranks", 1, 2**20), kind)
         reached = links(count, job.instance, algorithm=job.algorithm)
-        program = _program(_shape(job, count, batch), task)[0].with_times(reached)
+        program = _timed(_shape(job, count, batch), task).with_times(reached)
         report = step_report(program, reached, count * batch * job.accumulate, overlap=job.overlap,
                              input_wait_ns=input_wait_ns, slowest=slowest)  # fmt: skip
         first = found[0] if found else None
@@ -141,7 +141,7 @@ class _CompileOnly(Compiler):
 
 @lru_cache(maxsize=64)
 def _program(job: Job, task: Task | None) -> tuple[Executable, dict[str, int]]:
-    """Return the program of one rank, with its times, and the bytes of what it keeps."""
+    """Return the program of one rank, and the bytes of what it keeps."""
     with nn.shapes_only():
         trainer = Trainer(job, task=task)
         compiler = compiler_for(job.instance, trainer.links, job.overlap)
@@ -151,12 +151,19 @@ def _program(job: Job, task: Task | None) -> tuple[Executable, dict[str, int]]:
             trainer.step()
         except _Compiled as stopped:
             (executable,) = stopped.args
-    _ = executable.band  # so that a slider finds every section timed
     kept = {"weights": sum(map(_nbytes, trainer.model.parameters())), "states": 0, "master": 0}
     for state in trainer.optimizer.states:
         for name, tensor in state.items():
             kept["master" if name == "master" else "states"] += _nbytes(tensor)
     return executable, kept
+
+
+@lru_cache(maxsize=64)
+def _timed(job: Job, task: Task | None) -> Executable:
+    """Return the program of one rank, with the time and range of every section."""
+    executable, _ = _program(job, task)
+    _ = executable.band
+    return executable
 
 
 def _nbytes(tensor) -> int:

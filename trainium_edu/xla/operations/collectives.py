@@ -113,8 +113,6 @@ def _value(node, inner, *arrays):
         out = getattr(setting.collectives, node.operation)(flat, node, draw)
     if node.of.get("scale", 1.0) != 1.0:
         out = (out * np.float32(node.of["scale"])).astype(out.dtype, copy=False)
-    if len(types) > 1:  # a bucket is rounded as one row
-        out = inner.rounded(out, types[0].like(out.shape[-1:]))
     if axis is not None:
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
         out = out.reshape(*out.shape[:-1], *shape)
