@@ -182,13 +182,8 @@ class Memory:
     Attributes
     ----------
     weights, gradients, master, states : int
-<<<<<<< HEAD:trainium_edu/training/scaled.py
         ``master`` are the FP32 weights beside narrower ones; with ZeRO-1, this rank's part of the
         weights, which it updates.  So are ``states`` then its part of the optimiser's.
-=======
-        ``master`` are the FP32 weights beside narrower ones.  With ZeRO-1 each rank has its part of
-        these (without them, of the weights) and of the optimiser's states.
->>>>>>> refs/heads/trainer:trainium_edu/training/parallel/scaling.py
     inputs : int
         A step's samples, labels and numbers.
     activations : int
@@ -265,15 +260,8 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
     held = sum(p.type.nbytes for p in executable.final.parameters)
     inputs = held - sum(kept.values())
     between = max(0, executable.hbm_bytes - held - gradients)
-<<<<<<< HEAD:trainium_edu/training/scaled.py
     master, states = kept["master"], kept["states"]
     if job.zero:  # its part of the weights is a copy, in FP32 or as wide as they are
         wide = "float32" if job.master_weights else job.dtype
         master, states = (-(-n // job.ranks) for n in (count * get_dtype(wide).itemsize, states))
-=======
-    share = job.ranks if job.zero else 1
-    if job.zero and not kept["master"]:  # each rank has its part of the weights a second time
-        kept = {**kept, "master": kept["weights"]}
-    master, states = (-(-kept[name] // share) for name in ("master", "states"))
->>>>>>> refs/heads/trainer:trainium_edu/training/parallel/scaling.py
     return Memory(kept["weights"], gradients, master, states, inputs, between, count)
