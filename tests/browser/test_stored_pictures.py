@@ -10,6 +10,7 @@ from PIL import Image
 from tests.test_stored_pictures import page_drawn, pictures
 from tests.viz.graphs import mlp
 from tests.viz.programs import timed
+from tests.widgets import monitored
 from trainium_edu import fabric
 from trainium_edu.neuroncore.systolic_array import SystolicArray
 from trainium_edu.widgets.bit_editor import bit_editor
@@ -46,6 +47,7 @@ MAKE = {
     "TimelineExplorer": lambda: timeline_explorer(timed(2)),
     "TopologyExplorer": topology_explorer,
     "TrainingExplorer": lambda: training_explorer(0.1, epochs=5),
+    "TrainingMonitor": monitored.monitor,
     "TrainingPlayer": lambda: first_training_run(0.1, passes=2),
     "ZoomLadder": zoom_ladder,
 }

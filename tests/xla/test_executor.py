@@ -41,6 +41,21 @@ def test_floats_are_rounded_as_codes_are(kind, shape):
     np.testing.assert_array_equal(again, rounding.round_to(turned, "bf16", kind, seed=3, step=5))
 
 
+@pytest.mark.parametrize("kind", ["nearest", "stochastic"])
+def test_rounding_in_place_spares_what_others_hold(kind):
+    x = of((300,))
+    narrow = apply("cast", x, dtype="bfloat16")  # gives back the very array that it gets
+    plan = Plan(Graph("g", (x,), (narrow, apply("exp", narrow))))
+    values = RNG.standard_normal(300).astype(np.float32)
+    before = values.copy()
+    first, second = plan.run([values], Setting(kind))
+    np.testing.assert_array_equal(values, before)
+    kept = first.copy()
+    wanted = rounding.round_floats(np.exp(kept), "bf16", kind, step=1)
+    np.testing.assert_array_equal(second, wanted)
+    np.testing.assert_array_equal(first, kept)
+
+
 def test_each_result_is_rounded_once_and_a_constant_too():
     x = of((50, 40), "bfloat16")
     third = constant([[1 / 3]], "bfloat16")

@@ -89,7 +89,7 @@ def test_optimizer_step_records_and_marks_a_step_with_a_barrier_only():
 class Ranks:
     """Sums over the leading axis: what a trainer hands in."""
 
-    def all_reduce(self, array, node):
+    def all_reduce(self, array, node, draw):
         reduce = {"sum": np.sum, "max": np.max, "min": np.min}[node.of["kind"]]
         return np.broadcast_to(reduce(array, axis=0, keepdims=True), array.shape)
 

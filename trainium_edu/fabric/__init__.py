@@ -43,6 +43,7 @@ _HOMES = {
     "flow": "FlowResult flow_level max_min_rates",
     "cluster_time": "HierarchicalTime Stage flat_ring_time hierarchical_time",
     "bulk": "ring_all_reduce",
+    "sums": "sum_in_ring sum_rows",
     "failures": "Impact impact rank_clocks with_slow_link without_link",
     "memory_pool": "Pool pool",
     "nccom": "NccomReport nccom_test",

@@ -49,7 +49,7 @@ _SUMMING = {
 }
 _ALL_REDUCING = {"mesh_single_step": mesh_single_step, "recursive_doubling": recursive_doubling}
 _BROADCASTING = {"ring": ring_broadcast, "mesh": broadcast_direct, "rdh": broadcast_tree}
-_MOST_RANKS = 512
+MOST_RANKS = 512
 
 
 def plan(topology: Topology, collective: str, algorithm: str = "ring", **options) -> Schedule:
@@ -91,10 +91,10 @@ def plan(topology: Topology, collective: str, algorithm: str = "ring", **options
     if collective not in ALGORITHMS[algorithm]:
         able = ", ".join(a for a, does in ALGORITHMS.items() if collective in does)
         raise FabricError(f"{algorithm} cannot do {collective}; these can: {able}")
-    if topology.ranks > _MOST_RANKS:
+    if topology.ranks > MOST_RANKS:
         raise FabricError(
             f"a schedule for {topology.ranks} ranks would be too long a list (the limit is"
-            f" {_MOST_RANKS}); time it with hierarchical_time, or run ring_all_reduce"
+            f" {MOST_RANKS}); time it with hierarchical_time, or run ring_all_reduce"
         )
     try:
         return _plan(topology, collective, algorithm, _frozen(options))

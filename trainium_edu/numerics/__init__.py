@@ -30,6 +30,7 @@ _HOMES = {
     "rounding_scalar": "round_to_code",
     "accumulation": "Law Trajectory dot error_growth exact_law predicted_error_growth "
     "predicted_sum_sd running_sum",
+    "ordered": "Additions add_in_order",
     "random_bits": "MAX_RANDOM_BITS draw_bits philox4x32",
 }
 _MODULES = ("_loops", "launch", *_HOMES)

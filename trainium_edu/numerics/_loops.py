@@ -116,38 +116,57 @@ def stochastic_bf16(words, first_tile, seed, step, drawn, random_bits, place, ou
 
 
 @njit(cache=True, inline="always")
-def _bf16_rows_tiles(words, first, last, seed, step, out):
+def _bf16_rows_tiles(words, first, last, tosses, seed, step, copies, out):
     """Round tiles `first` to `last` of every row by the same random words, drawn once."""
     drawn = np.empty(DRAW // 2, np.uint32)
     random_bits = drawn.view(np.uint16)
     rows, columns = words.shape
     for t in range(first, last):
-        _philox_two_tiles(U64(2 * t) * U64(TILE_BLOCKS), seed, step, drawn)
+        if tosses:
+            _philox_two_tiles(U64(2 * t) * U64(TILE_BLOCKS), seed, step, drawn)
         begin, end = t * DRAW, min((t + 1) * DRAW, columns)
         for row in range(rows):
-            tile, codes = words[row, begin:end], out[row, begin:end]
-            for i in range(end - begin):
-                word = U32(tile[i])
-                rounded = U32(word + U32(random_bits[i]))
-                value = word.view(np.float32)
-                rounded = U32(word | U32(0x00400000)) if value != value else rounded
-                codes[i] = U32(rounded & U32(0xFFFF0000))
+            codes = out[row, begin:end]
+            if copies:
+                tile = words[row, begin:end]
+                for i in range(end - begin):
+                    codes[i] = tile[i]
+            if tosses:
+                for i in range(end - begin):
+                    word = U32(codes[i])
+                    rounded = U32(word + U32(random_bits[i]))
+                    value = word.view(np.float32)
+                    rounded = U32(word | U32(0x00400000)) if value != value else rounded
+                    codes[i] = U32(rounded & U32(0xFFFF0000))
+            else:
+                for i in range(end - begin):
+                    word = U32(codes[i])
+                    odd = U32(U32(word >> U32(16)) & U32(1))
+                    rounded = U32(U32(word + U32(0x7FFF)) + odd)
+                    value = word.view(np.float32)
+                    rounded = U32(word | U32(0x00400000)) if value != value else rounded
+                    codes[i] = U32(rounded & U32(0xFFFF0000))
 
 
 @njit(cache=True)
-def stochastic_bf16_rows(words, seed, step, width, out):
-    """Round uint32[rows, columns] to BF16 in FP32's place; each row draws the same bits."""
+def bf16_rows(words, first, last, width, tosses, seed, step, copies, out):
+    """Round tiles of uint32[rows, columns] to BF16 in FP32's place: to nearest, or by tosses.
+
+    Each row draws the same random bits.  Without `copies`, ``out`` is ``words``, under one name:
+    arrays that may overlap would be worked on number by number.
+    """
     use_wide_registers()
-    _bf16_rows_tiles(words, 0, (words.shape[1] + DRAW - 1) // DRAW, seed, step, out)
+    _bf16_rows_tiles(words, first, last, tosses, seed, step, copies, out)
 
 
 @njit(cache=True, parallel=True)
-def stochastic_bf16_rows_parallel(words, seed, step, width, out):
+def bf16_rows_parallel(words, first, last, width, tosses, seed, step, copies, out):
     """Do the same, `width` tiles at a time side by side."""
     use_wide_registers()
-    tiles = (words.shape[1] + DRAW - 1) // DRAW
-    for block in prange((tiles + width - 1) // width):
-        _bf16_rows_tiles(words, block * width, min((block + 1) * width, tiles), seed, step, out)
+    for block in prange((last - first + width - 1) // width):
+        begin = first + block * width
+        end = min(begin + width, last)
+        _bf16_rows_tiles(words, begin, end, tosses, seed, step, copies, out)
 
 
 # --- Any format: align, round, rebias, then the special codes ---
@@ -464,6 +483,120 @@ def running_sum(
         if (i + 1) % every == 0:
             for r in range(state.size):
                 out[i // every, r] = state[r]
+
+
+# --- Sums in a stated order ---
+
+BLOCK = 1024  #: elements that are summed at a time: they stay in the first cache
+
+
+@njit(cache=True, inline="always")
+def _round_in_place(values, mode, drawn_bits, layout, least_normal, quantum):
+    """Round float32[n] to a format; modes as in `sum_blocks`."""
+    words = values.view(np.uint32)
+    if mode == 1:
+        for i in range(words.size):
+            word = U32(words[i])
+            odd = U32(U32(word >> U32(16)) & U32(1))
+            rounded = U32(U32(word + U32(0x7FFF)) + odd)
+            rounded = U32(word | U32(0x00400000)) if values[i] != values[i] else rounded
+            words[i] = U32(rounded & U32(0xFFFF0000))
+    elif mode == 2:
+        for i in range(words.size):
+            word = U32(words[i])
+            rounded = U32(word + U32(drawn_bits[i]))
+            rounded = U32(word | U32(0x00400000)) if values[i] != values[i] else rounded
+            words[i] = U32(rounded & U32(0xFFFF0000))
+    elif mode > 2:
+        for i in range(words.size):
+            word = U32(words[i])
+            sign, magnitude = U32(word & U32(0x80000000)), U32(word & U32(0x7FFFFFFF))
+            significand, drop, below = _align(magnitude, layout[0], layout[1])
+            if mode == 3:
+                rounded = _round_nearest(significand, drop)
+            else:
+                random_word = U32(U32(drawn_bits[i]) << U32(16))
+                rounded = _round_stochastically(significand, drop, random_word, U32(16))
+            code = _finish(rounded, below, magnitude, sign, layout)
+            size = U32(code & U32(~layout[9]))
+            if size < least_normal and size <= layout[3]:
+                values[i] = np.float32(size) * quantum
+                words[i] = U32(U32(words[i]) | sign)
+            else:
+                words[i] = _word_of(code, layout)
+
+
+@njit(cache=True, inline="always")
+def _sum_block(
+    rows, first, left, right, slot, stream, slots, block, mode, seed, layout, least_normal,
+    quantum, out,
+):  # fmt: skip
+    """Carry out the additions of one item on one block of its columns."""
+    item, begin, end, element = block
+    ranks, n = rows.shape[0], end - begin
+    running = np.empty((slots, BLOCK), np.float32)
+    drawn = np.empty((BLOCK // DRAW + 1) * DRAW // 2, np.uint32)
+    tile, skip = element // TILE, element % TILE
+    drawn_bits = drawn.view(np.uint16)[skip:]
+    layout = _numbers_of(layout)
+    into = 0
+    for step in range(first[item], first[item + 1]):
+        into = slot[step]
+        total = running[into, :n]
+        one, two = left[step], right[step]
+        a = rows[one, begin:end] if one < ranks else running[one - ranks, :n]
+        b = rows[two, begin:end] if two < ranks else running[two - ranks, :n]
+        if one == ranks + into:  # one array under two names would be added number by number
+            for i in range(n):
+                total[i] = total[i] + b[i]
+        elif two == ranks + into:
+            for i in range(n):
+                total[i] = a[i] + total[i]
+        else:
+            for i in range(n):
+                total[i] = a[i] + b[i]
+        if mode == 2 or mode == 4:
+            for pair in range((skip + n + DRAW - 1) // DRAW):
+                words = drawn[pair * (DRAW // 2) : (pair + 1) * (DRAW // 2)]
+                _philox_two_tiles(
+                    U64(tile + 2 * pair) * U64(TILE_BLOCKS), seed, stream[step], words
+                )
+        _round_in_place(total, mode, drawn_bits, layout, least_normal, quantum)
+    total, given = out[begin:end], running[into, :n]
+    for i in range(n):
+        total[i] = given[i]
+
+
+@njit(cache=True)
+def sum_blocks(
+    rows, first, left, right, slot, stream, slots, blocks, mode, seed, layout, least_normal,
+    quantum, out,
+):  # fmt: skip
+    """Add rows of float32[ranks, columns] in a stated order, block after block.
+
+    A block is (item, first column, end, number of its first element for random bits).  Item i is
+    summed by the additions ``first[i]`` to ``first[i + 1]``: into ``slot`` goes ``left + right``,
+    each a row, or from ``ranks`` on a slot; the last gives the sum.  After each addition mode 0
+    does not round, 1 rounds to BF16 and 3 to a format, 2 and 4 so by random bits of (seed, stream).
+    """
+    use_wide_registers()
+    for i in range(blocks.shape[0]):
+        block = (blocks[i, 0], blocks[i, 1], blocks[i, 2], blocks[i, 3])
+        _sum_block(rows, first, left, right, slot, stream, slots, block, mode, seed, layout,
+                   least_normal, quantum, out)  # fmt: skip
+
+
+@njit(cache=True, parallel=True)
+def sum_blocks_parallel(
+    rows, first, left, right, slot, stream, slots, blocks, mode, seed, layout, least_normal,
+    quantum, out,
+):  # fmt: skip
+    """Do the same, blocks side by side."""
+    use_wide_registers()
+    for i in prange(blocks.shape[0]):
+        block = (blocks[i, 0], blocks[i, 1], blocks[i, 2], blocks[i, 3])
+        _sum_block(rows, first, left, right, slot, stream, slots, block, mode, seed, layout,
+                   least_normal, quantum, out)  # fmt: skip
 
 
 # --- The benchmark's ruler ---

@@ -37,6 +37,7 @@ __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_floats", "round_to"]
 
 _FEW = 1 << 16  #: numbers that one core rounds before two have begun
 _TILES_AT_A_TIME = 16
+_MOST = 1 << 27  # such numbers between two returns to Python
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
 _DRAWN_AHEAD = 1 << 16  # words drawn ahead: they stay in the second cache
 
@@ -174,11 +175,11 @@ def round_to(x, fmt, rounding="nearest", **options):
 
 
 def round_floats(
-    x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0, rows: int = 1
+    x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0, rows: int = 1, in_place: bool = False
 ) -> np.ndarray:
     """Round a float32 array as :func:`round_to` does, faster for BF16: written as FP32 at once.
 
-    For executors, which round thousands of small arrays; numbers are not looked at twice.
+    For executors, which round thousands of arrays; numbers are not looked at twice.
 
     Parameters
     ----------
@@ -187,6 +188,8 @@ def round_floats(
         As in :func:`cast`.
     rows : int
         Parts of equal length that draw the same random bits.
+    in_place : bool
+        `x` may be written to and returned.
 
     Returns
     -------
@@ -197,38 +200,30 @@ def round_floats(
     >>> round_floats(np.float32([1.005]), "bf16").tolist()
     [1.0078125]
     """
-    if rows > 1 and rounding == "stochastic":
-        return _rounded_rows(x, get_format(fmt), seed, step, rows)
-    if get_format(fmt) is not BF16 or x.size > _CHUNK or rounding not in ("nearest", "stochastic"):
+    if get_format(fmt) is BF16 and rounding in ("nearest", "stochastic"):
+        return _rounded_rows(x, rounding == "stochastic", seed, step, rows, in_place)
+    if rows == 1 or rounding != "stochastic":
         return round_to(x, fmt, rounding, seed=seed, step=step)
-    words, place = _writable(np.ascontiguousarray(x).reshape(-1)).view(np.uint32), np.uint32(16)
-    if rounding == "stochastic" and (short := -x.size % _loops.DRAW):
-        words = np.concatenate([words, np.zeros(short, np.uint32)])
-    out = np.empty(words.size, np.uint32)
-    if rounding == "nearest":
-        launch(_loops.nearest_upper, words, place, place, out)
-    else:
-        drawn = np.empty(_loops.DRAW // 2, np.uint32)
-        launch(_loops.stochastic_bf16, words, np.uint64(0), np.uint64(seed), np.uint64(step),
-               drawn, drawn.view(np.uint16), place, out)  # fmt: skip
-    return out[: x.size].view(np.float32).reshape(x.shape)
+    parts = np.ascontiguousarray(x).reshape(rows, -1)
+    return np.stack([round_to(row, fmt, rounding, seed=seed, step=step) for row in parts]).reshape(
+        x.shape
+    )
 
 
-def _rounded_rows(x, fmt, seed, step, rows):
-    """Round rows that share their random bits, on both cores where there is enough to do."""
-    if fmt is not BF16:
-        parts = np.ascontiguousarray(x).reshape(rows, -1)
-        done = [round_floats(row, fmt, "stochastic", seed=seed, step=step) for row in parts]
-        return np.stack(done).reshape(x.shape)
+def _rounded_rows(x, tosses, seed, step, rows, in_place):
+    """Round rows to BF16, on both cores where there is enough to do."""
+    in_place = in_place and x.flags.c_contiguous and x.flags.writeable
     words = _writable(np.ascontiguousarray(x).reshape(rows, -1)).view(np.uint32)
-    out = np.empty(words.shape, np.uint32)
-    rest = np.uint64(seed), np.uint64(step), _TILES_AT_A_TIME, out
-    loops = _loops.stochastic_bf16_rows_parallel, _loops.stochastic_bf16_rows
-    if words.size < _FEW:
-        launch(loops[1], words, *rest)
-    else:
-        launch_parallel(*loops, words, *rest)
-    return out.view(np.float32).reshape(x.shape)
+    out = words if in_place else np.empty(words.shape, np.uint32)
+    rest = _TILES_AT_A_TIME, tosses, np.uint64(seed), np.uint64(step), not in_place, out
+    tiles, some = -(-words.shape[1] // _loops.DRAW), max(1, _MOST // (_loops.DRAW * rows))
+    for first in range(0, tiles, some):
+        last = min(first + some, tiles)
+        if words.size < _FEW:
+            launch(_loops.bf16_rows, words, first, last, *rest)
+        else:
+            launch_parallel(_loops.bf16_rows_parallel, _loops.bf16_rows, words, first, last, *rest)
+    return x if in_place else out.view(np.float32).reshape(x.shape)
 
 
 def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, *, as_words):

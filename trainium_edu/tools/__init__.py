@@ -1,13 +1,14 @@
 """The same data as files that other programs open.
 
 ``perfetto`` writes a timeline as Chrome trace JSON: ui.perfetto.dev and chrome://tracing show it.
-Left out so far: look-alikes of ``neuron-ls`` and ``neuron-top``, TensorBoard event files.
+``tensorboard`` writes a run's curves while it trains.
+Left out so far: look-alikes of ``neuron-ls`` and ``neuron-top``.
 Source: the Trace Event Format (``trace-event-format`` in ``specs.SOURCES``).
 
 Read ``perfetto.py``.  No notebook needs it; in any of them, ``perfetto.write(run, "run.json")``.
 """
 
-__all__ = ["perfetto"]
+__all__ = ["perfetto", "tensorboard"]
 
 
 def __getattr__(name):

@@ -11,7 +11,7 @@ is (in graphs, every result is).
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
-``_loops.py`` (the same bits, fast), ``sweep.py`` (the table that takes minutes); of the second part
+``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the second part
 ``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
 and ``08_collectives``.
 
@@ -25,6 +25,8 @@ from trainium_edu import aside
 
 _HOMES = {
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
+    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError Checkpoints load_checkpoint "
+    "save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "faster": "share_needed step_share",
@@ -33,11 +35,16 @@ _HOMES = {
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
     "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S Pipeline input_pipeline",
+    "parallel.clock": "StepReport step_report",
+    "scaled": "Memory Point memory scaling",
+    "parallel.share": "communication_share",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
+    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "tasks": "TASKS Task",
     "text": "BOOKS write",
-    "trainer": "Job Run Step Trainer fit",
+    "sweeps": "Row Table WorkerKilled sweep",
+    "failures": "RankFailed fail",
+    "trainer": "Diverged Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -202,7 +202,7 @@ def _hops(reached: Links, shards: np.ndarray, place: int, size: int, dtype: str,
           seed: int) -> tuple[Hop, ...]:  # fmt: skip
     """Take one element of a buffer through the all-reduce's moves, as the executor does."""
     schedule, topology = reached.schedule("all_reduce"), reached.topology
-    sizes = item_sizes(schedule, size)
+    sizes = item_sizes(schedule, reached.padded(size))
     ends = np.cumsum(sizes)
     item = int(np.searchsorted(ends, place, side="right"))
     inside, width = place - int(ends[item] - sizes[item]), int(sizes.max())
@@ -222,7 +222,10 @@ def _hops(reached: Links, shards: np.ndarray, place: int, size: int, dtype: str,
                             offset=item * width + inside,
                         ) if reached.rounding == "stochastic" else None  # fmt: skip
                         came_in = numerics.round_to(
-                            np.float32([came_in]), dtype, reached.rounding, random_bits=bits
+                            np.asarray([came_in], np.float32),
+                            dtype,
+                            reached.rounding,
+                            random_bits=bits,
                         )[0]
                     held[dst] = came_in
                 else:
@@ -300,16 +303,21 @@ def explain(run: Run, step: int, weight: str) -> Explained:
                                                                   else {}))  # fmt: skip
     place = int(np.ravel_multi_index(index, root.type.shape))
     local = seen[bucket.inputs[operand]]
-    shards = np.broadcast_to(local, (run.job.ranks, *root.type.shape))[(slice(None), *index)]
+    shards = np.broadcast_to(local, (run.job.ranks, *root.type.shape)).reshape(run.job.ranks, -1)
+    shards = shards[:, place].copy()
     types = [one.type for one in bucket.inputs]
     first = sum(type.size for type in types[:operand])
-    hops = _hops(trainer.links, shards, first + place, sum(type.size for type in types),
-                 types[0].dtype, trainer.links.seed)  # fmt: skip
-    exact = OPERATIONS[root.operation].value(root, *(seen[i] for i in root.inputs))
+    reached = trainer.links
+    assert reached is not None  # there are several ranks
+    hops = _hops(reached, shards, first + place, sum(type.size for type in types),
+                 types[0].dtype, reached.seed_of(plan.draw_of(bucket, setting)[1]))  # fmt: skip
+    value = OPERATIONS[root.operation].value
+    assert value is not None  # it was run
+    exact = value(root, *(seen[i] for i in root.inputs))
     exact = float(exact.reshape(-1, root.type.size)[0, place])
     mode = plan.rounding_of(root, setting)
     return Explained(
-        step, name, index, float(before), float(_weight(trainer, name)[(0, *index)]), shards.copy(),
+        step, name, index, float(before), float(_weight(trainer, name)[(0, *index)]), shards,
         hops, float(hops[-1].held), float(bucket.of.get("scale", 1.0)), exact,
         _toss(exact, root.type.dtype, plan.draw_of(root, setting), place, mode == "stochastic"),
     )  # fmt: skip
@@ -397,7 +405,8 @@ def flip(run: Run, step: int, weight: str, *, steps: int = 100) -> Futures:
     was = _before(run, step + 1)
     instead = _before(run, step + 1)
     values = _weight(instead, told.name)
-    values[(slice(None), *told.index)] = other
+    place = np.ravel_multi_index(told.index, values.shape[1:])
+    values.reshape(len(values), -1)[:, place] = other
     tensor = dict(instead.model.named_parameters())[told.name]
     tensor.set_(as_tensor(values, instead.device, tensor.dtype, per_replica=True))
     return Futures(told, other, tuple(_side_by_side(was, instead, steps)))

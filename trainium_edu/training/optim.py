@@ -11,11 +11,12 @@ and 1.  This file does as PyTorch/XLA, and hands in 0 and 1 too.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.nn import on_replicas
@@ -81,6 +82,23 @@ class Optimizer:
                 wide = weight.type.like(dtype="float32")
                 state["master"] = Tensor(weight.device, wide, data=weight.numpy())
 
+    def tensors(self) -> list[Tensor]:
+        """Return all that is kept on the device."""
+        return [tensor for state in self.states for tensor in state.values()]
+
+    def state_arrays(self) -> list[dict[str, np.ndarray]]:
+        """Return the states by parameter and name, at their width, as one rank has them."""
+        return [
+            {name: of_rank_0(t, as_stored=True) for name, t in state.items()}
+            for state in self.states
+        ]
+
+    def load_state_arrays(self, arrays: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Take states over; they must be as :meth:`state_arrays` gives them."""
+        for state, given in zip(self.states, arrays, strict=True):
+            for name, tensor in state.items():
+                tensor.set_(on_replicas(given[name], tensor.device, tensor.dtype))
+
     def _make(self, weight, state):
         """Record a parameter's states."""
         kind = weight.type.like(dtype=self.state_dtype)
@@ -135,6 +153,16 @@ class Optimizer:
     def _update(self, weight, gradient, state, numbers) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the new weight and states, all FP32."""
         raise NotImplementedError
+
+
+def of_rank_0(tensor: Tensor, as_stored: bool = False) -> np.ndarray:
+    """Return the value of the first of replicas that have storage of their own.
+
+    It is float32; `as_stored`, it has the tensor's own width.
+    """
+    values = tensor.numpy()
+    values = values[0].copy() if values.ndim > tensor.ndim else values
+    return values.astype(get_dtype(tensor.dtype).storage) if as_stored else values
 
 
 def _wide(x: Tensor) -> Tensor:

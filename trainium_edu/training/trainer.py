@@ -30,8 +30,11 @@ from trainium_edu.fabric import ALGORITHMS
 from trainium_edu.specs.arguments import choice, flag, number, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
-from trainium_edu.training.data import batches
+from trainium_edu.training.checkpoint import Checkpoints
+from trainium_edu.training.data import shuffled
+from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
 from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
@@ -40,7 +43,7 @@ from trainium_edu.xla.device import Device, World, world
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.tensor import Tensor, as_tensor, unary
 
-__all__ = ["Job", "Run", "Step", "Trainer", "fit"]
+__all__ = ["Diverged", "Job", "Run", "Step", "Trainer", "fit"]
 
 _OPTIMIZERS = {"sgd": optim.SGD, "adam": optim.Adam, "adamw": optim.AdamW}
 _SCHEDULES = {"cosine": optim.warmup_cosine, "linear": optim.warmup_linear}
@@ -184,6 +187,10 @@ class Job:
         return _SCHEDULES[self.schedule](place, peak=self.lr, warmup=self.warmup, steps=steps)
 
 
+class Diverged(ArithmeticError):
+    """A step gave NaN or infinity; the sentence names the operation that began it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What one step gave."""
@@ -247,14 +254,26 @@ class Trainer:
         self.world = World(0, job.ranks, self.links, device=self.device)
         nn.manual_seed(job.seed)
         self.model = self.task.model().to(self.device, job.dtype)
-        more = {"momentum": job.momentum} if job.optimizer == "sgd" else {}
-        self.optimizer = _OPTIMIZERS[job.optimizer](
-            self.model.parameters(), lr=job.lr, weight_decay=job.weight_decay,
-            master_weights=job.master_weights, **more,
-        )  # fmt: skip
-        self.optimizer.init_states()
+        self.optimizer = self._optimizer()
         self.number = self.epoch = self.begin = 0
         self._judge: nn.Module | None = None
+
+    def _optimizer(self):
+        job, weights = self.job, self.model.parameters()
+        kind = _OPTIMIZERS[job.optimizer]
+        more: dict[str, Any] = {"lr": job.lr, "weight_decay": job.weight_decay}
+        if job.optimizer == "sgd":
+            more["momentum"] = job.momentum
+        if job.zero:
+            with world(self.world):
+                return ZeroRedundancyOptimizer(
+                    weights, kind, "float32" if job.master_weights else job.dtype,
+                    grad_clipping=job.clip is not None, max_norm=job.clip,
+                    bucket_bytes=job.bucket_bytes, **more,
+                )  # fmt: skip
+        optimizer = kind(weights, master_weights=job.master_weights, **more)
+        optimizer.init_states()
+        return optimizer
 
     def _check_samples(self):
         """Raise if there are too few samples."""
@@ -280,49 +299,74 @@ class Trainer:
         job, count = self.job, len(self.labels)
         end = min(self.begin + job.global_batch, count)
         chosen = _order(count, job.seed, self.epoch)[self.begin : end]
-        places = job.accumulate * job.ranks
-        table = np.full((places, job.batch), -1)
-        for row, part in zip(table, np.array_split(chosen, places), strict=True):
-            row[: len(part)] = part
+        dealt = np.full(job.global_batch, -1)
+        dealt[: len(chosen)] = chosen
+        table = dealt.reshape(job.accumulate, job.batch, job.ranks).swapaxes(1, 2)
         needed = job.global_batch if job.drop_last else 1
         follows = (self.epoch, end) if end + needed <= count else (self.epoch + 1, 0)
-        return table.reshape(job.accumulate, job.ranks, job.batch), *follows
+        return table, *follows
 
     # -- one step -------------------------------------------------------------------------------
 
-    def step(self) -> Step:
+    @checked
+    def step(self, samples: np.ndarray | None = None) -> Step:
         """Take one step: all ranks, one batch each.
+
+        Parameters
+        ----------
+        samples : int array [accumulate, ranks, batch], optional
+            Sample numbers, -1 for none, in place of those whose turn it is.
+
+        Returns
+        -------
+        Step
 
         Raises
         ------
         RanksDisagree
             If replicas of a weight differ afterwards and the trainer is strict.
+        Diverged
+            If the loss or a weight is not finite afterwards.
         """
+        job = self.job
+        shape = job.accumulate, job.ranks, job.batch
+        if samples is not None and samples.shape != shape:
+            raise ValueError(f"samples have shape {samples.shape}; a step of this job takes "
+                             f"{shape}: micro-batches, ranks, batch")  # fmt: skip
+        if samples is not None and not ((samples < len(self.labels)).all() and samples.max() >= 0):
+            raise ValueError(f"samples are numbers below {len(self.labels)}, and at least one is "
+                             "not -1")  # fmt: skip
         before = self._where()
         try:
-            return self._step()
+            return self._step(samples)
         except BaseException:
             self._back_to(before)
             raise
 
-    def _step(self) -> Step:
+    def _step(self, samples) -> Step:
         job, device, epoch = self.job, self.device, self.epoch
-        chosen, *follows = self._next()
+        if samples is None:
+            chosen, *follows = self._next()
+        else:
+            chosen, *follows = samples, self.epoch, self.begin
         labels = self.labels[chosen]
         labels[chosen < 0] = -1
         counted = labels >= 0
         rate = self.optimizer.lr = job.rate(self.number)
         norm = None
         with world(self.world):
-            scale = as_tensor(np.float32(labels.size / max(1, counted.sum()) / job.accumulate), device,
-                              name="scale")  # fmt: skip
+            share = labels.size / max(1, counted.sum())  # 1 but in an epoch's last step
+            scale = as_tensor(np.float32(share / job.accumulate), device, name="scale")
             losses = self._gradients(chosen, labels, scale)
-            xm.reduce_gradients(self.optimizer, bucket_bytes=job.bucket_bytes)
-            if job.clip is not None:
-                norm = optim.clip_grad_norm_(self.model.parameters(), job.clip)
+            if not job.zero:  # which sums and clips parts, in its step
+                xm.reduce_gradients(self.optimizer, bucket_bytes=job.bucket_bytes)
+                if job.clip is not None:
+                    norm = optim.clip_grad_norm_(self.model.parameters(), job.clip)
             self.optimizer.step()
+            norm = self.optimizer.grad_norm if job.zero else norm
             device.mark_step()
-            of_rank = sum(loss.numpy() for loss in losses)
+            of_rank = sum(loss.state[1] for loss in losses)  # numpy() would warn of a NaN
+            self._check_finite(of_rank)
             agree = self._agree()
         self.optimizer.zero_grad()
         self.number, (self.epoch, self.begin) = self.number + 1, follows
@@ -363,18 +407,11 @@ class Trainer:
 
     # -- all or nothing -------------------------------------------------------------------------
 
-    def _tensors(self) -> dict[str, Tensor]:
-        """Return all that a run keeps on its device, by name."""
-        names = [name for name, _ in self.model.named_parameters()]
-        found = {f"model/{name}": p for name, p in self.model.named_parameters()}
-        for name, state in zip(names, self.optimizer.states, strict=True):
-            found |= {f"optimizer/{name}/{kind}": tensor for kind, tensor in state.items()}
-        return found
-
     def _where(self):
         """Return what a step changes."""
+        kept = [*self.model.parameters(), *self.optimizer.tensors()]
         return (
-            [(t, t.state) for t in self._tensors().values()], self.number, self.epoch, self.begin,
+            [(t, t.state) for t in kept], self.number, self.epoch, self.begin,
             self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions,
         )  # fmt: skip
 
@@ -389,13 +426,33 @@ class Trainer:
 
     # -- looking --------------------------------------------------------------------------------
 
+    def _check_finite(self, of_rank):
+        """Raise if the loss or a weight is NaN or infinite, and say which operation began it."""
+        named = [("the loss", of_rank)]
+        named += [(f"parameter {n}", p.state[1][0]) for n, p in self.model.named_parameters()]
+        odd = next((name for name, values in named if not np.isfinite(values).all()), "")
+        if not odd:
+            return
+        try:
+            told = self.device.find_nan()
+        except RuntimeError as unknown:
+            told = str(unknown)
+        raise Diverged(f"after step {self.number}, {odd} is not finite: {told}; the step is "
+                       "undone: try a smaller learning rate, clip, or master_weights")  # fmt: skip
+
     def _agree(self) -> bool:
-        """Return whether all replicas of every weight hold the same bits."""
-        return all((w == w[:1]).all() for w in (p.numpy() for p in self.model.parameters()))
+        """Return whether all replicas of every weight hold the same bits; if strict, raise."""
+        try:
+            check_replicas([(name, w.state[1]) for name, w in self.model.named_parameters()])
+        except RanksDisagree:
+            if self.strict:
+                raise
+            return False
+        return True
 
     def weights(self) -> dict[str, np.ndarray]:
         """Return the weights of rank 0 by name, float32."""
-        return {name: value[0] for name, value in self.model.state_dict().items()}
+        return {name: optim.of_rank_0(w) for name, w in self.model.named_parameters()}
 
     def evaluate(self) -> float:
         """Return the share of test samples that rank 0 names right; see :meth:`predictions`."""
@@ -456,8 +513,8 @@ class Trainer:
         -------
         dict
             ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
-            (which seed the tosses), and ``arrays``: name → float32, in the shapes of one rank, so
-            that any number of ranks can take them.
+            (which seed the tosses), and ``arrays``: name → array of the dtype that it
+            is kept in, in the shape of one rank, so that any number of ranks can take it.
         """
         return {
             "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
@@ -466,7 +523,11 @@ class Trainer:
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {name: t.numpy()[0] for name, t in self._tensors().items()}
+        arrays = {f"model/{name}": optim.of_rank_0(w, as_stored=True)
+                  for name, w in self.model.named_parameters()}  # fmt: skip
+        for name, state in zip(self.weights(), self.optimizer.state_arrays(), strict=True):
+            arrays |= {f"optimizer/{name}/{kind}": value for kind, value in state.items()}
+        return arrays
 
     @checked
     def load_state(self, state: Mapping) -> None:
@@ -483,17 +544,22 @@ class Trainer:
         ValueError
             For arrays that are missing, unknown or of another shape; nothing is loaded then.
         """
-        arrays, tensors = state["arrays"], self._tensors()
-        if odd := sorted(tensors.keys() ^ arrays.keys()):
-            kind = "is missing" if odd[0] in tensors else "is not of this job"
+        arrays, held = state["arrays"], self._arrays()
+        if odd := sorted(held.keys() ^ arrays.keys()):
+            kind = "is missing" if odd[0] in held else "is not of this job"
             raise ValueError(f"{odd[0]!r} {kind}; load a state of the same task and optimiser")
-        for name, tensor in tensors.items():
-            if np.shape(arrays[name]) != tensor.shape:
+        for name, value in held.items():
+            if np.shape(arrays[name]) != value.shape:
                 raise ValueError(f"{name!r} has shape {np.shape(arrays[name])}, and this job takes "
-                                 f"{tensor.shape}; load a state of the same task")  # fmt: skip
-        for name, tensor in tensors.items():
-            value = nn.on_replicas(np.asarray(arrays[name], np.float32), self.device, tensor.dtype)
-            tensor.set_(value)
+                                 f"{value.shape}; load a state of the same task")  # fmt: skip
+        states: list[dict[str, np.ndarray]] = []
+        for name, weight in self.model.named_parameters():
+            value = np.asarray(arrays[f"model/{name}"], np.float32)
+            weight.set_(nn.on_replicas(value, self.device, weight.dtype))
+            begin = f"optimizer/{name}/"
+            states.append({key.removeprefix(begin): np.asarray(value, np.float32)
+                           for key, value in arrays.items() if key.startswith(begin)})  # fmt: skip
+        self.optimizer.load_state_arrays(states)
         self.device.mark_step()
         self.device.forget()
         self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
@@ -503,8 +569,8 @@ class Trainer:
 
 @lru_cache(maxsize=4)
 def _order(count: int, seed: int, epoch: int) -> np.ndarray:
-    """Return all sample numbers, in an order that depends on (seed, epoch) alone."""
-    return batches(count, seed=seed, epoch=epoch, batch=1)[:, 0]
+    """Return all sample numbers as ``training.epoch_order`` deals them."""
+    return shuffled(count, seed=seed, epoch=epoch)
 
 
 # -- runs ---------------------------------------------------------------------------------------
@@ -563,7 +629,8 @@ def _apart(remembered) -> int:
 
 @checked
 def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None = None,
-        evaluate_every: int | None = None, progress: bool = False) -> Run:  # fmt: skip
+        evaluate_every: int | None = None, checkpoints: str | Path | Checkpoints | None = None,
+        progress: bool = False) -> Run:  # fmt: skip
     """Take steps, and keep what they gave.
 
     Parameters
@@ -572,9 +639,14 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
         A trainer goes on from where it is.
     steps : int
     on_step : callable (Step), or sequence of them, optional
-        Called after every step, in order.
+        Called after every step, in order.  One with a method ``begin(run)`` or ``end()`` hears
+        of the run as well, however it ends (``widgets.training_monitor``).
     evaluate_every : int, optional
         Test after so many steps, and after the last one; without it, never.
+    checkpoints : str, Path or Checkpoints, optional
+        A folder: the run goes on from its newest checkpoint, if there is one, until `steps` are
+        taken in all; another is written every 100 steps (``Checkpoints(folder, every)`` says how
+        often) and after the last one.
     progress : bool
         Draw a bar on stderr, in one line; under ``TRAINIUM_EDU_COMMITTED=1``, none.
 
@@ -602,24 +674,36 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
+    kept = Checkpoints(checkpoints) if isinstance(checkpoints, str | Path) else checkpoints
+    if kept is not None and (found := kept.newest(trainer.job)) and found.step > trainer.number:
+        trainer.load_state(found.state)
     run = Run(trainer.job, trainer)
+    begin = trainer.number if kept is not None else 0
+    for call in calls:
+        if hasattr(call, "begin"):
+            call.begin(run)
     bar = _bar(steps) if progress and not settings.lesson().quiet else None
     try:
-        for i in range(steps):
+        for i in range(begin, steps):
             run.remember()
             run.steps.append(trainer.step())
             if evaluate_every and ((i + 1) % evaluate_every == 0 or i + 1 == steps):
                 run.accuracy.append((trainer.number, trainer.evaluate()))
+            if kept is not None:
+                kept.after(trainer.number, trainer.state, last=i + 1 == steps)
             for call in calls:
                 call(run.steps[-1])
             if bar is not None:
                 bar(run)
     except BaseException as problem:
         problem.run = run  # type: ignore[attr-defined]
-        problem.add_note(f"{len(run.steps)} of {steps} steps were taken; the error's run.trainer "
-                         "holds the last good state")  # fmt: skip
+        problem.add_note(f"{begin + len(run.steps)} of {steps} steps were taken; the error's "
+                         "run.trainer holds the last good state")  # fmt: skip
         raise
     finally:
+        for call in calls:
+            if hasattr(call, "end"):
+                call.end()
         if bar is not None:
             print(file=sys.stderr)
     return run

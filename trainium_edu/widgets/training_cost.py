@@ -7,7 +7,7 @@ import numpy as np
 from trainium_edu.specs import CLAIMS
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training import ARMS, share_needed, step_share
-from trainium_edu.training.sweep import Row
+from trainium_edu.training.accuracy_sweep import Row
 from trainium_edu.viz import training as picture
 from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.sketch import Page, Sketch, choice, slider

@@ -64,6 +64,8 @@ class Compiler:
     timed : bool
         Lower and time every graph as it is compiled, so that ``ExecuteTime`` is known; what goes to
         disk is timed anyway.
+    overlaps : bool
+        Collectives run beside the engines; changes times only.
     metrics : Metrics
     """
 
@@ -73,6 +75,7 @@ class Compiler:
     most: int | None = None
     times: CollectiveTimes | None = None
     timed: bool = False
+    overlaps: bool = True
     metrics: Metrics = PROCESS
     history: list[Event] = field(default_factory=list)
     _known: OrderedDict = field(default_factory=OrderedDict, repr=False)
@@ -156,14 +159,14 @@ class Compiler:
 
     def _compiled(self, graph: Graph):
         """Return an executable and whether it was on disk."""
-        made = []
+        made, how = [], {"times": self.times, "overlaps": self.overlaps}
 
         def compile_it() -> bytes:
-            made.append(Executable(graph, self.flags, times=self.times))
+            made.append(Executable(graph, self.flags, **how))
             return made[0].to_bytes()
 
         if self.cache is None or self.flags.no_cache:
-            executable = Executable(graph, self.flags, times=self.times)
+            executable = Executable(graph, self.flags, **how)
             if self.timed:
                 self._time(executable)
             return executable, False
@@ -172,7 +175,7 @@ class Compiler:
             flags_json=self.flags.json,
         )  # fmt: skip
         if was_there:
-            made.append(Executable.from_bytes(program, flags=self.flags, times=self.times))
+            made.append(Executable.from_bytes(program, flags=self.flags, **how))
         self._time(made[-1])
         return made[-1], was_there
 

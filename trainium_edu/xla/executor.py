@@ -10,6 +10,7 @@ pages out again, and buffers passed as ``out=`` measured no faster (a test count
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from sys import getrefcount
 from typing import NamedTuple
 
 import numpy as np
@@ -68,17 +69,17 @@ def _draw(setting, place) -> int:
     return setting.step * 2**20 + place
 
 
-def _rounded(array, type, setting, place, mode=None):
+def _rounded(array, type, setting, place, mode=None, in_place=False):
     fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
     if (mode or setting.rounding) == "nearest":
-        return rounding.round_floats(array, fmt)
-    step = _draw(setting, place)
+        return rounding.round_floats(array, fmt, in_place=in_place)
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
     return rounding.round_floats(
-        array, fmt, "stochastic", seed=setting.seed, step=step, rows=rows
-    )
+        array, fmt, "stochastic", seed=setting.seed, step=setting.step * 2**20 + place, rows=rows,
+        in_place=in_place,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,9 @@ class Plan:
                     value = call(*arrays)
                 del arrays
                 if rounds:
-                    value = _rounded(value, node.type, setting, place, mode)
+                    # nobody else holds it: this name, and getrefcount's
+                    is_own = value.base is None and getrefcount(value) == 2
+                    value = _rounded(value, node.type, setting, place, mode, is_own)
                 held[slot] = value
                 for one in done:
                     held[one] = None

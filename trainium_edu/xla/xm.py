@@ -170,18 +170,40 @@ def all_reduce(reduce_type: str, inputs: Tensor | list, scale: float = 1.0,
         The result; of a list, None: its tensors then stand for the results.
     """
     kind = choice(reduce_type, "reduce_type", (REDUCE_SUM, REDUCE_MAX, REDUCE_MIN))
-    several = not isinstance(inputs, Tensor)
-    tensors = list(inputs) if several else [inputs]
+    tensors: list[Tensor] = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not tensors:
         return None
     node = apply("all_reduce", *(t.as_node() for t in tensors), kind=kind, scale=float(scale),
                  groups=groups and tuple(map(tuple, groups)))  # fmt: skip
-    results = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
-    if not several:
+    if isinstance(inputs, Tensor):
         return Tensor(inputs.device, node.type, node)
+    results = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
     for one, result in zip(tensors, results, strict=True):
         one.set_(Tensor(one.device, result.type, result))
     return None
+
+
+@checked
+def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list[Tensor]]:
+    """Return tensors in groups of one dtype that travel together, the last one's first.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    bucket_bytes : int, optional
+        As in :func:`reduce_gradients`.
+    """
+    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
+    buckets: list[list[Tensor]] = []
+    room = 0
+    for tensor in reversed(tensors):
+        size = tensor.size * get_dtype(tensor.dtype).itemsize
+        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
+            buckets.append([])
+            room = most
+        buckets[-1].append(tensor)
+        room -= size
+    return buckets
 
 
 @checked
@@ -202,17 +224,8 @@ def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool
     count = xrt_world_size()
     if count == 1:
         return
-    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
-    buckets: list[list[Tensor]] = []
-    room = 0
-    for tensor in [p.grad for p in reversed(optimizer.parameters) if p.grad is not None]:
-        size = tensor.size * get_dtype(tensor.dtype).itemsize
-        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
-            buckets.append([])
-            room = most
-        buckets[-1].append(tensor)
-        room -= size
-    for bucket in buckets:
+    gradients = [p.grad for p in optimizer.parameters if p.grad is not None]
+    for bucket in in_buckets(gradients, bucket_bytes):
         all_reduce(REDUCE_SUM, bucket, 1.0 / count, groups)
 
 

@@ -114,6 +114,20 @@ def test_kernels_that_overlap_in_two_threads_give_blas_its_threads_back():
     assert blas_threads() == before
 
 
+def test_each_thread_in_its_turn_has_one_blas_thread():
+    found = []
+
+    def turn():
+        with products.one_blas_thread():
+            found.append(blas_threads())
+
+    turn()
+    thread = threading.Thread(target=turn)
+    thread.start()
+    thread.join()
+    assert found == [{1}, {1}]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_process_starts_helpers_of_its_own():
     code = """

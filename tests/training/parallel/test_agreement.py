@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.training.parallel import _loops
-from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
+from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas, odd_ranks
 
 
 def alike(replicas, shape, dtype=np.float32, seed=0):
@@ -67,3 +67,12 @@ def test_loops_are_their_python_source():
         found.append(out)
     assert all(np.array_equal(one, found[0]) for one in found)
     assert (found[0] == 0).tolist() == [True, True, True, False, False, False]
+
+
+def test_the_odd_ones_are_the_few():
+    first, second = alike(8, (5, 3)), alike(8, (4,))
+    assert odd_ranks([first, second]) == []
+    first[6, 1, 1] = np.nextafter(first[6, 1, 1], 9, dtype=np.float32)
+    second[0, 2] = -0.0
+    second[1:, 2] = 0.0
+    assert odd_ranks([first, second]) == [0, 6]

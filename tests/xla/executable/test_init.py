@@ -255,7 +255,7 @@ def test_a_collective_takes_what_whoever_knows_links_says():
              for how in (("exp", X), ("add", X, number(1.0)))]  # fmt: skip
     assert executable.makespan_ns == pytest.approx(5000 + sum(alone))
     assert asked == [summed]
-    assert executable.why().ns_by(lambda node, piece: piece.cause)["collective"] == 5000
+    assert executable.why().ns_by(lambda node, piece: piece.cause)["collective: exposed"] == 5000
 
 
 def test_a_collective_without_anyone_who_knows_says_who_must_be_named():

@@ -4,29 +4,37 @@ import numpy as np
 import pytest
 
 from trainium_edu.neuroncore import NeuronCore
+from trainium_edu.numerics import cast
 from trainium_edu.xla.autograd import gradients
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Plan, Setting
 from trainium_edu.xla.graph import Graph, GraphError, Type
 from trainium_edu.xla.lowering import lower
 from trainium_edu.xla.operations import apply, parameter
+from trainium_edu.xla.operations.control import item
 
 ROWS = Type((4, 6), "float32")
 WORLD = 2
 
 
 class Sums:
-    """All ranks in one array, added up along its leading axis."""
+    """One flat row per rank, added up."""
 
-    def all_reduce(self, array, node):
-        total = array.sum(0) / (len(array) if node.of["kind"] == "mean" else 1)
-        return np.broadcast_to(total, array.shape)
+    def __init__(self):
+        self.draws = []
 
-    def all_gather(self, array, node):
-        joined = np.concatenate(list(array), node.of["axis"])
-        return np.broadcast_to(joined, (len(array), *joined.shape))
+    def all_reduce(self, flat, node, draw):
+        assert flat.ndim == 2
+        self.draws.append(draw)
+        total = flat.sum(0, dtype=flat.dtype)
+        total = total / len(flat) if node.of["kind"] == "mean" else total
+        return total if flat.shape[1] % 2 else np.broadcast_to(total, flat.shape)
 
-    def reduce_scatter(self, array, node):
-        return np.stack(np.split(array.sum(0), len(array), node.of["axis"]))
+    def all_gather(self, flat, node, draw):
+        return np.tile(flat.reshape(-1), (len(flat), 1))
+
+    def reduce_scatter(self, flat, node, draw):
+        return flat.sum(0).reshape(len(flat), -1)
 
 
 REDUCE = {"kind": "sum", "groups": None}
@@ -64,7 +72,61 @@ def test_what_all_ranks_share_counts_once_for_each():
     np.testing.assert_allclose(got, np.stack([2 * X[0]] * 2), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "attributes"), ALL, ids=str)
+def bucket(dtype="float32", **attributes):
+    """Return a graph that reduces three tensors at once."""
+    types = [Type(shape, dtype) for shape in ((4, 6), (5,), (2, 3, 2))]
+    leaves = tuple(parameter(i, type) for i, type in enumerate(types))
+    node = apply("all_reduce", *leaves, **(REDUCE | attributes))
+    return Graph("bucket", leaves, tuple(item(node, i) for i in range(3)))
+
+
+def feeds_of(graph, seed=0, ranks=WORLD):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(ranks, *p.type.shape)).astype(np.float32) for p in graph.parameters]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5, 1 / 3])
+def test_a_bucket_is_one_message_of_several_tensors(scale):
+    graph = bucket(scale=scale)
+    feeds, seen = feeds_of(graph), Sums()
+    got = Plan(graph).run(feeds, Setting(step=3, replicas=WORLD, collectives=seen))
+    assert len(seen.draws) == 1
+    for one, feed in zip(got, feeds, strict=True):
+        np.testing.assert_allclose(one, feed.sum(0) * scale, rtol=1e-5, atol=1e-6)
+
+
+def test_every_step_draws_other_bits():
+    graph, seen = bucket(), Sums()
+    for step in (0, 1, 1):
+        Plan(graph).run(feeds_of(graph), Setting(step=step, replicas=WORLD, collectives=seen))
+    assert seen.draws[1] == seen.draws[2] != seen.draws[0]
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+def test_a_scaled_bucket_is_rounded_once(rounding):
+    """Judge: ``numerics.cast`` of each tensor, as it is taken out of the bucket."""
+    graph = bucket("bfloat16", scale=1 / 3)
+    feeds = [cast(feed, "bf16").astype(np.float32) for feed in feeds_of(graph)]
+    setting = Setting(rounding, seed=4, replicas=WORLD, collectives=Sums())
+    got = Plan(graph).run(feeds, setting)
+    steps = [node for node in graph.nodes if node.operation != "parameter"]
+    for one, feed, node in zip(got, feeds, graph.outputs, strict=True):
+        scaled = feed.sum(0) * np.float32(1 / 3)
+        wanted = cast(scaled, "bf16", rounding, seed=4, step=steps.index(node))
+        for row in one if one.ndim > scaled.ndim else [one]:
+            np.testing.assert_array_equal(row, wanted.astype(np.float32))
+
+
+def test_whole_numbers_are_not_taken_for_floats():
+    graph = bucket("int32")
+    feeds = [np.full((WORLD, *p.type.shape), 2**24 + 1, np.int32) for p in graph.parameters]
+    for one in run(graph, *feeds):
+        assert one.dtype == np.int32
+        assert (one == 2**25 + 2).all()
+
+
+@pytest.mark.parametrize(("name", "attributes"), [*ALL, ("all_reduce", REDUCE | {"scale": 0.3})],
+                         ids=str)  # fmt: skip
 def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attributes):
     graph = graph_of(name, attributes)
     (output,), (x,) = graph.outputs, graph.parameters
@@ -75,6 +137,63 @@ def test_gradients_are_central_differences_of_the_sum_over_ranks(name, attribute
     _, found = run(both, X.astype(np.float64), weights)
     ends = [(run(graph, X + sign * 1e-3 * way)[0] * weights).sum() for sign in (1, -1)]
     assert (found * way).sum() == pytest.approx((ends[0] - ends[1]) / 2e-3, rel=1e-6)
+
+
+def test_gradients_of_a_bucket_are_those_of_its_tensors_alone():
+    graph = bucket(scale=0.25)
+    ups = [parameter(3 + i, one.type) for i, one in enumerate(graph.outputs)]
+    back = [g for one, up in zip(graph.outputs, ups, strict=True)
+            for g in [gradients(one, graph.parameters, up)]]  # fmt: skip
+    for i, (one, up) in enumerate(zip(graph.parameters, ups, strict=True)):
+        single = parameter(0, one.type)
+        reduced = apply("all_reduce", single, **REDUCE, scale=0.25)
+        alone = Graph("alone", (single, up), gradients(reduced, [single], up))
+        together = Graph("together", (*graph.parameters, *ups), (back[i][i],))
+        feeds = feeds_of(together, seed=i)
+        ours, theirs = run(together, *feeds), run(alone, feeds[0], feeds[3 + i])
+        np.testing.assert_allclose(
+            np.broadcast_to(ours[0], feeds[i].shape), np.broadcast_to(theirs[0], feeds[i].shape),
+            rtol=1e-6,
+        )  # fmt: skip
+
+
+SHAPES = [(3, 5), (2,), (4, 1, 2)]
+
+
+def shared_out(world):
+    """Return the graph that scatters the sum of tensors, and gathers them again."""
+    leaves = [parameter(i, Type(shape, "float32")) for i, shape in enumerate(SHAPES)]
+    part = apply("reduce_scatter", *leaves, kind="sum", world=world)
+    every = apply("all_gather", part, world=world, shapes=tuple(SHAPES))
+    return Graph("bucket", tuple(leaves), (part, *(item(every, i) for i in range(len(SHAPES)))))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5, 25, 40])
+def test_a_bucket_is_shared_out_in_equal_parts_and_comes_back_whole(world):
+    arrays = [np.random.default_rng(1).normal(size=(world, *s)).astype(np.float32) for s in SHAPES]
+    others = Sums() if world > 1 else None
+    part, *every = Plan(shared_out(world)).run(arrays, Setting(replicas=world, collectives=others))
+    flat = np.concatenate([a.sum(0).ravel() for a in arrays])
+    want = np.pad(flat, (0, -len(flat) % world)).reshape(world, -1)
+    np.testing.assert_allclose(part, want, rtol=1e-6)
+    for got, array in zip(every, arrays, strict=True):
+        np.testing.assert_allclose(got, np.stack([array.sum(0)] * world), rtol=1e-6)
+
+
+def test_a_bucket_alone_needs_neither_others_nor_an_axis_of_replicas():
+    arrays = [np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in SHAPES]
+    part, *every = Plan(shared_out(1)).run(arrays)
+    assert part.shape == (25,)
+    assert all(np.array_equal(got, array) for got, array in zip(every, arrays, strict=True))
+
+
+def test_gathered_weights_take_the_place_of_the_old_ones():
+    graph = shared_out(5)
+    bare = Executable(graph).hbm_bytes
+    taken = Executable(Graph("taken", graph.parameters, graph.outputs,
+                             ((1, 0), (2, 1), (3, 2)))).hbm_bytes  # fmt: skip
+    assert bare == (25 + 5 + 25) * 4
+    assert taken == (25 + 5) * 4
 
 
 def test_alone_a_collective_changes_nothing():
@@ -105,6 +224,7 @@ def test_a_collective_has_no_instructions_and_is_noted(name, attributes):
     ("all_gather", {**GATHER, "axis": 0}, "counted from the end"),
     ("all_gather", {**GATHER, "groups": ((0, 1, 2),)}, "groups of 3 ranks, but world is 2"),
     ("reduce_scatter", {**SCATTER, "world": 3}, "do not split into 3"),
+    ("all_gather", {"world": 2, "shapes": ((3,),)}, r"a part has the shape \(2,\)"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_said(name, attributes, message):
     with pytest.raises(GraphError, match=message):

@@ -157,6 +157,8 @@ def one_blas_thread() -> Iterator[None]:
         if _owner.get("thread") == me:
             for library, threads in _before.items():
                 library.set_num_threads(threads)
+                if hasattr(library, "clear_controlling_thread"):
+                    library.clear_controlling_thread()  # or no other thread may set it later
             _before.clear()
             _owner.clear()
 

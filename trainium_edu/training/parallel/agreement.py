@@ -5,7 +5,9 @@ rank that tosses coins of its own, and they drift apart without any error.  So t
 bits, and not at how near two numbers are: a difference in the last place is the first sign.
 """
 
+from collections import Counter
 from collections.abc import Iterable
+from hashlib import sha256
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from trainium_edu.fabric.executor import RanksDisagree, check_agreement
 from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.training.parallel import _loops
 
-__all__ = ["RanksDisagree", "check_replicas"]
+__all__ = ["RanksDisagree", "check_replicas", "odd_ranks"]
 
 _FEW = 2**15  # words that one core compares before two have begun
 _WIDTH = 1024  # columns that a core compares at a time: they stay in the first cache
@@ -44,6 +46,29 @@ def check_replicas(named: Iterable[tuple[str, np.ndarray]]) -> None:
             check_agreement(list(array))
         except RanksDisagree as difference:
             raise RanksDisagree(f"parameter {name}: {difference}") from None
+
+
+def odd_ranks(arrays: Iterable[np.ndarray]) -> list[int]:
+    """Return the ranks whose bits are not those that most ranks hold.
+
+    Parameters
+    ----------
+    arrays : iterable of array [replicas, ...]
+
+    Examples
+    --------
+    >>> weights = np.ones((4, 2), np.float32)
+    >>> weights[2, 1] += 1e-6
+    >>> odd_ranks([weights])
+    [2]
+    """
+    held = [b"".join(rows) for rows in zip(*map(_digests, arrays), strict=True)]
+    ((most, _),) = Counter(held).most_common(1)
+    return [rank for rank, bits in enumerate(held) if bits != most]
+
+
+def _digests(array) -> list[bytes]:
+    return [sha256(np.ascontiguousarray(row)).digest() for row in array]
 
 
 def _are_alike(array: np.ndarray) -> bool:

@@ -5,26 +5,33 @@ sums that the schedule's moves make, addition by addition.  All ranks end with t
 last hop copies), so one row stands for all of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
 from trainium_edu import fabric
+from trainium_edu.fabric.collectives import MOST_RANKS
 from trainium_edu.fabric.schedule import Collective
 from trainium_edu.fabric.topology import FabricError, Topology
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
-from trainium_edu.numerics.formats import get_format
+from trainium_edu.neuroncore.timing.bands import Band
+from trainium_edu.specs import FABRIC
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked
+from trainium_edu.xla.compiler import Compiler
+from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Node, Type
 
-__all__ = ["Links", "links"]
+__all__ = ["Links", "compiler_for", "links"]
 
 _ON_INSTANCE = {
     "trn1.2xlarge": (fabric.trn1_2xlarge, 2), "trn1.32xlarge": (fabric.trn1_32xlarge, 32),
-    "trn1n.32xlarge": (fabric.trn1n_32xlarge, 32), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
+    "trn1n.32xlarge": (fabric.trn1n_32xlarge, 32), "inf2.xlarge": (fabric.single_chip, 2),
+    "inf2.8xlarge": (fabric.single_chip, 2), "inf2.24xlarge": (fabric.inf2_24xlarge, 12),
     "inf2.48xlarge": (fabric.inf2_48xlarge, 24),
 }  # fmt: skip
+_APART = 0x9E3779B97F4A7C15  #: seeds of two sums lie as far apart
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,8 @@ class Links:
     ----------
     topology : fabric.Topology
     algorithm : str
-        A key of ``fabric.ALGORITHMS``.
+        A key of ``fabric.ALGORITHMS``; on several instances, what each does inside, with a ring
+        between them.
     rounding : {"nearest", "stochastic"}
         Of sums in BF16 and FP16, hop by hop.
     seed : int
@@ -50,52 +58,196 @@ class Links:
 
     # -- values: what ``xla.executor.Setting.collectives`` is asked for -------------------------
 
-    def all_reduce(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[elements], the same for all ranks: the sum (mean, max, min) of rows."""
-        kind, dtype = node.of["kind"], _type(node).dtype
+    def all_reduce(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return the sum (mean, max, min) of rows: one row if all ranks have the same.
+
+        `draw` says which random bits, as ``step`` does in ``numerics.cast``.
+        """
+        groups = self._groups(node, len(flat))
+        if len(groups) == 1:
+            return self._reduced(flat, node, draw)
+        out = np.empty_like(flat)
+        for ranks in groups:
+            out[ranks] = self.among(len(ranks))._reduced(flat[ranks], node, draw)
+        return out
+
+    def reduce_scatter(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return [ranks, elements / world]: to each rank its part of what an all-reduce gives."""
+        total, groups = self.all_reduce(flat, node, draw), self._groups(node, len(flat))
+        if len(groups) == 1:
+            return total.reshape(len(flat), -1)
+        parts = total.reshape(len(flat), len(groups[0]), -1)
+        out = np.empty((len(flat), parts.shape[2]), flat.dtype)
+        for ranks in groups:
+            out[ranks] = parts[ranks, np.arange(len(ranks))]
+        return out
+
+    def all_gather(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return [ranks, world * elements]: the group's rows, one after the other, for each."""
+        groups = self._groups(node, len(flat))
+        out = np.empty((len(flat), len(groups[0]) * flat.shape[1]), flat.dtype)
+        for ranks in groups:
+            out[ranks] = flat[ranks].reshape(-1)
+        return out
+
+    def total(self, rows: np.ndarray, dtype: str, draw: int = 0) -> np.ndarray:
+        """Return the sum of rows in the order of the schedule, rounded as the dtype is.
+
+        Rows count as padded to a multiple of the ranks, as a reduce-scatter needs: so an element is
+        summed in the same order by an all-reduce of a buffer and by a reduce-scatter of it.
+        """
+        fmt, seed = get_dtype(dtype).fmt, self.seed_of(draw)
+        if len(rows) > MOST_RANKS:
+            return fabric.sum_in_ring(rows, fmt, self.rounding, seed=seed)
+        schedule, padded = self.schedule("all_reduce"), self.padded(rows.shape[1])
+        return fabric.sum_rows(schedule, rows, fmt, self.rounding, seed=seed, elements=padded)
+
+    def padded(self, elements: int) -> int:
+        """Return to what length rows count as padded."""
+        return -(-elements // self.topology.ranks) * self.topology.ranks
+
+    def seed_of(self, draw: int) -> int:
+        """Return the seed of the random bits of one collective."""
+        return (self.seed + _APART * draw) % 2**63
+
+    def among(self, ranks: int) -> "Links":
+        """Return the links of one group of ranks, taken as neighbours on one instance."""
+        if ranks == self.topology.ranks:
+            return self
+        return replace(self, topology=_part(self.topology, ranks))
+
+    def _reduced(self, rows, node, draw):
+        kind, type = node.of["kind"], _type(node)
         if kind in ("max", "min"):
-            return getattr(flat, kind)(axis=0)
-        total = self.total(flat, dtype)
-        return total / np.float32(len(flat)) if kind == "mean" else total
+            return getattr(rows, kind)(axis=0)
+        if type.is_float:
+            total = self.total(rows, type.dtype, draw)
+        else:
+            total = rows.sum(axis=0, dtype=rows.dtype)  # exact, or wraps: the same in any order
+        return (total / np.float32(len(rows))).astype(rows.dtype) if kind == "mean" else total
 
-    def reduce_scatter(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks, elements / ranks]: each rank its part of the sum."""
-        return self.all_reduce(flat, node).reshape(len(flat), -1)
-
-    def all_gather(self, flat: np.ndarray, node: Node) -> np.ndarray:
-        """Return float32[ranks * elements]: all rows, one after the other."""
-        return flat.reshape(-1)
-
-    def total(self, flat: np.ndarray, dtype: str) -> np.ndarray:
-        """Return the sum of rows in the order of the schedule, rounded as the dtype is."""
-        schedule = self.schedule("all_reduce")
-        if dtype == "float32":
-            return fabric.execute(schedule, flat)[0]
-        held = flat.astype(get_format(dtype).dtype)
-        out = fabric.execute(schedule, held, rounding=self.rounding, seed=self.seed)[0]
-        return out.astype(np.float32)
+    def _groups(self, node, count) -> list[list[int]]:
+        """Return the ranks that take part together; raise unless each is in one group."""
+        groups = [list(group) for group in node.of.get("groups") or [range(count)]]
+        if sorted(rank for group in groups for rank in group) != list(range(count)):
+            raise FabricError(
+                f"{node.operation}: groups {groups} do not name each of {count} ranks, and one "
+                "that is left out would wait for ever; put every rank into a group"
+            )
+        return groups
 
     # -- time: what ``xla.executable.Executable`` is asked for ----------------------------------
 
-    def collective(self, node: Node) -> float:
-        """Return the ns of one collective."""
-        return self.account(node).total_ns
+    def collective(self, node: Node) -> Band:
+        """Return the ns of one collective, and the range that facts about links leave.
+
+        A hop takes 1 to 2 us (`aws-intranode`), and nobody says whether a link's bandwidth counts
+        one direction or both: the slow end halves it.  EFA and HBM have one documented rate each.
+        """
+        return _band(self._timed(node), node.operation, _nbytes(node))
+
+    def _timed(self, node) -> "Links":
+        """Return the links of those who take part together; values do not count."""
+        groups = node.of.get("groups")
+        reached = self.among(len(groups[0])) if groups else self
+        return replace(reached, rounding="nearest", seed=0)
+
+    def busy_ns(self, node: Node) -> np.ndarray:
+        """Return float64[links]: for how long one collective keeps each directed link busy.
+
+        Zeros for one of parts of the ranks, whose places are not known here.
+        """
+        busy = _bill(self._timed(node), node.operation, _nbytes(node)).busy_ns
+        return busy if len(busy) == self.topology.links else np.zeros(self.topology.links)
 
     def account(self, node: Node) -> fabric.Account:
-        """Return the bill of one collective, step by step."""
-        name = Collective(node.operation)
-        bytes_ = sum(t.size * get_dtype(t.dtype).itemsize for t in _types(node))
-        return fabric.account(self.schedule(name), self.topology, bytes_, self.costs)
+        """Return the bill of one collective, step by step; of up to 512 ranks."""
+        here = self._timed(node)
+        schedule = here.schedule(Collective(node.operation))
+        return fabric.account(schedule, here.topology, _nbytes(node), here.costs)
 
     def schedule(self, collective: str):
         """Return who sends what to whom."""
-        return fabric.plan(self.topology, collective, self.algorithm)
+        if self.topology.instances == 1:
+            return fabric.plan(self.topology, collective, self.algorithm)
+        return fabric.plan(self.topology, collective, "hierarchical", intra=self.inside)
+
+    @property
+    def inside(self) -> str:
+        """What each of several instances does."""
+        return "ring" if self.algorithm == "hierarchical" else self.algorithm
+
+
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    """What one collective takes."""
+
+    hops_ns: float  #: latency of hops, which the documents give a range
+    rest_ns: float
+    busy_ns: np.ndarray  #: float64[links], for how long each directed link carries something
+
+
+@lru_cache(maxsize=4096)
+def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False) -> _Bill:
+    """Return what one collective takes; `shared`: both directions share a link's figure."""
+    topology, costs = reached.topology, reached.costs
+    cables = (topology.src < topology.chips) & (topology.dst < topology.chips)
+    if shared and topology.direction == "one_way":
+        speed = np.where(cables, 0.5, 1.0) * topology.bandwidth_bytes_per_s
+        topology = replace(topology, bandwidth_bytes_per_s=speed)
+    if topology.instances == 1:
+        bill = fabric.account(reached.schedule(operation), topology, nbytes, costs)
+        hops, total = float(bill.latency_ns.sum()), bill.total_ns
+        busy_ns = bill.utilisation * total
+    else:
+        stages = fabric.hierarchical_time(topology, nbytes, intra=reached.inside, costs=costs)
+        scatter, between, gather = stages.stages
+        inside = [scatter, gather]
+        share = 1.0
+        if operation != "all_reduce":  # which is the two others, one after the other
+            inside, share = [scatter if operation == "reduce_scatter" else gather], 0.5
+        hops = sum(stage.latency_ns for stage in inside)
+        total = sum(stage.total_ns for stage in inside) + share * between.total_ns
+        busy_ns = share * stages.link_bytes / topology.bandwidth_bytes_per_s * 1e9
+    # a latency that was given is certain
+    if {*topology.latency_ns[cables], costs.on_chip_latency_ns} != {fabric.HOP_LATENCY_NS}:
+        hops = 0.0
+    return _Bill(hops, total - hops, busy_ns)
+
+
+@lru_cache(maxsize=4096)
+def _band(reached: Links, operation: str, nbytes: int) -> Band:
+    """Return the ns of one collective with the ends of what facts leave open."""
+    usual, shared = (_bill(reached, operation, nbytes, both) for both in (False, True))
+    few, many = (hop / fabric.HOP_LATENCY_NS for hop in FABRIC.hop_latency_ns.value)
+    nominal, slower = usual.hops_ns + usual.rest_ns, shared.hops_ns + shared.rest_ns
+    ends = usual.rest_ns + few * usual.hops_ns, usual.rest_ns + many * usual.hops_ns
+    effects = {"NeuronLink hop": ends, "NeuronLink direction": (nominal, slower)}
+    moved = {name: both for name, both in effects.items() if both[0] < both[1]}
+    return Band(ends[0], nominal, shared.rest_ns + many * shared.hops_ns, moved)
+
+
+def _nbytes(node: Node) -> int:
+    return sum(t.size * get_dtype(t.dtype).itemsize for t in _types(node))
+
+
+@lru_cache(maxsize=64)
+def _part(topology: Topology, ranks: int) -> Topology:
+    """Return the part of an instance that a group of ranks occupies."""
+    if topology.instances > 1 and ranks * topology.instances == topology.ranks:
+        return fabric.one_instance(topology)
+    if not topology.name.endswith("32xlarge"):
+        raise FabricError(
+            f"groups of {ranks} of {topology.ranks} ranks have no place on {topology.name}; groups "
+            "are parts of trn1.32xlarge, or whole instances"
+        )
+    return fabric.group(ranks, link_bytes_per_s=float(topology.bandwidth_bytes_per_s[0]))
 
 
 def _types(node) -> list[Type]:
     """Return the whole buffers of a collective: inputs, or what they are gathered into."""
     if node.operation == "all_gather":
-        return [node.type]
+        return [node.inputs[0].type] * node.of["world"]
     return [one.type for one in node.inputs]
 
 
@@ -110,8 +262,10 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     Parameters
     ----------
     ranks : int
+        As many as the instance has NeuronCores, or a part of them that has a place; multiples of
+        32 on several trn1.32xlarge or trn1n.32xlarge.
     instance : str
-        A Trn1 or Inf2 size with several NeuronCores.
+        A Trn1 or Inf2 size.
     **options
         Of :class:`Links`.
 
@@ -131,12 +285,47 @@ def links(ranks: int, instance: str = "trn1.32xlarge", **options) -> Links | Non
     if ranks == 1:
         return None
     build, cores = _ON_INSTANCE[instance]
+    return Links(_topology(ranks, instance, build, cores), **options)
+
+
+@lru_cache(maxsize=64)
+def _topology(ranks, instance, build, cores) -> Topology:
+    """Return the links of an instance, of a part of it, or of several."""
     if ranks == cores:
-        return Links(build(), **options)
-    if ranks > cores and instance.startswith("trn1") and ranks % cores == 0 and cores == 32:
-        return Links(fabric.ultracluster(ranks // 2, instance=instance), **options)
-    if ranks < cores and instance == "trn1.32xlarge":
-        return Links(fabric.group(ranks), **options)
-    raise FabricError(
-        f"{ranks} ranks have no place on {instance}, which has {cores} NeuronCores; use {cores}"
-    )
+        return replace(build(), name=instance)
+    if ranks > cores:
+        if cores == 32 and ranks % cores == 0:
+            return fabric.ultracluster(ranks // 2, instance=instance)
+        many = "EFA joins whole trn1.32xlarge and trn1n.32xlarge; use a multiple of 32 ranks there"
+        raise FabricError(f"{ranks} ranks do not fit {instance}, which has {cores}: {many}")
+    speed = float(getattr(FABRIC, _LINK_OF[instance]))
+    if cores == 32:
+        part = fabric.group(ranks, link_bytes_per_s=speed)
+    elif ranks % 2:
+        raise FabricError(
+            f"{ranks} ranks have no place on {instance}: its chips have 2 each; use an even number"
+        )
+    else:  # some chips of a ring are a line
+        part = fabric.product((ranks // 2,), (False,), name="", link_bytes_per_s=speed,
+                              ranks_per_chip=2, latency_ns=fabric.HOP_LATENCY_NS)  # fmt: skip
+    return replace(part, name=f"{ranks} ranks of {instance}")
+
+
+#: The fact that says how fast one link of an instance is.
+_LINK_OF = {
+    "trn1.32xlarge": "link_bytes_per_s_trn1", "trn1n.32xlarge": "link_bytes_per_s_trn1n",
+    "inf2.24xlarge": "link_bytes_per_s", "inf2.48xlarge": "link_bytes_per_s",
+}  # fmt: skip
+
+
+@checked
+def compiler_for(instance: str, times: Links | None, overlap: bool = True) -> Compiler:
+    """Return a compiler for the chip of an instance, which lets these links sum.
+
+    Examples
+    --------
+    >>> compiler_for("inf2.48xlarge", None).flags.target
+    'inf2'
+    """
+    target = "inf2" if instance.startswith("inf2") else None
+    return Compiler(parse(f"--target={target}" if target else ""), times=times, overlaps=overlap)

@@ -1,14 +1,17 @@
 """``Executable``: a compiled graph; its values, its time, and where that goes.
 
 Values need no time and time needs no values.  ``plan`` computes; the first question for time cuts
-the final graph into *sections*, lowers each distinct one once, and adds up: sections meet at a
-barrier, so makespans, bands and the pieces of ``why()`` are sums.  What is kept of a section is
-plain data (``times``), which ``to_bytes`` writes; its program is made again when someone opens it.
+the final graph into *sections*, lowers each distinct one once, and places them on two tracks
+(``tracks``): engines run sections one after the other, CC-cores run collectives beside them.
+Without collectives makespans, bands and the pieces of ``why()`` are sums.  What is kept of a
+section is plain data (``times``), which ``to_bytes`` writes; its program is made again when someone
+opens it.
 
-Read first: ``sections.py``, then this file.
+Read first: ``sections.py``, then ``tracks.py``, then this file.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
@@ -16,12 +19,12 @@ from typing import Protocol, runtime_checkable
 
 from trainium_edu.neuroncore.run import Run
 from trainium_edu.neuroncore.timing.bands import Band
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.executable import memory, saved
 from trainium_edu.xla.executable.describe import describe
-from trainium_edu.xla.executable.sections import Body, Section, cut
+from trainium_edu.xla.executable.sections import Body, Section, cut, in_order
 from trainium_edu.xla.executable.summary import Advice, Operation, Why, advice, operations, why
 from trainium_edu.xla.executable.times import (
     Times,
@@ -30,12 +33,14 @@ from trainium_edu.xla.executable.times import (
     with_advice,
     with_band,
 )
+from trainium_edu.xla.executable.tracks import Placed, place, reads
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import casts_on_load
 from trainium_edu.xla.passes import Step, run_passes, stands_for
 
-__all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Section", "Why",
+__all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Placed",
+           "Section", "Why",
            "describe"]  # fmt: skip
 
 
@@ -43,8 +48,8 @@ __all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Se
 class CollectiveTimes(Protocol):
     """Who knows how long ranks take together; ``training`` hands it in."""
 
-    def collective(self, node: Node) -> float:
-        """Return the ns that one collective takes."""
+    def collective(self, node: Node) -> float | Band:
+        """Return the ns that one collective takes, with their range if that is known."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Choice:
 
     auto_cast: str = "none"
     auto_cast_type: str = "bf16"
+    target: str | None = None
 
 
 class Executable:
@@ -63,13 +69,15 @@ class Executable:
     graph : Graph
         As recorded.
     flags : flags.Flags or Choice, optional
-    spec : specs.Record
-        ``TRN1`` or ``INF2``.
+    spec : specs.Record, optional
+        ``TRN1`` or ``INF2``; default the flags' target.
     donated : dict of int to int, optional
         Output → the parameter whose bytes it takes in HBM; default what the graph says.
     times : CollectiveTimes, optional
     is_fused : bool
         False compiles without fusion, to compare.
+    overlaps : bool
+        False lets engines stand still while ranks sum: changes times only.
 
     Attributes
     ----------
@@ -96,19 +104,23 @@ class Executable:
     """
 
     @checked
-    def __init__(self, graph: Graph, flags=None, *, spec: Record = TRN1,
+    def __init__(self, graph: Graph, flags=None, *, spec: Record | None = None,
                  donated: Mapping[int, int] | None = None,
-                 times: CollectiveTimes | None = None, is_fused: bool = True):  # fmt: skip
+                 times: CollectiveTimes | None = None, is_fused: bool = True,
+                 overlaps: bool = True):  # fmt: skip
         donated = dict(graph.donated) if donated is None else donated
-        self._begin(graph.name, flags, spec, donated, times, is_fused)
+        if spec is None:
+            spec = INF2 if getattr(flags, "target", None) == "inf2" else TRN1
+        self._begin(graph.name, flags, spec, donated, times, is_fused, overlaps)
         self.graph = graph
         self.hbm_bytes, alive = memory.high_water(
-            self.final, self.donated, casts_on_load(self.final)
+            self.final, self.donated, casts_on_load(self.final), in_order(self.final)[0]
         )
         memory.check(self.name, self.hbm_bytes, alive)
 
-    def _begin(self, name, flags, spec, donated, times, is_fused):
+    def _begin(self, name, flags, spec, donated, times, is_fused, overlaps):
         self.name, self.spec, self.times, self.is_fused = name, spec, times, is_fused
+        self.overlaps = overlaps
         self.flags = Choice() if flags is None else flags
         self.donated = dict(donated or {})
         self._lock = RLock()
@@ -120,8 +132,8 @@ class Executable:
         return saved.pack(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, flags=None,
-                   times: CollectiveTimes | None = None) -> "Executable":  # fmt: skip
+    def from_bytes(cls, data: bytes, *, flags=None, times: CollectiveTimes | None = None,
+                   overlaps: bool = True) -> "Executable":  # fmt: skip
         """Read what :meth:`to_bytes` gave.
 
         Parameters
@@ -130,6 +142,7 @@ class Executable:
         flags : flags.Flags, optional
             Those it was compiled with; default the two of them that change a graph.
         times : CollectiveTimes, optional
+        overlaps : bool
 
         Raises
         ------
@@ -139,8 +152,20 @@ class Executable:
         kept = saved.unpack(data)
         found = cls.__new__(cls)
         flags = Choice(kept.auto_cast, kept.auto_cast_type) if flags is None else flags
-        found._begin(kept.name, flags, kept.spec, dict(kept.donated), times, kept.is_fused)
+        found._begin(
+            kept.name, flags, kept.spec, dict(kept.donated), times, kept.is_fused, overlaps
+        )
         found._kept, found.hbm_bytes = kept, kept.hbm_bytes
+        return found
+
+    @checked
+    def with_times(self, times: CollectiveTimes | None) -> "Executable":
+        """Return the same executable among other ranks; nothing is lowered again."""
+        _ = self.sections
+        found = copy(self)
+        found.times = times
+        with self._lock:
+            found._known = {b: t for b, t in self._known.items() if not b.is_collective}
         return found
 
     def __repr__(self):
@@ -213,9 +238,17 @@ class Executable:
         for section in self.sections:
             body = section.body
             if body.is_collective:
-                yield of_collective(self._collective_ns(section.nodes[0]))
+                yield self._collective(section)
             else:
                 yield self.times_of(body, more)
+
+    def _collective(self, section: Section) -> Times:
+        """Return the times of a collective; equal ones are asked for once."""
+        found = self._known.get(section.body)
+        if found is None:
+            band = self._band_of_collective(section.nodes[0])
+            found = self._known[section.body] = of_collective(band)
+        return found
 
     @checked
     def times_of(self, body: Body, more: Callable | None = None) -> Times:
@@ -234,7 +267,7 @@ class Executable:
         number = next(i for i, section in enumerate(self.sections) if section.body is body)
         return self._kept.times[self._kept.body_of[number]]
 
-    def _collective_ns(self, node) -> float:
+    def _band_of_collective(self, node) -> Band:
         if self.times is None:
             where = f" at {node.line}" if node.line else ""
             raise ValueError(
@@ -242,7 +275,8 @@ class Executable:
                 "said how long that is; compile with times=, an object whose collective(node) "
                 "returns ns (a training world hands one in)"
             )
-        return float(self.times.collective(node))
+        found = self.times.collective(node)
+        return found if isinstance(found, Band) else Band(*(float(found),) * 3, {})
 
     @property
     def _is_timed(self) -> bool:
@@ -253,22 +287,64 @@ class Executable:
     @property
     def makespan_ns(self) -> float:
         """From the first section's beginning to the last one's end."""
-        return sum(times.makespan_ns for times in self._times())
+        return self._span_ns([times.makespan_ns for times in self._times()], self.overlaps)
+
+    @checked
+    def tracks(self, overlap: bool | None = None, *, slowest: float = 1.0) -> list[Placed]:
+        """Return the sections in time, on the engines and on the CC-cores.
+
+        Parameters
+        ----------
+        overlap : bool, optional
+            Whether collectives run beside the engines; default as it was compiled.
+        slowest : float
+            Times which the engines take longer.
+        """
+        ns = [times.makespan_ns for times in self._times()]
+        return self._placed(ns, self.overlaps if overlap is None else overlap, slowest)
+
+    def _placed(self, ns: Sequence[float], overlaps: bool, slowest: float = 1.0) -> list[Placed]:
+        sections = self.sections
+        if slowest != 1:
+            ns = [n if s.body.is_collective else n * slowest
+                  for n, s in zip(ns, sections, strict=True)]  # fmt: skip
+        return place(sections, self._reads, ns, overlaps)
+
+    @cached_property
+    def _reads(self):
+        return reads(self.sections, self.final)
+
+    def _span_ns(self, ns: Sequence[float], overlaps: bool, slowest: float = 1.0) -> float:
+        kept = self._kept  # if nothing can be beside, its graph need not be read
+        several = kept.collective if kept else [s.body.is_collective for s in self.sections]
+        if slowest == 1 and not (overlaps and any(several)):
+            return sum(ns)
+        return max((one.end_ns for one in self._placed(ns, overlaps, slowest)), default=0.0)
 
     @property
     def band(self) -> Band:
         """The range in which the makespan lies: all sections at their low, at their high ends."""
+        return self.band_if(self.overlaps)
+
+    @checked
+    def band_if(self, overlap: bool, slowest: float = 1.0) -> Band:
+        """Return the range of the makespan with overlap or without, as for :meth:`tracks`."""
         bands = [band for times in self._times(with_band) if (band := times.band) is not None]
+
+        def span(ends):
+            return self._span_ns(list(ends), overlap, slowest)
+
         effects = {
             group: tuple(
-                sum(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands) for end in (0, 1)
+                span(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands)
+                for end in (0, 1)
             )
             for group in dict.fromkeys(group for b in bands for group in b.effects)
         }
         widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
         return Band(
-            sum(b.low_ns for b in bands), sum(b.nominal_ns for b in bands),
-            sum(b.high_ns for b in bands), widest, all(b.is_exhaustive for b in bands),
+            span(b.low_ns for b in bands), span(b.nominal_ns for b in bands),
+            span(b.high_ns for b in bands), widest, all(b.is_exhaustive for b in bands),
         )  # fmt: skip
 
     def why(self) -> Why:

@@ -1,6 +1,7 @@
 """How much HBM a graph needs: parameters, outputs, and what lives between, reused by lifetime."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
 from trainium_edu.neuroncore.recording.core import HBM_BYTES
@@ -9,11 +10,13 @@ from trainium_edu.xla.graph import Graph, Node, Type
 
 __all__ = ["check", "high_water"]
 
-_SAME_BYTES = frozenset({"reshape", "item", "tuple"})  #: results that need no room of their own
+#: results that need no room of their own; ranks sum in place
+_SAME_BYTES = frozenset({"all_reduce", "item", "reshape", "tuple"})
 _NAMED = 3  #: values that an error names
 
 
-def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node] = ()) -> tuple:
+def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node] = (),
+               order: Sequence[Node] | None = None) -> tuple:  # fmt: skip
     """Return the most bytes that live at once, and what they are.
 
     Parameters
@@ -23,6 +26,8 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
         Output → the parameter whose bytes it takes, where nothing reads that any more.
     nowhere : iterable of Node
         Values that are made while they are loaded.
+    order : sequence of Node, optional
+        In which operations are done; default the graph's.
 
     Returns
     -------
@@ -35,18 +40,19 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
     Parameters and constants live from the first operation to the last, a result from its operation
     to its last reader, an output to the end.
     """
+    order = graph.nodes if order is None else order
     home = _homes(graph, set(nowhere))
     last: dict[Node, int] = {}
-    for place, node in enumerate(graph.nodes):
+    for place, node in enumerate(order):
         for one in (node, *node.inputs):
             for owner in home[one]:
                 last[owner] = place
-    taken = _given(graph, donated, home, last)
+    taken = _given(graph, donated, home, last, order)
     alive = dict.fromkeys(n for n in graph._all if n.operation in ("parameter", "constant"))
     stays = {*alive, *(owner for one in graph.outputs for owner in home[one])}
     now = most = sum(_nbytes(node) for node in alive)
     held = list(alive)
-    for place, node in enumerate(graph.nodes):
+    for place, node in enumerate(order):
         if node in home[node] and node not in alive and node not in taken:
             alive[node] = None
             now += _nbytes(node)
@@ -60,25 +66,36 @@ def high_water(graph: Graph, donated: Mapping[int, int], nowhere: Iterable[Node]
 
 
 def _homes(graph, nowhere):
-    """Return {node: the nodes in whose bytes it lies}."""
+    """Return {node: the nodes in whose bytes it lies}; ranks sum in place what only they read."""
+    readers = Counter(i for node in graph.nodes for i in node.inputs) + Counter(graph.outputs)
     home: dict[Node, tuple[Node, ...]] = {}
     for node in graph._all:
-        if node.operation in _SAME_BYTES or node in nowhere:
+        is_in_place = node.operation == "all_reduce" and all(readers[i] == 1 for i in node.inputs)
+        if node.operation in _SAME_BYTES or node in nowhere or is_in_place:
             home[node] = tuple(dict.fromkeys(o for i in node.inputs for o in home[i]))
         else:
             home[node] = (node,)
     return home
 
 
-def _given(graph, donated, home, last):
-    """Return the outputs that are written over a parameter which nothing reads later."""
-    place = {node: i for i, node in enumerate(graph.nodes)}
-    found = set()
+def _given(graph, donated, home, last, order):
+    """Return what is written over parameters which nothing reads later.
+
+    Several results of one operation count if each has a parameter of its own.
+    """
+    place = {node: i for i, node in enumerate(order)}
+    found, items = set(), Counter()
     for output, number in donated.items():
         node, parameter = graph.outputs[output], graph.parameters[number]
-        fits = home[node] == (node,) and _nbytes(node) == _nbytes(parameter)
-        if fits and node is not parameter and last.get(parameter, -1) <= place[node]:
-            found.add(node)
+        owner = home[node][0]
+        if _nbytes(node) != _nbytes(parameter) or len(home[node]) > 1 or node is parameter:
+            continue
+        if owner not in place or last.get(parameter, -1) > place[owner]:
+            continue
+        items[owner] += 1
+        parts = 1 if isinstance(owner.type, Type) else len(owner.type)
+        if items[owner] == parts and (owner is node or parts > 1):
+            found.add(owner)
     return found
 
 

@@ -3,9 +3,12 @@
 Operations that follow each other share a program while it is short; at the end of one the engines
 meet, and the next begins.  Two sections are the same if they do the same operations on the same
 types with the same dataflow: the twelve layers of a model are lowered and timed as one.
+
+A collective is a section of its own.  Where there are some, the graph is reordered before it is
+cut: see :func:`in_order`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +19,10 @@ from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import Lowering, casts_on_load, line_of, lower_all
 from trainium_edu.xla.remedies import WORDS
 
-__all__ = ["LONG", "MOST", "Body", "Section", "cut", "sections_of"]
+__all__ = ["COLLECTIVES", "LONG", "MOST", "Body", "Section", "cut", "in_order", "sections_of"]
+
+#: Operations of all ranks together.
+COLLECTIVES = frozenset({"all_gather", "all_reduce", "reduce_scatter"})
 
 #: Instructions of an operation that gets a section of its own.  Assumed: at some 100 ns each it
 #: lasts 50 us, beside which the 2 us of a transfer's start that an overlap hides are small.
@@ -118,8 +124,9 @@ class _Cutter:
     def cut(self) -> list[Section]:
         found: list[Section] = []
         group: list[Node] = []
-        length = 0
-        for node in self.graph.nodes:
+        length = waited = 0
+        order, waits = in_order(self.graph)
+        for node in order:
             if node.operation == "parameter":
                 continue
             count, is_collective = self.size(node)
@@ -127,9 +134,12 @@ class _Cutter:
                 self.free.add(node)
                 continue
             is_alone = count > LONG or is_collective
-            if group and (is_alone or length + count > MOST):
+            is_later = waits.get(node, 0) > waited  # engines need not wait before
+            if group and (is_alone or is_later or length + count > MOST):
                 found.append(self.section(group))
                 group, length = [], 0
+            if not is_collective:
+                waited = max(waited, waits.get(node, 0))
             group.append(node)
             length += count
             if is_alone:
@@ -176,6 +186,72 @@ class _Cutter:
             order[node] = None
         used = frozenset(node for node in order if node in self.on_load)
         return Body(tuple(order), tuple(outside), nodes, used, self.spec, is_collective)
+
+
+def in_order(graph: Graph) -> tuple[Sequence[Node], Mapping[Node, int]]:
+    """Return nodes in the order of work, so that collectives have something beside them.
+
+    Parameters
+    ----------
+    graph : Graph
+        After its passes.
+
+    Returns
+    -------
+    nodes : sequence of Node
+        What the first collective needs, that collective, what the second needs, ..., then the rest,
+        by the last collective that it waits for; each after its inputs.
+    waits : dict of Node to int
+        How many collectives must have ended before an operation can begin.
+
+    Notes
+    -----
+    Collectives that wait for fewer others come first, and among those the one that needs the
+    fewest operations: the gradients of the last layer.  A walk from the outputs leaves all of them
+    to the end.
+    """
+    queue = [node for node in graph.nodes if node.operation in COLLECTIVES]
+    if not queue:
+        return graph.nodes, {}
+    _, needed = _reach(graph, queue)
+    work = [0] * len(queue)
+    depth: dict[Node, int] = {}
+    for node in graph.nodes:
+        before = max((depth[i] for i in node.inputs), default=0)
+        depth[node] = before + (node.operation in COLLECTIVES)
+        for number in _bits(needed[node]):
+            work[number] += 1
+    load = dict(zip(queue, work, strict=True))
+    queue.sort(key=lambda node: (depth[node], load[node]))
+    waits, needed = _reach(graph, queue)
+
+    def turn(node):
+        first = needed[node] & -needed[node]
+        return first.bit_length() if first else len(queue) + 1 + waits[node].bit_length()
+
+    return sorted(graph.nodes, key=turn), {node: w.bit_length() for node, w in waits.items()}
+
+
+def _reach(graph, queue):
+    """Return, by node, a bit for each collective that comes before it, and that needs it."""
+    before: dict[Node, int] = {}
+    needed: dict[Node, int] = {}
+    bit = {node: 1 << number for number, node in enumerate(queue)}
+    for node in graph.nodes:
+        before[node] = bit.get(node, 0)
+        for one in node.inputs:
+            before[node] |= before[one]
+    for node in reversed(graph.nodes):
+        needed[node] = bit.get(node, 0)
+        for one in graph.users[node]:
+            needed[node] |= needed[one]
+    return before, needed
+
+
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        yield (number & -number).bit_length() - 1
+        number &= number - 1
 
 
 def sections_of(graph: Graph, spec: Record, members, body_of, collective) -> list[Section]:

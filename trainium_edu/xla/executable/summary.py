@@ -1,7 +1,7 @@
 """A whole graph's time: where it goes, what to improve first, what each operation takes."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from trainium_edu.neuroncore.recording.source import SourceLine
@@ -10,6 +10,7 @@ from trainium_edu.neuroncore.timing.roofline import Roofline
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section
 from trainium_edu.xla.executable.times import ENGINE_NAMES, Advised, Piece, Times
+from trainium_edu.xla.executable.tracks import LINKS, Placed, critical, exposed_ns
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.operations.table import OPERATIONS
 
@@ -24,6 +25,8 @@ class Timed(Protocol):
 
     @property
     def final(self) -> Graph: ...
+
+    def tracks(self) -> list[Placed]: ...
 
     def timed(self) -> Iterator[tuple[Section, Times]]: ...
 
@@ -47,15 +50,15 @@ class Operation:
 def operations(executable: Timed) -> list[Operation]:
     """Return one record per node, in the graph's order; what is free stands where it is read."""
     found: dict[Node, Operation] = {}
-    limit, begin = _Limit(executable.spec), 0.0
+    limit, placed = _Limit(executable.spec), executable.tracks()
     for number, (section, times) in enumerate(executable.timed()):
+        begin = placed[number].start_ns
         for node, spent in zip(section.nodes, times.spent, strict=True):
             flops = OPERATIONS[node.operation].flops(node)
             found[node] = Operation(
                 node, number, begin + spent.start_ns, begin + spent.end_ns, spent.engine_ns,
                 spent.bytes, flops, limit.ns(flops, spent.bytes),
             )  # fmt: skip
-        begin += times.makespan_ns
     none = dict.fromkeys(ENGINE_NAMES, 0.0)
     for node in executable.final.nodes:
         if node not in found:
@@ -125,12 +128,19 @@ class Why:
 
 
 def why(executable: Timed) -> Why:
-    """Add up the sections' critical paths."""
-    pieces, makespan = [], 0.0
-    for section, times in executable.timed():
-        makespan += times.makespan_ns
-        pieces += [(section.nodes[piece.place], piece) for piece in times.why]
-    return Why(executable.name, makespan, tuple(pieces))
+    """Add up the critical paths of the sections that lie on the graph's own."""
+    pieces: list[tuple[Node, Piece]] = []
+    placed, times = executable.tracks(), [times for _, times in executable.timed()]
+    path = critical(placed)
+    for number in path:
+        one, found = placed[number], times[number].why
+        if one.track == LINKS:
+            alone = exposed_ns(placed, one)
+            parts = (("exposed", alone), ("beside the engines", one.end_ns - one.start_ns - alone))
+            found = tuple(replace(found[0], cause=f"collective: {name}", ns=ns)
+                          for name, ns in parts if ns > 0)  # fmt: skip
+        pieces += [(one.section.nodes[piece.place], piece) for piece in found]
+    return Why(executable.name, placed[path[-1]].end_ns if path else 0.0, tuple(pieces))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,10 @@ class Advice:
 
     @property
     def ns(self) -> float:
-        """By how much the graph would be shorter: what one costs times how many there are."""
+        """By how much the graph would be shorter: what one costs times how many there are.
+
+        Less, where collectives run beside and take longer.
+        """
         return self.found.ns * len(self.nodes)
 
     @property

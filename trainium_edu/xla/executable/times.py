@@ -85,11 +85,11 @@ class Times:
                    tuple(Piece(**one) for one in why), band, advice)  # fmt: skip
 
 
-def of_collective(ns: float) -> Times:
+def of_collective(band: Band) -> Times:
     """Return the times of an operation of all ranks, which takes what whoever knows links says."""
-    return Times(ns, (Spent(0.0, ns, dict.fromkeys(ENGINE_NAMES, 0.0), 0, 0),),
-                 (Piece(0, "collective", "derived", ns),) if ns else (),
-                 Band(ns, ns, ns, {}), ())  # fmt: skip
+    ns = band.nominal_ns
+    spent = Spent(0.0, ns, dict.fromkeys(ENGINE_NAMES, 0.0), 0, 0)
+    return Times(ns, (spent,), (Piece(0, "collective", "derived", ns),), band, ())
 
 
 def times_of(body: Body) -> Times:

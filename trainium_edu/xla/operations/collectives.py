@@ -1,19 +1,21 @@
 """Operations of all ranks together.  Who moves and sums is handed in with the ``Setting``.
 
-``Setting.collectives`` has a method of each operation's name, called with (flat, node): flat is
-float32[ranks, elements], an array of its own that may be written to.  It returns one row per rank,
-or one row for all where they cannot differ.  A world of one needs nobody.  ``groups`` are the ranks
-that take part together, as tuples; None is one group of all.  ``world`` is a group's size.
+``Setting.collectives`` has a method of each operation's name, called with (flat, node, draw): flat
+is [ranks, elements], in the carrier dtype and not to be written to, and `draw` counts operations
+over all executions, so that each may draw other random bits.  It returns one row per rank, or one
+row for all where they cannot differ.  A world of one needs nobody.  ``groups`` are the ranks that
+take part together, as tuples; None is one group of all.  ``world`` is a group's size.
 
 An ``all_reduce`` of several tensors is one message, a *bucket*: nothing is copied together on the
-chip.
+chip.  So are a ``reduce_scatter`` along no axis and an ``all_gather`` into several `shapes`: there a
+rank's part is a vector, and zeros after the bucket's end make all parts equally long.
 """
 
 import numpy as np
 
 from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.control import item
-from trainium_edu.xla.operations.table import apply, register
+from trainium_edu.xla.operations.table import apply, carrier, register
 
 __all__: list[str] = []
 
@@ -38,24 +40,43 @@ def _check(name, x: Type, kind, groups, axis=None, world=1):
         )
 
 
+def _check_bucket(name, types):
+    if len({x.dtype for x in types}) != 1:
+        raise GraphError(
+            f"{name} of {' and '.join(map(str, types))}: a bucket is of one dtype; reduce the "
+            "others in a call of their own"
+        )
+
+
+def _width(types, world) -> int:
+    """Return the elements of one rank's part of a bucket."""
+    return -(-sum(type.size for type in types) // world)
+
+
 def _infer_reduce(*types: Type, kind, groups=None, scale=1.0) -> Type | tuple[Type, ...]:
     for x in types:
         _check("all_reduce", x, kind, groups)
-    if len({x.dtype for x in types}) != 1:
-        raise GraphError(
-            f"all_reduce of {' and '.join(map(str, types))}: a bucket is of one dtype; reduce the "
-            "others in a call of their own"
-        )
+    _check_bucket("all_reduce", types)
     return types if len(types) > 1 else types[0]
 
 
-def _infer_gather(x: Type, axis, world, groups=None) -> Type:
+def _infer_gather(x: Type, world, axis=None, groups=None, shapes=()) -> Type | tuple[Type, ...]:
     _check("all_gather", x, "sum", groups, axis, world)
-    return x.like(tuple(n * world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
+    if axis is not None:
+        return x.like(tuple(n * world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
+    types = tuple(x.like(shape) for shape in shapes)
+    if x.shape != (_width(types, world),):
+        raise GraphError(f"all_gather of {x} into {' and '.join(map(str, types))} among {world}: a "
+                         f"part has the shape ({_width(types, world)},)")  # fmt: skip
+    return types if len(types) > 1 else types[0]
 
 
-def _infer_scatter(x: Type, kind, axis, world, groups=None) -> Type:
+def _infer_scatter(*types: Type, kind, world, axis=None, groups=None) -> Type:
+    x = types[0]
     _check("reduce_scatter", x, kind, groups, axis, world)
+    if axis is None:
+        _check_bucket("reduce_scatter", types)
+        return x.like((_width(types, world),))
     if x.shape[axis] % world:
         raise GraphError(
             f"reduce_scatter of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
@@ -76,32 +97,52 @@ def _value(node, inner, *arrays):
                 "reach them; run it inside a training world"
             )
         is_alone = True
-    if is_alone:
-        return arrays if len(arrays) > 1 else arrays[0]
     ranks, axis = setting.replicas or 1, node.of.get("axis")
+    if is_alone and (axis is not None or node.operation == "all_reduce"):
+        return arrays if len(arrays) > 1 else arrays[0]
     types = [one.type for one in node.inputs]
-    flat = np.empty((ranks, sum(type.size for type in types)), np.float32)
-    begin = 0
-    for type, array in zip(types, arrays, strict=True):
-        if axis is not None:
-            array = np.moveaxis(array, axis, array.ndim - type.rank)
-        shape = array.shape[array.ndim - type.rank :]
-        room = flat[:, begin : begin + type.size].reshape(ranks, *shape)
-        np.copyto(room, array)
-        begin += type.size
-    out = getattr(setting.collectives, node.operation)(flat, node)
+    results = [node.type] if isinstance(node.type, Type) else node.type
+    is_scatter = axis is None and node.operation == "reduce_scatter"
+    if axis is not None:
+        arrays = [np.moveaxis(arrays[0], axis, arrays[0].ndim - types[0].rank)]
+    flat = _in_rows(ranks, types, arrays, node.of["world"] * results[0].size if is_scatter else 0)
+    draw = setting.step * 2**20 + inner.place
+    if is_alone:
+        out = flat if setting.replicas else flat[0]
+    else:
+        out = getattr(setting.collectives, node.operation)(flat, node, draw)
     if node.of.get("scale", 1.0) != 1.0:
-        out = out * np.float32(node.of["scale"])
+        out = (out * np.float32(node.of["scale"])).astype(out.dtype, copy=False)
     if axis is not None:
         shape = np.moveaxis(np.empty(node.type.shape, bool), axis, 0).shape
         out = out.reshape(*out.shape[:-1], *shape)
         return np.ascontiguousarray(np.moveaxis(out, -len(shape), axis))
+    if is_scatter:
+        return out
     parts, begin = [], 0
-    for type in types:
+    for type in results:
         part = out[..., begin : begin + type.size]
         parts.append(part.reshape((*out.shape[:-1], *type.shape)))
         begin += type.size
     return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def _in_rows(ranks, types, arrays, width) -> np.ndarray:
+    """Return the operands of each rank one after the other, and zeros up to `width`.
+
+    One operand comes as it lies there.
+    """
+    elements = sum(type.size for type in types)
+    if len(arrays) == 1 and arrays[0].ndim > types[0].rank and elements >= width:
+        return arrays[0].reshape(ranks, -1)
+    flat = np.empty((ranks, max(elements, width)), carrier(types[0].dtype))
+    flat[:, elements:] = 0
+    begin = 0
+    for type, array in zip(types, arrays, strict=True):
+        shape = array.shape[array.ndim - type.rank :]
+        np.copyto(flat[:, begin : begin + type.size].reshape((ranks, *shape)), array)
+        begin += type.size
+    return flat
 
 
 def _reduce_back(node, g, gradients):
@@ -113,11 +154,18 @@ def _reduce_back(node, g, gradients):
     return tuple(item(back, i) for i in range(len(node.inputs)))
 
 
+def _check_axis(node):
+    if node.of.get("axis") is None:
+        raise GraphError(f"{node.operation} of a bucket has no gradient; give it an axis")
+
+
 def _gather_back(node, g, gradients):
+    _check_axis(node)
     return (apply("reduce_scatter", g, kind="sum", **node.of),)
 
 
 def _scatter_back(node, g, gradients):
+    _check_axis(node)
     of = dict(node.of)
     kind = of.pop("kind")
     if kind != "sum":
@@ -129,10 +177,8 @@ def _lower(lowering, node):
     """Leave the time to whoever knows the links; tensors of the same size stay in their place."""
     lowering.collectives.append(node)
     views = tuple(map(lowering.view, node.inputs))
-    if len(views) > 1:
-        lowering.alias(node, views)
-    elif node.type == node.inputs[0].type:
-        lowering.alias(node, views[0])
+    if node.operation == "all_reduce":
+        lowering.alias(node, views if len(views) > 1 else views[0])
     else:
         lowering.out(node)
 

@@ -2,14 +2,12 @@
 // position p in [0, steps] means: floor(p) steps are done and the next one is p's fraction of its
 // way.
 
-import { unpack } from "../shared/bytes.js";
 import { mix } from "../shared/time.js";
+import { Wiring } from "./wiring.js";
 
-export class Film {
+export class Film extends Wiring {
   constructor(bytes) {
-    Object.assign(this, unpack(bytes));
-    this.linkCount = this.links.length / 3;
-    this.wireCount = this.wires.length / 2;
+    super(bytes);
     this.byStep = Array.from({ length: this.steps }, () => []);
     this.msg_step.forEach((step, m) => this.byStep[step].push(m));
     this.begin = this.step_ns[0];
@@ -22,31 +20,12 @@ export class Film {
   pathOf(m) {
     return this.msg_path.subarray(this.msg_path_start[m], this.msg_path_start[m + 1]);
   }
-  chipOf(rank) {
-    return Math.floor(rank / this.ranks_per_chip);
-  }
-  ranksOf(chip) {
-    const first = chip * this.ranks_per_chip;
-    return Array.from({ length: this.ranks_per_chip }, (_, j) => first + j);
-  }
   /** How many parts of the sum a rank holds of a chunk; `full` when it is finished. */
   held(step, rank, chunk) {
     return this.have[(step * this.ranks + rank) * this.chunks + chunk];
   }
   value(step, rank, chunk) {
     return this.values[(step * this.ranks + rank) * this.chunks + chunk];
-  }
-  /** A directed link: the chips it leads from and to, and its wire. */
-  link(k) {
-    const [from, to, wire] = this.links.subarray(3 * k, 3 * k + 3);
-    return { from, to, wire };
-  }
-  /** The ends of a wire. */
-  ends(wire) {
-    return this.wires.subarray(2 * wire, 2 * wire + 2);
-  }
-  linksOn(wire) {
-    return [...Array(this.linkCount).keys()].filter((k) => this.links[3 * k + 2] === wire);
   }
   /** The share of a step that a link is busy. */
   load(step, link) {

@@ -1,6 +1,6 @@
 """Four arms, three learning rates, ten seeds: the table that takes minutes, and its command.
 
-``python -m trainium_edu.training.sweep`` trains everything again and rewrites ``sweep.json``
+``python -m trainium_edu.training.accuracy_sweep`` trains everything again and rewrites ``accuracy_sweep.json``
 beside this file; `stored_sweep` reads it.  Training is the same on every processor, so a test can
 ask that the stored accuracies come back exactly.
 """
@@ -20,7 +20,7 @@ from trainium_edu.training.reference import train
 
 __all__ = ["COMMAND", "SETTINGS", "Row", "accuracy_table", "run_sweep", "stored_sweep"]
 
-COMMAND = "python -m trainium_edu.training.sweep"
+COMMAND = "python -m trainium_edu.training.accuracy_sweep"
 #: (learning rate, epochs): a small rate needs more of them.
 SETTINGS = ((0.1, 60), (0.01, 300), (0.003, 500))
 SEEDS = tuple(range(10))
@@ -133,7 +133,7 @@ def accuracy_table(rows: Sequence[Row], *, optimizer: str = "sgd") -> str:
 
 
 def stored_file():
-    return resources.files("trainium_edu.training") / "sweep.json"
+    return resources.files("trainium_edu.training") / "accuracy_sweep.json"
 
 
 def _write(path, rows):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.training import ARMS, SETTINGS, run_sweep, stored_sweep
-from trainium_edu.training.sweep import COMMAND, stored_file
+from trainium_edu.training.accuracy_sweep import COMMAND, stored_file
 
 
 def row(rate, arm):

@@ -1,0 +1,99 @@
+"""Judge: TensorBoard's own reader (``EventAccumulator``) finds the numbers that the run has."""
+
+import importlib.util
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from trainium_edu.tools.tensorboard import TensorBoard
+from trainium_edu.training import Checkpoints, Job, fit
+
+JOB = Job(ranks=2, batch=8, clip=1.0)
+
+
+@pytest.fixture
+def read():
+    """Return what reads a folder: tag -> [(step, value)]."""
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def of(folder):
+        found = EventAccumulator(str(folder)).Reload()
+        return {
+            tag: [(event.step, event.value) for event in found.Scalars(tag)]
+            for tag in found.Tags()["scalars"]
+        }
+
+    return of
+
+
+@pytest.mark.judge
+def test_tensorboard_reads_back_equal_numbers(tmp_path, read):
+    board = TensorBoard(tmp_path)
+    run = fit(JOB, 4, on_step=board, evaluate_every=2)
+    found = read(tmp_path)  # not closed yet: live
+    board.close()
+    for name, key in (("loss", "loss"), ("learning rate", "lr"), ("gradient norm", "norm")):
+        assert found[name] == [(s.number, float(np.float32(getattr(s, key)))) for s in run.steps]
+    assert found["accuracy"] == [(n - 1, float(np.float32(a))) for n, a in run.accuracy]
+    assert found["replicas agree"] == [(i, 1.0) for i in range(4)]
+    if hasattr(run.trainer, "report"):
+        report = run.trainer.report
+        for name, value in (
+            ("time/step in µs", report.step_ns / 1e3),
+            ("time/exposed communication in µs", report.exposed_ns / 1e3),
+            ("time/samples per s", report.samples_per_s), ("time/MFU", report.mfu),
+        ):  # fmt: skip
+            assert found[name] == [(i, pytest.approx(value, rel=1e-6)) for i in range(4)]
+
+
+@pytest.mark.judge
+def test_a_run_that_goes_on_adds_to_its_curves(tmp_path, read):
+    kept = Checkpoints(tmp_path / "kept", every=2)
+    for steps in (2, 5):
+        board = TensorBoard(tmp_path / "logs")
+        run = fit(JOB, steps, on_step=board, checkpoints=kept)
+        board.close()
+    found = read(tmp_path / "logs")["loss"]
+    assert sorted(step for step, _ in found) == list(range(5))
+    assert dict(found)[4] == float(np.float32(run.loss[-1]))
+
+
+@pytest.mark.judge
+def test_a_report_is_asked_for_once_per_graph(tmp_path, read):
+    asked = []
+
+    @dataclass
+    class OfGraph:
+        device: SimpleNamespace
+
+        @property
+        def report(self):
+            asked.append(self.device.executable)
+            return SimpleNamespace(step_ns=2e6, exposed_ns=1e3, compute_ns=0, mfu=0.5,
+                                   samples_per_s=7)  # fmt: skip
+
+    trainer = OfGraph(SimpleNamespace(executable="a"))
+    board = TensorBoard(tmp_path)
+    board.begin(SimpleNamespace(trainer=trainer, accuracy=[]))
+    for number in range(4):
+        trainer.device.executable = "a" if number == 0 else "b"
+        board(SimpleNamespace(number=number, loss=1.0))
+    board.close()
+    assert asked == ["a", "b"]
+    assert read(tmp_path)["time/step in µs"] == [(i, 2000.0) for i in range(4)]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorboard"), reason="TensorBoard is installed")
+def test_without_tensorboard_a_sentence_says_how_to_install_it(tmp_path):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'trainium_edu\[tensorboard\]'"):
+        TensorBoard(tmp_path)
+
+
+def test_nothing_of_tensorboard_is_imported_before_it_is_asked_for():
+    code = "import sys, trainium_edu.tools.tensorboard; sys.exit('tensorboard' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

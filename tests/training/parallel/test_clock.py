@@ -1,0 +1,240 @@
+"""One clock for a step of many ranks.
+
+Judges: closed forms by hand (FLOPs of a multilayer perceptron, sums of tracks), ``fabric.account``,
+the documented range of a hop, and Amdahl's law for scaling.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.fabric import FabricError
+from trainium_edu.specs import INF2, TRN1
+from trainium_edu.training import Job, Trainer, step_report
+from trainium_edu.training.parallel.clock import peak_flops
+from trainium_edu.training.parallel.collectives import compiler_for, links
+from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.graph import Graph, Type
+from trainium_edu.xla.operations import apply, parameter
+
+SIZES = ((64, 256), (256, 256), (256, 10))
+PARAMETERS = sum(k * n + n for k, n in SIZES)
+
+
+def trained(**options):
+    job = Job(**{"ranks": 8, "bucket_bytes": 70_000, "seed": 1} | options)
+    trainer = Trainer(job)
+    trainer.step()
+    return trainer
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    return trained()
+
+
+@pytest.fixture(scope="module")
+def report(trainer):
+    return reported(trainer)
+
+
+def reported(trainer, **options):
+    return step_report(trainer.device.executable, trainer.links, trainer.job.global_batch,
+                       **options)  # fmt: skip
+
+
+def all_reduce(size=1000, dtype="float32", operation="all_reduce", **attributes):
+    x = parameter(0, Type((size,), dtype))
+    attributes = attributes or {"kind": "sum", "groups": None, "scale": 1.0}
+    return apply(operation, x, **attributes)
+
+
+# -- the step -------------------------------------------------------------------------------------
+
+
+def test_compute_and_exposed_communication_add_up_to_the_step(trainer, report):
+    assert report.step_ns == pytest.approx(report.compute_ns + report.exposed_ns)
+    assert report.step_ns == pytest.approx(trainer.device.executable.makespan_ns)
+    assert report.hidden_ns + report.exposed_ns == pytest.approx(report.communication_ns)
+    assert max(report.compute_ns, report.communication_ns) <= report.step_ns
+    assert report.hidden_ns > 0
+
+
+def test_communication_is_what_fabrics_account_says(trainer, report):
+    executable, reached = trainer.device.executable, trainer.links
+    nodes = [s.nodes[0] for s in executable.sections if s.body.is_collective]
+    assert len(nodes) > 1
+    assert sum(i.type.size for n in nodes for i in n.inputs) == PARAMETERS
+    bills = [reached.account(node) for node in nodes]
+    assert report.communication_ns == pytest.approx(sum(bill.total_ns for bill in bills))
+    busy = sum(bill.utilisation * bill.total_ns for bill in bills)
+    np.testing.assert_allclose(report.links, busy / report.step_ns)
+
+
+def test_without_overlap_the_step_is_the_sum(trainer, report):
+    apart = reported(trainer, overlap=False)
+    assert apart.step_ns == pytest.approx(report.compute_ns + report.communication_ns)
+    assert apart.hidden_ns == pytest.approx(0, abs=1e-6)
+
+
+def test_mfu_is_the_products_flops_at_the_peak(report):
+    """Forward once, backward twice, but for the gradient of the input, which nobody wants."""
+    batch = 32
+    wanted = sum(6 * batch * k * n for k, n in SIZES) - 2 * batch * SIZES[0][0] * SIZES[0][1]
+    assert report.flops == wanted
+    assert report.mfu == pytest.approx(wanted / 95e12 / (report.step_ns * 1e-9))
+    assert "95 TFLOP/s (bfloat16)" in report.peak
+
+
+def test_the_peak_is_half_of_the_chips_published_one():
+    for spec in (TRN1, INF2):
+        assert peak_flops(spec, "bfloat16") == 190e12 / 2
+        assert peak_flops(spec, "float32") == 47.5e12 / 2
+
+
+def test_samples_per_second_count_those_of_all_ranks(report):
+    assert report.samples_per_s == pytest.approx(8 * 32 / (report.step_ns * 1e-9))
+
+
+def test_no_track_of_the_spans_does_two_things_at_once(trainer, report):
+    for spans in (report.spans, reported(trainer, slowest=1.7, input_wait_ns=5e4).spans):
+        for track in spans.tracks:
+            assert all(a.end_ns <= b.start_ns * (1 + 1e-12) for a, b in pairwise(spans.on(track)))
+    assert report.spans.makespan_ns == pytest.approx(report.step_ns)
+    assert {"engines", "CC-cores", "Tensor Engine", "DMA"} <= set(report.spans.tracks)
+
+
+def test_no_engine_works_longer_than_the_engines_together(report):
+    together = report.compute_ns / report.step_ns
+    assert all(0 <= share <= together for share in report.engines.values())
+    assert report.engines["Tensor Engine"] > 0
+
+
+def test_a_report_says_the_same_every_time(trainer, report):
+    assert str(reported(trainer)) == str(report)
+    assert reported(trained()) == report
+
+
+def test_a_report_is_a_few_lines(report):
+    lines = str(report).splitlines()
+    assert 4 <= len(lines) <= 7
+    assert all(len(line) <= 110 for line in lines)
+
+
+# -- what makes ranks wait ------------------------------------------------------------------------
+
+
+def test_all_wait_for_the_slowest_rank(trainer, report):
+    slow = reported(trainer, slowest=2.0)
+    assert slow.compute_ns == report.compute_ns  # of the others
+    assert slow.step_ns == pytest.approx(report.step_ns + slow.straggler_ns)
+    assert 0 < slow.straggler_ns <= report.compute_ns * (1 + 1e-12)
+    apart = reported(trainer, slowest=2.0, overlap=False)
+    assert apart.straggler_ns == pytest.approx(report.compute_ns)
+
+
+def test_a_step_begins_when_its_samples_are_there(trainer, report):
+    late = reported(trainer, input_wait_ns=123_456.0)
+    assert late.step_ns == pytest.approx(report.step_ns + 123_456)
+    assert late.band.low_ns == pytest.approx(report.band.low_ns + 123_456)
+    assert late.spans.on("host")[0].duration_ns == 123_456
+
+
+@pytest.mark.parametrize("wrong", [{"slowest": 0.5}, {"input_wait_ns": -1.0}])
+def test_ranks_are_not_faster_than_they_are(trainer, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        reported(trainer, **wrong)
+
+
+# -- ranges ---------------------------------------------------------------------------------------
+
+
+def test_a_collectives_range_is_that_of_a_hop_and_of_a_links_direction():
+    reached, node = links(32), all_reduce(2**20)
+    band = reached.collective(node)
+    steps = reached.account(node).steps
+    low, high = band.effects["NeuronLink hop"]
+    assert high - low == pytest.approx(steps * 1000)  # 1 to 2 us each
+    assert band.low_ns <= band.nominal_ns == reached.account(node).total_ns <= band.high_ns
+    both_ways = fabric.trn1_32xlarge(direction="both_ways", latency_ns=2000.0)
+    slow = fabric.account(fabric.plan(both_ways, "all_reduce"), both_ways, 2**22)
+    assert band.high_ns == pytest.approx(slow.total_ns)
+
+
+def test_the_steps_range_holds_it_and_names_the_hop(report):
+    assert report.band.low_ns < report.step_ns < report.band.high_ns
+    assert report.band.effects["NeuronLink hop"][0] < report.step_ns
+
+
+# -- where ranks can be ---------------------------------------------------------------------------
+
+_PLACES = [(2, "trn1.2xlarge"), (2, "inf2.xlarge"), (2, "inf2.8xlarge"), (8, "inf2.24xlarge"),
+           (12, "inf2.24xlarge"), (24, "inf2.48xlarge"), (2, "trn1n.32xlarge"),
+           (32, "trn1.32xlarge"), (32, "trn1n.32xlarge")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ranks", "instance"), _PLACES)
+def test_every_instance_has_links_and_a_clock(ranks, instance):
+    reached, node = links(ranks, instance), all_reduce()
+    assert reached.topology.ranks == ranks
+    executable = Executable(Graph("sum", node.inputs, (node,)), times=reached)
+    found = step_report(executable, reached, 1)
+    assert found.step_ns == pytest.approx(reached.account(node).total_ns)
+    assert found.links.shape == (reached.topology.links,)
+
+
+def test_one_rank_needs_nobody():
+    assert links(1, "trn1.2xlarge") is None
+    alone = trained(ranks=1)
+    found = reported(alone)
+    assert (found.communication_ns, found.exposed_ns, found.ranks, found.links.size) == (0, 0, 1, 0)
+
+
+def test_trn1n_has_twice_the_links():
+    one, other = (links(8, name).topology for name in ("trn1.32xlarge", "trn1n.32xlarge"))
+    np.testing.assert_allclose(other.bandwidth_bytes_per_s, 2 * one.bandwidth_bytes_per_s)
+
+
+@pytest.mark.parametrize("operation", ["all_reduce", "reduce_scatter", "all_gather"])
+def test_several_instances_take_what_the_hierarchical_schedule_takes(operation):
+    reached = links(64)
+    size = 64 * 1024
+    more = {"reduce_scatter": {"kind": "sum", "axis": -1, "world": 64, "groups": None},
+            "all_gather": {"axis": -1, "world": 64, "groups": None}}.get(operation, {})  # fmt: skip
+    mine = size // 64 if operation == "all_gather" else size
+    node = all_reduce(mine, operation=operation, **more)
+    wanted = reached.account(node).total_ns  # which knows that the first step reads less
+    assert reached.collective(node).nominal_ns == pytest.approx(wanted, rel=1e-3)
+
+
+def test_thousands_of_ranks_have_a_clock_too():
+    reached = links(4096, "trn1n.32xlarge", algorithm="kangaring")
+    node = all_reduce(10**6)
+    wanted = fabric.hierarchical_time(reached.topology, 4 * 10**6)
+    assert reached.collective(node).nominal_ns == wanted.total_ns
+
+
+@pytest.mark.parametrize(
+    ("ranks", "instance", "says"),
+    [
+        (4, "trn1.2xlarge", "4 ranks do not fit trn1.2xlarge, which has 2"),
+        (33, "trn1.32xlarge", "use a multiple of 32"), (14, "inf2.24xlarge", "which has 12"),
+        (3, "inf2.48xlarge", "even number"), (6, "trn1n.32xlarge", "Use 2, 4, 8, 16 or 32"),
+        (2, "p4d.24xlarge", "is no instance with links"),
+    ],
+)  # fmt: skip
+def test_ranks_that_have_no_place_get_a_sentence(ranks, instance, says):
+    with pytest.raises(FabricError, match=says) as caught:
+        links(ranks, instance)
+    assert "\n" not in str(caught.value)
+
+
+def test_programs_for_inf2_are_lowered_for_its_chip():
+    node = all_reduce()
+    graph = Graph("g", node.inputs, (apply("exp", node),))
+    found = compiler_for("inf2.24xlarge", links(12, "inf2.24xlarge")).get(graph, 0)
+    assert found.spec is INF2
+    assert found.sections[-1].body.run.program.spec is INF2
+    assert compiler_for("trn1n.32xlarge", None, overlap=False).overlaps is False

@@ -1,0 +1,158 @@
+"""Sums over links.  Judges: fabric's step-by-step executor, bit for bit; NumPy along the ranks."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.fabric import ALGORITHMS, FabricError
+from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.xla.executor import Plan, Setting
+from trainium_edu.xla.graph import Graph, Type
+from trainium_edu.xla.operations import apply, parameter
+
+ONE_INSTANCE = [a for a, able in ALGORITHMS.items() if fabric.Collective.ALL_REDUCE in able
+                and a != "hierarchical"]  # fmt: skip
+
+
+def node_of(name, elements, dtype="float32", **attributes):
+    if name != "all_gather":
+        attributes = {"kind": "sum"} | attributes
+    return apply(name, parameter(0, Type((elements,), dtype)), **attributes)
+
+
+def noisy(ranks, elements, seed=0):
+    rng = np.random.default_rng(seed)
+    held = rng.standard_normal((ranks, elements)).astype(ml_dtypes.bfloat16)
+    return held.astype(np.float32)
+
+
+@pytest.mark.parametrize("algorithm", ONE_INSTANCE)
+@pytest.mark.parametrize(("dtype", "rounding"), [("float32", "nearest"), ("bfloat16", "nearest"),
+                                                 ("bfloat16", "stochastic")])  # fmt: skip
+def test_values_are_what_the_schedule_makes_of_padded_rows(algorithm, dtype, rounding):
+    reached, rows = links(8, algorithm=algorithm, rounding=rounding, seed=3), noisy(8, 1001)
+    held = np.pad(rows, ((0, 0), (0, 7)))
+    held = held if dtype == "float32" else held.astype(ml_dtypes.bfloat16)
+    kind = "nearest" if dtype == "float32" else rounding
+    wanted = fabric.execute(reached.schedule("all_reduce"), held, rounding=kind, seed=3)
+    got = reached.all_reduce(rows, node_of("all_reduce", 1001, dtype))
+    for one in wanted:
+        np.testing.assert_array_equal(got, one[:1001].astype(np.float32))
+
+
+@pytest.mark.parametrize("algorithm", ONE_INSTANCE)
+@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+def test_a_reduce_scatter_has_the_bits_of_an_all_reduce(algorithm, rounding):
+    """ZeRO-1 rests on it: a shard of the padded sum, and the sum of all without padding."""
+    reached, rows = links(8, algorithm=algorithm, rounding=rounding), noisy(8, 999)
+    padded = np.pad(rows, ((0, 0), (0, 1)))
+    whole = reached.all_reduce(rows, node_of("all_reduce", 999, "bfloat16"), 7)
+    scatter = node_of("reduce_scatter", 1000, "bfloat16", axis=-1, world=8)
+    parts = reached.reduce_scatter(padded, scatter, 7)
+    assert parts.shape == (8, 125)
+    np.testing.assert_array_equal(parts.reshape(-1)[:999], whole)
+
+
+def test_every_draw_tosses_other_coins_and_the_same_again():
+    reached, rows = links(8, rounding="stochastic"), noisy(8, 300)
+    node = node_of("all_reduce", 300, "bfloat16")
+    first, second, again = (reached.all_reduce(rows, node, draw) for draw in (0, 1, 0))
+    np.testing.assert_array_equal(first, again)
+    assert (first != second).any()
+
+
+def test_a_step_of_the_executor_is_such_a_draw():
+    reached, rows = links(8, rounding="stochastic"), noisy(8, 300)
+    x = parameter(0, Type((300,), "bfloat16"))
+    plan = Plan(Graph("sum", (x,), (apply("all_reduce", x, kind="sum"),)))
+    one, two, same = (
+        plan.run([rows], Setting("stochastic", step=s, replicas=8, collectives=reached))[0]
+        for s in (1, 2, 1)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one != two).any()
+
+
+@pytest.mark.parametrize(("kind", "function"), [("max", np.max), ("min", np.min)])
+def test_largest_and_smallest(kind, function):
+    rows = noisy(8, 50)
+    got = links(8).all_reduce(rows, node_of("all_reduce", 50, kind=kind))
+    np.testing.assert_array_equal(got, function(rows, axis=0))
+
+
+def test_mean_is_the_sum_over_the_number_of_ranks():
+    rows, reached = noisy(8, 50), links(8)
+    total = reached.all_reduce(rows, node_of("all_reduce", 50))
+    mean = reached.all_reduce(rows, node_of("all_reduce", 50, kind="mean"))
+    np.testing.assert_array_equal(mean, total / 8)
+
+
+def test_whole_numbers_add_up_exactly_and_wrap():
+    rows = np.full((8, 3), 2**24 + 1, np.int32)
+    rows[:, 2] = 2**30
+    got = links(8).all_reduce(rows, node_of("all_reduce", 3, "int32"))
+    assert got.dtype == np.int32
+    assert got.tolist() == [2**27 + 8, 2**27 + 8, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float8_e4m3", "float8_e5m2", "tfloat32"])
+def test_other_floats_are_rounded_after_every_hop(dtype):
+    rows = np.full((2, 4), 1.25, np.float32)
+    rows[1] = 0.0009765625  # far below the last place of a sum in eight bits
+    got = links(2).all_reduce(rows, node_of("all_reduce", 4, dtype))
+    wide = dtype in ("float16", "tfloat32")
+    np.testing.assert_array_equal(got, np.full(4, 1.2509765625 if wide else 1.25, np.float32))
+
+
+@pytest.mark.parametrize("groups", [((0, 1, 2, 3), (4, 5, 6, 7)), ((0, 4), (1, 5), (2, 6), (3, 7)),
+                                    ((7, 1, 2, 0), (4, 5, 6, 3))])  # fmt: skip
+def test_groups_take_part_together(groups):
+    reached, rows, world = links(8), noisy(8, 40), len(groups[0])
+    total = reached.all_reduce(rows, node_of("all_reduce", 40, groups=groups))
+    parts = reached.reduce_scatter(
+        rows, node_of("reduce_scatter", 40, groups=groups, axis=-1, world=world)
+    )
+    gathered = reached.all_gather(
+        rows, node_of("all_gather", 40, groups=groups, axis=-1, world=world)
+    )
+    for group in groups:
+        some = rows[list(group)]
+        wanted = links(world).all_reduce(some, node_of("all_reduce", 40))
+        for place, rank in enumerate(group):
+            np.testing.assert_array_equal(total[rank], wanted)
+            np.testing.assert_array_equal(parts[rank], np.split(wanted, world)[place])
+            np.testing.assert_array_equal(gathered[rank], some.reshape(-1))
+
+
+def test_a_rank_in_no_group_is_an_error():
+    with pytest.raises(FabricError, match="left out would wait for ever"):
+        links(8).all_reduce(noisy(8, 4), node_of("all_reduce", 4, groups=((0, 1), (2, 3))))
+
+
+def test_groups_without_a_place_are_an_error():
+    groups = ((0, 1, 2), (3, 4, 5))
+    odd = Links(fabric.ring(6))
+    with pytest.raises(FabricError, match="have no place"):
+        odd.all_reduce(noisy(6, 4), node_of("all_reduce", 4, groups=groups))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_more_ranks_than_a_plan_holds_sum_in_ring_order(dtype):
+    reached, rows = links(544), noisy(544, 700)
+    got = reached.all_reduce(rows, node_of("all_reduce", 700, dtype))
+    exact = rows.astype(np.float64).sum(0)
+    place = 2.0 ** (-24 if dtype == "float32" else -8)
+    assert (np.abs(got - exact) <= 544 * place * np.abs(rows).sum(0)).all()
+    if dtype == "float32":
+        np.testing.assert_array_equal(got, fabric.ring_all_reduce(rows.copy())[0])
+
+
+def test_rows_are_not_written_to():
+    rows = noisy(8, 100)
+    before = rows.copy()
+    for name, more in (("all_reduce", {}), ("reduce_scatter", {"axis": -1, "world": 8}),
+                       ("all_gather", {"axis": -1, "world": 8})):  # fmt: skip
+        size = 96 if name == "reduce_scatter" else 100
+        getattr(links(8), name)(rows[:, :size], node_of(name, size, **more))
+    np.testing.assert_array_equal(rows, before)

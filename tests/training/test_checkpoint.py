@@ -1,0 +1,350 @@
+"""Judges: the run that was never stopped, bit for bit; the safetensors library for the format."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from trainium_edu.training import checkpoint
+from trainium_edu.training.checkpoint import (
+    CheckpointDamaged,
+    CheckpointError,
+    Checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
+from trainium_edu.training.failures import RankFailed, fail
+from trainium_edu.training.trainer import Diverged, Job, Trainer, fit
+
+BF16 = ml_dtypes.bfloat16
+
+
+def a_state(step=20, **more):
+    """Return a state with an array of each kind."""
+    random = np.random.default_rng(abs(step))
+    return {
+        "job": {"task": "digits-mlp", "seed": 0}, "number": step,
+        "weights": {"0.weight": random.standard_normal((3, 5)).astype(BF16)},
+        "optimizer": {"steps": step, "states": [
+            {"mean": random.standard_normal(4, np.float32), "none": np.zeros((0, 2), np.float32)},
+            {},
+        ]},
+        "loader": {"epoch": 2, "at": np.int64(7), "order": np.arange(6)},
+        "mask": np.array(True),
+    } | more  # fmt: skip
+
+
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return type(b) in (int, float, str, bool, type(None)) and a == b
+
+
+# -- the file -----------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_gives_back_every_bit(tmp_path):
+    path = save_checkpoint(tmp_path / "new" / "folder", a_state())
+    found = load_checkpoint(tmp_path / "new" / "folder")
+    assert same(a_state(), found.state)
+    assert (found.step, found.job["task"], found.path) == (20, "digits-mlp", path)
+    assert set(found.arrays) == {
+        "weights/0.weight", "optimizer/states/0/mean", "optimizer/states/0/none", "loader/order",
+        "mask",
+    }  # fmt: skip
+    found.state["weights"]["0.weight"][:] = 0  # arrays can be written to
+    assert same(a_state(), load_checkpoint(path).state)
+
+
+def test_bf16_takes_two_bytes_per_number(tmp_path):
+    sizes = [
+        save_checkpoint(tmp_path / name, {"job": {}, "number": 1, "w": np.ones(100_000, dtype)})
+        for name, dtype in (("a", BF16), ("b", np.float32))
+    ]
+    a, b = (path.stat().st_size for path in sizes)
+    assert 200_000 < a < 201_000
+    assert b - a == 200_000
+
+
+@pytest.mark.judge
+def test_the_safetensors_library_reads_it(tmp_path):
+    safetensors = pytest.importorskip("safetensors")
+    torch = pytest.importorskip("torch")
+    path = save_checkpoint(tmp_path, a_state())
+    ours = load_checkpoint(path).arrays
+    with safetensors.safe_open(path, "pt") as file:
+        assert set(file.keys()) == set(ours)
+        for name in file.keys():  # noqa: SIM118  not a mapping
+            theirs = file.get_tensor(name)
+            assert theirs.dtype == torch.bfloat16 or theirs.numpy().dtype == ours[name].dtype
+            assert np.array_equal(theirs.float().numpy(), ours[name].astype(np.float32))
+
+
+def test_every_flipped_byte_is_noticed(tmp_path):
+    path = save_checkpoint(tmp_path, a_state())
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        with pytest.raises(CheckpointError, match=r"damaged|cut|header of a checkpoint"):
+            load_checkpoint(path)
+
+
+def test_every_cut_is_noticed(tmp_path):
+    path = save_checkpoint(tmp_path, a_state())
+    data = path.read_bytes()
+    for length in [*range(0, len(data), 3), len(data) - 1]:
+        path.write_bytes(data[:length])
+        with pytest.raises(CheckpointError, match=r"cut|header of a checkpoint"):
+            load_checkpoint(path)
+    path.write_bytes(data + b"more")
+    with pytest.raises(CheckpointError, match=r"more than its header counts"):
+        load_checkpoint(path)
+
+
+def test_the_one_before_a_damaged_one_is_used_and_a_warning_says_so(tmp_path):
+    for step in (10, 20, 30):
+        path = save_checkpoint(tmp_path, a_state(step))
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + b"\xff")
+    (tmp_path / "step-00000020.safetensors").write_bytes(data[:50])
+    told = r"step-00000030.*checksum of .* differs; step-00000020.* is cut .*; step-00000010"
+    with pytest.warns(CheckpointDamaged, match=told):
+        assert load_checkpoint(tmp_path).step == 10
+    (tmp_path / "step-00000010.safetensors").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* is whole: .*to begin anew"):
+        load_checkpoint(tmp_path)
+
+
+def test_the_newest_stay_and_a_damaged_newer_one_pushes_no_good_one_out(tmp_path):
+    for step in (10, 20, 30, 40):
+        save_checkpoint(tmp_path, a_state(step), keep=2)
+    names = ["step-00000030.safetensors", "step-00000040.safetensors"]
+    assert sorted(os.listdir(tmp_path)) == names
+    (tmp_path / names[1]).write_bytes(b"")
+    save_checkpoint(tmp_path, a_state(35), keep=1)
+    with pytest.warns(CheckpointDamaged):
+        assert load_checkpoint(tmp_path).step == 35
+
+
+def test_another_format_or_version_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "VERSION", 2)
+    path = save_checkpoint(tmp_path, a_state())
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match=r"version 2 of the format.* reads 1"):
+        load_checkpoint(tmp_path)
+    np.savez(tmp_path / "weights.npz", a=np.ones(3))
+    with pytest.raises(CheckpointError, match=r"weights.npz cannot be used: .*"):
+        load_checkpoint(tmp_path / "weights.npz")
+    with pytest.raises(CheckpointError, match=r"there is no checkpoint in"):
+        load_checkpoint(tmp_path / "nowhere")
+    assert path.exists()
+
+
+# -- what cannot be written -----------------------------------------------------------------------
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    save_checkpoint(tmp_path, a_state(10))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(CheckpointError, match=r"disk is full or the quota.*older.*untouched"):
+            save_checkpoint(tmp_path, a_state(20, big=np.zeros(100_000, np.float32)), keep=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == ["step-00000010.safetensors"]
+    assert load_checkpoint(tmp_path).step == 10
+
+
+def test_a_folder_that_cannot_be_written_to_says_so_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match=r"file/in is not written: .*directory.*another"):
+        Checkpoints(tmp_path / "file" / "in")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16, np.float16])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_is_never_written(tmp_path, dtype, value):
+    save_checkpoint(tmp_path, a_state(10))
+    with pytest.raises(CheckpointError, match=r"momentum/3 holds NaN or infinity after 20 steps"):
+        save_checkpoint(tmp_path, a_state(momentum={"3": np.array([0, value], dtype)}))
+    assert os.listdir(tmp_path) == ["step-00000010.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [({"x": object()}, "x is <object"), ({"x": float("nan")}, "x is nan"), ({3: 1}, "3 names no"),
+     ({"x": np.zeros(2, complex)}, "x is complex128"), ({"number": -1}, "number is -1"),
+     ({"x": [{"y": b""}]}, "x/0/y is b''")],
+)  # fmt: skip
+def test_what_no_state_can_hold(tmp_path, more, told):
+    with pytest.raises(ValueError, match=told):
+        save_checkpoint(tmp_path, a_state() | more)
+    with pytest.raises(CheckpointError, match=r"no 'job'"):
+        save_checkpoint(tmp_path, {"number": 1})
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+SMALL = Job(ranks=2, batch=90, lr=0.05)  # eight steps an epoch: the orders of several are met
+KINDS = {
+    "fp32": {"dtype": "float32", "rounding": "nearest"},
+    "momentum": {"momentum": 0.9},
+    "masters": {"momentum": 0.9, "master_weights": True},
+    "adam": {"optimizer": "adam", "lr": 0.002, "weight_decay": 0.01, "clip": 1.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_steps_and_ten_resumed_equal_twenty_bit_for_bit(tmp_path, kind):
+    job, kept = replace(SMALL, **KINDS[kind]), Checkpoints(tmp_path, every=4)
+    whole = fit(job, 20, evaluate_every=10)
+    first = fit(job, 10, evaluate_every=10, checkpoints=kept)
+    resumed = fit(job, 20, evaluate_every=10, checkpoints=kept)
+    assert [step.number for step in resumed.steps] == list(range(10, 20))
+    for ours, theirs in zip(whole.steps, first.steps + resumed.steps, strict=True):
+        assert ours.loss_of_rank.tobytes() == theirs.loss_of_rank.tobytes()
+    assert whole.accuracy == first.accuracy + resumed.accuracy
+    assert same(load_checkpoint(tmp_path).state, resumed.trainer.state())
+    assert same(load_checkpoint(tmp_path).state, whole.trainer.state())
+    assert sorted(os.listdir(tmp_path)) == [f"step-{n:08d}.safetensors" for n in (12, 16, 20)]
+    assert not fit(job, 20, checkpoints=kept).steps  # nothing is left to do
+
+
+def test_another_number_of_ranks_goes_on_with_equal_state_and_it_is_said(tmp_path):
+    before = fit(SMALL, 2, checkpoints=tmp_path).trainer.state()
+    for ranks, batch in ((4, 45), (1, 180)):
+        other = replace(SMALL, ranks=ranks, batch=batch, overlap=False)
+        with pytest.warns(UserWarning, match=rf"from step 2 .*ranks 2 -> {ranks}, batch 90"):
+            after = fit(other, 2, checkpoints=tmp_path)
+        assert not after.steps
+        assert same(before | {"job": 0}, after.trainer.state() | {"job": 0})
+    assert np.isfinite(fit(other, 1).loss).all()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("dtype", "float32"), ("optimizer", "adam"), ("momentum", 0.5), ("seed", 1),
+     ("master_weights", True)],
+)  # fmt: skip
+def test_a_checkpoint_of_another_job_is_refused_by_the_field_that_differs(tmp_path, field, value):
+    save_checkpoint(tmp_path, a_state() | {"job": asdict(SMALL)})
+    with pytest.raises(CheckpointError, match=rf"another job: its {field} is .* here it is"):
+        Checkpoints(tmp_path).newest(replace(SMALL, **{field: value}))
+    assert Checkpoints(tmp_path).newest(SMALL).step == 20
+
+
+# -- what goes wrong in the middle ----------------------------------------------------------------
+
+
+def test_a_run_whose_rank_failed_goes_on_from_its_checkpoint(tmp_path):
+    whole, kept = fit(SMALL, 6), Checkpoints(tmp_path, every=2)
+    trainer = Trainer(SMALL)
+    fail(trainer, 1, at_step=5)
+    told = r"rank 1 of 2 failed in step 5, before all_reduce; .*newest checkpoint"
+    with pytest.raises(RankFailed, match=told) as problem:
+        fit(trainer, 6, checkpoints=kept)
+    assert problem.value.run.trainer.number == 5  # the step is undone
+    assert same(trainer.state(), fit(SMALL, 5).trainer.state())
+    again = fit(SMALL, 6, checkpoints=kept)
+    assert [step.number for step in again.steps] == [4, 5]
+    assert same(again.trainer.state(), whole.trainer.state())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_nan_stops_the_run_names_what_made_it_and_keeps_the_last_good_state(tmp_path, dtype):
+    job, kept = replace(SMALL, dtype=dtype, lr=1e38), Checkpoints(tmp_path, every=1)
+    told = r"after step \d, .* is not finite: the first (NaN|infinity) .* the step is undone"
+    with pytest.raises(Diverged, match=told) as problem:
+        fit(job, 9, checkpoints=kept)
+    trainer = problem.value.run.trainer
+    good = load_checkpoint(tmp_path) if trainer.number else None
+    assert good is None or same(good.state, trainer.state())
+    assert all(np.isfinite(w).all() for w in trainer.weights().values())
+    assert len(problem.value.run.steps) == trainer.number
+
+
+INTERRUPTED = """
+import os, signal, sys, time, warnings
+from tests.training.test_checkpoint import SMALL, same
+from trainium_edu.training import Checkpoints, fit, load_checkpoint, CheckpointError
+
+warnings.simplefilter("error")
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+whole = fit(SMALL, 12).trainer.state()
+begun = time.monotonic()
+fit(SMALL, 12, checkpoints=Checkpoints("measured", every=1))
+took, stopped, count = time.monotonic() - begun, 0, int(sys.argv[1])
+for k in range(count):
+    for n in range(200):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, took * (k + 0.5) / count)
+            run = fit(SMALL, 12, checkpoints=Checkpoints(f"run {k}", every=1))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            break
+        except KeyboardInterrupt:
+            stopped += 1
+            if os.path.isdir(f"run {k}") and os.listdir(f"run {k}"):
+                load_checkpoint(f"run {k}")  # a warning would be an error
+            if n == 1:  # more often than twice at the same place would never end
+                took *= 2
+    else:
+        raise AssertionError(f"run {k} never ends")
+    assert same(run.trainer.state(), whole), k
+    assert not [name for name in os.listdir(f"run {k}") if name.endswith(".part")]
+print(stopped, "times")
+"""
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(60, marks=pytest.mark.slow)])
+def test_ctrl_c_at_any_moment_leaves_checkpoints_that_load_and_go_on(tmp_path, count):
+    root = Path(__file__).resolve().parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(count)], cwd=tmp_path, capture_output=True,
+        text=True, env=os.environ | {"PYTHONPATH": str(root)}, timeout=300,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert int(found.stdout.split()[0]) >= count // 2
+
+
+SAVING = """
+import numpy as np, sys
+from trainium_edu.training import save_checkpoint
+big = np.arange(3_000_000, dtype=np.float32)
+print("ready", flush=True)
+for n in range(1, 10_000):
+    save_checkpoint("kept", {"number": n, "job": {}, "a": big + n})
+    print(n, flush=True)
+"""
+
+
+def test_a_process_killed_while_it_saves_leaves_the_checkpoint_before(tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    child = subprocess.Popen(
+        [sys.executable, "-c", SAVING], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )  # fmt: skip
+    with child:
+        for _ in range(3):
+            child.stdout.readline()
+        while not list(tmp_path.glob("kept/.*.part")):
+            time.sleep(0.0005)
+        child.kill()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = load_checkpoint(tmp_path / "kept")
+    assert found.state["a"][0] == found.step >= 2
+    save_checkpoint(tmp_path / "kept", a_state(99_999))
+    assert not list(tmp_path.glob("kept/.*.part"))

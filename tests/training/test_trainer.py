@@ -1,0 +1,455 @@
+"""The trainer.  Judges: one rank's gradients summed by ``fabric.execute``; PyTorch; ``first_light``.
+
+The first judge has no axis of replicas: a device of its own computes each rank's gradients, one
+after the other, and NumPy updates the weights.  It must give the same bits.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.numerics import cast, round_to
+from trainium_edu.training import Job, Task, Trainer, epoch_order, fit, nn
+from trainium_edu.training.data import digits
+from trainium_edu.training.first_light import first_light
+from trainium_edu.training.parallel.agreement import RanksDisagree
+from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.training.reference import initial_weights, parts
+from trainium_edu.xla.device import Device
+from trainium_edu.xla.tensor import as_tensor
+
+
+def task(samples=200, model=lambda: nn.MLP(64, 16, 10)):
+    """Return a small network on some of the digits."""
+    found = digits()
+    data = (found.train_images[:samples], found.train_labels[:samples],
+            found.test_images[:100], found.test_labels[:100])  # fmt: skip
+    return Task("small", model, lambda: data)
+
+
+SMALL = Job("small", ranks=4, batch=8, dtype="float32")
+
+
+def trainer(job=SMALL, samples=200, **options):
+    return Trainer(job, task=task(samples), **options)
+
+
+def arrays(of):
+    return of.state()["arrays"]
+
+
+def equal(one, other):
+    return all(np.array_equal(value, other[name]) for name, value in one.items())
+
+
+# -- the same bits as one rank after the other -----------------------------------------------------
+
+
+def gradients_of_one(model, weights, images, labels, dtype, share):
+    """Return what one device without replicas gives for one micro-batch, float32, in order."""
+    model.load_state_dict(weights)
+    device = model.parameters()[0].device
+    x, y = as_tensor(images, device, dtype), as_tensor(labels, device)
+    loss = nn.cross_entropy(model(x), y) * as_tensor(np.float32(share), device)
+    loss.backward()
+    grads = [p.grad for p in model.parameters()]
+    device.mark_step()
+    for p in model.parameters():
+        p.grad = None
+    return [g.numpy() for g in grads]
+
+
+def summed(rows, dtype):
+    """Return the sum over ranks of flat gradients, in the order of the ring's schedule."""
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % len(rows))))
+    schedule = links(len(rows)).schedule("all_reduce")
+    held = padded if dtype == "float32" else cast(padded, "bf16")
+    return fabric.execute(schedule, held)[0].astype(np.float32)[: rows.shape[1]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("ranks", "accumulate"), [(32, 1), (4, 2)])
+def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_order(
+    dtype, ranks, accumulate
+):
+    job = Job(ranks=ranks, batch=4, accumulate=accumulate, dtype=dtype, rounding="nearest")
+    tested = Trainer(job)
+    weights, data = tested.weights(), digits()
+    narrow = (lambda a: a) if dtype == "float32" else (lambda a: round_to(a, "bf16"))
+    model = nn.MLP(64, 256, 256, 10).to(Device(), dtype)
+    order = epoch_order(len(data.train_labels), ranks=ranks, batch=4, accumulate=accumulate, seed=0,
+                        epoch=0)  # fmt: skip
+    for step in range(2):
+        flat = np.empty((ranks, sum(w.size for w in weights.values())), np.float32)
+        for rank in range(ranks):
+            total = None
+            for chosen in order[step, :, rank]:
+                found = gradients_of_one(model, weights, data.train_images[chosen],
+                                         data.train_labels[chosen], dtype, 1 / accumulate)  # fmt: skip
+                total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+            flat[rank] = np.concatenate([narrow(g).ravel() for g in reversed(total)])
+        mean = narrow(summed(flat, dtype) * np.float32(1 / ranks))
+        begin = 0
+        for name in reversed(weights):
+            part = mean[begin : begin + weights[name].size].reshape(weights[name].shape)
+            weights[name] = narrow(weights[name] - part * np.float32(job.lr))
+            begin += part.size
+        tested.step()
+        assert equal(weights, tested.weights())
+
+
+# -- PyTorch on the whole batch ----------------------------------------------------------------------
+
+JOBS = {
+    "sgd": {}, "momentum and decay": {"momentum": 0.9, "weight_decay": 0.01},
+    "adam": {"optimizer": "adam", "lr": 0.001},
+    "adamw": {"optimizer": "adamw", "lr": 0.001, "weight_decay": 0.05},
+    "clipped": {"clip": 0.05, "lr": 0.5}, "loose clip": {"clip": 100.0},
+    "accumulated": {"accumulate": 3, "batch": 3}, "one rank": {"ranks": 1, "batch": 32},
+    "zero": {"zero": True, "momentum": 0.9}, "zero, clipped": {"zero": True, "clip": 0.05},
+    "warm-up": {"schedule": "cosine", "warmup": 3, "schedule_steps": 12},
+    "other links": {"algorithm": "mesh"},
+}  # fmt: skip
+
+
+@pytest.mark.judge
+@pytest.mark.parametrize("changes", JOBS.values(), ids=JOBS)
+def test_training_follows_pytorch_on_the_same_samples_short_last_batch_included(changes):
+    torch = pytest.importorskip("torch")
+    job = replace(SMALL, **changes)
+    tested = trainer(job)
+    there = torch.nn.Sequential(torch.nn.Linear(64, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10))
+    there.load_state_dict({n: torch.from_numpy(w) for n, w in tested.weights().items()})
+    kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    more = {"momentum": job.momentum} if job.optimizer == "sgd" else {}
+    optimizer = kind[job.optimizer](there.parameters(), lr=job.lr, weight_decay=job.weight_decay,
+                                    **more)  # fmt: skip
+    order = epoch_order(200, ranks=job.ranks, batch=job.batch, accumulate=job.accumulate, seed=0,
+                        epoch=0)  # fmt: skip
+    sizes = []
+    for chosen in order:
+        chosen = chosen[chosen >= 0]
+        optimizer.param_groups[0]["lr"] = job.rate(tested.number)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(
+            there(torch.from_numpy(tested.inputs[chosen])), torch.from_numpy(tested.labels[chosen])
+        )
+        loss.backward()
+        norm = None
+        if job.clip is not None:
+            norm = float(torch.nn.utils.clip_grad_norm_(there.parameters(), job.clip))
+        optimizer.step()
+        step = tested.step()
+        sizes.append(step.samples)
+        assert step.loss == pytest.approx(loss.item(), rel=2e-5)
+        assert step.norm == (norm if norm is None else pytest.approx(norm, rel=2e-5))
+    assert sum(sizes) == 200
+    assert sizes[-1] < sizes[0]
+    for name, theirs in there.state_dict().items():
+        distance = np.linalg.norm(tested.weights()[name] - theirs.numpy())
+        assert distance <= 2e-5 * np.linalg.norm(theirs.numpy()), name
+
+
+# -- samples -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4, 7])
+def test_one_graph_takes_every_sample_once_an_epoch(ranks, monkeypatch):
+    reached = Links(fabric.ring(ranks)) if ranks in (3, 7) else None
+    tested = trainer(replace(SMALL, ranks=ranks), samples=101, reached=reached)
+    seen = []
+    kept = tested._gradients
+    monkeypatch.setattr(tested, "_gradients", lambda chosen, *rest: (
+        seen.append(chosen[chosen >= 0]), kept(chosen, *rest))[1])  # fmt: skip
+    while tested.epoch < 2:
+        tested.step()
+    assert {event.kind for event in tested.device.compiler.history[1:]} == {"memory"}
+    per_epoch = np.split(np.concatenate(seen), 2)
+    assert all(np.array_equal(np.sort(one), np.arange(101)) for one in per_epoch)
+    assert not np.array_equal(*per_epoch)
+
+
+def test_drop_last_leaves_out_what_fills_no_step():
+    run = fit(trainer(replace(SMALL, drop_last=True), samples=70), 4)
+    assert [(s.samples, s.epoch) for s in run.steps] == [(32, 0), (32, 0), (32, 1), (32, 1)]
+
+
+def test_micro_batches_do_what_a_larger_batch_does():
+    one, other = trainer(), trainer(replace(SMALL, batch=2, accumulate=4))
+    for tested in (one, other):
+        for chosen in np.arange(192).reshape(6, 32):
+            tested.step(chosen.reshape(tested.job.accumulate, 4, tested.job.batch))
+    for name, value in one.weights().items():
+        np.testing.assert_allclose(other.weights()[name], value, atol=1e-6)
+
+
+def test_micro_batches_of_bf16_weights_are_added_in_fp32():
+    job = Job("small", 1, batch=8, accumulate=4, rounding="nearest", reduce_dtype="float32",
+              master_weights=True, lr=1.0)  # fmt: skip
+    tested = trainer(job)
+    before, model = tested.weights(), task().model().to(Device(), "bfloat16")
+    chosen = np.arange(32).reshape(4, 1, 8)
+    grads = [gradients_of_one(model, before, tested.inputs[part[0]], tested.labels[part[0]],
+                              "bfloat16", 0.25) for part in chosen]  # fmt: skip
+    tested.step(chosen)
+    for i, name in enumerate(before):
+        total = ((grads[0][i] + grads[1][i]) + grads[2][i]) + grads[3][i]
+        master = arrays(tested)[f"optimizer/{name}/master"]
+        np.testing.assert_array_equal(master, before[name] - total)
+        assert not np.array_equal(total, round_to(total, "bf16"))
+
+
+def test_samples_of_another_shape_or_number_are_refused():
+    tested = trainer()
+    with pytest.raises(ValueError, match=r"shape \(32,\); a step of this job takes \(1, 4, 8\)"):
+        tested.step(np.arange(32))
+    for odd in (np.full((1, 4, 8), 200), np.full((1, 4, 8), -1)):
+        with pytest.raises(ValueError, match="numbers below 200"):
+            tested.step(odd)
+    assert tested.number == 0
+
+
+# -- what ranks sum ----------------------------------------------------------------------------------
+
+
+def reductions(tested):
+    nodes = tested.device.executable.graph.nodes
+    return [n for n in nodes if n.operation in ("all_reduce", "reduce_scatter")]
+
+
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize(("dtype", "reduce_dtype", "wanted"), [
+    ("bfloat16", None, "bfloat16"), ("bfloat16", "float32", "float32"),
+    ("float32", "bfloat16", "bfloat16"), ("float32", None, "float32"),
+])  # fmt: skip
+def test_gradients_travel_in_the_chosen_dtype(dtype, reduce_dtype, wanted, zero):
+    tested = trainer(replace(SMALL, dtype=dtype, reduce_dtype=reduce_dtype, zero=zero))
+    tested.step()
+    assert [n.inputs[0].type.dtype for n in reductions(tested)] == [wanted]
+
+
+@pytest.mark.parametrize(("bucket_bytes", "wanted"), [
+    (0, [[(10,), (10, 16), (16,), (16, 64)]]), (1, [[(10,)], [(10, 16)], [(16,)], [(16, 64)]]),
+    (700, [[(10,), (10, 16)], [(16,)], [(16, 64)]]), (744, [[(10,), (10, 16), (16,)], [(16, 64)]]),
+])  # fmt: skip
+def test_gradients_travel_in_buckets_the_last_layers_first(bucket_bytes, wanted):
+    tested = trainer(replace(SMALL, bucket_bytes=bucket_bytes))
+    tested.step()
+    found = [[one.type.shape for one in node.inputs] for node in reductions(tested)]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_sums_round_as_told():
+    for told, rounding, wanted in ((None, "nearest", "nearest"), (None, "stochastic", "stochastic"),
+                                   ("nearest", "stochastic", "nearest")):  # fmt: skip
+        job = replace(SMALL, dtype="bfloat16", rounding=rounding, reduce_rounding=told)
+        assert trainer(job).links.rounding == wanted
+
+
+# -- replicas ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_flipped_bit_is_found_and_named(dtype):
+    tested = trainer(replace(SMALL, dtype=dtype))
+    assert tested.step().agree
+    told = tested.upset(2, seed=1)
+    name = told.split(" of ")[2].split(" on ")[0]
+    with pytest.raises(RanksDisagree, match=f"parameter {name}: rank 2"):
+        tested.step()
+    assert tested.number == 1
+
+
+def test_an_upset_replica_alone_goes_another_way():
+    tested, judge = trainer(strict=False), trainer()
+    tested.upset(3, seed=4)
+    for _ in range(3):
+        step = tested.step()
+        judge.step()
+    assert not step.agree
+    weights = {name: w.numpy() for name, w in tested.model.named_parameters()}
+    assert all((w[:3] == w[0]).all() for w in weights.values())
+    apart = [name for name, w in weights.items() if (w[3] != w[0]).any()]
+    assert apart
+    assert step.loss_of_rank[3] != judge.step().loss_of_rank[3]
+
+
+# -- all or nothing ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("job", [
+    replace(SMALL, dtype="bfloat16", momentum=0.9),
+    replace(SMALL, dtype="bfloat16", optimizer="adam", lr=0.001, zero=True, master_weights=True,
+            schedule="linear", schedule_steps=9),
+], ids=["momentum", "zero"])  # fmt: skip
+@pytest.mark.parametrize("where", ["_gradients", "_agree", "mark_step"])
+def test_an_interrupt_anywhere_leaves_the_last_good_state(job, where, monkeypatch):
+    tested, judge = trainer(job), trainer(job)
+    owner = tested.device if where == "mark_step" else tested
+    for number in range(4):
+        if number in (0, 2):
+            with monkeypatch.context() as patched:
+                done = getattr(owner, where)
+
+                def stop(*arguments, done=done):
+                    done(*arguments)
+                    raise KeyboardInterrupt
+
+                patched.setattr(owner, where, stop)
+                with pytest.raises(KeyboardInterrupt):
+                    tested.step()
+            assert tested.number == number
+        assert tested.step().loss == judge.step().loss
+    assert equal(arrays(tested), arrays(judge))
+
+
+def test_a_callback_that_raises_ends_the_run_with_its_error():
+    def stop(step):
+        if step.number == 2:
+            raise RuntimeError("enough")
+
+    seen = []
+    with pytest.raises(RuntimeError, match="enough") as caught:
+        fit(trainer(), 9, on_step=[seen.append, stop])
+    run = caught.value.run
+    assert len(run.steps) == len(seen) == run.trainer.number == 3
+    assert "3 of 9 steps" in caught.value.__notes__[0]
+    assert len(fit(run.trainer, 2).steps) == 2
+    assert run.trainer.number == 5
+
+
+# -- runs --------------------------------------------------------------------------------------------
+
+
+def test_looking_changes_nothing():
+    job = replace(SMALL, dtype="bfloat16")
+    one, other = fit(trainer(job), 6, evaluate_every=2), fit(trainer(job), 6)
+    assert np.array_equal(one.loss, other.loss)
+    assert [number for number, _ in one.accuracy] == [2, 4, 6]
+    assert other.accuracy == []
+
+
+def test_accuracy_is_the_share_of_right_answers():
+    tested = trainer()
+    fit(tested, 30)
+    w1, b1, w2, b2 = tested.weights().values()
+    images, labels = tested.test
+    said = (np.maximum(images @ w1.T + b1, 0) @ w2.T + b2).argmax(1)
+    assert tested.evaluate() == pytest.approx((said == labels).mean())
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_a_state_goes_on_bit_for_bit_and_on_other_ranks_with_equal_weights(zero):
+    job = replace(SMALL, dtype="bfloat16", optimizer="adam", lr=0.003, master_weights=True, zero=zero)
+    first = trainer(job)
+    fit(first, 8)
+    state = first.state()
+    second, third = trainer(job), trainer(replace(job, ranks=8, zero=not zero))
+    for other in (second, third):
+        other.load_state(state)
+        assert equal(state["arrays"], arrays(other))
+    assert [first.step().loss for _ in range(3)] == [second.step().loss for _ in range(3)]
+    assert equal(arrays(first), arrays(second))
+    assert third.step().epoch == 1
+
+
+def test_a_state_of_another_job_is_refused_whole():
+    tested = trainer(replace(SMALL, momentum=0.9))
+    before, state = arrays(tested), trainer().state()
+    with pytest.raises(ValueError, match=r"'optimizer/0.bias/momentum' is missing"):
+        tested.load_state(state)
+    state["arrays"]["model/0.bias"] = np.zeros(3)
+    with pytest.raises(ValueError, match=r"'model/0.bias' has shape \(3,\), and this job takes"):
+        trainer().load_state(state)
+    assert equal(before, arrays(tested))
+
+
+def test_progress_is_one_line_and_none_for_machines(capsys, monkeypatch):
+    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "0")
+    fit(trainer(), 3, progress=True)
+    said = capsys.readouterr().err.removesuffix("\n")
+    assert "\n" not in said
+    assert "3/3 [####################] loss" in said.split("\r")[-1]
+    monkeypatch.setenv("TRAINIUM_EDU_COMMITTED", "1")
+    fit(trainer(), 1, progress=True)
+    assert "loss" not in capsys.readouterr().err
+
+
+def test_learning_rates_follow_their_schedule():
+    job = replace(SMALL, lr=1.0, warmup=2)
+    assert [job.rate(i) for i in range(4)] == [0.5, 1.0, 1.0, 1.0]
+    job = replace(job, schedule="linear", schedule_steps=6)
+    assert [job.rate(i) for i in range(8)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    assert fit(trainer(job), 3).steps[0].lr == 0.5
+
+
+def test_a_run_says_what_it_is():
+    assert repr(fit(trainer(), 0)) == "Run(small, 4 ranks, 0 steps)"
+    assert repr(fit(trainer(), 1, evaluate_every=1)).startswith("Run(small, 4 ranks, 1 steps, loss")
+
+
+# -- first light -------------------------------------------------------------------------------------
+
+
+def test_the_trainer_repeats_first_light():
+    """Judge: ``first_light``, whose gradients are written by hand; same weights, same batches."""
+    judge = first_light(lambda g: [g.sum(axis=0)] * 8, 8, steps=6, images_per_rank=4, seed=5)
+    tested = Trainer(Job("light", 8, batch=4, lr=0.5, dtype="float32"),
+                     task=task(1437, lambda: nn.MLP(64, 64, 10)))  # fmt: skip
+    begin, end = (dict(zip(tested.weights(), (a[0] for a in parts(rows)), strict=True))
+                  for rows in (initial_weights([5]), judge.weights))  # fmt: skip
+    state = tested.state()
+    state["arrays"] = {f"model/{name}": value for name, value in begin.items()}
+    tested.load_state(state)
+    rng = np.random.default_rng(5)
+    for loss in judge.loss:
+        step = tested.step(rng.integers(1437, size=(8, 4))[None])
+        assert step.loss == pytest.approx(loss, abs=1e-5)
+    for name, value in end.items():
+        np.testing.assert_allclose(tested.weights()[name], value, atol=2e-6)
+
+
+# -- what cannot be ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"ranks": 0}, "ranks is 0"), ({"batch": 2.5}, "batch is 2.5"),
+    ({"accumulate": 0}, "accumulate is 0"), ({"lr": float("nan")}, "lr is nan"),
+    ({"lr": -1.0}, "lr is -1"), ({"momentum": 1.0}, "momentum is 1"),
+    ({"clip": 0.0}, "clip is 0"), ({"seed": -1}, "seed is -1"), ({"zero": 1}, "zero is 1"),
+    ({"optimizer": "lamb"}, "optimizer is"), ({"dtype": "float16"}, "dtype is"),
+    ({"reduce_dtype": "fp8"}, "reduce_dtype is"), ({"rounding": "up"}, "rounding is"),
+    ({"algorithm": "bus"}, "algorithm is"), ({"bucket_bytes": -1}, "bucket_bytes is -1"),
+    ({"master_weights": True}, "dtype is float32 already"),
+    ({"momentum": 0.9, "optimizer": "adam"}, "running means of its own"),
+    ({"schedule": "cosine"}, "say at which"),
+    ({"schedule": "cosine", "warmup": 9, "schedule_steps": 9}, "must end before them"),
+    ({"warmup": 3, "schedule_steps": 3}, "must end before them"),
+], ids=str)  # fmt: skip
+def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
+    with pytest.raises((TypeError, ValueError), match=says) as caught:
+        replace(SMALL, **changes)
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(("job", "options", "says"), [
+    (Job("digitz"), {}, "there is no task 'digitz'; use digits-mlp"),
+    (Job(ranks=33), {}, "33 ranks have no place"), (Job(instance="p4d"), {}, "no instance with links"),
+    (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks and 31 samples"),
+    (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),
+    (SMALL, {"task": task(), "reached": links(8)}, "4 ranks and the links reach 8"),
+])  # fmt: skip
+def test_a_trainer_that_cannot_be_is_refused_in_one_sentence(job, options, says):
+    with pytest.raises(ValueError, match=says):
+        Trainer(job, **options)
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ({"steps": -1}, "steps is -1"), ({"steps": 1, "evaluate_every": 0}, "evaluate_every is 0"),
+    ({"steps": 1, "on_step": [print, 3]}, "on_step has 3"),
+])  # fmt: skip
+def test_a_fit_that_cannot_be_is_refused(options, says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        fit(trainer(), **options)

@@ -1,0 +1,200 @@
+"""The sum that a schedule's moves make, without making the moves.
+
+``execute`` moves chunks from memory to memory, as the machine does.  What comes out is a tree of
+additions per chunk, and the table of moves says which: followed once with names in place of
+numbers, it gives the list of additions, and a compiled loop carries that out.  Bit for bit the
+same, hop by hop roundings included; the tests hold the two equal.
+"""
+
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from trainium_edu.fabric.arguments import FabricError
+from trainium_edu.fabric.bulk import ring_all_reduce
+from trainium_edu.fabric.schedule import Collective, Op, Schedule, check, groups, item_sizes
+from trainium_edu.numerics import ordered
+from trainium_edu.numerics.formats import FP32, get_format
+
+__all__ = ["sum_in_ring", "sum_rows"]
+
+_MOST_IN_RING = 4096
+
+
+def sum_rows(
+    schedule: Schedule, rows, fmt="fp32", rounding="nearest", *, seed=0, elements=None
+) -> np.ndarray:
+    """Return what an all-reduce or a reduce-scatter makes of one row per rank.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of an all-reduce, after which all ranks hold the same sum, or of a reduce-scatter.
+    rows : float32[ranks, elements]
+        Numbers of the format.
+    fmt : str
+        ``"fp32"``, ``"bf16"``, ``"fp16"``, ...; every sum is rounded to it.
+    rounding : {"nearest", "stochastic"}
+    seed : int
+        As in :func:`execute`, for the same bits.
+    elements : int, optional
+        Length to which rows count as padded before they are cut into chunks.
+
+    Returns
+    -------
+    float32[elements of a row]
+        Of a reduce-scatter all chunks, one after the other.
+
+    Raises
+    ------
+    FabricError
+        For another collective, for rows that do not fit, and if ranks end with different sums.
+
+    Examples
+    --------
+    >>> from trainium_edu.fabric import plan, torus
+    >>> sum_rows(plan(torus(2, 2), "all_reduce", "rdh"), np.ones((4, 3), np.float32)).tolist()
+    [4.0, 4.0, 4.0]
+    """
+    order = additions(check(schedule))
+    rows = np.asarray(rows)
+    if rows.ndim != 2 or len(rows) != schedule.ranks or rows.dtype != np.float32:
+        raise FabricError(
+            f"sum_rows takes float32[{schedule.ranks}, elements], one row per rank, not "
+            f"{rows.dtype}{list(rows.shape)}; execute(schedule, buffers) takes other dtypes"
+        )
+    elements = rows.shape[1] if elements is None else elements
+    if elements < rows.shape[1]:
+        raise FabricError(f"rows of {rows.shape[1]} elements cannot be padded to {elements}")
+    return ordered.add_in_order(
+        rows, order, item_sizes(schedule, elements), fmt, rounding, seed=seed
+    )
+
+
+def sum_in_ring(rows, fmt="fp32", rounding="nearest", *, seed=0) -> np.ndarray:
+    """Return the sum of many rows in the order of one directed ring 0, 1, 2, ..., without a plan.
+
+    Parameters
+    ----------
+    rows : float32[ranks, elements]
+    fmt, rounding, seed
+        As in :func:`sum_rows`; above 4096 ranks FP32 only.
+
+    Returns
+    -------
+    float32[elements]
+
+    Examples
+    --------
+    >>> sum_in_ring(np.ones((600, 2), np.float32), "bf16").tolist()
+    [256.0, 256.0]
+    """
+    ranks = len(rows)
+    if get_format(fmt) is FP32:
+        return ring_all_reduce(np.array(rows, np.float32))[0]
+    if ranks > _MOST_IN_RING:
+        raise FabricError(
+            f"a ring of {ranks} ranks in {fmt} is too long a list of additions (the limit is"
+            f" {_MOST_IN_RING} ranks); sum in fp32"
+        )
+    sizes = rows.shape[1] // ranks + (np.arange(ranks) < rows.shape[1] % ranks)
+    return ordered.add_in_order(rows, _ring(ranks), sizes, fmt, rounding, seed=seed)
+
+
+@lru_cache(maxsize=2)
+def _ring(ranks):
+    """Return the additions of a ring: chunk k begins at rank k + 1, and ends at rank k."""
+    turn = np.tile(np.arange(ranks - 1), ranks)
+    chunk = np.repeat(np.arange(ranks), ranks - 1)
+    left = np.where(turn == 0, (chunk + 1) % ranks, ranks)
+    return ordered.Additions(
+        ranks, np.arange(ranks + 1) * (ranks - 1), left.astype(np.int32),
+        ((chunk + 2 + turn) % ranks).astype(np.int32), np.zeros(len(turn), np.int32),
+        (turn * 4096).astype(np.uint64),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def additions(schedule: Schedule) -> ordered.Additions:
+    """Follow the moves with names in place of numbers; return each item's additions.
+
+    A name below ``ranks * items`` is a rank's own part of an item; the others are sums of two.
+    Equal sums get one name (a + b is b + a), which shows whether ranks end with the same.
+    """
+    if schedule.collective not in (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER):
+        raise FabricError(f"{schedule.collective} adds nothing; sum_rows sums")
+    ranks, items = schedule.ranks, schedule.items
+    own = ranks * items
+    names = np.arange(own).reshape(ranks, items)
+    left, right, stream = [], [], []
+    count, turns = own, [own]
+    for rows, rounds in groups(schedule):
+        carried = names[schedule.src[rows], schedule.item[rows]]
+        for turn, chosen in enumerate(rounds):
+            at = rows[chosen]
+            where, new = (schedule.dst[at], schedule.into[at]), carried[chosen]
+            adds = np.flatnonzero(schedule.op[at] == Op.ADD)
+            if len(adds):
+                mine, arrived = names[where][adds], new[adds]
+                key = np.minimum(mine, arrived) * count + np.maximum(mine, arrived)
+                _, one, same = np.unique(key, return_index=True, return_inverse=True)
+                new = new.copy()
+                new[adds] = count + same
+                left.append(mine[one]), right.append(arrived[one])
+                stream.append(np.full(len(one), int(schedule.step[at[0]]) * 4096 + turn))
+                count += len(one)
+                turns.append(count)
+            names[where] = new
+    roots = names[0 if schedule.collective is Collective.ALL_REDUCE else schedule.owner,
+                  np.arange(items)]  # fmt: skip
+    if schedule.collective is Collective.ALL_REDUCE and (names != roots).any():
+        raise FabricError(
+            f"after {schedule.algorithm} ranks hold sums made in different orders, which need not "
+            "be equal; execute(schedule, buffers) returns each"
+        )
+    none = [np.empty(0, np.int64)]
+    tree = _Tree(own, *(np.concatenate([*a, *none]) for a in (left, right)), turns)
+    return tree.in_order(roots, items, ranks, np.concatenate([*stream, *none]))
+
+
+class _Tree:
+    """Sums of two, numbered from `own` on, in the order in which they are made."""
+
+    def __init__(self, own, left, right, turns):
+        self.own, self.left, self.right = own, left, right
+        self.turns = list(pairwise(turns))  #: names made side by side
+        self.size = np.zeros(own + len(left), np.int64)  #: additions that a sum takes
+        self.need = np.zeros(own + len(left), np.int64)  #: slots that it takes
+        for begin, end in self.turns:
+            a, b = left[begin - own : end - own], right[begin - own : end - own]
+            self.size[begin:end] = self.size[a] + self.size[b] + 1
+            more, less = (f(self.need[a], self.need[b]) for f in (np.maximum, np.minimum))
+            self.need[begin:end] = np.maximum(more, np.maximum(less + 1, 1))
+
+    def in_order(self, roots, items, ranks, stream) -> ordered.Additions:
+        """Lay the additions of each root in a row, operands first: what needs more slots leads."""
+        own, sizes = self.own, self.size[roots]
+        first = np.concatenate(([0], np.cumsum(sizes)))
+        begins, slots = np.full(len(self.size), -1), np.zeros(len(self.size), np.int64)
+        begins[roots] = first[:-1]
+        for begin, end in reversed(self.turns):
+            some = begin + np.flatnonzero(begins[begin:end] >= 0)
+            a, b = self.left[some - own], self.right[some - own]
+            swap = self.need[b] > self.need[a]
+            heavy, light = np.where(swap, b, a), np.where(swap, a, b)
+            begins[heavy], slots[heavy] = begins[some], slots[some]
+            begins[light], slots[light] = begins[some] + self.size[heavy], slots[some] + 1
+        used = own + np.flatnonzero(begins[own:] >= 0)
+        place = begins[used] + self.size[used] - 1
+        order = np.empty(len(used), np.int64)
+        order[place] = used
+
+        def operand(name):
+            return np.where(name < own, name // items, ranks + slots[name]).astype(np.int32)
+
+        a, b = self.left[order - own], self.right[order - own]
+        return ordered.Additions(
+            ranks, first, operand(a), operand(b), slots[order].astype(np.int32),
+            stream[order - own].astype(np.uint64),
+        )  # fmt: skip

@@ -1,0 +1,394 @@
+"""Checkpoints: all that a run needs to go on as if nothing had happened, in one file each.
+
+A checkpoint is a safetensors file (8 bytes of length, a JSON header, the arrays' bytes), so other
+programs read its arrays, BF16 ones at two bytes per number.  The header's metadata hold the plain
+data, a SHA-256 sum of each array, and one of the header itself, which by that covers all.  It is
+written beside and renamed: what is there is whole, unless the disk damaged it later.  Then the one
+before it is used, and a warning says so.
+
+References: `safetensors` for the format.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import psutil
+
+from trainium_edu import files
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["Checkpoint", "CheckpointDamaged", "CheckpointError", "Checkpoints", "load_checkpoint",
+           "save_checkpoint"]  # fmt: skip
+
+FORMAT, VERSION = "trainium_edu checkpoint", 1
+_DTYPES = {
+    "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,
+    "I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "I16": np.int16,
+    "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
+}  # fmt: skip
+_NAME_OF = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+_ARRAY = "__array__"  #: in plain data, the key of an array's name
+_NO_SUM = "0" * 64  # stands in the header while its own sum is computed
+_FILE = re.compile(r"step-(\d{8,})\.safetensors")
+#: What a job must share with the checkpoint that it goes on from.
+_SAME = ("task", "dtype", "optimizer", "momentum", "master_weights", "seed")
+#: What changes only times.
+_TIMES_ONLY = ("overlap",)
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be written, read, or used for this job."""
+
+
+class CheckpointDamaged(UserWarning):
+    """A checkpoint was damaged or cut; the sentence names it and the one used instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What one file holds.
+
+    Attributes
+    ----------
+    path : Path
+    state : dict
+        As it was given to :func:`save_checkpoint`; tuples are lists.
+    arrays : dict of str to array
+        The arrays in `state`, by the way that leads to them: ``"arrays/model/0.bias"``.
+    """
+
+    path: Path
+    state: dict = field(repr=False)
+    arrays: dict[str, np.ndarray] = field(repr=False)
+
+    @property
+    def step(self) -> int:
+        """How many steps were taken."""
+        return self.state["number"]
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """The job's fields."""
+        return self.state["job"]
+
+
+@checked
+def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
+    """Write a checkpoint whole or not at all, and delete the oldest.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Is made if it is not there.
+    state : mapping
+        Arrays, and plain data as JSON knows them, in mappings and lists; among them ``number``
+        (steps taken) and ``job``: what ``Trainer.state()`` returns.
+    keep : int
+        How many checkpoints, with this one, stay in the folder.
+
+    Returns
+    -------
+    Path
+        The file: ``step-00000020.safetensors`` after 20 steps.
+
+    Raises
+    ------
+    CheckpointError
+        If the disk is full or the folder cannot be written to; older checkpoints are still there.
+        If an array holds NaN or infinity: nothing is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_checkpoint(folder, {"number": 20, "job": {}, "w": np.ones(3)})
+    ...     path.name, load_checkpoint(folder).state["w"].tolist()
+    ('step-00000020.safetensors', [1.0, 1.0, 1.0])
+    """
+    whole(keep, "keep", 1)
+    if odd := [name for name in ("number", "job") if name not in state]:
+        raise CheckpointError(f"the state has no {odd[0]!r}; give what Trainer.state() returns")
+    step, arrays = whole(state["number"], "number", 0), {}
+    plain = _split(state, "", arrays)
+    for name, array in arrays.items():
+        if array.dtype not in _NAME_OF:
+            raise CheckpointError(f"{name} is {array.dtype}; use one of {', '.join(_DTYPES)}")
+        if not np.issubdtype(array.dtype, np.integer) and not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{name} holds NaN or infinity after {step} steps; this is not written, so the "
+                "newest checkpoint is the last good one"
+            )
+    folder = _made(Path(folder))
+    path = folder / f"step-{step:08d}.safetensors"
+    try:
+        with files.replacing(path) as file:
+            for piece in (_header(plain, arrays), *arrays.values()):
+                file.write(piece if isinstance(piece, bytes) else _bytes(piece))
+    except OSError as problem:
+        raise _not_written(path, problem) from problem
+    for old in [one for one in _written(folder) if one.name < path.name][keep - 1 :]:
+        old.unlink(missing_ok=True)
+    for part in folder.glob(".step-*.part"):  # left by a process that was killed while it wrote
+        if not psutil.pid_exists(int(part.name.split(".")[-3])):
+            part.unlink(missing_ok=True)
+    return path
+
+
+@checked
+def load_checkpoint(folder: str | Path) -> Checkpoint:
+    """Read the newest good checkpoint of a folder, or one file.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    Checkpoint
+
+    Raises
+    ------
+    CheckpointError
+        If there is none, or none that is whole; if the newest has a format of another version.
+
+    Warns
+    -----
+    CheckpointDamaged
+        If newer ones are damaged or cut.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        try:
+            return _read(folder)
+        except _Damage as damage:
+            raise CheckpointError(f"{folder} cannot be used: {damage}") from None
+    damaged = []
+    for path in _written(folder):
+        try:
+            found = _read(path)
+        except _Damage as damage:
+            damaged.append(f"{path.name} {damage}")
+            continue
+        if damaged:
+            told = f"{'; '.join(damaged)}; {found.path.name}, the one before, is used instead"
+            warnings.warn(told, CheckpointDamaged, stacklevel=2)
+        return found
+    if damaged:
+        raise CheckpointError(
+            f"no checkpoint in {folder} is whole: {'; '.join(damaged)}; to begin anew, move them "
+            "away or name another folder"
+        )
+    raise CheckpointError(f"there is no checkpoint in {folder}; files are called "
+                          "step-00000020.safetensors")  # fmt: skip
+
+
+class Checkpoints:
+    """The checkpoints of one run: the newest to begin with, and another every so many steps.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Is made if it is not there.
+    every : int
+        Steps from one to the next.
+    keep : int
+        How many stay.
+    """
+
+    @checked
+    def __init__(self, folder: str | Path, every: int = 100, keep: int = 3):
+        self.every, self.keep = whole(every, "every", 1), whole(keep, "keep", 1)
+        self.folder = _made(Path(folder))
+
+    def newest(self, job) -> Checkpoint | None:
+        """Return the checkpoint that a job goes on from; None if it begins.
+
+        Parameters
+        ----------
+        job : Job
+
+        Raises
+        ------
+        CheckpointError
+            If the folder's is of another job, or none is whole.
+
+        Warns
+        -----
+        UserWarning
+            If the run goes on otherwise: on other ranks, at another learning rate.
+        """
+        if not _written(self.folder):
+            return None
+        found = load_checkpoint(self.folder)
+        now = _plain(asdict(job))
+        differ = [name for name in now if name in found.job and now[name] != found.job[name]]
+        for name in [one for one in differ if one in _SAME]:
+            raise CheckpointError(
+                f"{found.path} is of another job: its {name} is {found.job[name]!r}, and here it "
+                f"is {now[name]!r}; name another folder, or go on with what it has"
+            )
+        if differ := [name for name in differ if name not in _TIMES_ONLY]:
+            told = ", ".join(f"{name} {found.job[name]!r} -> {now[name]!r}" for name in differ)
+            warnings.warn(
+                f"the run goes on from step {found.step} with equal weights and states, and "
+                f"otherwise than it began ({told}): from here on its batches or sums differ",
+                stacklevel=3,
+            )
+        return found
+
+    def after(self, steps: int, state: Callable[[], Mapping], *, last: bool = False) -> Path | None:
+        """Write a checkpoint if it is time; return its file, or None.
+
+        Parameters
+        ----------
+        steps : int
+            How many were taken.
+        state : callable
+            Returns what :func:`save_checkpoint` takes; called only if it is time.
+        last : bool
+            This is the last step: write in any case.
+        """
+        if steps % self.every and not last:
+            return None
+        return save_checkpoint(self.folder, state(), self.keep)
+
+
+class _Damage(Exception):
+    """Why a file is not what was written."""
+
+
+def _written(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, the newest first."""
+    names = os.listdir(folder) if folder.is_dir() else ()
+    found = {int(one[1]): folder / name for name in names if (one := _FILE.fullmatch(name))}
+    return [found[step] for step in sorted(found, reverse=True)]
+
+
+def _made(folder: Path) -> Path:
+    """Make a folder that can be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as problem:
+        raise _not_written(folder, problem) from problem
+    return folder
+
+
+def _not_written(path: Path, problem: OSError) -> CheckpointError:
+    why = problem.strerror or problem
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        why = f"the disk is full or the quota used up ({why})"
+    return CheckpointError(
+        f"{path} is not written: {why}; older checkpoints are untouched: make room, or name "
+        "another folder, and start again"
+    )
+
+
+def _plain(value):
+    """Return plain data as they come back from JSON."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def _split(value, way, arrays):
+    """Put arrays aside under the way that leads to them; return the rest, with their names."""
+    if isinstance(value, np.ndarray):
+        if way in arrays:
+            raise CheckpointError(f"two arrays of the state are called {way}; rename one")
+        arrays[way] = value
+        return {_ARRAY: way}
+    inner = f"{way}/" if way else ""
+    if isinstance(value, Mapping):
+        if odd := [key for key in value if not isinstance(key, str) or key == _ARRAY]:
+            raise CheckpointError(f"{inner}{odd[0]!r} names no part of a state; use other text")
+        return {key: _split(one, inner + key, arrays) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_split(one, f"{inner}{i}", arrays) for i, one in enumerate(value)]
+    try:
+        return _plain(value.item() if isinstance(value, np.generic) else value)
+    except (TypeError, ValueError):
+        raise CheckpointError(f"{way} is {value!r}; a state holds arrays, text, finite numbers, "
+                              "True, False and None") from None  # fmt: skip
+
+
+def _joined(plain, arrays):
+    """Put arrays back where they were."""
+    if isinstance(plain, dict):
+        if _ARRAY in plain:
+            return arrays[plain[_ARRAY]]
+        return {key: _joined(one, arrays) for key, one in plain.items()}
+    return [_joined(one, arrays) for one in plain] if isinstance(plain, list) else plain
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _sum(data) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _header(plain, arrays) -> bytes:
+    """Return the length and header of a safetensors file."""
+    table, end = {}, 0
+    for name, array in arrays.items():
+        begin, end = end, end + array.nbytes
+        table[name] = {"dtype": _NAME_OF[array.dtype], "shape": list(array.shape),
+                       "data_offsets": [begin, end]}  # fmt: skip
+    about = {
+        "sum": _NO_SUM, "format": FORMAT, "version": str(VERSION), "state": json.dumps(plain),
+        "sums": json.dumps({name: _sum(_bytes(array)) for name, array in arrays.items()}),
+    }  # fmt: skip
+    raw = json.dumps({"__metadata__": about, **table}).encode()
+    raw += b" " * (-len(raw) % 8)
+    length = len(raw).to_bytes(8, "little")
+    return length + raw.replace(_NO_SUM.encode(), _sum(length + raw).encode(), 1)
+
+
+def _read(path: Path) -> Checkpoint:
+    """Read one file, and check every byte of it."""
+    try:
+        data = memoryview(path.read_bytes())
+    except OSError as problem:
+        raise _Damage(f"cannot be read ({problem.strerror})") from None
+    end = 8 + int.from_bytes(data[:8], "little")
+    raw = bytes(data[8:end])
+    if len(data) < end:
+        raise _Damage(f"is cut or damaged: it ends after {len(data)} bytes, inside its header")
+    try:
+        table = json.loads(raw)
+        about = table.pop("__metadata__")
+        said, kind, version = about["sum"], about["format"], int(about["version"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _Damage("has no header of a checkpoint, or a damaged one") from None
+    blank = raw.replace(str(said).encode(), _NO_SUM.encode(), 1)
+    if kind != FORMAT or _sum(bytes(data[:8]) + blank) != said:
+        raise _Damage("has a damaged header (its checksum differs)")
+    if version != VERSION:
+        raise CheckpointError(
+            f"{path} has version {version} of the format, and this trainium_edu reads {VERSION}; "
+            "use the trainium_edu that wrote it"
+        )
+    sums, arrays = json.loads(about["sums"]), {}
+    for name, row in table.items():
+        begin, stop = row["data_offsets"]
+        part = data[end + begin : end + stop]
+        if len(part) < stop - begin:
+            raise _Damage(f"is cut: it ends after {len(data)} bytes, inside {name}")
+        if _sum(part) != sums[name]:
+            raise _Damage(f"is damaged: the checksum of {name} differs")
+        arrays[name] = np.frombuffer(part, _DTYPES[row["dtype"]]).reshape(row["shape"]).copy()
+    if len(data) != end + max((row["data_offsets"][1] for row in table.values()), default=0):
+        raise _Damage(f"is damaged: it has {len(data)} bytes, more than its header counts")
+    return Checkpoint(path, _joined(json.loads(about["state"]), arrays), arrays)

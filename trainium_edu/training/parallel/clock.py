@@ -1,0 +1,235 @@
+"""One clock for a step on many ranks: engines, links, the loader, and the slowest rank.
+
+Compute is what the lowered instructions take, communication what ``fabric`` says, and both lie on
+the tracks that ``xla.executable.tracks`` places.  All ranks do the same, so one rank's tracks are
+everyone's: a straggler makes all wait at the next sum, which the report adds to the step.
+
+Left out: what the host does besides loading (recording and launching a step are assumed hidden),
+and collectives of parts of the ranks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.timing.bands import Band
+from trainium_edu.specs.arguments import number, whole
+from trainium_edu.specs.record import Record
+from trainium_edu.specs.signatures import checked
+from trainium_edu.timeline import Span, Timeline
+from trainium_edu.training.parallel.collectives import Links
+from trainium_edu.xla.executable import Executable, Operation, Placed
+from trainium_edu.xla.executable.tracks import ENGINES, LINKS
+from trainium_edu.xla.graph import Node
+from trainium_edu.xla.operations import OPERATIONS
+
+__all__ = ["StepReport", "peak_flops", "step_report"]
+
+_PRODUCTS = ("dot", "convolution", "convolution_of_input", "convolution_of_filter")
+_TRACK_OF = {"tensor": "Tensor Engine", "vector": "Vector Engine", "scalar": "Scalar Engine",
+             "gpsimd": "GpSimd Engine", "dma": "DMA"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """Where the time of one step goes, on every rank alike."""
+
+    step_ns: float
+    band: Band  #: of the step
+    compute_ns: float  #: in which the engines work
+    communication_ns: float  #: of all collectives, one after the other
+    exposed_ns: float  #: in which the engines stand still because ranks sum
+    straggler_ns: float  #: by which the slowest rank makes the step longer
+    input_wait_ns: float  #: in which the engines wait for samples
+    samples: int  #: per step, of all ranks
+    ranks: int
+    flops: int  #: of one rank's products: 2 M N K each, forward and backward; nothing else counts
+    mfu: float  #: `flops` at the peak, as a share of the step
+    peak: str  #: of one NeuronCore, and what says so
+    engines: Mapping[str, float]  #: share of the step in which each works
+    links: np.ndarray = field(repr=False, compare=False)  #: float64[directed links], shares as well
+    spans: Timeline = field(repr=False)  #: of the slowest rank
+
+    @property
+    def hidden_ns(self) -> float:
+        """Communication beside which the engines work."""
+        return self.communication_ns - self.exposed_ns
+
+    @property
+    def samples_per_s(self) -> float:
+        """Samples of all ranks per second."""
+        return self.samples / self.step_ns * 1e9 if self.step_ns else 0.0
+
+    def __str__(self):
+        parts = {"compute": self.compute_ns, "exposed communication": self.exposed_ns,
+                 "waiting for the slowest rank": self.straggler_ns,
+                 "waiting for samples": self.input_wait_ns}  # fmt: skip
+        most = f"; {self.band.most} moves it most" if self.band.most else ""
+        lines = [
+            f"step {_us(self.step_ns)} ({_us(self.band.low_ns)} to {_us(self.band.high_ns)}{most})",
+            " + ".join(f"{name} {_us(ns)}" for name, ns in parts.items() if ns or name in _ALWAYS),
+            f"communication {_us(self.communication_ns)}, of which {_us(self.hidden_ns)} hidden",
+            f"{self.samples_per_s:,.0f} samples/s on {self.ranks} ranks; MFU {self.mfu:.2%} of "
+            f"{self.peak}",
+            "engines: " + ", ".join(f"{name} {share:.1%}" for name, share in self.engines.items()),
+        ]
+        if self.links.size:
+            lines.append(f"links: {self.links.mean():.1%} on average, {self.links.max():.1%} the "
+                         f"busiest of {self.links.size}")  # fmt: skip
+        return "\n".join(lines)
+
+
+_ALWAYS = ("compute", "exposed communication")
+
+
+def _us(ns) -> str:
+    return f"{ns / 1e3:,.1f} us" if ns < 1e7 else f"{ns / 1e6:,.1f} ms"
+
+
+@checked
+def peak_flops(spec: Record, dtype: str) -> float:
+    """Return the FLOP/s of one NeuronCore's products in a dtype: the chip's published figure, half.
+
+    Parameters
+    ----------
+    spec : specs.Record
+        ``TRN1`` or ``INF2``.
+    dtype : str
+        Of the operands.
+
+    Examples
+    --------
+    >>> from trainium_edu.specs import TRN1
+    >>> peak_flops(TRN1, "bfloat16") / 1e12, peak_flops(TRN1, "float32") / 1e12
+    (95.0, 23.75)
+    """
+    whole_chip = spec.peak_flops_fp32 if dtype == "float32" else spec.peak_flops
+    return float(whole_chip) / int(spec.cores)
+
+
+@checked
+def step_report(executable: Executable, links: Links | None, samples: int, *,
+                overlap: bool = True, input_wait_ns: float = 0.0,
+                slowest: float = 1.0) -> StepReport:  # fmt: skip
+    """Return where the time of one step goes.
+
+    Parameters
+    ----------
+    executable : Executable
+        The program of one rank, compiled with ``times=links``; ``device.executable`` is the newest.
+    links : Links or None
+        How its ranks reach each other; None for one rank.
+    samples : int
+        Per step, of all ranks.
+    overlap : bool
+        Whether collectives run beside the engines.
+    input_wait_ns : float
+        For how long a step waits for samples before it begins.
+    slowest : float
+        Times which the slowest rank's engines take longer, 1 or more; all wait for it.
+
+    Returns
+    -------
+    StepReport
+
+    Examples
+    --------
+    >>> from trainium_edu.training import Job, Trainer
+    >>> trainer = Trainer(Job(ranks=2, batch=8))
+    >>> _ = trainer.step()
+    >>> report = step_report(trainer.device.executable, trainer.links, 16)
+    >>> report.step_ns == report.compute_ns + report.exposed_ns, report.ranks
+    (True, 2)
+    """
+    whole(samples, "samples", 0)
+    wait, slowest = number(input_wait_ns, "input_wait_ns", 0), number(slowest, "slowest", 1)
+    usual, slow = executable.tracks(overlap), executable.tracks(overlap, slowest=slowest)
+    compute = sum(one.end_ns - one.start_ns for one in usual if one.track == ENGINES)
+    alone, makespan = _end(usual), _end(slow)
+    step = wait + makespan
+    products = [node for node in executable.final.nodes if node.operation in _PRODUCTS]
+    flops = {node: OPERATIONS[node.operation].flops(node) for node in products}
+    ideal = sum(
+        n / peak_flops(executable.spec, node.inputs[0].dtype) for node, n in flops.items()
+    ) * 1e9  # fmt: skip
+    return StepReport(
+        step, _shifted(executable.band_if(overlap, slowest), wait), compute,
+        sum(one.end_ns - one.start_ns for one in usual if one.track == LINKS), alone - compute,
+        makespan - alone, wait, samples, 1 if links is None else links.topology.ranks,
+        sum(flops.values()), ideal / step if step else 0.0, _peak(executable.spec, flops),
+        _engines(executable, step), _links(links, usual, step),
+        _spans(executable, slow, wait, slowest),
+    )  # fmt: skip
+
+
+def _end(placed: Sequence[Placed]) -> float:
+    return max((one.end_ns for one in placed), default=0.0)
+
+
+def _shifted(band: Band, ns: float) -> Band:
+    """Return a band of something that begins later."""
+    effects = {name: (low + ns, high + ns) for name, (low, high) in band.effects.items()}
+    return Band(band.low_ns + ns, band.nominal_ns + ns, band.high_ns + ns, effects,
+                band.is_exhaustive)  # fmt: skip
+
+
+def _peak(spec: Record, flops: Mapping[Node, int]) -> str:
+    """Return by which peaks products are measured, as text."""
+    of_dtype: dict[str, int] = {}
+    for node, count in flops.items():
+        dtype = node.inputs[0].dtype
+        of_dtype[dtype] = of_dtype.get(dtype, 0) + count
+    names = sorted(of_dtype, key=lambda dtype: -of_dtype[dtype]) or ["bfloat16"]
+    peaks = ", ".join(f"{peak_flops(spec, name) / 1e12:g} TFLOP/s ({name})" for name in names)
+    return f"{peaks}: half of the chip's published peak"
+
+
+def _engines(executable: Executable, step: float) -> dict[str, float]:
+    """Return the share of the step in which each engine works."""
+    busy = dict.fromkeys(_TRACK_OF.values(), 0.0)
+    for section, times in executable.timed():
+        if section.body.is_collective:
+            continue
+        for name, track in _TRACK_OF.items():
+            if name == "dma":  # transfers of different operations pass beside each other
+                busy[track] += section.body.run.timeline.busy_ns(Engine.DMA)
+            else:
+                busy[track] += sum(spent.engine_ns[name] for spent in times.spent)
+    return {track: ns / step if step else 0.0 for track, ns in busy.items()}
+
+
+def _links(links: Links | None, placed: Iterable[Placed], step: float) -> np.ndarray:
+    """Return float64[directed links]: the share of the step in which each carries something."""
+    if links is None:
+        return np.zeros(0)
+    busy = np.zeros(links.topology.links)
+    for one in placed:
+        if one.track == LINKS:
+            busy += links.busy_ns(one.section.nodes[0])
+    return busy / step if step else busy
+
+
+def _spans(executable: Executable, placed: Sequence[Placed], wait: float, slowest: float):
+    """Return sections, each engine's part of them, and collectives, in time."""
+    spans = [Span("host", "waits for samples", 0.0, wait)] if wait else []
+    done: dict[int, list[Operation]] = {}
+    for operation in executable.operations():
+        if operation.section is not None:
+            done.setdefault(operation.section, []).append(operation)
+    before = executable.tracks()
+    for place, one in enumerate(placed):
+        names = [node.operation for node in one.section.nodes]
+        info = {"section": place, "operations": names}
+        spans.append(Span(one.track, one.name, one.start_ns + wait, one.end_ns + wait, info))
+        if one.track == LINKS:
+            continue
+        begin = before[place].start_ns
+        for engine, track in _TRACK_OF.items():
+            using = [operation for operation in done[place] if operation.engine_ns[engine]]
+            if using:
+                ends = min(o.start_ns for o in using), max(o.end_ns for o in using)
+                start, end = (wait + one.start_ns + (at - begin) * slowest for at in ends)
+                spans.append(Span(track, one.name, start, min(end, one.end_ns + wait), info))
+    return Timeline(spans)

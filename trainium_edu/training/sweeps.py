@@ -1,0 +1,390 @@
+"""Sweeps: one job at every point of a grid, on any executor, in one table as results come.
+
+Points are independent, so they go to processes here, or to any ``concurrent.futures.Executor``: a
+Dask cluster's is ``client.get_executor()``.  A point gives the same bits wherever it runs on one
+kind of processor: BLAS has one thread, and nothing else depends on its neighbours.  What is done
+stays in a folder, a file per point, so a sweep that was stopped goes on where it was.
+
+Decisions
+---------
+*A killed worker says nothing about who killed it*: all points that it may have held begin again,
+one at a time, so the second death has one suspect.  After three a point is given up.
+"""
+
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    ProcessPoolExecutor,
+    wait,
+)
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainium_edu import files, settings
+from trainium_edu.neuroncore.execution.products import one_blas_thread
+from trainium_edu.specs.arguments import short, whole
+from trainium_edu.specs.signatures import checked
+from trainium_edu.training.trainer import Job, fit
+
+__all__ = ["Row", "Table", "WorkerKilled", "measure", "sweep"]
+
+_MOST_TRIES = 3
+_LOOK_EVERY_S = 0.5
+_turn = threading.Lock()  #: recording is not made for several threads: one point at a time
+
+
+class WorkerKilled(UserWarning):
+    """A worker was killed, and its points begin again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One point of a sweep.
+
+    Attributes
+    ----------
+    point : dict
+        What varies, and its value here.
+    result : dict
+        What was measured; empty after an error.
+    error : str
+        Why there is no result; "" if there is one.
+    """
+
+    point: dict[str, Any]
+    result: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows in the order of the grid: those that are there so far.
+
+    Examples
+    --------
+    >>> rows = [Row({"seed": s, "lr": r}, {"loss": s + r}) for r in (0.5, 0.25) for s in (1, 3)]
+    >>> print(Table(rows))
+    seed    lr  loss
+       1   0.5   1.5
+       3   0.5   3.5
+       1  0.25  1.25
+       3  0.25  3.25
+    >>> Table(rows).mean_and_spread("loss", by="lr")
+    {0.5: (2.5, 1.4142135623730951, 2), 0.25: (2.25, 1.4142135623730951, 2)}
+    """
+
+    rows: list[Row]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __repr__(self):
+        failed = sum(bool(row.error) for row in self.rows)
+        return f"Table({len(self.rows)} rows" + (f", {failed} with errors)" if failed else ")")
+
+    def __str__(self):
+        cells = [row.point | row.result | ({"error": row.error} if row.error else {})
+                 for row in self.rows]  # fmt: skip
+        names = dict.fromkeys(name for one in cells for name in one)
+        names = [n for n in names if not any(isinstance(one.get(n), list) for one in cells)]
+        lines = [names, *([_cell(one.get(name)) for name in names] for one in cells)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(f"{cell:>{w}}" for cell, w in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+
+    def column(self, name: str) -> list:
+        """Return what all rows have under a name; None where a row has an error."""
+        if not any(name in row.point or name in row.result for row in self.rows):
+            known = dict.fromkeys(key for row in self.rows for key in (*row.point, *row.result))
+            raise ValueError(f"no row has {name!r}; rows have {', '.join(known)}")
+        return [(row.point | row.result).get(name) for row in self.rows]
+
+    def mean_and_spread(self, name: str, *, by: str) -> dict[Any, tuple[float, float, int]]:
+        """Return mean, standard deviation (n - 1) and number of rows for each value of a column.
+
+        Parameters
+        ----------
+        name : str
+            Of a measured column; rows with an error do not count.
+        by : str
+            Of the column that says which rows belong together.
+        """
+        groups: dict[Any, list[float]] = {}
+        for value, key in zip(self.column(name), self.column(by), strict=True):
+            groups.setdefault(key, []).extend([] if value is None else [value])
+        return {key: (float(np.mean(v)) if v else np.nan,
+                      float(np.std(v, ddof=1)) if len(v) > 1 else np.nan, len(v))
+                for key, v in groups.items()}  # fmt: skip
+
+
+def _cell(value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def measure(job: Job, steps: int) -> dict[str, Any]:
+    """Train a job, and return its last loss, test accuracy, all losses, and a sum of its weights.
+
+    Equal sums (the first digits of SHA-256 over all weights) mean equal bits.
+    """
+    run = fit(job, steps, evaluate_every=steps)
+    total = hashlib.sha256()
+    for array in run.trainer.weights().values():
+        total.update(np.ascontiguousarray(array).data)
+    return {
+        "loss": float(run.loss[-1]), "accuracy": run.accuracy[-1][1],
+        "weights": total.hexdigest()[:12], "losses": run.loss.tolist(),
+    }  # fmt: skip
+
+
+@checked
+def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = None,
+          on_result: Callable | None = None, folder: str | Path | None = None,
+          measure: Callable = measure, progress: bool = False) -> Table:  # fmt: skip
+    """Train a job at every point of a grid, and return one table.
+
+    Parameters
+    ----------
+    job : Job
+        What all points share.
+    over : dict of str to values
+        Fields of the job and the values they take; the last one varies fastest.
+    steps : int
+        That each point takes.
+    executor : concurrent.futures.Executor, optional
+        What points run on, and who shuts it down is who made it; by default one process per CPU.
+    on_result : callable (Row), optional
+        Called with every row as it comes.
+    folder : str or Path, optional
+        Keeps finished points, which then are not run again.
+    measure : callable (Job, steps) -> dict of plain data, optional
+        What is done at a point, for executors with processes a function of a module.
+    progress : bool
+        Draw a bar on stderr.
+
+    Returns
+    -------
+    Table
+        A point that raised an error is a row with its message.
+
+    Raises
+    ------
+    ValueError
+        For a field that jobs do not have, no values, or a value twice.
+    KeyboardInterrupt
+        Its attribute ``table`` has what is done.
+
+    Warns
+    -----
+    WorkerKilled
+        If a worker was killed.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor() as executor:
+    ...     table = sweep(Job(ranks=2, batch=8), {"seed": range(2)}, steps=1, executor=executor)
+    >>> table.column("seed")
+    [0, 1]
+    """
+    whole(steps, "steps", 1)
+    points = _points(over)
+    found: dict[int, Row] = {}
+    kept = None if folder is None else Path(folder)
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    todo: dict[int, Job] = {}
+    for i, point in enumerate(points):
+        try:
+            todo[i] = replace(job, **point)
+        except (TypeError, ValueError) as problem:
+            found[i] = Row(point, error=str(problem))
+    keys = {i: _key(one, steps, measure) for i, one in todo.items()}
+    if kept is not None:
+        for i in list(todo):
+            if (result := _kept(kept / f"{keys[i]}.json", keys[i])) is not None:
+                found[i] = Row(points[i], result)
+                del todo[i]
+    crew = _Crew(executor, min(_cpus(), len(todo)))
+    draws = progress and not settings.lesson().quiet
+    try:
+        _draw(draws, found, points)
+        for i, result, error in crew.results(measure, todo, steps, points):
+            if kept is not None and not error:
+                files.write(kept / f"{keys[i]}.json", json.dumps([keys[i], result]))
+            found[i] = Row(points[i], result, error)
+            _draw(draws, found, points)
+            if on_result is not None:
+                on_result(found[i])
+    except BaseException as problem:
+        problem.table = _table(found)  # type: ignore[attr-defined]
+        stays = f"stay in {kept}" if kept is not None else "are in its attribute 'table'"
+        problem.add_note(f"{len(found)} of {len(points)} points are done and {stays}")
+        raise
+    finally:
+        crew.end()
+        if draws:
+            print(file=sys.stderr)
+    return _table(found)
+
+
+class _Crew:
+    """An executor: the one that was given, or processes that can be replaced."""
+
+    def __init__(self, given: Executor | None, workers: int):
+        self.given, self.workers, self._own = given, max(1, workers), None
+        self._futures: dict = {}
+
+    def results(self, work, jobs, steps, points):
+        """Yield (point, result, error) of each job, as they come."""
+        waiting, running, tries = deque(jobs), self._futures, Counter()
+        while waiting or running:
+            is_suspect = any(tries[i] for i in (*waiting, *running.values()))
+            room = 1 if is_suspect else self.workers if self.given is None else len(jobs)
+            while waiting and len(running) < room:
+                running[self._submit(work, jobs[waiting[0]], steps)] = waiting[0]
+                waiting.popleft()
+            done, _ = wait(running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
+            if any(_was_killed(one) for one in done) and self._own is not None:
+                done, _ = wait(running)  # a pool dies as a whole
+                self.end()
+            killed = []
+            for future in done:
+                i = running.pop(future)
+                if not _was_killed(future):
+                    yield i, *future.result()
+                    continue
+                tries[i] += 1
+                if tries[i] < _MOST_TRIES:
+                    killed.append(i)
+                else:
+                    yield i, {}, (f"its worker was killed {_MOST_TRIES} times (short of memory? "
+                                  "a script without `if __name__ == '__main__':`?)")  # fmt: skip
+            if killed:
+                waiting.extendleft(sorted(killed, reverse=True))
+                told = "; ".join(_told(points[i]) for i in sorted(killed))
+                warnings.warn(f"a worker was killed; begin again, one at a time: {told}",
+                              WorkerKilled, stacklevel=3)  # fmt: skip
+
+    def _submit(self, work, job, steps):
+        if self.given is not None:
+            try:
+                return self.given.submit(_at_point, work, job, steps)
+            except BrokenExecutor as problem:
+                problem.add_note("the executor that was given takes no more work; give a new one, "
+                                 "and the same folder")  # fmt: skip
+                raise
+        if self._own is None:
+            context = multiprocessing.get_context("spawn")
+            self._own = ProcessPoolExecutor(self.workers, context, initializer=_begin)
+        return self._own.submit(_at_point, work, job, steps)
+
+    def end(self):
+        """Stop what still runs, at once."""
+        for future in self._futures:
+            future.cancel()
+        if self._own is None:
+            return
+        workers = list((self._own._processes or {}).values())
+        for worker in workers if self._futures else ():
+            worker.terminate()
+        self._own.shutdown(wait=True, cancel_futures=True)
+        self._own = None
+
+
+def _begin():
+    """Let Ctrl-C be the parent's: it ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _at_point(work, job, steps) -> tuple[dict, str]:
+    """Return what a point gives, and what went wrong."""
+    try:
+        with _turn, one_blas_thread():
+            return json.loads(json.dumps(work(job, steps))), ""
+    except Exception as problem:
+        return {}, f"{type(problem).__name__}: {problem}"
+
+
+def _was_killed(future) -> bool:
+    """Return whether a future has no result because its worker, or the way to it, is gone."""
+    if future.cancelled():
+        return True
+    problem = future.exception()
+    # Dask's own name for it; its module is not ours to import
+    return isinstance(problem, BrokenExecutor | CancelledError) or (
+        type(problem).__name__ == "KilledWorker"
+    )
+
+
+def _points(over: Mapping) -> list[dict[str, Any]]:
+    """Return the grid, the last name varying fastest."""
+    known = [one.name for one in fields(Job)]
+    if odd := [name for name in over if name not in known]:
+        raise ValueError(f"over has {short(odd[0])}, which no job has; use {', '.join(known)}")
+    values = {name: list(some) for name, some in over.items()}
+    for name, some in values.items():
+        if not some or len(set(map(repr, some))) < len(some):
+            told = "no values" if not some else "a value twice"
+            raise ValueError(f"over[{name!r}] has {told}; give each value once")
+    return [dict(zip(values, one, strict=True)) for one in itertools.product(*values.values())]
+
+
+def _key(job: Job, steps: int, work: Callable) -> str:
+    """Return the name under which a point is kept."""
+    named = f"{getattr(work, '__module__', '')}.{getattr(work, '__qualname__', repr(work))}"
+    said = json.dumps([asdict(job), steps, named], sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).hexdigest()[:24]
+
+
+def _kept(path: Path, key: str) -> dict | None:
+    """Return the result that a file keeps; None without one."""
+    try:
+        said, result = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError):
+        said, result = "", None
+    if said != key or not isinstance(result, dict):
+        warnings.warn(f"{path} is damaged; its point runs again", stacklevel=3)
+        return None
+    return result
+
+
+def _told(point: Mapping) -> str:
+    return " ".join(f"{name}={value}" for name, value in point.items()) or "the job as it is"
+
+
+def _table(found: dict[int, Row]) -> Table:
+    return Table([found[i] for i in sorted(found)])
+
+
+def _draw(wanted, found, points):
+    if wanted:
+        filled = 20 * len(found) // len(points)
+        bar = f"\r{len(found)}/{len(points)} points [{'#' * filled:20}]"
+        print(bar, end="", file=sys.stderr, flush=True)
+
+
+def _cpus() -> int:
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1

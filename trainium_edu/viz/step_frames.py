@@ -1,0 +1,134 @@
+"""One training step for the page: two timelines, and what links carry while a bucket travels.
+
+The page moves a cursor over this and computes nothing but where to draw.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from trainium_edu.timeline import Span
+from trainium_edu.viz.packing import pack
+from trainium_edu.viz.topology import layouts, wires_of
+from trainium_edu.xla.executable.tracks import ENGINES, LINKS
+
+__all__ = ["HOST", "MOST_CHIPS", "exposed", "on_tracks", "step_frames"]
+
+HOST = "host"
+_TRACKS = (ENGINES, LINKS, HOST)  # as the page counts them
+#: More chips than these are too small to see.
+MOST_CHIPS = 64
+
+
+def on_tracks(spans: Iterable[Span]) -> list[Span]:
+    """Return what is drawn of a step's spans, in order of start."""
+    drawn = [span for span in spans if span.track in _TRACKS]
+    return sorted(drawn, key=lambda span: span.start_ns)
+
+
+def exposed(spans: Iterable[Span]) -> np.ndarray:
+    """Return when ranks sum and their engines stand still.
+
+    Parameters
+    ----------
+    spans : iterable of Span
+        Of one step.
+
+    Returns
+    -------
+    float64[intervals, 2]
+        Begins and ends, in ns.
+
+    Examples
+    --------
+    >>> exposed([Span("engines", "dot", 0, 5), Span("CC-cores", "all_reduce", 3, 9)]).tolist()
+    [[5.0, 9.0]]
+    """
+    spans = on_tracks(spans)
+    moments = sorted({float(t) for span in spans for t in (span.start_ns, span.end_ns)})
+    found: list[list[float]] = []
+    for begin, end in pairwise(moments):
+        at_work = {s.track for s in spans if s.start_ns <= begin and end <= s.end_ns}
+        if at_work != {LINKS}:
+            continue
+        if found and found[-1][1] == begin:
+            found[-1][1] = end
+        else:
+            found.append([begin, end])
+    return np.array(found, float).reshape(-1, 2)
+
+
+def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequence = (),
+                topology=None) -> bytes:  # fmt: skip
+    """Pack a step's timelines and its collectives into one run of bytes.
+
+    Parameters
+    ----------
+    overlapped, apart : iterable of Span
+        The same step, with sums that travel beside the backward pass and alone.
+    bills : sequence of fabric.Account
+        Of the collectives, in order of their start.
+    topology : fabric.Topology, optional
+        Left out of the picture with more than 64 chips.
+
+    Returns
+    -------
+    bytes
+        ``monitor/step_film.js`` reads them.
+    """
+    header: dict = {"names": [], "bills": [], "chips": 0, "switches": 0, "ranks_per_chip": 1}
+    arrays: dict[str, np.ndarray] = {}
+    known: dict[str, int] = {}
+    for line, given in (("on", overlapped), ("off", apart)):
+        spans = on_tracks(given)
+        ns = [(span.start_ns, span.end_ns) for span in spans]
+        arrays[f"{line}_ns"] = np.array(ns, float).reshape(-1, 2)
+        places = [known.setdefault(_name(span), len(known)) for span in spans]
+        arrays[f"{line}_name"] = np.array(places, np.uint16)
+        arrays[f"{line}_track"] = np.array([_TRACKS.index(s.track) for s in spans], np.uint8)
+        arrays[f"{line}_exposed"] = exposed(spans)
+    header["names"] = list(known)
+    if topology is not None and 1 < topology.chips <= MOST_CHIPS:
+        _add_machine(header, arrays, topology)
+        _add_bills(header, arrays, bills)
+    return pack(header, arrays, prefix=4)
+
+
+def _name(span) -> str:
+    """Return the operations of a section, each once, or the label of another span."""
+    names = list(dict.fromkeys(span.info.get("operations", (span.label,))))
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return (", ".join(names[:_MOST_NAMES]) + more).replace("_", " ")
+
+
+_MOST_NAMES = 5
+
+
+def _add_machine(header, arrays, topology):
+    """Add chips, cables and their places."""
+    wires = wires_of(topology)
+    number = {tuple(pair): k for k, pair in enumerate(wires.tolist())}
+    ends = np.stack([topology.src, topology.dst], axis=1)
+    wire = [number[tuple(sorted(pair))] for pair in ends.tolist()]
+    layout = next(iter(layouts(topology, wires).values()))
+    header |= {
+        "chips": topology.chips, "switches": topology.switches,
+        "ranks_per_chip": topology.ranks_per_chip,
+        "layout": {"xy": np.round(layout.xy, 4).tolist(), "bend": np.round(layout.bend, 4).tolist(),
+                   "room": layout.room, "notes": layout.notes},
+    }  # fmt: skip
+    arrays["wires"] = wires.astype(np.uint16)
+    arrays["links"] = np.column_stack([ends, wire]).astype(np.uint16)
+
+
+def _add_bills(header, arrays, bills):
+    """Add each different bill once: when its steps end, and the bytes on each link."""
+    known: dict[bytes, int] = {}
+    for bill in bills:
+        carried = bill.link_bytes.astype(np.float32)
+        key = carried.tobytes()
+        if key not in known:
+            arrays[f"ends_{len(known)}"] = np.cumsum(bill.time_ns)
+            arrays[f"bytes_{len(known)}"] = carried
+        header["bills"].append(known.setdefault(key, len(known)))

@@ -1,0 +1,35 @@
+// A run so far as Python sends it: loss and agreement of every step, accuracy now and then.
+
+export class RunData {
+  /** `loss` float32[steps]; `points` float32[n, 2]: step, accuracy; `differ` bits[steps, ranks]. */
+  constructor({ loss, points, differ, ranks, planned }) {
+    Object.assign(this, { loss, points, differ, ranks, planned });
+    this.done = loss.length;
+    this.rowBytes = Math.ceil(ranks / 8);
+  }
+  /** Whether a rank's weights differ from most others' after a step. */
+  differs(step, rank) {
+    if (step < 0) return false;
+    return ((this.differ[step * this.rowBytes + (rank >> 3)] >> (7 - (rank & 7))) & 1) === 1;
+  }
+  /** The ranks that differ after a step. */
+  differing(step) {
+    return Array.from({ length: this.ranks }, (_, rank) => rank).filter((r) =>
+      this.differs(step, r),
+    );
+  }
+  /** The first step after which not all ranks agree, or -1. */
+  get firstSplit() {
+    const byte = this.differ.findIndex((bits) => bits !== 0);
+    return byte < 0 ? -1 : Math.floor(byte / this.rowBytes);
+  }
+  /** The last accuracy known at a step: [step, accuracy], or null. */
+  accuracyAt(step) {
+    const known = this.accuracies.findLast(([at]) => at <= step + 1);
+    return known ?? null;
+  }
+  get accuracies() {
+    const { points } = this;
+    return Array.from({ length: points.length / 2 }, (_, i) => [points[2 * i], points[2 * i + 1]]);
+  }
+}

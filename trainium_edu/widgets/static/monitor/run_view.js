@@ -1,0 +1,77 @@
+// The run: loss, accuracy and agreement over steps, growing while Python trains, then to scrub.
+
+import { make } from "../shared/elements.js";
+import { bytesOf } from "../shared/bytes.js";
+import { Playback } from "../shared/playback.js";
+import { lossText } from "../shared/words.js";
+import { Curve } from "./curve.js";
+import { Replicas } from "./replicas.js";
+import { RunData } from "./run_data.js";
+import { runText } from "./words.js";
+
+const PLAY_S = 8; // a whole run
+const floats = (view) => new Float32Array(bytesOf(view).buffer);
+
+/** A model's run so far. */
+export function readRun(model) {
+  const { steps, ranks } = model.get("setting");
+  const [loss, points] = ["loss", "points"].map((name) => floats(model.get(name)));
+  const planned = Math.max(1, steps, loss.length);
+  return new RunData({ loss, points, differ: bytesOf(model.get("differ")), ranks, planned });
+}
+
+export class RunView {
+  constructor() {
+    const seek = (step) => this.player.goTo(step);
+    this.loss = new Curve("loss", "Loss, mean over all ranks", seek);
+    this.accuracy = new Curve("accuracy", "Test accuracy, %", seek);
+    this.replicas = new Replicas();
+    this.said = make("div", { class: "te-tm-said" });
+    this.player = new Playback({
+      frames: 1,
+      label: "steps of the run",
+      onFrame: (position) => this.draw(Math.floor(position + 1e-6)),
+      describe: (step) => `step ${this.run?.done ? step + 1 : 0} / ${this.run?.planned ?? 0}`,
+    });
+    this.element = make(
+      "div",
+      { class: "te-tm-run" },
+      this.player.element,
+      this.said,
+      make("div", { class: "te-tm-plots" }, this.loss.element, this.accuracy.element),
+      this.replicas.element,
+    );
+  }
+  /** Take a run, grown or new; a cursor at its end stays there. */
+  take(run) {
+    const { player } = this;
+    const isAtEnd = !this.run?.done || player.position >= this.run.done - 1;
+    const stays = Math.min(player.position, run.done - 1);
+    this.run = run;
+    player.clock.framesPerSecond = Math.max(8, run.done / PLAY_S);
+    this.redraw();
+    if (player.playing && !isAtEnd) {
+      player.clock.last = Math.max(0, run.done - 1);
+      player.scrub.max = String(player.clock.last);
+      return;
+    }
+    player.setFrames(run.done);
+    player.seek(isAtEnd ? run.done - 1 : stays);
+  }
+  redraw() {
+    const { run } = this;
+    const loss = Array.from(run.loss, (value, i) => [i + 1, value]);
+    this.loss.take(loss, run.planned);
+    const percent = run.accuracies.map(([step, share]) => [step, 100 * share]);
+    this.accuracy.take(percent, run.planned);
+  }
+  draw(step) {
+    const { run } = this;
+    if (!run) return;
+    const done = run.done ? step + 1 : 0;
+    this.loss.moveTo(done, (known) => (known ? lossText(known[1]) : "none yet"));
+    this.accuracy.moveTo(done, (known) => (known ? `${known[1].toFixed(1)} %` : "none yet"));
+    this.replicas.draw(run, step);
+    this.said.textContent = runText(run, step);
+  }
+}

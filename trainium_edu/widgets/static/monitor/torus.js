@@ -1,0 +1,66 @@
+// Chips and links, lit by what a collective carries at the moment.
+
+import { Plan } from "../collective/plan.js";
+import { StagePainter } from "../collective/stage.js";
+import { fitCanvas, write } from "../shared/canvas.js";
+import { make } from "../shared/elements.js";
+
+const ROOM = 0.1; // of a chip, as a share of the picture
+const NOTHING = { heatOf: () => 0, part: 0 };
+
+class TorusPainter extends StagePainter {
+  paint(c, { film, plan, traffic: { heatOf, part }, tones }) {
+    Object.assign(this, { film, plan, tones, notes: film.layout.notes });
+    for (let k = 0; k < film.wireCount; k++) this.drawWire(c, k);
+    const busy = Array.from({ length: film.linkCount }, (_, k) => k).filter((k) => heatOf(k) > 0);
+    for (const k of busy) this.drawHeat(c, k, heatOf(k));
+    for (let chip = 0; chip < film.chips; chip++) this.drawChip(c, chip);
+    for (let i = film.chips; i < plan.places.length; i++) this.drawSwitch(c, i);
+    c.fillStyle = tones.full;
+    for (const k of busy) {
+      const [x, y] = plan.onPath([k], part);
+      c.beginPath();
+      c.arc(x, y, 2.6, 0, 2 * Math.PI);
+      c.fill();
+    }
+  }
+  /** A chip as a box with its number: what its buffers hold is not shown here. */
+  paintChip(c, chip) {
+    const { plan, tones } = this;
+    const { half } = plan;
+    c.fillStyle = tones.soft;
+    c.strokeStyle = tones.strong;
+    c.lineWidth = 1;
+    c.beginPath();
+    c.roundRect(-half, -half, 2 * half, 2 * half, 5);
+    c.fill();
+    c.stroke();
+    const font = `600 ${half > 12 ? 12 : 9}px ${tones.font}`;
+    write(c, String(chip), 0, 0.5, { font, colour: tones.full, align: "center" });
+  }
+}
+
+export class Torus {
+  constructor() {
+    this.painter = new TorusPainter();
+    this.canvas = make("canvas", { role: "img" });
+    this.element = make("div", { class: "te-tm-torus" }, this.canvas);
+  }
+  fit(film, tones) {
+    this.element.hidden = !film.chips;
+    if (!film.chips) return;
+    const width = Math.max(220, this.element.clientWidth);
+    const size = { width, height: Math.round(Math.min(width * 0.86, 330)) };
+    const layout = { ...film.layout, room: Math.min(ROOM, film.layout.room) };
+    Object.assign(this, { film, tones, size, plan: new Plan(film, layout, size) });
+    this.painter.forget();
+  }
+  draw(traffic, said) {
+    const { film, plan, size, tones } = this;
+    if (!film?.chips) return;
+    const c = fitCanvas(this.canvas, size.width, size.height);
+    c.clearRect(0, 0, size.width, size.height);
+    this.painter.paint(c, { film, plan, tones, traffic: traffic ?? NOTHING });
+    this.canvas.setAttribute("aria-label", `The machine's chips and links: ${said}`);
+  }
+}

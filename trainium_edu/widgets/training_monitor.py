@@ -1,0 +1,169 @@
+"""The training monitor: a run's curves while it runs, one step in time, the links, the replicas."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+import anywidget
+import numpy as np
+import traitlets
+
+from trainium_edu.specs.arguments import whole
+from trainium_edu.training.parallel.agreement import odd_ranks
+from trainium_edu.training.parallel.clock import step_report
+from trainium_edu.viz.step_frames import LINKS, MOST_CHIPS, step_frames
+from trainium_edu.widgets.static import load
+
+__all__ = ["TrainingMonitor", "training_monitor"]
+
+_EVERY_S = 0.15  # between two messages to the page; steps may be faster
+_MOST_STEPS = 100_000
+
+
+def training_monitor(run=None, *, steps: int = 200, ranks: int = 32):
+    """Watch training: hand it to ``fit`` as `on_step`, or give it a run that is over.
+
+    Parameters
+    ----------
+    run : training.Run, optional
+        Shown at once.
+    steps : int
+        Planned, where there is no run yet: how far the curves' axis goes.
+    ranks : int
+        Until the run says how many.
+
+    Returns
+    -------
+    TrainingMonitor
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `steps` or `ranks` is not a possible number.
+
+    Examples
+    --------
+    >>> training_monitor(steps=50)
+    TrainingMonitor(0 of 50 steps, 32 ranks)
+    """
+    monitor = TrainingMonitor(steps, ranks)
+    if run is not None:
+        monitor.show(run)
+    return monitor
+
+
+class TrainingMonitor(anywidget.AnyWidget):
+    """State: what the run has given so far, and one step's frames; see :func:`training_monitor`."""
+
+    _esm = load("training_monitor.js")
+    _css = load("shared/playback.css", "training_monitor.css")
+    setting = traitlets.Dict().tag(sync=True)  # steps planned, ranks
+    loss = traitlets.Bytes().tag(sync=True)  # float32[steps]
+    points = traitlets.Bytes().tag(sync=True)  # float32[points, 2]: steps done, accuracy
+    differ = traitlets.Bytes().tag(sync=True)  # bits[steps, ranks]: ranks unlike the others
+    film = traitlets.Bytes().tag(sync=True)  # see viz.step_frames
+    overlap = traitlets.Bool(True).tag(sync=True)  # which timeline is shown; the page sets it too
+
+    def __init__(self, steps, ranks):
+        steps = whole(steps, "steps", 1, _MOST_STEPS)
+        ranks = whole(ranks, "ranks", 1, 2**16)
+        self.run = None  #: what is watched
+        self._clear()
+        super().__init__(setting={"steps": steps, "ranks": ranks})
+
+    def _clear(self):
+        self._loss: list[float] = []
+        self._agree: list[bool] = []
+        self._differ: list[bytes] = []  # of the steps that were sent
+        self._sent = -np.inf
+
+    @property
+    def ranks(self) -> int:
+        """Number of replicas."""
+        return self.setting["ranks"]
+
+    def begin(self, run):
+        """Watch a run from now on; ``fit`` calls this."""
+        self.run = run
+        self._clear()
+        self.setting = {**self.setting, "ranks": run.job.ranks}
+        self.film = b""
+        self._tell()
+
+    def show(self, run):
+        """Show a run that is over."""
+        self.begin(run)
+        for step in run.steps:
+            self._take(step)
+        self.setting = {**self.setting, "steps": max(len(run.steps), 1)}
+        self._tell()
+        self._show_step()
+
+    def __call__(self, step):
+        """Take one step; ``fit`` calls this as `on_step`."""
+        self._take(step)
+        is_last = len(self._loss) >= self.setting["steps"]
+        if is_last or time.monotonic() - self._sent > _EVERY_S:
+            self._tell()
+        if self.run is not None and not self.film:
+            self._show_step()
+
+    def end(self):
+        """Send what is left; ``fit`` calls this, however the run ended."""
+        self._tell()
+
+    def show_step(self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None):
+        """Show one step in time; arguments as for :func:`trainium_edu.viz.step_frames`."""
+        self.film = step_frames(overlapped, apart, bills, topology)
+
+    def _show_step(self):
+        """Show the newest step of the run in time, if it took one."""
+        trainer = self.run.trainer
+        program, links = trainer.device.executable, trainer.links
+        if program is None:
+            return
+        samples = trainer.job.global_batch
+        on, off = (step_report(program, links, samples, overlap=overlap).spans.spans
+                   for overlap in (True, False))  # fmt: skip
+        sums = [one.section.nodes[0] for one in program.tracks() if one.track == LINKS]
+        if links is None or links.topology.chips > MOST_CHIPS:
+            self.show_step(on, off)
+        else:
+            self.show_step(on, off, [links.account(node) for node in sums], links.topology)
+
+    def _take(self, step):
+        self._loss.append(step.loss)
+        self._agree.append(step.agree)
+
+    def _tell(self):
+        """Send what there is to the page."""
+        new = self._agree[len(self._differ) :]
+        if new:
+            odd = self._bits(()) if all(new) else self._bits(self._odd())
+            self._differ += [self._bits(()) if agree else odd for agree in new]
+        points = self.run.accuracy if self.run else []
+        with self.hold_sync():
+            self.loss = np.array(self._loss, np.float32).tobytes()
+            self.points = np.array(points, np.float32).tobytes()
+            self.differ = b"".join(self._differ)
+        self._sent = time.monotonic()
+
+    def _odd(self) -> Sequence[int]:
+        """Return the ranks that differ from most others now."""
+        if self.run is None:
+            return range(self.ranks)
+        return odd_ranks(weight.numpy() for weight in self.run.trainer.model.parameters())
+
+    def _bits(self, ranks) -> bytes:
+        """Return a bit per rank, set for those given."""
+        bits = np.zeros(self.ranks, bool)
+        bits[list(ranks)] = True
+        return np.packbits(bits).tobytes()
+
+    def __repr__(self):
+        split = self._agree.index(False) + 1 if False in self._agree else 0
+        agree = f", not all equal from step {split} on" if split else ", all equal"
+        told = agree if self._loss and self.ranks > 1 else ""
+        return (
+            f"TrainingMonitor({len(self._loss)} of {self.setting['steps']} steps, "
+            f"{self.ranks} ranks{told})"
+        )
