@@ -78,7 +78,7 @@ class TestLetters:
 
     @pytest.mark.slow
     def test_training_beats_pairs_of_letters_on_the_test(self):
-        trainer, _ = trained("letters", 300, ranks=32, batch=2)
+        trainer, _ = trained("letters", 200, ranks=32, **TASKS["letters"].settings)
         with nn.shapes_only():
             model = trainer.task.model().to(Device())
         model.load_state_dict(trainer.weights())
@@ -111,7 +111,7 @@ class TestAuthors:
 
     @pytest.mark.slow
     def test_training_names_most_authors_right(self):
-        trainer, _ = trained("authors", 200, ranks=32, lr=2e-3)
+        trainer, _ = trained("authors", 200, ranks=32, **TASKS["authors"].settings)
         assert trainer.evaluate() > 0.8
 
 
