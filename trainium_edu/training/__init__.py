@@ -17,6 +17,10 @@ Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``ref
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).  Used
 by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
 ``08_collectives`` and ``09_data_parallel_training``.
+Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
+``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the
+second part ``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
+and ``08_collectives``.
 
 Decisions
 ---------
@@ -27,26 +31,29 @@ difference between two BLAS kernels into another accuracy; the price is a third 
 from trainium_edu import aside
 
 _HOMES = {
+    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
-    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError Checkpoints load_checkpoint "
-    "save_checkpoint",
+    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError "
+    "Checkpoints load_checkpoint save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
-    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "digits_accuracy": "run_digits_accuracy stored_digits_accuracy",
+    "failures": "RankFailed fail",
     "faster": "share_needed step_share",
-    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "follow": "Explained Futures explain flip",
+    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
     "parallel.clock": "StepReport step_report",
-    "parallel.scaling": "Memory Point memory scaling",
-    "parallel.zero": "ZeroRedundancyOptimizer",
+    "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "parallel.share": "communication_share",
+    "parallel.zero": "ZeroRedundancyOptimizer",
+    "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S Pipeline input_pipeline",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
+    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
+    "scaled": "Memory Point memory scaling",
     "sweeps": "Row Table WorkerKilled sweep",
-    "failures": "RankFailed fail",
     "tasks": "TASKS Task",
+    "text": "BOOKS write",
     "trainer": "Diverged Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")

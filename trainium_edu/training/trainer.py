@@ -412,12 +412,23 @@ class Trainer:
         kept = [*self.model.parameters(), *self.optimizer.tensors()]
         return (
             [(t, t.state) for t in kept], self.number, self.epoch, self.begin,
-            self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions,
+            [one.step for one in self._dropouts()], self.optimizer.steps, self.optimizer.lr,
+            self.device.step, self.device.executions,
         )  # fmt: skip
+
+    def _dropouts(self) -> list[nn.Dropout]:
+        """Return what counts its calls to draw other bits in each."""
+        return [one for one in self.model.modules() if isinstance(one, nn.Dropout)]
+
+    def _draw_from(self, steps):
+        """Let dropouts go on after so many calls each."""
+        for one, step in zip(self._dropouts(), steps, strict=True):
+            one.step = step
 
     def _back_to(self, where):
         """Undo a step, or half of one."""
-        held, self.number, self.epoch, self.begin, *rest = where
+        held, self.number, self.epoch, self.begin, drawn, *rest = where
+        self._draw_from(drawn)
         self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions = rest
         self.device.forget()
         for tensor, state in held:
@@ -521,13 +532,15 @@ class Trainer:
         -------
         dict
             ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
-            (which seed the tosses), and ``arrays``: name → array of the dtype that it
-            is kept in, in the shape of one rank, so that any number of ranks can take it.
+            (which seed the tosses), ``dropouts`` (how often each drew), and ``arrays``: name →
+            array of the dtype that it is kept in, in the shape of one rank, so that any number of
+            ranks can take it.
         """
         return {
             "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
             "begin": self.begin, "optimizer_steps": self.optimizer.steps,
-            "executions": self.device.executions, "arrays": self._arrays(),
+            "executions": self.device.executions, "dropouts": [d.step for d in self._dropouts()],
+            "arrays": self._arrays(),
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -571,6 +584,7 @@ class Trainer:
         self.device.mark_step()
         self.device.forget()
         self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
+        self._draw_from(state["dropouts"])
         self.optimizer.steps = state["optimizer_steps"]
         self.device.step, self.device.executions = self.number, state["executions"]
 
@@ -694,8 +708,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     run = Run(trainer.job, trainer)
     begin = trainer.number if kept is not None else 0
     for call in calls:
-        if hasattr(call, "begin"):
-            call.begin(run)
+        getattr(call, "begin", lambda run: None)(run)
     bar = _bar(steps, begin) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
@@ -734,7 +747,8 @@ def _bar(steps: int, begin: int) -> Callable[[Run], None]:
             return
         drawn = now
         filled = 20 * done // steps
-        told = f"loss {run.steps[-1].loss:.4f}, {len(run.steps) / max(now - begun, 1e-9):.1f} steps/s"
+        speed = len(run.steps) / max(now - begun, 1e-9)
+        told = f"loss {run.steps[-1].loss:.4f}, {speed:.1f} steps/s"
         if run.accuracy:
             told += f", accuracy {100 * run.accuracy[-1][1]:.1f} %"
         print(
