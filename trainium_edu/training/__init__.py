@@ -17,10 +17,6 @@ Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``ref
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).  Used
 by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
 ``08_collectives`` and ``09_data_parallel_training``.
-Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
-``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the
-second part ``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
-and ``08_collectives``.
 
 Decisions
 ---------
