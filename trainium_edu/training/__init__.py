@@ -12,8 +12,9 @@ is (in graphs, every result is).
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
 ``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the
-second part ``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
-and ``08_collectives``.
+second part ``nn.py``, then ``optim.py``.  ``checkpoint.py`` and ``sweeps.py`` are for runs that go
+on after a failure, and for many runs.  Used by the notebooks ``00_start_here``,
+``02_stochastic_rounding`` and ``08_collectives``.
 
 Decisions
 ---------

@@ -684,7 +684,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     if evaluate_every is not None:
         whole(evaluate_every, "evaluate_every", 1)
     trainer = job if isinstance(job, Trainer) else Trainer(job)
-    calls = list(on_step) if isinstance(on_step, Sequence) else [on_step] * (on_step is not None)
+    given = on_step if isinstance(on_step, Sequence) else [on_step] * (on_step is not None)
+    calls: list[Any] = list(given)
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
