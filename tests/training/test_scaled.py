@@ -135,7 +135,7 @@ def test_micro_batches_keep_their_sum_in_fp32():
 
 
 def test_from_half_the_time_the_report_s_trend_follows():
-    """600, 200, 130 instances; 100, 400, 1600 Gbit/s; 1000, 2496, 3360 TFLOP/s; one global batch."""
+    """600, 200, 130 instances; 100, 400, 1600 Gbit/s; 1000, 2496, 3360 TFLOP/s; one batch."""
 
     def shares(efficiency):
         return [row.share for row in communication_share(efficiency) if row.model == "GPT-3"]

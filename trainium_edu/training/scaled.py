@@ -55,15 +55,18 @@ class Point:
         return self.report.samples_per_s
 
     def __str__(self):
-        return (f"{self.ranks:>6} ranks  batch {self.batch:>5}  step {self.step_ns / 1e3:>10,.1f} us"
-                f"  exposed {self.report.exposed_ns / 1e3:>9,.1f} us"
-                f"  {self.samples_per_s:>13,.0f} samples/s  efficiency {self.efficiency:>6.1%}")  # fmt: skip
+        exposed = self.report.exposed_ns
+        return (
+            f"{self.ranks:>6} ranks  batch {self.batch:>5}  step {self.step_ns / 1e3:>10,.1f} us"
+            f"  exposed {exposed / 1e3:>9,.1f} us"
+            f"  {self.samples_per_s:>13,.0f} samples/s  efficiency {self.efficiency:>6.1%}"
+        )
 
 
 @checked
-def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32), kind: Literal["weak", "strong"] = "weak",
-            *, task: Task | None = None, input_wait_ns: float = 0.0,
-            slowest: float = 1.0) -> list:  # fmt: skip
+def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
+            kind: Literal["weak", "strong"] = "weak", *, task: Task | None = None,
+            input_wait_ns: float = 0.0, slowest: float = 1.0) -> list:  # fmt: skip
     """Return what a job's step takes on several numbers of ranks.
 
     Parameters
@@ -122,10 +125,12 @@ def _batch(job, ranks, kind) -> int:
 
 
 def _shape(job: Job, ranks: int, batch: int) -> Job:
-    """Return the job of two ranks (or one) whose program is the same."""
+    """Return the job of two ranks (or one) whose program is the same; ZeRO's parts need all."""
     instance = "inf2.xlarge" if job.instance.startswith("inf2") else "trn1.2xlarge"
+    if job.zero and ranks > 2:
+        return replace(job, ranks=ranks, batch=batch, seed=0)
     return replace(job, ranks=min(ranks, 2), batch=batch, instance=instance, algorithm="ring",
-                   zero=False, seed=0)  # fmt: skip
+                   seed=0)  # fmt: skip
 
 
 class _Compiled(Exception):
@@ -177,8 +182,8 @@ class Memory:
     Attributes
     ----------
     weights, gradients, master, states : int
-        ``master`` are the FP32 weights beside narrower ones.  With ZeRO-1 each rank has its part of
-        these and of the optimiser's states.
+        ``master`` are the FP32 weights beside narrower ones; with ZeRO-1, this rank's part of the
+        weights, which it updates.  So are ``states`` then its part of the optimiser's.
     inputs : int
         A step's samples, labels and numbers.
     activations : int
@@ -240,21 +245,23 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
 
     Notes
     -----
-    What lives at once comes from the compiled program, in the order of its schedule.  ZeRO-1 is the
-    same program with 1/ranks of states and master weights; the room in which updated weights are
-    gathered is theirs already.
+    What lives at once comes from the compiled program, in the order of its schedule.  ZeRO-1 is
+    counted as the same program with 1/ranks of the states, and of a copy of the weights; padding of
+    its parts is left out.
 
     References
     ----------
     Rajbhandari et al. 2020, ZeRO, section 3: 2 + 2 + K bytes per parameter.
     """
-    executable, kept = _program(_shape(job, job.ranks, job.batch), task)
+    executable, kept = _program(_shape(replace(job, zero=False), job.ranks, job.batch), task)
     wide = "float32" if job.accumulate > 1 else job.reduce_dtype or job.dtype
     count = kept["weights"] // get_dtype(job.dtype).itemsize
     gradients = count * get_dtype(wide).itemsize
     held = sum(p.type.nbytes for p in executable.final.parameters)
     inputs = held - sum(kept.values())
     between = max(0, executable.hbm_bytes - held - gradients)
-    share = job.ranks if job.zero else 1
-    master, states = (-(-kept[name] // share) for name in ("master", "states"))
+    master, states = kept["master"], kept["states"]
+    if job.zero:  # its part of the weights is a copy, in FP32 or as wide as they are
+        wide = "float32" if job.master_weights else job.dtype
+        master, states = (-(-n // job.ranks) for n in (count * get_dtype(wide).itemsize, states))
     return Memory(kept["weights"], gradients, master, states, inputs, between, count)
