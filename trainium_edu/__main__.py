@@ -22,6 +22,7 @@ COMMANDS = {
     "nccom-test": "cli.nccom_test",
     "neuron_parallel_compile": "cli.neuron_parallel_compile",
     "run": "cli.run",
+    "torchrun": "cli.torchrun",
 }
 
 

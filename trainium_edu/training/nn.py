@@ -24,7 +24,7 @@ import numpy as np
 from trainium_edu.specs.arguments import flag, number, whole
 from trainium_edu.specs.signatures import checked, checked_after
 from trainium_edu.xla import numpy as xnp
-from trainium_edu.xla.device import Device
+from trainium_edu.xla.device import Device, of_process
 from trainium_edu.xla.executor import hollow
 from trainium_edu.xla.graph import GraphError, Type, scope
 from trainium_edu.xla.operations import apply
@@ -32,20 +32,25 @@ from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = [
     "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
-    "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module", "MultiHeadAttention",
-    "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT", "cross_entropy", "manual_seed",
-    "mse_loss", "shapes_only",
+    "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module",
+    "MultiHeadAttention", "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT",
+    "cross_entropy", "manual_seed", "mse_loss", "shapes_only",
 ]  # fmt: skip
 
-_random = np.random.default_rng(0)
 _draws = True  #: whether initial weights have values
 
 
 @checked
 def manual_seed(seed: int) -> None:
     """Begin anew the random numbers that initial weights, and the seeds of dropout, come from."""
-    global _random
-    _random = np.random.default_rng(whole(seed, "seed", 0))
+    of_process()["nn"] = np.random.default_rng(whole(seed, "seed", 0))
+
+
+def _random() -> np.random.Generator:
+    """Return this process's generator; until it is seeded, each process begins alike."""
+    if "nn" not in of_process():
+        manual_seed(0)
+    return of_process()["nn"]
 
 
 @contextmanager
@@ -80,13 +85,13 @@ def _check_sizes(**sizes) -> None:
 def _uniform(bound, *shape) -> np.ndarray:
     if not _draws:
         return hollow(Type(shape, "float32"))
-    return _random.uniform(-bound, bound, shape).astype(np.float32)
+    return _random().uniform(-bound, bound, shape).astype(np.float32)
 
 
 def _normal(deviation, *shape) -> np.ndarray:
     if not _draws:
         return hollow(Type(shape, "float32"))
-    return deviation * _random.standard_normal(shape, np.float32)
+    return deviation * _random().standard_normal(shape, np.float32)
 
 
 def _record(operation, *tensors, **attributes) -> Tensor:
@@ -397,7 +402,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5):
         self.p, self.step = number(p, "p", 0, below=1), 0
-        self.seed = int(_random.integers(2**31))
+        self.seed = int(_random().integers(2**31))
 
     def forward(self, x: Tensor):
         if not self.training or not self.p:

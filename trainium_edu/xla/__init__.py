@@ -36,7 +36,7 @@ _HOMES = {
     "tensor": "EarlyRun NotFinite Tensor as_tensor",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_MODULES = {"met": "metrics", "numpy": "numpy", "xm": "xm"}
+_MODULES = {"distributed": "distributed", "met": "metrics", "numpy": "numpy", "xm": "xm"}
 _METHODS = {"Tensor", "as_tensor"}  #: ``numpy.py`` gives tensors their methods
 __all__ = sorted({*_HOME_OF, *_MODULES})
 

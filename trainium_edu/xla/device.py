@@ -25,7 +25,7 @@ from trainium_edu.xla.flags import parse
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type, walk
 from trainium_edu.xla.operations import constant, parameter
 
-__all__ = ["Device", "World", "current_world", "cut", "world"]
+__all__ = ["Device", "World", "apart", "current_world", "cut", "of_process", "world"]
 
 _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
@@ -70,6 +70,24 @@ def world(given: World) -> Iterator[World]:
         _world.reset(token)
 
 
+_of_process: ContextVar[dict] = ContextVar("of_process", default={})  # noqa: B039  one for all
+
+
+def of_process() -> dict:
+    """Return what a process has one of, by name; a rank that stands for a process has its own."""
+    return _of_process.get()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Let what runs inside have its own :func:`of_process`, empty at first."""
+    token = _of_process.set({})
+    try:
+        yield
+    finally:
+        _of_process.reset(token)
+
+
 @dataclass
 class Pending:
     """What was recorded since the last cut."""
@@ -97,7 +115,7 @@ class Device:
     ----------
     name : str
     setting : Setting, optional
-        Rounding, seed, replicas, collectives.
+        Rounding, seed, replicas, collectives; wins over the switches.
     compiler : Compiler, optional
     follows_switches : bool
         Read AWS's switches from the environment now and at every ``mark_step``.
@@ -139,7 +157,7 @@ class Device:
         self._found: dict[tuple, tuple] = {}  # roots, what they replace -> cut(...)
         self._scalars: dict[tuple, tuple[np.ndarray, Type]] = {}
         self._newest: Execution | None = None
-        self.follows_switches = follows_switches
+        self.follows_switches, self._rounds_as_told = follows_switches, setting is not None
         self._switches: settings.LazySettings | None = None
         self.follow_switches()
 
@@ -173,7 +191,8 @@ class Device:
         compiler.flags, compiler.extracting = flags, now.extract_graphs_only
         compiler.most = now.models_to_keep
         rounding = now.rounding
-        self.setting = replace(self.setting, rounding=rounding.rounding, seed=rounding.seed)
+        if not self._rounds_as_told:
+            self.setting = replace(self.setting, rounding=rounding.rounding, seed=rounding.seed)
         self.narrowed, self.eager, self._switches = now.casts, now.eager_debug, now
 
     @property

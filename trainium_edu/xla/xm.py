@@ -69,6 +69,7 @@ def xla_device(n: int | None = None, devkind: str | None = None) -> Device:
     """
     here = current_world()
     if n is None and here.device is not None:
+        here.device.follow_switches()
         return here.device
     n = here.ordinal % here.per_instance if n is None else n
     if f"xla:{n}" not in get_xla_supported_devices(devkind):

@@ -38,12 +38,12 @@ _LONGEST_WAY = 24  # calls; deeper ones are taken together
 _inside = {}  # file -> whether it belongs to this package
 
 
-def source_line(known: dict) -> SourceLine | None:
+def source_line(known: dict, frame: FrameType | None = None) -> SourceLine | None:
     """Return the innermost line outside this package that is running now, and who called it.
 
-    `known` keeps what each place is called.
+    `known` keeps what each place is called; `frame` is where to look, if not here.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame = sys._getframe(1) if frame is None else frame
     while frame is not None:
         code = frame.f_code
         if not _inside.get(code.co_filename) and not _is_inside(code):

@@ -1,69 +1,145 @@
-"""Every rank runs a function of its own; where its graph is cut, it meets the others.
+"""Every rank runs a function of its own; where ranks need each other, they meet.
 
-Ranks are greenlets of one process.  At a meeting all ranks must ask for the same: equal graphs are
-the same nodes (``xla.graph`` keeps each once), so they are compiled once and run as one graph whose
-values have an axis of ranks.  Nothing here runs at the same time, so a run is repeatable.
+Ranks are greenlets of one process.  Ranks that ask for equal graphs, which are the same nodes
+(``xla.graph`` keeps each once), are served by one run whose values have an axis of ranks; so all
+share one compile.  A value that only some ask for is computed for each of them alone, as in
+processes of their own, unless it needs the others.  Nothing runs at the same time, and ranks go in
+order, so a run is repeatable.
+
+Decisions
+---------
+*Different graphs at a cut stop the launch*, also where no collective would have waited: on the
+machine each rank would compile its own, and this course wants that seen.
+*Replicas that drift apart are a warning*, and not an error: to step alone for a while and average
+weights later is a method, too.
 """
 
 import contextvars
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
-from trainium_edu.specs.arguments import whole
+from trainium_edu.fabric import ALGORITHMS
+from trainium_edu.fabric.executor import RanksDisagree
+from trainium_edu.fabric.topology import FabricError
+from trainium_edu.neuroncore.recording.source import SourceLine, source_line
+from trainium_edu.specs import INSTANCES
+from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.parallel.agreement import check_replicas
 from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.training.parallel.process import Process
 from trainium_edu.xla.compiler import Compiler, difference
-from trainium_edu.xla.device import Device, World, cut, world
+from trainium_edu.xla.device import Device, World, apart, cut, world
+from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Setting
+from trainium_edu.xla.graph import Graph, Node
 
-__all__ = ["RankFailed", "RanksDisagree", "launch"]
+__all__ = ["Ranks", "RanksDisagree", "ReplicasDrift", "launch"]
+
+_COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter"}
+_MOST_FOUND = 256  #: graphs that are found by their roots alone
+_ALONE = 2**40  #: executions of one rank alone count from here, and draw bits of their own
+_DOING = {"cut": "marks a step", "value": "asks for a value", "rendezvous": "waits at rendezvous"}
 
 
-class RanksDisagree(RuntimeError):
-    """Ranks do not do the same where they must."""
+class ReplicasDrift(UserWarning):
+    """Ranks train, and their weights are not the same; the sentence says why."""
 
 
-class RankFailed(RuntimeError):
-    """A rank raised an error; the cause is the error."""
+class Ranks(list):
+    """What each rank returned, and what they ran on.
+
+    Attributes
+    ----------
+    device : Device
+        All ranks' together; ``device.compiler.history`` tells of their graphs.
+    executable : Executable or None
+        The newest graph that was cut and in which ranks took part together; else the newest one.
+    links : Links or None
+    """
+
+    def __init__(self, results, device: Device, executable: Executable | None, links: Links | None):
+        super().__init__(results)
+        self.device, self.executable, self.links = device, executable, links
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a rank brings to a meeting, and waits for."""
 
-    kind: str  #: "run" or "rendezvous"
-    what: tuple  #: must be equal on all ranks: roots and replaced nodes, or a tag
+    kind: str  #: a key of ``_DOING``
+    what: tuple  #: equal on ranks that want the same: roots and replaced nodes, or a tag
     brings: Any  #: feeds, or a payload
-    is_cut: bool = False  #: ``mark_step``, and not one value asked for
+    trained: tuple = ()  #: (place among the roots, name) of weights that are updated
+
+
+class _Cut(NamedTuple):
+    """The graph of what ranks ask for."""
+
+    graph: Graph
+    numbers: list[int]  #: of its leaves
+    with_others: bool  #: whether ranks take part in it together
 
 
 class RankDevice(Device):
     """A NeuronCore whose graphs run together with those of the other ranks."""
 
-    def __init__(self, name, hub, **options):
-        super().__init__(name, **options)
-        self._hub = hub
-        self._is_cutting = False
+    def __init__(self, number: int, hub: "Hub"):
+        self.number, self._hub = number, hub
+        values = hub.device.setting.values
+        super().__init__(f"xla:{number % hub.per_instance}", compiler=hub.device.compiler,
+                         setting=Setting(values=values))  # fmt: skip
 
-    def mark_step(self) -> None:
-        """Cut the graph, as all ranks do."""
-        self._is_cutting = True
-        try:
-            super().mark_step()
-        finally:
-            self._is_cutting = False
+    def follow_switches(self) -> None:
+        """Do as the environment of rank 0 says."""
+        together = self._hub.device
+        if self.number == 0:
+            together.follow_switches()
+        self.narrowed, self.eager = together.narrowed, together.eager
 
-    def _together(self, roots, replaced):
-        request = Request("run", (roots, replaced), self.pending.feeds, self._is_cutting)
-        return self._hub.ask(request)
+    def evaluate(self, tensor) -> None:
+        """Run what one tensor needs: with the other ranks, or alone if they do not ask for it.
+
+        Alone, it changes nothing but that the value is known: what is pending stays what the other
+        ranks have pending.
+        """
+        what = (tensor.node,), (tensor.replaces,)
+        values, is_alone = self._hub.ask(Request("value", what, self.pending.feeds))
+        if is_alone:
+            node, _, of, leaf, _ = tensor.state
+            tensor.state = node, values[0], of, leaf, -1
+        else:
+            self._ran()
+            tensor.hold(values[0])
+
+    def _run(self, tensors) -> None:
+        what = tuple(t.node for t in tensors), tuple(t.replaces for t in tensors)
+        trained = tuple((i, t.name) for i, t in enumerate(tensors) if t.requires_grad)
+        values, is_alone = self._hub.ask(Request("cut", what, self.pending.feeds, trained))
+        if not is_alone:
+            self._ran()
+        for tensor, value in zip(tensors, values, strict=True):
+            tensor.hold(value)
+
+    def _ran(self):
+        self.executions = self._hub.device.executions
+
+    def find_nan(self) -> str:
+        """Say which operation of the newest run made the first NaN or infinity, on any rank."""
+        return self._hub.device.find_nan()
+
+    def find_nan_of(self, execution: int) -> str:
+        """Do as :meth:`find_nan` if that was the newest execution of all ranks."""
+        return self._hub.device.find_nan_of(execution)
 
 
-class _Rendezvous:
+class _Reached:
     """The links of a world, and where its ranks meet on the host."""
 
     def __init__(self, hub, reached):
@@ -81,147 +157,340 @@ class _Rank:
     """One rank: its greenlet, what it waits for, what the process looks like to it."""
 
     number: int
-    runs: greenlet | None = None
-    request: Request | None = None
+    process: Process
+    place: RankDevice
+    runs: greenlet
+    request: Any = None  #: a Request, or None once it has ended
     result: Any = None  #: what its function returned
-    random: np.random.BitGenerator | None = None
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The user's line at which it waits."""
+        return self.runs.gr_frame and source_line({}, self.runs.gr_frame)
+
+    def __str__(self):
+        if self.request is None:
+            return f"rank {self.number} has ended"
+        tag = f" {self.request.what[0]!r}" if self.request.kind == "rendezvous" else ""
+        where = f" at {self.line}" if self.line else ""
+        return f"rank {self.number} {_DOING[self.request.kind]}{tag}{where}"
 
 
+@dataclass
 class Hub:
     """Runs ranks from meeting to meeting."""
 
-    def __init__(self, ranks: int, reached: Links | None, setting: Setting, per_instance: int):
-        self.ranks = [_Rank(i) for i in range(ranks)]
-        self.links, self.per_instance = reached, per_instance
-        self.device = Device(setting=replace(setting, replicas=ranks, collectives=reached),
-                             compiler=Compiler(times=reached))  # fmt: skip
-        self.places = [RankDevice(f"xla:{i % per_instance}", self) for i in range(ranks)]
-        self._found: dict[tuple, tuple] = {}
+    count: int
+    links: Links | None
+    setting: Setting | None
+    per_instance: int
+    ranks: list[_Rank] = field(default_factory=list)
+    executable: Executable | None = None  #: the newest that was cut and had collectives
+
+    def __post_init__(self):
+        compiler = Compiler(times=self.links)
+        self.device = Device(setting=self.setting, compiler=compiler, follows_switches=True)
+        self.device.setting = replace(self.device.setting, replicas=self.count,
+                                      collectives=self.links)  # fmt: skip
+        self._found: dict[tuple, _Cut] = {}
+        self._has_ended = False
+        self._alone = _ALONE
+        self._cuts = 0  #: that updated weights
+        self._looks_at = 1  #: the next of these whose weights are compared; None: none any more
 
     # -- what a rank calls, from inside its greenlet ---------------------------------------------
 
     def ask(self, request: Request):
         """Wait for the others, and return what the meeting has for this rank."""
         here = getcurrent()
-        if here.parent is None or here not in [rank.runs for rank in self.ranks]:
-            raise RuntimeError("this tensor belongs to a rank of a launch that has ended")
-        return here.parent.switch(request)
+        if not any(here is rank.runs for rank in self.ranks):
+            raise RuntimeError("this is the tensor of a rank of another launch, or of one that has "
+                               "ended; ask for its value there, after a cut")  # fmt: skip
+        if self._has_ended:
+            raise GreenletExit
+        answer = here.parent.switch(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     # -- the loop ---------------------------------------------------------------------------------
 
-    def run(self, function: Callable[[int], Any]) -> list:
+    def run(self, function: Callable[[int], Any], variables: Mapping[str, str]) -> Ranks:
         """Call a function with each rank's number, and return what each returned."""
+        self._home, numbers = Process(), np.random.get_state(legacy=False)  # noqa: NPY002
         try:
+            for number in range(self.count):
+                self.ranks.append(self._made(number, function, variables))
             for rank in self.ranks:
-                self._start(rank, function)
+                self._go_on(rank)
             while any(rank.request for rank in self.ranks):
-                for rank, value in zip(self.ranks, self._meet(), strict=True):
-                    self._go_on(rank, value)
+                for rank, answer in self._meet():
+                    self._go_on(rank, answer)
         finally:
-            for rank in self.ranks:
-                if rank.runs is not None and not rank.runs.dead:
-                    rank.runs.throw()  # ends it quietly
-        return [rank.result for rank in self.ranks]
+            self._end()
+            self._home.show()
+            self._home.take_back(rank.process for rank in self.ranks)
+            if numbers["bit_generator"] == "MT19937":  # which may hold a spare normal
+                np.random.set_state(numbers)  # noqa: NPY002
+        newest = self.executable or self.device.executable
+        return Ranks([r.result for r in self.ranks], self.device, newest, self.links)
 
-    def _start(self, rank, function):
+    def _made(self, number, function, variables):
+        local = number % self.per_instance
+        own = {"RANK": number, "WORLD_SIZE": self.count, "LOCAL_RANK": local,
+               "LOCAL_WORLD_SIZE": min(self.count, self.per_instance)}  # fmt: skip
+        process = Process.started(number, {**variables, **{k: str(v) for k, v in own.items()}})
+        place = RankDevice(number, self)
+        here = World(number, self.count, _Reached(self, self.links), self.per_instance, place)
+
         def body():
-            reached = _Rendezvous(self, self.links)
-            here = World(rank.number, len(self.ranks), reached, self.per_instance,
-                         self.places[rank.number])  # fmt: skip
-            with world(here):
-                rank.result = function(rank.number)
+            with apart(), world(here):
+                try:
+                    rank.result = function(number)
+                except SystemExit as stop:
+                    if stop.code:  # 0 or None: this process has ended well
+                        raise
 
-        rank.runs = greenlet(body)
+        rank = _Rank(number, process, place, greenlet(body))
         rank.runs.gr_context = contextvars.copy_context()
-        rank.random = np.random.MT19937(0)
-        self._go_on(rank)
+        return rank
 
-    def _go_on(self, rank, *value):
+    def _go_on(self, rank, answer=None):
         """Let one rank run to its next meeting, or its end."""
-        before, ours = np.random.get_bit_generator(), os.environ.copy()
-        np.random.set_bit_generator(rank.random)
-        os.environ.update(RANK=str(rank.number), WORLD_SIZE=str(len(self.ranks)),
-                          LOCAL_RANK=str(rank.number % self.per_instance))  # fmt: skip
+        given = () if answer is None else (answer,)
         try:
-            rank.request = rank.runs.switch(*value)
-        except Exception as problem:
-            problem.add_note(f"raised on rank {rank.number} of {len(self.ranks)}")
+            rank.request = self._inside(rank, rank.runs.switch, *given)
+        except (Exception, SystemExit) as problem:
+            rank.request = None
+            problem.add_note(f"raised on rank {rank.number} of {self.count}")
             raise
-        finally:
-            np.random.set_bit_generator(before)
         if rank.runs.dead:
             rank.request = None
 
-    def _meet(self) -> list:
-        """Return what each rank asked for."""
-        requests = [rank.request for rank in self.ranks]
-        first = requests[0]
-        self._check_alike(requests)
+    def _inside(self, rank, call, *given):
+        """Call a rank's greenlet, which sees its own process."""
+        rank.process.show()
+        try:
+            return call(*given)
+        finally:
+            rank.process.keep()
+            self._home.show()
+
+    def _end(self):
+        """End the ranks that are left, quietly; their ``finally`` blocks run."""
+        self._has_ended = True
+        for rank in self.ranks:
+            while rank.runs and not rank.runs.dead:  # one that was never started is neither
+                with suppress(Exception, SystemExit):
+                    self._inside(rank, rank.runs.throw)
+
+    # -- a meeting ------------------------------------------------------------------------------
+
+    def _meet(self) -> list[tuple[_Rank, Any]]:
+        """Return (rank, what it gets) of those that need not wait longer."""
+        if self._all_want_the_same():
+            answers = self._together()
+            return list(zip(self.ranks, answers, strict=True))
+        waiting = [rank for rank in self.ranks if rank.request is not None]
+        alone = [rank for rank in waiting if rank.request.kind != "rendezvous"
+                 and not self._cut(rank.request.what).with_others]  # fmt: skip
+        kinds = {rank.request.kind for rank in waiting}
+        if not alone or (len(alone) == self.count and kinds == {"cut"}):
+            self._stop(waiting)
+        return [(rank, self._tried(self._by_itself, rank.request)) for rank in alone]
+
+    def _tried(self, function, *given):
+        """Return what a function returns, or its error, which ranks raise at their own line."""
+        try:
+            return function(*given)
+        except Exception as problem:
+            return problem
+
+    def _all_want_the_same(self) -> bool:
+        first = self.ranks[0].request
+        if first is None:
+            return False
+        others = [rank.request for rank in self.ranks[1:]]
+        if any(one is None or one.kind != first.kind for one in others):
+            return False
+        if all(one.what == first.what for one in others):
+            return True
         if first.kind == "rendezvous":
-            payloads = [r.brings for r in requests]
+            return False
+        print_ = self._cut(first.what).graph.fingerprint  # leaves may have other numbers
+        return all(self._cut(one.what).graph.fingerprint == print_ for one in others)
+
+    def _together(self) -> list:
+        """Return each rank's answer where all want the same."""
+        requests = [rank.request for rank in self.ranks]
+        if requests[0].kind == "rendezvous":
+            payloads = [one.brings for one in requests]
             return [list(payloads) for _ in requests]
-        found = self._found.get(first.what)
-        if found is None:
-            found = self._found[first.what] = cut(*first.what)
-        graph, numbers = found
-        executable = self.device.compiler.get(graph, self.device.step)
-        feeds = [_stacked([r.brings[n] for r in requests]) for n in numbers]
-        self.device.step += first.is_cut
-        values = self.device._execute(executable, feeds)
+        rows = self._tried(self._run, requests)
+        if isinstance(rows, Exception):
+            return [rows] * len(requests)
+        return [([row[i] for row in rows], False) for i in range(len(requests))]
+
+    def _run(self, requests) -> list:
+        """Return, for each root, a list of each rank's value."""
+        first, device = requests[0], self.device
+        graph, numbers, with_others = self._cut(first.what)
+        numbers_of = [self._cut(one.what).numbers for one in requests]
+        feeds = [stacked([one.brings[of[i]] for one, of in zip(requests, numbers_of, strict=True)])
+                 for i in range(len(numbers))]  # fmt: skip
+        if device.eager:
+            device.pending.feeds = dict(zip(numbers, feeds, strict=True))
+            values = device._each_alone(first.what[0])
+        else:
+            executable = device.compiler.get(graph, device.step)
+            values = device._execute(executable, feeds)
+            if first.kind == "cut" and with_others:
+                self.executable = executable
+        if first.kind == "cut":
+            device.step += 1
+            self._look_for_drift(first, values, with_others)
         types = [node.type for node in first.what[0]]
-        rows = [value if value.ndim > type.rank else [value] * len(requests)
+        return [value if value.ndim > type.rank else [value] * len(requests)
                 for value, type in zip(values, types, strict=True)]  # fmt: skip
-        return [[row[i] for row in rows] for i in range(len(requests))]
 
-    def _check_alike(self, requests):
-        """Raise unless all ranks are here and ask for the same; say what differs first."""
-        first = requests[0]
-        for rank, other in enumerate(requests):
-            if other is None or first is None or other.kind != first.kind:
-                raise RanksDisagree(
-                    f"rank 0 {_doing(first)}, and rank {rank} {_doing(other)}; on the machine they "
-                    "would wait for each other for ever: let all ranks take the same steps"
-                )
-            if other.what != first.what:
-                if first.kind == "rendezvous":
-                    told = f"rank 0 is at {first.what[0]!r}, and rank {rank} at {other.what[0]!r}"
-                else:
-                    told = difference(cut(*first.what)[0], cut(*other.what)[0])
-                    told = f"rank {rank} recorded another graph than rank 0: {told}"
-                raise RanksDisagree(f"{told}; let all ranks do the same")
+    def _by_itself(self, request) -> tuple[list, bool]:
+        """Return the values that one rank asks for, with no other."""
+        graph, numbers, _ = self._cut(request.what)
+        executable = self.device.compiler.get(graph, self.device.step)
+        self._alone += 1
+        setting = replace(self.device.setting, replicas=None, collectives=None, step=self._alone)
+        feeds = [request.brings[n] for n in numbers]
+        return self.device.compiler.run(executable, feeds, setting), True
+
+    def _cut(self, what) -> _Cut:
+        """Return the graph of what a rank asks for."""
+        found = self._found.get(what)
+        if found is None:
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            graph, numbers = cut(*what)
+            found = self._found[what] = _Cut(graph, numbers, _with_others(graph))
+        return found
+
+    # -- what may be wrong ----------------------------------------------------------------------
+
+    def _stop(self, waiting) -> NoReturn:
+        """Raise what keeps ranks from meeting, at the line of the first that is not like others."""
+        first = waiting[0]
+        odd = next((rank for rank in self.ranks if self._is_odd(rank, first)), first)
+        problem = RanksDisagree(self._told(first, odd))
+        self._go_on(odd if odd.request else first, problem)
+        raise problem  # a rank has caught it; still nobody can go on
+
+    def _is_odd(self, rank, first) -> bool:
+        one, other = rank.request, first.request
+        if one is None or one.kind != other.kind:
+            return True
+        if one.kind == "rendezvous":
+            return one.what != other.what
+        return self._cut(one.what).graph.fingerprint != self._cut(other.what).graph.fingerprint
+
+    def _told(self, first, odd) -> str:
+        """Return in a sentence what keeps two ranks from meeting."""
+        if odd.request is None or {odd.request.kind, first.request.kind} != {"cut"}:
+            return (f"{first}, and {odd}; on the machine they would wait for each other for ever: "
+                    "let all ranks take the same steps")  # fmt: skip
+        before, after = (self._cut(rank.request.what).graph for rank in (first, odd))
+        told = difference(before, after).replace(", and was ", f", and on rank {first.number} ")
+        advice = ("if its last batch is smaller, leave it out (drop_last) or deal samples with a "
+                  "sampler that fills up" if told.startswith("parameter")
+                  else "let all ranks record the same")  # fmt: skip
+        return (f"rank {odd.number} at {odd.line} recorded another graph than rank {first.number} "
+                f"at {first.line}: {told}; {advice}")  # fmt: skip
+
+    def _look_for_drift(self, request, values, with_others):
+        """Warn once if ranks train, and their weights differ."""
+        trained = [(name or f"number {i}", values[i]) for i, name in request.trained
+                   if values[i].ndim > request.what[0][i].type.rank]  # fmt: skip
+        if not trained or self.device.compiler.extracting:
+            return
+        self._cuts += 1
+        if self._cuts != self._looks_at:
+            return
+        self._looks_at *= 2
+        try:
+            check_replicas(trained)
+        except RanksDisagree as problem:
+            self._looks_at = -1
+            line = self.ranks[0].line
+            why = ("the first ranks' weights were not the same: call nn.manual_seed with one seed "
+                   "on all ranks before the model is made" if with_others else
+                   "no sum over ranks is in their graph: call xm.optimizer_step(optimizer), or "
+                   "xm.reduce_gradients(optimizer) before optimizer.step()")  # fmt: skip
+            text = f"{self.count} ranks train apart ({problem}), for {why}"
+            where = (line.file, line.line) if line else (__file__, 1)
+            warnings.warn_explicit(text, ReplicasDrift, *where)
 
 
-def _doing(request) -> str:
-    if request is None:
-        return "has ended"
-    if request.kind == "rendezvous":
-        return f"waits at rendezvous {request.what[0]!r}"
-    return "marks a step" if request.is_cut else "asks for a value"
+def _with_others(graph: Graph) -> bool:
+    """Return whether ranks take part in a graph together."""
+    return any(map(_is_collective, graph.nodes))
 
 
-def _stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Return what ranks feed as one array: itself if it is shared, or their common base."""
+def _is_collective(node: Node) -> bool:
+    return node.operation in _COLLECTIVES or any(
+        isinstance(value, Graph) and _with_others(value) for _, value in node.attributes
+    )
+
+
+def stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Return what ranks feed as one array; rows of one array are not copied.
+
+    Examples
+    --------
+    >>> whole = np.zeros((3, 2))
+    >>> np.shares_memory(stacked(list(whole)), whole)
+    True
+    """
     first = arrays[0]
     if all(one is first for one in arrays):
         return first
     base = first.base
-    if base is not None and base.shape == (len(arrays), *first.shape) and base.dtype == first.dtype:
-        begin, step = base.__array_interface__["data"][0], base.strides[0]
-        if all(
-            one.base is base and one.__array_interface__["data"][0] == begin + i * step
+    if base is not None and len(arrays) > 1 and arrays[1].base is base:
+        begin, second = (one.__array_interface__["data"][0] for one in arrays[:2])
+        step = second - begin
+        if step > 0 and all(
+            one.base is base and one.strides == first.strides and one.dtype == first.dtype
+            and one.__array_interface__["data"][0] == begin + i * step
             for i, one in enumerate(arrays)
-        ):
-            return base
+        ):  # fmt: skip
+            return np.lib.stride_tricks.as_strided(
+                first, (len(arrays), *first.shape), (step, *first.strides), writeable=False
+            )
     if first.size == 1 and all(one == first for one in arrays):
         return first
     return np.stack(arrays)
 
 
+def check_place(ranks: int, nodes: int, instance: str) -> int:
+    """Return how many ranks an instance holds; raise if there are more on each."""
+    choice(
+        instance, "instance", tuple(n for n, kind in INSTANCES.items() if hasattr(kind, "cores"))
+    )
+    cores = int(INSTANCES[instance].cores.value)
+    if ranks > cores:
+        raise FabricError(f"{ranks} ranks on each {instance}, which has {cores} NeuronCores; let "
+                          f"each have one: {cores} at most")  # fmt: skip
+    if nodes > 1 and ranks != cores:
+        raise FabricError(f"{nodes} instances with {ranks} ranks each; several take part with all "
+                          f"their {cores} NeuronCores")  # fmt: skip
+    return cores
+
+
 @checked
 def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
-           instance: str = "trn1.32xlarge", reached: Links | None = None,
-           setting: Setting | None = None) -> list:  # fmt: skip
+           instance: str = "trn1.32xlarge", algorithm: str = "ring", reached: Links | None = None,
+           setting: Setting | None = None,
+           master: tuple[str, int] = ("127.0.0.1", 29500)) -> Ranks:  # fmt: skip
     """Call a function on every rank, in lockstep, and return what each returned.
+
+    Each rank looks like a process that ``torchrun`` has started (see ``process.py``); names of
+    modules, and what functions close over, are shared.
 
     Parameters
     ----------
@@ -229,11 +498,34 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
         Written as for one NeuronCore: ``xm.xla_device()``, ``xm.optimizer_step``, ``mark_step``.
     ranks : int
     args : sequence
-    instance : str
+        What the function gets besides.
+    instance, algorithm : str
+        Over which links, and in which order, ranks sum.
     reached : Links, optional
-        How ranks reach each other; default the instance's links and the ring.
+        How ranks reach each other, in place of the two.
     setting : Setting, optional
-        Rounding and seed.
+        Rounding and seed; default what the environment's switches say.
+    master : (str, int)
+        ``MASTER_ADDR`` and ``MASTER_PORT``.
+
+    Returns
+    -------
+    Ranks
+        A list of results, with the device and the executable that all ranks shared.
+
+    Raises
+    ------
+    RanksDisagree
+        If ranks would wait for each other for ever, or cut different graphs.
+    FabricError
+        If the ranks have no place on the instance.
+    Exception
+        What a rank raises, with a note which rank; the others are ended.
+
+    Warns
+    -----
+    ReplicasDrift
+        If ranks train and their weights are not the same.
 
     Examples
     --------
@@ -241,7 +533,14 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
     >>> launch(lambda index: xm.get_ordinal() * 10, 2)
     [0, 10]
     """
-    whole(ranks, "ranks", 1, 512)
-    reached = links(ranks, instance) if reached is None else reached
-    hub = Hub(ranks, reached, Setting() if setting is None else setting, 32)
-    return hub.run(lambda index: function(index, *args))
+    whole(ranks, "ranks", 1, 2**15)
+    per_instance = check_place(1, 1, instance)
+    choice(algorithm, "algorithm", tuple(ALGORITHMS))
+    if reached is None:
+        reached = links(ranks, instance, algorithm=algorithm)
+    elif reached.topology.ranks != ranks:
+        raise ValueError(f"{ranks} ranks, and the links reach {reached.topology.ranks}; let both "
+                         "be equal")  # fmt: skip
+    variables = {"MASTER_ADDR": master[0], "MASTER_PORT": str(master[1])}
+    hub = Hub(ranks, reached, setting, per_instance)
+    return hub.run(lambda index: function(index, *args), variables)

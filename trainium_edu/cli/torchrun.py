@@ -1,0 +1,144 @@
+"""``python -m trainium_edu torchrun --nproc_per_node=32 train.py …``: a script on many ranks."""
+
+import argparse
+import runpy
+import sys
+import time
+import traceback
+from pathlib import Path
+
+__all__ = ["add", "run_ranks"]
+
+_ACCEPTED = ("node_rank", "rdzv_backend", "rdzv_endpoint", "rdzv_id", "max_restarts")
+
+
+def add(commands) -> None:
+    """Add the command to the dispatcher's list.
+
+    Parameters
+    ----------
+    commands : argparse subparsers
+    """
+    parser = commands.add_parser("torchrun", help="run a training script on many ranks, unmodified")
+
+    def option(name, **more):
+        parser.add_argument(f"--{name}", f"--{name.replace('_', '-')}", **more)
+
+    option("nproc_per_node", type=int, default=1, metavar="N", help="ranks per instance")
+    option("nnodes", type=int, default=1, metavar="N", help="instances")
+    option("instance", default="trn1.32xlarge", help="default: %(default)s")
+    option("algorithm", default="ring", help="of sums over ranks (default: %(default)s)")
+    option("master_addr", default="127.0.0.1", help="what MASTER_ADDR says")
+    option("master_port", type=int, default=29500, help="what MASTER_PORT says")
+    option("standalone", action="store_true", help="accepted; there is one launcher anyway")
+    for name in _ACCEPTED:
+        option(name, help="accepted; changes nothing here")
+    parser.add_argument("script", help="a Python file")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
+    parser.set_defaults(run=_run)
+
+
+def _run(options) -> int:
+    return run_ranks(
+        options.script, options.arguments, ranks=options.nproc_per_node, nodes=options.nnodes,
+        instance=options.instance, algorithm=options.algorithm,
+        master=(options.master_addr, options.master_port),
+    )  # fmt: skip
+
+
+def run_ranks(script, arguments=(), *, ranks=1, nodes=1, instance="trn1.32xlarge",
+              algorithm="ring", master=("127.0.0.1", 29500)) -> int:  # fmt: skip
+    """Run a Python file as ``__main__``, once for each rank, in lockstep.
+
+    Parameters
+    ----------
+    script : str or Path
+    arguments : sequence of str
+        What the script finds in ``sys.argv[1:]``.
+    ranks, nodes : int
+        Ranks per instance, and instances.
+    instance, algorithm : str
+        Over which links, and in which order, ranks sum.
+    master : (str, int)
+        ``MASTER_ADDR`` and ``MASTER_PORT``.
+
+    Returns
+    -------
+    int
+        0; what the first rank exits with that does not exit with 0; or 1 after an error, whose
+        traceback is printed.
+    """
+    from trainium_edu.specs.arguments import whole
+    from trainium_edu.training.parallel.lockstep import check_place, launch
+
+    path = Path(script)
+    if not path.is_file():
+        print(f"{path}: there is no such script", file=sys.stderr)
+        return 2
+    whole(ranks, "nproc_per_node", 1)
+    whole(nodes, "nnodes", 1)
+    check_place(ranks, nodes, instance)
+
+    def main(index):
+        sys.argv = [str(path), *arguments]
+        runpy.run_path(str(path), run_name="__main__")
+
+    before, started = sys.path[:], time.perf_counter()
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        found = launch(main, ranks * nodes, instance=instance, algorithm=algorithm, master=master)
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else 1
+        if not isinstance(stop.code, int):
+            print(stop.code, file=sys.stderr)
+        print(f"{path.name} exits with {code}, {_rank(stop)}", file=sys.stderr)
+        return code
+    except Exception as problem:
+        _print_from(problem, path)
+        return 1
+    finally:
+        sys.path[:] = before
+    print(_closing(found, instance, time.perf_counter() - started), file=sys.stderr)
+    return 0
+
+
+def _rank(problem) -> str:
+    return next(iter(getattr(problem, "__notes__", ())), "raised by the launcher")
+
+
+def _print_from(problem, path):
+    """Print a traceback that begins in the script, and one sentence with rank and line."""
+    frames = problem.__traceback__
+    while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
+        frames = frames.tb_next
+    where = ""
+    if frames is not None:
+        traceback.print_exception(type(problem), problem, frames)
+        last = frames
+        while last is not None:
+            if Path(last.tb_frame.f_code.co_filename) == path:
+                where = f" at {path.name}:{last.tb_lineno}"
+            last = last.tb_next
+    print(f"{path.name} failed{where}, {_rank(problem)}: {type(problem).__name__}: {problem}",
+          file=sys.stderr)  # fmt: skip
+
+
+def _closing(found, instance, seconds) -> str:
+    """Return one line that says what a launch was."""
+    from trainium_edu.training.parallel.clock import step_report
+    from trainium_edu.xla.executable import Executable
+
+    history = found.device.compiler.history
+    compiled = sum(event.kind in ("compiled", "extracted") for event in history)
+    from_disk = sum(event.kind == "disk" for event in history)
+    ranks = len(found)
+    parts = [f"{ranks} rank{'s' * (ranks > 1)} of {instance}", f"{found.device.step} step{'s' * (found.device.step != 1)}",
+             f"{compiled} graph{'s' * (compiled != 1)} compiled"]  # fmt: skip
+    if from_disk:
+        parts.append(f"{from_disk} found in the cache")
+    if isinstance(found.executable, Executable):  # and not a graph that was only written down
+        step = step_report(found.executable, found.links, 0)
+        low, high = step.band.low_ns / 1e6, step.band.high_ns / 1e6
+        parts.append(f"{step.step_ns / 1e6:.3f} ms a step on the chip ({low:.3f} to {high:.3f}, "
+                     "modelled)")  # fmt: skip
+    return f"torchrun: {', '.join(parts)}; {seconds:.1f} s here"
