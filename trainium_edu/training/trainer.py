@@ -697,8 +697,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     if evaluate_every is not None:
         whole(evaluate_every, "evaluate_every", 1)
     trainer = job if isinstance(job, Trainer) else Trainer(job)
-    calls: list[Any] = list(on_step) if isinstance(on_step, Sequence) else [on_step]
-    calls = [] if on_step is None else calls
+    alone = [] if on_step is None else [on_step]
+    calls: list[Any] = list(on_step) if isinstance(on_step, Sequence) else alone
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
