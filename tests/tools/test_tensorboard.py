@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.tools.tensorboard import TensorBoard
-from trainium_edu.training import Checkpoints, Job, fit
+from trainium_edu.training import Checkpoints, Job, Step, fit
 
 JOB = Job(ranks=2, batch=8, clip=1.0)
 
@@ -33,10 +33,11 @@ def read():
 
 @pytest.mark.judge
 def test_tensorboard_reads_back_equal_numbers(tmp_path, read):
-    board = TensorBoard(tmp_path)
-    run = fit(JOB, 4, on_step=board, evaluate_every=2)
-    found = read(tmp_path)  # not closed yet: live
-    board.close()
+    live = []
+    calls = [TensorBoard(tmp_path), lambda step: live.append(read(tmp_path)["loss"])]
+    run = fit(JOB, 4, on_step=calls, evaluate_every=2)
+    found = read(tmp_path)
+    assert live == [found["loss"][: i + 1] for i in range(4)]  # whole after every step
     for name, key in (("loss", "loss"), ("learning rate", "lr"), ("gradient norm", "norm")):
         assert found[name] == [(s.number, float(np.float32(getattr(s, key)))) for s in run.steps]
     assert found["accuracy"] == [(n - 1, float(np.float32(a))) for n, a in run.accuracy]
@@ -54,10 +55,9 @@ def test_tensorboard_reads_back_equal_numbers(tmp_path, read):
 @pytest.mark.judge
 def test_a_run_that_goes_on_adds_to_its_curves(tmp_path, read):
     kept = Checkpoints(tmp_path / "kept", every=2)
+    board = TensorBoard(tmp_path / "logs")
     for steps in (2, 5):
-        board = TensorBoard(tmp_path / "logs")
         run = fit(JOB, steps, on_step=board, checkpoints=kept)
-        board.close()
     found = read(tmp_path / "logs")["loss"]
     assert sorted(step for step, _ in found) == list(range(5))
     assert dict(found)[4] == float(np.float32(run.loss[-1]))
@@ -82,8 +82,8 @@ def test_a_report_is_asked_for_once_per_graph(tmp_path, read):
     board.begin(SimpleNamespace(trainer=trainer, accuracy=[]))
     for number in range(4):
         trainer.device.executable = "a" if number == 0 else "b"
-        board(SimpleNamespace(number=number, loss=1.0))
-    board.close()
+        board(Step(number, 1.0, np.ones(2), 16, 0.1, True))
+    board.end()
     assert asked == ["a", "b"]
     assert read(tmp_path)["time/step in µs"] == [(i, 2000.0) for i in range(4)]
 

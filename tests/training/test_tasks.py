@@ -3,6 +3,7 @@
 import pytest
 
 from trainium_edu.training.tasks import TASKS
+from trainium_edu.training.trainer import Job, Trainer
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
@@ -22,3 +23,14 @@ class TestEveryTask:
 
 def test_a_convolutional_network_is_told_to_be_none_of_the_chips_models_at_the_time():
     assert "not supported" in TASKS["digits-cnn"].note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["digits-cnn", "digits-vit"])
+def test_digits_are_read_right_at_97_percent_after_the_steps_of_the_tasks_schedule(name, dtype):
+    job = Job(task=name, dtype=dtype, rounding="stochastic", **TASKS[name].settings)
+    trainer = Trainer(job)
+    for _ in range(job.schedule_steps):
+        trainer.step()
+    assert trainer.evaluate() >= 0.97

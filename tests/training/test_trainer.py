@@ -1,7 +1,8 @@
-"""The trainer.  Judges: one rank's gradients summed by ``fabric.execute``; PyTorch; ``first_light``.
+"""The trainer.  Judges: one rank after the other, summed by ``fabric.execute``; PyTorch.
 
 The first judge has no axis of replicas: a device of its own computes each rank's gradients, one
-after the other, and NumPy updates the weights.  It must give the same bits.
+after the other, and NumPy updates the weights.  It must give the same bits.  ``first_light``, whose
+gradients are written by hand, gives the same numbers.
 """
 
 from dataclasses import replace
@@ -44,7 +45,7 @@ def equal(one, other):
     return all(np.array_equal(value, other[name]) for name, value in one.items())
 
 
-# -- the same bits as one rank after the other -----------------------------------------------------
+# -- the same bits as one rank after the other ----------------------------------------------------
 
 
 def gradients_of_one(model, weights, images, labels, dtype, share):
@@ -86,9 +87,11 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
         for rank in range(ranks):
             total = None
             for chosen in order[step, :, rank]:
-                found = gradients_of_one(model, weights, data.train_images[chosen],
-                                         data.train_labels[chosen], dtype, 1 / accumulate)  # fmt: skip
-                total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+                pair = data.train_images[chosen], data.train_labels[chosen]
+                found = gradients_of_one(model, weights, *pair, dtype, 1 / accumulate)
+                total = (
+                    found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+                )
             flat[rank] = np.concatenate([narrow(g).ravel() for g in reversed(total)])
         mean = narrow(summed(flat, dtype) * np.float32(1 / ranks))
         begin = 0
@@ -100,7 +103,7 @@ def test_ranks_get_the_bits_of_one_that_sums_their_micro_batches_in_the_stated_o
         assert equal(weights, tested.weights())
 
 
-# -- PyTorch on the whole batch ----------------------------------------------------------------------
+# -- PyTorch on the whole batch -------------------------------------------------------------------
 
 JOBS = {
     "sgd": {}, "momentum and decay": {"momentum": 0.9, "weight_decay": 0.01},
@@ -152,7 +155,7 @@ def test_training_follows_pytorch_on_the_same_samples_short_last_batch_included(
         assert distance <= 2e-5 * np.linalg.norm(theirs.numpy()), name
 
 
-# -- samples -----------------------------------------------------------------------------------------
+# -- samples --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 4, 7])
@@ -211,7 +214,7 @@ def test_samples_of_another_shape_or_number_are_refused():
     assert tested.number == 0
 
 
-# -- what ranks sum ----------------------------------------------------------------------------------
+# -- what ranks sum -------------------------------------------------------------------------------
 
 
 def reductions(tested):
@@ -248,7 +251,7 @@ def test_sums_round_as_told():
         assert trainer(job).links.rounding == wanted
 
 
-# -- replicas ----------------------------------------------------------------------------------------
+# -- replicas -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -276,7 +279,7 @@ def test_an_upset_replica_alone_goes_another_way():
     assert step.loss_of_rank[3] != judge.step().loss_of_rank[3]
 
 
-# -- all or nothing ----------------------------------------------------------------------------------
+# -- all or nothing -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("job", [
@@ -320,7 +323,7 @@ def test_a_callback_that_raises_ends_the_run_with_its_error():
     assert run.trainer.number == 5
 
 
-# -- runs --------------------------------------------------------------------------------------------
+# -- runs -----------------------------------------------------------------------------------------
 
 
 def test_looking_changes_nothing():
@@ -342,7 +345,9 @@ def test_accuracy_is_the_share_of_right_answers():
 
 @pytest.mark.parametrize("zero", [False, True])
 def test_a_state_goes_on_bit_for_bit_and_on_other_ranks_with_equal_weights(zero):
-    job = replace(SMALL, dtype="bfloat16", optimizer="adam", lr=0.003, master_weights=True, zero=zero)
+    job = replace(
+        SMALL, dtype="bfloat16", optimizer="adam", lr=0.003, master_weights=True, zero=zero
+    )
     first = trainer(job)
     fit(first, 8)
     state = first.state()
@@ -390,7 +395,17 @@ def test_a_run_says_what_it_is():
     assert repr(fit(trainer(), 1, evaluate_every=1)).startswith("Run(small, 4 ranks, 1 steps, loss")
 
 
-# -- first light -------------------------------------------------------------------------------------
+def test_a_report_is_there_after_the_first_step():
+    tested = trainer()
+    with pytest.raises(RuntimeError, match="take a step first"):
+        _ = tested.report
+    run = fit(tested, 1)
+    assert run.report.samples == 32
+    assert run.report.ranks == 4
+    assert run.report.step_ns >= run.report.compute_ns > 0
+
+
+# -- first light ----------------------------------------------------------------------------------
 
 
 def test_the_trainer_repeats_first_light():
@@ -411,7 +426,7 @@ def test_the_trainer_repeats_first_light():
         np.testing.assert_allclose(tested.weights()[name], value, atol=2e-6)
 
 
-# -- what cannot be ----------------------------------------------------------------------------------
+# -- what cannot be -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("changes", "says"), [
@@ -436,7 +451,7 @@ def test_a_job_that_cannot_be_is_refused_in_one_sentence(changes, says):
 
 @pytest.mark.parametrize(("job", "options", "says"), [
     (Job("digitz"), {}, "there is no task 'digitz'; use digits-mlp"),
-    (Job(ranks=33), {}, "33 ranks have no place"), (Job(instance="p4d"), {}, "no instance with links"),
+    (Job(ranks=33), {}, "33 ranks do not fit"), (Job(instance="p4d"), {}, "no instance with links"),
     (replace(SMALL, ranks=32), {"task": task(31)}, "32 ranks and 31 samples"),
     (replace(SMALL, drop_last=True), {"task": task(31)}, "leaves out all of them"),
     (SMALL, {"task": task(), "reached": links(8)}, "4 ranks and the links reach 8"),

@@ -1,5 +1,6 @@
 """Pictures of training on many ranks.  Judge: artists and labels hold the data given."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from tests.widgets import monitored
 from trainium_edu.timeline import Timeline
+from trainium_edu.training import Job, Memory, scaling
 from trainium_edu.viz import style
 from trainium_edu.viz.data_parallel import plot_memory, plot_scaling, plot_step
 from trainium_edu.viz.step_frames import exposed
@@ -41,8 +43,19 @@ def test_a_step_is_drawn_twice_on_one_scale():
     assert "283.2 µs per step" in axes[0].get_title()
 
 
-WEAK = [(2, 200.0, 180.0, 220.0), (8, 720.0, 640.0, 800.0), (32, 2400.0, 2000.0, 2800.0)]
-STRONG = [(2, 200.0, 180.0, 220.0), (8, 500.0, 450.0, 560.0)]
+def points(*rows):
+    """Return points from (ranks, samples per µs, low, high)."""
+    return [
+        SimpleNamespace(ranks=n, report=SimpleNamespace(
+            samples=1000, step_ns=1e6 / rate,
+            band=SimpleNamespace(low_ns=1e6 / high, high_ns=1e6 / low),
+        ))
+        for n, rate, low, high in rows
+    ]  # fmt: skip
+
+
+WEAK = points((2, 200, 180, 220), (8, 720, 640, 800), (32, 2400, 2000, 2800))
+STRONG = points((2, 200, 180, 220), (8, 500, 450, 560))
 
 
 def test_speed_up_counts_from_one_rank_of_the_smallest_group():
@@ -59,39 +72,45 @@ def test_speed_up_counts_from_one_rank_of_the_smallest_group():
     assert [t.get_text() for t in share.get_xticklabels()] == ["2", "8", "32"]
 
 
-def test_one_kind_of_scaling_is_drawn_alone():
-    assert len(plot_scaling(WEAK, []).axes[0].lines) == 2
+def test_the_curves_of_a_job_are_those_of_its_points():
+    found = scaling(Job(batch=8), (1, 2, 8))
+    share = plot_scaling(found, []).axes[1]
+    assert len(share.lines) == 2
+    np.testing.assert_allclose(share.lines[0].get_ydata(), [100 * p.efficiency for p in found])
 
 
-ROWS = [
-    ("plain", {"weights": 2**20, "gradients": 2**20, "optimiser state": 4 * 2**20}),
-    ("ZeRO-1", {"weights": 2**20, "gradients": 2**20, "optimiser state": 2**17}),
-]
+MIB = 2**20
+PLAIN = Memory(MIB, MIB, 0, 4 * MIB, 0, MIB // 2, parameters=1, available=8 * MIB)
+ZERO = replace(PLAIN, states=MIB // 8)
+ROWS = [("plain", PLAIN), ("ZeRO-1", ZERO)]
 
 
 def test_bars_of_one_core_add_up():
     ax = plot_memory(ROWS).axes[0]
-    assert [c.get_label() for c in ax.containers] == list(ROWS[0][1])
+    labels = ["weights", "gradients", "optimiser's state", "activations"]
+    assert [c.get_label() for c in ax.containers] == labels  # what nobody keeps is left out
     for row, (_, held) in enumerate(ROWS):
         widths = [container[row].get_width() for container in ax.containers]
-        np.testing.assert_allclose(widths, np.array(list(held.values())) / 2**20)
+        kept = np.array([held.weights, held.gradients, held.states, held.activations])
+        np.testing.assert_allclose(widths, kept / MIB)
         last = ax.containers[-1][row]
-        assert last.get_x() + last.get_width() == pytest.approx(sum(held.values()) / 2**20)
-    assert [t.get_text().strip() for t in ax.texts] == ["6 MiB", "2.125 MiB"]
+        assert last.get_x() + last.get_width() == pytest.approx(held.total / MIB)
+    assert [t.get_text().strip() for t in ax.texts[:2]] == ["6.5 MiB", "2.625 MiB"]
     assert ax.get_xlabel() == "MiB per NeuronCore"
 
 
 def test_a_limit_is_a_line_where_it_is_in_sight_and_else_a_sentence():
-    near, far = (plot_memory(ROWS, limit).axes[0] for limit in (8 * 2**20, 16 * 2**30))
+    near = plot_memory(ROWS).axes[0]
     assert near.lines[0].get_xdata()[0] == pytest.approx(8)
     assert near.get_xlim()[1] > 8
+    far = plot_memory([("plain", replace(PLAIN, available=16 * 2**30))]).axes[0]
     assert not far.lines
-    assert far.get_title() == "a NeuronCore has 16 GiB: 2,731 times the longest bar"
+    assert far.get_title() == "a NeuronCore has 16 GiB, 2,521 times the longest bar"
 
 
 def test_both_themes_draw():
     for dark in (False, True):
         with style.theme(dark):
             for fig in (plot_step(report(True), report(False)), plot_scaling(WEAK, STRONG),
-                        plot_memory(ROWS, 2**23)):  # fmt: skip
+                        plot_memory(ROWS)):  # fmt: skip
                 assert style.to_png(fig).startswith(b"\x89PNG")

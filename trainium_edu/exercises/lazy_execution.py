@@ -3,7 +3,6 @@
 import contextlib
 import io
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from trainium_edu.exercises.loops import (
     on_a_device,
     run_again,
 )
+from trainium_edu.exercises.scripts import Line, Script, find_the_lines
 
 __all__ = ["bucket_lengths", "compiles", "layer_norm_vjp", "on_a_device", "place_mark_step",
            "recompiling", "scripts", "sentence_lengths"]  # fmt: skip
@@ -145,70 +145,40 @@ def place_mark_step(answer, numbers):
 _RUNS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of a script."""
-
-    text: str
-    repaired: str = ""  #: what stops it from recompiling; empty where it does not
-    why: str = ""  #: why it does not recompile, to somebody who thought so
-
-
 _OPENING = (
-    _Line("seen, total, kept = zeros(1, 8), zeros(1), []"),
-    _Line("for step in range(8):"),
-    _Line("    x, y = batch(size=16)"),
+    Line("seen, total, kept = zeros(1, 8), zeros(1), []"),
+    Line("for step in range(8):"),
+    Line("    x, y = batch(size=16)"),
 )
 _ENDING = (
-    _Line("    optimizer.zero_grad(); loss.backward(); optimizer.step()", why="The update changes"
+    Line("    optimizer.zero_grad(); loss.backward(); optimizer.step()", why="The update changes"
           " the weights' values. Weights are inputs and outputs of the graph, so it stays the"
           " same graph."),
-    _Line("    device.mark_step()", why="Cutting is what keeps graphs small; a cut at the same"
+    Line("    device.mark_step()", why="Cutting is what keeps graphs small; a cut at the same"
           " place each time gives the same graph each time."),
 )  # fmt: skip
 #: Lines that may stand between batch and loss (0) or between loss and update (1).
 _CULPRITS = (
-    (0, _Line("    x, y = x[: 8 + step], y[: 8 + step]", "    x, y = x[:8], y[:8]")),
-    (0, _Line("    seen = concatenate([seen, x[:1]])", "    seen = concatenate([x[:1], x[:1]])")),
-    (0, _Line("    for _ in range(step): x = tanh(x)", "    for _ in range(2): x = tanh(x)")),
-    (1, _Line("    loss = loss + model(x[step:]).mean()", "    loss = loss + model(x[8:]).mean()")),
-    (1, _Line("    loss = loss + square(model(x)[step]).mean()",
+    (0, Line("    x, y = x[: 8 + step], y[: 8 + step]", "    x, y = x[:8], y[:8]")),
+    (0, Line("    seen = concatenate([seen, x[:1]])", "    seen = concatenate([x[:1], x[:1]])")),
+    (0, Line("    for _ in range(step): x = tanh(x)", "    for _ in range(2): x = tanh(x)")),
+    (1, Line("    loss = loss + model(x[step:]).mean()", "    loss = loss + model(x[8:]).mean()")),
+    (1, Line("    loss = loss + square(model(x)[step]).mean()",
               "    loss = loss + square(model(x)[5]).mean()")),
 )  # fmt: skip
 _VALUES = "Only values differ there: they are inputs of the graph, and its shapes stay."
 _DECOYS = (
-    (0, _Line("    x = x + noise(x.shape)", why=_VALUES)),
-    (0, _Line("    x = x * (2.5 + 0.1 * step)", why="A Python number that changes is handed in as"
+    (0, Line("    x = x + noise(x.shape)", why=_VALUES)),
+    (0, Line("    x = x * (2.5 + 0.1 * step)", why="A Python number that changes is handed in as"
               " an input here, as PyTorch/XLA does (0 and 1 excepted).")),
-    (0, _Line("    optimizer.lr = 0.1 * 0.9**step", why="The rate is an input of the graph here, as"
+    (0, Line("    optimizer.lr = 0.1 * 0.9**step", why="The rate is an input of the graph here, as"
               " in PyTorch/XLA; AWS's guide counts hyper-parameters among what recompiles.")),
-    (1, _Line("    total = total + loss", why="It has one element, whatever the step.")),
-    (1, _Line("    print(float(loss))", why="A print before the cut runs another graph; but it is"
+    (1, Line("    total = total + loss", why="It has one element, whatever the step.")),
+    (1, Line("    print(float(loss))", why="A print before the cut runs another graph; but it is"
               " the same other graph each time, compiled once.")),
-    (1, _Line("    if step % 2: kept.append(loss * 2)", why="Odd and even steps differ, so there"
+    (1, Line("    if step % 2: kept.append(loss * 2)", why="Odd and even steps differ, so there"
               " are two graphs; from the third step on both are known.")),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A training script with one line that makes every step another graph."""
-
-    lines: tuple[_Line, ...]
-
-    @property
-    def culprit(self) -> int:
-        """The number of that line, counted from 1."""
-        return next(i for i, line in enumerate(self.lines, 1) if line.repaired)
-
-    def text(self, *, repaired: bool = False) -> str:
-        """Return the script's lines, as they are or with the culprit repaired."""
-        return "\n".join((repaired and line.repaired) or line.text for line in self.lines)
-
-    def __str__(self):
-        return "\n".join(f"{i:2} {line.text}" for i, line in enumerate(self.lines, 1))
-
-    __repr__ = __str__
 
 
 def compiles(script: str) -> int:
@@ -256,7 +226,7 @@ def _scripts(draw):
     for i, culprit in enumerate(culprits):
         lines = draw.shuffled(f"order {i}", [culprit, *draw.shuffled(f"decoys {i}", _DECOYS)[:4]])
         first, second = ([line for place, line in lines if place == k] for k in (0, 1))
-        loss = _Line("    loss = cross_entropy(model(x), y)")
+        loss = Line("    loss = cross_entropy(model(x), y)")
         made.append(Script((*_OPENING, *first, loss, *second, *_ENDING)))
     return {"scripts": made}
 
@@ -285,27 +255,8 @@ def scripts(student: str = "") -> list[Script]:
 )
 def recompiling(answer, numbers):
     """Compare with the line that makes each step another graph."""
-    if not isinstance(answer, list | tuple) or len(answer) != 3 or any(
-        type(n) is not int for n in answer
-    ):  # fmt: skip
-        reject("wrong form", "Three line numbers are asked for, one for each script: [4, 7, 5].")
-    right = [script.culprit for script in numbers.scripts]
-    if list(answer) == right:
-        return
-    if [n + 1 for n in answer] == right:
-        reject("counts from zero", "All three are one off: the lines are numbered from 1.")
-    names = "first", "second", "third"
-    for i, (said, script) in enumerate(zip(answer, numbers.scripts, strict=True)):
-        if said == right[i]:
-            continue
-        if not 1 <= said <= len(script.lines):
-            reject("no such line", f"The {names[i]} script has {len(script.lines)} lines.")
-        line = script.lines[said - 1]
-        reject(
-            "a line that does no harm",
-            f"The {names[i]} script, line {said}: {line.why or 'this is the same in every step.'}"
-            " Another line makes each step another graph.",
-        )
+    find_the_lines(answer, numbers.scripts, "this is the same in every step.",
+                   "Another line makes each step another graph.")  # fmt: skip
 
 
 # --- buckets --------------------------------------------------------------------------------------

@@ -78,8 +78,13 @@ COURSE = (
         "step through an all-reduce, choose the algorithm, train on 32 ranks", 35, 40, core=True,
     ),
     Lesson(
-        "09", "training_run", "A whole training run", "many chips, and what it costs",
-        core=True, planned=True,
+        "09", "data_parallel_training", "Data-parallel training", "thirty-two ranks learn one "
+        "model: what it gains, what communication costs, where it stops to scale", 35, 30,
+        core=True,
+    ),
+    Lesson(
+        "10", "when_training_breaks", "When training breaks", "memory, a straggler, a starved "
+        "chip, replicas that drift apart, and one bit followed through a run", planned=True,
     ),
 )  # fmt: skip
 

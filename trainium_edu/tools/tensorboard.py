@@ -6,7 +6,9 @@ own writer makes the files; it comes with the extra ``[tensorboard]``.
 """
 
 import time
+from functools import partial
 from os import PathLike, fspath
+from typing import Any
 
 from trainium_edu import aside
 from trainium_edu.specs.signatures import checked
@@ -48,12 +50,20 @@ class TensorBoard:
                 "TensorBoard is not installed, and its own writer makes the files; "
                 "install it: pip install 'trainium_edu[tensorboard]'"
             ) from missing
-        self._writer = writer.EventFileWriter(fspath(folder))
-        self._run = self._report = self._executable = None
+        self._new_file = partial(writer.EventFileWriter, fspath(folder))
+        self._writer: Any = None
+        self._run: Any = None
+        self._report = self._executable = None
 
     def begin(self, run) -> None:
-        """Hear of a run before its first step: its accuracy and times are written too."""
+        """Begin a file for a run, whose accuracy and times are written too; ``fit`` calls it."""
         self._run = run
+        self._writer = self._new_file()
+
+    def end(self) -> None:
+        """End the file, and the writer's thread; ``fit`` calls it, however the run ends."""
+        if self._writer is not None:
+            self._writer.close()
 
     def __call__(self, step) -> None:
         """Write what one step gave.
@@ -62,15 +72,14 @@ class TensorBoard:
         ----------
         step : Step
         """
-        scalars = {name: getattr(step, key, None) for key, name in _OF_STEP.items()}
-        scalars["replicas agree"] = getattr(step, "agree", None)
-        if self._run is not None:
-            tested = self._run.accuracy
-            if tested and tested[-1][0] == step.number + 1:
-                scalars["accuracy"] = tested[-1][1]
-            report = self._newest_report(self._run.trainer)
-            for key, (name, factor) in _OF_REPORT.items() if report is not None else ():
-                scalars[name] = getattr(report, key) * factor
+        scalars = {name: getattr(step, key) for key, name in _OF_STEP.items()}
+        scalars["replicas agree"] = step.agree
+        tested = self._run.accuracy
+        if tested and tested[-1][0] == step.number + 1:
+            scalars["accuracy"] = tested[-1][1]
+        report = self._newest_report(self._run.trainer)
+        for key, (name, factor) in _OF_REPORT.items() if report is not None else ():
+            scalars[name] = getattr(report, key) * factor
         values = [self._summary.Value(tag=name, simple_value=float(value))
                   for name, value in scalars.items() if value is not None]  # fmt: skip
         self._writer.add_event(
@@ -86,7 +95,3 @@ class TensorBoard:
             self._executable = trainer.device.executable
             self._report = getattr(trainer, "report", None)
         return self._report
-
-    def close(self) -> None:
-        """End the file; the writer's thread ends with it."""
-        self._writer.close()

@@ -1,48 +1,60 @@
-"""One honest training step: a small network, real digits, and four ways to keep its weights.
+"""Training, on one NeuronCore or many: one trainer, what it trains, and its judges.
 
-Modelled: a 64-64-10 network trained by SGD on scikit-learn's handwritten digits, in FP32, in BF16
-with FP32 master weights, and with weights kept in BF16 (updates rounded to nearest-even or
-stochastically); bytes per parameter and bytes moved by an update.  ``first_light`` trains on 32
-ranks with any all-reduce that is handed in.  ``nn`` and ``optim`` are layers and optimisers over
-the lazy tensors of ``xla``, under PyTorch's names: compiled graphs train with them.  Left out of
-the first network: other optimizers than SGD (their state is counted, not run); on the chip the
-runtime's switch also rounds activations and gradients stochastically, there only the weight update
-is (in graphs, every result is).
+Modelled: a job (``Job``) on any number of ranks: batch, forward, backward, sums over links in a
+stated order, clipping, optimiser, rounding; all ranks recorded once and computed together
+(``trainer.py``), or each running a script of its own in lockstep (``parallel/lockstep.py``), with
+the same bits; one clock for engines and links.  Networks and optimisers have PyTorch's names
+(``nn.py``, ``optim.py``).  Left out: tensor and pipeline parallelism (``cluster`` prices them).
+
+Who judges whom.  ``reference.py`` is a 64-64-10 network in plain NumPy, every sum in a fixed order
+and gradients written by hand: it takes four ways to keep weights (``arms.py``) to the last bit, and
+only its weights are narrow; in a graph every result is.  ``first_light.py`` is lesson 08's program,
+that network on many ranks with an all-reduce which the learner hands in; the trainer repeats its
+numbers.  PyTorch judges the trainer on whole batches, one rank after the other its bits.
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
+Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``reference.py``, then
+``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).  Used
+by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
+``08_collectives`` and ``09_data_parallel_training``.
 Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
-``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the second part
-``nn.py``, then ``optim.py``.  Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``
-and ``08_collectives``.
+``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the
+second part ``nn.py``, then ``optim.py``.  ``checkpoint.py`` and ``sweeps.py`` are for runs that go
+on after a failure, and for many runs.  Used by the notebooks ``00_start_here``,
+``02_stochastic_rounding`` and ``08_collectives``.
 
 Decisions
 ---------
-*Sums in a fixed order, own ``exp``*: BF16 rounding turns a last-bit difference between two BLAS
-kernels into another accuracy; the price is a third of BLAS's speed at these sizes.
+*The reference has sums in a fixed order and its own* ``exp``: BF16 rounding turns a last-bit
+difference between two BLAS kernels into another accuracy; the price is a third of BLAS's speed.
 """
 
 from trainium_edu import aside
 
 _HOMES = {
+    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
     "arms": "ARMS OPTIMIZERS Arm Footprint footprint footprint_table get_arm",
-    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError Checkpoints load_checkpoint "
-    "save_checkpoint",
+    "checkpoint": "Checkpoint CheckpointDamaged CheckpointError "
+    "Checkpoints load_checkpoint save_checkpoint",
     "data": "BATCH CLASSES PIXELS Digits batches digits",
-    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
+    "digits_accuracy": "run_digits_accuracy stored_digits_accuracy",
+    "failures": "RankFailed fail",
     "faster": "share_needed step_share",
-    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "follow": "Explained Futures explain flip",
+    "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
-    "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "parallel.clock": "StepReport step_report",
-    "parallel.scaling": "Memory Point memory scaling",
+    "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "parallel.share": "communication_share",
+    "parallel.zero": "ZeroRedundancyOptimizer",
+    "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S Pipeline input_pipeline",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
-    "accuracy_sweep": "SETTINGS accuracy_table run_sweep stored_sweep",
-    "tasks": "TASKS Task",
+    "rounding_cost": "measure_rounding_cost stored_rounding_cost",
+    "scaled": "Memory Point memory scaling",
     "sweeps": "Row Table WorkerKilled sweep",
-    "failures": "RankFailed fail",
+    "tasks": "TASKS Task",
+    "text": "BOOKS write",
     "trainer": "Diverged Job Run Step Trainer fit",
 }
 _MODULES = ("nn", "optim")

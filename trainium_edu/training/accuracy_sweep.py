@@ -1,8 +1,8 @@
 """Four arms, three learning rates, ten seeds: the table that takes minutes, and its command.
 
-``python -m trainium_edu.training.accuracy_sweep`` trains everything again and rewrites ``accuracy_sweep.json``
-beside this file; `stored_sweep` reads it.  Training is the same on every processor, so a test can
-ask that the stored accuracies come back exactly.
+``python -m trainium_edu.training.accuracy_sweep`` trains everything again and rewrites
+``accuracy_sweep.json`` beside this file; `stored_sweep` reads it.  Training is the same on every
+processor, so a test can ask that the stored accuracies come back exactly.
 """
 
 import functools
@@ -136,9 +136,10 @@ def stored_file():
     return resources.files("trainium_edu.training") / "accuracy_sweep.json"
 
 
-def _write(path, rows):
+def store(path, rows: Sequence[Row], command: str) -> None:
     """Store rows; the first field is the command that makes them."""
-    head = json.dumps({"command": COMMAND, "seeds": list(SEEDS)})[:-1]
+    seeds = list(range(max(len(row.accuracies) for row in rows)))
+    head = json.dumps({"command": command, "seeds": seeds})[:-1]
     body = ",\n".join("  " + json.dumps(asdict(row)) for row in rows)
     files.write(path, f'{head}, "rows": [\n{body}\n]}}\n')
 
@@ -146,7 +147,8 @@ def _write(path, rows):
 if __name__ == "__main__":
     from pathlib import Path
 
-    _write(
+    store(
         Path(str(stored_file())),
         run_sweep(progress=lambda row: print(f"{row.learning_rate:g} {row.arm}: {row.mean:.1f} %")),
+        COMMAND,
     )

@@ -10,7 +10,7 @@ __all__ = ["RankFailed", "fail"]
 
 
 class RankFailed(RuntimeError):
-    """A rank answers no more."""
+    """A rank is gone, and the others would wait for it."""
 
 
 @checked

@@ -2,6 +2,8 @@
 
 The smallest honest data-parallel training: every rank keeps a copy of the weights, looks at its own
 images, and all copies stay equal because every rank adds the same sum.
+
+A program of lesson 08, and a judge of the trainer, which repeats its numbers on the same images.
 """
 
 from collections.abc import Callable

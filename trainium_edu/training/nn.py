@@ -32,9 +32,9 @@ from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = [
     "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
-    "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module", "MultiHeadAttention",
-    "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT", "cross_entropy", "manual_seed",
-    "mse_loss", "shapes_only",
+    "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module",
+    "MultiHeadAttention", "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT",
+    "cross_entropy", "manual_seed", "mse_loss", "shapes_only",
 ]  # fmt: skip
 
 _draws = True  #: whether initial weights have values

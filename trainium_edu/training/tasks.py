@@ -1,8 +1,9 @@
 """What is trained on what: a model, its data, its loss, and what counts as right."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +39,15 @@ class Task:
         the logits' shape without its last axis; a label of -1 counts for nothing.
     note : str
         What a reader should know of it.
+    settings : mapping
+        With which a ``Job`` on 32 ranks trains it well in as many steps as its schedule has.
     """
 
     name: str
     model: Callable[[], nn.Module]
     data: Callable[[], tuple[np.ndarray, ...]]
     note: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def _digits(*shape):
@@ -70,12 +74,20 @@ def _encoder():
     return nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS))
 
 
+def _adamw(lr, batch, steps, weight_decay=0.0):
+    """Return the settings of a job that warms up and then slows down along a cosine."""
+    return {"optimizer": "adamw", "lr": lr, "batch": batch, "weight_decay": weight_decay,
+            "schedule": "cosine", "warmup": 10, "schedule_steps": steps}  # fmt: skip
+
+
 TASKS = {
     task.name: task for task in (
         Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), partial(_digits, 64)),
-        Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN),
-        Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8)),
-        Task("letters", _decoder, text.letters, _BITS),
-        Task("authors", _encoder, text.authors, _NO_NAMES),
+        Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN,
+             _adamw(0.01, 8, 150, weight_decay=0.1)),
+        Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8), "",
+             _adamw(0.003, 8, 200, weight_decay=0.1)),
+        Task("letters", _decoder, text.letters, _BITS, _adamw(0.01, 4, 200)),
+        Task("authors", _encoder, text.authors, _NO_NAMES, _adamw(0.002, 4, 200)),
     )
 }  # fmt: skip

@@ -32,13 +32,14 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
 from trainium_edu.training.checkpoint import Checkpoints
 from trainium_edu.training.data import shuffled
+from trainium_edu.training.loader import deal
 from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
-from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.training.parallel.clock import StepReport, step_report
+from trainium_edu.training.parallel.collectives import Links, compiler_for, links
 from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
-from trainium_edu.xla.compiler import Compiler
 from trainium_edu.xla.device import Device, World, world
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.tensor import Tensor, as_tensor, unary
@@ -250,7 +251,8 @@ class Trainer:
         self.inputs, self.labels, *self.test = self.task.data()
         self._check_samples()
         setting = Setting(job.rounding, job.seed, replicas=job.ranks, collectives=self.links)
-        self.device = Device(setting=setting, compiler=Compiler(times=self.links))
+        compiler = compiler_for(job.instance, self.links, job.overlap)
+        self.device = Device(setting=setting, compiler=compiler)
         self.world = World(0, job.ranks, self.links, device=self.device)
         nn.manual_seed(job.seed)
         self.model = self.task.model().to(self.device, job.dtype)
@@ -299,9 +301,7 @@ class Trainer:
         job, count = self.job, len(self.labels)
         end = min(self.begin + job.global_batch, count)
         chosen = _order(count, job.seed, self.epoch)[self.begin : end]
-        dealt = np.full(job.global_batch, -1)
-        dealt[: len(chosen)] = chosen
-        table = dealt.reshape(job.accumulate, job.batch, job.ranks).swapaxes(1, 2)
+        (table,) = deal(chosen, ranks=job.ranks, batch=job.batch, accumulate=job.accumulate)
         needed = job.global_batch if job.drop_last else 1
         follows = (self.epoch, end) if end + needed <= count else (self.epoch + 1, 0)
         return table, *follows
@@ -412,12 +412,23 @@ class Trainer:
         kept = [*self.model.parameters(), *self.optimizer.tensors()]
         return (
             [(t, t.state) for t in kept], self.number, self.epoch, self.begin,
-            self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions,
+            [one.step for one in self._dropouts()], self.optimizer.steps, self.optimizer.lr,
+            self.device.step, self.device.executions,
         )  # fmt: skip
+
+    def _dropouts(self) -> list[nn.Dropout]:
+        """Return what counts its calls to draw other bits in each."""
+        return [one for one in self.model.modules() if isinstance(one, nn.Dropout)]
+
+    def _draw_from(self, steps):
+        """Let dropouts go on after so many calls each."""
+        for one, step in zip(self._dropouts(), steps, strict=True):
+            one.step = step
 
     def _back_to(self, where):
         """Undo a step, or half of one."""
-        held, self.number, self.epoch, self.begin, *rest = where
+        held, self.number, self.epoch, self.begin, drawn, *rest = where
+        self._draw_from(drawn)
         self.optimizer.steps, self.optimizer.lr, self.device.step, self.device.executions = rest
         self.device.forget()
         for tensor, state in held:
@@ -481,6 +492,14 @@ class Trainer:
             said.append(logits.numpy().argmax(axis=-1))
         return np.concatenate(said)[: len(labels)]
 
+    @property
+    def report(self) -> StepReport:
+        """Where the time of a full step goes on the chip; of the newest program."""
+        if self.device.executable is None:
+            raise RuntimeError("a program has times once it is compiled; take a step first")
+        return step_report(self.device.executable, self.links, self.job.global_batch,
+                           overlap=self.job.overlap)  # fmt: skip
+
     @checked
     def upset(self, rank: int, seed: int = 0) -> str:
         """Flip one bit of one weight on one rank, as radiation might, and say which.
@@ -513,13 +532,15 @@ class Trainer:
         -------
         dict
             ``job`` (dict), ``number``, ``epoch``, ``begin``, ``optimizer_steps``, ``executions``
-            (which seed the tosses), and ``arrays``: name → array of the dtype that it
-            is kept in, in the shape of one rank, so that any number of ranks can take it.
+            (which seed the tosses), ``dropouts`` (how often each drew), and ``arrays``: name →
+            array of the dtype that it is kept in, in the shape of one rank, so that any number of
+            ranks can take it.
         """
         return {
             "job": asdict(self.job), "number": self.number, "epoch": self.epoch,
             "begin": self.begin, "optimizer_steps": self.optimizer.steps,
-            "executions": self.device.executions, "arrays": self._arrays(),
+            "executions": self.device.executions, "dropouts": [d.step for d in self._dropouts()],
+            "arrays": self._arrays(),
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -563,6 +584,7 @@ class Trainer:
         self.device.mark_step()
         self.device.forget()
         self.number, self.epoch, self.begin = (state[k] for k in ("number", "epoch", "begin"))
+        self._draw_from(state["dropouts"])
         self.optimizer.steps = state["optimizer_steps"]
         self.device.step, self.device.executions = self.number, state["executions"]
 
@@ -611,6 +633,11 @@ class Run:
     def loss(self) -> np.ndarray:
         """The loss of every step, float64."""
         return np.array([step.loss for step in self.steps])
+
+    @property
+    def report(self) -> StepReport:
+        """Where the time of a step goes on the chip."""
+        return self.trainer.report
 
     def __repr__(self):
         told = f"{self.trainer.task.name}, {self.job.ranks} ranks, {len(self.steps)} steps"
@@ -670,7 +697,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     if evaluate_every is not None:
         whole(evaluate_every, "evaluate_every", 1)
     trainer = job if isinstance(job, Trainer) else Trainer(job)
-    calls = list(on_step) if isinstance(on_step, Sequence) else [on_step] * (on_step is not None)
+    alone = [] if on_step is None else [on_step]
+    calls: list[Any] = list(on_step) if isinstance(on_step, Sequence) else alone
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
@@ -680,9 +708,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     run = Run(trainer.job, trainer)
     begin = trainer.number if kept is not None else 0
     for call in calls:
-        if hasattr(call, "begin"):
-            call.begin(run)
-    bar = _bar(steps) if progress and not settings.lesson().quiet else None
+        getattr(call, "begin", lambda run: None)(run)
+    bar = _bar(steps, begin) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
             run.remember()
@@ -709,18 +736,19 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     return run
 
 
-def _bar(steps: int) -> Callable[[Run], None]:
+def _bar(steps: int, begin: int) -> Callable[[Run], None]:
     """Return what draws how far a run is, ten times a second at most."""
     begun = drawn = time.monotonic()
 
     def draw(run):
         nonlocal drawn
-        now, done = time.monotonic(), len(run.steps)
+        now, done = time.monotonic(), begin + len(run.steps)
         if now - drawn < 0.1 and done < steps:
             return
         drawn = now
         filled = 20 * done // steps
-        told = f"loss {run.steps[-1].loss:.4f}, {done / max(now - begun, 1e-9):.1f} steps/s"
+        speed = len(run.steps) / max(now - begun, 1e-9)
+        told = f"loss {run.steps[-1].loss:.4f}, {speed:.1f} steps/s"
         if run.accuracy:
             told += f", accuracy {100 * run.accuracy[-1][1]:.1f} %"
         print(

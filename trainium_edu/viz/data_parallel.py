@@ -16,7 +16,12 @@ _TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["orange"],
           HOST: style.COLOURS["grey"]}  # fmt: skip
 _EXPOSED = style.COLOURS["red"]
 _HIGH = 0.72  # of a lane
-_PARTS = ("blue", "orange", "green", "pink", "sky", "yellow", "grey")
+_PARTS = {
+    "weights": ("weights", "blue"), "gradients": ("gradients", "orange"),
+    "master": ("FP32 weights", "green"), "states": ("optimiser's state", "pink"),
+    "activations": ("activations", "sky"), "inputs": ("inputs", "grey"),
+}  # fmt: skip
+_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("bytes", 1))
 
 
 def plot_step(on, off):
@@ -64,8 +69,8 @@ def plot_scaling(weak: Sequence, strong: Sequence):
 
     Parameters
     ----------
-    weak, strong : sequence of (ranks, samples_per_s, low, high)
-        As much work for every rank, and the same work shared out; `low` and `high` bound the rate.
+    weak, strong : sequence of training.Point
+        As much work for every rank, and the same work shared out.  Bands are those of the step.
 
     Returns
     -------
@@ -73,46 +78,50 @@ def plot_scaling(weak: Sequence, strong: Sequence):
     """
     fig = style.figure(9, 3.5, margins=(0.65, 0.2, 0.55, 0.4))
     speed, share = fig.subplots(1, 2, gridspec_kw={"wspace": 0.25})
-    ranks = sorted({point[0] for kind in (weak, strong) for point in kind})
-    looks = (("weak: as much per rank", weak, "blue", "o"),
+    ranks = sorted({point.ranks for kind in (weak, strong) for point in kind})
+    looks = (("weak: as much for every rank", weak, "blue", "o"),
              ("strong: the same, shared out", strong, "orange", "s"))  # fmt: skip
     for name, points, colour, marker in looks:
-        if not len(points):
+        if not points:
             continue
-        n, *rates = np.array(sorted(points), float).T
-        one = rates[0][0] / n[0]  # of one rank, as in the smallest group
-        middle, low, high = (rate / one for rate in rates)
-        for ax, over in ((speed, 1.0), (share, n / 100)):
-            ax.fill_between(n, low / over, high / over, color=style.COLOURS[colour], alpha=0.18,
-                            linewidth=0)  # fmt: skip
-            ax.plot(n, middle / over, color=style.COLOURS[colour], marker=marker, markersize=4.5,
-                    label=name)  # fmt: skip
-    speed.plot(ranks, ranks, color=style.ink("muted"), linestyle=(0, (4, 3)), label="ideal")
-    share.axhline(100, color=style.ink("muted"), linestyle=(0, (4, 3)))
+        n = np.array([point.ranks for point in points])
+        rates = np.array([_rates(point.report) for point in points]) * n[0] / _rates(
+            points[0].report)[1]  # fmt: skip
+        for ax, over in ((speed, np.ones(len(n))), (share, n / 100)):
+            low, middle, high = rates.T / over
+            look = {"color": style.COLOURS[colour]}
+            ax.fill_between(n, low, high, alpha=0.18, linewidth=0, **look)
+            ax.plot(n, middle, marker=marker, markersize=4.5, label=name, **look)
+    dashes = {"color": style.ink("muted"), "linestyle": (0, (4, 3))}
+    speed.plot(ranks, ranks, label="ideal", **dashes)
+    share.axhline(100, **dashes)
+    ticks = [2**k for k in range(0, int(max(ranks)).bit_length() + 1, 2)]
     speed.set(title="Speed-up", yscale="log", ylabel="times the samples/s of one rank")
+    speed.set_yticks(ticks, [str(tick) for tick in ticks])
     share.set(title="Efficiency", ylabel="% of the ideal speed-up", ylim=(0, None))
     for ax in (speed, share):
         ax.set_xscale("log", base=2)
-        ax.set_xticks(ranks, [f"{n:g}" for n in ranks])
+        ax.set_xticks(ranks, [str(n) for n in ranks])
         ax.minorticks_off()
         ax.set_xlabel("ranks")
-    ticks = [2**k for k in range(0, int(max(ranks)).bit_length() + 1, 2)]
-    speed.set_yticks(ticks, [str(t) for t in ticks])
-    speed.minorticks_off()
     speed.legend(loc="upper left", fontsize=9)
     return fig
 
 
+def _rates(report) -> tuple[float, float, float]:
+    """Return samples per second at the far end of a step's band, as modelled, and at the near."""
+    band = report.band
+    return tuple(report.samples / ns * 1e9 for ns in (band.high_ns, report.step_ns, band.low_ns))
+
+
 @checked
-def plot_memory(rows: Sequence, limit_bytes: float | None = None):
+def plot_memory(rows: Sequence):
     """Draw what one NeuronCore holds, part by part.
 
     Parameters
     ----------
-    rows : sequence of (str, dict of str to int)
-        A name, and the bytes of each part: "weights", "optimiser state", ...
-    limit_bytes : float, optional
-        What a NeuronCore can hold; a line where it is near, else a sentence.
+    rows : sequence of (str, training.Memory)
+        A name, and what is kept.
 
     Returns
     -------
@@ -120,43 +129,30 @@ def plot_memory(rows: Sequence, limit_bytes: float | None = None):
     """
     fig = style.figure(9, 0.5 * len(rows) + 1.5, margins=(1.6, 0.8, 0.55, 0.75))
     ax = fig.subplots()
-    parts = list(dict.fromkeys(part for _, held in rows for part in held))
+    places = range(len(rows))
+    totals = np.array([held.total for _, held in rows], float)
+    most, limit = totals.max(), min(held.available for _, held in rows)
+    unit, scale = next(pair for pair in _UNITS if most >= pair[1])
     begins = np.zeros(len(rows))
-    totals = np.array([sum(held.values()) for _, held in rows], float)
-    unit, scale = _unit(totals.max(initial=1.0))
-    for part, colour in zip(parts, _PARTS, strict=False):
-        held = np.array([of.get(part, 0) for _, of in rows], float)
-        look = {"color": style.COLOURS[colour], "edgecolor": style.ink("paper"), "linewidth": 0.8}
-        ax.barh(range(len(rows)), held / scale, 0.62, left=begins / scale, label=part, **look)
-        begins += held
+    for part, (label, colour) in _PARTS.items():
+        bytes_ = np.array([getattr(held, part) for _, held in rows], float)
+        if bytes_.any():
+            ax.barh(places, bytes_ / scale, 0.62, left=begins / scale, label=label,
+                    color=style.COLOURS[colour], edgecolor=style.ink("paper"))  # fmt: skip
+        begins += bytes_
     for row, total in enumerate(totals):
         ax.text(total / scale, row, f" {size_text(total)}", va="center")
-    ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+    ax.set_yticks(places, [name for name, _ in rows])
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
-    ax.set_xlabel(f"{unit} per NeuronCore")
-    ax.set_xlim(0, 1.12 * totals.max(initial=1.0) / scale)
-    if limit_bytes is not None:
-        _draw_limit(ax, limit_bytes, totals.max(initial=1.0), scale)
-    fig.legend(loc="upper left", ncols=len(parts), fontsize=9, bbox_to_anchor=(0.01, 1.0))
-    return fig
-
-
-def _unit(nbytes: float) -> tuple[str, float]:
-    """Return the unit in which a number of bytes is written, and its size."""
-    return next(
-        (pair for pair in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)) if
-         nbytes >= pair[1]), ("bytes", 1.0),
-    )  # fmt: skip
-
-
-def _draw_limit(ax, limit, most, scale):
-    """Mark what a NeuronCore can hold, if that is in sight."""
+    ax.set(xlabel=f"{unit} per NeuronCore", xlim=(0, 1.12 * most / scale))
+    fig.legend(loc="upper left", ncols=len(_PARTS), fontsize=9, bbox_to_anchor=(0.01, 1.0))
     if limit < 3 * most:
         ax.axvline(limit / scale, color=_EXPOSED, linestyle=(0, (4, 3)))
         ax.set_xlim(0, 1.12 * max(limit, most) / scale)
-        words, at = f"{size_text(limit)} is all there is ", limit / scale
-        ax.text(at, -0.46, words, color=_EXPOSED, ha="right", fontsize=9)
+        ax.text(limit / scale, -0.46, f"{size_text(limit)}, and no more ", color=_EXPOSED,
+                ha="right", fontsize=9)  # fmt: skip
     else:
-        ax.set_title(f"a NeuronCore has {size_text(limit)}: {limit / most:,.0f} times the longest "
-                     "bar", fontsize=9, weight="normal")  # fmt: skip
+        times = f"a NeuronCore has {size_text(limit)}, {limit / most:,.0f} times the longest bar"
+        ax.set_title(times, fontsize=9, weight="normal")
+    return fig

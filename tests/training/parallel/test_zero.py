@@ -1,4 +1,4 @@
-"""ZeRO-1.  Judges: plain data parallel, bit for bit; the closed form of its memory; a script's ranks.
+"""ZeRO-1.  Judges: plain data parallel, bit for bit; the closed form of its memory; a script.
 
 In FP32 and without clipping both must give the same bits for any optimiser, any number of ranks,
 divisible or not, and any buckets.
@@ -7,7 +7,7 @@ divisible or not, and any buckets.
 import numpy as np
 import pytest
 
-from trainium_edu.training import Job, Trainer, nn, optim
+from trainium_edu.training import Job, Trainer, memory, nn, optim
 from trainium_edu.training.parallel.lockstep import launch
 from trainium_edu.training.parallel.zero import ZeroRedundancyOptimizer
 from trainium_edu.xla import xm
@@ -67,6 +67,8 @@ def test_states_shrink_to_one_part_of_the_ranks(master_weights):
         kept[zero, "peak"] = trainer.device.executable.hbm_bytes
     assert kept[False] == parameters * (12 if master_weights else 8)
     assert kept[True] == part * (12 if master_weights else 10)  # the part of the weights, too
+    planned = memory(Job(zero=True, **job))
+    assert planned.states + planned.master == pytest.approx(kept[True], abs=12 * ranks)
     assert kept[False, "peak"] - kept[True, "peak"] >= kept[False] - kept[True]
 
 

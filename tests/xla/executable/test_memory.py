@@ -9,6 +9,7 @@ from tests.xla.executable.graphs import layers, training_step
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.memory import high_water
+from trainium_edu.xla.executable.sections import in_order
 from trainium_edu.xla.graph import Graph, Type
 from trainium_edu.xla.operations import apply, parameter
 
@@ -32,6 +33,23 @@ def test_a_value_that_is_read_late_stays():
     early = apply("exp", X)
     late = apply("tanh", apply("tanh", early))
     assert bytes_of(apply("add", late, early)) == 4 * MIB
+
+
+def test_ranks_sum_in_place():
+    summed = apply("all_reduce", apply("exp", X), kind="sum", groups=None)
+    assert bytes_of(summed) == 2 * MIB
+
+
+def test_gradients_that_are_summed_early_let_go_of_what_made_them():
+    """Three gradients of a quarter each, and each is made of an activation of its own."""
+    made = [apply("dot", apply(name, X), X, turn_a=False, turn_b=True)
+            for name in ("exp", "tanh", "sin")]  # fmt: skip
+    outputs = tuple(apply("all_reduce", one, kind="sum", groups=None) for one in made)
+    graph = Graph("test", (X,), outputs)
+    order, _ = in_order(graph)
+    assert high_water(graph, {}, order=order)[0] == MIB + MIB + 3 * MIB // 4
+    late = sorted(graph.nodes, key=lambda n: n.operation in ("dot", "all_reduce"))
+    assert high_water(graph, {}, order=late)[0] == MIB + 3 * MIB + MIB // 4
 
 
 def test_a_reshape_takes_no_room_and_keeps_its_source_alive():

@@ -153,8 +153,12 @@ class Links:
         return replace(reached, rounding="nearest", seed=0)
 
     def busy_ns(self, node: Node) -> np.ndarray:
-        """Return float64[links]: for how long one collective keeps each directed link busy."""
-        return _bill(self._timed(node), node.operation, _nbytes(node)).busy_ns
+        """Return float64[links]: for how long one collective keeps each directed link busy.
+
+        Zeros for one of parts of the ranks, whose places are not known here.
+        """
+        busy = _bill(self._timed(node), node.operation, _nbytes(node)).busy_ns
+        return busy if len(busy) == self.topology.links else np.zeros(self.topology.links)
 
     def account(self, node: Node) -> fabric.Account:
         """Return the bill of one collective, step by step; of up to 512 ranks."""
@@ -197,10 +201,11 @@ def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False) -> 
         busy_ns = bill.utilisation * total
     else:
         stages = fabric.hierarchical_time(topology, nbytes, intra=reached.inside, costs=costs)
-        share = {"all_reduce": 1.0}.get(operation, 0.5)  # it is the two others, one after the other
         scatter, between, gather = stages.stages
-        inside = {"reduce_scatter": [scatter], "all_gather": [gather]}.get(operation,
-                                                                           [scatter, gather])  # fmt: skip
+        inside = [scatter, gather]
+        share = 1.0
+        if operation != "all_reduce":  # which is the two others, one after the other
+            inside, share = [scatter if operation == "reduce_scatter" else gather], 0.5
         hops = sum(stage.latency_ns for stage in inside)
         total = sum(stage.total_ns for stage in inside) + share * between.total_ns
         busy_ns = share * stages.link_bytes / topology.bandwidth_bytes_per_s * 1e9

@@ -69,9 +69,11 @@ class Share:
 
     def __str__(self):
         said = "" if self.published is None else f"{self.published:.0%}"
-        return (f"{self.model:<11}{self.instances:>5} x {self.instance:<15}{self.ranks:>6}"
-                f"{self.gradient_bytes / 1e9:>9.2f} GB{self.sum_ns / 1e6:>12,.2f}"
-                f"{self.compute_ns / 1e6:>12,.2f}{self.share:>9.1%}{said:>7}  {self.inputs}")  # fmt: skip
+        return (
+            f"{self.model:<11}{self.instances:>5} x {self.instance:<15}{self.ranks:>6}"
+            f"{self.gradient_bytes / 1e9:>9.2f} GB{self.sum_ns / 1e6:>12,.2f}"
+            f"{self.compute_ns / 1e6:>12,.2f}{self.share:>9.1%}{said:>7}  {self.inputs}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

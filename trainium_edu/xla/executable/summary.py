@@ -160,7 +160,10 @@ class Advice:
 
     @property
     def ns(self) -> float:
-        """By how much the graph would be shorter: what one costs times how many there are."""
+        """By how much the graph would be shorter: what one costs times how many there are.
+
+        Less, where collectives run beside and take longer.
+        """
         return self.found.ns * len(self.nodes)
 
     @property

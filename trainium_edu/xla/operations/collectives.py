@@ -7,8 +7,8 @@ row for all where they cannot differ.  A world of one needs nobody.  ``groups`` 
 take part together, as tuples; None is one group of all.  ``world`` is a group's size.
 
 An ``all_reduce`` of several tensors is one message, a *bucket*: nothing is copied together on the
-chip.  So are a ``reduce_scatter`` along no axis and an ``all_gather`` into several `shapes`: there a
-rank's part is a vector, and zeros after the bucket's end make all parts equally long.
+chip.  So are a ``reduce_scatter`` along no axis and an ``all_gather`` into several `shapes`: there
+a rank's part is a vector, and zeros after the bucket's end make all parts equally long.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """How a job's step grows with its ranks, and what it keeps in memory: shapes only, nothing trained.
 
 The program of one rank does not depend on how many others there are, but for the batch in strong
-scaling.  So it is compiled once per batch, and each point asks the links of its own ranks.
+scaling, and ZeRO's parts.  So it is compiled once per batch, and each point asks the links of its
+own ranks.
 """
 
 from collections.abc import Sequence
@@ -55,15 +56,18 @@ class Point:
         return self.report.samples_per_s
 
     def __str__(self):
-        return (f"{self.ranks:>6} ranks  batch {self.batch:>5}  step {self.step_ns / 1e3:>10,.1f} us"
-                f"  exposed {self.report.exposed_ns / 1e3:>9,.1f} us"
-                f"  {self.samples_per_s:>13,.0f} samples/s  efficiency {self.efficiency:>6.1%}")  # fmt: skip
+        exposed = self.report.exposed_ns
+        return (
+            f"{self.ranks:>6} ranks  batch {self.batch:>5}  step {self.step_ns / 1e3:>10,.1f} us"
+            f"  exposed {exposed / 1e3:>9,.1f} us"
+            f"  {self.samples_per_s:>13,.0f} samples/s  efficiency {self.efficiency:>6.1%}"
+        )
 
 
 @checked
-def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32), kind: Literal["weak", "strong"] = "weak",
-            *, task: Task | None = None, input_wait_ns: float = 0.0,
-            slowest: float = 1.0) -> list:  # fmt: skip
+def scaling(job: Job, ranks: Sequence[int] = (1, 2, 8, 32),
+            kind: Literal["weak", "strong"] = "weak", *, task: Task | None = None,
+            input_wait_ns: float = 0.0, slowest: float = 1.0) -> list:  # fmt: skip
     """Return what a job's step takes on several numbers of ranks.
 
     Parameters
@@ -122,10 +126,12 @@ def _batch(job, ranks, kind) -> int:
 
 
 def _shape(job: Job, ranks: int, batch: int) -> Job:
-    """Return the job of two ranks (or one) whose program is the same."""
+    """Return the job of two ranks (or one) whose program is the same; ZeRO's parts need all."""
     instance = "inf2.xlarge" if job.instance.startswith("inf2") else "trn1.2xlarge"
+    if job.zero and ranks > 2:
+        return replace(job, ranks=ranks, batch=batch, seed=0)
     return replace(job, ranks=min(ranks, 2), batch=batch, instance=instance, algorithm="ring",
-                   zero=False, seed=0)  # fmt: skip
+                   seed=0)  # fmt: skip
 
 
 class _Compiled(Exception):
@@ -151,11 +157,16 @@ def _program(job: Job, task: Task | None) -> tuple[Executable, dict[str, int]]:
             trainer.step()
         except _Compiled as stopped:
             (executable,) = stopped.args
-    kept = {"weights": sum(map(_nbytes, trainer.model.parameters())), "states": 0, "master": 0}
-    for state in trainer.optimizer.states:
-        for name, tensor in state.items():
-            kept["master" if name == "master" else "states"] += _nbytes(tensor)
-    return executable, kept
+    weights, optimizer = trainer.model.parameters(), trainer.optimizer
+    parts = []
+    if job.zero:
+        optimizer = optimizer.base_optimizer
+        parts = optimizer.parameters
+    held = [(name, tensor) for state in optimizer.states for name, tensor in state.items()]
+    parts = [*parts, *(tensor for name, tensor in held if name == "master")]
+    states = [tensor for name, tensor in held if name != "master"]
+    kept = {"weights": weights, "master": parts, "states": states}
+    return executable, {name: sum(map(_nbytes, tensors)) for name, tensors in kept.items()}
 
 
 @lru_cache(maxsize=64)
@@ -177,8 +188,8 @@ class Memory:
     Attributes
     ----------
     weights, gradients, master, states : int
-        ``master`` are the FP32 weights beside narrower ones.  With ZeRO-1 each rank has its part of
-        these and of the optimiser's states.
+        ``master`` are the FP32 weights beside narrower ones; with ZeRO-1, this rank's part of the
+        weights, which it updates.  So are ``states`` then its part of the optimiser's.
     inputs : int
         A step's samples, labels and numbers.
     activations : int
@@ -240,9 +251,9 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
 
     Notes
     -----
-    What lives at once comes from the compiled program, in the order of its schedule.  ZeRO-1 is the
-    same program with 1/ranks of states and master weights; the room in which updated weights are
-    gathered is theirs already.
+    What lives at once comes from the compiled program, in the order of its schedule; the
+    optimiser's temporary values count as activations.  With ZeRO-1 each number of ranks is a
+    program of its own, and its parts are padded to equal lengths.
 
     References
     ----------
@@ -255,6 +266,6 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
     held = sum(p.type.nbytes for p in executable.final.parameters)
     inputs = held - sum(kept.values())
     between = max(0, executable.hbm_bytes - held - gradients)
-    share = job.ranks if job.zero else 1
-    master, states = (-(-kept[name] // share) for name in ("master", "states"))
-    return Memory(kept["weights"], gradients, master, states, inputs, between, count)
+    return Memory(
+        kept["weights"], gradients, kept["master"], kept["states"], inputs, between, count
+    )

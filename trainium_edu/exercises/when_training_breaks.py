@@ -1,0 +1,261 @@
+"""Exercises of lesson 10: the line that lets replicas drift apart; ranks for a deadline."""
+
+import contextlib
+import io
+import warnings
+
+import numpy as np
+
+from trainium_edu.exercises.exercise import exercise, reject, short
+from trainium_edu.exercises.scripts import Line, Script, find_the_lines
+from trainium_edu.specs import PRICES
+
+__all__ = ["CHOICES", "deadline", "drift", "drifting", "offers", "scripts"]
+
+# --- the line that lets replicas drift apart ------------------------------------------------------
+
+_RANKS = 4
+_OWN = "Ranks are meant to see other images. What they make of them meets in the mean."
+_MEANT = "Before the mean, ranks may differ: the mean is the same for all."
+_SAME = "It is the same number on all ranks."
+_SEED = Line("nn.manual_seed(7)", why="One seed for all: replicas begin with equal weights, as they"
+             " must.")  # fmt: skip
+_BEGIN = (
+    Line("model = nn.MLP(8, 12, 3).to(device)"),
+    Line("optimizer = optim.SGD(model.parameters(), lr=0.1)"),
+    Line("for step in range(4):"),
+    Line("    x, y = batch(size=16)  # this rank's own", why=_OWN),
+)
+_FORWARD = (
+    Line("    optimizer.zero_grad()"),
+    Line("    loss = nn.cross_entropy(model(x), y)", why=_OWN),
+    Line("    loss.backward()", why=_MEANT),
+)
+_MEAN = Line("    xm.reduce_gradients(optimizer)", why="That is the mean over ranks, of every"
+             " parameter's gradient.")  # fmt: skip
+_STEP = Line("    optimizer.step()", why="Equal gradients, equal weights: equal updates.")
+_CUT = Line("    xm.mark_step()", why="It cuts the graph on all ranks alike.")
+_NOISE = "    for p in model.parameters(): p.grad = p.grad + noise(p.shape)"
+_TOSS = "    for p in model.parameters(): p.set_(to_bf16(p, seed={}))"
+#: Places: 0 the seed, 1 after the batch, 2 before the mean, 3 the mean, 4 after it, 5 at the end.
+_CULPRITS = (
+    (0, Line("nn.manual_seed(7 + rank)", "nn.manual_seed(7)")),
+    (3, Line("    xm.all_reduce('sum', [p.grad for p in model.parameters() if p.ndim > 1], 1 / 4)",
+             "    xm.all_reduce('sum', [p.grad for p in model.parameters()], 1 / 4)")),
+    (4, Line(_NOISE, "    pass")),
+    (4, Line("    optimizer.lr = 0.1 / (1 + float(loss))", "    optimizer.lr = 0.1 / (1 + step)")),
+    (5, Line(_TOSS.format("rank"), _TOSS.format("step"))),
+)  # fmt: skip
+_DECOYS = (
+    (1, Line("    x = x + noise(x.shape)", why=_OWN)),
+    (2, Line(_NOISE, why=_MEANT)),
+    (2, Line("    optim.clip_grad_norm_(model.parameters(), 0.1)", why=_MEANT)),
+    (2, Line("    if rank == 0: print('step', step)", why="It prints what the host knows already;"
+             " no rank records anything else.")),
+    (4, Line("    optimizer.lr = 0.1 * 0.9**step", why=_SAME)),
+    (4, Line("    optim.clip_grad_norm_(model.parameters(), 1.0)", why="After the mean the norm is"
+             " the same on all ranks, and so is what is clipped.")),
+    (5, Line("    print(rank, float(loss))", why="Each rank prints a loss of its own, and none of"
+             " them reaches a weight.")),
+    (5, Line(_TOSS.format("step"), why="Random, and the same on all ranks: they share the seed.")),
+)  # fmt: skip
+
+
+def drift(script: str) -> float:
+    """Run a script on four ranks; return how far apart any weight of two replicas is at the end.
+
+    Parameters
+    ----------
+    script : str
+        Lines as :func:`scripts` has them.
+    """
+    from trainium_edu.training.parallel.lockstep import launch
+    from trainium_edu.xla.tensor import EarlyRun
+
+    def run(rank):
+        names = _names(rank)
+        exec(compile(script, "script", "exec"), names)
+        return np.concatenate([p.numpy().reshape(-1) for p in names["model"].parameters()])
+
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore", EarlyRun)
+        return float(np.ptp(np.stack(launch(run, _RANKS)), axis=0).max())
+
+
+def _names(rank):
+    """Return the names that the scripts use."""
+    from trainium_edu import numerics
+    from trainium_edu.training import nn, optim
+    from trainium_edu.xla import xm
+    from trainium_edu.xla.tensor import as_tensor
+
+    device, rng = xm.xla_device(), np.random.default_rng(rank)
+
+    def batch(size):
+        x, y = rng.normal(0, 1, (size, 8)), rng.integers(0, 3, size)
+        return as_tensor(x, device), as_tensor(y, device)
+
+    def to_bf16(p, seed):
+        return as_tensor(numerics.cast(p.numpy(), "bf16", "stochastic", seed=seed), device)
+
+    return {
+        "rank": rank, "device": device, "nn": nn, "optim": optim, "xm": xm, "batch": batch,
+        "noise": lambda shape: as_tensor(rng.normal(0, 0.05, shape), device), "to_bf16": to_bf16,
+    }  # fmt: skip
+
+
+def _scripts(draw):
+    """Draw three scripts, each with another culprit among four lines that do no harm."""
+    culprits = draw.shuffled("culprits", _CULPRITS)[:3]
+    made = []
+    for i, (place, culprit) in enumerate(culprits):
+        begin = culprit.text.split("=")[0]  # a line that sets the same would undo the harm
+        decoys = draw.shuffled(f"decoys {i}", _DECOYS)
+        others = [d for d in decoys if not d[1].text.startswith(begin)]
+        more = draw.shuffled(f"order {i}", [(place, culprit), *others[:4]])
+        at = {k: [line for where, line in more if where == k] for k in range(6)}
+        made.append(Script((*(at[0] or [_SEED]), *_BEGIN, *at[1], *_FORWARD, *at[2],
+                            *(at[3] or [_MEAN]), *at[4], _STEP, _CUT, *at[5])))  # fmt: skip
+    return {"scripts": made}
+
+
+def scripts(student: str = "") -> list[Script]:
+    """Return the three scripts of a student."""
+    return drifting.numbers(student).scripts
+
+
+@exercise(
+    "10/drift",
+    title="Find the line that lets replicas drift apart",
+    answer="lines",
+    points=3,
+    tests="what has to be equal on all ranks: the first weights, all gradients' means, the tosses",
+    hints=(
+        "Replicas stay equal if they begin equal and every update is equal. What differs between"
+        " ranks, and by which line could it reach a weight?",
+        "Batches, losses and gradients differ until they are averaged; whatever is added, scaled or"
+        " tossed after the mean has to be the same on all ranks.",
+        "Look for `rank`, `noise` and `loss` after the mean, for a seed that depends on the rank,"
+        " and for a mean that leaves out some parameters. `check.drift(script.text())` runs one.",
+    ),
+    numbers=_scripts,
+    literal=True,
+)
+def drifting(answer, numbers):
+    """Compare with the line by which ranks end with other weights."""
+    find_the_lines(answer, numbers.scripts, "it does the same on all ranks.",
+                   "Another line lets replicas drift apart.")  # fmt: skip
+
+
+# --- ranks for a deadline -------------------------------------------------------------------------
+
+
+def _offer(draw, i, name, ranks, instances, share):
+    """Draw an offer; the more instances, the more of a step is communication."""
+    rate = draw.integer("rate", 20, 60) * ranks * (1 - share)
+    rate *= draw.integer(f"rate {i}", 97, 103) / 100
+    usd = PRICES[name].on_demand_usd_per_hour.value
+    return name, instances, round(rate, 1), usd
+
+
+def offers(draw) -> list[tuple]:
+    """Draw (instance, how many, samples per second of all, USD per hour of one) at list prices."""
+    loss = draw.integer("communication", 9, 13) / 100
+    rows = [("trn1.2xlarge", 2, 1, 0.02)]
+    for name, part in (("trn1.32xlarge", 1), ("trn1n.32xlarge", 0.4)):  # trn1n has more network
+        rows += [(name, 32 * n, n, part * loss * (1 + n.bit_length())) for n in (1, 4, 8)]
+    made = [_offer(draw, i, *row) for i, row in enumerate(rows)]
+    return draw.shuffled("order", made)
+
+
+def _hours(offer, samples):
+    return samples / offer[2] / 3600
+
+
+def _usd(offer, samples):
+    return _hours(offer, samples) * offer[1] * offer[3]
+
+
+def _best(offers, samples, hours, usd, by, late=False):
+    """Return the offer that is least by some measure among those in time."""
+    inside = [o for o in offers if late or _hours(o, samples) <= hours]
+    inside = [o for o in inside if _usd(o, samples) <= usd]
+    return min(inside, key=by)[:2] if inside else "none"
+
+
+def _right(offers, samples, hours, usd):
+    return _best(offers, samples, hours, usd, lambda o: _usd(o, samples))
+
+
+_SHORT_CUTS = (
+    ("the fastest", lambda o, n, h, usd: _best(o, n, h, usd, lambda x: _hours(x, n)),
+     "You take the fastest. In time is in time: which of those in time costs least?"),
+    ("the fewest instances", lambda o, n, h, usd: _best(o, n, h, usd, lambda x: x[1] * x[3]),
+     "You take the least per hour of those in time. It also takes longest: what counts is hours"
+     " times price."),
+    ("no deadline", lambda o, n, h, usd: _best(o, n, h, usd, lambda x: _usd(x, n), late=True),
+     "That is the cheapest, and it is late. First those in time, then the cheapest of them."),
+    ("one instance's price", lambda o, n, h, usd: _best(
+        [(*x[:3], x[3] / x[1]) for x in o], n, h, usd, lambda x: _usd(x, n)),
+     "The price is that of one instance; all of them are paid."),
+    ("no budget", lambda o, n, h, usd: _right(o, n, h, float("inf")),
+     "It is in time, and costs more than there is. Where nothing fits, the answer is 'none'."),
+    ("minutes", lambda o, n, h, usd: _right(o, n, h * 60, usd), "An hour has 3600 seconds."),
+)  # fmt: skip
+
+
+#: What chooses: the right way, and the wrong ones by name.
+CHOICES = {"right": _right, **{name: belief for name, belief, _ in _SHORT_CUTS}}
+
+
+def _drawn(draw):
+    made = offers(draw)
+    samples = draw.integer("samples", 40, 400) * 10**5
+    times = sorted(_hours(o, samples) for o in made)
+    bills = sorted(_usd(o, samples) for o in made)
+    cases = [(made, samples, round(1.05 * times[k], 2), round(1.05 * bills[j], 2))
+             for k in range(7) for j in (2, 6)]  # fmt: skip
+    return {"cases": cases}
+
+
+@exercise(
+    "10/deadline",
+    title="Ranks for a deadline and a budget",
+    answer="choose",
+    points=3,
+    tests="time and money of a run: in time first, then the cheapest, with all instances paid",
+    hints=(
+        "Two questions for each offer: how many hours does it take, and what do these hours cost,"
+        " all instances together?",
+        "Throw out what is late and what is too dear. Of the rest, the cheapest run: not the"
+        " cheapest hour, and not the fastest.",
+        "hours = samples / samples_per_s / 3600; bill = hours * how_many * usd. Keep those with"
+        " hours and bill within the limits; return (name, how_many) of the smallest bill, or"
+        " 'none'.",
+    ),
+    numbers=_drawn,
+)
+def deadline(answer, numbers):
+    """Try deadlines and budgets between the offers; recognise the usual short cuts."""
+    told = []
+    for case in numbers.cases:
+        got = answer(*case)
+        known = [(name, n) for name, n, *_ in case[0]]
+        got = tuple(got) if isinstance(got, list | tuple) else got
+        if got != "none" and got not in known:
+            reject("no offer", f"It returned {short(got)}; a pair (instance, how many) of the"
+                   " offers is asked for, or 'none'.")  # fmt: skip
+        told.append(got)
+    right = [_right(*case) for case in numbers.cases]
+    if told == right:
+        return
+    for name, belief, says in _SHORT_CUTS:
+        if told == [belief(*case) for case in numbers.cases]:
+            reject(name, says)
+    i = next(i for i, (a, b) in enumerate(zip(told, right, strict=True)) if a != b)
+    reject(
+        "other",
+        f"For {numbers.cases[i][1]:,} samples in {numbers.cases[i][2]} hours and"
+        f" {numbers.cases[i][3]} USD you choose {short(told[i])}; work out hours and bill of every"
+        " offer.",
+    )

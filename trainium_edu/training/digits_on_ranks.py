@@ -1,0 +1,116 @@
+"""What lesson 09 tries with the digits: one batch on many ranks, and a rate that grows with them."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from trainium_edu.fabric import execute, plan, trn1_32xlarge
+from trainium_edu.specs.signatures import checked
+from trainium_edu.training import nn
+from trainium_edu.training.tasks import TASKS, Task
+from trainium_edu.training.trainer import Job, Run, Trainer, fit
+
+__all__ = ["WIDE", "formats", "linear_rule", "one_sum", "weights_after"]
+
+#: A network whose gradients take a while: 3.2 million weights.
+WIDE = Task("digits-wide-mlp", lambda: nn.MLP(64, *[1024] * 4, 10), TASKS["digits-mlp"].data)
+_EXACT = {"dtype": "float32", "rounding": "nearest"}
+
+
+@checked
+def weights_after(ranks: int, images: int = 256) -> np.ndarray:
+    """Return the weights after one step in FP32 on the same images, split over ranks.
+
+    Parameters
+    ----------
+    ranks, images : int
+        The ranks divide the images.
+
+    Returns
+    -------
+    float32[weights]
+
+    Examples
+    --------
+    >>> bool(np.allclose(weights_after(1, 32), weights_after(4, 32), atol=1e-6))
+    True
+    """
+    trainer = Trainer(Job(ranks=ranks, batch=images // ranks, **_EXACT))
+    trainer.step()
+    return np.concatenate([weights.reshape(-1) for weights in trainer.weights().values()])
+
+
+@checked
+def one_sum(algorithm: str, seed: int = 0) -> np.float32:
+    """Return the sum of one FP32 number from each of 32 ranks, as an algorithm adds them.
+
+    Parameters
+    ----------
+    algorithm : str
+        A key of ``fabric.ALGORITHMS``.
+    seed : int
+
+    Examples
+    --------
+    >>> round(float(one_sum("ring")), 3) == round(float(one_sum("mesh")), 3)
+    True
+    """
+    given = np.random.default_rng(seed).normal(0, 1, (32, 32)).astype(np.float32)
+    return execute(plan(trn1_32xlarge(), "all_reduce", algorithm), given)[0][0]
+
+
+@checked
+def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20,
+                per_rank: float = 0.05) -> dict[tuple[int, bool], Run]:  # fmt: skip
+    """Train on the digits for as many passes on different numbers of ranks, 32 images each.
+
+    Parameters
+    ----------
+    ranks : iterable of int
+    passes : int
+        Over the training images.
+    per_rank : float
+        The learning rate, times ranks where it grows with them, times the first number where not.
+
+    Returns
+    -------
+    dict
+        (ranks, whether the rate grows) → run; for the first number both are the same.
+
+    Examples
+    --------
+    >>> runs = linear_rule([2, 4], passes=1)
+    >>> [(key, run.job.lr, len(run.steps)) for key, run in runs.items()][1:]
+    [((4, False), 0.1, 12), ((4, True), 0.2, 12)]
+    """
+    first, *more = ranks
+    found = {}
+    for count, grows in [(first, False), *((n, g) for n in more for g in (False, True))]:
+        job = Job(ranks=count, lr=per_rank * (count if grows else first), **_EXACT)
+        images = len(Trainer(job).labels)
+        steps = passes * -(-images // job.global_batch)
+        found[count, grows] = fit(job, steps, evaluate_every=steps)
+    return found
+
+
+@checked
+def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, Run]:
+    """Train on the digits in FP32 and in BF16, rounded to nearest and with dice.
+
+    Parameters
+    ----------
+    steps, ranks : int
+    lr : float
+
+    Returns
+    -------
+    dict
+        Name → run.
+
+    Examples
+    --------
+    >>> [run.job.rounding for run in formats(1, ranks=2).values()]
+    ['nearest', 'nearest', 'stochastic']
+    """
+    kinds = {"FP32": _EXACT, "BF16, to nearest": {"rounding": "nearest"}, "BF16, with dice": {}}
+    return {name: fit(Job(ranks=ranks, lr=lr, **kind), steps) for name, kind in kinds.items()}
