@@ -55,7 +55,7 @@ def test_what_cannot_be_written_in_place_is_left_alone():
 def test_tiles_and_calls_do_not_show(kind, monkeypatch):
     x = noisy(3, 70_000)
     whole = round_floats(x, "bf16", kind, rows=3)
-    monkeypatch.setattr(rounding, "_MOST", 3 * 256 * 7)
+    monkeypatch.setattr(rounding, "MOST_PER_CALL", 3 * 256 * 7)
     same(round_floats(x, "bf16", kind, rows=3), whole)
 
 
