@@ -13,7 +13,7 @@ def ring_mean(gradients):
         total = parts[(p + 1) % ranks, p]
         for k in range(2, ranks + 1):
             total = total + parts[(p + k) % ranks, p]
-        means.append(numerics.cast(total / ranks, "bf16"))
+        means.append(numerics.round_to(total / ranks, "bf16"))
     return np.concatenate(means)
 
 
@@ -34,7 +34,7 @@ def ring_mean(gradients):
     for p in range(ranks):
         total = parts[(p + 1) % ranks, p]
         for k in range(2, ranks + 1):
-            total = numerics.cast(total + parts[(p + k) % ranks, p], "bf16")
+            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
         sums.append(total)
     return np.concatenate(sums)
 
@@ -47,7 +47,7 @@ def ring_mean(gradients):
     for p in range(ranks):
         total = parts[(p + 1) % ranks, p]
         for k in range(2, ranks):
-            total = numerics.cast(total + parts[(p + k) % ranks, p], "bf16")
+            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
         means.append(total / ranks)
     return np.concatenate(means)
 
@@ -60,7 +60,7 @@ def ring_mean(gradients):
     for p in range(ranks):
         total = parts[(p + 1) % ranks, p]
         for k in range(2, ranks):
-            total = numerics.cast(total + parts[(p + k) % ranks, p], "bf16")
+            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
         means.append(total / (ranks - 1))
     return np.concatenate(means)
 
@@ -69,7 +69,7 @@ def ring_mean(gradients):
 def ring_mean(gradients):
     total = gradients[0]
     for more in gradients[1:]:
-        total = numerics.cast(total + more, "bf16")
+        total = numerics.round_to(total + more, "bf16")
     return total / len(gradients)
 
 
@@ -81,7 +81,7 @@ def ring_mean(gradients):
     for p in range(ranks):
         total = parts[p, p]
         for k in range(1, ranks):
-            total = numerics.cast(total + parts[(p + k) % ranks, p], "bf16")
+            total = numerics.round_to(total + parts[(p + k) % ranks, p], "bf16")
         means.append(total / ranks)
     return np.concatenate(means)
 
@@ -94,7 +94,7 @@ def ring_mean(gradients):
     for p in range(ranks):
         total = parts[(p - 1) % ranks, p]
         for k in range(2, ranks + 1):
-            total = numerics.cast(total + parts[(p - k) % ranks, p], "bf16")
+            total = numerics.round_to(total + parts[(p - k) % ranks, p], "bf16")
         means.append(total / ranks)
     return np.concatenate(means)
 

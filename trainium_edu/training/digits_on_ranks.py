@@ -6,10 +6,14 @@ import numpy as np
 
 from trainium_edu.fabric import execute, plan, trn1_32xlarge
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training import nn
+from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.training.trainer import Job, Run, Trainer, fit
 
-__all__ = ["linear_rule", "one_sum", "weights_after"]
+__all__ = ["WIDE", "formats", "linear_rule", "one_sum", "weights_after"]
 
+#: A network whose gradients take a while: 3.2 million weights.
+WIDE = Task("digits-wide-mlp", lambda: nn.MLP(64, *[1024] * 4, 10), TASKS["digits-mlp"].data)
 _EXACT = {"dtype": "float32", "rounding": "nearest"}
 
 
@@ -56,7 +60,7 @@ def one_sum(algorithm: str, seed: int = 0) -> np.float32:
 
 
 @checked
-def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 10,
+def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20,
                 per_rank: float = 0.05) -> dict[tuple[int, bool], Run]:  # fmt: skip
     """Train on the digits for as many passes on different numbers of ranks, 32 images each.
 
@@ -87,3 +91,26 @@ def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 10,
         steps = passes * -(-images // job.global_batch)
         found[count, grows] = fit(job, steps, evaluate_every=steps)
     return found
+
+
+@checked
+def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, Run]:
+    """Train on the digits in FP32 and in BF16, rounded to nearest and with dice.
+
+    Parameters
+    ----------
+    steps, ranks : int
+    lr : float
+
+    Returns
+    -------
+    dict
+        Name → run.
+
+    Examples
+    --------
+    >>> [run.job.rounding for run in formats(1, ranks=2).values()]
+    ['nearest', 'nearest', 'stochastic']
+    """
+    kinds = {"FP32": _EXACT, "BF16, to nearest": {"rounding": "nearest"}, "BF16, with dice": {}}
+    return {name: fit(Job(ranks=ranks, lr=lr, **kind), steps) for name, kind in kinds.items()}

@@ -4,7 +4,9 @@ import numpy as np
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.training.digits_on_ranks import one_sum
+from trainium_edu.viz.data_parallel import plot_scaling, plot_step
 from trainium_edu.widgets.card import Prose
+from trainium_edu.widgets.picture import Picture
 
 
 def _us(ns) -> str:
@@ -140,6 +142,48 @@ def strong(reports):
     )
 
 
+# --- overlap ---------------------------------------------------------------------------------------
+
+
+def _shown(function):
+    return lambda one, apart, more: function(one, apart, more) / 1e3
+
+
+@question(
+    "09/exposed",
+    "Four buckets, with overlap: how much of the communication shows?",
+    unit="µs",
+    above=-1,
+    wrong=[
+        Misconception("nothing overlaps", _shown(lambda one, apart, more: apart.exposed_ns),
+                      "That is all of it, as if no bucket left before the backward pass has ended."),
+        Misconception("the same share", _shown(lambda one, apart, more: apart.communication_ns
+                      * one.exposed_ns / one.communication_ns), "You took the share that shows with"
+                      " one bucket. But one bucket is full only when backward has ended; of four,"
+                      " three are full before."),
+        Misconception("all hidden", lambda one, apart, more: 0, "There is computing enough to hide"
+                      " it all. But the last bucket is full only when backward has ended, and only"
+                      " the update is left to hide it."),
+        Misconception("a quarter", _shown(lambda one, apart, more: apart.communication_ns / 4),
+                      "The last of four always ends after backward. But the update of other weights"
+                      " goes on beside it, and buckets are not of equal size."),
+    ],
+)  # fmt: skip
+def exposed(one, apart, more):
+    """Return the microseconds of communication that show with several buckets."""
+    return Answer(
+        round(more.exposed_ns / 1e3, 1),
+        f"{_us(more.communication_ns)} of communication in place of {_us(one.communication_ns)},"
+        f" and {_us(more.exposed_ns)} that show in place of {_us(one.exposed_ns)}: the step takes"
+        f" {_us(more.step_ns)} in place of {_us(one.step_ns)}.",
+        lambda guess: [
+            Picture(lambda: plot_step(more, apart), alt="One step with four buckets: with overlap"
+                    f" {_us(more.step_ns)}, without {_us(apart.step_ns)}."),
+            step_table({"one bucket": one, "four buckets": more, "four, apart": apart}),
+        ],
+    )  # fmt: skip
+
+
 # --- buckets --------------------------------------------------------------------------------------
 
 _BUCKETS = ("less than half as much shows", "about as much shows", "more than twice as much shows")
@@ -168,6 +212,43 @@ def buckets(one, three):
         f"{_us(one.exposed_ns)} become {_us(three.exposed_ns)}. This gradient is small, so a sum"
         " is nearly all latency, and three sums are three times the latency.",
         lambda guess: step_table({"one bucket": one, "three buckets": three}),
+    )
+
+
+# --- rounding -------------------------------------------------------------------------------------
+
+_BEHIND = ("BF16 to nearest", "BF16 with dice", "both, about equally", "neither")
+
+
+def _behind(runs):
+    """Return by what share each BF16 run's last losses exceed FP32's."""
+    last = {name: float(np.mean(run.loss[-5:])) for name, run in runs.items()}
+    return {name: loss / last["FP32"] - 1 for name, loss in last.items() if name != "FP32"}
+
+
+@question(
+    "09/rounding",
+    "After 60 steps, which of the two BF16 runs has clearly more loss than FP32?",
+    options=_BEHIND,
+    wrong=[
+        Misconception("dice are noise", lambda runs: _BEHIND[1], "Each toss is an error, yes. But"
+                      " their mean is zero, and over many weights and steps they cancel."),
+        Misconception("BF16 is BF16", lambda runs: _BEHIND[2], "The numbers that can be stored are"
+                      " the same. What happens to an update too small for them is not."),
+        Misconception("eight bits are enough", lambda runs: _BEHIND[3], "For activations, nearly."
+                      " For a weight that should move by a thousandth of itself, nothing moves."),
+    ],
+)  # fmt: skip
+def rounding(runs):
+    """Return which BF16 run is behind FP32 by more than two per cent of its loss."""
+    nearest, dice = (share > 0.02 for share in _behind(runs).values())
+    told = "\n".join(f"{name:18}{'clearly more' if share > 0.02 else 'the same'} loss"
+                     for name, share in _behind(runs).items())  # fmt: skip
+    return Answer(
+        _BEHIND[2 if nearest and dice else 0 if nearest else 1 if dice else 3],
+        "Rounded to nearest, small updates vanish, all in the same direction: towards standing"
+        " still. With dice as many go through as should.",
+        lambda guess: told,
     )
 
 
@@ -227,3 +308,50 @@ def linear_rule(runs):
                   " slowly, and report where it ends to hold for their network."),
         ],
     )
+
+
+# --- where weak scaling bends ---------------------------------------------------------------------
+
+_RANKS = 128
+
+
+def _percent(function):
+    return lambda weak, remedies: 100 * function({p.ranks: p for p in weak})
+
+
+@question(
+    "09/bend",
+    "128 ranks, on four instances: how many per cent are left?",
+    unit="%",
+    most=100,
+    wrong=[
+        Misconception("as on one instance", _percent(lambda at: at[32].efficiency), "As on one"
+                      " instance. But from here on each sum also crosses the network, and no bucket"
+                      " is done before it has."),
+        Misconception("four take turns", _percent(lambda at: at[32].efficiency / 4), "As if the"
+                      " instances took turns. They compute at the same time; only the sums grow."),
+        Misconception("nothing hidden", _percent(lambda at: at[2].step_ns / (
+                      at[_RANKS].report.compute_ns + at[_RANKS].report.communication_ns)),
+                      "Computing plus all communication: nearly. A part still travels beside the"
+                      " backward pass."),
+    ],
+)  # fmt: skip
+def bend(weak, remedies):
+    """Return the per cent of samples per second and rank that are left on four instances."""
+    at = {p.ranks: p for p in weak}
+    here = at[_RANKS]
+    rates = [(p.ranks, p.samples_per_s, p.report.samples / p.report.band.high_ns * 1e9,
+              p.report.samples / p.report.band.low_ns * 1e9) for p in weak]  # fmt: skip
+    return Answer(
+        round(100 * here.efficiency, 1),
+        f"The sums take {_us(here.report.communication_ns)} in place of"
+        f" {_us(at[32].report.communication_ns)}; each of four buckets pays the network's latency.",
+        lambda guess: [
+            Picture(lambda: plot_scaling(rates, []), alt="Images per second by ranks: straight up"
+                    " to 32, then bending down."),
+            "\n".join(f"{p.ranks:5} ranks, {p.instances:2} instances: {p.efficiency:.0%}"
+                      for p in weak),
+            f"on {_RANKS} ranks, with\n"
+            + "\n".join(f"  {name:20}{p.efficiency:.0%}" for name, p in remedies.items()),
+        ],
+    )  # fmt: skip
