@@ -34,3 +34,8 @@ def test_digits_are_read_right_at_97_percent_after_the_steps_of_the_tasks_schedu
     for _ in range(job.schedule_steps):
         trainer.step()
     assert trainer.evaluate() >= 0.97
+
+
+def test_a_task_can_be_a_key():
+    """``scaling`` keeps a task's compiled program by it."""
+    assert len({*TASKS.values()}) == len(TASKS)

@@ -7,7 +7,7 @@ import numpy as np
 from trainium_edu.exercises.answers import canonical
 from trainium_edu.exercises.exercise import NUMBER, exercise, recognise, reject, short
 
-__all__ = ["exposed_us", "ring_mean"]
+__all__ = ["SHORT_CUTS", "executed", "exposed_us", "gradients_of", "ring_mean"]
 
 _ELEMENTS = 48  # of a rank's part of the gradient
 
@@ -163,7 +163,8 @@ def _of(function):
     return lambda *values: function(list(_sums(*values)))
 
 
-_EXPOSED = (
+#: Wrong ways to the communication that shows: (name, belief, sentence).
+SHORT_CUTS = (
     ("no overlap", _of(lambda sums: sum(takes for _, takes in sums)),
      "That is all communication, as if no sum began before the backward pass has ended. The first"
      " bucket can travel while earlier layers are still at work."),
@@ -197,15 +198,16 @@ _EXPOSED = (
 
 
 def _cases(draw):
-    """Draw three backward passes: links behind from the start, links that wait, a delay made up."""
+    """Draw backward passes: links behind, links that wait, a delay made up, a small last bucket."""
     latency, rate = draw.integer("latency", 8, 60), draw.integer("rate", 20, 110)
     takes = {"behind": (3, 3, 2.5, 3, 2), "waiting": (0.3, 0.5, 0.2, 0.6, 0.4),
-             "made up": (2.5, 1.6, 0.1, 0.2, 1.3)}  # fmt: skip
+             "made up": (2.5, 1.6, 0.1, 0.2, 1.3), "small last": (0.5, 0.4, 0.5, 1, 6)}  # fmt: skip
     drawn = []
     for name, shares in takes.items():
         buckets = []
         for i, share in enumerate(shares):
-            sum_us = latency * draw.integer(f"{name} {i}", 15, 30) / 10  # half of it is bytes
+            low, high = {3: (28, 30), 4: (15, 16)}.get(i, (15, 30))  # tenths of the latency
+            sum_us = latency * draw.integer(f"{name} {i}", low, high) / 10
             nbytes = int((sum_us - latency) * 1e3 * rate)
             buckets.append((round(sum_us / share, 1), nbytes))
         drawn.append(buckets)
@@ -247,7 +249,7 @@ def exposed_us(answer, numbers):
 
     if is_(_exposed):
         return
-    for name, belief, sentence in _EXPOSED:
+    for name, belief, sentence in SHORT_CUTS:
         if is_(belief):
             reject(name, sentence)
     for got, case in zip(told, cases, strict=True):

@@ -35,7 +35,7 @@ from trainium_edu.specs.arguments import choice
 
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_floats", "round_to"]
 
-_FEW = 1 << 16  #: numbers that one core rounds before two have begun
+_FEW = 1 << 18  # numbers that one core rounds before two have begun and met again
 _TILES_AT_A_TIME = 16
 MOST_PER_CALL = 1 << 27  # such numbers between two returns to Python
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds

@@ -47,7 +47,7 @@ class Task:
     model: Callable[[], nn.Module]
     data: Callable[[], tuple[np.ndarray, ...]]
     note: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def _digits(*shape):

@@ -289,6 +289,7 @@ def _said(name, text):
 )  # fmt: skip
 def linear_rule(runs):
     """Return which runs with a learning rate that grows with the ranks have learnt."""
+
     def line(ranks, grows):
         run = runs[ranks, grows]
         share = run.accuracy[-1][1]
@@ -303,9 +304,11 @@ def linear_rule(runs):
         lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"
             + "\n".join(line(*key) for key in runs),
-            Prose("With the rate left as it was, more ranks take fewer steps of the same length, and"
-                  " get less far. Neither is a law of nature: the rule's authors warm the rate up"
-                  " slowly, and report where it ends to hold for their network."),
+            Prose(
+                "With the rate left as it was, more ranks take fewer steps of the same length, and"
+                " get less far. Neither is a law of nature: the rule's authors warm the rate up"
+                " slowly, and report where it ends to hold for their network."
+            ),
         ],
     )
 

@@ -1,0 +1,41 @@
+"""Lesson 09's exercises: short cuts differ from the right answer, and from each other.
+
+Judge: the longest path through two queues, in closed form, and sums in float64.
+"""
+
+import numpy as np
+import pytest
+
+from trainium_edu.exercises import data_parallel_training as check
+from trainium_edu.exercises.exercise import Status
+
+STUDENTS = [f"student {i}" for i in range(12)]
+
+
+def longest_path(buckets, latency_us, gb_per_s):
+    """Whichever bucket the links last waited for, they worked without a pause from there."""
+    known = np.cumsum([us for us, _ in buckets])
+    takes = [latency_us + n / gb_per_s / 1000 for _, n in buckets]
+    return max(known[i] + sum(takes[i:]) for i in range(len(buckets))) - known[-1]
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_two_clocks_and_the_longest_path_agree(student):
+    assert check.exposed_us(longest_path, student).status is Status.PASSED
+    grade = check.exposed_us.grade(longest_path, student, salt="x")
+    assert grade.status == "full"
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_each_short_cut_is_told_apart(student):
+    for name, belief, sentence in check.SHORT_CUTS:
+        result = check.exposed_us(belief, student)
+        assert (result.misconception, result.feedback) == (name, sentence)
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 32])
+def test_the_executed_mean_is_the_mean_up_to_bf16(ranks):
+    gradients = check.gradients_of(ranks, seed=1)
+    exact = gradients.astype(np.float64).mean(axis=0)
+    worst = np.abs(check.executed(gradients) - exact).max()
+    assert 0 < worst < ranks * 2**-9 * np.abs(gradients).max()
