@@ -3,7 +3,7 @@
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
-from trainium_edu.training.digits_on_ranks import one_sum
+from trainium_edu.training.digits_on_ranks import one_sum, step_table
 from trainium_edu.viz.data_parallel import plot_scaling, plot_step
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.picture import Picture
@@ -11,18 +11,6 @@ from trainium_edu.widgets.picture import Picture
 
 def _us(ns) -> str:
     return f"{ns / 1e3:.1f} µs"
-
-
-def step_table(reports) -> str:
-    """Return a line for each report, by its name: the step, and what it is made of."""
-    width = max(len(str(name)) for name in reports) + 2
-    lines = [f"{'':{width}}{'step':>10}{'compute':>11}{'sums':>10}{'of these show':>15}"
-             f"{'images per second':>20}"]  # fmt: skip
-    for name, r in reports.items():
-        lines.append(f"{name!s:{width}}{_us(r.step_ns):>10}{_us(r.compute_ns):>11}"
-                     f"{_us(r.communication_ns):>10}{_us(r.exposed_ns):>15}"
-                     f"{r.samples_per_s / 1e6:>14.1f} million")  # fmt: skip
-    return "\n".join(lines)
 
 
 # --- the same gradient ----------------------------------------------------------------------------
@@ -156,7 +144,7 @@ def _shown(function):
     above=-1,
     wrong=[
         Misconception("nothing overlaps", _shown(lambda one, apart, more: apart.exposed_ns),
-                      "That is all of it, as if no bucket left before the backward pass has ended."),
+                      "That is all of it, as if no bucket left before backward has ended."),
         Misconception("the same share", _shown(lambda one, apart, more: apart.communication_ns
                       * one.exposed_ns / one.communication_ns), "You took the share that shows with"
                       " one bucket. But one bucket is full only when backward has ended; of four,"
@@ -165,7 +153,7 @@ def _shown(function):
                       " it all. But the last bucket is full only when backward has ended, and only"
                       " the update is left to hide it."),
         Misconception("a quarter", _shown(lambda one, apart, more: apart.communication_ns / 4),
-                      "The last of four always ends after backward. But the update of other weights"
+                      "The last of four always ends after backward. The update of other weights"
                       " goes on beside it, and buckets are not of equal size."),
     ],
 )  # fmt: skip
@@ -289,6 +277,7 @@ def _said(name, text):
 )  # fmt: skip
 def linear_rule(runs):
     """Return which runs with a learning rate that grows with the ranks have learnt."""
+
     def line(ranks, grows):
         run = runs[ranks, grows]
         share = run.accuracy[-1][1]
@@ -303,9 +292,11 @@ def linear_rule(runs):
         lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"
             + "\n".join(line(*key) for key in runs),
-            Prose("With the rate left as it was, more ranks take fewer steps of the same length, and"
-                  " get less far. Neither is a law of nature: the rule's authors warm the rate up"
-                  " slowly, and report where it ends to hold for their network."),
+            Prose(
+                "With the rate left as it was, more ranks take fewer steps of the same length, and"
+                " get less far. Neither is a law of nature: the rule's authors warm the rate up"
+                " slowly, and report where it ends to hold for their network."
+            ),
         ],
     )
 
