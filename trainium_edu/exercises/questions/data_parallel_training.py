@@ -130,7 +130,7 @@ def strong(reports):
     )
 
 
-# --- overlap ---------------------------------------------------------------------------------------
+# --- overlap --------------------------------------------------------------------------------------
 
 
 def _shown(function):
@@ -139,7 +139,7 @@ def _shown(function):
 
 @question(
     "09/exposed",
-    "Four buckets, with overlap: how much of the communication shows?",
+    "Three buckets, with overlap: how much of the communication shows?",
     unit="µs",
     above=-1,
     wrong=[
@@ -147,13 +147,13 @@ def _shown(function):
                       "That is all of it, as if no bucket left before backward has ended."),
         Misconception("the same share", _shown(lambda one, apart, more: apart.communication_ns
                       * one.exposed_ns / one.communication_ns), "You took the share that shows with"
-                      " one bucket. But one bucket is full only when backward has ended; of four,"
-                      " three are full before."),
+                      " one bucket. But one bucket is full only when backward has ended; of three,"
+                      " two are full before."),
         Misconception("all hidden", lambda one, apart, more: 0, "There is computing enough to hide"
                       " it all. But the last bucket is full only when backward has ended, and only"
                       " the update is left to hide it."),
-        Misconception("a quarter", _shown(lambda one, apart, more: apart.communication_ns / 4),
-                      "The last of four always ends after backward. The update of other weights"
+        Misconception("a third", _shown(lambda one, apart, more: apart.communication_ns / 3),
+                      "The last of three always ends after backward. The update of other weights"
                       " goes on beside it, and buckets are not of equal size."),
     ],
 )  # fmt: skip
@@ -165,9 +165,9 @@ def exposed(one, apart, more):
         f" and {_us(more.exposed_ns)} that show in place of {_us(one.exposed_ns)}: the step takes"
         f" {_us(more.step_ns)} in place of {_us(one.step_ns)}.",
         lambda guess: [
-            Picture(lambda: plot_step(more, apart), alt="One step with four buckets: with overlap"
+            Picture(lambda: plot_step(more, apart), alt="One step with three buckets: with overlap"
                     f" {_us(more.step_ns)}, without {_us(apart.step_ns)}."),
-            step_table({"one bucket": one, "four buckets": more, "four, apart": apart}),
+            step_table({"one bucket": one, "three buckets": more, "three, apart": apart}),
         ],
     )  # fmt: skip
 
@@ -265,7 +265,7 @@ def _said(name, text):
     options=_RULE,
     wrong=[
         Misconception("the rule holds", lambda runs: _RULE[0], "It does for a while. But a step"
-                      " can only be as long as the loss stays smooth under it, and no batch, however"
+                      " can be as long as the loss stays smooth under it, and no batch, however"
                       " large, changes that."),
         Misconception("larger is better", lambda runs: _RULE[2], "Nothing helps 32 ranks that 8 do"
                       " not have: they have the same mean gradient with less noise, and four times"
@@ -288,7 +288,7 @@ def linear_rule(runs):
     return Answer(
         _rule(runs),
         "Four times the batch, four times the step: as long as the gradient hardly changes along"
-        " a step, that is four small steps at once. At 1.6 the steps are too long for this network.",
+        f" a step, that is four small steps at once. At {runs[32, True].job.lr:g} steps are too long for this network.",
         lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"
             + "\n".join(line(*key) for key in runs),
@@ -336,7 +336,7 @@ def bend(weak, remedies):
     return Answer(
         round(100 * here.efficiency, 1),
         f"The sums take {_us(here.report.communication_ns)} in place of"
-        f" {_us(at[32].report.communication_ns)}; each of four buckets pays the network's latency.",
+        f" {_us(at[32].report.communication_ns)}; each of three buckets pays the network's latency.",
         lambda guess: [
             Picture(lambda: plot_scaling(rates, []), alt="Images per second by ranks: straight up"
                     " to 32, then bending down."),
