@@ -19,6 +19,7 @@ from tests.solutions import reading
 from trainium_edu.cli import in_kernel, submission_kernel
 from trainium_edu.exercises.answers import canonical
 from trainium_edu.exercises.exercise import Status
+from trainium_edu.exercises.lessons import number_of
 
 
 class Kernel(submission_kernel.SubmissionKernel):
@@ -113,7 +114,7 @@ def solved():
     found = {}
     for exercise in EXERCISES:
         (block,) = (
-            b for b in reading.blocks(exercise.key[:2])
+            b for b in reading.blocks(number_of(exercise.key))
             if (b.key, b.kind) == (exercise.key, "solution")
         )  # fmt: skip
         answer = reading.run(block, "ab123")[exercise.answer]

@@ -9,6 +9,7 @@ from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.exercises import afterwards
 from trainium_edu.exercises.exercise import Status
+from trainium_edu.exercises.lessons import number_of
 
 STUDENTS = ("", "ab123")
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
@@ -25,7 +26,7 @@ def answer_of(block, student=""):
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.key)
 def test_each_exercise_has_a_solution_three_wrong_answers_and_a_hard_coded_one(exercise):
-    mine = [b for b in reading.blocks(exercise.key[:2]) if b.key == exercise.key]
+    mine = [b for b in reading.blocks(number_of(exercise.key)) if b.key == exercise.key]
     kinds = [b.kind for b in mine]
     assert kinds.count("solution") == 1
     assert kinds.count("hard-coded") == 1

@@ -108,7 +108,7 @@ def test_the_whole_round_trip(nbgrader, lesson):
     mine = exercises.of_lesson(lesson)
     total = sum(exercise.points for exercise in mine)
     source = course / "source" / lesson / f"{lesson}.ipynb"
-    solutions = afterwards.FOLDER / f"{exercises.LESSONS[lesson][3:]}.md"
+    solutions = afterwards.FOLDER / f"{exercises.LESSONS[lesson].partition('_')[2]}.md"
     said = assignment.export(lesson, source, solutions=solutions, salt="pepper")
     assert said.endswith(f"{len(mine)} exercises, {total} points")
     run("generate_assignment", lesson)

@@ -20,7 +20,7 @@ from trainium_edu.exercises import predict
 from trainium_edu.exercises.predict import Answer, Misconception, question
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
-LESSONS = {path.name[:2]: path for path in sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))}
+LESSONS = {path.name.split("_")[0]: path for path in sorted(FOLDER.glob("[0-9][0-9]*_*.ipynb"))}
 ASKED = re.compile(r"predict\.ask\(\s*\"([^\"]+)\"")
 REVEALED = re.compile(r"predict\.reveal\(\s*\"([^\"]+)\"")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import nbformat
 
 from trainium_edu import exercises
-from trainium_edu.exercises import afterwards
+from trainium_edu.exercises import afterwards, lessons
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
 FOLDER = Path(__file__).parent
@@ -45,7 +45,7 @@ def blocks(lesson: str) -> tuple[Block, ...]:
     path = FOLDER / f"{exercises.LESSONS[lesson]}.py"
     if not path.exists():
         return ()
-    told = afterwards.read(afterwards.FOLDER / f"{exercises.LESSONS[lesson][3:]}.md")
+    told = afterwards.read(afterwards.FOLDER / f"{exercises.LESSONS[lesson].partition('_')[2]}.md")
     found = [Block("solution", key, part.solution) for key, part in told.items()]
     lines, header = [], None
     for line in [*path.read_text(encoding="utf-8").split("\n"), "# %% end"]:
@@ -69,7 +69,7 @@ def notebook(lesson: str):
 
 def starter(exercise) -> Block:
     """Return the learner's cell as the lesson ships it."""
-    book = notebook(exercise.key[:2])
+    book = notebook(lessons.number_of(exercise.key))
     for cell in book.cells if book else ():
         if key_of(cell) == exercise.key:
             return Block("starter", exercise.key, cell.source)
@@ -95,10 +95,10 @@ def with_answers(lesson: str, answers: dict, student: str = ""):
 
 def run(block: Block, student: str = "") -> dict:
     """Run a block with the cells of the lesson that it needs; return the names it leaves."""
-    lesson, name = block.key[:2], exercises.find(block.key).answer
+    lesson, name = lessons.number_of(block.key), exercises.find(block.key).answer
     scope = {"__name__": "__main__", "display": lambda *args: None}
     if notebook(lesson) is None:
-        module = f"trainium_edu.exercises.{exercises.LESSONS[lesson][3:]}"
+        module = f"trainium_edu.exercises.{exercises.LESSONS[lesson].partition('_')[2]}"
         exec(f"import importlib; check = importlib.import_module({module!r})", scope)
         exec(f"import numpy as np\nstudent = {student!r}", scope)
         exec(compile(block.source, block.label, "exec"), scope)

@@ -8,7 +8,7 @@ import pytest
 
 from trainium_edu import fabric
 from trainium_edu.training import Job, explain, fit, flip
-from trainium_edu.training.follow import _hops
+from trainium_edu.training.follow import hops_of
 from trainium_edu.training.parallel.collectives import Links
 
 JOB = Job(ranks=8, batch=8, lr=0.05, momentum=0.9)
@@ -88,7 +88,7 @@ def test_hops_end_at_the_sum_that_the_fabric_makes(algorithm, rounding, dtype):
     schedule = reached.schedule("all_reduce")
     total = fabric.execute(schedule, held, **options)[0].astype(np.float32)
     for place in (0, 13, 50, 100):
-        hops = _hops(reached, held[:, place].astype(np.float32), place, 101, dtype, 3)
+        hops = hops_of(reached, held[:, place].astype(np.float32), place, 101, dtype, 3)
         assert sum(hop.adds for hop in hops) >= 7
         assert hops[-1].held == total[place]
         assert all(hop.chips[0] == hop.src // 2 and hop.chips[-1] == hop.dst // 2 for hop in hops)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.widgets import monitored
 from trainium_edu.timeline import Timeline
-from trainium_edu.training import Job, Memory, scaling
+from trainium_edu.training import Job, Memory, input_pipeline, scaling
 from trainium_edu.viz import style
-from trainium_edu.viz.data_parallel import plot_memory, plot_scaling, plot_step
+from trainium_edu.viz.data_parallel import plot_memory, plot_pipeline, plot_scaling, plot_step
 from trainium_edu.viz.step_frames import exposed
 
 
@@ -108,9 +108,25 @@ def test_a_limit_is_a_line_where_it_is_in_sight_and_else_a_sentence():
     assert far.get_title() == "a NeuronCore has 16 GiB, 2,521 times the longest bar"
 
 
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_chips_waits_are_the_gaps_between_steps(workers):
+    found = input_pipeline(100e6, ranks=2, workers=workers, steps=20)
+    lanes, ready = plot_pipeline(found, steps=6).axes
+    drawn = {c.get_label(): c for c in lanes.collections}
+    steps = boxes(drawn["chips"])
+    assert steps == [pytest.approx((s.start_ns / 1e6, 100)) for s in found.timeline.on("chips")[:6]]
+    gaps = [c for c in lanes.collections if c.get_label().startswith("_")]
+    waits = [wait / 1e6 for wait in found.wait_ns[:6] if wait]
+    np.testing.assert_allclose([length for c in gaps for _, length in boxes(c)], waits)
+    assert len([label for label in drawn if label.startswith("worker")]) == workers
+    assert found.binds in lanes.get_title()
+    depth = ready.lines[0].get_ydata()
+    assert 0 == depth.min() == depth[-1] <= depth.max() <= 2 * workers + 1
+
+
 def test_both_themes_draw():
     for dark in (False, True):
         with style.theme(dark):
             for fig in (plot_step(report(True), report(False)), plot_scaling(WEAK, STRONG),
-                        plot_memory(ROWS)):  # fmt: skip
+                        plot_memory(ROWS), plot_pipeline(input_pipeline(1e8))):  # fmt: skip
                 assert style.to_png(fig).startswith(b"\x89PNG")

@@ -126,6 +126,7 @@ def test_a_real_run_brings_its_step_with_the_sums_bills():
     assert bytes_[-1] == pytest.approx(trainer.links.account(nodes[-1]).link_bytes.sum(), rel=1e-6)
     for overlap, line in ((True, "on"), (False, "off")):
         report = step_report(trainer.device.executable, trainer.links, 64, overlap=overlap)
+        assert dict(found["shares"][not overlap]) == report.engines
         assert found[f"{line}_ns"].max() == pytest.approx(report.step_ns)
         alone = np.ptp(found[f"{line}_exposed"].reshape(-1, 2), axis=1).sum()
         assert alone == pytest.approx(report.exposed_ns)

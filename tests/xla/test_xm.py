@@ -110,6 +110,32 @@ def test_optimizer_step_takes_the_mean_of_gradients_over_ranks():
     assert "all_reduce" in {node.operation for node in graph.nodes}
 
 
+@pytest.mark.parametrize(("size", "sizes"), [
+    (0, [[1, 300, 200, 100]]),  # all in one
+    (4 * 300, [[1], [300], [200, 100]]),
+    (4 * 100, [[1], [300], [200], [100]]),  # a tensor may be larger than a bucket
+    (None, [[1, 300, 200, 100]]),
+])  # fmt: skip
+def test_buckets_begin_with_the_last_and_hold_so_many_bytes(size, sizes, monkeypatch):
+    monkeypatch.setenv("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "1")
+    device = Device()
+    tensors = [as_tensor(np.ones(n, np.float32), device) for n in (100, 200, 300, 1)]
+    buckets = xm.in_buckets(tensors, size)
+    assert [[tensor.size for tensor in bucket] for bucket in buckets] == sizes
+
+
+def test_a_bucket_is_of_one_dtype_and_as_large_as_the_switch_says(monkeypatch):
+    device = Device()
+    wide, narrow = (as_tensor(np.ones(2**18, np.float32), device, dtype)
+                    for dtype in ("float32", "bfloat16"))  # fmt: skip
+    monkeypatch.setenv("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "1")
+    assert list(map(len, xm.in_buckets([wide, wide]))) == [1, 1]
+    assert list(map(len, xm.in_buckets([narrow, narrow]))) == [2]
+    assert list(map(len, xm.in_buckets([wide, narrow, wide], 0))) == [1, 1, 1]
+    monkeypatch.setenv("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "2")
+    assert list(map(len, xm.in_buckets([wide, wide]))) == [2]
+
+
 def test_world_of_one_records_no_collective_for_gradients():
     device = xm.xla_device()
     w = as_tensor([3.0], device).requires_grad_()

@@ -22,7 +22,7 @@ from pathlib import Path
 from trainium_edu import exercises
 from trainium_edu.cli import sandbox
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
-from trainium_edu.exercises.lessons import lesson_notebook
+from trainium_edu.exercises.lessons import lesson_notebook, number_of
 from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
 
 __all__ = ["Limits", "Unreadable", "grade_notebook", "lesson_of", "open_submission",
@@ -123,11 +123,12 @@ def lesson_of(book, name: str = "") -> str:
     """
     keys = [key for cell in book["cells"] for kind in ("exercise", "check")
             if (key := key_of(cell, kind))]  # fmt: skip
-    counted = sorted({k[:2] for k in keys}, key=lambda n: -sum(k[:2] == n for k in keys))
+    numbers = [number_of(key) for key in keys]
+    counted = sorted(set(numbers), key=lambda n: -numbers.count(n))
     known = [number for number in counted if exercises.of_lesson(number)]
     if known:
         return known[0]
-    match = re.search(r"(?<!\d)(\d\d)_[a-z]", name)
+    match = re.search(r"(?<!\d)(\d\d[a-z]?)_[a-z]", name)
     if match and exercises.of_lesson(match.group(1)):
         return match.group(1)
     if keys:

@@ -55,7 +55,7 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     ValueError
         If the lesson has no exercises, or this package is not in a checkout that can be packed.
     """
-    mine = exercises.of_lesson(str(lesson)[:2])
+    mine = exercises.of_lesson(str(lesson))
     if not mine:
         raise ValueError(f"lesson {lesson} has no exercises")
     package = Path(trainium_edu.__file__).resolve().parent

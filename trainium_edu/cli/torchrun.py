@@ -131,8 +131,8 @@ def _closing(found, instance, seconds) -> str:
     history = found.device.compiler.history
     compiled = sum(event.kind in ("compiled", "extracted") for event in history)
     from_disk = sum(event.kind == "disk" for event in history)
-    ranks = len(found)
-    parts = [f"{ranks} rank{'s' * (ranks > 1)} of {instance}", f"{found.device.step} step{'s' * (found.device.step != 1)}",
+    ranks, steps = len(found), found.device.step
+    parts = [f"{ranks} rank{'s' * (ranks > 1)} of {instance}", f"{steps} step{'s' * (steps != 1)}",
              f"{compiled} graph{'s' * (compiled != 1)} compiled"]  # fmt: skip
     if from_disk:
         parts.append(f"{from_disk} found in the cache")

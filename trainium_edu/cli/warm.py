@@ -58,11 +58,18 @@ def _numerics():
         numerics.cast(few, mine, rounding)
     for fmt, rounding in (("bf16", "nearest"), ("fp16", "stochastic")):
         numerics.running_sum(few, fmt, rounding)
+    for some in (few, many):
+        numerics.rounding.round_floats(some, "bf16")
 
 
 def _training():
-    from trainium_edu import training
+    import numpy as np
 
+    from trainium_edu import training
+    from trainium_edu.training.parallel.agreement import check_replicas
+
+    for elements in (2, 2**18):
+        check_replicas([("few or many", np.ones((2, elements), np.float32))])
     for arm in training.ARMS:
         training.train(arm, epochs=1, seeds=range(2))
         training.train(arm, epochs=1, seeds=[0])
@@ -124,6 +131,8 @@ def _fabric():
         schedule = fabric.plan(torus, "all_reduce", algorithm)
         fabric.execute(schedule, np.ones((32, 64), np.float32))
         fabric.account(schedule, torus, 2**20)
+        for elements in (64, 2**14):
+            fabric.sum_rows(schedule, np.ones((32, elements), np.float32))
         fabric.hbm_touches(schedule)
     many_moves = fabric.plan(fabric.ring(200), "all_reduce", "ring")  # few stay in Python
     fabric.hbm_touches(many_moves)

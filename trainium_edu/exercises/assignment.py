@@ -89,7 +89,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     ValueError
         If the lesson has no exercises.
     """
-    lesson = str(lesson)[:2]
+    lesson = lessons.number_of(str(lesson))
     mine = catalogue.of_lesson(lesson)
     if not mine:
         raise ValueError(f"lesson {lesson} has no exercises")
@@ -97,7 +97,7 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     told = afterwards.read(solutions) if solutions else {}
     answers = {key: part.solution for key, part in told.items()}
     wanted = _wanted(book, mine, answers)
-    made = [_text("# " + catalogue.LESSONS[lesson][3:].replace("_", " ").capitalize(), "title")]
+    made = [_text("# " + catalogue.LESSONS[lesson].partition("_")[2].replace("_", " ").capitalize(), "title")]
     for i, cell in enumerate(book["cells"]):
         exercise = catalogue.find(key_of(cell)) if key_of(cell) else None
         check = catalogue.find(key_of(cell, "check")) if key_of(cell, "check") else None
@@ -216,12 +216,13 @@ def mend(path: Path) -> list[str]:
 
 def _lesson(cells, name):
     keys = [key for cell in cells for kind in ("exercise", "check") if (key := key_of(cell, kind))]
+    number = lessons.NUMBER.pattern
     ids = [m.group(1) for c in cells
-           if (m := re.match(r"ex-(\d\d)-", str(_nbgrader(c).get("grade_id", ""))))]  # fmt: skip
-    match = re.search(r"(?<!\d)(\d\d)(?!\d)", name)
-    for number in [*(k[:2] for k in keys), *ids, *([match.group(1)] if match else [])]:
-        if catalogue.of_lesson(number):
-            return number
+           if (m := re.match(rf"ex-({number})-", str(_nbgrader(c).get("grade_id", ""))))]  # fmt: skip
+    match = re.search(rf"(?<!\d)({number})(?!\d)", name)
+    for found in [*(lessons.number_of(k) for k in keys), *ids, *([match.group(1)] if match else [])]:
+        if catalogue.of_lesson(found):
+            return found
     raise ValueError(f"{name} is not the notebook of a lesson with exercises")
 
 
@@ -269,7 +270,7 @@ def _find_lost(cells, exercise, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            path = lessons.lesson_notebook(exercise.key[:2])
+            path = lessons.lesson_notebook(lessons.number_of(exercise.key))
             book = json.loads(path.read_text(encoding="utf-8"))
             lesson_ids = {c.get("id") for c in book["cells"] if key_of(c, kind) == exercise.key}
         except (OSError, ValueError):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trainium_edu.exercises.exercise import Exercise
-from trainium_edu.exercises.lessons import COURSE
+from trainium_edu.exercises.lessons import COURSE, NUMBER, number_of
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["LESSONS", "find", "of_lesson", "register"]
@@ -30,8 +30,9 @@ def of_lesson(lesson: str) -> tuple:
     exercises : tuple of Exercise
         Empty for an unknown lesson.
     """
-    name = f"{__package__}.{LESSONS.get(lesson[:2], '')[3:]}"
-    if lesson[:2] not in LESSONS or importlib.util.find_spec(name) is None:
+    stem = LESSONS.get(number_of(lesson), "")
+    name = f"{__package__}.{stem.partition('_')[2]}"
+    if not stem or importlib.util.find_spec(name) is None:
         return ()
     return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Exercise))
 
@@ -39,7 +40,7 @@ def of_lesson(lesson: str) -> tuple:
 @checked
 def find(key: str):
     """Return the exercise with a key such as ``"02/spacing"``, or None."""
-    return next((e for e in of_lesson(key[:2]) if e.key == key), None)
+    return next((e for e in of_lesson(key) if e.key == key), None)
 
 
 def register(path) -> str:
@@ -61,9 +62,9 @@ def register(path) -> str:
         For a file of another name, or one that cannot be run.
     """
     path = Path(path)
-    if not re.fullmatch(r"\d\d_\w+\.py", path.name) or not path.is_file():
+    if not re.fullmatch(NUMBER.pattern + r"_\w+\.py", path.name) or not path.is_file():
         raise ValueError(f"{path} is not named like 20_my_lesson.py")
-    name = f"{__package__}.{path.stem[3:]}"
+    name = f"{__package__}.{path.stem.partition('_')[2]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # the name ends in .py
     assert spec.loader is not None
@@ -74,5 +75,6 @@ def register(path) -> str:
         del sys.modules[name]
         said = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} cannot be used: {type(error).__name__}: {said}") from None
-    LESSONS[path.name[:2]] = path.stem
-    return path.name[:2]
+    number = number_of(path.name)
+    LESSONS[number] = path.stem
+    return number

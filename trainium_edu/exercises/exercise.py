@@ -424,7 +424,7 @@ def exercise(
     >>> double(lambda x: x + x).status
     <Status.PASSED: 'passed'>
     """
-    if not re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+)*", key):
+    if not re.fullmatch(r"\d\d[a-z]?/[a-z0-9]+(-[a-z0-9]+)*", key):
         raise ValueError(f"{key!r} is not an exercise key; a key looks like '02/spacing'")
     if points < 1 or len(hints) < 2 or not answer.isidentifier():
         raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")

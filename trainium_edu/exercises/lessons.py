@@ -5,12 +5,17 @@ and each notebook's opening has to agree (``.ci/generate.py`` writes the pages, 
 Notebooks are in ``notebooks/`` of a clone, or copies inside an installed package.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import trainium_edu
 
-__all__ = ["COURSE", "Lesson", "folder", "lesson_notebook", "notebooks"]
+__all__ = ["COURSE", "Lesson", "folder", "lesson_notebook", "notebooks", "number_of"]
+
+
+#: A lesson's number: two digits, and a letter if a lesson has a second part.
+NUMBER = re.compile(r"\d\d(?:[a-z](?![a-z]))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +88,31 @@ COURSE = (
         core=True,
     ),
     Lesson(
-        "10", "when_training_breaks", "When training breaks", "memory, a straggler, a starved "
-        "chip, replicas that drift apart, and one bit followed through a run", planned=True,
+        "09b", "when_training_breaks", "When training breaks", "memory, a straggler, a starved "
+        "chip, replicas that drift apart, and one bit followed through a run", 40, 30, core=True,
     ),
 )  # fmt: skip
+
+
+def number_of(text: str) -> str:
+    """Return the lesson's number with which a key, a notebook's name or an exercise's begins.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+        Two digits, and a letter in a lesson of two parts; "" if there is none.
+
+    Examples
+    --------
+    >>> [number_of(text) for text in ("02", "02/spacing", "09b_when_training_breaks", "mine")]
+    ['02', '02', '09b', '']
+    """
+    found = NUMBER.match(text)
+    return found[0] if found else ""
 
 
 def folder() -> Path:
@@ -103,7 +129,7 @@ def folder() -> Path:
     """
     package = Path(trainium_edu.__file__).parent
     for candidate in (package / "notebooks", package.parent / "notebooks"):
-        if any(candidate.glob("[0-9][0-9]_*.ipynb")):
+        if any(candidate.glob("[0-9][0-9]*_*.ipynb")):
             return candidate
     raise FileNotFoundError(
         "no lessons are installed beside trainium_edu; install it again, or run from a clone"
@@ -112,7 +138,7 @@ def folder() -> Path:
 
 def notebooks() -> list[Path]:
     """Return the lessons' notebooks in order, and the glossary that they link to."""
-    return sorted([*folder().glob("[0-9][0-9]_*.ipynb"), *folder().glob("glossary.ipynb")])
+    return sorted([*folder().glob("[0-9][0-9]*_*.ipynb"), *folder().glob("glossary.ipynb")])
 
 
 def lesson_notebook(lesson: str) -> Path:
@@ -121,7 +147,7 @@ def lesson_notebook(lesson: str) -> Path:
     Parameters
     ----------
     lesson : str
-        Its two-digit number.
+        Its number, such as ``"02"``.
 
     Raises
     ------

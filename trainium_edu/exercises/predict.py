@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainium_edu.exercises import catalogue
+from trainium_edu.exercises.lessons import number_of
 from trainium_edu.widgets import prediction
 
 __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_lesson", "question",
@@ -164,17 +165,18 @@ def of_lesson(lesson: str) -> tuple:
     tuple of Question
         Empty for a lesson without.
     """
-    names = {"00": "start_here", **{n: book[3:] for n, book in catalogue.LESSONS.items()}}
-    name = f"{__package__}.questions.{names.get(lesson[:2], '')}"
-    if lesson[:2] not in names or importlib.util.find_spec(name) is None:
+    names = {"00": "start_here", **{n: book.partition("_")[2] for n, book in catalogue.LESSONS.items()}}
+    number = number_of(lesson)
+    name = f"{__package__}.questions.{names.get(number, '')}"
+    if number not in names or importlib.util.find_spec(name) is None:
         return ()
     return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Question))
 
 
 def _find(key: str) -> Question:
-    found = next((q for q in of_lesson(str(key)[:2]) if q.key == key), None)
+    found = next((q for q in of_lesson(str(key)) if q.key == key), None)
     if found is None:
-        known = ", ".join(q.key for q in of_lesson(str(key)[:2])) or "none"
+        known = ", ".join(q.key for q in of_lesson(str(key))) or "none"
         raise ValueError(f"no question {key!r}; questions of this lesson: {known}")
     return found
 

@@ -56,7 +56,7 @@ class Progress:
 
     def _where(self):
         """Say where the learner left off: the sentence, and the page to go on with."""
-        row = next((r for r in self.rows if r.lesson.number == self.left_off[:2]), None)
+        row = next((r for r in self.rows if r.lesson.number == lessons.number_of(self.left_off)), None)
         if row is None:
             return f"You have not begun: open {COURSE[0].stem}.ipynb.", f"{COURSE[0].stem}.ipynb"
         x = row.lesson
@@ -92,7 +92,7 @@ def _cell(progress) -> str:
     """Return the fragment that leads to the cell where the learner left off."""
     key = progress.left_off
     try:
-        path = lessons.lesson_notebook(key[:2])
+        path = lessons.lesson_notebook(lessons.number_of(key))
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         found = next(
             c["id"] for c in cells
@@ -154,7 +154,8 @@ def progress(lesson: str = "") -> Progress | Open:
     guesses = [] if quiet else journal.read("predictions")
     mine = {x.number: x for x in COURSE}
     for number, stem in catalogue.LESSONS.items():  # lessons that an instructor registered
-        mine.setdefault(number, Lesson(number, stem[3:], stem[3:].replace("_", " "), ""))
+        name = stem.partition("_")[2]
+        mine.setdefault(number, Lesson(number, name, name.replace("_", " "), ""))
     rows = [_row(mine[number], checks, guesses) for number in sorted(mine)]
     if lesson:
         found = next((row for row in rows if row.lesson.number == str(lesson)), None)

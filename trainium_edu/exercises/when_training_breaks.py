@@ -1,4 +1,4 @@
-"""Exercises of lesson 10: the line that lets replicas drift apart; ranks for a deadline."""
+"""Exercises of lesson 09b: the line that lets replicas drift apart; ranks for a deadline."""
 
 import contextlib
 import io
@@ -125,7 +125,7 @@ def scripts(student: str = "") -> list[Script]:
 
 
 @exercise(
-    "10/drift",
+    "09b/drift",
     title="Find the line that lets replicas drift apart",
     answer="lines",
     points=3,
@@ -219,7 +219,7 @@ def _drawn(draw):
 
 
 @exercise(
-    "10/deadline",
+    "09b/deadline",
     title="Ranks for a deadline and a budget",
     answer="choose",
     points=3,

@@ -127,7 +127,9 @@ def additions(schedule: Schedule) -> ordered.Additions:
     ranks, items = schedule.ranks, schedule.items
     own = ranks * items
     names = np.arange(own).reshape(ranks, items)
-    left, right, stream = [], [], []
+    left: list[np.ndarray] = []
+    right: list[np.ndarray] = []
+    stream: list[np.ndarray] = []
     count, turns = own, [own]
     for rows, rounds in groups(schedule):
         carried = names[schedule.src[rows], schedule.item[rows]]
@@ -141,7 +143,8 @@ def additions(schedule: Schedule) -> ordered.Additions:
                 _, one, same = np.unique(key, return_index=True, return_inverse=True)
                 new = new.copy()
                 new[adds] = count + same
-                left.append(mine[one]), right.append(arrived[one])
+                left.append(mine[one])
+                right.append(arrived[one])
                 stream.append(np.full(len(one), int(schedule.step[at[0]]) * 4096 + turn))
                 count += len(one)
                 turns.append(count)
@@ -153,9 +156,10 @@ def additions(schedule: Schedule) -> ordered.Additions:
             f"after {schedule.algorithm} ranks hold sums made in different orders, which need not "
             "be equal; execute(schedule, buffers) returns each"
         )
-    none = [np.empty(0, np.int64)]
-    tree = _Tree(own, *(np.concatenate([*a, *none]) for a in (left, right)), turns)
-    return tree.in_order(roots, items, ranks, np.concatenate([*stream, *none]))
+    a, b, streams = (
+        np.concatenate([*parts, np.empty(0, np.int64)]) for parts in (left, right, stream)
+    )
+    return _Tree(own, a, b, turns).in_order(roots, items, ranks, streams)
 
 
 class _Tree:

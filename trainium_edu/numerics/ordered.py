@@ -20,7 +20,7 @@ __all__ = ["Additions", "add_in_order"]
 
 _FEW = 2**15  #: additions that one core does before two have begun
 _START = 32  #: additions that take as long as to begin with a block
-_MOST_PER_CALL = 2**24  #: additions between two returns to Python: 0.1 s at most
+MOST_PER_CALL = 2**24  #: additions between two returns to Python: 0.1 s at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def add_in_order(
     done = np.cumsum(work * adds[blocks[:, 0]])
     begin = before = 0
     while begin < len(blocks):
-        end = max(begin + 1, int(np.searchsorted(done, before + _MOST_PER_CALL, "right")))
+        end = max(begin + 1, int(np.searchsorted(done, before + MOST_PER_CALL, "right")))
         some = blocks[begin:end]
         if done[end - 1] - before < _FEW:
             launch(_loops.sum_blocks, *given, some, *rest)

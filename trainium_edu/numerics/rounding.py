@@ -35,9 +35,9 @@ from trainium_edu.specs.arguments import choice
 
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_floats", "round_to"]
 
-_FEW = 1 << 16  #: numbers that one core rounds before two have begun
+_FEW = 1 << 18  # numbers that one core rounds before two have begun and met again
 _TILES_AT_A_TIME = 16
-_MOST = 1 << 27  # such numbers between two returns to Python
+MOST_PER_CALL = 1 << 27  # such numbers between two returns to Python
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
 _DRAWN_AHEAD = 1 << 16  # words drawn ahead: they stay in the second cache
 
@@ -216,7 +216,7 @@ def _rounded_rows(x, tosses, seed, step, rows, in_place):
     words = _writable(np.ascontiguousarray(x).reshape(rows, -1)).view(np.uint32)
     out = words if in_place else np.empty(words.shape, np.uint32)
     rest = _TILES_AT_A_TIME, tosses, np.uint64(seed), np.uint64(step), not in_place, out
-    tiles, some = -(-words.shape[1] // _loops.DRAW), max(1, _MOST // (_loops.DRAW * rows))
+    tiles, some = -(-words.shape[1] // _loops.DRAW), max(1, MOST_PER_CALL // (_loops.DRAW * rows))
     for first in range(0, tiles, some):
         last = min(first + some, tiles)
         if words.size < _FEW:

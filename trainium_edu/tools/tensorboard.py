@@ -8,6 +8,7 @@ own writer makes the files; it comes with the extra ``[tensorboard]``.
 import time
 from functools import partial
 from os import PathLike, fspath
+from typing import Any
 
 from trainium_edu import aside
 from trainium_edu.specs.signatures import checked
@@ -50,7 +51,9 @@ class TensorBoard:
                 "install it: pip install 'trainium_edu[tensorboard]'"
             ) from missing
         self._new_file = partial(writer.EventFileWriter, fspath(folder))
-        self._writer = self._run = self._report = self._executable = None
+        self._writer: Any = None
+        self._run: Any = None
+        self._report = self._executable = None
 
     def begin(self, run) -> None:
         """Begin a file for a run, whose accuracy and times are written too; ``fit`` calls it."""

@@ -6,7 +6,7 @@ data, a SHA-256 sum of each array, and one of the header itself, which by that c
 written beside and renamed: what is there is whole, unless the disk damaged it later.  Then the one
 before it is used, and a warning says so.
 
-References: `safetensors` for the format.
+The format is described in the README of github.com/huggingface/safetensors.
 """
 
 import errno

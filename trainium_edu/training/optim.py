@@ -245,15 +245,15 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     Tensor
         The norm before, float32.
     """
-    wide = [(p, _wide(p.grad)) for p in parameters if p.grad is not None]
+    wide = [(p, p.grad.dtype, _wide(p.grad)) for p in parameters if p.grad is not None]
     if not wide:
         raise ValueError("no parameter has a gradient; call backward() before clip_grad_norm_()")
-    squares = [xnp.sum(xnp.square(gradient)) for _, gradient in wide]
+    squares = [xnp.sum(xnp.square(gradient)) for _, _, gradient in wide]
     norm = xnp.sqrt(sum(squares[1:], squares[0]))
     most = as_tensor(np.float32(number(max_norm, "max_norm", 0)), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
-    for weight, gradient in wide:
-        weight.grad = xnp.astype(gradient * factor, weight.grad.dtype)
+    for weight, dtype, gradient in wide:
+        weight.grad = xnp.astype(gradient * factor, dtype)
     return norm
 
 

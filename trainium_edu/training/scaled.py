@@ -1,7 +1,8 @@
 """How a job's step grows with its ranks, and what it keeps in memory: shapes only, nothing trained.
 
 The program of one rank does not depend on how many others there are, but for the batch in strong
-scaling.  So it is compiled once per batch, and each point asks the links of its own ranks.
+scaling, and ZeRO's parts.  So it is compiled once per batch, and each point asks the links of its
+own ranks.
 """
 
 from collections.abc import Sequence
@@ -156,11 +157,16 @@ def _program(job: Job, task: Task | None) -> tuple[Executable, dict[str, int]]:
             trainer.step()
         except _Compiled as stopped:
             (executable,) = stopped.args
-    kept = {"weights": sum(map(_nbytes, trainer.model.parameters())), "states": 0, "master": 0}
-    for state in trainer.optimizer.states:
-        for name, tensor in state.items():
-            kept["master" if name == "master" else "states"] += _nbytes(tensor)
-    return executable, kept
+    weights, optimizer = trainer.model.parameters(), trainer.optimizer
+    parts = []
+    if job.zero:
+        optimizer = optimizer.base_optimizer
+        parts = optimizer.parameters
+    held = [(name, tensor) for state in optimizer.states for name, tensor in state.items()]
+    parts = [*parts, *(tensor for name, tensor in held if name == "master")]
+    states = [tensor for name, tensor in held if name != "master"]
+    kept = {"weights": weights, "master": parts, "states": states}
+    return executable, {name: sum(map(_nbytes, tensors)) for name, tensors in kept.items()}
 
 
 @lru_cache(maxsize=64)
@@ -245,23 +251,21 @@ def memory(job: Job, *, task: Task | None = None) -> Memory:
 
     Notes
     -----
-    What lives at once comes from the compiled program, in the order of its schedule.  ZeRO-1 is
-    counted as the same program with 1/ranks of the states, and of a copy of the weights; padding of
-    its parts is left out.
+    What lives at once comes from the compiled program, in the order of its schedule; the
+    optimiser's temporary values count as activations.  With ZeRO-1 each number of ranks is a
+    program of its own, and its parts are padded to equal lengths.
 
     References
     ----------
     Rajbhandari et al. 2020, ZeRO, section 3: 2 + 2 + K bytes per parameter.
     """
-    executable, kept = _program(_shape(replace(job, zero=False), job.ranks, job.batch), task)
+    executable, kept = _program(_shape(job, job.ranks, job.batch), task)
     wide = "float32" if job.accumulate > 1 else job.reduce_dtype or job.dtype
     count = kept["weights"] // get_dtype(job.dtype).itemsize
     gradients = count * get_dtype(wide).itemsize
     held = sum(p.type.nbytes for p in executable.final.parameters)
     inputs = held - sum(kept.values())
     between = max(0, executable.hbm_bytes - held - gradients)
-    master, states = kept["master"], kept["states"]
-    if job.zero:  # its part of the weights is a copy, in FP32 or as wide as they are
-        wide = "float32" if job.master_weights else job.dtype
-        master, states = (-(-n // job.ranks) for n in (count * get_dtype(wide).itemsize, states))
-    return Memory(kept["weights"], gradients, master, states, inputs, between, count)
+    return Memory(
+        kept["weights"], gradients, kept["master"], kept["states"], inputs, between, count
+    )

@@ -84,7 +84,7 @@ TASKS = {
     task.name: task for task in (
         Task("digits-mlp", lambda: nn.MLP(64, 256, 256, 10), partial(_digits, 64)),
         Task("digits-cnn", _convolutional, partial(_digits, 1, 8, 8), _NO_CNN,
-             _adamw(0.01, 4, 120)),
+             _adamw(0.01, 8, 150, weight_decay=0.1)),
         Task("digits-vit", lambda: nn.ViT(patch=4), partial(_digits, 1, 8, 8), "",
              _adamw(0.003, 8, 200, weight_decay=0.1)),
         Task("letters", _decoder, text.letters, _BITS, _adamw(0.01, 4, 200)),

@@ -697,7 +697,8 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     if evaluate_every is not None:
         whole(evaluate_every, "evaluate_every", 1)
     trainer = job if isinstance(job, Trainer) else Trainer(job)
-    calls = list(on_step) if isinstance(on_step, Sequence) else [on_step] * (on_step is not None)
+    alone = [] if on_step is None else [on_step]
+    calls: list[Any] = list(on_step) if isinstance(on_step, Sequence) else alone
     for call in calls:
         if not callable(call):
             raise TypeError(f"on_step has {short(call)}; it must be a function of a Step")
@@ -708,7 +709,7 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     begin = trainer.number if kept is not None else 0
     for call in calls:
         getattr(call, "begin", lambda run: None)(run)
-    bar = _bar(steps) if progress and not settings.lesson().quiet else None
+    bar = _bar(steps, begin) if progress and not settings.lesson().quiet else None
     try:
         for i in range(begin, steps):
             run.remember()
@@ -735,18 +736,19 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     return run
 
 
-def _bar(steps: int) -> Callable[[Run], None]:
+def _bar(steps: int, begin: int) -> Callable[[Run], None]:
     """Return what draws how far a run is, ten times a second at most."""
     begun = drawn = time.monotonic()
 
     def draw(run):
         nonlocal drawn
-        now, done = time.monotonic(), len(run.steps)
+        now, done = time.monotonic(), begin + len(run.steps)
         if now - drawn < 0.1 and done < steps:
             return
         drawn = now
         filled = 20 * done // steps
-        told = f"loss {run.steps[-1].loss:.4f}, {done / max(now - begun, 1e-9):.1f} steps/s"
+        speed = len(run.steps) / max(now - begun, 1e-9)
+        told = f"loss {run.steps[-1].loss:.4f}, {speed:.1f} steps/s"
         if run.accuracy:
             told += f", accuracy {100 * run.accuracy[-1][1]:.1f} %"
         print(

@@ -10,10 +10,12 @@ from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
 from trainium_edu.viz.units import size_text, time_text
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 
-__all__ = ["plot_memory", "plot_scaling", "plot_step"]
+__all__ = ["plot_memory", "plot_pipeline", "plot_scaling", "plot_step"]
 
 _TRACK = {ENGINES: style.COLOURS["blue"], LINKS: style.COLOURS["orange"],
           HOST: style.COLOURS["grey"]}  # fmt: skip
+_TRACK |= {"chips": style.COLOURS["blue"], "storage": style.COLOURS["grey"]}
+_FETCHING = style.COLOURS["sky"]  # a worker
 _EXPOSED = style.COLOURS["red"]
 _HIGH = 0.72  # of a lane
 _PARTS = {
@@ -51,16 +53,64 @@ def plot_step(on, off):
     return fig
 
 
-def _draw_lanes(ax, spans, tracks):
+def _draw_lanes(ax, spans, tracks, unit=1e3):
     """Draw spans as boxes, a lane for each track that there is."""
     there = [track for track in tracks if any(span.track == track for span in spans)]
     for row, track in enumerate(there):
-        boxes = [(s.start_ns / 1e3, s.duration_ns / 1e3) for s in spans if s.track == track]
-        ax.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=_TRACK.get(track, _TRACK[ENGINES]),
+        boxes = [(s.start_ns / unit, s.duration_ns / unit) for s in spans if s.track == track]
+        ax.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=_TRACK.get(track, _FETCHING),
                        edgecolor=style.ink("paper"), linewidth=0.6, label=track)  # fmt: skip
     ax.set_yticks(range(len(there)), there)
     ax.set_ylim(len(there) - 0.4, -0.5)
     ax.grid(axis="y", visible=False)
+
+
+def plot_pipeline(pipeline, *, steps: int = 12):
+    """Draw where the first batches are: read, decoded, ready, used; and when the chips wait.
+
+    Parameters
+    ----------
+    pipeline : training.Pipeline
+    steps : int
+        How many of its steps to draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    line = pipeline.timeline
+    workers = sorted((t for t in line.tracks if t.startswith("worker")), key=lambda t: int(t[7:]))
+    used = line.on("chips")[:steps]
+    end = used[-1].end_ns
+    spans = [span for span in line.spans if span.start_ns < end]
+    tracks = ["storage", *workers[:_MOST_WORKERS], "chips"]
+    fig = style.figure(9, 2.0 + 0.3 * len(tracks), margins=(0.95, 0.25, 0.5, 0.35))
+    lanes, ready = fig.subplots(2, 1, sharex=True, gridspec_kw={
+        "hspace": 0.12, "height_ratios": [len(tracks), 2]})  # fmt: skip
+    _draw_lanes(lanes, spans, tracks, 1e6)
+    waits = zip(used, pipeline.wait_ns, strict=False)
+    gaps = [((span.start_ns - wait) / 1e6, wait / 1e6) for span, wait in waits if wait]
+    lanes.broken_barh(gaps, (len(tracks) - 1.2, 0.4), color=_EXPOSED)
+    share = pipeline.steady_wait_ns / (pipeline.step_ns + pipeline.steady_wait_ns)
+    lanes.set_title(f"{pipeline.samples_per_s:,.0f} samples/s; the chips wait {share:.0%} of the "
+                    f"time (red); the pace is set by: {pipeline.binds}")  # fmt: skip
+    moments, depth = _depth(line.on("ready"))
+    ready.step(moments / 1e6, depth, where="post", color=style.COLOURS["green"])
+    ready.fill_between(moments / 1e6, depth, step="post", color=style.COLOURS["green"], alpha=0.25)
+    ready.set(xlabel="ms; batches of rank 0", ylabel="ready", xlim=(0, end / 1e6), ylim=(0, None))
+    ready.yaxis.get_major_locator().set_params(integer=True)
+    return fig
+
+
+_MOST_WORKERS = 8
+
+
+def _depth(spans) -> tuple[np.ndarray, np.ndarray]:
+    """Return when the number of batches that lie ready changes, and to how many."""
+    come = [(span.start_ns, 1) for span in spans]
+    go = [(span.end_ns, -1) for span in spans]
+    moments, change = np.array(sorted([(0.0, 0), *come, *go]), float).T
+    return moments, np.cumsum(change)
 
 
 @checked

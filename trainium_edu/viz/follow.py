@@ -62,15 +62,18 @@ def _draw_line(ax, told):
         taken = value == told.after
         ax.plot(at, 0, "o", markersize=11 if taken else 8, color=colour if taken else
                 style.ink("paper"), markeredgecolor=style.ink("muted"))  # fmt: skip
-        ax.text(at, 0.22, f"{value:.7g}", ha="left" if at == 0 else "right", va="bottom",
+        ax.text(at, 0.22, f"{value:.9g}", ha="left" if at == 0 else "right", va="bottom",
                 weight="bold" if taken else "normal")  # fmt: skip
     ax.plot(toss.share, 0, "D", markersize=7, color=style.COLOURS["red"])
-    ax.text(toss.share, 0.22, f"in FP32: {told.exact:.9g}", ha="center", va="bottom",
+    side = "left" if toss.share < 0.2 else "right" if toss.share > 0.8 else "center"
+    ax.text(toss.share, 0.62, f"in FP32: {told.exact:.9g}", ha=side, va="bottom",
             color=style.COLOURS["red"])  # fmt: skip
     if toss.random_bits is not None:
         ax.broken_barh([(0, 1 - toss.share)], (-0.85, 0.35), color=_DOWN, alpha=0.55, label="down")
         ax.broken_barh([(1 - toss.share, toss.share)], (-0.85, 0.35), color=_UP, alpha=0.55,
                        label="up")  # fmt: skip
+        for x, side, words in ((0.005, "left", "down"), (0.995, "right", "up")):
+            ax.text(x, -0.675, words, ha=side, va="center")
         at = toss.random_bits / _TOSSES
         ax.plot([at, at], [-0.95, -0.4], color=style.ink(), linewidth=2.2)
         ax.text(at, -1.05, f"random bits {toss.random_bits} of 65 536", va="top",
@@ -78,7 +81,7 @@ def _draw_line(ax, told):
     how = "to the nearer" if toss.random_bits is None else "up" if went_up else "down"
     ax.set(title=f"step {told.step}: {told.name}[{', '.join(map(str, told.index))}] lies "
            f"{toss.share:.1%} of the way, and went {how}",
-           xlim=(-0.03, 1.03), ylim=(-1.5, 0.75), xticks=[], yticks=[])  # fmt: skip
+           xlim=(-0.03, 1.03), ylim=(-1.5, 1.1), xticks=[], yticks=[])  # fmt: skip
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
 
@@ -95,7 +98,7 @@ def plot_futures(futures):
     matplotlib.figure.Figure
     """
     steps = [one.step for one in futures.after]
-    fig = style.figure(9, 3.2, margins=(0.8, 0.2, 0.55, 0.4))
+    fig = style.figure(9, 3.4, margins=(0.8, 0.2, 0.55, 0.65))
     weights, losses = fig.subplots(1, 2, gridspec_kw={"wspace": 0.28})
     weights.plot(steps, [one.weights for one in futures.after], color=_UP, marker="o", ms=3.5)
     weights.set(title="weights that differ", yscale="symlog", ylim=(0, None))

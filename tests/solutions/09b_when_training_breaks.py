@@ -1,42 +1,42 @@
 # ruff: noqa
-# %% wrong=10/drift name=the-batch feedback=Ranks are meant to see other images
+# %% wrong=09b/drift name=the-batch feedback=Ranks are meant to see other images
 lines = []
 for script in check.scripts(student):
     text = script.text().split("\n")
     lines.append(1 + next(i for i, line in enumerate(text) if "batch(" in line))
 
 
-# %% wrong=10/drift name=backward feedback=Before the mean, ranks may differ
+# %% wrong=09b/drift name=backward feedback=Before the mean, ranks may differ
 lines = []
 for script in check.scripts(student):
     text = script.text().split("\n")
     lines.append(1 + next(i for i, line in enumerate(text) if "backward" in line))
 
 
-# %% wrong=10/drift name=the-update feedback=Equal gradients, equal weights
+# %% wrong=09b/drift name=the-update feedback=Equal gradients, equal weights
 lines = []
 for script in check.scripts(student):
     text = script.text().split("\n")
     lines.append(1 + next(i for i, line in enumerate(text) if "optimizer.step" in line))
 
 
-# %% wrong=10/drift name=counts-from-zero feedback=numbered from 1
+# %% wrong=09b/drift name=counts-from-zero feedback=numbered from 1
 lines = [script.culprit - 1 for script in check.scripts(student)]
 
 
-# %% wrong=10/drift name=off-the-page feedback=script has
+# %% wrong=09b/drift name=off-the-page feedback=script has
 lines = [99, 99, 99]
 
 
-# %% wrong=10/drift name=one-number feedback=Three line numbers
+# %% wrong=09b/drift name=one-number feedback=Three line numbers
 lines = 4
 
 
-# %% hard-coded=10/drift
+# %% hard-coded=09b/drift
 lines = [script.culprit for script in check.scripts("")]
 
 
-# %% wrong=10/deadline name=the-fastest feedback=You take the fastest
+# %% wrong=09b/deadline name=the-fastest feedback=You take the fastest
 def choose(offers, samples, hours, usd):
     inside = []
     for name, n, rate, price in offers:
@@ -46,7 +46,7 @@ def choose(offers, samples, hours, usd):
     return min(inside)[1:] if inside else "none"
 
 
-# %% wrong=10/deadline name=cheap-hours feedback=the least per hour
+# %% wrong=09b/deadline name=cheap-hours feedback=the least per hour
 def choose(offers, samples, hours, usd):
     inside = []
     for name, n, rate, price in offers:
@@ -56,7 +56,7 @@ def choose(offers, samples, hours, usd):
     return min(inside)[1:] if inside else "none"
 
 
-# %% wrong=10/deadline name=late feedback=and it is late
+# %% wrong=09b/deadline name=late feedback=and it is late
 def choose(offers, samples, hours, usd):
     inside = []
     for name, n, rate, price in offers:
@@ -66,7 +66,7 @@ def choose(offers, samples, hours, usd):
     return min(inside)[1:] if inside else "none"
 
 
-# %% wrong=10/deadline name=pays-for-one feedback=that of one instance
+# %% wrong=09b/deadline name=pays-for-one feedback=that of one instance
 def choose(offers, samples, hours, usd):
     inside = []
     for name, n, rate, price in offers:
@@ -76,7 +76,7 @@ def choose(offers, samples, hours, usd):
     return min(inside)[1:] if inside else "none"
 
 
-# %% wrong=10/deadline name=rich feedback=costs more than there is
+# %% wrong=09b/deadline name=rich feedback=costs more than there is
 def choose(offers, samples, hours, usd):
     inside = []
     for name, n, rate, price in offers:
@@ -86,12 +86,12 @@ def choose(offers, samples, hours, usd):
     return min(inside)[1:] if inside else "none"
 
 
-# %% wrong=10/deadline name=a-number feedback=It returned 1
+# %% wrong=09b/deadline name=a-number feedback=It returned 1
 def choose(offers, samples, hours, usd):
     return 1
 
 
-# %% hard-coded=10/deadline
+# %% hard-coded=09b/deadline
 def choose(offers, samples, hours, usd):
     from trainium_edu.exercises import when_training_breaks as check
 
