@@ -274,7 +274,7 @@ class Plan:
             held[slot] = value
 
     def _room(self, step, ranks, buckets) -> np.ndarray:
-        """Return room for all replicas of a value: where a bucket's rows will be, if it is in one."""
+        """Return room for a value of all replicas: in its bucket's rows, if it is in one."""
         type = step.node.type
         shape = ranks, *type.shape
         if step.slot not in self._columns:

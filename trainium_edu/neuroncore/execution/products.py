@@ -10,7 +10,7 @@ order, so the bits depend neither on who did nor on when.
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from queue import SimpleQueue
