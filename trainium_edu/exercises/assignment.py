@@ -97,7 +97,12 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     told = afterwards.read(solutions) if solutions else {}
     answers = {key: part.solution for key, part in told.items()}
     wanted = _wanted(book, mine, answers)
-    made = [_text("# " + catalogue.LESSONS[lesson].partition("_")[2].replace("_", " ").capitalize(), "title")]
+    made = [
+        _text(
+            "# " + catalogue.LESSONS[lesson].partition("_")[2].replace("_", " ").capitalize(),
+            "title",
+        )
+    ]
     for i, cell in enumerate(book["cells"]):
         exercise = catalogue.find(key_of(cell)) if key_of(cell) else None
         check = catalogue.find(key_of(cell, "check")) if key_of(cell, "check") else None
@@ -220,7 +225,11 @@ def _lesson(cells, name):
     ids = [m.group(1) for c in cells
            if (m := re.match(rf"ex-({number})-", str(_nbgrader(c).get("grade_id", ""))))]  # fmt: skip
     match = re.search(rf"(?<!\d)({number})(?!\d)", name)
-    for found in [*(lessons.number_of(k) for k in keys), *ids, *([match.group(1)] if match else [])]:
+    for found in [
+        *(lessons.number_of(k) for k in keys),
+        *ids,
+        *([match.group(1)] if match else []),
+    ]:
         if catalogue.of_lesson(found):
             return found
     raise ValueError(f"{name} is not the notebook of a lesson with exercises")
