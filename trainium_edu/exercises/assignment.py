@@ -222,8 +222,8 @@ def mend(path: Path) -> list[str]:
 def _lesson(cells, name):
     keys = [key for cell in cells for kind in ("exercise", "check") if (key := key_of(cell, kind))]
     number = lessons.NUMBER.pattern
-    ids = [m.group(1) for c in cells
-           if (m := re.match(rf"ex-({number})-", str(_nbgrader(c).get("grade_id", ""))))]  # fmt: skip
+    grades = [str(_nbgrader(cell).get("grade_id", "")) for cell in cells]
+    ids = [m.group(1) for grade in grades if (m := re.match(rf"ex-({number})-", grade))]
     match = re.search(rf"(?<!\d)({number})(?!\d)", name)
     for found in [
         *(lessons.number_of(k) for k in keys),
