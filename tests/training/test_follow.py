@@ -35,9 +35,8 @@ def test_the_explained_step_is_the_one_that_the_run_took(run):
     last = run.steps[-1].number
     value = dict(run.trainer.model.named_parameters())["2.weight"].numpy()[:, 5, 6]
     told = explain(run, last, "2.weight[5, 6]")
-    assert (value == told.after).all() and told.before == explain(
-        run, last - 1, "2.weight[5, 6]"
-    ).after
+    assert (value == told.after).all()
+    assert told.before == explain(run, last - 1, "2.weight[5, 6]").after
 
 
 def test_explaining_leaves_the_run_alone(run):
@@ -105,7 +104,8 @@ def test_a_flipped_toss_changes_one_weight_and_then_the_rest(run):
     futures = flip(run, 5, "2.weight[0, 8]", steps=6)
     told = futures.explained
     assert {told.after, futures.other} == {told.toss.low, told.toss.high}
-    assert futures.after[0].step == 6 and futures.after[0].weights >= 1
+    assert futures.after[0].step == 6
+    assert futures.after[0].weights >= 1
     if futures.first is None:
         assert len(futures.after) == 6
     kept = run.steps[6].loss

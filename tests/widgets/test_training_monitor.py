@@ -38,7 +38,7 @@ def test_live_steps_are_sent_now_and_then_and_the_last_one_at_once(monkeypatch):
         now[0] += 0.001
         monitor(step)
     assert messages[-1] == 1000
-    assert len(messages) <= 1 + 1 / module._EVERY_S + 1
+    assert len(messages) <= 1 + 1 / module.EVERY_S + 1
     assert len(sent(monitor)[0]) == 1000
 
 

@@ -15,7 +15,7 @@ from trainium_edu.widgets.static import load
 
 __all__ = ["TrainingMonitor", "training_monitor"]
 
-_EVERY_S = 0.15  # between two messages to the page; steps may be faster
+EVERY_S = 0.15  # between two messages to the page; steps may be faster
 _MOST_STEPS = 100_000
 
 
@@ -102,7 +102,7 @@ class TrainingMonitor(anywidget.AnyWidget):
         """Take one step; ``fit`` calls this as `on_step`."""
         self._take(step)
         is_last = len(self._loss) >= self.setting["steps"]
-        if is_last or time.monotonic() - self._sent > _EVERY_S:
+        if is_last or time.monotonic() - self._sent > EVERY_S:
             self._tell()
         if self.run is not None and not self.film:
             self._show_step()

@@ -288,7 +288,8 @@ def linear_rule(runs):
     return Answer(
         _rule(runs),
         "Four times the batch, four times the step: as long as the gradient hardly changes along"
-        f" a step, that is four small steps at once. At {runs[32, True].job.lr:g} steps are too long for this network.",
+        f" a step, that is four small steps at once. At {runs[32, True].job.lr:g} steps are too"
+        " long for this network.",
         lambda guess: [
             "ranks    images   steps     rate   after 20 passes, of the test digits\n"
             + "\n".join(line(*key) for key in runs),
@@ -336,7 +337,8 @@ def bend(weak, remedies):
     return Answer(
         round(100 * here.efficiency, 1),
         f"The sums take {_us(here.report.communication_ns)} in place of"
-        f" {_us(at[32].report.communication_ns)}; each of three buckets pays the network's latency.",
+        f" {_us(at[32].report.communication_ns)}; each of three buckets pays the network's"
+        " latency.",
         lambda guess: [
             Picture(lambda: plot_scaling(rates, []), alt="Images per second by ranks: straight up"
                     " to 32, then bending down."),
