@@ -1,6 +1,7 @@
 """What lesson 09 tries: a batch on many ranks, number formats, a rate that grows with the ranks."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ __all__ = ["WIDE", "formats", "linear_rule", "one_sum", "step_table", "weights_a
 
 #: A network whose gradients take a while: 3.2 million weights.
 WIDE = Task("digits-wide-mlp", lambda: nn.MLP(64, *[1024] * 4, 10), TASKS["digits-mlp"].data)
-_EXACT = {"dtype": "float32", "rounding": "nearest"}
+_EXACT: dict[str, Any] = {"dtype": "float32", "rounding": "nearest"}
 
 
 @checked
@@ -112,7 +113,8 @@ def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, R
     >>> [run.job.rounding for run in formats(1, ranks=2).values()]
     ['nearest', 'nearest', 'stochastic']
     """
-    kinds = {"FP32": _EXACT, "BF16, to nearest": {"rounding": "nearest"}, "BF16, with dice": {}}
+    nearest: dict[str, Any] = {"rounding": "nearest"}
+    kinds = {"FP32": _EXACT, "BF16, to nearest": nearest, "BF16, with dice": {}}
     return {name: fit(Job(ranks=ranks, lr=lr, **kind), steps) for name, kind in kinds.items()}
 
 
