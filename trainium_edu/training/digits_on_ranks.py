@@ -113,9 +113,8 @@ def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, R
     >>> [run.job.rounding for run in formats(1, ranks=2).values()]
     ['nearest', 'nearest', 'stochastic']
     """
-    kinds: dict[str, dict] = {
-        "FP32": _EXACT, "BF16, to nearest": {"rounding": "nearest"}, "BF16, with dice": {},
-    }  # fmt: skip
+    nearest: dict[str, Any] = {"rounding": "nearest"}
+    kinds = {"FP32": _EXACT, "BF16, to nearest": nearest, "BF16, with dice": {}}
     return {name: fit(Job(ranks=ranks, lr=lr, **kind), steps) for name, kind in kinds.items()}
 
 
