@@ -97,8 +97,8 @@ def straggler(usual, slow, hidden, times):
     grew = [now.step_ns / before.step_ns - 1 for before, now in ((usual, slow), hidden)]
     return Answer(
         round(slow.step_ns / 1e3, 1),
-        f"All wait for one: {slow.straggler_ns / 1e3:.1f} µs, {grew[0]:.0%} of the step. Where no"
-        f" sum shows, as with mesh, the same rank costs all {grew[1]:.0%}.",
+        f"All wait for one: {slow.straggler_ns / 1e3:.1f} µs, {100 * grew[0]:.0f} % of the step. Where no"
+        f" sum shows, as with mesh, the same rank costs the whole {100 * grew[1]:.0f} %.",
         lambda guess: step_table({"ring": usual, "ring, one is slow": slow,
                                   "mesh": hidden[0], "mesh, one is slow": hidden[1]}),
     )  # fmt: skip
@@ -203,16 +203,16 @@ def resumed(again, whole, same):
 
 
 def told(explained, lr) -> str:
-    """Return what one needs to work out a weight's toss: gradients, neighbours, learning rate."""
+    """Return what one needs to work out a weight's toss: gradient, rate, neighbour."""
     e, toss = explained, explained.toss
     place = f"{e.name}[{', '.join(map(str, e.index))}]"
-    return "\n".join([
-        f"{place} before the step        {e.before:.6f}",
-        f"mean of {len(e.shards)} gradients               {e.total * e.scale:.6f}",
-        f"learning rate                     {lr:.1f}",
-        f"its BF16 neighbours up and down   {toss.high:.6f}, "
-        f"{2 * toss.low - toss.high:.6f}",
-    ])  # fmt: skip
+    rows = {
+        f"{place} before the step": e.before,
+        f"mean of the {len(e.shards)} gradients": e.total * e.scale,
+        "learning rate": lr,
+        "next BF16 number above": toss.high,
+    }
+    return "\n".join(f"{name:32}{value:10.6f}" for name, value in rows.items())
 
 
 def _share(explained) -> int:
@@ -276,6 +276,7 @@ def flipped(futures):
     first = futures.first
     passed = len(futures.after)
     value = _WHEN[2] if first is None else _WHEN[0] if passed == 1 else _WHEN[1]
+    begun, ended = futures.after[0].weights, futures.after[-1].weights
     near = abs(futures.after[-1].loss - futures.after[-1].loss_if) < 0.01
     return Answer(
         value,
@@ -284,6 +285,8 @@ def flipped(futures):
         lambda guess: [
             Picture(lambda: plot_futures(futures),
                     alt="Weights that differ between the two runs, and how far the losses differ."),
+            f"weights that differ after one step: {begun}; after the last one shown: "
+            f"{'more than a hundred' if ended > 100 else ended}",
             Prose("Both runs are as good: it is another network, not a worse one. An emulator can"
                   " take the step again with one bit changed. On the machine you would not even"
                   " know which way it fell."),
