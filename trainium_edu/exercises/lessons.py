@@ -89,7 +89,7 @@ COURSE = (
     ),
     Lesson(
         "09b", "when_training_breaks", "When training breaks", "memory, a straggler, a starved "
-        "chip, replicas that drift apart, and one bit followed through a run", 40, 30, core=True,
+        "chip, replicas that drift apart, and one bit followed through a run", 30, 30, core=True,
     ),
 )  # fmt: skip
 

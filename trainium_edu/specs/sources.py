@@ -220,6 +220,8 @@ _ALL = (
            "Royal Society Open Science 9(3)", "2022", "https://doi.org/10.1098/rsos.211631"),
     Source("goyal-2017", "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour", "arXiv",
            "2017", "https://arxiv.org/abs/1706.02677"),
+    Source("rajbhandari-2020", "ZeRO: Memory Optimizations Toward Training Trillion Parameter "
+           "Models", "arXiv", "2020", "https://arxiv.org/abs/1910.02054"),
     Source("zamirai-2020", "Revisiting BFloat16 Training", "arXiv", "2021",
            "https://arxiv.org/abs/2010.06192"),
     Source("ozkara-2025", "Stochastic Rounding for LLM Training: Theory and Practice",

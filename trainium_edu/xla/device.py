@@ -377,13 +377,13 @@ class Device:
                 "set device.keep_feeds = True before the step"
             )
         run, seen = self._newest, {"NaN": np.isnan, "infinity": np.isinf}
-        first: dict[str, tuple[Node, int]] = {}
+        first: dict[str, tuple[Node, int, int]] = {}
 
         def look(node, value):
             for kind, is_so in seen.items():
                 is_new = kind not in first and value.dtype.kind == "f"
                 if is_new and (count := int(is_so(value).sum())):
-                    first[kind] = node, count
+                    first[kind] = node, count, value.size
 
         recorded = run.executable.graph
         for leaf, array in zip(recorded.parameters, run.feeds, strict=True):
@@ -397,8 +397,8 @@ class Device:
         return ""
 
 
-def _told(kind: str, node: Node, count: int) -> str:
-    some = f"{count} of its {node.type.size} numbers" if node.type.size > 1 else "its number"
+def _told(kind: str, node: Node, count: int, size: int) -> str:
+    some = f"{count} of its {size} numbers" if size > 1 else "its number"
     if node.operation == "parameter":
         name = node.of["name"] or f"number {node.of['number']}"
         return (

@@ -1,0 +1,108 @@
+"""What lesson 09b tries: the same bits with ZeRO-1, a rank that fails, a step that gives NaN."""
+
+import tempfile
+
+import numpy as np
+
+from trainium_edu.specs.signatures import checked
+from trainium_edu.training.checkpoint import Checkpoints
+from trainium_edu.training.failures import RankFailed, fail
+from trainium_edu.training.trainer import Diverged, Job, Run, Trainer, fit
+
+__all__ = ["broken_and_resumed", "not_a_number", "same_bits", "weights_equal"]
+
+
+@checked
+def same_bits(one: Job, other: Job, steps: int = 5) -> bool:
+    """Return whether two jobs have equal weights after some steps, bit for bit.
+
+    Parameters
+    ----------
+    one, other : Job
+    steps : int
+
+    Examples
+    --------
+    >>> same_bits(Job(ranks=2, batch=8, seed=1), Job(ranks=2, batch=8, seed=2), 1)
+    False
+    """
+    first, second = (fit(job, steps).trainer for job in (one, other))
+    return weights_equal(first, second)
+
+
+@checked
+def weights_equal(one: Trainer, other: Trainer) -> bool:
+    """Return whether two trainers of one task hold the same weights, bit for bit.
+
+    Parameters
+    ----------
+    one, other : Trainer
+
+    Examples
+    --------
+    >>> weights_equal(*(Trainer(Job(ranks=2, batch=8)) for _ in range(2)))
+    True
+    """
+    pairs = zip(one.weights().values(), other.weights().values(), strict=True)
+    return all(np.array_equal(a.view(np.uint32), b.view(np.uint32)) for a, b in pairs)
+
+
+@checked
+def broken_and_resumed(job: Job, steps: int, *, rank: int, fails_at: int,
+                       every: int) -> tuple[str, Run]:  # fmt: skip
+    """Let a rank fail on the way, then go on from the newest checkpoint.
+
+    Parameters
+    ----------
+    job : Job
+    steps : int
+        In all.
+    rank, fails_at : int
+        Which rank, in which step from 0.
+    every : int
+        Steps between checkpoints.
+
+    Returns
+    -------
+    said : str
+        What the failure said.
+    run : Run
+        The second part; its ``steps`` begin after the checkpoint.
+
+    Examples
+    --------
+    >>> said, run = broken_and_resumed(Job(ranks=2, batch=8), 4, rank=1, fails_at=3, every=2)
+    >>> said[:16], [step.number for step in run.steps]
+    ('rank 1 of 2 fail', [2, 3])
+    """
+    said = ""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Checkpoints(folder, every=every)
+        trainer = Trainer(job)
+        fail(trainer, rank, at_step=fails_at)
+        try:
+            fit(trainer, steps, checkpoints=kept)
+        except RankFailed as failed:
+            said = str(failed)
+        return said, fit(job, steps, checkpoints=kept)
+
+
+@checked
+def not_a_number(job: Job, steps: int = 30) -> str:
+    """Return what a run says that stops for NaN or infinity; "" if none does.
+
+    Parameters
+    ----------
+    job : Job
+    steps : int
+
+    Examples
+    --------
+    >>> not_a_number(Job(ranks=2, batch=8), 2)
+    ''
+    """
+    try:
+        fit(job, steps)
+    except Diverged as stopped:
+        return str(stopped)
+    return ""
