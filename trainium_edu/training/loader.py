@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.arguments import choice, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
 from trainium_edu.xla.device import current_world
@@ -82,6 +82,9 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
     """
     for size, name in ((ranks, "ranks"), (batch, "batch"), (accumulate, "accumulate")):
         whole(size, name, 1, _MOST)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise ValueError(f"numbers are {numbers.dtype}{list(numbers.shape)}; deal a row of whole "
+                         "sample numbers")  # fmt: skip
     steps = -(-len(numbers) // (accumulate * batch * ranks))
     dealt = np.full((steps, accumulate, batch, ranks), -1, np.int64)
     dealt.reshape(-1)[: len(numbers)] = numbers
@@ -219,6 +222,9 @@ class DataLoader:
         _check_shares(_length(dataset), 1)
         if sampler is not None and shuffle:
             raise ValueError("a sampler has an order of its own; leave shuffle out, or the sampler")
+        if sampler is not None and not hasattr(sampler, "__iter__"):
+            raise TypeError(f"sampler is {short(sampler)}; it must give sample numbers, as a "
+                            "DistributedSampler does")  # fmt: skip
         self.batch_size = whole(batch_size, "batch_size", 1, _MOST)
         self.num_workers = whole(num_workers, "num_workers", 0, 1024)
         self.prefetch_factor = whole(prefetch_factor, "prefetch_factor", 1, _MOST)
@@ -251,6 +257,9 @@ class DataLoader:
 
 def _length(dataset) -> int:
     """Return how many samples a dataset has."""
+    if not hasattr(dataset, "__len__"):
+        raise TypeError(f"dataset is {short(dataset)}, which has no length; give a tuple of arrays "
+                        "or what has __len__ and __getitem__")  # fmt: skip
     if not isinstance(dataset, tuple):
         return len(dataset)
     lengths = {len(array) for array in dataset}

@@ -93,8 +93,12 @@ class Optimizer:
             for state in self.states
         ]
 
+    @checked
     def load_state_arrays(self, arrays: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Take states over; they must be as :meth:`state_arrays` gives them."""
+        if len(arrays) != len(self.states):
+            raise ValueError(f"there are {len(arrays)} states for {len(self.states)} parameters; "
+                             "give those of an equal optimiser")  # fmt: skip
         for state, given in zip(self.states, arrays, strict=True):
             for name, tensor in state.items():
                 tensor.set_(on_replicas(given[name], tensor.device, tensor.dtype))

@@ -194,8 +194,10 @@ def resumed(again, whole, same):
         "A checkpoint keeps more than weights: the optimiser's state, the place in the order of"
         " images, and what the dice depend on. Without one of these the run would go on, but"
         " elsewhere.",
-        lambda guess: f"first step that is taken again: {lost}\nweights after step"
-        f" {again.steps[-1].number + 1}: {'the same bits' if same else 'they differ'}",
+        lambda guess: (
+            f"first step that is taken again: {lost}\nweights after step"
+            f" {again.steps[-1].number + 1}: {'the same bits' if same else 'they differ'}"
+        ),
     )
 
 
