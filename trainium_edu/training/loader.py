@@ -56,7 +56,7 @@ def epoch_order(n: int, *, ranks: int, batch: int, accumulate: int = 1, seed: in
     >>> epoch_order(10, ranks=2, batch=3, seed=0, epoch=0, shuffle=False).tolist()
     [[[[0, 2, 4], [1, 3, 5]]], [[[6, 8, -1], [7, 9, -1]]]]
     """
-    _check_shares(n, ranks)
+    check_shares(n, ranks)
     order = shuffled(n, seed=seed, epoch=epoch) if shuffle else np.arange(n)
     return deal(order, ranks=ranks, batch=batch, accumulate=accumulate)
 
@@ -91,7 +91,7 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
     return np.ascontiguousarray(dealt.swapaxes(2, 3))
 
 
-def _check_shares(n, ranks) -> None:
+def check_shares(n, ranks) -> None:
     """Refuse more ranks than samples."""
     whole(n, "n", 1, _MOST)
     whole(ranks, "ranks", 1, _MOST)
@@ -144,7 +144,7 @@ class DistributedSampler:
         self.num_replicas = here.size if num_replicas is None else num_replicas
         self.rank = here.ordinal if rank is None else rank
         self._count = _length(dataset)
-        _check_shares(self._count, self.num_replicas)
+        check_shares(self._count, self.num_replicas)
         whole(self.rank, "rank", 0, self.num_replicas - 1)
         if pad is not None:
             choice(pad, "pad", ("repeat", "mask"))
@@ -219,7 +219,7 @@ class DataLoader:
     def __init__(self, dataset, batch_size: int = 1, *, shuffle: bool = False, sampler=None,
                  drop_last: bool = False, num_workers: int = 0, prefetch_factor: int = 2,
                  seed: int = 0):  # fmt: skip
-        _check_shares(_length(dataset), 1)
+        check_shares(_length(dataset), 1)
         if sampler is not None and shuffle:
             raise ValueError("a sampler has an order of its own; leave shuffle out, or the sampler")
         if sampler is not None and not hasattr(sampler, "__iter__"):
