@@ -11,11 +11,11 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2025, "numerics": 2050, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
-    "files.py": 40, "neuroncore": 10650, "nki": 4850, "xla": 5900, "fabric": 3350, "training": 1600,
-    "viz": 2600, "tools": 150, "widgets": 3325, "exercises": 5350, "cli": 2000, "doctor.py": 200,
+    "specs": 2025, "numerics": 2275, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
+    "files.py": 40, "neuroncore": 10650, "nki": 4850, "xla": 6400, "fabric": 3440, "training": 4550,
+    "viz": 2850, "tools": 200, "widgets": 3375, "exercises": 6325, "cli": 2110, "doctor.py": 200,
 }  # fmt: skip
-JAVASCRIPT_BUDGET = 8450
+JAVASCRIPT_BUDGET = 9050
 
 
 def code_lines(path):

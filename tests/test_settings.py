@@ -95,7 +95,9 @@ def test_nkis_switches_have_the_documented_defaults(monkeypatch):
 
 def test_lazy_execution_is_off_its_switches_by_default(lazy):
     nearest = settings.RoundingSettings("nearest", 0)
-    assert lazy() == settings.LazySettings(False, False, "", None, False, False, None, 50 * 2**20, nearest)
+    assert lazy() == settings.LazySettings(
+        False, False, "", None, False, False, None, 50 * 2**20, nearest
+    )
     assert settings.lazy().casts == {}
     assert settings.parallel_compile() == settings.ParallelCompileSettings(0, False, False)
 

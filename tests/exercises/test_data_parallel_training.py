@@ -8,6 +8,8 @@ import pytest
 
 from trainium_edu.exercises import data_parallel_training as check
 from trainium_edu.exercises.exercise import Status
+from trainium_edu.training import Job, scaling
+from trainium_edu.training.digits_on_ranks import WIDE
 
 STUDENTS = [f"student {i}" for i in range(12)]
 
@@ -39,3 +41,10 @@ def test_the_executed_mean_is_the_mean_up_to_bf16(ranks):
     exact = gradients.astype(np.float64).mean(axis=0)
     worst = np.abs(check.executed(gradients) - exact).max()
     assert 0 < worst < ranks * 2**-9 * np.abs(gradients).max()
+
+
+@pytest.mark.parametrize(("task", "size"), [(WIDE, 2_500_000), (None, 100_000)])
+def test_the_lessons_three_buckets_are_three(task, size):
+    job = Job(algorithm="kangaring", bucket_bytes=size)
+    spans = scaling(job, [32], task=task)[0].report.spans.spans
+    assert sum(span.track == "CC-cores" for span in spans) == 3

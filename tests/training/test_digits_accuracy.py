@@ -17,12 +17,13 @@ def test_the_first_field_is_the_command_that_made_the_file():
     assert next(iter(stored)) == "command"
     assert stored["command"] == COMMAND
     assert set(ROWS) == {(rate, arm) for rate in LEARNING_RATES for arm in ARMS_OF_JOB}
+    assert all(len(row.accuracies) == 10 for row in ROWS.values())
 
 
 @pytest.mark.parametrize("arm", ["fp32", "stochastic"])
 def test_fp32_and_bf16_with_random_bits_reach_97_percent(arm):
     assert ROWS[LARGE, arm].mean >= 97
-    assert min(ROWS[LARGE, arm].accuracies) >= 96
+    assert min(ROWS[LARGE, arm].accuracies) >= 97
 
 
 def test_at_the_large_rate_rounding_makes_no_difference():

@@ -8,7 +8,7 @@ import pytest
 
 from trainium_edu import fabric
 from trainium_edu.training import Job, explain, fit, flip
-from trainium_edu.training.follow import _hops
+from trainium_edu.training.follow import hops_of
 from trainium_edu.training.parallel.collectives import Links
 
 JOB = Job(ranks=8, batch=8, lr=0.05, momentum=0.9)
@@ -35,9 +35,8 @@ def test_the_explained_step_is_the_one_that_the_run_took(run):
     last = run.steps[-1].number
     value = dict(run.trainer.model.named_parameters())["2.weight"].numpy()[:, 5, 6]
     told = explain(run, last, "2.weight[5, 6]")
-    assert (value == told.after).all() and told.before == explain(
-        run, last - 1, "2.weight[5, 6]"
-    ).after
+    assert (value == told.after).all()
+    assert told.before == explain(run, last - 1, "2.weight[5, 6]").after
 
 
 def test_explaining_leaves_the_run_alone(run):
@@ -88,7 +87,7 @@ def test_hops_end_at_the_sum_that_the_fabric_makes(algorithm, rounding, dtype):
     schedule = reached.schedule("all_reduce")
     total = fabric.execute(schedule, held, **options)[0].astype(np.float32)
     for place in (0, 13, 50, 100):
-        hops = _hops(reached, held[:, place].astype(np.float32), place, 101, dtype, 3)
+        hops = hops_of(reached, held[:, place].astype(np.float32), place, 101, dtype, 3)
         assert sum(hop.adds for hop in hops) >= 7
         assert hops[-1].held == total[place]
         assert all(hop.chips[0] == hop.src // 2 and hop.chips[-1] == hop.dst // 2 for hop in hops)
@@ -105,7 +104,8 @@ def test_a_flipped_toss_changes_one_weight_and_then_the_rest(run):
     futures = flip(run, 5, "2.weight[0, 8]", steps=6)
     told = futures.explained
     assert {told.after, futures.other} == {told.toss.low, told.toss.high}
-    assert futures.after[0].step == 6 and futures.after[0].weights >= 1
+    assert futures.after[0].step == 6
+    assert futures.after[0].weights >= 1
     if futures.first is None:
         assert len(futures.after) == 6
     kept = run.steps[6].loss

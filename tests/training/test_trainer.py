@@ -13,6 +13,7 @@ import pytest
 from trainium_edu import fabric
 from trainium_edu.numerics import cast, round_to
 from trainium_edu.training import Job, Task, Trainer, epoch_order, fit, nn
+from trainium_edu.training import trainer as trainers
 from trainium_edu.training.data import digits
 from trainium_edu.training.first_light import first_light
 from trainium_edu.training.parallel.agreement import RanksDisagree
@@ -163,9 +164,13 @@ def test_one_graph_takes_every_sample_once_an_epoch(ranks, monkeypatch):
     reached = Links(fabric.ring(ranks)) if ranks in (3, 7) else None
     tested = trainer(replace(SMALL, ranks=ranks), samples=101, reached=reached)
     seen = []
-    kept = tested._gradients
-    monkeypatch.setattr(tested, "_gradients", lambda chosen, *rest: (
-        seen.append(chosen[chosen >= 0]), kept(chosen, *rest))[1])  # fmt: skip
+
+    class Labels(np.ndarray):
+        def __getitem__(self, chosen):
+            seen.append(chosen[chosen >= 0])
+            return self.view(np.ndarray)[chosen]
+
+    monkeypatch.setattr(tested, "labels", tested.labels.view(Labels))
     while tested.epoch < 2:
         tested.step()
     assert {event.kind for event in tested.device.compiler.history[1:]} == {"memory"}
@@ -287,20 +292,21 @@ def test_an_upset_replica_alone_goes_another_way():
     replace(SMALL, dtype="bfloat16", optimizer="adam", lr=0.001, zero=True, master_weights=True,
             schedule="linear", schedule_steps=9),
 ], ids=["momentum", "zero"])  # fmt: skip
-@pytest.mark.parametrize("where", ["_gradients", "_agree", "mark_step"])
+@pytest.mark.parametrize("where", ["recorded", "computed", "compared"])
 def test_an_interrupt_anywhere_leaves_the_last_good_state(job, where, monkeypatch):
     tested, judge = trainer(job), trainer(job)
-    owner = tested.device if where == "mark_step" else tested
+    owner, name = {"recorded": (tested.optimizer, "step"), "computed": (tested.device, "mark_step"),
+                   "compared": (trainers, "check_replicas")}[where]  # fmt: skip
     for number in range(4):
         if number in (0, 2):
             with monkeypatch.context() as patched:
-                done = getattr(owner, where)
+                done = getattr(owner, name)
 
                 def stop(*arguments, done=done):
                     done(*arguments)
                     raise KeyboardInterrupt
 
-                patched.setattr(owner, where, stop)
+                patched.setattr(owner, name, stop)
                 with pytest.raises(KeyboardInterrupt):
                     tested.step()
             assert tested.number == number

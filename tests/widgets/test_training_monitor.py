@@ -38,7 +38,7 @@ def test_live_steps_are_sent_now_and_then_and_the_last_one_at_once(monkeypatch):
         now[0] += 0.001
         monitor(step)
     assert messages[-1] == 1000
-    assert len(messages) <= 1 + 1 / module._EVERY_S + 1
+    assert len(messages) <= 1 + 1 / module.EVERY_S + 1
     assert len(sent(monitor)[0]) == 1000
 
 
@@ -126,6 +126,7 @@ def test_a_real_run_brings_its_step_with_the_sums_bills():
     assert bytes_[-1] == pytest.approx(trainer.links.account(nodes[-1]).link_bytes.sum(), rel=1e-6)
     for overlap, line in ((True, "on"), (False, "off")):
         report = step_report(trainer.device.executable, trainer.links, 64, overlap=overlap)
+        assert dict(found["shares"][not overlap]) == report.engines
         assert found[f"{line}_ns"].max() == pytest.approx(report.step_ns)
         alone = np.ptp(found[f"{line}_exposed"].reshape(-1, 2), axis=1).sum()
         assert alone == pytest.approx(report.exposed_ns)

@@ -1,5 +1,6 @@
 """Exercises of lesson 09: the mean over ranks in a ring's order, and communication that shows."""
 
+import itertools
 import math
 
 import numpy as np
@@ -180,7 +181,7 @@ SHORT_CUTS = (
      " has ended."),
     ("each against its neighbour", _of(lambda sums: sums[-1][1] + sum(
         max(0, takes - (after - known))
-        for (known, takes), (after, _) in zip(sums, sums[1:], strict=False))),
+        for (known, takes), (after, _) in itertools.pairwise(sums))),
      "You hold each sum against the layer that computes meanwhile, and add what sticks out. Delay"
      " can be made up later, while a long layer computes."),
     ("the step's end", lambda *values: _exposed(*values) + list(_sums(*values))[-1][0],

@@ -148,7 +148,7 @@ def _bf16_rows_tiles(words, first, last, tosses, seed, step, copies, out):
                     codes[i] = U32(rounded & U32(0xFFFF0000))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def bf16_rows(words, first, last, width, tosses, seed, step, copies, out):
     """Round tiles of uint32[rows, columns] to BF16 in FP32's place: to nearest, or by tosses.
 

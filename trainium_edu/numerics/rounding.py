@@ -35,7 +35,7 @@ from trainium_edu.specs.arguments import choice
 
 __all__ = ["ROUNDINGS", "cast", "cast_to_bits", "round_floats", "round_to"]
 
-_FEW = 1 << 16  #: numbers that one core rounds before two have begun
+_FEW = 1 << 18  # numbers that one core rounds before two have begun and met again
 _TILES_AT_A_TIME = 16
 MOST_PER_CALL = 1 << 27  # such numbers between two returns to Python
 _CHUNK = 1 << 22  # numbers between two returns to Python: about ten milliseconds
@@ -175,8 +175,9 @@ def round_to(x, fmt, rounding="nearest", **options):
 
 
 def round_floats(
-    x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0, rows: int = 1, in_place: bool = False
-) -> np.ndarray:
+    x: np.ndarray, fmt, rounding="nearest", *, seed=0, step=0, rows: int = 1,
+    out: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
     """Round a float32 array as :func:`round_to` does, faster for BF16: written as FP32 at once.
 
     For executors, which round thousands of arrays; numbers are not looked at twice.
@@ -188,8 +189,8 @@ def round_floats(
         As in :func:`cast`.
     rows : int
         Parts of equal length that draw the same random bits.
-    in_place : bool
-        `x` may be written to and returned.
+    out : float32 array, optional
+        Takes the result, in the shape of `x`; may be `x` itself.
 
     Returns
     -------
@@ -200,22 +201,28 @@ def round_floats(
     >>> round_floats(np.float32([1.005]), "bf16").tolist()
     [1.0078125]
     """
-    if get_format(fmt) is BF16 and rounding in ("nearest", "stochastic"):
-        return _rounded_rows(x, rounding == "stochastic", seed, step, rows, in_place)
+    fits = out is None or out.flags.c_contiguous
+    if fits and get_format(fmt) is BF16 and rounding in ("nearest", "stochastic"):
+        return _rounded_rows(x, rounding == "stochastic", seed, step, rows, out)
     if rows == 1 or rounding != "stochastic":
-        return round_to(x, fmt, rounding, seed=seed, step=step)
-    parts = np.ascontiguousarray(x).reshape(rows, -1)
-    return np.stack([round_to(row, fmt, rounding, seed=seed, step=step) for row in parts]).reshape(
-        x.shape
-    )
+        done = round_to(x, fmt, rounding, seed=seed, step=step)
+    else:
+        parts = np.ascontiguousarray(x).reshape(rows, -1)
+        done = np.stack([round_to(row, fmt, rounding, seed=seed, step=step) for row in parts])
+    if out is None:
+        return done.reshape(x.shape)
+    out[...] = done.reshape(out.shape)
+    return out
 
 
-def _rounded_rows(x, tosses, seed, step, rows, in_place):
+def _rounded_rows(x, tosses, seed, step, rows, out):
     """Round rows to BF16, on both cores where there is enough to do."""
-    in_place = in_place and x.flags.c_contiguous and x.flags.writeable
     words = _writable(np.ascontiguousarray(x).reshape(rows, -1)).view(np.uint32)
-    out = words if in_place else np.empty(words.shape, np.uint32)
-    rest = _TILES_AT_A_TIME, tosses, np.uint64(seed), np.uint64(step), not in_place, out
+    out = np.empty(x.shape, np.float32) if out is None else out
+    codes = out.reshape(rows, -1).view(np.uint32)
+    copies = codes.ctypes.data != words.ctypes.data
+    rest = _TILES_AT_A_TIME, tosses, np.uint64(seed), np.uint64(step), copies
+    rest += (codes if copies else words,)
     tiles, some = -(-words.shape[1] // _loops.DRAW), max(1, MOST_PER_CALL // (_loops.DRAW * rows))
     for first in range(0, tiles, some):
         last = min(first + some, tiles)
@@ -223,7 +230,7 @@ def _rounded_rows(x, tosses, seed, step, rows, in_place):
             launch(_loops.bf16_rows, words, first, last, *rest)
         else:
             launch_parallel(_loops.bf16_rows_parallel, _loops.bf16_rows, words, first, last, *rest)
-    return x if in_place else out.view(np.float32).reshape(x.shape)
+    return out
 
 
 def _codes(x, fmt, rounding, seed, step, random_bits, n_random_bits, offset, overflow, *, as_words):

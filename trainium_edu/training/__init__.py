@@ -14,6 +14,10 @@ numbers.  PyTorch judges the trainer on whole batches, one rank after the other 
 
 Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2025` for the effect.
 Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``reference.py``, then
+``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).
+``checkpoint.py`` and ``sweeps.py`` are for runs that go on after a failure, and for many runs.
+Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
+``08_collectives`` and ``09_data_parallel_training``.
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).  Used
 by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
 ``08_collectives``, ``09_data_parallel_training`` and ``09b_when_training_breaks``.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
+from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.accuracy_sweep import Row, store
 from trainium_edu.training.trainer import Job, fit
@@ -46,6 +47,8 @@ def run_digits_accuracy(learning_rate: float, arm: str, seeds: Sequence[int] = S
     >>> run_digits_accuracy(0.003, "fp32", seeds=[0], epochs=1).arm
     'fp32'
     """
+    choice(arm, "arm", tuple(ARMS_OF_JOB))
+    whole(epochs, "epochs", 1, 1000)
     found = []
     for seed in seeds:
         job = Job("digits-cnn", 32, batch=2, optimizer="adam", lr=learning_rate, seed=seed,

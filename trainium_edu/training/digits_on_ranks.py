@@ -1,6 +1,7 @@
-"""What lesson 09 tries with the digits: one batch on many ranks, and a rate that grows with them."""
+"""What lesson 09 tries: a batch on many ranks, number formats, a rate that grows with the ranks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +11,11 @@ from trainium_edu.training import nn
 from trainium_edu.training.tasks import TASKS, Task
 from trainium_edu.training.trainer import Job, Run, Trainer, fit
 
-__all__ = ["WIDE", "formats", "linear_rule", "one_sum", "weights_after"]
+__all__ = ["WIDE", "formats", "linear_rule", "one_sum", "step_table", "weights_after"]
 
 #: A network whose gradients take a while: 3.2 million weights.
 WIDE = Task("digits-wide-mlp", lambda: nn.MLP(64, *[1024] * 4, 10), TASKS["digits-mlp"].data)
-_EXACT = {"dtype": "float32", "rounding": "nearest"}
+_EXACT: dict[str, Any] = {"dtype": "float32", "rounding": "nearest"}
 
 
 @checked
@@ -95,7 +96,7 @@ def linear_rule(ranks: Iterable = (2, 8, 32), *, passes: int = 20,
 
 @checked
 def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, Run]:
-    """Train on the digits in FP32 and in BF16, rounded to nearest and with dice.
+    """Train on the digits in FP32 and in BF16, rounded to nearest and with random bits.
 
     Parameters
     ----------
@@ -112,5 +113,34 @@ def formats(steps: int = 60, *, ranks: int = 32, lr: float = 0.1) -> dict[str, R
     >>> [run.job.rounding for run in formats(1, ranks=2).values()]
     ['nearest', 'nearest', 'stochastic']
     """
-    kinds = {"FP32": _EXACT, "BF16, to nearest": {"rounding": "nearest"}, "BF16, with dice": {}}
+    nearest: dict[str, Any] = {"rounding": "nearest"}
+    kinds = {"FP32": _EXACT, "BF16, to nearest": nearest, "BF16, with dice": {}}
     return {name: fit(Job(ranks=ranks, lr=lr, **kind), steps) for name, kind in kinds.items()}
+
+
+@checked
+def step_table(reports: Mapping) -> str:
+    """Return a line for each report: the step, and what it is made of.
+
+    Parameters
+    ----------
+    reports : dict of str to StepReport
+
+    Examples
+    --------
+    >>> from trainium_edu.training import scaling
+    >>> print(step_table({"two": scaling(Job(), [2])[0].report}).splitlines()[0].split()[:3])
+    ['step', 'compute', 'sums']
+    """
+    width = max(len(str(name)) for name in reports) + 2
+    lines = [f"{'':{width}}{'step':>10}{'compute':>11}{'sums':>10}{'of these show':>15}"
+             f"{'images per second':>20}"]  # fmt: skip
+    for name, r in reports.items():
+        lines.append(f"{name!s:{width}}{_us(r.step_ns):>10}{_us(r.compute_ns):>11}"
+                     f"{_us(r.communication_ns):>10}{_us(r.exposed_ns):>15}"
+                     f"{r.samples_per_s / 1e6:>14.1f} million")  # fmt: skip
+    return "\n".join(lines)
+
+
+def _us(ns) -> str:
+    return f"{ns / 1e3:.1f} µs"

@@ -693,9 +693,9 @@ def fit(job: Job | Trainer, steps: int, *, on_step: Callable | Sequence | None =
     >>> len(run.loss), run.accuracy[0][0], run.trainer.number
     (3, 3, 3)
     """
-    whole(steps, "steps", 0)
+    whole(steps, "steps", 0, 2**31)
     if evaluate_every is not None:
-        whole(evaluate_every, "evaluate_every", 1)
+        whole(evaluate_every, "evaluate_every", 1, 2**31)
     trainer = job if isinstance(job, Trainer) else Trainer(job)
     alone = [] if on_step is None else [on_step]
     calls: list[Any] = list(on_step) if isinstance(on_step, Sequence) else alone

@@ -93,7 +93,7 @@ def plot_pipeline(pipeline, *, steps: int = 12):
     lanes.broken_barh(gaps, (len(tracks) - 1.2, 0.4), color=_EXPOSED)
     share = pipeline.steady_wait_ns / (pipeline.step_ns + pipeline.steady_wait_ns)
     lanes.set_title(f"{pipeline.samples_per_s:,.0f} samples/s; the chips wait {share:.0%} of the "
-                    f"time (red); {pipeline.binds} set the pace")  # fmt: skip
+                    f"time (red); the pace is set by: {pipeline.binds}")  # fmt: skip
     moments, depth = _depth(line.on("ready"))
     ready.step(moments / 1e6, depth, where="post", color=style.COLOURS["green"])
     ready.fill_between(moments / 1e6, depth, step="post", color=style.COLOURS["green"], alpha=0.25)

@@ -60,7 +60,7 @@ def exposed(spans: Iterable[Span]) -> np.ndarray:
 
 
 def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequence = (),
-                topology=None) -> bytes:  # fmt: skip
+                topology=None, shares: Sequence = ({}, {})) -> bytes:  # fmt: skip
     """Pack a step's timelines and its collectives into one run of bytes.
 
     Parameters
@@ -71,13 +71,16 @@ def step_frames(overlapped: Iterable[Span], apart: Iterable[Span], bills: Sequen
         Of the collectives, in order of their start.
     topology : fabric.Topology, optional
         Left out of the picture with more than 64 chips.
+    shares : pair of dict of str to float, optional
+        With overlap and without: the share of the step in which each engine works.
 
     Returns
     -------
     bytes
         ``monitor/step_film.js`` reads them.
     """
-    header: dict = {"names": [], "bills": [], "chips": 0, "switches": 0, "ranks_per_chip": 1}
+    header: dict = {"names": [], "bills": [], "chips": 0, "switches": 0, "ranks_per_chip": 1,
+                    "shares": [list(of.items()) for of in shares]}  # fmt: skip
     arrays: dict[str, np.ndarray] = {}
     known: dict[str, int] = {}
     for line, given in (("on", overlapped), ("off", apart)):

@@ -15,7 +15,7 @@ from trainium_edu.widgets.static import load
 
 __all__ = ["TrainingMonitor", "training_monitor"]
 
-_EVERY_S = 0.15  # between two messages to the page; steps may be faster
+EVERY_S = 0.15  # between two messages to the page; steps may be faster
 _MOST_STEPS = 100_000
 
 
@@ -102,7 +102,7 @@ class TrainingMonitor(anywidget.AnyWidget):
         """Take one step; ``fit`` calls this as `on_step`."""
         self._take(step)
         is_last = len(self._loss) >= self.setting["steps"]
-        if is_last or time.monotonic() - self._sent > _EVERY_S:
+        if is_last or time.monotonic() - self._sent > EVERY_S:
             self._tell()
         if self.run is not None and not self.film:
             self._show_step()
@@ -111,9 +111,10 @@ class TrainingMonitor(anywidget.AnyWidget):
         """Send what is left; ``fit`` calls this, however the run ended."""
         self._tell()
 
-    def show_step(self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None):
+    def show_step(self, overlapped: Iterable, apart: Iterable, bills: Sequence = (), topology=None,
+                  **more):  # fmt: skip
         """Show one step in time; arguments as for :func:`trainium_edu.viz.step_frames`."""
-        self.film = step_frames(overlapped, apart, bills, topology)
+        self.film = step_frames(overlapped, apart, bills, topology, **more)
 
     def _show_step(self):
         """Show the newest step of the run in time, if it took one."""
@@ -122,13 +123,15 @@ class TrainingMonitor(anywidget.AnyWidget):
         if program is None:
             return
         samples = trainer.job.global_batch
-        on, off = (step_report(program, links, samples, overlap=overlap).spans.spans
-                   for overlap in (True, False))  # fmt: skip
+        reports = [step_report(program, links, samples, overlap=how) for how in (True, False)]
+        on, off = (report.spans.spans for report in reports)
+        busy = [report.engines for report in reports]
         sums = [one.section.nodes[0] for one in program.tracks() if one.track == LINKS]
         if links is None or links.topology.chips > MOST_CHIPS:
-            self.show_step(on, off)
+            self.show_step(on, off, shares=busy)
         else:
-            self.show_step(on, off, [links.account(node) for node in sums], links.topology)
+            bills = [links.account(node) for node in sums]
+            self.show_step(on, off, bills, links.topology, shares=busy)
 
     def _take(self, step):
         self._loss.append(step.loss)

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -159,7 +160,8 @@ class Compiler:
 
     def _compiled(self, graph: Graph):
         """Return an executable and whether it was on disk."""
-        made, how = [], {"times": self.times, "overlaps": self.overlaps}
+        how: dict[str, Any] = {"times": self.times, "overlaps": self.overlaps}
+        made: list[Executable] = []
 
         def compile_it() -> bytes:
             made.append(Executable(graph, self.flags, **how))

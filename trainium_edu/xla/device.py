@@ -159,6 +159,7 @@ class Device:
         self._newest: Execution | None = None
         self.follows_switches, self._rounds_as_told = follows_switches, setting is not None
         self._switches: settings.LazySettings | None = None
+        self._target = self.compiler.flags.target  # of flags that name none
         self.follow_switches()
 
     def __repr__(self):
@@ -180,7 +181,7 @@ class Device:
         now, before = settings.lazy(), self._switches
         if now == before:
             return
-        compiler, flags = self.compiler, parse(now.compiler_flags)
+        compiler, flags = self.compiler, parse(now.compiler_flags, target=self._target)
         if before is None or (now.cache_url, now.compiler_flags) != (
             before.cache_url, before.compiler_flags
         ):  # fmt: skip

@@ -8,18 +8,24 @@ pages out again, and buffers passed as ``out=`` measured no faster (a test count
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from sys import getrefcount
 from typing import NamedTuple
 
 import numpy as np
 
+from trainium_edu.neuroncore.execution.products import one_blas_thread, side_by_side
 from trainium_edu.numerics import rounding
+from trainium_edu.numerics.launch import serial_only
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla.graph import Graph, GraphError, Node, Type
 from trainium_edu.xla.operations.table import OPERATIONS, Operation, carrier, constant_array
 
+_BLOCK = 2**22  #: numbers that are computed together for some replicas: 16 MiB of values
+_MUCH = 2**19  #: operations that are worth a second CPU
 __all__ = ["Plan", "Setting", "as_held", "hollow"]
 
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "tfloat32": "tf32", "float8_e4m3": "fp8_e4m3",
@@ -69,17 +75,15 @@ def _draw(setting, place) -> int:
     return setting.step * 2**20 + place
 
 
-def _rounded(array, type, setting, place, mode=None, in_place=False):
+def _rounded(array, type, setting, place, mode=None, out=None):
     fmt = _FORMATS.get(type.dtype)
     if fmt is None:
         return array
     if (mode or setting.rounding) == "nearest":
-        return rounding.round_floats(array, fmt, in_place=in_place)
+        return rounding.round_floats(array, fmt, out=out)
     rows = 1 if array.ndim == type.rank else len(array)  # replicas share their random bits
-    return rounding.round_floats(
-        array, fmt, "stochastic", seed=setting.seed, step=setting.step * 2**20 + place, rows=rows,
-        in_place=in_place,
-    )  # fmt: skip
+    return rounding.round_floats(array, fmt, "stochastic", seed=setting.seed,
+                                 step=_draw(setting, place), rows=rows, out=out)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Inner:
 class _Step(NamedTuple):
     """One operation of a plan; slots are places in the list of values."""
 
+    place: int
     node: Node
     row: Operation
     call: Callable  #: with the arrays, where replicas need no loop
@@ -144,9 +149,18 @@ class Plan:
             call = partial(row.value, node)
             self._steps.append(
                 _Step(
-                    node, row, call, inputs, slot[node], done, not _is_exact(node, row), _mode(node)
+                    place, node, row, call, inputs, slot[node], done, not _is_exact(node, row),
+                    _mode(node),
                 )
-            )
+            )  # fmt: skip
+        self._stretches = _stretches(self._steps, kept)
+        #: operands of a bucket → (its number, where they begin in its rows, how long these are)
+        self._columns: dict[int, tuple[int, int, int]] = {}
+        for step in self._steps:
+            if step.node.operation == "all_reduce" and len(step.inputs) > 1:
+                ends = list(accumulate(one.type.size for one in step.node.inputs))
+                for i, one, end in zip(step.inputs, step.node.inputs, ends, strict=True):
+                    self._columns.setdefault(i, (step.place, end - one.type.size, ends[-1]))
 
     @checked
     def run(self, feeds: Sequence, setting: Setting | None = None, *,
@@ -169,27 +183,121 @@ class Plan:
         for slot, array in zip(self._inputs, feeds, strict=True):
             held[slot] = array
         with np.errstate(all="ignore"):
-            for place, (node, row, call, inputs, slot, done, rounds, mode) in enumerate(
-                self._steps
-            ):
-                arrays = [held[i] for i in inputs]
-                if row.outside:
-                    value = call(Inner(setting, place, self._inner), *arrays)
-                elif row.by_replica and setting.replicas is not None:
-                    value = _by_replica(node, call, arrays, setting.replicas)
-                else:
-                    value = call(*arrays)
-                del arrays
-                if rounds:
-                    # nobody else holds it: this name, and getrefcount's
-                    is_own = value.base is None and getrefcount(value) == 2
-                    value = _rounded(value, node.type, setting, place, mode, is_own)
-                held[slot] = value
-                for one in done:
+            if setting.replicas is None or look is not None:
+                self._one_by_one(held, setting, look)
+            else:
+                with one_blas_thread():  # so that bits do not depend on how many it has
+                    self._in_stretches(held, setting)
+        return [held[slot] for slot in self._outputs]
+
+    def _one_by_one(self, held, setting, look):
+        """Compute one operation after the other, each for all replicas."""
+        alone = nullcontext() if setting.replicas is None else one_blas_thread()
+        with alone:
+            for step in self._steps:
+                value = self._value(step, [held[i] for i in step.inputs], setting)
+                held[step.slot] = value
+                for one in step.done:
                     held[one] = None
                 if look is not None:
-                    look(node, value)
-        return [held[slot] for slot in self._outputs]
+                    look(step.node, value)
+
+    def _value(self, step, arrays, setting):
+        """Return the value of one operation, rounded."""
+        node, row, call = step.node, step.row, step.call
+        if row.outside:
+            value = call(Inner(setting, step.place, self._inner), *arrays)
+        elif row.by_replica and setting.replicas is not None:
+            value = _by_replica(node, call, arrays)
+        else:
+            value = call(*arrays)
+        del arrays
+        if not step.rounds:
+            return value
+        # nobody else holds it: this name, and getrefcount's
+        is_own = value.base is None and getrefcount(value) == 2
+        is_own = is_own and value.flags.c_contiguous and value.flags.writeable
+        return _rounded(value, node.type, setting, step.place, step.mode, value if is_own else None)
+
+    def _in_stretches(self, held, setting):
+        """Compute some replicas at a time through as many operations as need no other replica."""
+        buckets: dict[int, np.ndarray] = {}
+        for steps, kept in self._stretches:
+            if kept is None:
+                (step,) = steps
+                held[step.slot] = self._value(step, [held[i] for i in step.inputs], setting)
+                buckets.pop(step.place, None)
+            else:
+                self._stretch(held, steps, kept, setting, buckets)
+            for step in steps:
+                for one in step.done:
+                    held[one] = None
+
+    def _stretch(self, held, steps, kept, setting, buckets):
+        """Compute a stretch of operations; of what differs among replicas, some at a time."""
+        ranks = setting.replicas
+        own = {s: a.ndim > n.type.rank for st in steps for s, n, a in _given(st, held)}
+        apart = []
+        for step in steps:
+            own[step.slot] = any(own[i] for i in step.inputs)
+            if own[step.slot]:
+                apart.append(step)
+            else:  # the same for all replicas
+                held[step.slot] = self._value(step, [held[i] for i in step.inputs], setting)
+        out = {st.slot: self._room(st, ranks, buckets) for st in apart if st.slot in kept}
+        inside = {step.slot for step in apart}
+
+        def some(begin, end):
+            for first in range(begin, end, most):
+                part = slice(first, min(first + most, end))
+                here: dict = {}
+                for step in apart:
+                    arrays = [
+                        here[i] if i in inside else held[i][part] if own[i] else held[i]
+                        for i in step.inputs
+                    ]
+                    room = out.get(step.slot)
+                    here[step.slot] = self._part(step, arrays, setting, room, part)
+                    del arrays
+                    for one in step.done:
+                        here.pop(one, None)
+
+        work = ranks * sum(max(st.row.flops(st.node), st.node.type.size) for st in apart)
+        size = sum(st.node.type.size for st in apart)
+        most = max(1, min(ranks, _BLOCK // max(1, size)))
+        if work < _MUCH:
+            some(0, ranks)
+        else:
+            with serial_only():  # the CPUs are busy with replicas
+                side_by_side(some, ranks)
+        for slot, value in out.items():
+            held[slot] = value
+
+    def _room(self, step, ranks, buckets) -> np.ndarray:
+        """Return room for a value of all replicas: in its bucket's rows, if it is in one."""
+        type = step.node.type
+        shape = ranks, *type.shape
+        if step.slot not in self._columns:
+            return np.empty(shape, carrier(type.dtype))
+        place, begin, width = self._columns[step.slot]
+        if place not in buckets:
+            buckets[place] = np.empty((ranks, width), carrier(type.dtype))
+        return buckets[place][:, begin : begin + type.size].reshape(shape)
+
+    def _part(self, step, arrays, setting, room, part):
+        """Return the value of one operation for some replicas, in `room` if it is kept."""
+        if room is None:
+            return self._value(step, arrays, setting)
+        room, node = room[part], step.node
+        if not room.flags.c_contiguous:
+            room[...] = self._value(step, arrays, setting)
+            return room
+        value = _by_replica(node, step.call, arrays) if step.row.by_replica else step.call(*arrays)
+        if step.rounds:
+            value = value if value.shape == room.shape else np.broadcast_to(value, room.shape)
+            return _rounded(value, node.type, setting, step.place, step.mode, room)
+        room[...] = value
+        return room
 
     def rounding_of(self, node: Node, setting: Setting) -> str:
         """Return how an operation's result is rounded in one execution."""
@@ -216,12 +324,40 @@ def _is_exact(node: Node, row: Operation) -> bool:
     return moves and bool(floats) and all(t.dtype == node.type.dtype for t in floats)
 
 
-def _by_replica(node, call, arrays, replicas):
+def _given(step, held):
+    """Yield (slot, node, value) of an operation's operands that are known already."""
+    for slot, node in zip(step.inputs, step.node.inputs, strict=True):
+        if held[slot] is not None:
+            yield slot, node, held[slot]
+
+
+def _by_replica(node, call, arrays):
     """Call an operation for one replica after the other, or once if they share all operands."""
-    has = [a.ndim > i.type.rank for a, i in zip(arrays, node.inputs, strict=True)]
-    if not any(has):
+    own = [a.ndim > i.type.rank for a, i in zip(arrays, node.inputs, strict=True)]
+    if not any(own):
         return call(*arrays)
+    ranks = next(len(a) for a, o in zip(arrays, own, strict=True) if o)
     return np.stack([
-        call(*(a[r] if own else a for a, own in zip(arrays, has, strict=True)))
-        for r in range(replicas)
+        call(*(a[r] if o else a for a, o in zip(arrays, own, strict=True))) for r in range(ranks)
     ])  # fmt: skip
+
+
+def _stretches(steps, kept) -> list:
+    """Return stretches of operations that need no other replica, each with the slots kept of it.
+
+    An operation that looks outside, or on several results, stands alone, with None.
+    """
+    found: list[list] = []
+    for step in steps:
+        nodes = (step.node, *step.node.inputs)
+        alone = step.row.outside or not all(isinstance(n.type, Type) for n in nodes)
+        if alone or not found or found[-1][1]:
+            found.append([[], alone])
+        found[-1][0].append(step)
+    last = {slot: i for i, (group, _) in enumerate(found) for st in group for slot in st.inputs}
+    return [
+        (group, None if alone else {
+            st.slot for st in group if st.slot in kept or last.get(st.slot, -1) > i
+        })
+        for i, (group, alone) in enumerate(found)
+    ]  # fmt: skip

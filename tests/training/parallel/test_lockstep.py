@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from trainium_edu.fabric import FabricError
+from trainium_edu.specs import INF2, TRN1
 from trainium_edu.training import nn, optim
 from trainium_edu.training.loader import epoch_order
 from trainium_edu.training.parallel.collectives import links
@@ -148,6 +149,15 @@ def test_switches_of_the_environment_apply_and_a_given_setting_wins(monkeypatch,
     assert (again.device.setting.rounding, again.device.setting.seed) == ("nearest", 7)
     assert [event.kind for event in again.device.compiler.history] == ["disk"]
     assert again[0][1] is not again[1][1]
+
+
+@pytest.mark.parametrize(("instance", "chip"), [("inf2.xlarge", "inf2"), ("trn1.2xlarge", None)])
+def test_a_script_is_compiled_for_the_chip_of_its_instance(instance, chip, monkeypatch):
+    ranks = launch(one_step(), 2, instance=instance)
+    assert ranks.executable.spec is (INF2 if chip else TRN1)
+    assert ranks.device.compiler.flags.target == chip
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--no_cache --target=trn1")
+    assert launch(one_step(), 2, instance=instance).executable.spec is TRN1
 
 
 def test_the_debug_mode_runs_each_operation_of_all_ranks(monkeypatch):

@@ -16,6 +16,7 @@ import {
   agreementText,
   momentText,
   runText,
+  sharesText,
   stepText,
 } from "../../../trainium_edu/widgets/static/monitor/words.js";
 
@@ -135,6 +136,15 @@ test("an accuracy is known from the step on after which it was measured", () => 
   assert.deepEqual(run.accuracyAt(1), [2, 0.75]);
   assert.equal(runText(run, 0), "After step 1 of 5: loss 2.00.");
   assert.equal(runText(run, 2), "After step 3 of 5: loss 0.500, test accuracy 75.0 % (step 2).");
+});
+
+test("engines are told with their shares", () => {
+  const shares = [
+    ["Tensor Engine", 0.0192],
+    ["DMA", 0.5],
+  ];
+  assert.equal(sharesText(shares), "Tensor Engine 1.9 % · DMA 50.0 %");
+  assert.equal(sharesText([]), "");
 });
 
 test("time ticks are about five round numbers", () => {

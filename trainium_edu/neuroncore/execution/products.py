@@ -1,4 +1,4 @@
-"""Matrix products for kernels: each on one BLAS thread, several at a time on several CPUs.
+"""Matrix products for kernels and replicas: each on one BLAS thread, several at a time.
 
 A kernel multiplies tiles of at most 128 x 128 x 512.  Beside other work on the machine (a second
 notebook, a class being graded) BLAS's own threads spin for each other, and such a product was seen
@@ -10,9 +10,9 @@ order, so the bits depend neither on who did nor on when.
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from queue import SimpleQueue
 
 import numpy as np
@@ -20,13 +20,57 @@ import numpy as np
 from trainium_edu.aside import aside, load
 from trainium_edu.neuroncore.recording.executor import product_of
 
-__all__ = ["Sum", "one_blas_thread"]
+__all__ = ["Sum", "Work", "one_blas_thread", "side_by_side"]
 
 _WORTH_HELP = 2**22  # multiply-adds: 0.1 ms
 _MOST_HELPERS = 3
 
 
-class Sum:
+class Work:
+    """A call that its caller or a helper makes, whoever comes first.
+
+    Parameters
+    ----------
+    call : callable
+    """
+
+    __slots__ = ("_claim", "_done", "_problem", "call")
+
+    def __init__(self, call: Callable[[], object]):
+        self.call: Callable[[], object] | None = call
+        self._claim, self._done = threading.Lock(), threading.Lock()
+        self._done.acquire()
+        self._problem: BaseException | None = None
+
+    def compute(self) -> None:
+        """Make the call, unless somebody else has begun."""
+        if not self._claim.acquire(blocking=False):
+            return
+        try:
+            assert self.call is not None
+            self.call()
+        except BaseException as problem:
+            self._problem = problem  # raised where the call is waited for
+        finally:
+            self.call = None
+            self._done.release()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the call has been made."""
+        return self.call is None
+
+    def wait(self) -> None:
+        """Wait until the call has been made (for the thread that made this object)."""
+        self.compute()
+        if self.call is not None:
+            self._done.acquire()
+            self._done.release()
+        if self._problem is not None:
+            raise self._problem
+
+
+class Sum(Work):
     """What one tile will hold: ``left.T @ right`` of its factors, added up in order.
 
     Parameters
@@ -41,17 +85,14 @@ class Sum:
         Computes all that waits; called where somebody looks at the tile.
     """
 
-    __slots__ = ("_adds", "_claim", "_done", "_is_offered", "_problem", "factors", "finish", "out",
-                 "place")  # fmt: skip
+    __slots__ = ("_adds", "_is_offered", "factors", "finish", "out", "place")
 
     def __init__(self, place, out, adds, finish):
+        super().__init__(self._add_up)
         self.place, self.out, self.finish = place, out, finish
         self.factors: list = []  #: (float32[k, m], float32[k, n]) that nobody will change
         self._adds = adds
-        self._claim, self._done = threading.Lock(), threading.Lock()
-        self._done.acquire()
         self._is_offered = False
-        self._problem = None
 
     def offer(self) -> None:
         """Let a helper compute it, if there are CPUs for helpers and it is worth waking one."""
@@ -61,12 +102,9 @@ class Sum:
             if len(self.factors) * left.size * right.shape[1] >= _WORTH_HELP:
                 _offer(self)
 
-    def compute(self) -> None:
-        """Compute it, unless somebody else has begun."""
-        if not self._claim.acquire(blocking=False):
-            return
+    def _add_up(self):
+        product, adds, out = None, self._adds, self.out
         try:
-            product, adds, out = None, self._adds, self.out
             for left, right in self.factors:
                 product = product_of(left, right, product)
                 shaped = product.reshape(out.shape)
@@ -75,35 +113,32 @@ class Sum:
                 else:
                     out[...] = shaped
                 adds = True
-        except BaseException as problem:
-            self._problem = problem  # raised where the sum is waited for
         finally:
             self.factors = []
-            self._done.release()
 
-    @property
-    def is_done(self) -> bool:
-        """Whether it is computed."""
-        return not self.factors
 
-    def wait(self) -> None:
-        """Wait until it is computed (for the thread that made it)."""
-        self.compute()
-        if self.factors:
-            self._done.acquire()
-            self._done.release()
-        if self._problem is not None:
-            raise self._problem
+def side_by_side(call: Callable[[int, int], object], count: int) -> None:
+    """Call for parts of range(count), ``call(begin, end)``, one part for each CPU.
+
+    Which CPU does what must not matter.  What a part raises is raised here.
+    """
+    parts = min(count, 1 + min(_cpus() - 1, _MOST_HELPERS))
+    ends = [count * i // parts for i in range(parts + 1)]
+    works = [Work(partial(call, *ends[i : i + 2])) for i in range(parts)]
+    for one in works[1:]:
+        _offer(one)
+    for one in works:
+        one.wait()
 
 
 # -- helpers ----------------------------------------------------------------------------------
 
-_offers: SimpleQueue[Sum] = SimpleQueue()
+_offers: SimpleQueue[Work] = SimpleQueue()
 _helpers: list[threading.Thread] = []
 _lock = threading.Lock()
 
 
-def _offer(wanted_sum):
+def _offer(work):
     wanted = min(_cpus() - 1, _MOST_HELPERS)
     if len(_helpers) < wanted:
         with _lock:
@@ -112,7 +147,7 @@ def _offer(wanted_sum):
                 helper.start()
                 _helpers.append(helper)
     if wanted > 0:
-        _offers.put(wanted_sum)
+        _offers.put(work)
 
 
 def _help():

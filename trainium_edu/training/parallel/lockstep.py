@@ -32,9 +32,9 @@ from trainium_edu.specs import INSTANCES
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.parallel.agreement import check_replicas
-from trainium_edu.training.parallel.collectives import Links, links
+from trainium_edu.training.parallel.collectives import Links, compiler_for, links
 from trainium_edu.training.parallel.process import Process
-from trainium_edu.xla.compiler import Compiler, difference
+from trainium_edu.xla.compiler import difference
 from trainium_edu.xla.device import Device, World, apart, cut, world
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executor import Setting
@@ -183,12 +183,13 @@ class Hub:
     count: int
     links: Links | None
     setting: Setting | None
+    instance: str
     per_instance: int
     ranks: list[_Rank] = field(default_factory=list)
     executable: Executable | None = None  #: the newest that was cut and had collectives
 
     def __post_init__(self):
-        compiler = Compiler(times=self.links)
+        compiler = compiler_for(self.instance, self.links)
         self.device = Device(setting=self.setting, compiler=compiler, follows_switches=True)
         self.device.setting = replace(self.device.setting, replicas=self.count,
                                       collectives=self.links)  # fmt: skip
@@ -542,5 +543,5 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
         raise ValueError(f"{ranks} ranks, and the links reach {reached.topology.ranks}; let both "
                          "be equal")  # fmt: skip
     variables = {"MASTER_ADDR": master[0], "MASTER_PORT": str(master[1])}
-    hub = Hub(ranks, reached, setting, per_instance)
+    hub = Hub(ranks, reached, setting, instance, per_instance)
     return hub.run(lambda index: function(index, *args), variables)

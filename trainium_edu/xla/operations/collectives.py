@@ -130,11 +130,13 @@ def _value(node, inner, *arrays):
 def _in_rows(ranks, types, arrays, width) -> np.ndarray:
     """Return the operands of each rank one after the other, and zeros up to `width`.
 
-    One operand comes as it lies there.
+    One operand comes as it lies there, and so do several that lie like this already.
     """
     elements = sum(type.size for type in types)
     if len(arrays) == 1 and arrays[0].ndim > types[0].rank and elements >= width:
         return arrays[0].reshape(ranks, -1)
+    if elements >= width and _lie_in_rows(ranks, types, arrays, elements):
+        return arrays[0].base
     flat = np.empty((ranks, max(elements, width)), carrier(types[0].dtype))
     flat[:, elements:] = 0
     begin = 0
@@ -143,6 +145,22 @@ def _in_rows(ranks, types, arrays, width) -> np.ndarray:
         np.copyto(flat[:, begin : begin + type.size].reshape((ranks, *shape)), array)
         begin += type.size
     return flat
+
+
+def _lie_in_rows(ranks, types, arrays, elements) -> bool:
+    """Return whether operands are columns of one array, in their order."""
+    base, begin = arrays[0].base, 0
+    if base is None or base.shape != (ranks, elements) or not base.flags.c_contiguous:
+        return False
+    first = base.__array_interface__["data"][0]
+    for type, array in zip(types, arrays, strict=True):
+        at = array.__array_interface__["data"][0]
+        if array.base is not base or at != first + begin * base.itemsize:
+            return False
+        if array.shape != (ranks, *type.shape) or array.strides[0] != base.strides[0]:
+            return False
+        begin += type.size
+    return True
 
 
 def _reduce_back(node, g, gradients):

@@ -8,7 +8,7 @@ import { Playback } from "../shared/playback.js";
 import { Lanes } from "./lanes.js";
 import { StepFilm, firstMoment, positionAt, timeAt } from "./step_film.js";
 import { Torus } from "./torus.js";
-import { momentText, stepText } from "./words.js";
+import { momentText, sharesText, stepText } from "./words.js";
 
 const PLAY_S = 12; // a whole step
 
@@ -24,6 +24,7 @@ export class StepView {
     this.torus = new Torus();
     this.switch = checkbox("Sums overlap with the backward pass", overlap, { title: null });
     this.whole = make("div", { class: "te-tm-said" });
+    this.shares = make("div", { class: "te-tm-shares" });
     this.moment = make("div", { class: "te-tm-moment" });
     this.player = new Playback({
       frames: 1,
@@ -62,6 +63,7 @@ export class StepView {
             this.key("exposed", "exposed: only links work"),
           ),
           this.moment,
+          this.shares,
         ),
         this.torus.element,
       ),
@@ -87,6 +89,7 @@ export class StepView {
     const count = line.moments.length;
     player.clock.framesPerSecond = Math.max(2, count / PLAY_S);
     this.whole.textContent = stepText(line, isOn);
+    this.shares.textContent = sharesText(this.film.shares[isOn ? 0 : 1]);
     this.fit();
     player.setFrames(count);
     player.seek(positionAt(line.moments, ns ?? firstMoment(line)));

@@ -34,6 +34,10 @@ export function stepText(line, isOn) {
   return `${time} ${how}: ${timeText(line.linksNs)} of communication in ${sums}, ${exposed}.`;
 }
 
+/** The share of the step in which each engine works. */
+export const sharesText = (shares) =>
+  shares.map(([name, share]) => `${name} ${(100 * share).toFixed(1)} %`).join(" · ");
+
 /** What runs at a moment. */
 export function momentText(film, line, ns) {
   const { compute, bucket } = line.at(ns);
