@@ -14,7 +14,7 @@ def test_weights_are_equal_until_one_bit_is_changed():
     assert tried.weights_equal(one, other)
     name, weight = next(iter(other.model.named_parameters()))
     values = weight.numpy()
-    values.reshape(-1).view(np.uint32)[::values[0].size] ^= np.uint32(1 << 16)
+    values.reshape(-1).view(np.uint32)[:: values[0].size] ^= np.uint32(1 << 16)
     weight.set_(as_tensor(values, other.device, weight.dtype, per_replica=True))
     assert not tried.weights_equal(one, other), name
 
