@@ -56,9 +56,8 @@ class Progress:
 
     def _where(self):
         """Say where the learner left off: the sentence, and the page to go on with."""
-        row = next(
-            (r for r in self.rows if r.lesson.number == lessons.number_of(self.left_off)), None
-        )
+        number = lessons.number_of(self.left_off)
+        row = next((r for r in self.rows if r.lesson.number == number), None)
         if row is None:
             return f"You have not begun: open {COURSE[0].stem}.ipynb.", f"{COURSE[0].stem}.ipynb"
         x = row.lesson

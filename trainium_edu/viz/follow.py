@@ -105,6 +105,7 @@ def plot_futures(futures):
     apart = [abs(one.loss - one.loss_if) for one in futures.after]
     losses.plot(steps, apart, color=_DOWN, marker="o", ms=3.5)
     losses.set(title="difference of the two losses", ylim=(0, None))
+    losses.yaxis.set_major_formatter("{x:g}")  # a factor above the axis would hide the title
     first = futures.first
     for ax in (weights, losses):
         ax.set_xlabel("after step")

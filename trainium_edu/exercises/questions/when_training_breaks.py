@@ -39,7 +39,7 @@ def _each(function):
     wrong=[
         Misconception("all is shared out", _each(lambda w, g, m, s, n: (w + g + m + s) / n),
                       "You shared out everything. But forward and backward need all weights on each"
-                      " rank, and make all gradients: ZeRO-1 shares what the optimiser alone uses."),
+                      " rank, and make all gradients: ZeRO-1 shares only what the optimiser uses."),
         Misconception("FP32 weights stay", _each(lambda w, g, m, s, n: w + g + m + s / n),
                       "Adam's means, yes. The FP32 weights are the optimiser's as well: no rank"
                       " needs those that another updates."),
@@ -64,6 +64,8 @@ def zero_memory(plain, zero, ranks, same):
                     alt=f"Memory of a NeuronCore: plain {mib[0]}, with ZeRO-1 {mib[1]}."),
             kept_table(zero),
             f"weights after five steps in FP32, plain and with ZeRO-1: {told}",
+            Prose("What travels is as much as before: an all-reduce is a reduce-scatter and an"
+                  " all-gather. ZeRO-1 pays where the optimiser's state is what does not fit."),
         ],
     )  # fmt: skip
 
@@ -97,10 +99,14 @@ def straggler(usual, slow, hidden, times):
     grew = [now.step_ns / before.step_ns - 1 for before, now in ((usual, slow), hidden)]
     return Answer(
         round(slow.step_ns / 1e3, 1),
-        f"All wait for one: {slow.straggler_ns / 1e3:.1f} µs, {100 * grew[0]:.0f} % of the step. Where no"
-        f" sum shows, as with mesh, the same rank costs the whole {100 * grew[1]:.0f} %.",
-        lambda guess: step_table({"ring": usual, "ring, one is slow": slow,
-                                  "mesh": hidden[0], "mesh, one is slow": hidden[1]}),
+        f"All wait for one: {slow.straggler_ns / 1e3:.1f} µs, {100 * grew[0]:.0f} % of the step."
+        f" Where no sum shows, as with mesh, the same rank costs the whole {100 * grew[1]:.0f} %.",
+        lambda guess: [
+            step_table({"ring": usual, "ring, one is slow": slow,
+                        "mesh": hidden[0], "mesh, one is slow": hidden[1]}),
+            Prose("One in 32 decides, and with more ranks it is likelier that one is slow. The mean"
+                  " of all ranks hides it; look at the slowest."),
+        ],
     )  # fmt: skip
 
 
@@ -163,6 +169,9 @@ def workers(step_ms, decode_ms, batch):
                     f" {wait} before each step."),
             Picture(lambda: plot_pipeline(fed), alt=f"With {most} workers they do not wait."),
             feed_table(found),
+            Prose("Prefetch is a cushion: it takes the shock of a batch that comes late, and makes"
+                  " none faster. In the long run the slowest of workers, processors, storage and"
+                  " chips sets the pace."),
         ],
     )  # fmt: skip
 
@@ -188,7 +197,7 @@ _RESUMED = ("the same bits", "nearly the same weights", "other weights, about as
 )  # fmt: skip
 def resumed(again, whole, same):
     """Return how equal a resumed run is to one that was never stopped."""
-    lost = [step.number for step in again.steps][0]
+    lost = again.steps[0].number
     return Answer(
         _RESUMED[0] if same else _RESUMED[2],
         "A checkpoint keeps more than weights: the optimiser's state, the place in the order of"
@@ -291,6 +300,7 @@ def flipped(futures):
             f"{'more than a hundred' if ended > 100 else ended}",
             Prose("Both runs are as good: it is another network, not a worse one. An emulator can"
                   " take the step again with one bit changed. On the machine you would not even"
-                  " know which way it fell."),
+                  " know which way it fell. So two runs with the same seed may differ there, and that"
+                  " alone is no sign of an error."),
         ],
     )  # fmt: skip
