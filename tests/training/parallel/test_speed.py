@@ -30,6 +30,7 @@ def test_the_peers_train_as_fast(dtype, parts):
     assert peers[-1] - peers[0] == pytest.approx(losses[-1] - losses[0], abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_grows_with_the_replicas_and_not_with_their_square():
     few, many = peak_bytes(2, 8), peak_bytes(32, 8)
