@@ -165,15 +165,8 @@ def of_lesson(lesson: str) -> tuple:
     tuple of Question
         Empty for a lesson without.
     """
-<<<<<<< HEAD
     books = {"00": "00_start_here", **catalogue.LESSONS}
     names = {number: stem.partition("_")[2] for number, stem in books.items()}
-=======
-    names = {
-        "00": "start_here",
-        **{n: book.partition("_")[2] for n, book in catalogue.LESSONS.items()},
-    }
->>>>>>> main
     number = number_of(lesson)
     name = f"{__package__}.questions.{names.get(number, '')}"
     if number not in names or importlib.util.find_spec(name) is None:
