@@ -175,9 +175,10 @@ def of_lesson(lesson: str) -> tuple:
 
 
 def _find(key: str) -> Question:
-    found = next((q for q in of_lesson(str(key)) if q.key == key), None)
+    mine = of_lesson(number_of(str(key)))
+    found = next((q for q in mine if q.key == key), None)
     if found is None:
-        known = ", ".join(q.key for q in of_lesson(str(key))) or "none"
+        known = ", ".join(q.key for q in mine) or "none"
         raise ValueError(f"no question {key!r}; questions of this lesson: {known}")
     return found
 
