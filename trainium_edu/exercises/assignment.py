@@ -97,17 +97,8 @@ def export(lesson: str, out: Path, *, solutions: Path | None = None, salt: str =
     told = afterwards.read(solutions) if solutions else {}
     answers = {key: part.solution for key, part in told.items()}
     wanted = _wanted(book, mine, answers)
-<<<<<<< HEAD
     name = catalogue.LESSONS[lesson].partition("_")[2]
     made = [_text("# " + name.replace("_", " ").capitalize(), "title")]
-=======
-    made = [
-        _text(
-            "# " + catalogue.LESSONS[lesson].partition("_")[2].replace("_", " ").capitalize(),
-            "title",
-        )
-    ]
->>>>>>> main
     for i, cell in enumerate(book["cells"]):
         exercise = catalogue.find(key_of(cell)) if key_of(cell) else None
         check = catalogue.find(key_of(cell, "check")) if key_of(cell, "check") else None
@@ -227,21 +218,10 @@ def mend(path: Path) -> list[str]:
 def _lesson(cells, name):
     keys = [key for cell in cells for kind in ("exercise", "check") if (key := key_of(cell, kind))]
     number = lessons.NUMBER.pattern
-<<<<<<< HEAD
     given = [str(_nbgrader(cell).get("grade_id", "")) for cell in cells]
     ids = [m.group(1) for grade_id in given if (m := re.match(rf"ex-({number})-", grade_id))]
     named = re.findall(rf"(?<!\d)({number})(?!\d)", name)[:1]
     for found in [*map(lessons.number_of, keys), *ids, *named]:
-=======
-    grades = [str(_nbgrader(cell).get("grade_id", "")) for cell in cells]
-    ids = [m.group(1) for grade in grades if (m := re.match(rf"ex-({number})-", grade))]
-    match = re.search(rf"(?<!\d)({number})(?!\d)", name)
-    for found in [
-        *(lessons.number_of(k) for k in keys),
-        *ids,
-        *([match.group(1)] if match else []),
-    ]:
->>>>>>> main
         if catalogue.of_lesson(found):
             return found
     raise ValueError(f"{name} is not the notebook of a lesson with exercises")

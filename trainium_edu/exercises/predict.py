@@ -165,15 +165,8 @@ def of_lesson(lesson: str) -> tuple:
     tuple of Question
         Empty for a lesson without.
     """
-<<<<<<< HEAD
     books = {"00": "00_start_here", **catalogue.LESSONS}
     names = {number: stem.partition("_")[2] for number, stem in books.items()}
-=======
-    names = {
-        "00": "start_here",
-        **{n: book.partition("_")[2] for n, book in catalogue.LESSONS.items()},
-    }
->>>>>>> main
     number = number_of(lesson)
     name = f"{__package__}.questions.{names.get(number, '')}"
     if number not in names or importlib.util.find_spec(name) is None:
@@ -182,9 +175,10 @@ def of_lesson(lesson: str) -> tuple:
 
 
 def _find(key: str) -> Question:
-    found = next((q for q in of_lesson(str(key)) if q.key == key), None)
+    mine = of_lesson(number_of(str(key)))
+    found = next((q for q in mine if q.key == key), None)
     if found is None:
-        known = ", ".join(q.key for q in of_lesson(str(key))) or "none"
+        known = ", ".join(q.key for q in mine) or "none"
         raise ValueError(f"no question {key!r}; questions of this lesson: {known}")
     return found
 
