@@ -300,7 +300,7 @@ def flipped(futures):
             f"{'more than a hundred' if ended > 100 else ended}",
             Prose("Both runs are as good: it is another network, not a worse one. An emulator can"
                   " take the step again with one bit changed. On the machine you would not even"
-                  " know which way it fell. So two runs with the same seed may differ there, and that"
+                  " know which way it fell. So two runs of one seed may differ there, and that"
                   " alone is no sign of an error."),
         ],
     )  # fmt: skip
