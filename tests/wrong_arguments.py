@@ -449,6 +449,10 @@ x = xla.as_tensor(np.ones((4, 4), np.float32), device)
 n = xla.as_tensor([0, 1, 2, 3], device)
 image = xnp.reshape(x, (1, 1, 4, 4))
 """
+_TRAINED = """
+from trainium_edu import training
+trainer = training.Trainer(training.Job(ranks=2, batch=8))
+"""
 GOOD: dict[str, list[str]] = {
     "specs": ["from trainium_edu.specs import TRN1\n"
               "TRN1.find('psum.banks'), TRN1.replace(x=TRN1.sbuf)"],
@@ -531,6 +535,11 @@ GOOD: dict[str, list[str]] = {
         "optim.AdamW(model.parameters()), optim.clip_grad_norm_(model.parameters(), 1.0)",
         _LAZY + "optim.warmup_cosine(1, peak=1.0, warmup=2, steps=4)",
         _LAZY + "lazy_digits.what_recompiles(device)",
+        _TRAINED + "trainer.load_state(trainer.state()), trainer.upset(1)",
+        _TRAINED + "kept = training.Checkpoints('kept')\n"
+        "kept.newest(trainer.job), kept.after(100, trainer.state)",
+        _TRAINED + "run = training.fit(trainer, 2)\ntraining.flip(run, 1, '2.weight[3, 4]')",
+        _LAZY + "nn.Encoder(4, 4, 2, 4, 1, 1, 4).to(device)(xnp.reshape(n, (1, 4)))",
     ],
     "widgets": [
         *(_LAZY + "from trainium_edu.widgets import compiled_steps as shown\n"

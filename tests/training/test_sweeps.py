@@ -146,6 +146,7 @@ def test_a_damaged_point_runs_again_and_is_named(tmp_path, runs):
     assert len(runs()) == 3
 
 
+@pytest.mark.slow
 def test_points_of_a_killed_worker_begin_again(tmp_path, runs):
     with pytest.warns(WorkerKilled, match=r"worker was killed; begin again, .*seed=1"):
         table = sweep(SMALL, {"seed": range(4)}, steps=1, measure=dies_once, folder=tmp_path / "k")
@@ -153,6 +154,7 @@ def test_points_of_a_killed_worker_begin_again(tmp_path, runs):
     assert runs().count("1") == 2
 
 
+@pytest.mark.slow
 def test_a_point_that_kills_its_worker_is_given_up_and_the_others_are_not(runs):
     with pytest.warns(WorkerKilled):
         table = sweep(SMALL, {"seed": range(3)}, steps=1, measure=dies_always)
@@ -160,6 +162,7 @@ def test_a_point_that_kills_its_worker_is_given_up_and_the_others_are_not(runs):
     assert table.rows[1].error.startswith("its worker was killed 3 times")
 
 
+@pytest.mark.slow
 def test_a_broken_executor_that_was_given_says_what_to_do(runs):
     with (
         ProcessPoolExecutor(1) as processes, pytest.warns(WorkerKilled),
@@ -177,6 +180,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_quickly_and_keeps_what_is_done(tmp_path, runs):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -93,8 +93,7 @@ def stored_sweep() -> tuple[Row, ...]:
     >>> len(stored_sweep())
     12
     """
-    stored = json.loads(stored_file().read_text(encoding="utf-8"))
-    return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in stored["rows"])
+    return read(stored_file())
 
 
 @checked
@@ -134,6 +133,12 @@ def accuracy_table(rows: Sequence[Row], *, optimizer: str = "sgd") -> str:
 
 def stored_file():
     return resources.files("trainium_edu.training") / "accuracy_sweep.json"
+
+
+def read(path) -> tuple[Row, ...]:
+    """Return the rows that :func:`store` has written."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in rows)
 
 
 def store(path, rows: Sequence[Row], command: str) -> None:

@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import numpy as np
 import psutil
 
 from trainium_edu import files
-from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["Checkpoint", "CheckpointDamaged", "CheckpointError", "Checkpoints", "load_checkpoint",
@@ -228,6 +228,8 @@ class Checkpoints:
         UserWarning
             If the run goes on otherwise: on other ranks, at another learning rate.
         """
+        if not is_dataclass(job) or isinstance(job, type):
+            raise TypeError(f"job is {short(job)}; it must be a Job")
         if not _written(self.folder):
             return None
         found = load_checkpoint(self.folder)
@@ -247,6 +249,7 @@ class Checkpoints:
             )
         return found
 
+    @checked
     def after(self, steps: int, state: Callable[[], Mapping], *, last: bool = False) -> Path | None:
         """Write a checkpoint if it is time; return its file, or None.
 
@@ -259,7 +262,7 @@ class Checkpoints:
         last : bool
             This is the last step: write in any case.
         """
-        if steps % self.every and not last:
+        if whole(steps, "steps", 0) % self.every and not last:
             return None
         return save_checkpoint(self.folder, state(), self.keep)
 

@@ -12,14 +12,13 @@ last bits differ by processor: a seed's accuracy comes back to within a few imag
 """
 
 import functools
-import json
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
 from trainium_edu.specs.arguments import choice, whole
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.accuracy_sweep import Row, store
+from trainium_edu.training.accuracy_sweep import Row, read, store
 from trainium_edu.training.trainer import Job, fit
 
 __all__ = ["ARMS_OF_JOB", "run_digits_accuracy", "stored_digits_accuracy"]
@@ -67,8 +66,7 @@ def stored_digits_accuracy() -> tuple[Row, ...]:
     >>> print(stored_digits_accuracy()[0].arm)
     fp32
     """
-    stored = json.loads(stored_file().read_text(encoding="utf-8"))
-    return tuple(Row(**{**row, "accuracies": tuple(row["accuracies"])}) for row in stored["rows"])
+    return read(stored_file())
 
 
 def stored_file() -> Path:

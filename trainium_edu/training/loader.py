@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from trainium_edu.specs.arguments import choice, whole
+from trainium_edu.specs.arguments import choice, short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.data import shuffled
 from trainium_edu.xla.device import current_world
@@ -56,7 +56,7 @@ def epoch_order(n: int, *, ranks: int, batch: int, accumulate: int = 1, seed: in
     >>> epoch_order(10, ranks=2, batch=3, seed=0, epoch=0, shuffle=False).tolist()
     [[[[0, 2, 4], [1, 3, 5]]], [[[6, 8, -1], [7, 9, -1]]]]
     """
-    _check_shares(n, ranks)
+    check_shares(n, ranks)
     order = shuffled(n, seed=seed, epoch=epoch) if shuffle else np.arange(n)
     return deal(order, ranks=ranks, batch=batch, accumulate=accumulate)
 
@@ -82,13 +82,16 @@ def deal(numbers: np.ndarray, *, ranks: int, batch: int, accumulate: int = 1) ->
     """
     for size, name in ((ranks, "ranks"), (batch, "batch"), (accumulate, "accumulate")):
         whole(size, name, 1, _MOST)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise ValueError(f"numbers are {numbers.dtype}{list(numbers.shape)}; deal a row of whole "
+                         "sample numbers")  # fmt: skip
     steps = -(-len(numbers) // (accumulate * batch * ranks))
     dealt = np.full((steps, accumulate, batch, ranks), -1, np.int64)
     dealt.reshape(-1)[: len(numbers)] = numbers
     return np.ascontiguousarray(dealt.swapaxes(2, 3))
 
 
-def _check_shares(n, ranks) -> None:
+def check_shares(n, ranks) -> None:
     """Refuse more ranks than samples."""
     whole(n, "n", 1, _MOST)
     whole(ranks, "ranks", 1, _MOST)
@@ -141,7 +144,7 @@ class DistributedSampler:
         self.num_replicas = here.size if num_replicas is None else num_replicas
         self.rank = here.ordinal if rank is None else rank
         self._count = _length(dataset)
-        _check_shares(self._count, self.num_replicas)
+        check_shares(self._count, self.num_replicas)
         whole(self.rank, "rank", 0, self.num_replicas - 1)
         if pad is not None:
             choice(pad, "pad", ("repeat", "mask"))
@@ -216,9 +219,12 @@ class DataLoader:
     def __init__(self, dataset, batch_size: int = 1, *, shuffle: bool = False, sampler=None,
                  drop_last: bool = False, num_workers: int = 0, prefetch_factor: int = 2,
                  seed: int = 0):  # fmt: skip
-        _check_shares(_length(dataset), 1)
+        check_shares(_length(dataset), 1)
         if sampler is not None and shuffle:
             raise ValueError("a sampler has an order of its own; leave shuffle out, or the sampler")
+        if sampler is not None and not hasattr(sampler, "__iter__"):
+            raise TypeError(f"sampler is {short(sampler)}; it must give sample numbers, as a "
+                            "DistributedSampler does")  # fmt: skip
         self.batch_size = whole(batch_size, "batch_size", 1, _MOST)
         self.num_workers = whole(num_workers, "num_workers", 0, 1024)
         self.prefetch_factor = whole(prefetch_factor, "prefetch_factor", 1, _MOST)
@@ -251,6 +257,9 @@ class DataLoader:
 
 def _length(dataset) -> int:
     """Return how many samples a dataset has."""
+    if not hasattr(dataset, "__len__"):
+        raise TypeError(f"dataset is {short(dataset)}, which has no length; give a tuple of arrays "
+                        "or what has __len__ and __getitem__")  # fmt: skip
     if not isinstance(dataset, tuple):
         return len(dataset)
     lengths = {len(array) for array in dataset}

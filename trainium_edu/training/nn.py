@@ -162,6 +162,7 @@ class Module:
         """Return the parameters, each once."""
         return [value for _, value in self.named_parameters()]
 
+    @checked
     def to(self, device: Device, dtype: str = "float32") -> "Module":
         """Move the parameters to a device, and let ``backward`` give them gradients.
 

@@ -11,7 +11,7 @@ and 1.  This file does as PyTorch/XLA, and hands in 0 and 1 too.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -61,10 +61,7 @@ class Optimizer:
     def __init__(self, parameters: Iterable, lr: float, *, weight_decay: float = 0.0,
                  state_dtype: str = "float32", master_weights: bool = False,
                  rounding: Literal["nearest", "stochastic"] | None = None):  # fmt: skip
-        self.parameters = list(parameters)
-        if not all(isinstance(p, Tensor) for p in self.parameters):
-            raise ValueError("these weights are still on the host; make the optimiser after "
-                             "model.to(device)")  # fmt: skip
+        self.parameters = on_device(parameters)
         self.lr, self.weight_decay = number(lr, "lr", 0), number(weight_decay, "weight_decay", 0)
         self.steps = 0
         self.state_dtype = choice(state_dtype, "state_dtype", ("float32", "bfloat16"))
@@ -93,8 +90,12 @@ class Optimizer:
             for state in self.states
         ]
 
+    @checked
     def load_state_arrays(self, arrays: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Take states over; they must be as :meth:`state_arrays` gives them."""
+        if len(arrays) != len(self.states):
+            raise ValueError(f"there are {len(arrays)} states for {len(self.states)} parameters; "
+                             "give those of an equal optimiser")  # fmt: skip
         for state, given in zip(self.states, arrays, strict=True):
             for name, tensor in state.items():
                 tensor.set_(on_replicas(given[name], tensor.device, tensor.dtype))
@@ -153,6 +154,15 @@ class Optimizer:
     def _update(self, weight, gradient, state, numbers) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the new weight and states, all FP32."""
         raise NotImplementedError
+
+
+def on_device(parameters: Iterable) -> list[Tensor]:
+    """Return parameters as a list; raise if one is not on a device yet."""
+    found = list(parameters)
+    if not all(isinstance(p, Tensor) for p in found):
+        raise ValueError("these weights are still on the host; make the optimiser after "
+                         "model.to(device)")  # fmt: skip
+    return found
 
 
 def of_rank_0(tensor: Tensor, as_stored: bool = False) -> np.ndarray:
@@ -245,11 +255,16 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> Tensor:
     Tensor
         The norm before, float32.
     """
+    return clip(parameters, max_norm, lambda total: total)
+
+
+def clip(parameters: Iterable[Tensor], max_norm: float, over_ranks: Callable) -> Tensor:
+    """Clip gradients whose squares `over_ranks` adds up once more; return the norm before."""
     wide = [(p, p.grad.dtype, _wide(p.grad)) for p in parameters if p.grad is not None]
     if not wide:
         raise ValueError("no parameter has a gradient; call backward() before clip_grad_norm_()")
     squares = [xnp.sum(xnp.square(gradient)) for _, _, gradient in wide]
-    norm = xnp.sqrt(sum(squares[1:], squares[0]))
+    norm = xnp.sqrt(over_ranks(sum(squares[1:], squares[0])))
     most = as_tensor(np.float32(number(max_norm, "max_norm", 0)), norm.device, name="max_norm")
     factor = xnp.minimum(most / (norm + 1e-6), 1.0)
     for weight, dtype, gradient in wide:

@@ -110,6 +110,7 @@ class Table:
             for line in lines
         )
 
+    @checked
     def column(self, name: str) -> list:
         """Return what all rows have under a name; None where a row has an error."""
         if not any(name in row.point or name in row.result for row in self.rows):
@@ -117,6 +118,7 @@ class Table:
             raise ValueError(f"no row has {name!r}; rows have {', '.join(known)}")
         return [(row.point | row.result).get(name) for row in self.rows]
 
+    @checked
     def mean_and_spread(self, name: str, *, by: str) -> dict[Any, tuple[float, float, int]]:
         """Return mean, standard deviation (n - 1) and number of rows for each value of a column.
 
@@ -206,7 +208,7 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
     >>> table.column("seed")
     [0, 1]
     """
-    whole(steps, "steps", 1)
+    whole(steps, "steps", 1, 2**31)
     points = _points(over)
     found: dict[int, Row] = {}
     kept = None if folder is None else Path(folder)

@@ -32,7 +32,7 @@ from trainium_edu.specs.signatures import checked
 from trainium_edu.training import nn, optim
 from trainium_edu.training.checkpoint import Checkpoints
 from trainium_edu.training.data import shuffled
-from trainium_edu.training.loader import deal
+from trainium_edu.training.loader import check_shares, deal
 from trainium_edu.training.parallel.agreement import RanksDisagree, check_replicas
 from trainium_edu.training.parallel.clock import StepReport, step_report
 from trainium_edu.training.parallel.collectives import Links, compiler_for, links
@@ -280,11 +280,7 @@ class Trainer:
     def _check_samples(self):
         """Raise if there are too few samples."""
         count, job = len(self.labels), self.job
-        if job.ranks > count:
-            raise ValueError(
-                f"{job.ranks} ranks and {count} samples: a rank without a sample has no gradient; "
-                f"use {count} ranks at most, or more data"
-            )
+        check_shares(count, job.ranks)
         if job.drop_last and job.global_batch > count:
             raise ValueError(
                 f"a step takes {job.global_batch} samples and there are {count}, so that drop_last "
@@ -300,7 +296,7 @@ class Trainer:
         """Return sample numbers int64[accumulate, ranks, batch], -1 for none, and what follows."""
         job, count = self.job, len(self.labels)
         end = min(self.begin + job.global_batch, count)
-        chosen = _order(count, job.seed, self.epoch)[self.begin : end]
+        chosen = _order(count, seed=job.seed, epoch=self.epoch)[self.begin : end]
         (table,) = deal(chosen, ranks=job.ranks, batch=job.batch, accumulate=job.accumulate)
         needed = job.global_batch if job.drop_last else 1
         follows = (self.epoch, end) if end + needed <= count else (self.epoch + 1, 0)
@@ -589,10 +585,7 @@ class Trainer:
         self.device.step, self.device.executions = self.number, state["executions"]
 
 
-@lru_cache(maxsize=4)
-def _order(count: int, seed: int, epoch: int) -> np.ndarray:
-    """Return all sample numbers as ``training.epoch_order`` deals them."""
-    return shuffled(count, seed=seed, epoch=epoch)
+_order = lru_cache(maxsize=4)(shuffled)  #: of samples, in which ``training.epoch_order`` deals
 
 
 # -- runs ---------------------------------------------------------------------------------------

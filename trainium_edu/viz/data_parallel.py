@@ -120,7 +120,8 @@ def plot_scaling(weak: Sequence, strong: Sequence):
     Parameters
     ----------
     weak, strong : sequence of training.Point
-        As much work for every rank, and the same work shared out.  Bands are those of the step.
+        As much work for every rank, and the same work shared out.  A band compares steps with
+        the facts at the same end.
 
     Returns
     -------
@@ -135,10 +136,10 @@ def plot_scaling(weak: Sequence, strong: Sequence):
         if not points:
             continue
         n = np.array([point.ranks for point in points])
-        rates = np.array([_rates(point.report) for point in points]) * n[0] / _rates(
-            points[0].report)[1]  # fmt: skip
+        rates = np.array([_rates(point.report) for point in points])
+        rates *= n[0] / rates[0]  # facts at one end are there for all points
         for ax, over in ((speed, np.ones(len(n))), (share, n / 100)):
-            low, middle, high = rates.T / over
+            middle, low, high = rates[:, 1] / over, rates.min(1) / over, rates.max(1) / over
             look = {"color": style.COLOURS[colour]}
             ax.fill_between(n, low, high, alpha=0.18, linewidth=0, **look)
             ax.plot(n, middle, marker=marker, markersize=4.5, label=name, **look)

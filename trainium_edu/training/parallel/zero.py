@@ -20,7 +20,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.specs.arguments import choice, flag, number
 from trainium_edu.specs.signatures import checked
-from trainium_edu.training.optim import Optimizer, of_rank_0
+from trainium_edu.training.optim import Optimizer, clip, of_rank_0, on_device
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla import xm
 from trainium_edu.xla.graph import scope
@@ -129,10 +129,7 @@ class ZeroRedundancyOptimizer:
     def __init__(self, params: Iterable, optimizer_class: type, optimizer_dtype: str | None = None,
                  grad_clipping: bool = True, max_norm: float | None = None, pin_layout: bool = True,
                  *, bucket_bytes: int | None = None, **defaults):  # fmt: skip
-        self.parameters = list(params)
-        if not all(isinstance(p, Tensor) for p in self.parameters):
-            raise ValueError("these weights are still on the host; make the optimiser after "
-                             "model.to(device)")  # fmt: skip
+        self.parameters = on_device(params)
         if not issubclass(optimizer_class, Optimizer):
             raise TypeError(f"optimizer_class is {optimizer_class.__name__}; it must be a class of "
                             "training.optim, such as Adam")  # fmt: skip
@@ -162,23 +159,14 @@ class ZeroRedundancyOptimizer:
         for bucket in self.buckets:
             bucket.reduce()
         if self.max_norm is not None:
-            self._clip()
+            parts = [bucket.part for bucket in self.buckets]
+            self.grad_norm = clip(parts, self.max_norm, self._over_ranks)
         self.base_optimizer.step()
         for bucket in self.buckets:
             bucket.gather()
 
-    def _clip(self):
-        """Scale all gradients down together: squares are summed over parts, then over ranks."""
-        parts = [b.part for b in self.buckets]
-        wide = [xnp.astype(part.grad, "float32") for part in parts]
-        squares = [xnp.sum(xnp.square(grad)) for grad in wide]
-        total = sum(squares[1:], squares[0])
-        norm = xnp.sqrt(total if self.ranks == 1 else xm.all_reduce("sum", total))
-        most = as_tensor(np.float32(self.max_norm), norm.device, name="max_norm")
-        factor = xnp.minimum(most / (norm + 1e-6), 1.0)
-        for part, grad in zip(parts, wide, strict=True):
-            part.grad = xnp.astype(grad * factor, part.grad.dtype)
-        self.grad_norm = norm
+    def _over_ranks(self, total):
+        return total if self.ranks == 1 else xm.all_reduce("sum", total)
 
     # -- what is kept ---------------------------------------------------------------------------
 
