@@ -195,7 +195,7 @@ def _lower(lowering, node):
     """Leave the time to whoever knows the links; tensors of the same size stay in their place."""
     lowering.collectives.append(node)
     views = tuple(map(lowering.view, node.inputs))
-    if node.operation == "all_reduce":
+    if node.operation == "all_reduce" or node.type == node.inputs[0].type:
         lowering.alias(node, views if len(views) > 1 else views[0])
     else:
         lowering.out(node)
