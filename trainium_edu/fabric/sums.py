@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from trainium_edu.fabric.arguments import FabricError
+from trainium_edu.fabric.arguments import FabricError, choice, shown, whole_number
 from trainium_edu.fabric.bulk import ring_all_reduce
 from trainium_edu.fabric.schedule import Collective, Op, Schedule, check, groups, item_sizes
 from trainium_edu.numerics import ordered
-from trainium_edu.numerics.formats import FP32, get_format
+from trainium_edu.numerics.formats import FP32, Format, get_format
 
 __all__ = ["sum_in_ring", "sum_rows"]
 
@@ -58,13 +58,14 @@ def sum_rows(
     [4.0, 4.0, 4.0]
     """
     order = additions(check(schedule))
-    rows = np.asarray(rows)
-    if rows.ndim != 2 or len(rows) != schedule.ranks or rows.dtype != np.float32:
+    rows, fmt = _known(rows, fmt, rounding, seed)
+    if len(rows) != schedule.ranks:
         raise FabricError(
-            f"sum_rows takes float32[{schedule.ranks}, elements], one row per rank, not "
-            f"{rows.dtype}{list(rows.shape)}; execute(schedule, buffers) takes other dtypes"
+            f"there are {len(rows)} rows for {schedule.ranks} ranks; give one to each"
         )
-    elements = rows.shape[1] if elements is None else elements
+    elements = rows.shape[1] if elements is None else whole_number(
+        elements, "the number of elements", least=0, most=2**53
+    )  # fmt: skip
     if elements < rows.shape[1]:
         raise FabricError(f"rows of {rows.shape[1]} elements cannot be padded to {elements}")
     return ordered.add_in_order(
@@ -90,16 +91,33 @@ def sum_in_ring(rows, fmt="fp32", rounding="nearest", *, seed=0) -> np.ndarray:
     >>> sum_in_ring(np.ones((600, 2), np.float32), "bf16").tolist()
     [256.0, 256.0]
     """
+    rows, fmt = _known(rows, fmt, rounding, seed)
     ranks = len(rows)
-    if get_format(fmt) is FP32:
+    if fmt is FP32:
         return ring_all_reduce(np.array(rows, np.float32))[0]
     if ranks > _MOST_IN_RING:
         raise FabricError(
-            f"a ring of {ranks} ranks in {fmt} is too long a list of additions (the limit is"
+            f"a ring of {ranks} ranks in {fmt.name} is too long a list of additions (the limit is"
             f" {_MOST_IN_RING} ranks); sum in fp32"
         )
     sizes = rows.shape[1] // ranks + (np.arange(ranks) < rows.shape[1] % ranks)
     return ordered.add_in_order(rows, _ring(ranks), sizes, fmt, rounding, seed=seed)
+
+
+def _known(rows, fmt, rounding, seed) -> tuple[np.ndarray, Format]:
+    """Return rows and a format that sums are made of; raise for what none can be."""
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype != np.float32:
+        dtype = f" of {rows.dtype}" if isinstance(rows, np.ndarray) else ""
+        raise FabricError(
+            f"rows is {shown(rows)}{dtype}; give float32[ranks, elements], one row per rank"
+            " (execute(schedule, buffers) takes other dtypes)"
+        )
+    choice(rounding, ("nearest", "stochastic"), "rounding")
+    whole_number(seed, "seed", least=0, most=2**64 - 1)
+    try:
+        return rows, get_format(fmt)
+    except (TypeError, ValueError) as problem:
+        raise FabricError(str(problem)) from None
 
 
 @lru_cache(maxsize=2)
