@@ -61,7 +61,7 @@ def sum_rows(
     rows, fmt = _known(rows, fmt, rounding, seed)
     if len(rows) != schedule.ranks:
         raise FabricError(
-            f"there are {len(rows)} rows for {schedule.ranks} ranks; give one to each"
+            f"there are {len(rows)} rows for {schedule.ranks} ranks; give one row per rank"
         )
     elements = rows.shape[1] if elements is None else whole_number(
         elements, "the number of elements", least=0, most=2**53

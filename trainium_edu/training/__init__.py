@@ -21,11 +21,7 @@ Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_e
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).  Used
 by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
 ``08_collectives``, ``09_data_parallel_training`` and ``09b_when_training_breaks``.
-Read ``reference.py`` first (the whole network in plain NumPy), then ``arms.py`` (what is stored),
-``_loops.py`` (the same bits, fast), ``accuracy_sweep.py`` (the table that takes minutes); of the
-second part ``nn.py``, then ``optim.py``.  ``checkpoint.py`` and ``sweeps.py`` are for runs that go
-on after a failure, and for many runs.  Used by the notebooks ``00_start_here``,
-``02_stochastic_rounding`` and ``08_collectives``.
+``checkpoint.py`` and ``sweeps.py`` are for runs that go on after a failure, and for many runs.
 
 Decisions
 ---------
