@@ -17,11 +17,7 @@ Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``ref
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).
 ``checkpoint.py`` and ``sweeps.py`` are for runs that go on after a failure, and for many runs.
 Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
-``08_collectives`` and ``09_data_parallel_training``.
-``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).  Used
-by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
 ``08_collectives``, ``09_data_parallel_training`` and ``09b_when_training_breaks``.
-``checkpoint.py`` and ``sweeps.py`` are for runs that go on after a failure, and for many runs.
 
 Decisions
 ---------
