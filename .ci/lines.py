@@ -11,7 +11,7 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2025, "numerics": 2275, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
+    "specs": 2025, "numerics": 2280, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
     "files.py": 40, "neuroncore": 10650, "nki": 4850, "xla": 6400, "fabric": 3450, "training": 4550,
     "viz": 2850, "tools": 200, "widgets": 3375, "exercises": 6325, "cli": 2110, "doctor.py": 200,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.numerics.random_bits import check_count
 from trainium_edu.numerics.rounding import loop_layout
 from trainium_edu.specs.arguments import choice
+from trainium_edu.specs.signatures import checked
 
 __all__ = ["Additions", "add_in_order"]
 
@@ -43,6 +44,7 @@ class Additions:
         return int(self.slot.max(initial=0)) + 1
 
 
+@checked
 def add_in_order(
     rows: np.ndarray, order: Additions, sizes: np.ndarray, fmt="fp32", rounding="nearest", *, seed=0
 ) -> np.ndarray:
@@ -73,6 +75,16 @@ def add_in_order(
     """
     fmt, seed = get_format(fmt), check_count(seed, "seed")
     choice(rounding, "rounding", ("nearest", "stochastic"))
+    if rows.ndim != 2 or rows.dtype != np.float32 or len(rows) != order.ranks:
+        raise ValueError(
+            f"rows is {rows.dtype}{list(rows.shape)}; it must be float32[{order.ranks}, elements], "
+            "a row for each rank of the order"
+        )
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or len(sizes) != len(order.first) - 1:
+        raise ValueError(
+            f"sizes is {sizes.dtype}{list(sizes.shape)}; it must be int64[{len(order.first) - 1}], "
+            "one length for each item of the order"
+        )
     rows = np.require(rows, np.float32, ["C", "W"])
     out = np.empty(rows.shape[1], np.float32)
     blocks, adds = _blocks(sizes, rows.shape[1]), np.diff(order.first)
