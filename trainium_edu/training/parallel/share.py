@@ -72,8 +72,8 @@ class Share:
         return (
             f"{self.model:<11}{self.instances:>5} x {self.instance:<15}{self.ranks:>6}"
             f"{self.gradient_bytes / 1e9:>9.2f} GB{self.sum_ns / 1e6:>12,.2f}"
-            f"{self.compute_ns / 1e6:>12,.2f}{self.share:>9.1%}{said:>7}  {self.inputs}"
-        )
+            f"{self.compute_ns / 1e6:>12,.2f}{self.share:>9.1%}{said:>7}"
+        ).rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,9 @@ class Shares:
 
     def __str__(self):
         head = (f"{'model':<11}{'instances':>23}{'ranks':>6}{'gradients':>12}{'sum, ms':>12}"
-                f"{'compute, ms':>12}{'share':>9}{'said':>7}  inputs")  # fmt: skip
-        return "\n".join([head, *map(str, self.rows)])
+                f"{'compute, ms':>12}{'share':>9}{'said':>7}")  # fmt: skip
+        inputs = dict.fromkeys(f"{row.model}: {row.inputs}" for row in self.rows)
+        return "\n".join([head, *map(str, self.rows), *inputs])
 
 
 @checked
