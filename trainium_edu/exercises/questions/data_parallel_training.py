@@ -48,7 +48,7 @@ def same_update(weights):
         "The mean of the ranks' means is the mean of all images, so the mathematics is the same;"
         " the order of the additions is not, and each addition rounds.",
         lambda guess: [
-            "\n".join(f"{n:2} ranks: largest difference from one rank below 1e-6: {d < 1e-6}"
+            "\n".join(f"{n:2} ranks: largest difference from one rank less than 1e-6: {d < 1e-6}"
                       for n, d in apart.items()),
             "one number of each of 32 ranks, added\n"
             + "\n".join(f"  as the {name:5}does: {total:.6f}" for name, total in sums.items()),
