@@ -119,8 +119,8 @@ def test_a_layer_computes_what_pytorchs_does_forward_and_backward(name):
 
 def test_every_layer_has_a_case():
     tried = {name.partition(",")[0].partition(" ")[0] for name in LAYERS}
-    elsewhere = {"Module", "Sequential", "Embedding", "Decoder", "ViT", "CrossEntropyLoss",
-                 "MSELoss"}  # fmt: skip
+    elsewhere = {"Module", "Sequential", "Embedding", "Decoder", "Encoder", "ViT",
+                 "CrossEntropyLoss", "MSELoss"}  # fmt: skip
     classes = {n for n in nn.__all__ if isinstance(getattr(nn, n), type)}
     assert classes == tried | elsewhere
 
@@ -197,6 +197,28 @@ class TorchDecoder(there.Module):
         return self.head(self.norm(x))
 
 
+class TorchEncoder(there.Module):
+    """``nn.Encoder`` of PyTorch's own layers."""
+
+    def __init__(self, vocabulary, length, classes, width, depth, heads, hidden):
+        super().__init__()
+        self.tokens = there.Embedding(vocabulary, width)
+        self.places = there.Embedding(length, width)
+        self.encoder = there.ModuleList(
+            there.TransformerEncoderLayer(
+                width, heads, hidden, 0.0, "gelu", batch_first=True, norm_first=True
+            )
+            for _ in range(depth)
+        )
+        self.norm, self.head = there.LayerNorm(width), there.Linear(width, classes)
+
+    def forward(self, numbers):
+        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
+        for block in self.encoder:
+            x = block(x)
+        return self.head(self.norm(x[:, 0]))
+
+
 def of_digits(n, shape):
     found = digits()
     return found.train_images[:n].reshape(n, *shape), found.train_labels[:n].astype(np.int32)
@@ -210,6 +232,12 @@ def of_text():
     return windows[:, :-1], windows[:, 1:].reshape(-1)
 
 
+def of_sentences():
+    """Return token numbers, and of each row a class that depends on them."""
+    numbers, _ = of_text()
+    return numbers, (numbers.sum(axis=1) % 3).astype(np.int32)
+
+
 #: name -> (ours, theirs, data)
 MODELS = {
     "mlp": (lambda: nn.MLP(64, 256, 256, 10), torch_mlp, lambda: of_digits(256, (64,))),
@@ -217,6 +245,8 @@ MODELS = {
     "cnn": (cnn, torch_cnn, lambda: of_digits(64, (1, 8, 8))),
     "decoder": (lambda: nn.Decoder(27, 16, 32, 2, 4, 64),
                 lambda: TorchDecoder(27, 16, 32, 2, 4, 64), of_text),
+    "encoder": (lambda: nn.Encoder(27, 16, 3, 32, 2, 4, 64),
+                lambda: TorchEncoder(27, 16, 3, 32, 2, 4, 64), of_sentences),
 }  # fmt: skip
 
 #: name -> (ours, theirs), from parameters
@@ -278,6 +308,7 @@ def without_key_bias(name, array):
         pytest.param("vit", "slow sgd", 50, marks=pytest.mark.slow),
         pytest.param("vit", "adamw", 50, marks=pytest.mark.slow),
         pytest.param("decoder", "adamw", 10, marks=pytest.mark.slow),
+        ("encoder", "adamw", 10),
     ],
 )
 def test_a_training_is_pytorchs_step_by_step(model, optimiser, count):

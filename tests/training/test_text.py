@@ -77,6 +77,7 @@ class TestLetters:
         assert np.mean(losses[-3:]) / np.log(2) < entropies()[0]
 
     @pytest.mark.slow
+    @pytest.mark.soak
     def test_training_beats_pairs_of_letters_on_the_test(self):
         trainer, _ = trained("letters", 200, ranks=32, **TASKS["letters"].settings)
         with nn.shapes_only():

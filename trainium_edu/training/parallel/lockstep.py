@@ -495,7 +495,7 @@ def launch(function: Callable, ranks: int = 32, *, args: Sequence = (),
 
     Parameters
     ----------
-    function : callable (index, *args)
+    function : callable (index, ...)
         Written as for one NeuronCore: ``xm.xla_device()``, ``xm.optimizer_step``, ``mark_step``.
     ranks : int
     args : sequence
