@@ -58,8 +58,10 @@ def _draw_lanes(ax, spans, tracks, unit=1e3):
     there = [track for track in tracks if any(span.track == track for span in spans)]
     for row, track in enumerate(there):
         boxes = [(s.start_ns / unit, s.duration_ns / unit) for s in spans if s.track == track]
-        ax.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=_TRACK.get(track, _FETCHING),
-                       edgecolor=style.ink("paper"), linewidth=0.6, label=track)  # fmt: skip
+        fill = _TRACK.get(track, _FETCHING)  # reads are too short for an edge of another colour
+        edge = fill if track == "storage" else style.ink("paper")
+        ax.broken_barh(boxes, (row - _HIGH / 2, _HIGH), color=fill, edgecolor=edge, linewidth=0.6,
+                       label=track)  # fmt: skip
     ax.set_yticks(range(len(there)), there)
     ax.set_ylim(len(there) - 0.4, -0.5)
     ax.grid(axis="y", visible=False)
