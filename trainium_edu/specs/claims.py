@@ -1,7 +1,7 @@
 """What was claimed for Trainium, beside the arithmetic that a reader can redo."""
 
 from trainium_edu.specs.fact import derive
-from trainium_edu.specs.instances import INSTANCES, TRN1
+from trainium_edu.specs.instances import INSTANCES
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.sources import SOURCES
@@ -40,10 +40,37 @@ _gpt3_tokens = SOURCES["gpt3-paper"].says(300e9, "tokens", "training")
 _gpt3_flops = SOURCES["gpt3-paper"].says(3.14e23, "FLOP", "table of total compute")
 _gpt3_parameters = SOURCES["gpt3-paper"].says(175e9, "parameters", "abstract")
 _bert_parameters = SOURCES["bert-paper"].says(340e6, "parameters", "BERT-large")
-_fp32_of_array = derive("FLOP/s", lambda n: 2 * 16 * n, TRN1.tensor_engine.peak_flops_fp32,
-                        locator="16 chips * 2 NeuronCores * 23 TFLOPS")  # fmt: skip
-_bf16_of_array = derive("FLOP/s", lambda n: 2 * 16 * n, TRN1.tensor_engine.peak_flops,
-                        locator="16 chips * 2 NeuronCores * 92 TFLOPS")  # fmt: skip
+_fp32_of_array = derive("FLOP/s", lambda n: n / 4, _trn1.peak_flops_from_array,
+                        locator="a quarter of the array's BF16 peak")  # fmt: skip
+_rest = derive(
+    "iterations",
+    lambda slow, fast, a, b: (slow - fast) / (1 / a - 1 / b),
+    _seconds["p4d"],
+    _seconds["trn1"],
+    _rate["p4d"],
+    _rate["trn1"],
+    locator="(6553 - 6033) / (1/5.44 - 1/6.64)",
+    note="if both runs did as many, and spent as long on the rest",
+)
+_fixed = derive(
+    "s",
+    lambda s, n, rate: s - n / rate,
+    _seconds["trn1"],
+    _rest,
+    _rate["trn1"],
+    locator="6033 - iterations / 6.64",
+)
+_sagemaker = [PRICES[n].sagemaker_usd_per_hour for n in ("trn1.32xlarge", "p4d.24xlarge")]
+_inf2 = SOURCES["inferentia2-training-post"].says
+_inf2_better = _inf2(0.39, "", "Results, text", note="inf2.xlarge over trn1.2xlarge")
+_inf2_price = _ratio(
+    PRICES["trn1.2xlarge"].on_demand_usd_per_hour_exact,
+    PRICES["inf2.xlarge"].on_demand_usd_per_hour,
+    "1.34375 / 0.7582",
+)
+_ours = SOURCES["emulator"].says
+_megatron = SOURCES["megatron-2021"].says
+_SPEEDS = "table of weak scaling, share of theoretical peak"
 
 
 def _cost(name, instance):
@@ -62,7 +89,7 @@ CLAIMS = Record(
         for peak, ours, where in (
             ("210", _trn1.peak_flops_launch, "210 TFLOPS per chip"),
             ("190", _trn1.peak_flops, "190 TFLOPS per chip"),
-            ("184", _bf16_of_array, "2 x 92 TFLOPS per chip"),
+            ("184", _trn1.peak_flops_from_array, "2 x 92 TFLOPS per chip, from the array: 183.5"),
         )
     },
     fp32_over_p4d_with_210=_ratio(_trn1.peak_flops_fp32_launch, _p4d.peak_flops_fp32,
@@ -70,7 +97,7 @@ CLAIMS = Record(
     fp32_over_p4d_with_190=_ratio(_trn1.peak_flops_fp32, _p4d.peak_flops_fp32,
                                   "trn1.32xlarge / p4d, 47.5 TFLOPS per chip"),
     fp32_over_p4d_with_184=_ratio(_fp32_of_array, _p4d.peak_flops_fp32,
-                                  "trn1.32xlarge / p4d, 2 x 23 TFLOPS per chip"),
+                                  "trn1.32xlarge / p4d, 2 x 23 TFLOPS per chip, from the array"),
     network_over_p4d=_news(4, "", _P4D_PARAGRAPH),
     network_over_p4d_up_to=_news(2, "", "New Trn1 Instance Highlights", note='"up to 2x"'),
     network_over_p4d_trn1=_ratio(_trn1.network_bits_per_s, _p4d.network_bits_per_s, "800 / 400"),
@@ -112,10 +139,44 @@ CLAIMS = Record(
     sagemaker_faster_by=_blog(0.22, "", "summary of results", note='"faster time to train"'),
     sagemaker_rate_ratio=_ratio(_rate["trn1"], _rate["p4d"], "6.64 / 5.44"),
     sagemaker_time_ratio=_ratio(_seconds["p4d"], _seconds["trn1"], "6553 / 6033"),
+    sagemaker_iterations=_rest,
+    sagemaker_fixed_s=_fixed,
+    sagemaker_fixed_over_billed=_ratio(_fixed, _seconds["trn1"], "fixed / 6033"),
+    sagemaker_seconds_for_print=derive("s", lambda usd, hour: usd / hour * 3600,
+                                       _blog(41.47, "USD", _RESULTS), _sagemaker[0],
+                                       locator="41.47 / 24.725 * 3600"),
+    sagemaker_cheaper_by_price=derive("", lambda a, b: 1 - a / b, *_sagemaker,
+                                      locator="1 - 24.725 / 37.69"),
+    sagemaker_cheaper_by_peaks=derive(
+        "", lambda a, b, x, y: 1 - a / b / (x / y), *_sagemaker, _trn1.peak_flops_launch,
+        _p4d.peak_flops, locator="1 - 24.725 / 37.69 / (3 360 / 2 496)",
+        note="if speed were the peaks' at launch: nobody measured it"),
+    sagemaker_speedup_for_half=derive("", lambda a, b: a / b / 0.5, *_sagemaker,
+                                      locator="24.725 / 37.69 / (1 - 50 %)"),
     sagemaker_cheaper_by=derive("", lambda a, b: 1 - a / b, _blog(41.47, "USD", _RESULTS),
                                 _blog(68.6, "USD", _RESULTS), locator="1 - 41.47 / 68.6"),
-    inf2_better_by=SOURCES["inferentia2-training-post"].says(
-        0.39, "", "Results, text", note="inf2.xlarge over trn1.2xlarge"),
-    inf2_price_ratio=_ratio(PRICES["trn1.2xlarge"].on_demand_usd_per_hour_exact,
-                            PRICES["inf2.xlarge"].on_demand_usd_per_hour, "1.34375 / 0.7582"),
+    inf2_better_by=_inf2_better,
+    inf2_price_ratio=_inf2_price,
+    inf2_speed_ratio_per_dollar=derive("", lambda better, p: (1 + better) / p, _inf2_better,
+                                       _inf2_price, locator="1.39 / 1.772"),
+    inf2_speed_ratio_by_cost=derive("", lambda better, p: 1 / p / (1 - better), _inf2_better,
+                                    _inf2_price, locator="1 / 1.772 / (1 - 39 %)"),
+    gpt3_share_of_peak=derive(
+        "of the peak", lambda rate, f, t, peak: rate * 2048 * f / t / (32 * peak), _gpt3_rate,
+        _gpt3_flops, _gpt3_tokens, _trn1.peak_flops,
+        locator="12.7 * 2 048 * 3.14e23 / 300e9 / (32 * 3 040 TFLOPS)"),
+    one_p4d_takes=_press("decades", "", _KEYNOTE, note="to train GPT-3"),
+    processors=_press(16, "processors", _KEYNOTE, note="programmable ones of a chip"),
+    sagemaker_cheaper_up_to=_blog(0.50, "", "introduction", note='"up to", beside the table'),
+    two_weeks=_press(14, "days", _KEYNOTE, note='GPT-3 "in under two weeks"'),
+    a100_share_of_peak=_megatron(0.44, "of the peak", _SPEEDS, note="1.7 B parameters, 32 GPUs"),
+    a100_share_of_peak_best=_megatron(0.52, "of the peak", _SPEEDS, note="1 T, 3 072 GPUs"),
+    headline_slack=_ours(0.05, "of the number", "claims court", note="headlines are round numbers"),
+    untuned_share_of_peak=_ours(0.10, "of the peak", "claims court",
+                                note="a first script; papers publish what was tuned"),
+    work_shared_out=_ours(1, "of the work", "claims court", note="0: each instance keeps its own,"
+                          " 1: all share it; nobody published which"),
+    two_decades=_ours(20, "years", "claims court", note="decades: at least two of them"),
+    v100_share_of_peak=SOURCES["megatron-2019"].says(
+        0.30, "of the peak", "abstract", note="39 TFLOP/s on one GPU"),
 )  # fmt: skip

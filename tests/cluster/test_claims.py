@@ -1,0 +1,354 @@
+"""Headlines and their verdicts.
+
+Judges: plain arithmetic on the published numbers, to the digits that were worked out beforehand by
+hand; 10 000 samples of every box of inputs for the verdicts, and 2 000 of one input for the
+conditions; ``fabric`` and networkx for the hypercube.
+"""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from trainium_edu import fabric
+from trainium_edu.cluster import (
+    COURT,
+    KEYNOTE,
+    Verdict,
+    docket,
+    equal_efficiency,
+    judge,
+    needed,
+    overhead,
+    overturned,
+    utilisation,
+)
+from trainium_edu.specs import CLAIMS, SOURCES
+
+CONSISTENT, CONFLICTING, ONLY_UNDER, UNTESTABLE = (
+    Verdict(word) for word in ("consistent", "conflicting", "only under", "untestable")
+)
+KEYS = list(COURT)
+
+
+# --- the arithmetic, to the digits ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "moved", "expected", "digits"),
+    [
+        *[(f"{kind}_over_p4d", {"trn1_flops": share * 16 * peak * 1e12}, expected, 2)
+          for kind, share, row in (("bf16", 1, (1.35, 1.22, 1.18)), ("tf32", 1, (2.69, 2.44, 2.35)),
+                                   ("fp32", 1 / 4, (5.38, 4.87, 4.71)))
+          for peak, expected in zip((210, 190, 2 * 91.7504), row, strict=True)],
+        ("petaflops", {"chip_flops": 210e12}, 3.36e15, -12),
+        ("petaflops", {"chip_flops": 190e12}, 3.04e15, -12),
+        ("network_over_p4d", {}, 2, 9),
+        ("network_over_p4d", {"trn1_network": 1600e9}, 4, 9),
+        ("memory_over_p4d", {}, 1.600, 9),
+        ("p4d_memory_over_p3dn", {}, 1.25, 9),
+        ("p4d_compute_over_p3dn", {}, 2.50, 2),
+        ("gpt3_over_bert", {}, 515, 0),
+        ("decades_on_p4d", {"utilisation": 1.0}, 4.0, 1),
+        ("processors", {}, 16, 9),
+        ("two_weeks_as_measured", {}, 33, 0),
+        ("p3dn_like_p4d", {}, 859, 0),
+        ("trn1_like_p4d", {"trn1_flops": 3360e12}, 137, 0),
+        ("trn1_like_p4d", {"trn1_flops": 3040e12}, 152, 0),
+        ("overhead_p4d", {"work_shared_out": 0}, 0.38, 2),
+        ("overhead_p4d", {"work_shared_out": 1}, 0.172, 3),
+        ("overhead_trn1", {"work_shared_out": 0}, 0.17, 2),
+        ("overhead_trn1", {"work_shared_out": 1}, 0.044, 3),
+        ("ultracluster_flops", {"chip_flops": 210e12}, 6.3e18, -17),
+        ("ultracluster_flops", {"chip_flops": 190e12}, 5.7e18, -17),
+        ("sagemaker_cost_trn1", {}, 41.435, 3),
+        ("sagemaker_cost_p4d", {}, 68.606, 3),
+        ("sagemaker_faster", {}, 0.086, 3),
+        ("sagemaker_faster", {"fixed_s": 0}, 0.2206, 4),
+        ("engine_peak", {}, 91.75e12, -10),
+    ],
+)  # fmt: skip
+def test_the_arithmetic_gives_the_published_digits(key, moved, expected, digits):
+    assert round(judge(key, **moved).value, digits) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "moved", "expected", "digits"),
+    [
+        ("two_weeks_p3dn", "utilisation", {}, 0.433, 3),
+        ("two_weeks_p4d", "utilisation", {}, 0.520, 3),
+        ("two_weeks_trn1", "utilisation", {"trn1_flops": 3360e12}, 0.594, 3),
+        ("two_weeks_trn1", "utilisation", {}, 0.657, 3),
+        ("decades_on_p4d", "utilisation", {}, 0.20, 2),
+        ("sagemaker_cost_trn1", "seconds", {}, 6038, 0),
+        ("cheaper_by", "speed", {}, 1.312, 3),
+        ("sagemaker_cheaper", "speed", {}, 1.312, 3),
+        ("inf2_better", "speed", {}, 0.78, 2),
+        ("chip_peak_at_launch", "clock_hz", {}, 3.2e9, -8),
+        ("chip_peak_today", "clock_hz", {}, 2.9e9, -8),
+    ],
+)
+def test_what_a_headline_needs(key, name, moved, expected, digits):
+    found = needed(key, name, **moved)
+    assert round(found, digits) == pytest.approx(expected, rel=1e-12)
+    at = judge(key, **{**moved, name: found}).value
+    assert at == pytest.approx(COURT[key].claimed, rel=1e-9)
+
+
+def test_the_managed_service_table_to_the_digits():
+    assert f"{1 - 41.47 / 68.6:.1%}" == f"{float(CLAIMS.sagemaker_cheaper_by):.1%}" == "39.5%"
+    assert f"{1 - 24.725 / 37.69:.1%}" == f"{float(CLAIMS.sagemaker_cheaper_by_price):.1%}"
+    assert f"{float(CLAIMS.sagemaker_cheaper_by_price):.1%}" == "34.4%"
+    iterations, fixed = float(CLAIMS.sagemaker_iterations), float(CLAIMS.sagemaker_fixed_s)
+    assert (round(iterations), round(fixed)) == (15_653, 3_676)
+    assert iterations / 6.64 + fixed == pytest.approx(6033)
+    assert iterations / 5.44 + fixed == pytest.approx(6553)
+    assert f"{float(CLAIMS.sagemaker_fixed_over_billed):.0%}" == "61%"
+    assert 1 - 24.725 / 37.69 / (3360 / 2496) == float(CLAIMS.sagemaker_cheaper_by_peaks) > 0.5
+
+
+def test_both_readings_of_39_per_cent():
+    assert round(float(CLAIMS.inf2_price_ratio), 3) == 1.772
+    assert round(float(CLAIMS.inf2_speed_ratio_per_dollar), 2) == 0.78
+    assert round(float(CLAIMS.inf2_speed_ratio_by_cost), 2) == 0.92
+
+
+def test_gpt3_at_the_published_rate():
+    days = 300e9 / (12.7 * 2048) / 86400
+    assert judge("two_weeks_as_measured").value == pytest.approx(days * 32 / 130)
+    also = dict(COURT["two_weeks_as_measured"].also)
+    assert int(float(also["instances for 14 days"])) == 305
+    assert round(float(also["on 32"])) == 133
+
+
+def test_the_keynote_rows_are_those_of_the_scaling_model():
+    """Judge: ``scaling.py``, which computes bars and counts from peaks and networks by itself."""
+    p3dn, p4d, trn1 = KEYNOTE
+    for shared, kind in ((0, "weak"), (1, "strong")):
+        bars = overhead(0.5, KEYNOTE, kind)
+        for key, bar in (("overhead_p4d", bars[1]), ("overhead_trn1", bars[2])):
+            assert judge(key, work_shared_out=shared).value == pytest.approx(bar.share)
+    for key, each in (("p3dn", p3dn), ("p4d", p4d)):
+        assert needed(f"two_weeks_{key}", "utilisation") == pytest.approx(utilisation(each))
+    at_launch = needed("two_weeks_trn1", "utilisation", trn1_flops=trn1.peak_flops)
+    assert at_launch == pytest.approx(utilisation(trn1))
+    assert judge("p3dn_like_p4d").value == pytest.approx(equal_efficiency(p4d, 0.14, p3dn, 0.5))
+
+
+def test_a_torus_of_16_chips_is_a_hypercube_and_one_of_64_is_not():
+    cube, torus = nx.hypercube_graph(4), fabric.torus(4, 4).to_networkx().to_undirected()
+    assert nx.is_isomorphic(nx.Graph(torus), cube)
+    assert COURT["hypercube_is_torus"].verdict is CONSISTENT
+    assert fabric.torus(8, 8).links / fabric.hypercube(6).links == pytest.approx(4 / 6)
+    wrong = judge("hypercube_is_torus", chips=64)
+    assert (wrong.verdict, wrong.value) == (CONFLICTING, pytest.approx(4 / 6))
+
+
+# --- the verdicts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdict", "keys"),
+    [
+        (CONSISTENT, "fp32_over_p4d engine_peak network_over_p4d_up_to memory_over_p4d "
+         "p4d_memory_over_p3dn gpt3_over_bert processors hypercube_is_torus sagemaker_cost_p4d"),
+        (ONLY_UNDER, "bf16_over_p4d tf32_over_p4d petaflops network_over_p4d decades_on_p4d "
+         "two_weeks_p3dn two_weeks_p4d two_weeks_trn1 trn1_like_p4d overhead_trn1 "
+         "ultracluster_flops ultracluster_chips sagemaker_faster"),
+        (CONFLICTING, "one_peak_for_all chip_peak_at_launch chip_peak_today small_network "
+         "p4d_compute_over_p3dn two_weeks_as_measured p3dn_like_p4d overhead_p4d "
+         "sagemaker_cheaper sagemaker_cost_trn1"),
+        (UNTESTABLE, "stochastic_rounding cheaper_by inf2_better"),
+    ],
+)  # fmt: skip
+def test_every_headline_comes_to_its_verdict(verdict, keys):
+    assert {key for key in KEYS if COURT[key].verdict is verdict} == set(keys.split())
+
+
+def _sampled(claim, n=10_000):
+    """Return samples of a claim's box, its ends often among them, and what the formula gives."""
+    rng = np.random.default_rng(len(claim.key))
+    at = []
+    for each in claim.inputs:
+        inside = rng.uniform(each.low, each.high, n)
+        end = rng.choice([each.low, each.high], n)
+        at.append(np.where(rng.random(n) < 0.3, end, inside))
+    return at, np.broadcast_to(claim.formula(*at), n)
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if COURT[key].verdict is not UNTESTABLE])
+def test_the_verdict_is_what_10_000_samples_show(key):
+    claim, ruling = COURT[key], COURT[key].ruling
+    _, values = _sampled(claim)
+    slip = 1e-9 * abs(claim.claimed)
+    right = (values >= claim.allowed[0] - slip) & (values <= claim.allowed[1] + slip)
+    seen = CONSISTENT if right.all() else ONLY_UNDER if right.any() else CONFLICTING
+    assert ruling.verdict is seen
+    span = ruling.high - ruling.low
+    slip += 1e-5 * span  # a kink lies between two points of any grid
+    assert ruling.low - slip <= values.min() <= values.max() <= ruling.high + slip
+    assert values.min() <= ruling.low + 0.05 * span + slip
+    assert values.max() >= ruling.high - 0.05 * span - slip
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if COURT[key].ruling.conditions])
+def test_a_condition_is_where_2_000_samples_of_its_input_are_right(key):
+    claim, ruling = COURT[key], COURT[key].ruling
+    for name in {c.input.name for c in ruling.conditions}:
+        moved = next(i for i in claim.inputs if i.name == name)
+        xs = np.linspace(moved.low, moved.high, 2_000)
+        values = claim.formula(*(xs if i is moved else i.used for i in claim.inputs))
+        right = (values >= claim.allowed[0]) & (values <= claim.allowed[1])
+        spans = [(c.low, c.high) for c in ruling.conditions if c.input is moved]
+        said = np.any([(xs >= low) & (xs <= high) for low, high in spans], axis=0)
+        assert 0 < right.sum() < 2_000 or ruling.verdict is UNTESTABLE
+        assert np.count_nonzero(said != right) <= 1
+
+
+def test_where_no_input_alone_turns_it_several_do_together():
+    ruling = COURT["trn1_like_p4d"].ruling
+    assert not ruling.conditions
+    values = {i.name: v for i, v in ruling.together}
+    assert values == {"p4d_share": 0.145, "trn1_flops": 3360e12, "trn1_share": 0.065}
+    assert judge("trn1_like_p4d", **values).verdict is CONSISTENT
+
+
+def test_no_verdict_is_typed():
+    assert not any(word in repr(COURT[key].also) for key in KEYS for word in Verdict)
+    assert not {"verdict", "ruling"} & set(type(COURT["petaflops"]).__dataclass_fields__)
+
+
+def test_1_4_needs_more_than_2_5_leaves_so_no_peak_gives_both():
+    (least,) = COURT["bf16_over_p4d"].ruling.conditions
+    (most,) = COURT["tf32_over_p4d"].ruling.conditions
+    assert least.low == pytest.approx(1.33 * 2496e12)
+    assert most.high == pytest.approx(2.625 * 1248e12)
+    assert least.low > most.high
+
+
+# --- moving inputs --------------------------------------------------------------------------------
+
+
+def test_moving_an_input_turns_the_verdict():
+    assert judge("petaflops", chip_flops=210e12).verdict is CONSISTENT
+    assert judge("petaflops", chip_flops=190e12).verdict is CONFLICTING
+    assert judge("petaflops", chip_flops=(190e12, 200e12, 210e12)).verdict is ONLY_UNDER
+    assert judge("two_weeks_trn1", trn1_flops=3360e12).condition == (
+        "utilisation at least 0.5943 of the peak"
+    )
+
+
+def test_a_fact_that_nobody_has_makes_it_testable_when_given():
+    assert judge("stochastic_rounding", speed=1.3).verdict is CONSISTENT
+    assert judge("stochastic_rounding", speed=1.1).verdict is CONFLICTING
+    assert judge("cheaper_by", speed=CLAIMS.sagemaker_rate_ratio).verdict is CONFLICTING
+    assert judge("inf2_better", speed=(0.7, 0.8, 0.9)).verdict is ONLY_UNDER
+
+
+def test_the_slack_is_the_callers_too():
+    assert judge("sagemaker_cost_trn1", slack=0.001).verdict is CONSISTENT
+    assert judge("gpt3_over_bert", slack=0.02).verdict is CONFLICTING
+    assert judge("bf16_over_p4d", slack=0.2).verdict is CONSISTENT
+
+
+def test_few_verdicts_depend_on_the_slack_from_1_to_10_per_cent():
+    turned = {
+        key
+        for key in KEYS
+        for slack in (0.01, 0.03, 0.08, 0.1)
+        if COURT[key].slack and judge(key, slack=slack).verdict is not COURT[key].verdict
+    }
+    assert turned == {"bf16_over_p4d", "gpt3_over_bert", "sagemaker_cheaper", "tf32_over_p4d",
+                      "trn1_like_p4d"}  # fmt: skip
+
+
+def test_margin_is_positive_inside_what_is_allowed_and_negative_outside():
+    assert judge("gpt3_over_bert").margin == pytest.approx((525 - 175e9 / 340e6) / 500)
+    assert judge("sagemaker_cost_trn1").margin == pytest.approx(
+        (24.725 * 6033 / 3600 - 41.465) / 41.47
+    )
+    for key in KEYS:
+        ruling = COURT[key].ruling
+        if ruling.verdict is not UNTESTABLE:
+            assert ruling.holds == (ruling.margin >= 0)
+
+
+def test_evidence_has_every_input_its_source_and_the_number():
+    for key in KEYS:
+        claim, text = COURT[key], str(judge(key))
+        assert claim.source in SOURCES
+        assert claim.when == SOURCES[claim.source].date
+        for each in claim.inputs:
+            assert each.fact is None or each.fact.source in text
+            assert each.name in text
+    assert any("41.435 USD" in line for line in judge("sagemaker_cost_trn1").evidence)
+    assert any("6038.1 s" in line for line in judge("sagemaker_cost_trn1").evidence)
+
+
+def test_the_docket_shows_all_and_counts_them():
+    text = str(docket())
+    assert all(f"[{key}]" in text for key in KEYS)
+    assert sum(docket().counts.values()) == len(docket()) == len(KEYS) >= 12
+    assert min(docket().counts.values()) > 0
+
+
+# --- overturning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "inputs", "turned"),
+    [
+        ("bf16_over_p4d", {"trn1_flops": 3360e12}, True),
+        ("bf16_over_p4d", {"trn1_flops": 3100e12}, False),
+        ("tf32_over_p4d", {"trn1_flops": 3360e12}, True),  # right today, wrong at launch
+        ("decades_on_p4d", {"utilisation": 0.15}, True),
+        ("sagemaker_faster", {"fixed_s": 100}, True),
+        ("trn1_like_p4d", {"trn1_flops": 3360e12, "p4d_share": 0.145, "trn1_share": 0.065}, True),
+        ("fp32_over_p4d", {"trn1_flops": 840e12}, False),
+        ("cheaper_by", {}, False),
+    ],
+)
+def test_inputs_inside_their_ranges_overturn_or_do_not(key, inputs, turned):
+    assert overturned(key, inputs) is turned
+
+
+def test_what_all_samples_agree_on_cannot_be_overturned():
+    for key in KEYS:
+        claim = COURT[key]
+        if claim.verdict in (CONSISTENT, CONFLICTING):
+            at, _ = _sampled(claim, 5)
+            for values in zip(*at, strict=True):
+                ranged = {i.name: v for i, v in zip(claim.inputs, values, strict=True)
+                          if i.is_range}  # fmt: skip
+                assert not overturned(key, ranged)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: judge("petaflop"), "docket\\(\\) lists all .* such as petaflops"),
+        (lambda: judge("petaflops", clock=1), "no input 'clock'; it has chips, chip_flops"),
+        (lambda: judge("petaflops", chip_flops=-1), "chip_flops is -1"),
+        (lambda: judge("overhead_p4d", work_shared_out=2), "work_shared_out is 2"),
+        (lambda: judge("p3dn_like_p4d", p3dn_share=1), "gives no number"),
+        (lambda: judge("petaflops", slack=-1), "slack is -1"),
+        (lambda: overturned("petaflops", {"clock": 1}), "no input 'clock'"),
+        (lambda: overturned("petaflops", {"chip_flops": 400e12}), "from 183.5 TFLOP/s to 210"),
+        (lambda: overturned("memory_over_p4d", {"p4d_gb": 300}), "320 GB in all sources"),
+        (lambda: overturned("cheaper_by", {"speed": 2}), "nobody published speed"),
+        (lambda: needed("hypercube_is_torus", "side"), "no input 'side'"),
+        (lambda: needed("one_peak_for_all", "chip_flops"), "no chip_flops gives 1 of what"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(call, says):
+    with pytest.raises(ValueError, match=says) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "of", [COURT["petaflops"], COURT["petaflops"].inputs[0]], ids=["claim", "input"]
+)
+@pytest.mark.parametrize("value", [10**400, "3", np.ma.masked, float("nan")])
+def test_what_is_no_number_is_not_written(of, value):
+    with pytest.raises((TypeError, ValueError), match=r"value is .*; it must be a finite number"):
+        of.written(value)

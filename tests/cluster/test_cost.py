@@ -1,0 +1,258 @@
+"""Bills add up, ranges hold, prices have a day or say so.
+
+Judge: plain arithmetic on the published prices, and 10 000 samples of the ranges.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from trainium_edu.cluster import (
+    PARTS,
+    Cluster,
+    Offer,
+    Plan,
+    against_p4d,
+    bill,
+    cost_to_train,
+    price,
+    price_performance,
+    step_time,
+    waste,
+)
+from trainium_edu.cluster.cost import USEFUL, Input
+from trainium_edu.specs import CLAIMS, PRICES, Kind
+
+FOUR = Cluster("trn1.32xlarge", 4)
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("instance", "kind", "usd"),
+    [
+        ("trn1.32xlarge", "on-demand", 21.50),
+        ("trn1.32xlarge", "reserved", 8.197),
+        ("trn1.32xlarge", "sagemaker", 24.725),
+        ("p4d.24xlarge", "on-demand", 32.7726),
+        ("p4d.24xlarge", "sagemaker", 37.69),
+        ("trn1n.32xlarge", "on-demand", 24.78),
+        ("inf2.48xlarge", "reserved", 5.608),
+    ],
+)
+def test_prices_are_the_published_ones(instance, kind, usd):
+    assert price(instance, kind).usd_per_hour == usd
+
+
+def test_a_managed_hour_is_an_hour_on_demand_and_15_per_cent():
+    assert round(21.50 * 1.15, 12) == price("trn1.32xlarge", "sagemaker").usd_per_hour
+    assert round(32.7726 * 1.15, 3) == 37.688
+    assert price("p4d.24xlarge", "sagemaker").hourly.low == pytest.approx(37.68849)
+
+
+def test_a_reserved_hour_is_38_1_per_cent_of_one_on_demand_and_16_small_ones():
+    large = PRICES["trn1.32xlarge"]
+    assert f"{float(large.reserved_over_on_demand):.1%}" == "38.1%"
+    assert round(float(large.reserved_over_2xlarge), 2) == 16.01
+
+
+def test_the_readings_of_a_price_are_its_range():
+    hourly = price("trn1.2xlarge").hourly
+    assert (hourly.low, hourly.used, hourly.high) == (1.34, 1.34, 1.34375)
+
+
+def test_a_price_has_a_day_or_says_that_nobody_knows_it():
+    assert price("trn1.32xlarge", "reserved").when == "2025-10-17"
+    for instance in ("trn1.32xlarge", "p3dn.24xlarge"):
+        assert "day not known" in price(instance).when
+        assert "day not known" in price(instance).fact.note
+    assert price("p3dn.24xlarge").fact.kind is Kind.ASSUMED
+
+
+def test_spot_is_the_price_on_demand_less_your_discount_and_assumed():
+    spot = price("trn1.32xlarge", "spot", spot_discount=0.6)
+    assert spot.usd_per_hour == pytest.approx(21.50 * 0.4)
+    assert spot.fact.kind is Kind.ASSUMED
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: price("p3dn.24xlarge", "reserved"), "no reserved price of p3dn.24xlarge"),
+        (lambda: price("inf2.xlarge", "sagemaker"), "there is one on-demand and one reserved"),
+        (lambda: price("trn2.48xlarge"), "no instance 'trn2.48xlarge'"),
+        (lambda: price("trn1.32xlarge", "spot"), "give spot_discount"),
+        (lambda: price("trn1.32xlarge", spot_discount=0.5), 'say kind="spot"'),
+        (lambda: price("trn1.32xlarge", usd_per_hour=-1), "usd_per_hour is -1"),
+        (lambda: bill(0, 1, FOUR), "step_s is 0"),
+        (lambda: bill(1, 0, FOUR), "steps is 0"),
+        (lambda: bill((2, 1, 3), 1, FOUR), "in order"),
+        (lambda: bill((1, 2), 1, FOUR), "a range is"),
+        (lambda: bill(1, 1, FOUR, goodput=1.2), "goodput is 1.2"),
+        (lambda: bill(1, 1, FOUR, wasted={"a": 0.6, "b": 0.6}), "adds up to 1.2"),
+        (lambda: bill(1, 1, FOUR, wasted={"failures": 0.1}), "give failures as goodput"),
+        (lambda: waste({"compute": 0}, FOUR), "0 ns"),
+        (lambda: cost_to_train("gpt3-175b", 1e9, 1e6, FOUR), "at their peak; take more"),
+        (lambda: waste({"all-reduce": 1}, FOUR), "none of the parts is useful"),
+        (lambda: Offer("x", 1, 0), "the price of x is 0"),
+        (lambda: against_p4d(1e18, 1, FOUR), "at their peak"),
+        (lambda: against_p4d(1e18, 1, FOUR, kind="reserved"), "no reserved price of p4d"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(call, says):
+    with pytest.raises(ValueError, match=says) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+# --- bills ----------------------------------------------------------------------------------------
+
+
+def test_a_bill_is_instances_times_hours_times_price():
+    assert bill(1.5, 24_000, FOUR).usd == pytest.approx(4 * 10 * 21.50)
+
+
+def test_the_rows_add_up_and_name_what_was_wasted():
+    found = bill(1.0, 36_000, FOUR, wasted={"bubbles": 0.2, "communication": 0.1}, goodput=0.8,
+                 checkpoint_bytes=2e12, checkpoints_kept=3)  # fmt: skip
+    running = 4 * 10 * 21.50
+    rows = {row.what: row.usd for row in found.rows}
+    assert rows == pytest.approx({
+        "useful work": 0.7 * running, "bubbles": 0.2 * running, "communication": 0.1 * running,
+        "failures": 0.25 * running, "checkpoints": 2000 * 3 * 12.5 / 730 * 0.023,
+    })  # fmt: skip
+    assert found.usd == pytest.approx(sum(rows.values()))
+    assert found.wasted == pytest.approx(0.55 * running)
+    assert found.hours == pytest.approx(12.5)
+
+
+def test_the_range_of_a_bill_is_that_of_10_000_samples():
+    ranges = {"step_s": (0.9, 1.0, 1.3), "goodput": (0.8, 0.9, 1.0), "usd_per_hour": (20, 21, 25)}
+    found = bill(ranges["step_s"], 3600, FOUR, goodput=ranges["goodput"],
+                 usd_per_hour=ranges["usd_per_hour"])  # fmt: skip
+    rng = np.random.default_rng(0)
+    step, good, usd = (rng.uniform(low, high, 10_000) for low, _, high in ranges.values())
+    sampled = 4 * step * usd / good
+    assert found.low <= sampled.min() < sampled.max() <= found.high
+    assert sampled.min() < found.low * 1.03
+    assert sampled.max() > found.high * 0.97
+    assert found.low == pytest.approx(4 * 0.9 * 20)
+    assert found.high == pytest.approx(4 * 1.3 * 25 / 0.8)
+
+
+def test_the_tornado_begins_with_the_input_that_moves_the_bill_most():
+    found = bill((0.9, 1.0, 1.3), 3600, FOUR, goodput=(0.85, 0.9, 1.0))
+    first, second = found.tornado[:2]
+    assert (first.name, second.name) == ("step time", "goodput")
+    assert (first.low, first.high) == pytest.approx((86 * 0.9 / 0.9, 86 * 1.3 / 0.9))
+    assert (second.low, second.high) == pytest.approx((86 / 1.0, 86 / 0.85))
+    assert "step time moves it most: $86.00 to $124.22" in found.uncertain
+    long = bill((0.9, 1.0, 1.3), 10**9, FOUR).uncertain
+    assert "$21,500,000.00 to $31,055,555.56" in long  # no exponents
+
+
+def test_a_row_is_as_sure_as_its_least_sure_factor():
+    predicted = step_time("llama2-7b", Plan(FOUR, tensor=8))
+    found = bill(predicted, 3600, FOUR, goodput=0.8)
+    assert found.shares == pytest.approx({Kind.DERIVED: 0.8, Kind.ASSUMED: 0.2})
+    ends = [86 * ns / 1e9 / 0.8 for ns in (predicted.low_ns, predicted.high_ns)]
+    assert (found.low, found.high) == pytest.approx(ends)
+    measured = bill(CLAIMS.sagemaker_seconds_trn1, 1, Cluster("trn1.32xlarge"), kind="sagemaker")
+    assert measured.shares == {Kind.DOCUMENTED: 1.0}
+    recalled = bill(CLAIMS.sagemaker_seconds_trn1, 1, Cluster("trn1n.32xlarge"))
+    assert recalled.shares == {Kind.ASSUMED: 1.0}
+
+
+def test_the_managed_service_table_is_a_bill():
+    found = bill(CLAIMS.sagemaker_seconds_trn1, 1, Cluster("trn1.32xlarge"), kind="sagemaker")
+    assert round(found.usd, 3) == 41.435
+
+
+def test_costs_of_a_step_a_sample_and_a_token():
+    found = bill(2.0, 1800, FOUR, samples_per_step=512, tokens_per_step=512 * 2048)
+    assert found.usd_per_step == pytest.approx(86 / 1800)
+    assert found.usd_per_sample == pytest.approx(86 / 1800 / 512)
+    assert found.usd_per_token == pytest.approx(86 / 1800 / 512 / 2048)
+    assert np.isnan(bill(1, 1, FOUR).usd_per_token)
+
+
+def test_gpt3_at_the_published_rate_takes_133_days_and_costs_2_2_million():
+    found = cost_to_train("gpt3-175b", 300e9, 12.7 * 2048, Cluster("trn1.32xlarge", 32))
+    seconds = 300e9 / (12.7 * 2048)
+    assert found.hours == pytest.approx(seconds / 3600, rel=1e-5)
+    assert round(found.hours / 24) == 133
+    assert found.usd == pytest.approx(32 * 21.5 * seconds / 3600, rel=1e-5)
+
+
+def test_a_range_of_rates_is_a_range_of_costs_the_other_way_round():
+    found = cost_to_train("bert-large", 1e12, (1e5, 2e5, 4e5), FOUR, global_batch=16384)
+    assert found.high / found.usd == pytest.approx(2)
+    assert found.low / found.usd == pytest.approx(0.5)
+
+
+def test_waste_prices_the_parts_of_a_step():
+    parts = {"compute": 6e8, "all-reduce": 3e8, "bubble": 1e8}
+    found = waste(parts, FOUR, steps=3600, useful=("compute",))
+    assert {row.what: row.usd for row in found.rows} == pytest.approx(
+        {"useful work": 0.6 * 86, "all-reduce": 0.3 * 86, "bubble": 0.1 * 86}
+    )
+    both = waste(parts, FOUR, steps=3600, useful=("compute", "all-reduce"))
+    assert both.wasted == pytest.approx(0.1 * 86)
+
+
+def test_waste_of_a_predicted_step_is_its_time_at_its_price():
+    time = step_time("gpt3-175b", Plan(Cluster(instances=16), tensor=32, pipeline=16))
+    found = waste(time, Cluster(instances=16), steps=10)
+    assert set(USEFUL) < set(PARTS)
+    assert found.usd == pytest.approx(16 * 21.5 * time.step_ns / 1e9 * 10 / 3600)
+    bubble = next(row.usd for row in found.rows if row.what == "pipeline bubble")
+    assert bubble / found.usd == pytest.approx(time.parts["pipeline bubble"] / time.step_ns)
+    assert found.wasted == pytest.approx(
+        found.usd * sum(ns for n, ns in time.parts.items() if n not in USEFUL) / time.step_ns
+    )
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def test_the_two_readings_of_better_are_those_of_the_managed_service_table():
+    found = price_performance(Offer("trn1", 1 / 6033, 24.725), Offer("p4d", 1 / 6553, 37.69))
+    assert found.cost_reduction == pytest.approx(1 - 41.435 / 68.606, abs=1e-4)
+    assert found.per_dollar == pytest.approx(68.606 / 41.435 - 1, abs=1e-4)
+    assert f"{100 * found.from_price:.1f}" == "34.4"
+
+
+def test_p4d_against_your_model_is_a_range():
+    found = against_p4d(1e18, 40.0, Cluster("trn1.32xlarge", 16))
+    fast, _, slow = (1e18 / (16 * 2.496e15 * share) for share in (0.52, 0.48, 0.44))
+    assert found.p4d_step_s[0] == pytest.approx(fast)
+    assert found.p4d_step_s[2] == pytest.approx(slow)
+    ratio = 21.50 / 32.7726
+    assert found.low.cost_reduction == pytest.approx(1 - ratio * 40 / fast)
+    assert found.high.cost_reduction == pytest.approx(1 - ratio * 40 / slow)
+    assert found.by_bert.cost_reduction == pytest.approx(1 - ratio * 5.44 / 6.64)
+
+
+def test_at_the_break_even_share_both_cost_the_same():
+    share = against_p4d(1e18, 200.0, FOUR).break_even
+    again = against_p4d(1e18, 200.0, FOUR, efficiency=share)
+    assert 0.5 < share < 1
+    assert again.used.cost_reduction == pytest.approx(0)
+
+
+def test_an_input_writes_its_range_and_where_the_ends_come_from():
+    given = Input("speed", 1, 2, 3, "", None, "slow", "fast")
+    assert str(given) == "speed: no fact, 1 (slow) to 3 (fast)"
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [(lambda: bill(1e308, 10**12, FOUR), "step_s is 1e+308"),
+     (lambda: bill(1, 1, FOUR, usd_per_hour=1e300), "usd_per_hour is 1e+300"),
+     (lambda: bill(1, 1, FOUR, checkpoint_bytes=1e300), "checkpoint_bytes is 1e+300")],
+)  # fmt: skip
+def test_a_bill_is_never_infinite(call, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        call()

@@ -1,0 +1,154 @@
+"""AWS's training tables against the model's arithmetic and its predictions.
+
+Judges: the MFU that AWS printed, by each row's own peak and FLOP convention; its throughputs, of
+which half calibrate two numbers; Megatron-LM's published 140 TFLOP/s per A100.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trainium_edu.cluster import (
+    MODELS,
+    Cluster,
+    Rules,
+    calibrate,
+    compare,
+    mfu,
+    model_flops,
+    setup,
+)
+from trainium_edu.specs import BENCHMARKS, CALIBRATED
+
+PRINTED = [(row, line) for row in BENCHMARKS for line in row.mfu]
+
+
+def _again(row, line):
+    model = replace(MODELS[row.model], sequence=row.sequence)
+    cluster = Cluster("trn1.32xlarge", row.instances)
+    peak = 2 * line.tflops_per_core * 1e12
+    if line.convention == "printed":
+        return mfu(None, line.sequences_per_s, cluster, flops_per_sample=line.tflop * 1e12,
+                   peak=peak)  # fmt: skip
+    return mfu(model, line.sequences_per_s, cluster, convention=line.convention, peak=peak)
+
+
+@pytest.mark.parametrize(
+    ("row", "line"), PRINTED, ids=[f"{r.name} {m.edition}" for r, m in PRINTED]
+)
+def test_every_printed_mfu_follows_from_its_convention_or_is_named_a_conflict(row, line):
+    off = abs(100 * _again(row, line) - line.percent)
+    assert (off <= 0.1) == (not line.conflict)
+
+
+def test_the_tables_flop_are_per_sequence_though_the_column_says_token():
+    for name, tflop in {"gpt3-23b": 289, "gpt3-46b": 577, "gpt3-175b": 2197}.items():
+        assert model_flops(name) / 1e12 == pytest.approx(tflop, rel=0.002)
+
+
+def test_every_edition_of_a_printed_mfu_has_its_rate_in_the_row():
+    for row, line in PRINTED:
+        assert (line.edition, line.sequences_per_s) in row.rates.value
+
+
+def test_half_of_the_consistent_rows_calibrate_and_none_that_contradicts_itself():
+    rows = compare()
+    consistent = [one for one in rows if not one.row.conflict]
+    assert len(rows) == len(BENCHMARKS)
+    assert sum(one.calibrates for one in rows) == (len(consistent) + 1) // 2
+    assert not any(one.calibrates and one.row.conflict for one in rows)
+
+
+def test_the_stored_numbers_are_the_fit():
+    passes, host_ns, residual = calibrate()
+    assert passes == pytest.approx(float(CALIBRATED.pass_factor), rel=0.005)
+    assert host_ns == pytest.approx(float(CALIBRATED.host_ns), rel=0.01)
+    assert residual == pytest.approx(float(CALIBRATED.residual_factor), rel=0.02)
+
+
+def test_no_other_two_numbers_near_fit_the_calibrating_rows_better():
+    def misfit(passes, host_ns):
+        rows = compare(Rules(passes=passes, host_ns=host_ns))
+        return sum(np.log(one.ratio) ** 2 for one in rows if one.calibrates)
+
+    passes, host_ns, _ = calibrate()
+    best = misfit(passes, host_ns)
+    for change in (0.97, 1.03):
+        assert misfit(change * passes, host_ns) > best
+        assert misfit(passes, change * host_ns) > best
+
+
+def test_predictions_of_held_out_rows_are_as_good_as_of_those_that_calibrate():
+    rows = [one for one in compare() if not one.row.conflict]
+    for calibrates in (True, False):
+        off = [abs(one.ratio - 1) for one in rows if one.calibrates == calibrates]
+        assert np.median(off) <= 0.10
+        assert np.mean(np.array(off) <= 0.15) >= 0.75
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt3", "llama"])
+def test_a_family_is_foretold_by_numbers_fitted_to_the_others(family):
+    rows = [row for row in BENCHMARKS if not row.conflict]
+    others = tuple(row for row in rows if not row.model.startswith(family))
+    passes, host_ns, _ = calibrate(others)
+    near = [
+        abs(one.ratio - 1) <= 0.15
+        for one in compare(Rules(passes=passes, host_ns=host_ns))
+        if one.row.model.startswith(family) and not one.row.conflict
+    ]
+    assert np.mean(near) >= 0.75
+
+
+def test_29_of_33_rows_lie_within_15_per_cent_and_no_llm_but_two_lies_outside():
+    rows = compare()
+    far = {one.row.name for one in rows if abs(one.ratio - 1) > 0.15}
+    assert len(rows) == 33
+    assert far == {
+        "GPT-3 6.7B, 1 node", "Llama 2 7B", "BERT-large phase 2 FP32, 16 nodes",
+        "BERT-large phase 1 LAMB, 16 nodes, 262 144",
+    }  # fmt: skip
+
+
+def test_rows_that_differ_from_a_script_run_as_the_script_says():
+    by_name = {row.name: setup(row) for row in BENCHMARKS}
+    model, plan, rules = by_name["GPT-3 23B"]
+    assert model.dropout
+    assert plan.sequence_parallel
+    assert plan.data == 32
+    assert rules.attention == "split"
+    model, plan, rules = by_name["Llama 3.1 8B"]
+    assert not model.dropout
+    assert plan.flash_attention
+    assert plan.zero == 1
+    assert rules.attention == "fused"
+
+
+def test_a_gpu_s_mfu_takes_its_own_peak():
+    sequences = 140e12 * 1024 / 2.197e15  # a second, on 1 024 A100: Megatron-LM's GPT-3 175B
+    assert mfu("gpt3-175b", sequences, 1024, peak=312e12) == pytest.approx(140 / 312, rel=1e-3)
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    ((None, 1.0, 1), "needs a model or flops_per_sample"),
+    (("bert-large", -1.0, 1), "samples_per_s is -1"),
+    (("bert-large", 1.0, 0), "cluster is 0"),
+])  # fmt: skip
+def test_bad_input_is_refused_in_a_sentence(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        mfu(*arguments)
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    (lambda: compare(1j), "rules is 1j; it must be a Rules or None"),
+    (lambda: setup("BERT"), "row is 'BERT'; it must be a Benchmark"),
+    (lambda: calibrate(3), "rows is 3; it must be"),
+])  # fmt: skip
+def test_another_kind_of_thing_is_refused_in_a_sentence(call, says):
+    with pytest.raises(TypeError, match=says):
+        call()
+
+
+def test_an_unknown_peak_is_refused_by_name():
+    with pytest.raises(ValueError, match="peak is 'best'; it must be one of documented, launch"):
+        mfu("bert-large", 1.0, 1, peak="best")

@@ -1,0 +1,91 @@
+"""Bars on a scene.  Judges: the numbers drawn, by proportion, and the edges of the page."""
+
+import pytest
+
+from trainium_edu.viz import bars
+from trainium_edu.viz.bars import Stack
+
+HELD = {"weights": 30.0, "gradients": 10.0, "states": 60.0}
+
+
+def shapes(scene, kind):
+    return [shape for shape in scene.shapes if shape[0] == kind]
+
+
+def words(scene):
+    return [shape[3] for shape in shapes(scene, "text")]
+
+
+def tall(scene, height):
+    """Return the rectangles of one height, from the left: x, width, colour, opacity."""
+    found = [(r[1], r[3], *r[5:7]) for r in shapes(scene, "rect") if r[4] == height]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("width", [400, 890])
+def test_the_parts_of_a_stack_are_as_long_as_their_numbers(width):
+    scene = bars.draw_stacks([Stack("Memory", "GiB", HELD, 16, "16 GiB")], width=width)
+    parts = tall(scene, 38)
+    assert [p[2] for p in parts] == list(bars.colours_of(HELD).values())
+    lengths = [p[1] + 0.6 for p in parts]
+    assert [x / sum(lengths) for x in lengths] == pytest.approx([0.3, 0.1, 0.6], abs=0.002)
+    assert "Memory, GiB" in words(scene)
+    assert {"weights 30", "16 GiB"} <= set(words(scene))
+
+
+@pytest.mark.parametrize(("limit", "over"), [(50.0, 0.5), (99.0, 0.01), (100.0, 0), (120.0, 0)])
+def test_what_goes_beyond_the_limit_is_underlined(limit, over):
+    scene = bars.draw_stacks([Stack("Memory", "GiB", HELD, limit, "the limit")])
+    whole = sum(p[1] + 0.6 for p in tall(scene, 38))
+    assert sum(p[1] for p in tall(scene, 5)) / whole == pytest.approx(over, abs=0.002)
+
+
+def test_an_uncertain_part_is_pale():
+    scene = bars.draw_stacks([Stack("Bill", "USD", {"a": 3, "b": 1}, unsure=("b",))])
+    assert [p[3] for p in tall(scene, 38)] == [1.0, 0.35]
+
+
+def test_nothing_at_all_still_has_its_axis_and_its_limit():
+    scene = bars.draw_stacks([Stack("Memory", "GiB", dict.fromkeys(HELD, 0), 16, "16 GiB")])
+    assert not tall(scene, 38)
+    assert {"16 GiB", "15"} <= set(words(scene))
+
+
+def test_no_two_parts_share_a_colour():
+    names = ["bubble", "weights", "tensor", "gradients", "data", "master", "update"]
+    assert len(set(bars.colours_of(names).values())) == len(names)
+
+
+def test_groups_stand_side_by_side_with_their_values():
+    series = {"as drawn": [50, 14], "weak": [50, 38.5], "strong": [50, float("nan")]}
+    scene = bars.draw_groups("Overhead", ["P3dn\n600", "P4d\n200"], series, width=600)
+    rects = [r for r in shapes(scene, "rect") if r[4] != 12]
+    highs = [r[4] for r in rects]
+    assert [h / highs[0] for h in highs] == pytest.approx([1, 1, 1, 0.28, 0.77], abs=0.002)
+    assert {"38.5", "14", "P4d", "200", "Overhead, %"} <= set(words(scene))
+    assert "nan" not in words(scene)
+
+
+@pytest.mark.parametrize("width", [420, 890])
+def test_a_tornado_begins_with_what_moves_most(width):
+    rows = [("failures", 90, 110), ("price", 40, 120), ("use", 150, 70)]
+    scene = bars.draw_tornado("Bill", rows, 100, width=width, unit="USD")
+    assert [w for w in words(scene) if w in ("failures", "price", "use")] == [
+        "price", "use", "failures"]  # fmt: skip
+    drawn = [r for r in shapes(scene, "rect") if r[4] == 20]
+    shares = [60, 20, 50, 30, 10, 10]  # of price, use, failures: away from 100
+    assert [60 * r[3] / drawn[0][3] for r in drawn] == pytest.approx(shares, abs=0.5)
+    low, high = drawn[2:4]  # of "use": the low end makes the bill higher
+    assert low[1] > high[1]
+    assert max(r[1] + r[3] for r in drawn) <= width
+
+
+@pytest.mark.parametrize("width", [400, 890])
+def test_the_key_of_groups_stands_above_the_chart(width):
+    series = {"as drawn": [50], "work per instance stays": [60], "one batch shared out": [20]}
+    scene = bars.draw_groups("Overhead", ["P3dn\n600"], series, width=width)
+    swatches = [r for r in shapes(scene, "rect") if r[3:5] == [12, 12]]
+    columns = [r for r in shapes(scene, "rect") if r[3:5] != [12, 12]]
+    assert len(swatches) == len(columns) == 3
+    assert max(r[2] + 12 for r in swatches) < min(r[2] for r in columns)
+    assert max(t[2] for t in shapes(scene, "text")) < scene.height

@@ -1,0 +1,60 @@
+"""A whole run, priced on paper: does it fit, how long, what does it cost, and who says so.
+
+Modelled: a model's work in closed form (``models.py``, ``work.py``); a plan of data, tensor,
+pipeline and sequence parallelism with ZeRO on some instances (``plan.py``), what it keeps in each
+NeuronCore's memory (``memory.py``), which ranks talk over which wires (``placement.py``), what a
+step takes (``step_time.py``), all plans that fit (``planner.py``); scaling to 100 000 chips,
+failures and checkpoints (``scaling.py``, ``failures.py``); prices (``cost.py``); the benchmark
+tables that judge all this (``published.py``), the headlines of the sources (``claims.py``) and
+how they are judged (``court.py``).
+
+Left out: running anything.  A step time measured or predicted elsewhere goes in as a number.
+Sources: `aws-trn1-benchmarks`, `rajbhandari-2020`, `megatron-2021`, `gpt3-paper` (specs.SOURCES).
+Read ``models.py`` first, then ``plan.py``, ``memory.py`` and ``step_time.py``.  Used by the
+notebook ``11_scale_and_cost``.
+"""
+
+import sys
+from types import ModuleType
+
+from trainium_edu import aside
+
+_HOMES = {
+    "claims": "COURT Docket docket judge needed overturned",
+    "cost": "Bill Input Offer against_p4d bill cost_to_train price price_performance waste",
+    "court": "Claim Condition Ruling Verdict",
+    "failures": "Checkpoint Feed Protection Rate Simulated checkpoint checkpoint_bytes "
+    "cluster_mtbf_s daly_interval_s expected_time_s feed goodput optimal_interval_s "
+    "protect simulate storage_rate young_interval_s",
+    "memory": "Memory memory stages",
+    "models": "MODELS Cnn Mlp Transformer get_model",
+    "placement": "Links Placement placement",
+    "plan": "Cluster Plan PlanError",
+    "planner": "Ladder NothingFits Option Plans at_least fits ladder smallest",
+    "published": "PEAKS Comparison calibrate compare mfu setup",
+    "scaling": "KEYNOTE Bar Generation Point Wall days equal_efficiency overhead scale slowest "
+    "utilisation wall",
+    "step_time": "PARTS Rules StepTime step_time",
+    "traffic": "Sent traffic",
+    "work": "Part Work model_flops work",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name):
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)
+
+
+class _FrontDoor(ModuleType):
+    """A package where ``work`` is the function, also once work.py has been imported."""
+
+    def __setattr__(self, name, value):
+        if isinstance(value, ModuleType) and _HOME_OF.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

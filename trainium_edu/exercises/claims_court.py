@@ -1,0 +1,109 @@
+"""The exercise of lesson 11b: turn a verdict, and move no input farther than it takes."""
+
+import math
+
+from trainium_edu.cluster import COURT, judge, overturned
+from trainium_edu.cluster.court import Verdict
+from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, short
+
+__all__ = ["edge", "headlines", "overturn"]
+
+#: What comes in steps, or is no number to measure: there is no least move of it.
+_IN_STEPS = ("network_over_p4d", "ultracluster_chips")
+_FARTHER = 1.05  # times the least move
+
+
+def _can_turn() -> list[str]:
+    """Return the claims whose verdict one input can turn, moved within its range."""
+    return [
+        claim.key for claim in COURT.values()
+        if claim.key not in _IN_STEPS and claim.verdict is Verdict.ONLY_UNDER
+        and claim.ruling.conditions
+    ]  # fmt: skip
+
+
+def edge(key: str, name: str) -> float:
+    """Return where a claim turns that one input decides, on the side of the number as used.
+
+    Parameters
+    ----------
+    key : str
+        Of ``cluster.claims.COURT``.
+    name : str
+        Of an input.
+
+    Returns
+    -------
+    float
+        NaN if no value within the range of this input turns it.
+
+    Examples
+    --------
+    >>> print(f"{edge('petaflops', 'chip_flops') / 1e12:.1f} TFLOPS")
+    201.9 TFLOPS
+    """
+    for condition in judge(key).conditions:
+        if condition.input.name == name:
+            ends = (condition.low, condition.high)
+            return min(ends, key=lambda end: abs(end - condition.input.used))
+    return math.nan
+
+
+def headlines(student: str = "") -> list[str]:
+    """Return the keys of the three headlines of a student."""
+    return overturn.numbers(student).headlines
+
+
+@exercise(
+    "11b/overturn",
+    title="Overturn one verdict",
+    answer="turned",
+    points=3,
+    tests="what a verdict hangs on: which input, and from which value on",
+    hints=(
+        "`print(judge(key))` shows the arithmetic of a headline, its inputs and their ranges. Which"
+        " input has a range? The others are what they are.",
+        "Solve the arithmetic for that input: at which value does it give what the headline just"
+        " allows (`judge(key).claim.allowed`)?",
+        "The line `right only under` names the value from which on the verdict turns. Use the unit"
+        " in which the inputs are stored: FLOP/s and not TFLOPS, a share and not per cent.",
+    ),
+    numbers=lambda draw: {"headlines": draw.shuffled("headlines", _can_turn())[:3]},
+    literal=True,
+)
+def overturn(answer, numbers):
+    """Move the input in the court, and look whether the verdict turns just there."""
+    if not has_form(answer, str, str, NUMBER):
+        reject("no move", 'Three things are asked for: a headline, one of its inputs, and a number,'
+               ' such as ("petaflops", "chip_flops", 1.9e14).')  # fmt: skip
+    key, name, value = answer
+    if key not in numbers.headlines:
+        reject(
+            "another headline", f"{short(key)} is none of yours: {', '.join(numbers.headlines)}."
+        )
+    try:
+        turned = overturned(key, {name: value})
+    except ValueError as problem:
+        _unit(key, name, value)
+        reject("not allowed", f"{problem}.")
+    if not turned:
+        _unit(key, name, value)
+        ruling = judge(key, **{name: value})
+        gives = ruling.claim.written(ruling.value)
+        reject("not turned", f"With {name} at {value:.4g} the arithmetic gives {gives}: that does"
+               " not turn it. Which way does the input have to go, and how far?")  # fmt: skip
+    used = next(each.used for each in COURT[key].inputs if each.name == name)
+    least = edge(key, name)
+    if not abs(value - used) <= _FARTHER * abs(least - used):
+        reject("farther than it takes", f"It turns, and it turns sooner: between {used:.4g} and"
+               f" {value:.4g}. From where on?")  # fmt: skip
+
+
+def _unit(key, name, value):
+    """Reject a number that is right in another unit."""
+    least = edge(key, name)
+    for factor, words in ((1e12, "TFLOPS"), (1e15, "PFLOPS"), (100, "per cent"), (1e9, "billions")):
+        for scaled in (value * factor, value / factor):
+            if math.isclose(scaled, least, rel_tol=0.1):
+                reject("another unit", f"{value:.4g} looks like the right move in {words}; inputs"
+                       " are in the unit that `judge` stores them in.")  # fmt: skip

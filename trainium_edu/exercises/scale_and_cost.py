@@ -1,0 +1,433 @@
+"""Exercises of lesson 11: a model in 16 chips, the cheapest plan in time, when to save."""
+
+import itertools
+import math
+from functools import lru_cache
+
+from trainium_edu.cluster.cost import price
+from trainium_edu.cluster.memory import memory
+from trainium_edu.cluster.models import Transformer, get_model
+from trainium_edu.cluster.plan import Cluster, Plan, PlanError
+from trainium_edu.cluster.step_time import step_time
+from trainium_edu.cluster.work import work
+from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, short
+
+__all__ = ["CHOICES", "CUTS", "INTERVALS", "cheapest", "chosen", "fit", "interval", "plan",
+           "run_plan", "smallest_cut", "waste"]  # fmt: skip
+
+# --- a model in 16 chips --------------------------------------------------------------------------
+
+_DEGREES = (1, 2, 4, 8, 16, 32)
+_CORE_BYTES = 16 * 2**30
+
+
+def plan(tensor: int, pipeline: int) -> Plan:
+    """Return the plan of this exercise: one trn1.32xlarge, FP32 master weights, ZeRO-1.
+
+    Raises
+    ------
+    PlanError
+        If 32 NeuronCores do not divide so.
+
+    Examples
+    --------
+    >>> print(plan(8, 2))
+    1 x trn1.32xlarge, tensor 8 x pipeline 2 x data 2, ZeRO-1, micro-batch 1 of 32, recompute ...
+    """
+    return Plan(Cluster("trn1.32xlarge"), tensor, pipeline, zero=1, precision="bf16-master",
+                recompute="full", global_batch=32)  # fmt: skip
+
+
+def smallest_cut(model, kept=lambda held: held.total, room: float = _CORE_BYTES) -> int:
+    """Return the fewest ranks of a replica with which a model fits.
+
+    Parameters
+    ----------
+    model : Transformer
+    kept : callable, optional
+        Takes the memory of a plan; returns the bytes to count.
+    room : float
+        Bytes of a NeuronCore.
+
+    Returns
+    -------
+    int
+        0 if it fits nowhere.
+    """
+    for cut in _DEGREES:
+        for tensor in _DEGREES:
+            if cut % tensor:
+                continue
+            try:
+                held = memory(model, plan(tensor, cut // tensor))
+            except PlanError:
+                continue
+            if kept(held) <= room:
+                return cut
+    return 0
+
+
+def _per_parameter(nbytes):
+    """Return a belief: so many bytes of each parameter, cut evenly, and nothing else."""
+
+    def believed(model):
+        needed = nbytes * work(model).parameters / _CORE_BYTES
+        return next((cut for cut in _DEGREES if cut >= needed), 32)
+
+    return believed
+
+
+#: Wrong ways to the cut: (name, belief, sentence).
+CUTS = (
+    ("weights only", _per_parameter(2), "That is enough for the weights alone: two bytes of each"
+     " parameter. Training also keeps gradients, FP32 weights and Adam's two means."),
+    ("states forgotten", _per_parameter(4), "That is enough for weights and gradients. The"
+     " optimiser keeps 12 bytes more of each parameter: FP32 weights and two means."),
+    ("ZeRO forgotten", _per_parameter(16), "You let each replica keep all 16 bytes of its"
+     " parameters. With ZeRO-1 replicas share 12 of them out, so a smaller cut does."),
+    ("everything shared out", lambda model: 1, "You cut nothing. ZeRO-1 shares out what the"
+     " optimiser keeps; weights and gradients stay whole on each replica."),
+    ("as deep as it goes", lambda model: 32, "That fits, but all 32 ranks hold one replica: many"
+     " models fit with a smaller cut, and each cut costs time on the wires."),
+    ("activations forgotten", lambda model: smallest_cut(
+        model, lambda held: held.total - held.activations - held.buffers),
+     "Weights, gradients and states fit, and nothing else: what forward keeps for backward needs"
+     " room too."),
+    ("a chip's memory", lambda model: smallest_cut(model, room=2 * _CORE_BYTES),
+     "A chip has 32 GiB, and two NeuronCores share them: a rank has 16."),
+    ("GB for GiB", lambda model: smallest_cut(model, room=16e9), "You count 16 GB, and there are"
+     " 16 GiB, seven per cent more: one of the models fits into just that."),
+)  # fmt: skip
+
+
+def _models(draw):
+    """Draw models of every size that 16 chips can hold; one all but fills a NeuronCore."""
+    shapes = ((2048, 16, 24, 40), (2560, 20, 24, 48), (4096, 32, 24, 36), (5120, 20, 40, 44),
+              (6144, 48, 32, 36), (8192, 64, 20, 28))  # fmt: skip
+    made = []
+    for i, (hidden, heads, low, high) in enumerate(shapes):
+        layers = 4 * draw.integer(f"layers {i}", low // 4, high // 4)
+        words = 1000 * draw.integer(f"words {i}", 32, 64)
+        made.append(Transformer(f"model {i + 1}", layers, hidden, heads, 2048, words,
+                                positions=2048))  # fmt: skip
+    begin = draw.integer("vocabulary", 0, 49)
+    vocabularies = [32_000 + 1000 * ((begin + i) % 50) for i in range(50)]
+    full = next(m for words in vocabularies
+                if smallest_cut(m := Transformer("nearly full", 32, 4096, 32, 2048, words))
+                != smallest_cut(m, room=16e9))  # fmt: skip
+    long = Transformer("long sequences", 32, 4096, 32, 8192, 32000)  # activations decide
+    return {"cases": [*draw.shuffled("order", made), full, long]}
+
+
+@exercise(
+    "11/fit",
+    title="Fit a model into 16 chips",
+    answer="fit",
+    points=4,
+    tests="what a NeuronCore keeps of a model under a plan, and the smallest cut that fits",
+    hints=(
+        "A NeuronCore has 16 GiB. Begin with no cut at all, and cut further until the model fits:"
+        " `memory(model, check.plan(tensor, pipeline)).fits` says whether it does.",
+        "Try products of tensor and pipeline in order: 1, 2, 4, 8, 16, 32. For each, all ways to"
+        " make it; a way that does not divide raises PlanError, so try the next.",
+        "Two loops: `for cut in (1, 2, 4, 8, 16, 32): for tensor in (1, 2, 4, 8, 16, 32):` with"
+        " pipeline = cut // tensor where cut % tensor == 0. Return the first pair that fits.",
+    ),
+    numbers=_models,
+)
+def fit(answer, numbers):
+    """Ask the memory of each plan; recognise what was forgotten by the cuts that it leads to."""
+    told = []
+    for model in numbers.cases:
+        got = answer(model)
+        if not has_form(got, int, int):
+            reject("no pair", f"It returned {short(got)}; a pair (tensor, pipeline) is asked for.")
+        told.append(tuple(got))
+    products = [tensor * pipeline for tensor, pipeline in told]
+    wanted = [smallest_cut(model) for model in numbers.cases]
+    for name, belief, says in CUTS if products != wanted else ():
+        if products == [belief(model) for model in numbers.cases]:
+            reject(name, says)
+    for model, (tensor, pipeline), cut in zip(numbers.cases, told, wanted, strict=True):
+        who = f"{model.name} ({model.layers} layers of {model.hidden}, {model.heads} heads)"
+        try:
+            held = memory(model, plan(tensor, pipeline))
+        except ValueError as problem:  # degrees below 1, or that do not divide
+            reject("does not divide", f"With {tensor} x {pipeline}: {problem}.")
+        if not held.fits:
+            reject("does not fit", f"{who} with {tensor} x {pipeline}: {held.explain()}.")
+        if tensor * pipeline > cut:
+            reject("cut too far", f"{who} fits with {tensor} x {pipeline}, and with fewer ranks to"
+                   " a replica too.")  # fmt: skip
+
+
+# --- the cheapest plan in time --------------------------------------------------------------------
+
+_INSTANCES = (1, 2, 4, 8, 16, 32, 64)
+_BATCH = 1024
+_MUCH = 1.02  # a bill up to two per cent above the least will do
+
+
+def run_plan(instances: int, tensor: int, pipeline: int) -> Plan:
+    """Return the plan of this exercise: 1024 samples a step, what else it takes given.
+
+    Raises
+    ------
+    PlanError
+        If the ranks do not divide so.
+
+    Examples
+    --------
+    >>> print(run_plan(4, 8, 4))
+    4 x trn1.32xlarge, tensor 8 x pipeline 4 x data 4, ZeRO-1, sequence parallel, ...
+    """
+    return Plan(Cluster("trn1.32xlarge", instances), tensor, pipeline, zero=1,
+                sequence_parallel=True, precision="bf16-master", recompute="selective",
+                global_batch=_BATCH)  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def _offers(model) -> tuple:
+    """Return (instances, tensor, pipeline, tokens per second) of every plan that fits."""
+    found = []
+    for shape in itertools.product(_INSTANCES, _DEGREES, _DEGREES):
+        try:
+            plan = run_plan(*shape)
+            if memory(model, plan).fits:
+                found.append((*shape, step_time(model, plan).tokens_per_s))
+        except PlanError:
+            continue
+    return tuple(found)
+
+
+def _takes(offer, tokens) -> float:
+    """Return the days that a run takes."""
+    return tokens / offer[3] / 86400
+
+
+def _usd(offer, tokens) -> float:
+    return _takes(offer, tokens) * 24 * offer[0] * price("trn1.32xlarge").usd_per_hour
+
+
+def _least(by, late=False):
+    """Return a way to choose: the least of something, in time or at any time."""
+
+    def choose(model, tokens, days):
+        known = _offers(get_model(model))
+        inside = [o for o in known if late or _takes(o, tokens) <= days]
+        return min(inside, key=lambda o: by(o, tokens))[:3] if inside else "none"
+
+    return choose
+
+
+#: Takes (model, tokens, days); returns the cheapest plan in time.
+chosen = _least(_usd)
+#: Wrong ways to choose: (name, belief, sentence).
+CHOICES = (
+    ("the fastest", _least(_takes), "You take the fastest. In time is in time: which of those in"
+     " time costs least?"),
+    ("late", _least(_usd, late=True), "That is the cheapest, and it is late. First those in time,"
+     " then the cheapest of them."),
+    ("never in time", lambda model, tokens, days: "none", "Nothing is ever in time, you say. Speeds"
+     " are tokens per second, the deadline is in days, and a day has 86 400 seconds."),
+)  # fmt: skip
+
+
+def _deadlines(draw):
+    """Draw (model, tokens, days): deadlines that so many instances just keep, and one that none."""
+    cases = []
+    names = draw.shuffled("models", ("gpt3-6.7b", "gpt3-23b", "gpt3-46b", "llama2-70b"))
+    for i, name in enumerate([*names[:3], names[0]]):
+        tokens = draw.integer(f"tokens {i}", 20, 200) * 10**9
+        known = [o for o in _offers(get_model(name)) if o[0] == (8, 16, 32, 16)[i]]
+        takes = min(_takes(o, tokens) for o in known)
+        slack = draw.integer(f"slack {i}", 105, 130) / 100
+        cases.append((name, tokens, round(takes * slack, 3)))
+    return {"cases": [*cases, (names[1], 10**13, 1.0)]}
+
+
+@exercise(
+    "11/cheapest",
+    title="The cheapest plan in time",
+    answer="cheapest",
+    points=4,
+    tests="a search over plans: those that fit, of these those in time, of these the cheapest",
+    hints=(
+        "Three questions to each plan, in this order: does it divide, does it fit, is it in time?"
+        " Of those that pass, the bill decides.",
+        "days = tokens / step_time(model, plan).tokens_per_s / 86400, and the bill is instances"
+        " times days times a price that is the same for all: the least product is the cheapest.",
+        "Three loops over instances, tensor and pipeline; `continue` on PlanError, where"
+        " memory(model, plan).fits is False, and where it is late. Keep (instances * days, shape);"
+        " return the shape of the smallest, or 'none'.",
+    ),
+    numbers=_deadlines,
+)
+def cheapest(answer, numbers):
+    """Ask memory and time of each plan returned, and compare its bill with the least of all."""
+    told = []
+    for case in numbers.cases:
+        got = answer(*case)
+        if got != "none" and not has_form(got, int, int, int):
+            reject("no plan", f"It returned {short(got)}; three numbers (instances, tensor,"
+                   " pipeline) are asked for, or 'none'.")  # fmt: skip
+        told.append(got if got == "none" else tuple(got))
+    wanted = [chosen(*case) for case in numbers.cases]
+    for name, belief, says in CHOICES if told != wanted else ():
+        if told == [belief(*case) for case in numbers.cases]:
+            reject(name, says)
+    for case, got, best in zip(numbers.cases, told, wanted, strict=True):
+        _judge(case, got, best)
+
+
+def _judge(case, got, best):
+    """Reject a plan that is none, does not fit, is late, or costs more than it has to."""
+    name, tokens, days = case
+    model, said = get_model(name), f"For {name}, {tokens / 1e9:,.0f} billion tokens in {days} days"
+    if "none" in (got, best):
+        if got != best:
+            many = "none of them is in time" if best == "none" else f"{best} is"
+            reject("none or some", f"{said} you return {short(got)}, and {many}.")
+        return
+    if got[0] not in _INSTANCES:
+        reject(
+            "another number", f"{said} you take {got[0]} instances; 1, 2, 4, ... 64 are offered."
+        )
+    try:
+        plan = run_plan(*got)
+        held = memory(model, plan)
+    except ValueError as problem:
+        reject("does not divide", f"{said}, {got}: {problem}.")
+    if not held.fits:
+        reject("does not fit", f"{said}, {got}: {held.explain()}.")
+    offer = (*got, step_time(model, plan).tokens_per_s)
+    if _takes(offer, tokens) > days:
+        reject("is late", f"{said}: with {got} it takes {_takes(offer, tokens):.1f}.")
+    least = min(_usd(o, tokens) for o in _offers(model) if _takes(o, tokens) <= days)
+    if _usd(offer, tokens) > _MUCH * least:
+        reject("too dear", f"{said}: with {got} it costs {_usd(offer, tokens) / least - 1:.0%} more"
+               " than it has to. Did you try every way to cut?")  # fmt: skip
+
+
+# --- how often to save ----------------------------------------------------------------------------
+
+
+def waste(step_s: float, save_s: float, instance_mtbf_h: float, instances: int, steps: int):
+    """Return what saving and failing take, as a share of a run without either.
+
+    Parameters
+    ----------
+    step_s, save_s : float
+        Seconds of a step, and of writing a checkpoint.
+    instance_mtbf_h : float
+        Hours between two failures of one instance, on average.
+    instances : int
+        All of them stop when one does.
+    steps : int
+        Between two checkpoints.
+
+    Returns
+    -------
+    float
+        Of Daly's expected time for failures at random moments; starting again is free here.
+
+    Examples
+    --------
+    >>> round(waste(10, 60, 1000, 100, 1000), 3)  # 10 hours between failures, 2.8 between saves
+    0.161
+    """
+    mtbf_s, work_s = instance_mtbf_h * 3600 / instances, steps * step_s
+    if work_s > 100 * mtbf_s:
+        return math.inf
+    return mtbf_s * math.expm1((work_s + save_s) / mtbf_s) / work_s - 1
+
+
+def _young(step_s, save_s, instance_mtbf_h, instances, *, two=2.0, hour=3600.0):
+    return math.sqrt(two * save_s * instance_mtbf_h * hour / instances) / step_s
+
+
+def _best(step_s, save_s, instance_mtbf_h, instances) -> float:
+    """Return the least waste among whole numbers of steps."""
+    near = max(1, round(_young(step_s, save_s, instance_mtbf_h, instances)))
+    tried = range(max(1, near // 2), 2 * near + 2)
+    return min(waste(step_s, save_s, instance_mtbf_h, instances, k) for k in tried)
+
+
+#: Wrong ways to the interval: (name, belief, sentence).
+INTERVALS = (
+    ("one instance's failures", lambda step, save, mtbf, n: _young(step, save, mtbf, 1),
+     "You wait for one instance's failure. All of them stop when any of them does, so together"
+     " they fail as many times as often as there are instances."),
+    ("seconds for steps", lambda *case: _young(*case) * case[0],
+     "Those are seconds between two saves; steps are asked for."),
+    ("hours for seconds", lambda *case: _young(*case, hour=1.0),
+     "The failures are given in hours, the rest in seconds."),
+    ("minutes", lambda *case: _young(*case, hour=60.0), "An hour has 3600 seconds."),
+    ("once per failure", lambda step, save, mtbf, n: mtbf * 3600 / n / step,
+     "You save once per failure. Half of what lies between two saves is lost with each failure,"
+     " and that is much more than a save takes."),
+    ("the two forgotten", lambda *case: _young(*case, two=1.0),
+     "A failure loses *half* an interval on average, not a whole one: saving may be a little"
+     " rarer."),
+    ("no root", lambda step, save, mtbf, n: 2 * save * mtbf * 3600 / n / step,
+     "Something is missing: as a time, that has the unit of seconds squared."),
+    ("after each step", lambda *case: 1, "Saving after each step loses nothing to failures, and"
+     " nearly all time to saving."),
+)  # fmt: skip
+
+
+def _runs(draw):
+    """Draw (s a step, s a save, h between failures of an instance, instances)."""
+    cases = []
+    for i in range(6):
+        instances = draw.choice(f"instances {i}", (1, 8, 16, 64, 128, 300))
+        hours = draw.integer(f"between failures {i}", 4, 60)  # of all instances together
+        save = draw.integer(f"save {i}", 10, 36 * hours)
+        at = math.sqrt(2 * save * hours * 3600)
+        step = round(at / draw.integer(f"steps {i}", 40, 900), 2)
+        cases.append((step, save, hours * instances, instances))
+    return {"cases": [*cases, (30.0, 120, 4000, 250), (900.0, 1, 40, 10)]}
+
+
+@exercise(
+    "11/interval",
+    title="How many steps between two checkpoints",
+    answer="interval",
+    points=3,
+    tests="saving costs time, failing costs work: the interval at which both together cost least",
+    hints=(
+        "First how often the run fails: any instance stops all of them. Then weigh: saving twice"
+        " as often costs twice as much, and each failure loses half as much.",
+        "With t seconds between saves, a share of save_s / t goes into saving, and t / 2 out of"
+        " every mtbf seconds is lost to failures. For which t is the sum least?",
+        "The sum save_s / t + t / (2 mtbf) is least where both are equal: t * t = 2 * save_s * mtbf"
+        " (Young). Then t / step_s, as a whole number, at least 1.",
+    ),
+    numbers=_runs,
+)
+def interval(answer, numbers):
+    """Judge each interval by Daly's expected time; recognise the usual short cuts."""
+    told = []
+    for case in numbers.cases:
+        got = answer(*case)
+        if type(got) not in NUMBER or not 1 <= got < 1e9 or got != round(got):
+            reject("no number of steps", f"For {case} it returned {short(got)}; a whole number of"
+                   " steps is asked for, at least 1.")  # fmt: skip
+        told.append(int(got))
+    pairs = list(zip(numbers.cases, told, strict=True))
+    lost = [waste(*case, steps) / _best(*case) - 1 for case, steps in pairs]
+    if max(lost) <= 0.015:
+        return
+    for name, belief, says in INTERVALS:
+        if all(abs(steps - max(1, belief(*case))) <= 1 + 1e-6 * steps
+               for case, steps in pairs):  # fmt: skip
+            reject(name, says)
+    i = lost.index(max(lost))
+    case, steps = pairs[i]
+    fewer = "rarely" if steps > _young(*case) else "often"
+    reject(
+        "other",
+        f"For {case} you return {steps}: that saves too {fewer}. Saves and lost work take"
+        f" {lost[i]:.0%} more than they have to." if lost[i] < 10 else
+        f"For {case} you return {steps}: that saves far too {fewer}.",
+    )  # fmt: skip

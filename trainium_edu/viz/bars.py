@@ -1,0 +1,214 @@
+"""Bars on a scene: one bar in parts against a limit, groups of bars side by side, a tornado."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from trainium_edu.viz.chart import Chart, plain_ticks, round_steps
+from trainium_edu.viz.colours import COLOURS, MEMORY, STEP
+from trainium_edu.viz.scene import Scene, linear
+
+__all__ = ["Stack", "colours_of", "draw_groups", "draw_stacks", "draw_tornado", "key_row"]
+
+_ORDER = ("blue", "orange", "green", "pink", "sky", "yellow", "grey", "red")
+_LETTER = 6.6  # CSS pixels of a letter at size 12, on average
+_TALL, _ROW = 38.0, 30.0  # a bar of a stack, and of a tornado
+_OVER = COLOURS["red"]
+_ENDS = (("low", "sky"), ("high", "blue"))
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A bar in parts.
+
+    Attributes
+    ----------
+    title, unit : str
+    parts : dict of str to float
+        In `unit`, from the left.
+    limit : float
+        A line across the bar; what goes beyond is marked.
+    limit_words : str
+    unsure : tuple of str
+        Parts drawn pale, behind a dashed outline.
+    """
+
+    title: str
+    unit: str
+    parts: dict[str, float]
+    limit: float = 0.0
+    limit_words: str = ""
+    unsure: tuple[str, ...] = ()
+    total: float = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "total", sum(self.parts.values()))
+
+
+def colours_of(names) -> dict[str, str]:
+    """Return a colour for each part: its own where it has one, else the next of the palette.
+
+    Examples
+    --------
+    >>> colours_of(["weights", "power"]) == {"weights": "#0072B2", "power": "#E69F00"}
+    True
+    """
+    own = MEMORY | STEP
+    left = [COLOURS[name] for name in _ORDER if COLOURS[name] not in map(own.get, names)]
+    return {name: own.get(name) or left.pop(0) for name in names}
+
+
+def short(value: float) -> str:
+    """Write a number in three digits or as a whole number.
+
+    Examples
+    --------
+    >>> short(2612.4), short(21.8), short(0.00512)
+    ('2,612', '21.8', '0.00512')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def key_row(scene, x, y, entries, right) -> float:
+    """Say what is what in rows from (x, y): words, colour, whether pale; return the last y."""
+    at = x
+    for words, colour, pale in entries:
+        wide = 18 + _LETTER * len(words)
+        if at + wide > right and at > x:
+            at, y = x, y + 18
+        scene.rect(at, y - 10, 12, 12, colour, opacity=0.35 if pale else 1.0)
+        scene.text(at + 17, y, words.rstrip())
+        at += wide + 16
+    return y
+
+
+def draw_stacks(stacks: Sequence[Stack], *, width: float = 960.0) -> Scene:
+    """Draw bars in parts, one below the other, each with its own axis.
+
+    Parameters
+    ----------
+    stacks : sequence of Stack
+    width : float, CSS pixels
+
+    Returns
+    -------
+    Scene
+    """
+    scene, y = Scene(width, 1), 20.0
+    for stack in stacks:
+        y = _draw_stack(scene, stack, y) + 56
+    scene.height = y - 26
+    return scene
+
+
+def _draw_stack(scene, stack, y) -> float:
+    """Draw title, key, bar and axis from y downwards; return where the axis stands."""
+    left, right = 12.0, scene.width - 24
+    end = max(1.04 * stack.total, 1.12 * stack.limit) or 1.0
+    to_x, colours = linear(0, end, left, right), colours_of(stack.parts)
+    scene.text(left, y, f"{stack.title}, {stack.unit}", bold=True, size=13)
+    entries = [
+        (f"{name} {short(v)}".ljust(len(name) + 7), colours[name], name in stack.unsure)
+        for name, v in stack.parts.items()
+    ]  # places do not move with the numbers
+    top = key_row(scene, left, y + 22, entries, right) + (32 if stack.limit else 14)
+    start = 0.0
+    for name, value in stack.parts.items():
+        x0, x1 = to_x(start), to_x(start + value)
+        pale = name in stack.unsure
+        scene.rect(x0, top, x1 - x0 - 0.6, _TALL, colours[name], opacity=0.35 if pale else 1.0)
+        start += value
+    scene.axis(to_x, [(v, short(v)) for v in round_steps(0, end)], top + _TALL + 4)
+    scene.line(left, top + _TALL + 4, right, top + _TALL + 4)
+    if stack.limit:
+        x = to_x(stack.limit)
+        scene.line(x, top - 10, x, top + _TALL + 4, "ink", width=2.4)
+        after = x + _LETTER * len(stack.limit_words) < right
+        scene.text(x + 4 if after else x - 4, top - 6, stack.limit_words, bold=True,
+                   anchor="start" if after else "end")  # fmt: skip
+        if stack.total > stack.limit:
+            scene.rect(x, top + _TALL - 4, to_x(stack.total) - x, 5, _OVER)
+    return top + _TALL + 4
+
+
+def draw_groups(title, groups, series, *, width=960.0, unit="%", top=None) -> Scene:
+    """Draw bars in groups, with each value above its bar.
+
+    Parameters
+    ----------
+    title, unit : str
+    groups : sequence of str
+        What stands below each group; one or more lines.
+    series : dict of str to sequence of float
+        One value per group; nan for none.
+    width : float, CSS pixels
+    top : float, optional
+        The axis' end.
+
+    Returns
+    -------
+    Scene
+    """
+    scene = Scene(width, 1)
+    scene.text(12, 18, f"{title}, {unit}" if unit else title, bold=True, size=13)
+    colours = dict(zip(series, (COLOURS[c] for c in ("grey", "orange", "blue")), strict=False))
+    key = key_row(scene, 12, 40, [(name, colours[name], False) for name in series], width)
+    end = top or 1.15 * max(max(values) for values in series.values())
+    chart = Chart(scene, (36.0, key + 22, width - 56, 212.0), (-0.5, len(groups) - 0.5), (0, end))
+    chart.axes("", "", [(g, "") for g in range(len(groups))], plain_ticks(0, end))
+    scene.height = key + 290
+    each = 0.72 / len(series)
+    for g, words in enumerate(groups):
+        for k, (name, values) in enumerate(series.items()):
+            if values[g] == values[g]:
+                middle = g + (k - (len(series) - 1) / 2) * each
+                chart.bar(middle, values[g], 0.9 * each, colours[name], opacity=1.0)
+                x, y = chart.place(middle, values[g])
+                scene.text(x, y - 4, short(values[g]), anchor="middle", bold=True)
+        for row, line in enumerate(words.split("\n")):
+            x, y = chart.place(g, 0)
+            scene.text(x, y + 18 + 15 * row, line, anchor="middle", bold=row == 0)
+    return scene
+
+
+def draw_tornado(title, rows, middle, *, width=960.0, unit="", below=None) -> Scene:
+    """Draw how far each input moves a result, the widest first.
+
+    Parameters
+    ----------
+    title, unit : str
+    rows : sequence of (str, float, float)
+        An input in words, and the result at its two ends.
+    middle : float
+        The result with all inputs as stated.
+    width : float, CSS pixels
+    below : Scene, optional
+        A scene to go on with.
+
+    Returns
+    -------
+    Scene
+    """
+    rows = sorted(rows, key=lambda row: -abs(row[2] - row[1]))
+    names = min(12 + _LETTER * max(len(name) for name, *_ in rows), 0.45 * width)
+    scene = below or Scene(width, 0)
+    head = scene.height
+    top = head + 52
+    bottom = top + _ROW * len(rows)
+    scene.height = bottom + 28
+    values = [middle, *(v for _, *ends in rows for v in ends)]
+    low, high = min(values), max(values)
+    room = 0.12 * (high - low) or 1.0
+    to_x = linear(low - room, high + room, names + 6, width - 24)
+    scene.text(12, head + 18, f"{title}, {unit}" if unit else title, bold=True, size=13)
+    key = [(f"input at its {end} end", COLOURS[colour], False) for end, colour in _ENDS]
+    key_row(scene, 12, head + 40, key, width)
+    ticks = [(v, short(v)) for v in round_steps(low - room, high + room)]
+    scene.axis(to_x, ticks, bottom, grid_top=top)
+    for k, (name, *ends) in enumerate(rows):
+        y = top + _ROW * k
+        scene.text(names, y + 16, name, anchor="end")
+        for value, (_, colour) in zip(ends, _ENDS, strict=True):
+            x0, x1 = sorted((to_x(value), to_x(middle)))
+            scene.rect(x0, y + 2, x1 - x0, _ROW - 10, COLOURS[colour])
+    scene.line(to_x(middle), top, to_x(middle), bottom, "ink", width=1.6)
+    return scene

@@ -1,0 +1,191 @@
+"""Curves of a whole run: the wall of scaling, a claim and its range, what checkpoints cost."""
+
+import numpy as np
+
+from trainium_edu.viz.bars import colours_of, key_row, short
+from trainium_edu.viz.chart import Chart, plain_ticks, round_steps, two_boxes
+from trainium_edu.viz.colours import COLOURS
+from trainium_edu.viz.scene import Scene, linear
+
+__all__ = ["VERDICT", "draw_claim", "draw_interval", "draw_wall"]
+
+_STRONG, _WEAK = COLOURS["orange"], COLOURS["blue"]
+_MOMENTS = ((0.1, "6 s"), (1, "1 min"), (10, "10 min"), (60, "1 h"), (360, "6 h"),
+            (1440, "1 day"), (10080, "1 week"))  # fmt: skip
+_ALLOWED, _COMPUTED = COLOURS["green"], COLOURS["blue"]
+#: One colour per verdict on a claim.
+VERDICT = {"consistent": COLOURS["green"], "conflicting": COLOURS["red"],
+           "only under": COLOURS["orange"], "untestable": COLOURS["grey"]}  # fmt: skip
+
+
+def draw_wall(chips, strong, weak, parts, at: float, wall: tuple, *, width=960.0) -> Scene:
+    """Draw efficiency against chips, and what a step of strong scaling is made of.
+
+    Parameters
+    ----------
+    chips : float[n]
+    strong, weak : float[n]
+        Efficiency, 1 for all of it; nan where there is none.
+    parts : dict of str to float[n]
+        Of the step of strong scaling, in any unit; nan where there is none.
+    at : float
+        Chips of the line that moves.
+    wall : (chips, efficiency) or ()
+        Where half of each chip is lost in strong scaling.
+    width : float, CSS pixels
+
+    Returns
+    -------
+    Scene
+    """
+    scene, first, second = two_boxes(width, 236.0)
+    if second[1] > first[1]:  # one below the other: room for a key between them
+        second = (second[0], second[1] + 48, *second[2:])
+    ends = (float(chips[0]), float(chips[-1]))
+    ticks = [(10.0**k, f"{10**k:,}") for k in range(7) if ends[0] <= 10**k <= ends[1]]
+    chart = Chart(scene, first, ends, (0, 105), log="x")
+    chart.axes("Efficiency, %", "chips", ticks, plain_ticks(0, 100))
+    chart.curve(chips, 100 * np.asarray(weak), _WEAK, width=3, words="weak scaling")
+    chart.curve(chips, 100 * np.asarray(strong), _STRONG, width=3, dash="dashed",
+                words="strong scaling")  # fmt: skip
+    key = [("weak: work per chip stays", _WEAK, False), ("strong: batch stays", _STRONG, False)]
+    if wall:
+        _draw_mark(chart, wall[0], 100 * wall[1], COLOURS["red"])
+        key.append((f"the wall: {wall[0]:,.0f} chips", COLOURS["red"], False))
+    _draw_key(chart, key)
+    _draw_at(chart, at)
+
+    total = np.sum(list(parts.values()), axis=0)
+    there = np.isfinite(total)
+    chart = Chart(scene, second, ends, (0, 100), log="x")
+    chart.axes("Where a step goes, strong scaling, %", "chips", ticks, plain_ticks(0, 100))
+    low = np.zeros(there.sum())
+    colours = colours_of(parts)
+    for name, values in parts.items():
+        high = low + 100 * (np.asarray(values) / total)[there]
+        chart.band(np.asarray(chips)[there], low, high, colours[name], opacity=0.85, words=name)
+        low = high
+    _draw_at(chart, at)
+    _draw_key(chart, [(name, colours[name], False) for name in parts])
+    return scene
+
+
+def _draw_key(chart, entries):
+    """Say below a chart what is what, and make room for it."""
+    right, y = chart.left + chart.width + 16, chart.top + chart.height + 58
+    end = key_row(chart.scene, chart.left - 40, y, entries, right)
+    chart.scene.height = max(chart.scene.height, end + 10)
+
+
+def _draw_mark(chart, x, y, colour):
+    """Draw a square at a point of a chart."""
+    px, py = chart.place(x, y)
+    chart.scene.rect(px - 5, py - 5, 10, 10, colour)
+
+
+def _draw_at(chart, x):
+    """Draw an upright line through a chart."""
+    at, _ = chart.place(x, chart.y[0])
+    chart.scene.line(at, chart.top, at, chart.top + chart.height, "ink", width=1.6)
+
+
+def draw_claim(claimed, allowed, found, verdict: str, *, why="", ends=(), write=short, tick=short,
+               width=960.0) -> Scene:  # fmt: skip
+    """Draw a claimed value against what its arithmetic gives, and stamp the verdict.
+
+    Parameters
+    ----------
+    claimed : float
+    allowed : (low, high)
+        What the arithmetic may give for the claim to be right; infinite where all is allowed.
+    found : (low, now, high) or ()
+        What inputs within their ranges give, and those that are set; () where one is missing.
+    verdict : str
+        A key of :data:`VERDICT`.
+    why : str
+        What stands beside the verdict if there is room.
+    ends : sequence of float
+        Values that the axis shows in any case.
+    write, tick : callable
+        Write a value in the text, and at the axis.
+    width : float, CSS pixels
+
+    Returns
+    -------
+    Scene
+    """
+    scene, y = Scene(width, 1), 88.0
+    values = [claimed, *found, *filter(np.isfinite, (*allowed, *ends))]
+    room = 0.16 * (max(values) - min(values)) or 0.1 * abs(claimed) or 1.0
+    first, last = min(values) - room, max(values) + room
+    to_x = linear(first, last, 16, width - 24)
+    colour, wide = VERDICT[verdict], 30 + 9.4 * len(verdict)
+    scene.rect(12, 6, wide, 28, colour, opacity=0.25)
+    scene.rect(12, 6, wide, 28, colour, outline=True)
+    scene.text(12 + wide / 2, 25, verdict.upper(), anchor="middle", bold=True, size=14)
+    if 24 + wide + 7 * len(why) < width:
+        scene.text(24 + wide, 25, why, size=13)
+    low, high = (to_x(v) for v in np.clip(allowed, first, last))
+    scene.rect(low, y - 20, max(high - low, 2), 40, _ALLOWED, opacity=0.35)
+    x, words = to_x(claimed), f"claimed: {write(claimed)}"
+    scene.line(x, y - 30, x, y + 20, "ink", width=3)
+    after = x < width / 2
+    scene.text(x + 6 if after else x - 6, y - 24, words, bold=True,
+               anchor="start" if after else "end")  # fmt: skip
+    key = [("what the claim allows", _ALLOWED, True)]
+    if found:
+        low, now, high = map(to_x, found)
+        scene.rect(low, y - 10, max(high - low, 2), 20, _COMPUTED, opacity=0.45)
+        scene.rect(now - 4, y - 10, 8, 20, _COMPUTED)
+        key = [(f"arithmetic: {write(found[1])}", _COMPUTED, False), *key]
+        if high - low > 1:
+            between = f"over all ranges: {write(found[0])} to {write(found[2])}"
+            key.insert(1, (between, _COMPUTED, True))
+    ticks = round_steps(first, last)
+    scene.axis(to_x, [(v, tick(v)) for v in ticks], y + 24)
+    scene.line(16, y + 24, width - 24, y + 24)
+    scene.height = 12 + key_row(scene, 12, y + 70, key, width)
+    return scene
+
+
+def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> Scene:
+    """Draw the time that checkpoints and failures cost against the time between checkpoints.
+
+    Parameters
+    ----------
+    minutes : float[n]
+        Between two checkpoints.
+    writing, lost : float[n]
+        Shares of the time: spent on writing, and done again after a failure.
+    marks : dict of str to (minutes, share)
+        Points to mark.
+    at : float
+        Minutes of the line that moves.
+    width : float, CSS pixels
+
+    Returns
+    -------
+    Scene
+    """
+    scene = Scene(width, 1)
+    writing, lost = 100 * np.asarray(writing), 100 * np.asarray(lost)
+    ends = (float(minutes[0]), float(minutes[-1]))
+    least = float((writing + lost).min())
+    top = min(max(8 * least, 1.0), 100.0)
+    chart = Chart(scene, (48, 34, width - 72, 236), ends, (0, top), log="x")
+    ticks = [tick for tick in _MOMENTS if ends[0] <= tick[0] <= ends[1]]
+    chart.axes("Time lost, %", "between two checkpoints", ticks, plain_ticks(0, top))
+    looks = ((writing, COLOURS["blue"], "dashed", "writing checkpoints"),
+             (lost, COLOURS["orange"], "dotted", "work done again after failures"),
+             (writing + lost, "ink", "", "both"))  # fmt: skip
+    for values, colour, dash, words in looks:
+        inside = values <= top
+        chart.curve(np.asarray(minutes)[inside], values[inside], colour, width=2.8, dash=dash,
+                    words=words)  # fmt: skip
+    _draw_at(chart, at)
+    key = [(words, colour, False) for _, colour, _, words in looks]
+    for (name, (x, share)), colour in zip(marks.items(), ("red", "green", "pink"), strict=False):
+        _draw_mark(chart, x, 100 * share, COLOURS[colour])
+        key.append((f"{name}: {x:.3g} min, {100 * share:.3g} %", COLOURS[colour], False))
+    _draw_key(chart, key)
+    return scene

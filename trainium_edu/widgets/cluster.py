@@ -1,0 +1,349 @@
+"""Scale and cost to move: memory against 16 GiB, a plan on its wires, the wall.
+
+What a run costs is in ``cluster_cost.py``; all of it can be had from here.
+"""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from trainium_edu import fabric
+from trainium_edu.cluster.memory import memory
+from trainium_edu.cluster.models import get_model
+from trainium_edu.cluster.placement import KINDS, placement
+from trainium_edu.cluster.plan import Cluster, Plan, PlanError
+from trainium_edu.cluster.scaling import scale
+from trainium_edu.cluster.scaling import wall as find_wall
+from trainium_edu.cluster.step_time import PARTS, step_time
+from trainium_edu.cluster.traffic import traffic
+from trainium_edu.specs.signatures import checked
+from trainium_edu.viz.bars import Stack, draw_stacks
+from trainium_edu.viz.cluster import draw_group
+from trainium_edu.viz.cluster_curves import draw_wall
+from trainium_edu.viz.units import long_time_text, size_text
+from trainium_edu.widgets.cluster_cost import (
+    PLAN,
+    bill,
+    checkpoint_interval,
+    court,
+    overhead_bars,
+)
+from trainium_edu.widgets.sketch import Page, Sketch, check, choice, slider
+
+__all__ = ["bill", "checkpoint_interval", "court", "memory_planner", "overhead_bars",
+           "plan_on_cluster", "wall"]  # fmt: skip
+
+_GIB = 2**30
+_KEPT = ("weights", "gradients", "master", "states", "activations", "buffers")
+_POWERS = ("instances", "tensor", "pipeline")  # sliders of powers of two
+_ZERO = {
+    "0": "none",
+    "1": "ZeRO-1: states",
+    "2": "ZeRO-2: gradients too",
+    "3": "ZeRO-3: weights too",
+}
+_AGAIN = {"none": "nothing", "selective": "attention's scores", "full": "whole blocks"}
+_PRECISION = {"bf16-master": "BF16, FP32 master weights", "bf16-sr": "BF16 rounded with dice",
+              "fp32": "FP32"}  # fmt: skip
+_START = {"instances": 3, "tensor": 0, "pipeline": 0, "micro_batch": "1", "zero": "0",
+          "sequence_parallel": False, "recompute": "none", "precision": "bf16-master"}  # fmt: skip
+#: The ladder: what each button says, and what it sets; sliders count powers of two.
+_RUNGS: dict[str, tuple[str, str, dict]] = {
+    "states": ("Shard the states", "ZeRO-1: replicas share the optimiser's states", {"zero": "1"}),
+    "tensor": ("Shard over tensor", "32 ranks of one instance share each matrix", {"tensor": 5}),
+    "stages": ("Cut into stages", "A pipeline of 8 stages", {"pipeline": 3}),
+    "sequence": ("Split sequences", "What tensor parallelism leaves whole is split by tokens",
+                 {"sequence_parallel": True}),
+    "again": ("Compute again", "Backward makes attention's scores again",
+              {"recompute": "selective"}),
+    "dice": ("Round with dice", "BF16 weights and states, without FP32 copies",
+             {"precision": "bf16-sr"}),
+}  # fmt: skip
+
+
+@checked
+def memory_planner(model: str = "gpt3-175b", *, global_batch: int = 1536):
+    """Show what one NeuronCore keeps, against its 16 GiB, and what a step takes.
+
+    Parameters
+    ----------
+    model : str
+        A key of ``cluster.MODELS``.
+    global_batch : int
+        Samples of all replicas in a step.
+
+    Returns
+    -------
+    Sketch
+        Values ``instances``, ``tensor`` and ``pipeline`` (powers of two), ``micro_batch``,
+        ``zero``, ``sequence_parallel``, ``recompute``, ``precision``; a button for each rung.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model.
+
+    Examples
+    --------
+    >>> memory_planner("llama2-7b").set(tensor=3)
+    """
+    shape = get_model(model)
+
+    def page(values):
+        outputs = {name: f"{2 ** values[name]:,}" for name in _POWERS}
+        try:
+            plan = _planned(values, global_batch)
+            kept, time = memory(shape, plan), step_time(shape, plan)
+            said = [_bold(kept.explain()), _step_words(kept, time)]
+        except PlanError as error:
+            kept, time, said = None, None, [f"**No such plan:** {error}."]
+        return Page(_memory_scene(kept, time, values["width"]), said, outputs)
+
+    press = {"start": ("Start again", "Everything on every NeuronCore", _always(_START))}
+    press |= {key: (text, help, _always(change)) for key, (text, help, change) in _RUNGS.items()}
+    controls = [
+        slider("instances", "Instances", 0, 10, _START["instances"]),
+        slider("tensor", "Tensor", 0, 5, 0, help="Ranks that share each matrix"),
+        slider("pipeline", "Pipeline", 0, 6, 0, help="Stages"),
+        choice(
+            "micro_batch",
+            "Micro-batch",
+            {str(2**k): str(2**k) for k in range(5)},
+            "1",
+            help="Samples of one replica at a time",
+        ),
+        choice("zero", "Replicas share", _ZERO, _START["zero"]),
+        choice("recompute", "Compute again", _AGAIN, _START["recompute"]),
+        choice("precision", "Numbers", _PRECISION, _START["precision"]),
+        check("sequence_parallel", "split sequences", False),
+    ]
+    return Sketch(controls, page, f"Memory of {shape.name}", press=press,
+                  words=[_ladder_words(shape, global_batch)])  # fmt: skip
+
+
+def _always(change):
+    """Return what a button does that sets the same values whatever they are."""
+    return lambda values: change
+
+
+def _planned(values, global_batch) -> Plan:
+    """Return the plan that the planner's controls describe."""
+    return Plan(
+        Cluster(instances=2 ** values["instances"]),
+        tensor=2 ** values["tensor"],
+        pipeline=2 ** values["pipeline"],
+        zero=int(values["zero"]),
+        micro_batch=int(values["micro_batch"]),
+        global_batch=global_batch,
+        **{name: values[name] for name in ("sequence_parallel", "recompute", "precision")},
+    )
+
+
+def _ladder_words(model, global_batch) -> str:
+    """Say what a NeuronCore keeps and a step takes, climbing from rung to rung."""
+    values, said, rungs = dict(_START), [], [(text, change) for text, _, change in _RUNGS.values()]
+    for text, change in [("At first", {}), *rungs]:
+        values |= change
+        try:
+            plan = _planned(values, global_batch)
+            found = f"{memory(model, plan).total / _GIB:,.1f} GiB"
+            found += f", {long_time_text(step_time(model, plan).step_ns / 1e9)} a step"
+        except PlanError:
+            found = "no plan"
+        said.append(f"{text.lower()} {found}")
+    return "; ".join(said)
+
+
+def _step_words(kept, time) -> str:
+    low, step, high = (long_time_text(ns / 1e9) for ns in (time.low_ns, time.step_ns, time.high_ns))
+    would = "takes" if kept.fits else "would take"
+    return (
+        f"A step of {time.plan.global_batch:,} samples {would} **{step}** ({low} to {high}), MFU "
+        f"{100 * time.mfu:.1f} %. {_spaced(time.why)}."
+    )
+
+
+def _memory_scene(kept, time, width):
+    """Draw the parts of one NeuronCore's memory and of a step; empty bars if there are none."""
+    parts = {part: getattr(kept, part) / _GIB if kept else 0.0 for part in _KEPT}
+    most = kept.available / _GIB if kept else 16
+    held = Stack("What the fullest NeuronCore keeps", "GiB", parts, most, f"{most:.0f} GiB")
+    spent = {part: time.parts[part] / 1e9 if time else 0.0 for part in PARTS}
+    return draw_stacks([held, Stack("Where a step goes", "s", spent)], width=width)
+
+
+def _bold(sentence) -> str:
+    """Set what stands before the first colon or comma in bold."""
+    head, mark, tail = sentence.partition(":")
+    return f"**{head}{mark}**{tail}."
+
+
+_ONE = {"trn1.32xlarge": fabric.trn1_32xlarge, "trn1n.32xlarge": fabric.trn1n_32xlarge,
+        "inf2.48xlarge": fabric.inf2_48xlarge, "inf2.24xlarge": fabric.inf2_24xlarge}  # fmt: skip
+_CALLED = {"all_reduce": "all-reduces", "all_gather": "gathers", "reduce_scatter": "scatters",
+           "send": "sends"}  # fmt: skip
+_TALKS = {"tensor": "tensor: shares of each matrix", "data": "data: replicas sum gradients",
+          "pipeline": "pipeline: one stage to the next"}  # fmt: skip
+
+
+@checked
+def plan_on_cluster(model: str = "gpt3-175b", plan: Plan | None = None):
+    """Show which NeuronCores of a plan form a group, and over which wires they talk.
+
+    Parameters
+    ----------
+    model : str
+        A key of ``cluster.MODELS``.
+    plan : Plan, optional
+        64 instances, tensor 8, pipeline 8, unless said otherwise.
+
+    Returns
+    -------
+    Sketch
+        Values ``rank`` and ``kind``; a table of what each kind sends in a step.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model; a PlanError if it does not divide as the plan says.
+
+    Examples
+    --------
+    >>> plan_on_cluster("llama2-7b", Plan(Cluster(instances=4), tensor=8)).set(kind="data")
+    """
+    shape, plan = get_model(model), plan or PLAN
+    where, time, sent = placement(plan), step_time(shape, plan), traffic(shape, plan)
+    groups, places = {kind: where.groups(kind) for kind in KINDS}, where.ranks
+    machine = _ONE.get(plan.cluster.instance, fabric.single_chip)()
+    rows = {kind: _sent_row(kind, where, sent[kind], time.step_ns) for kind in KINDS}
+
+    def page(values):
+        rank, kind = values["rank"], values["kind"]
+        instance, chip, core = places[rank].tolist()
+        group = groups[kind][np.nonzero(groups[kind] == rank)[0][0]]
+        scene = draw_group(machine, plan.cluster.instances, group, rank, closed=kind != "pipeline",
+                           width=values["width"])  # fmt: skip
+        said = [f"Rank **{rank:,}** is NeuronCore {core} of chip {chip} of instance {instance:,}. "
+                f"{_group_words(kind, where)}"]  # fmt: skip
+        table = [{"cells": cells, "colour": None, "marked": k == kind} for k, cells in rows.items()]
+        return Page(scene, said, head=["group", "ranks", "wires", "in a step", "bytes", "time",
+                                       "share"], rows=table)  # fmt: skip
+
+    controls = [slider("rank", "Rank", 0, plan.cluster.ranks - 1, 0),
+                choice("kind", "Group", _TALKS, "tensor")]  # fmt: skip
+    words = [f"{plan}", *(" ".join(cells) for cells in rows.values())]
+    return Sketch(controls, page, f"{shape.name} on its cluster", words=["; ".join(words)])
+
+
+def _group_words(kind, where) -> str:
+    """Say how large a group is, and over which wires it talks."""
+    group = where.group(kind)
+    if group.ranks == 1:
+        return f"Its {kind} group is itself: it talks to nobody."
+    across = f", in {group.across:,} instances" if group.across > 1 else ""
+    return (f"Its {kind} group has **{group.ranks:,} ranks**, {group.stride:,} apart{across}: the "
+            f"slowest wires between them are **{where.wires(kind)}**.")  # fmt: skip
+
+
+def _sent_row(kind, where, sent, step_ns) -> list[str]:
+    """Return a kind's cells: ranks, wires, operations, bytes and time of a step."""
+    ns = nbytes = 0.0
+    for each in sent:
+        once = where.send_ns(each.nbytes) if kind == "pipeline" else (
+            where.collective_ns(kind, each.operation, each.nbytes))  # fmt: skip
+        ns, nbytes = ns + each.count * once, nbytes + each.count * each.nbytes
+    sizes = dict.fromkeys(each.nbytes for each in sent)
+    done = "; ".join(
+        " + ".join(f"{each.count:,.0f} {_CALLED[each.operation]}" for each in sent
+                   if each.nbytes == size) + f" of {size_text(size)}" for size in sizes
+    )  # fmt: skip
+    return [kind, f"{where.group(kind).ranks:,}", where.wires(kind), done or "nothing",
+            size_text(nbytes), long_time_text(ns / 1e9), f"{100 * ns / step_ns:.3g} %"]  # fmt: skip
+
+
+_COUNTS = (*(2**k for k in range(13)), 6250)  # instances: to 65 536 chips, and 100 000
+
+
+@checked
+def wall(model: str = "gpt3-175b", plan: Plan | None = None):
+    """Show efficiency up to 100 000 chips, what a step is made of, and the wall.
+
+    Parameters
+    ----------
+    model : str
+        A key of ``cluster.MODELS``.
+    plan : Plan, optional
+        Where efficiency is 1: 16 instances, tensor 8, pipeline 8, unless said otherwise.
+
+    Returns
+    -------
+    Sketch
+        Values ``instances`` (a place in the list of sizes) and ``batch`` (of all replicas).
+
+    Raises
+    ------
+    ValueError
+        If there is no such model; a PlanError if it does not divide as the plan says.
+
+    Examples
+    --------
+    >>> wall("gpt3-175b").set(batch="4096")
+    """
+    shape, plan = get_model(model), plan or replace(PLAN, cluster=Cluster(instances=16))
+    own = plan.cluster.instances
+    counts = (own, *(n for n in _COUNTS if n > own and n * plan.cluster.ranks // own
+                     % (plan.tensor * plan.pipeline) == 0))  # fmt: skip
+    batches = [plan.global_batch * 2**k for k in range(5)]
+
+    @cache
+    def scaled(batch):
+        base = replace(plan, global_batch=batch)
+        found = find_wall(shape, base)
+        where = scale(shape, base, (own, found.half), "strong")[1] if found.half else None
+        return found, where, *(scale(shape, base, counts, kind) for kind in ("strong", "weak"))
+
+    def page(values):
+        found, where, strong, weak = scaled(int(values["batch"]))
+        here = values["instances"]
+        chips = [point.chips for point in weak]
+        shares = [[p.efficiency if p.time else np.nan for p in points] for points in (strong, weak)]
+        parts = {name: np.array([p.parts.get(name, np.nan) for p in strong]) for name in PARTS}
+        mark = (where.chips, where.efficiency) if where else ()
+        scene = draw_wall(chips, *shares, parts, chips[here], mark, width=values["width"])
+        said = [f"{counts[here]:,} instances: {_point_words('strong', strong[here])}; "
+                f"{_point_words('weak', weak[here])}.", _wall_words(found)]  # fmt: skip
+        return Page(scene, said, {"instances": f"{counts[here]:,} ({chips[here]:,} chips)"})
+
+    controls = [
+        slider("instances", "Instances", 0, len(counts) - 1, min(4, len(counts) - 1)),
+        choice("batch", "Global batch", {str(b): f"{b:,} samples" for b in batches},
+               str(plan.global_batch)),
+    ]  # fmt: skip
+    words = []
+    for batch in batches:
+        half = scaled(batch)[0].half
+        words.append(f"batch {batch:,}: " + (f"wall at {half:,} instances" if half else "no wall"))
+    return Sketch(controls, page, f"The wall of {shape.name}", words=["; ".join(words)])
+
+
+def _spaced(words) -> str:
+    """Set a space before each per cent."""
+    return re.sub(r" ?%", " %", f"{words}")
+
+
+def _wall_words(found) -> str:
+    text = _spaced(found)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _point_words(kind, point) -> str:
+    """Say a step and its efficiency, or why there is none."""
+    if not point.time:
+        return f"**{kind}** none, for {point.reason}"
+    replicas = point.plan.data
+    rings = f" ({replicas:,} replicas are no power of two: they sum round rings)"
+    return (f"**{kind}** {long_time_text(point.step_ns / 1e9)} a step, {point.tokens_per_s:,.0f} "
+            f"tokens/s, **{100 * point.efficiency:.1f} %** efficient"
+            + rings * bool(replicas & (replicas - 1)))  # fmt: skip
