@@ -1,11 +1,14 @@
 """``python -m trainium_edu torchrun --nproc_per_node=32 train.py …``: a script on many ranks."""
 
 import argparse
+import importlib.util
 import runpy
 import sys
 import time
 import traceback
 from pathlib import Path
+
+from trainium_edu.cli import torch_script
 
 __all__ = ["add", "run_ranks"]
 
@@ -33,14 +36,25 @@ def add(commands) -> None:
     option("standalone", action="store_true", help="accepted; there is one launcher anyway")
     for name in _ACCEPTED:
         option(name, help="accepted; changes nothing here")
+    torch_script.add_options(parser.add_argument)
+    parser.add_argument("-m", "--module", action="store_true", help="the script is a module's name")
     parser.add_argument("script", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
     parser.set_defaults(run=_run)
 
 
 def _run(options) -> int:
+    path = Path(options.script)
+    if options.module:
+        found = importlib.util.find_spec(options.script)
+        path = Path((found and found.origin) or options.script)
+    if path.is_file() and torch_script.is_for_torch(path):
+        return torch_script.run(
+            options, ranks=options.nproc_per_node, nodes=options.nnodes, module=options.module,
+            master=(options.master_addr, options.master_port), algorithm=options.algorithm,
+        )  # fmt: skip
     return run_ranks(
-        options.script, options.arguments, ranks=options.nproc_per_node, nodes=options.nnodes,
+        path, options.arguments, ranks=options.nproc_per_node, nodes=options.nnodes,
         instance=options.instance, algorithm=options.algorithm,
         master=(options.master_addr, options.master_port),
     )  # fmt: skip

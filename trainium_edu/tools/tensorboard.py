@@ -1,8 +1,11 @@
 """Write a run's curves as TensorBoard event files, while it trains.
 
 ``fit(job, 100, on_step=TensorBoard("logs"))``, and ``tensorboard --logdir logs`` shows them: loss,
-learning rate, accuracy where it was tested, and the times of the emulated machine.  TensorBoard's
-own writer makes the files; it comes with the extra ``[tensorboard]``.
+learning rate, accuracy where it was tested, the times of the emulated machine, and (under Graphs
+and Text) the compiled step and where its time goes.  TensorBoard's own writer makes the files; it
+comes with the extra ``[tensorboard]``.  ``TensorBoard("logs").graph(executable)`` writes any
+executable.  What TensorBoard can show of a profile without more packages:
+``tensorboard_graph.py``.
 """
 
 import time
@@ -12,6 +15,8 @@ from typing import Any
 
 from trainium_edu import aside
 from trainium_edu.specs.signatures import checked
+from trainium_edu.tools import tensorboard_graph
+from trainium_edu.xla.executable import Executable
 
 __all__ = ["TensorBoard"]
 
@@ -45,6 +50,7 @@ class TensorBoard:
             writer = aside.load("tensorboard.summary.writer.event_file_writer")
             self._event = aside.load("tensorboard.compat.proto.event_pb2").Event
             self._summary = aside.load("tensorboard.compat.proto.summary_pb2").Summary
+            self._text = aside.load("tensorboard.plugins.text.summary_v2").text_pb
         except ModuleNotFoundError as missing:
             raise ModuleNotFoundError(
                 "TensorBoard is not installed, and its own writer makes the files; "
@@ -54,6 +60,7 @@ class TensorBoard:
         self._writer: Any = None
         self._run: Any = None
         self._report = self._executable = None
+        self._drawn: set[int] = set()  #: graphs that are written, by their fingerprints
 
     def begin(self, run) -> None:
         """Begin a file for a run, whose accuracy and times are written too; ``fit`` calls it."""
@@ -82,12 +89,37 @@ class TensorBoard:
             scalars[name] = getattr(report, key) * factor
         values = [self._summary.Value(tag=name, simple_value=float(value))
                   for name, value in scalars.items() if value is not None]  # fmt: skip
-        self._writer.add_event(
-            self._event(
-                wall_time=time.time(), step=step.number, summary=self._summary(value=values)
-            )
-        )
+        self._add(step.number, summary=self._summary(value=values))
+        if isinstance(self._executable, Executable):
+            self.graph(self._executable, step.number)
         self._writer.flush()
+
+    @checked
+    def graph(self, executable: Executable, step: int = 0) -> None:
+        """Write a compiled graph and where the time of one execution goes, once for each graph.
+
+        Parameters
+        ----------
+        executable : Executable
+            Is timed if it was not.
+        step : int
+            From which on it ran.
+        """
+        if executable.graph.fingerprint in self._drawn:
+            return
+        if self._writer is None:
+            self._writer = self._new_file()
+        if not self._drawn:  # TensorBoard shows one graph of a run
+            self._add(graph_def=tensorboard_graph.graph_def(executable.final).SerializeToString())
+            data = tensorboard_graph.run_metadata(executable).SerializeToString()
+            self._add(step, tagged_run_metadata={"tag": "step", "run_metadata": data})
+        page = tensorboard_graph.text(executable)
+        self._add(step, summary=self._text(f"where the time goes/from step {step}", page))
+        self._drawn.add(executable.graph.fingerprint)
+        self._writer.flush()
+
+    def _add(self, step: int = 0, **what) -> None:
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, **what))
 
     def _newest_report(self, trainer):
         """Return the report of the newest graph; other steps of it take as long."""

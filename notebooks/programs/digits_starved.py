@@ -1,0 +1,31 @@
+"""The script on the chip, fed by PyTorch's loader."""
+
+import torch
+import torch_xla.core.xla_model as xm
+from sklearn.datasets import load_digits
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+digits = load_digits()
+images = torch.tensor(digits.data / 16, dtype=torch.float32)[:640]
+labels = torch.tensor(digits.target)[:640]
+loader = DataLoader(TensorDataset(images, labels), batch_size=64, num_workers=0)
+
+device = xm.xla_device()
+model = torch.nn.Sequential(
+    torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10)
+).to(device)
+optimizer = torch.optim.Adam(model.parameters())
+loss_function = torch.nn.CrossEntropyLoss()
+
+for _ in range(2):
+    for samples, targets in loader:
+        samples, targets = samples.to(device), targets.to(device)
+        optimizer.zero_grad()
+        scores = model(samples)
+        loss = loss_function(scores, targets)
+        loss.backward()
+        optimizer.step()
+        xm.mark_step()
+
+print(f"last loss {loss.item():.2f}")

@@ -1,0 +1,191 @@
+"""The look-alike of neuron-ls; judge: what AWS prints in its guides (`aws-neuron-ls-trn1`)."""
+
+import json
+import os
+import subprocess
+
+import psutil
+import pytest
+
+from trainium_edu import __main__, live
+from trainium_edu.tools import launchers, neuron_ls
+from trainium_edu.tools.machine import Machine, machine
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+#: ``neuron-ls --topology`` on a trn1.32xlarge, as the guide of SDK 2.8 prints it
+TRN1 = """\
++--------+--------+--------+---------------+---------+
+| NEURON | NEURON | NEURON |   CONNECTED   |   PCI   |
+| DEVICE | CORES  | MEMORY |    DEVICES    |   BDF   |
++--------+--------+--------+---------------+---------+
+| 0      | 2      | 32 GB  | 12, 3, 4, 1   | 00:04.0 |
+| 1      | 2      | 32 GB  | 13, 0, 5, 2   | 00:05.0 |
+| 2      | 2      | 32 GB  | 14, 1, 6, 3   | 00:06.0 |
+| 3      | 2      | 32 GB  | 15, 2, 7, 0   | 00:07.0 |
+| 4      | 2      | 32 GB  | 0, 7, 8, 5    | 00:08.0 |
+| 5      | 2      | 32 GB  | 1, 4, 9, 6    | 00:09.0 |
+| 6      | 2      | 32 GB  | 2, 5, 10, 7   | 00:0a.0 |
+| 7      | 2      | 32 GB  | 3, 6, 11, 4   | 00:0b.0 |
+| 8      | 2      | 32 GB  | 4, 11, 12, 9  | 00:0c.0 |
+| 9      | 2      | 32 GB  | 5, 8, 13, 10  | 00:0d.0 |
+| 10     | 2      | 32 GB  | 6, 9, 14, 11  | 00:0e.0 |
+| 11     | 2      | 32 GB  | 7, 10, 15, 8  | 00:0f.0 |
+| 12     | 2      | 32 GB  | 8, 15, 0, 13  | 00:10.0 |
+| 13     | 2      | 32 GB  | 9, 12, 1, 14  | 00:11.0 |
+| 14     | 2      | 32 GB  | 10, 13, 2, 15 | 00:12.0 |
+| 15     | 2      | 32 GB  | 11, 14, 3, 12 | 00:13.0 |
++--------+--------+--------+---------------+---------+"""
+TORUS = """\
+Neuron Device Topology
+      *        *        *        *
+      │        │        │        │
+      ▼        ▼        ▼        ▼
+*––►[ 0 ]◄––►[ 1 ]◄––►[ 2 ]◄––►[ 3 ]◄––*
+      ▲        ▲        ▲        ▲
+      │        │        │        │
+      ▼        ▼        ▼        ▼
+*––►[ 4 ]◄––►[ 5 ]◄––►[ 6 ]◄––►[ 7 ]◄––*
+      ▲        ▲        ▲        ▲
+      │        │        │        │
+      ▼        ▼        ▼        ▼
+*––►[ 8 ]◄––►[ 9 ]◄––►[10 ]◄––►[11 ]◄––*
+      ▲        ▲        ▲        ▲
+      │        │        │        │
+      ▼        ▼        ▼        ▼
+*––►[12 ]◄––►[13 ]◄––►[14 ]◄––►[15 ]◄––*
+      ▲        ▲        ▲        ▲
+      │        │        │        │
+      *        *        *        *
+
+Legend:
+
+        *––► = Wrap-around link"""
+#: how the guide's table of an Inf1 begins, with its two programs and a device that none uses
+COMMANDS = """\
++-------+------------------------------------------+---------+
+|  PID  |                 COMMAND                  | RUNTIME |
+|       |                                          | VERSION |
++-------+------------------------------------------+---------+
+| 23518 | neuron-app01 infer --input-data-direc... | NA      |
+| 23531 | neuron-app02 infer --input-data-direc... | NA      |
++-------+------------------------------------------+---------+"""
+#: fields of ``neuron-ls -j``; logical_neuroncore_config is for trn2 only
+FIELDS = ["neuron_device", "bdf", "cpu_affinity", "numa_node", "connected_to", "nc_count",
+          "memory_size", "neuroncore_ids", "neuron_processes"]  # fmt: skip
+
+
+def seen(pid, command, cores=(0,), instance="trn1.32xlarge"):
+    """Return a run as the tools find it."""
+    empty = live.Totals()
+    return live.Seen(pid, 0.0, command, instance, 0.0, False, cores, empty, empty, 1.0, (), (), 0.0)
+
+
+def test_the_table_and_the_torus_are_those_of_the_guide():
+    said = neuron_ls.report(Machine("trn1.32xlarge"), shows_topology=True)
+    head, _, rest = said.partition("+")
+    assert head == "instance-type: trn1.32xlarge\ninstance-id: NA\n"
+    table, _, drawn = f"+{rest}".partition("\n\n\n")
+    assert table == TRN1
+    assert drawn == TORUS
+    assert neuron_ls.table(Machine("trn1.32xlarge")) == TRN1  # nothing runs: no columns for it
+
+
+def test_columns_of_processes_are_those_of_the_guide():
+    command = (
+        "neuron-app0{} infer --input-data-directory ~/my_input_data --inference-count 5 -- and"
+    )
+    runs = tuple(seen(23518 + 13 * i, command.format(i + 1)) for i in (0, 1))
+    table = neuron_ls.table(Machine("trn1.32xlarge", runs)).splitlines()
+    cut = [line[len(TRN1.splitlines()[0]) - 1 :] for line in table]
+    assert "\n".join(cut[:7]) == COMMANDS
+    assert cut[7].split() == ["|", "NA", "|", "NA", "|", "NA", "|"]  # device 1 has none
+    assert table[5].startswith("|        |        |        |               |         | 23531")
+    wide = neuron_ls.table(Machine("trn1.32xlarge", runs), is_wide=True).splitlines()[4]
+    assert (
+        "| neuron-app01 infer --input-data-directory ~/my_input_data --inference-count 5... |"
+        in (wide)
+    )
+    alone = neuron_ls.table(Machine("trn1.32xlarge", runs[:1])).splitlines()
+    assert sum(line.startswith("+") for line in alone) == 3  # ruled only where two share a device
+
+
+def test_a_run_stands_on_the_devices_of_its_cores():
+    of = Machine(
+        "trn1.32xlarge", (seen(7, "a", (2, 3)), seen(8, "b", range(3, 8)), seen(9, "c", (40,)))
+    )
+    found = [[run.pid for run in of.on_device(d)] for d in range(16)]
+    assert found == [[], [7, 8], [8], [8], *([] for _ in range(12))]
+
+
+def test_json_has_the_fields_of_the_guide():
+    run = live.begin("python train.py --epochs 3", "trn1.32xlarge", (2, 3))
+    run.publish()
+    said = json.loads(neuron_ls.report(machine(), is_json=True))
+    assert [list(one) for one in said] == [FIELDS] * 16
+    assert said[1]["neuroncore_ids"] == [2, 3]
+    assert said[1]["connected_to"] == [13, 0, 5, 2]
+    assert said[1]["memory_size"] == 34359738368
+    assert said[0]["neuron_processes"] == []
+    (process,) = said[1]["neuron_processes"]
+    assert process == {"pid": os.getpid(), "command": "python train.py --epochs 3",
+                       "neuron_runtime_version": "NA"}  # fmt: skip
+    assert psutil.pid_exists(process["pid"])
+
+
+def test_one_device_has_no_connected_devices():
+    table = neuron_ls.table(Machine("trn1.2xlarge")).splitlines()
+    assert table[1] == "| NEURON | NEURON | NEURON |   PCI   |"
+    assert neuron_ls.drawing(Machine("trn1.2xlarge")).splitlines()[1:] == ["[ 0 ]"]
+    ring = neuron_ls.drawing(Machine("inf2.24xlarge")).splitlines()[1]
+    assert ring == "*––►[ 0 ]◄––►[ 1 ]◄––►[ 2 ]◄––►[ 3 ]◄––►[ 4 ]◄––►[ 5 ]◄––*"
+
+
+def test_the_command_shows_itself_and_other_tools_only_when_asked(capsys):
+    tool = live.Live("neuron-monitor", "trn1.2xlarge", (), is_tool=True)
+    assert __main__.main(["neuron-ls"]) == 0
+    assert "PID" not in capsys.readouterr().out
+    assert __main__.main(["neuron-ls", "-a", "--instance", "trn1.32xlarge"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("| neuron-monitor ") == said.count("| neuron-ls --show-all-procs ") == 16
+    tool.close()
+
+
+def test_what_runs_on_another_instance_is_told(capsys):
+    live.begin("python train.py", "inf2.xlarge").publish()
+    assert __main__.main(["neuron-ls", "--instance", "trn1.2xlarge"]) == 0
+    told = capsys.readouterr()
+    assert told.err == "not shown: what runs on inf2.xlarge; --instance shows it\n"
+    assert "python" not in told.out
+    assert __main__.main(["neuron-ls"]) == 0
+    assert "instance-type: inf2.xlarge" in capsys.readouterr().out
+
+
+def test_mistakes_are_one_sentence(capsys, own_folder):
+    assert __main__.main(["neuron-ls", "--instance", "p4d.24xlarge"]) == 1
+    assert capsys.readouterr().err.startswith("there is no instance 'p4d.24xlarge' here; there are")
+    for wrong in (["--nonsense"], ["-x"], ["more"]):
+        with pytest.raises(SystemExit) as stop:
+            __main__.main(["neuron-ls", *wrong])
+        assert stop.value.code == 2
+    live.folder().touch()
+    assert __main__.main(["neuron-ls"]) == 1
+    assert capsys.readouterr().err.endswith("set TMPDIR to a folder of your own\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell finds them")
+def test_launchers_are_commands_on_a_path(tmp_path):
+    folder = launchers(tmp_path / "a folder" / "bin")
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    found = subprocess.run(
+        ["neuron-ls", "--instance", "trn1.32xlarge", "-t"], capture_output=True, text=True,
+        check=True, env=os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys_path())},
+    )  # fmt: skip
+    assert TORUS in found.stdout
+
+
+def sys_path():
+    """Return where this process finds the package."""
+    import sys
+
+    return [entry for entry in sys.path if entry]

@@ -1,0 +1,198 @@
+"""The look-alike of neuron-top; judges: its guide (`aws-neuron-top`), and a pseudo-terminal."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from trainium_edu import __main__, live
+from trainium_edu.tools import neuron_top
+from trainium_edu.tools.machine import Machine, machine
+from trainium_edu.tools.neuron_top import View, Work, pressed, screen
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+#: Sections and names of the guide's text and pictures, in their order.
+SECTIONS = ["NeuronCore v2 Utilization", "vCPU Utilization", "System vCPU Usage",
+            "Runtime vCPU Usage", "Memory Usage Summary", "Host Used Memory", "Total", "Tensors",
+            "Constants", "DMA Buffers", "App. Memory", "Device Used Memory", "Total", "Tensors",
+            "Constants", "Model Code", "Runtime Memory", "Model Scratchpad", "Memory Usage Details",
+            "Model ID", "Device Memory", "Host Memory", "Neuron Apps", "q: quit",
+            "a/d: previous/next tab", "f: FLOPS on/off", "1-9: select tab"]  # fmt: skip
+
+
+def text(lines):
+    return "\n".join("".join(piece for piece, _ in line).rstrip() for line in lines)
+
+
+@pytest.fixture
+def of():
+    """Return an instance on which this process uses half of both cores of device 1."""
+    run = live.begin("python train.py", "trn1.32xlarge", (2, 3))
+    run.load(77, "step", 2, 2, flops=4e10, tensors=3 << 20, model_shared_scratchpad=1 << 20)
+    for _ in range(10):
+        run.executed(2, 1e6, count=2, model=77)
+    run.host_now_ns(20e6)
+    run.publish()
+    return machine()
+
+
+def test_sections_and_names_are_those_of_the_guide(of):
+    said, at = text(screen(of, width=200)), 0
+    for name in SECTIONS:
+        at = said.index(name, at) + len(name)
+    assert said.splitlines()[0].strip().startswith("neuron-top of trainium_edu")
+    assert said.splitlines()[0].strip().endswith("running on NA (trn1.32xlarge)")
+    rows = [line.split()[0] for line in said.splitlines() if re.match(r"ND\d", line)]
+    assert rows == [f"ND{i}" for i in range(16)]
+
+
+def test_cores_show_their_utilization_or_teraflops(of):
+    lines = text(screen(of, width=100)).splitlines()
+    assert lines[2] == f"NeuronCore v2 Utilization (Avg: {2 * 50 / 32:.2f}%)"
+    row = next(line for line in lines if line.startswith("ND1 "))
+    assert row.count("[ 50.00%]") == 2
+    assert row.count("|") == pytest.approx(row.count("."), abs=6)
+    assert next(line for line in lines if line.startswith("ND2 ")).count("|") == 0
+    lines = text(screen(of, View(shows_flops=True), width=100)).splitlines()
+    per_core = 10 * 4e10 / 20e-3 / 1e12
+    assert lines[2] == f"NeuronCore v2 Utilization (Total: {2 * per_core:.2f} TFLOPS)"
+    assert next(line for line in lines if line.startswith("ND1 ")).count(f"{per_core:.2f}T") == 2
+
+
+def test_the_tree_opens_to_models_and_classes_and_its_parents_are_sums(of):
+    view = View()
+    for key in ("enter", "down", "enter", "down", "right"):  # close ND 0, open ND 1 and its NC 0
+        view = pressed(key, of, view)
+    assert view.open == {(1,), (1, 2)}
+    said = text(screen(of, view, width=120)).splitlines()
+    start = next(i for i, line in enumerate(said) if line.startswith(" [-] ND 1 "))
+    seen = [re.sub(r" {2,}", "|", line.strip()) for line in said[start : start + 9]]
+    assert seen == [
+        "[-] ND 1|8.0MB|0.0B", "[-] NC 0|4.0MB|0.0B", "step|10001|0.0B|0.0B", "Tensors|3.0MB|0.0B",
+        "Constants|0.0B|0.0B", "Model Code|0.0B|0.0B", "Runtime Memory|0.0B|0.0B",
+        "Model Scratchpad|1.0MB|0.0B", "[+] NC 1|4.0MB|0.0B",
+    ]  # fmt: skip
+    summary = next(line for line in said if line.startswith("Device Used Memory"))
+    assert "Total: 8.0MB" in summary
+
+
+def test_keys_do_what_the_bar_says(of):
+    view = View()
+    assert pressed("q", of, view) is None
+    assert pressed("f", of, view).shows_flops
+    assert pressed("F", of, view).shows_flops
+    assert (
+        pressed("d", of, view).tab == pressed("a", of, view).tab == pressed("2", of, view).tab == 1
+    )
+    assert pressed("9", of, view) == pressed("?", of, view) == view
+    assert pressed("up", of, view).picked == 0
+    assert pressed("down", of, view).picked == 1
+    closed = pressed("left", of, view)
+    assert closed.open == frozenset()
+    assert pressed("right", of, closed).open == pressed("enter", of, closed).open == {(0,)}
+    assert pressed("x", of, view).open == frozenset()
+    everything = pressed("x", of, closed).open
+    assert len(everything) == 16 + 32
+    last = View(picked=10**6)
+    assert pressed("down", of, last).picked == 17  # 16 devices, one of them open
+
+
+def test_a_tab_shows_one_run_and_a_low_screen_keeps_the_picked_line(of):
+    tab = text(screen(of, View(tab=1), width=120))
+    assert f">[2]:{os.getpid()}<" in tab
+    low = screen(of, View(picked=17), width=120, rows=45)
+    assert len(low) == 45
+    assert any("ND 15" in text([line]) for line in low)
+    assert not any("ND 0 " in text([line]) for line in low)
+
+
+def test_lines_are_as_wide_as_the_screen(of):
+    for width in (80, 120, 200):
+        lines = text(screen(of, width=width)).splitlines()
+        assert max(len(line) for line in lines) <= width
+
+
+def test_with_nothing_running_all_is_zero(capsys):
+    assert __main__.main(["neuron-top", "--once"]) == 0
+    said = capsys.readouterr().out
+    assert "(Avg: 0.00%)" in said
+    assert ">[1]:all<" in said
+    assert "[2]" not in said
+    assert "\x1b" not in said  # no colours in a file
+
+
+def test_vcpus_are_busy_while_a_process_works(of):
+    work = Work()
+    work.since(of.runs)
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+    (user, system), (own_user, own_system) = work.since(of.runs)
+    assert 0 < own_user + own_system <= 100
+    assert 0 < user + system <= 100
+
+
+def test_without_a_terminal_or_rich_it_is_one_sentence(capsys, monkeypatch):
+    assert __main__.main(["neuron-top"]) == 1
+    assert "needs a terminal; `neuron-top --once` prints" in capsys.readouterr().err
+
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(neuron_top.aside, "load", missing)
+    assert __main__.main(["neuron-top", "--once"]) == 1
+    assert "package rich, which is not installed; install it" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("leave", [b"q", b"\x03"])
+def test_a_terminal_shows_it_and_is_given_back(leave, of):
+    import pty
+    import select
+    import termios
+
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trainium_edu", "neuron-top"], stdin=theirs, stdout=theirs,
+        stderr=subprocess.PIPE, start_new_session=True, preexec_fn=lambda: _take(theirs),
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"},
+    )  # fmt: skip
+    said, end = io.BytesIO(), time.monotonic() + 30
+
+    def until(wanted):
+        while wanted not in said.getvalue():
+            assert time.monotonic() < end, said.getvalue()
+            if select.select([ours], [], [], 0.1)[0]:
+                said.write(os.read(ours, 65536))
+
+    until(b"select tab")
+    assert b"\x1b[?1049h" in said.getvalue()  # a screen of its own
+    assert [one.command for one in live.runs() if one.is_tool] == ["neuron-top"]
+    os.write(ours, b"f")
+    until(b"TFLOPS)")
+    os.write(ours, leave)
+    until(b"\x1b[?1049l")
+    assert process.wait(10) == 0
+    assert process.stderr.read() == b""
+    assert termios.tcgetattr(theirs) == before
+    assert not [one for one in live.runs() if one.is_tool]
+    os.close(ours)
+    os.close(theirs)
+
+
+def _take(terminal):
+    """Make a terminal the one of this session, so that its Ctrl-C reaches it."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
+def test_an_instance_of_one_device_is_small():
+    assert len([line for line in screen(Machine("inf2.xlarge")) if text([line])[:3] == "ND0"]) == 1

@@ -1,0 +1,118 @@
+"""Run named functions on ranks, and keep what they return: ``grouped.py file name:ranks:values …``.
+
+A process of its own, since PyTorch cannot fork what goes backward once a test has done so.
+"""
+
+import os
+import pickle
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.ranks import collectives
+from trainium_edu.torch.ranks.apart import run_apart
+
+
+def exchanged(backend, device):
+    """Do what torch.distributed can do, and return what came of it."""
+    dist.init_process_group(backend)
+    rank, count = dist.get_rank(), dist.get_world_size()
+    assert (rank, count, dist.get_backend()) == (int(os.environ["RANK"]), 4, backend)
+    x = (torch.arange(8.0) * (rank + 1)).to(device)
+    found = [x.clone() for _ in range(4)]
+    dist.all_reduce(found[0])
+    dist.all_reduce(found[1], op=dist.ReduceOp.MAX)
+    dist.all_reduce(found[2], op=dist.ReduceOp.MIN)
+    dist.broadcast(found[3], 2)
+    parts = [torch.zeros(8).to(device) for _ in range(count)]
+    dist.all_gather(parts, x)
+    whole = torch.zeros(2 * count).to(device)
+    dist.all_gather_single(whole, x[:2].contiguous())
+    part = torch.zeros(2).to(device)
+    dist.reduce_scatter(part, list(x.reshape(count, 2).unbind(0)))
+    scattered = torch.zeros(8).to(device)
+    dist.scatter(scattered, [x * i for i in range(count)] if rank == 1 else None, 1)
+    pair = dist.new_group([1, 3])
+    mine = x.clone()
+    if rank in (1, 3):
+        dist.all_reduce(mine, group=pair)
+    objects = [None] * count
+    dist.all_gather_object(objects, {"rank": rank})
+    said = [rank]
+    dist.broadcast_object_list(said, 1)
+    dist.barrier()
+    dist.destroy_process_group()
+    tensors = [*found, *parts, whole, part, scattered, mine]
+    return [t.cpu().numpy() for t in tensors], objects, said
+
+
+def trained(how):
+    """Train on five batches, and return losses, weights and what the compiler did of late."""
+    rank, device = int(os.environ["RANK"]), "cpu" if how == "gloo" else "xla"
+    dist.init_process_group("gloo" if how == "gloo" else "xla")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    if rank and how != "reduced":
+        torch.nn.init.zeros_(model[0].weight)  # DDP begins with the first rank's
+    model.to(device)
+    wrapped = model
+    if how != "reduced":
+        wrapped = DistributedDataParallel(model, gradient_as_bucket_view=how == "views")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    data = torch.utils.data.TensorDataset(
+        torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 3
+    )
+    sampler = torch.utils.data.DistributedSampler(data)
+    losses = []
+    for x, y in torch.utils.data.DataLoader(data, 4, sampler=sampler):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(wrapped(x.to(device)), y.to(device))
+        loss.backward()
+        if how == "reduced":
+            collectives.reduce_gradients(model.parameters())
+        optimizer.step()
+        if device == "xla":
+            cores.current().mark_step()
+        losses.append(loss.detach())
+    kinds = [event.kind for event in cores.current().compiler.history[-2:]]
+    return [float(loss) for loss in losses], model[0].weight.detach().cpu().numpy(), kinds
+
+
+def shapes_only():
+    """Train with DDP where no values are kept, and return the steps."""
+    dist.init_process_group("xla", init_method="xla://")
+    model = DistributedDataParallel(torch.nn.Linear(4, 2).to("xla"))
+    for _ in range(3):
+        model(torch.ones(3, 4).to("xla")).sum().backward()
+        cores.current().mark_step()
+    core = cores.current()
+    return [(step.begin_ns, step.end_ns) for step in core.steps], core.compiler.history[-1].kind
+
+
+FUNCTIONS = {
+    "exchanged gloo": lambda: exchanged("gloo", "cpu"),
+    "exchanged xla": lambda: exchanged("xla", "xla"),
+    "exchanged xla on cpu": lambda: exchanged("xla", "cpu"),
+    **{f"trained {how}": lambda how=how: trained(how)
+       for how in ("gloo", "copies", "views", "reduced")},
+    "shapes only": shapes_only,
+}  # fmt: skip
+
+
+def main():
+    outcomes = {}
+    for name, function in FUNCTIONS.items():
+        kept = []
+        ranks = 4 if name.startswith("exchanged") else 2
+        values = "none" if name == "shapes only" else "all"
+        outcomes[name] = run_apart(lambda f=function, k=kept: k.append(f()), ranks=ranks,
+                                   instance="trn1.32xlarge", values=values,
+                                   result=lambda core, k=kept: k[0])  # fmt: skip
+    Path(sys.argv[1]).write_bytes(pickle.dumps(outcomes))
+
+
+main()

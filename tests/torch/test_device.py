@@ -1,0 +1,272 @@
+"""The device does what a device of PyTorch does: make, move, print, copy, store, train.
+
+Judge: PyTorch on the CPU, by the same lines.
+"""
+
+import copy
+import importlib
+import io
+import pickle
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from tests.torch.replay import core_of_a_test, replayed  # noqa: E402
+
+pytestmark = pytest.mark.judge
+F = nn.functional
+
+
+@pytest.fixture
+def core():
+    with core_of_a_test() as one:
+        yield one
+
+
+@pytest.fixture
+def device(core):
+    return core.device
+
+
+MADE = {
+    "zeros": lambda d: torch.zeros(2, 3, device=d),
+    "ones": lambda d: torch.ones(2, device=d, dtype=torch.int64),
+    "full": lambda d: torch.full((2,), 3.5, device=d),
+    "truth": lambda d: torch.full((2,), True, device=d),
+    "arange": lambda d: torch.arange(1, 5, 0.5, device=d),
+    "eye": lambda d: torch.eye(3, device=d),
+    "linspace": lambda d: torch.linspace(0, 1, 5, device=d),
+    "logspace": lambda d: torch.logspace(0, 1, 3, device=d),
+    "triu_indices": lambda d: torch.triu_indices(3, 3, device=d),
+    "window": lambda d: torch.hann_window(4, device=d),
+    "tensor": lambda d: torch.tensor([[1, 2.0]], device=d),
+    "as_tensor": lambda d: torch.as_tensor([1, 2], device=d),
+    "scalar": lambda d: torch.scalar_tensor(3.0, device=d),
+    "empty": lambda d: torch.empty(2, 3, device=d).zero_(),
+    "like": lambda d: torch.zeros_like(torch.ones(2, device=d), dtype=torch.int32),
+    "new": lambda d: torch.ones(2, device=d).new_full((2, 2), 7),
+    "new_tensor": lambda d: torch.ones(2, device=d).new_tensor([1.0, 2]),
+    "randperm": lambda d: torch.randperm(5, device=d).sort().values,
+    "choice": lambda d: torch.where(torch.arange(4, device=d) > 1, 1.0, 0.0),
+    "list index": lambda d: torch.arange(6.0, device=d).view(3, 2)[[0, 2]],
+    "mask": lambda d: torch.arange(4, device=d)[torch.arange(4, device=d) > 1],
+    "nonzero": lambda d: torch.arange(4, device=d).nonzero(),
+    "out": lambda d: torch.add(torch.ones(2, device=d), 1, out=torch.empty(2, device=d)),
+    "out of none": lambda d: torch.add(torch.ones(2, device=d), 1, out=torch.empty(0, device=d)),
+    "t_": lambda d: torch.arange(6.0, device=d).view(2, 3).t_().add_(1),
+    "unsqueeze_": lambda d: torch.ones(2, device=d).unsqueeze_(0),
+    "set_": lambda d: torch.ones(2, device=d).set_(torch.zeros(3, device=d)),
+    "resize_": lambda d: torch.ones(4, device=d).resize_(2, 2),
+    "index_put_": lambda d: torch.ones(4, device=d).index_put_(
+        (torch.tensor([1, 2], device=d),), torch.tensor(5.0, device=d)
+    ),
+    "number first": lambda d: torch.tensor(2.0) + torch.ones(2, device=d),
+    "type": lambda d: torch.ones(2, device=d).type(torch.float64),
+    "half": lambda d: torch.ones(2, device=d).half() * 2,
+    "bits": lambda d: torch.ones(2, device=d).view(torch.int32),
+    "sdpa": lambda d: F.scaled_dot_product_attention(
+        *(torch.ones(1, 2, 3, 4, device=d) for _ in "qkv"), is_causal=True
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_tensors_are_made_on_the_device_as_on_the_cpu(device, how):
+    want, got = MADE[how]("cpu"), MADE[how](device)
+    assert got.device == device
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    torch.testing.assert_close(got.cpu(), want)
+
+
+def test_random_numbers_are_those_of_the_cpu(device):
+    for draw in (
+        torch.rand,
+        torch.randn,
+        lambda n, device: torch.empty(n, device=device).normal_(),
+    ):
+        torch.manual_seed(3)
+        got = draw(5, device=device)
+        torch.manual_seed(3)
+        assert torch.equal(got.cpu(), draw(5, device="cpu"))
+
+
+def test_it_prints_as_pytorch_xla_does(device):
+    x = torch.tensor([[1.5, 2], [3, 4]], device=device)
+    assert repr(x) == "tensor([[1.5000, 2.0000],\n        [3.0000, 4.0000]], device='xla:0')"
+    assert f"{x.sum():.2f}" == "10.50"
+    assert str(x.device) == "xla:0"
+    assert x.is_xla
+    assert repr(nn.Linear(1, 1).to(device).weight).startswith("Parameter containing:\ntensor([[")
+    assert x.tolist() == [[1.5, 2], [3, 4]]
+    assert isinstance(x, torch.Tensor)
+
+
+def test_numpy_is_refused_as_pytorch_does(device):
+    with pytest.raises(TypeError, match=r"can't convert xla:0 device type tensor to numpy\. Use "):
+        torch.ones(2, device=device).numpy()
+    assert torch.ones(2, device=device).cpu().numpy().tolist() == [1, 1]
+
+
+def test_modules_are_copied_moved_and_cast(device):
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).to(device)
+    twin = copy.deepcopy(net)
+    with torch.no_grad():
+        twin[0].weight.zero_()
+    assert isinstance(twin[0].weight, nn.Parameter)
+    assert twin[0].weight.requires_grad
+    assert net[0].weight.abs().sum() > 0
+    twin.load_state_dict(net.state_dict())
+    assert torch.equal(twin[0].weight, net[0].weight)
+    twin.load_state_dict({name: value.cpu() for name, value in net.state_dict().items()})
+    assert twin.bfloat16()[0].weight.dtype is torch.bfloat16
+    assert type(twin.float().cpu()[0].weight) is nn.Parameter
+
+
+def test_shared_weights_stay_shared_in_a_copy(device):
+    net = nn.ModuleList([nn.Linear(2, 2).to(device), nn.Linear(2, 2).to(device)])
+    net[1].weight = net[0].weight
+    twin = copy.deepcopy(net)
+    assert twin[0].weight is twin[1].weight
+    assert twin[0].weight is not net[0].weight
+
+
+@pytest.mark.parametrize("place", ["", "cpu", "xla", "xla:0"])
+@pytest.mark.parametrize("made_on", ["cpu", "xla"])
+def test_weights_are_saved_and_loaded(device, made_on, place):
+    net, file = nn.Linear(2, 2).to(made_on), io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    got = torch.load(file, **({"map_location": place} if place else {}))["weight"]
+    assert got.device.type == (place or made_on).partition(":")[0]
+    assert torch.equal(got.cpu(), net.weight.detach().cpu())
+    assert (type(got) is torch.Tensor) == (got.device.type == "cpu")
+
+
+def test_whole_modules_and_optimisers_are_saved_and_loaded(device):
+    net, file = nn.Linear(2, 2).to(device), io.BytesIO()
+    step = torch.optim.Adam(net.parameters())
+    net(torch.ones(1, 2, device=device)).sum().backward()
+    step.step()
+    torch.save((net, step.state_dict()), file)
+    file.seek(0)
+    twin, state = torch.load(file, weights_only=False)
+    assert isinstance(twin.weight, nn.Parameter)
+    assert twin.weight.device == device
+    step.load_state_dict(state)
+    assert pickle.loads(pickle.dumps(torch.ones(2, device=device))).device == device
+
+
+def test_writes_through_data_and_without_grad_reach_the_weight(device):
+    net = nn.Linear(2, 2).to(device)
+    weight = net.weight
+    weight.data = torch.zeros(2, 2, device=device)
+    weight.data.add_(1)
+    assert weight.sum() == 4
+    weight.data.copy_(torch.full((2, 2), 3.0))
+    weight.data[0] = 5.0
+    assert weight.sum() == 16
+    net(torch.ones(1, 2, device=device)).sum().backward()
+    weight.grad.data.zero_()
+    assert weight.grad.sum() == 0
+    with torch.no_grad():
+        weight -= 0.5 * weight
+    assert weight.sum() == 8
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers_and_their_gradients(core, layer):
+    torch.manual_seed(0)
+    net, x = layer(3, 4, 2, batch_first=True, bidirectional=True), torch.randn(2, 5, 3)
+    want = net(x)[0]
+    want.sum().backward()
+    gradient = net.weight_ih_l0.grad.clone()
+    net.zero_grad()
+    with replayed(core) as replay:
+        net.to(core.device)
+        got = net(x.to(core.device))[0]
+        got.sum().backward()
+        core.mark_step()
+    torch.testing.assert_close(got.cpu(), want)
+    torch.testing.assert_close(net.weight_ih_l0.grad.cpu(), gradient)
+    replay.assert_close(1e-5, 1e-6)
+    assert not core.steps
+
+
+@pytest.mark.parametrize("layer", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
+def test_recurrent_cells(device, layer):
+    net, x = layer(3, 4), torch.randn(2, 3)
+    want = net(x)
+    got = net.to(device)(x.to(device))
+    for one, other in zip(got if isinstance(got, tuple) else [got],
+                          want if isinstance(want, tuple) else [want], strict=True):  # fmt: skip
+        torch.testing.assert_close(one.cpu(), other)
+
+
+def test_dropout_draws_with_pytorch_and_is_drawn_in_the_graph(core):
+    y = F.dropout(torch.ones(1000, device=core.device), 0.5)
+    core.mark_step()
+    assert 400 < (y == 0).sum() < 600
+    names = [node.operation for node in core.steps[0].executable.graph.nodes]
+    assert "random_keep" in names
+
+
+def test_gradients_are_clipped_on_the_device(device):
+    weight = torch.ones(4, device=device, requires_grad=True)
+    (weight * 3).sum().backward()
+    norm = nn.utils.clip_grad_norm_([weight], 1.0)
+    assert norm.device == device
+    assert norm.item() == pytest.approx(6)
+    assert weight.grad.norm().item() == pytest.approx(1)
+
+
+def test_inference_mode_and_default_device(device):
+    with torch.inference_mode():
+        x = torch.ones(2, 3, device=device)
+        x[0].mul_(2)
+        assert F.linear(x, torch.ones(1, 3, device=device)).tolist() == [[6], [3]]
+    with torch.device(device):
+        assert nn.Linear(2, 2).weight.device == device
+
+
+def test_a_loader_that_pins_its_batches_works(device):
+    data = torch.utils.data.TensorDataset(torch.ones(4, 2))
+    batches = torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True)
+    assert [x.to(device).sum().item() for (x,) in batches] == [4, 4]
+
+
+def test_transforms_of_functions_work(device):
+    x = torch.ones(3, device=device)
+    assert torch.func.grad(lambda x: (x * x).sum())(x).tolist() == [2, 2, 2]
+    assert torch.vmap(lambda x: x * 2)(x).tolist() == [2, 2, 2]
+
+
+def test_a_kernels_results_are_on_the_device_of_its_arguments(device):
+    nki = importlib.import_module("trainium_edu.nki.beta1")
+    nl = nki.language
+
+    @nki.jit
+    def exponential(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.exp(nl.load(x)))
+        return out
+
+    found = exponential(torch.full((2, 3), 2.0, device=device))
+    assert found.device.type == torch.device(device).type
+    torch.testing.assert_close(found.cpu(), torch.full((2, 3), 2.0).exp())
+
+
+def test_the_first_decorator_of_kernels_writes_to_an_argument(device):
+    nl = importlib.import_module("trainium_edu.nki.beta1.language")
+    neuronx = importlib.import_module("trainium_edu.torch.stand_ins.neuronx")
+
+    @neuronx.nki_jit
+    def doubled(x, out):
+        nl.store(out, nl.multiply(nl.load(x), 2.0))
+
+    x, out = torch.ones(4, 8, device=device), torch.zeros(4, 8, device=device)
+    doubled(x, out)
+    torch.testing.assert_close(out.cpu(), 2 * x.cpu())

@@ -1,0 +1,243 @@
+"""Errors end a call or a backward pass with one sentence, and never the process.
+
+Judge: the sentence, and that the device can be used afterwards.  Each case below ended the process
+(`std::terminate`) before errors were taken out of the way of PyTorch's device guard.
+"""
+
+import gc
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from tests.torch.replay import core_of_a_test  # noqa: E402
+from trainium_edu.torch.core import ValuesOff, user_line  # noqa: E402
+
+
+@pytest.fixture(params=[0, 3])
+def core(request):
+    with core_of_a_test(ordinal=request.param) as one:
+        yield one
+        x = torch.ones(3, device=one.device, requires_grad=True)
+        (x * x).sum().backward()
+        assert x.grad.cpu().tolist() == [2, 2, 2]
+        one.mark_step()
+
+
+class Wrong(Exception):
+    """What the user's code raises."""
+
+
+def raises(*_):
+    raise Wrong("here")
+
+
+def leaf(core):
+    return torch.ones(3, device=core.device, requires_grad=True)
+
+
+def hooked(core, error=Wrong):
+    def hook(_):
+        raise error("here")
+
+    y = leaf(core) * 2
+    y.register_hook(hook)
+    return (y * y).sum()
+
+
+class Boom(torch.autograd.Function):
+    """Fails in backward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        raise Wrong("here")
+
+
+def in_function(core):
+    (Boom.apply(leaf(core) * 2) * 3).sum().backward()
+
+
+def in_grad(core):
+    x = leaf(core)
+    y = x * 2
+    y.register_hook(raises)
+    torch.autograd.grad((y * y).sum(), x)
+
+
+def in_checkpoint(core, reentrant):
+    def part(x):
+        y = x * 2
+        if torch.is_grad_enabled():
+            y.register_hook(raises)
+        return y * y
+
+    checkpoint(part, leaf(core), use_reentrant=reentrant).sum().backward()
+
+
+def twice(core):
+    x = leaf(core)
+    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    h = g * 1
+    h.register_hook(raises)
+    (h * h).sum().backward()
+
+
+def in_other_hooks(core, kind):
+    x = leaf(core)
+    z = (x * x).sum()
+    if kind == "node":
+        z.grad_fn.register_hook(raises)
+    elif kind == "accumulated":
+        x.register_post_accumulate_grad_hook(raises)
+    elif kind == "several":
+        torch.autograd.graph.register_multi_grad_hook((x,), raises)
+    else:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, raises):
+            z = (x * x).sum()
+    z.backward()
+
+
+CASES = {
+    "hook": lambda core: hooked(core).backward(),
+    "function": in_function,
+    "grad": in_grad,
+    "checkpoint": lambda core: in_checkpoint(core, False),
+    "checkpoint again": lambda core: in_checkpoint(core, True),
+    "double backward": twice,
+} | {
+    f"{kind} hook": lambda core, kind=kind: in_other_hooks(core, kind)
+    for kind in ("node", "accumulated", "several", "saved")
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_error_in_backward_is_raised_where_backward_returns(core, case):
+    for _ in range(5):
+        with pytest.raises(Wrong, match="here"):
+            CASES[case](core)
+
+
+def test_ctrl_c_in_backward_is_raised(core):
+    with pytest.raises(KeyboardInterrupt):
+        hooked(core, KeyboardInterrupt).backward()
+
+
+def test_an_error_in_another_thread_is_raised_there(core):
+    found = []
+
+    def run():
+        try:
+            hooked(core).backward()
+        except Wrong as problem:
+            found.append(problem)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert len(found) == 1
+
+
+def test_an_operation_refused_in_backward_is_named_with_its_line(core):
+    layer = torch.nn.Embedding(4, 2, sparse=True).to(core.device)
+    for _ in range(20):
+        with pytest.raises(RuntimeError, match=r"layout torch.sparse_coo at test_errors.py:\d+"):
+            layer(torch.tensor([1], device=core.device)).sum().backward()
+
+
+def test_a_collection_beside_an_error_does_not_swallow_it(core):
+    before = gc.get_threshold()
+    gc.set_threshold(3)
+    try:
+        for _ in range(100):
+            with pytest.raises(Wrong):
+                hooked(core).backward()
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_an_error_of_pytorch_itself_stays_as_it_is(core):
+    y = leaf(core) * 2
+    y.register_hook(lambda g: torch.ones(5, device=core.device))
+    with pytest.raises(RuntimeError, match="changed the size"):
+        y.sum().backward()
+
+
+# -- bad input ------------------------------------------------------------------------------------
+
+
+def test_cpu_and_device_tensors_do_not_mix(core):
+    here, there = torch.ones(3), torch.ones(3, device=core.device)
+    for mixed in (lambda: there + here, lambda: here * there, lambda: torch.cat([there, here])):
+        with pytest.raises(RuntimeError, match=r"one on the CPU.*move it to the device first"):
+            mixed()
+    assert (there + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]
+
+
+def test_numbers_and_layouts_that_the_chip_has_not_are_refused(core):
+    with pytest.raises(RuntimeError, match=r"complex64; the device holds .*test_errors.py"):
+        torch.ones(3, dtype=torch.complex64).to(core.device)
+    with pytest.raises(RuntimeError, match=r"complex64; the device holds"):
+        torch.fft.fft(torch.ones(4, device=core.device))
+    with pytest.raises(RuntimeError, match="dense tensors only"):
+        torch.eye(3).to_sparse().to(core.device)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.ones(1, device=core.device).expand(3).add_(1)
+
+
+def test_an_operation_without_a_row_runs_on_the_cpu_and_is_counted(core):
+    x = torch.full((3,), 0.3, device=core.device)
+    y = x * 2
+    got = torch.erfinv(y)
+    assert torch.equal(got.cpu(), torch.erfinv(torch.full((3,), 0.3) * 2))
+    assert [(step.kind, step.operation) for step in core.steps] == [("fallback", "aten::erfinv")]
+    assert core.steps[0].line.file.endswith("test_errors.py")
+    assert core.compiler.metrics.counter_value("aten::erfinv")
+
+
+def test_without_values_a_shape_that_depends_on_them_is_refused():
+    with core_of_a_test(values="none") as core:
+        x = torch.ones(3, device=core.device)
+        assert torch.erfinv(x).shape == (3,)
+        with pytest.raises(ValuesOff, match=r"test_errors.py:\d+: the shape of what aten::nonzero"):
+            x.nonzero()
+        with pytest.raises(ValuesOff, match=r"test_errors.py:\d+ asks for the value"):
+            x.sum().item()
+
+
+def test_a_script_that_never_marks_a_step_is_told_so_once(monkeypatch, recwarn):
+    monkeypatch.setattr("trainium_edu.torch.core._MANY_CALLS", 20)
+    with core_of_a_test() as core:
+        x = torch.ones(3, device=core.device)
+        for _ in range(50):
+            x = x * 2
+    told = [str(one.message) for one in recwarn if "mark_step" in str(one.message)]
+    assert len(told) == 1
+    assert "test_errors.py" in told[0]
+    assert ": 20 operations are pending" in told[0]
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+def test_calls_of_a_backward_pass_name_the_forward_line_and_module():
+    with core_of_a_test() as core:
+        net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh()).to(core.device)
+        x, here = torch.ones(2, 3, device=core.device), user_line().line
+        out = net(x)
+        loss = (out * out).sum()
+        loss.backward()
+        core_places = {place.call.counter: place for place in core.tape.path if place.call}
+    assert core_places["aten::tanh"].scope == "1"
+    assert core_places["aten::tanh_backward"].scope == "1"
+    assert core_places["aten::addmm"].scope == "0"
+    assert core_places["aten::mm"].scope == "0"
+    assert core_places["aten::tanh_backward"].line.line == here + 1
+    assert core_places["aten::mul"].line.line == here + 2

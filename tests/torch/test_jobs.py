@@ -1,0 +1,541 @@
+"""Training jobs as the managed service runs them.
+
+Judges: the list of variables and the rules for arguments in AWS's SageMaker Training Toolkit
+(`sagemaker-variables`, `sagemaker-training-toolkit`), with the examples of its documentation; the
+price of the post that the rate is from; PyTorch for predictions.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import tarfile
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from trainium_edu.specs import PRICES, SOURCES
+from trainium_edu.torch.jobs import (
+    Estimator,
+    JSONDeserializer,
+    JSONSerializer,
+    PyTorch,
+    PyTorchModel,
+    UnexpectedStatusException,
+    training_job,
+)
+from trainium_edu.torch.jobs.toolkit import arguments_of
+
+DISTRIBUTED = {"torch_distributed": {"enabled": True}}
+
+#: Stands for ``python -m trainium_edu``: runs the script once, and reports what it is told to.
+LAUNCHER = """
+import json, os, runpy, sys
+from pathlib import Path
+words = sys.argv[1:]
+script = next(i for i, word in enumerate(words) if word.endswith(".py"))
+sys.path.insert(0, os.getcwd())
+print("launched", *words[:script])
+report = Path(words[words.index("--report") + 1])
+report.mkdir(parents=True)
+sys.argv = words[script:]
+(report / "report.json").write_text(json.dumps({"emulated_ns": 71.5e9, "wall_s": 2.0}))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+TRAIN = """
+import json, os, sys
+from pathlib import Path
+print("arguments", json.dumps(sys.argv[1:]))
+kept = {key: value for key, value in os.environ.items() if key.startswith("SM_")}
+Path(os.environ["SM_MODEL_DIR"], "model.json").write_text(json.dumps(kept))
+Path(os.environ["SM_OUTPUT_DATA_DIR"], "notes.txt").write_text("notes")
+import helper
+print(helper.TEXT, Path(os.environ["SM_CHANNEL_TRAIN"], "train.csv").read_text())
+"""
+
+
+@pytest.fixture
+def launched(tmp_path, monkeypatch):
+    """Let jobs start the stand-in for our command line; return a folder with sources."""
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text(LAUNCHER)
+    monkeypatch.setattr(training_job, "_launcher", lambda: [sys.executable, str(launcher)])
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text(TRAIN)
+    (code / "helper.py").write_text("TEXT = 'from the helper'")
+    (tmp_path / "train.csv").write_text("label,content")
+    return tmp_path
+
+
+def make(folder, **fields):
+    given = {"entry_point": "train.py", "source_dir": str(folder / "code"), "role": "any",
+             "output_path": folder / "jobs", "distribution": DISTRIBUTED}  # fmt: skip
+    return Estimator(**given | fields)
+
+
+# -- what a script finds --------------------------------------------------------------------------
+
+
+def test_hyperparameters_become_the_arguments_of_the_toolkit_s_documentation():
+    documented = {"batch-size": "256", "learning_rate": "0.0001", "communicator": "nccl"}
+    found = "--batch-size 256 --communicator nccl --learning_rate 0.0001"
+    assert arguments_of(documented) == found.split()
+    assert arguments_of({"n": 1, "on": True, "none": None}) == [
+        "-n",
+        "1",
+        "--none",
+        "",
+        "--on",
+        "True",
+    ]
+    assert arguments_of({"of": {"b": 2, "a": 1}, "to": [1, 2]}) == [
+        "--of",
+        "a=1,b=2",
+        "--to",
+        "[1, 2]",
+    ]
+
+
+#: Of the page's own list, the channels and hyperparameters of the test; then of ``environment.py``.
+DOCUMENTED = {
+    "SM_MODEL_DIR", "SM_CHANNELS", "SM_CHANNEL_TRAIN", "SM_CHANNEL_VAL", "SM_HPS",
+    "SM_HP_BATCH-SIZE", "SM_HP_LR", "SM_CURRENT_HOST", "SM_HOSTS", "SM_NUM_GPUS",
+    "SM_NUM_NEURONS", "SM_NUM_CPUS", "SM_LOG_LEVEL", "SM_NETWORK_INTERFACE_NAME", "SM_USER_ARGS",
+    "SM_INPUT_DIR", "SM_INPUT_CONFIG_DIR", "SM_RESOURCE_CONFIG", "SM_INPUT_DATA_CONFIG",
+    "SM_TRAINING_ENV",
+    "SM_OUTPUT_DATA_DIR", "SM_OUTPUT_DIR", "SM_OUTPUT_INTERMEDIATE_DIR", "SM_MODULE_NAME",
+    "SM_MODULE_DIR", "SM_USER_ENTRY_POINT", "SM_FRAMEWORK_PARAMS", "SM_FRAMEWORK_MODULE",
+    "SM_CURRENT_INSTANCE_TYPE", "SM_CURRENT_INSTANCE_GROUP", "SM_CURRENT_INSTANCE_GROUP_HOSTS",
+    "SM_INSTANCE_GROUPS", "SM_INSTANCE_GROUPS_DICT", "SM_DISTRIBUTION_INSTANCE_GROUPS",
+    "SM_IS_HETERO",
+}  # fmt: skip
+
+
+def test_a_script_finds_every_variable_that_the_toolkit_documents(launched):
+    estimator = make(launched, instance_count=2, hyperparameters={"batch-size": 8, "lr": 5e-5})
+    (launched / "val").mkdir()
+    inputs = {"train": launched / "train.csv", "val": f"file://{launched}/val"}
+    estimator.fit(inputs, logs=False)
+    job = estimator.latest_training_job
+    found = json.loads((job.folder / "model/model.json").read_text())
+    assert not DOCUMENTED - set(found)
+    assert found["SM_CURRENT_HOST"] == "algo-1"
+    assert found["SM_MODEL_DIR"] == str(job.folder / "model")
+    assert found["SM_NETWORK_INTERFACE_NAME"] == "eth0"
+    assert found["SM_CHANNEL_TRAIN"] == str(job.folder / "input/data/train")
+    assert found["SM_CHANNEL_VAL"] == str(launched / "val")
+    read = {name: json.loads(found[f"SM_{name}"]) for name in (
+        "HOSTS", "CHANNELS", "HPS", "USER_ARGS", "NUM_GPUS", "NUM_NEURONS", "NUM_CPUS", "LOG_LEVEL",
+        "RESOURCE_CONFIG", "INPUT_DATA_CONFIG", "TRAINING_ENV")}  # fmt: skip
+    assert read["HOSTS"] == ["algo-1", "algo-2"]
+    assert read["CHANNELS"] == ["train", "val"]
+    assert read["HPS"] == {"batch-size": 8, "lr": 5e-5}
+    assert read["USER_ARGS"] == ["--batch-size", "8", "--lr", "5e-05"]
+    assert (read["NUM_GPUS"], read["NUM_NEURONS"], read["NUM_CPUS"]) == (0, 32, 128)
+    assert read["LOG_LEVEL"] == 20
+    assert read["RESOURCE_CONFIG"]["hosts"] == read["HOSTS"]
+    assert read["INPUT_DATA_CONFIG"]["train"]["TrainingInputMode"] == "File"
+    documented = {"channel_input_dirs", "current_host", "framework_module", "hosts", "log_level",
+                  "hyperparameters", "input_config_dir", "input_data_config", "input_dir",
+                  "job_name", "model_dir", "module_dir", "module_name", "network_interface_name",
+                  "num_cpus", "num_gpus", "output_data_dir", "output_dir",
+                  "resource_config"}  # fmt: skip
+    assert not documented - set(read["TRAINING_ENV"])
+    files = job.folder / "input/config"
+    assert json.loads((files / "hyperparameters.json").read_text()) == read["HPS"]
+    assert json.loads((files / "resourceconfig.json").read_text()) == read["RESOURCE_CONFIG"]
+
+
+def test_the_sources_of_the_variables_are_named():
+    assert "sagemaker-training-toolkit" in SOURCES["sagemaker-variables"].url
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks"), [("ml.trn1.32xlarge", 32), ("ml.trn1.2xlarge", 2), ("ml.trn1n.32xlarge", 32)]
+)
+def test_torchrun_gets_a_rank_for_each_neuroncore(launched, kind, ranks, capfd):
+    estimator = make(launched, instance_type=kind, options=("--values", "none"))
+    estimator.fit({"train": launched / "train.csv"})
+    shown = capfd.readouterr().out
+    instance = kind.removeprefix("ml.")
+    report = estimator.latest_training_job.folder / "report"
+    assert (f"launched torchrun --nnodes 1 --nproc_per_node {ranks} --instance {instance} "
+            f"--report {report} --values none\n") in shown  # fmt: skip
+    assert "from the helper label,content" in shown
+
+
+def test_without_distribution_one_rank_runs(launched, capfd):
+    make(launched, distribution=None).fit({"train": launched / "train.csv"})
+    assert "launched run --instance trn1.32xlarge --report" in capfd.readouterr().out
+
+
+# -- what is left, and what it costs --------------------------------------------------------------
+
+
+def test_what_was_saved_is_packed_and_the_log_is_kept(launched, capfd):
+    estimator = make(launched, base_job_name="reviews")
+    estimator.fit({"train": str(launched / "train.csv")}, logs=False)
+    assert capfd.readouterr().out == ""
+    assert re.fullmatch(r"reviews-\d{4}(-\d\d){5}-\d{3}", estimator.training_job_name)
+    with tarfile.open(estimator.model_data) as archive:
+        assert archive.getnames() == ["model.json"]
+    job = estimator.latest_training_job
+    with tarfile.open(job.folder / "output/output.tar.gz") as archive:
+        assert archive.getnames() == ["notes.txt"]
+    estimator.logs()
+    assert capfd.readouterr().out == job.log.read_text()
+    assert job.describe()["TrainingJobStatus"] == "Completed"
+    assert job.describe()["ModelArtifacts"] == {"S3ModelArtifacts": estimator.model_data}
+
+
+def test_emulated_seconds_are_billed_begun_ones_whole_on_each_instance(launched, capfd):
+    estimator = make(launched, instance_count=4)
+    estimator.fit({"train": launched / "train.csv"})
+    job, shown = estimator.latest_training_job, capfd.readouterr().out
+    assert (job.emulated_s, job.wall_s, job.billable_s) == (71.5, 2.0, 72)
+    assert job.describe()["BillableTimeInSeconds"] == 72  # of one instance, as in the service
+    assert job.price_usd == pytest.approx(72 * 4 * 24.725 / 3600)
+    assert "Billable seconds: 288\n" in shown
+    assert "Price: 1.9780 USD at 24.725 USD/hour (aws-ml-blog-sagemaker, 2023-03)" in shown
+    assert float(PRICES["trn1.32xlarge"].sagemaker_usd_per_hour) == 24.725
+
+
+def test_a_price_that_nobody_told_is_told_to_be_unknown(launched, capfd):
+    estimator = make(launched, instance_type="ml.trn1.2xlarge")
+    estimator.fit({"train": launched / "train.csv"})
+    assert estimator.latest_training_job.price_usd is None
+    shown = capfd.readouterr().out
+    assert "not known here; EC2 on demand would be 0.0268 USD at 1.34 USD/hour" in shown
+
+
+# -- how jobs end ---------------------------------------------------------------------------------
+
+
+def test_a_job_that_fails_says_the_script_s_last_error_in_one_sentence(launched):
+    (launched / "code/train.py").write_text("def f():\n    raise ValueError('rate is -1')\nf()\n")
+    estimator = make(launched)
+    with pytest.raises(UnexpectedStatusException) as caught:
+        estimator.fit(logs=False)
+    job = estimator.latest_training_job
+    assert str(caught.value) == (f"training job {job.name} failed: ValueError: rate is -1 (exit "
+                                 f"code 1); its log is {job.log}")  # fmt: skip
+    assert (caught.value.actual_status, caught.value.allowed_statuses) == ("Failed", ["Completed"])
+    assert job.describe()["FailureReason"] == "ValueError: rate is -1 (exit code 1)"
+    assert "Traceback" in job.log.read_text()
+    with pytest.raises(ValueError, match="is Failed; it has no model"):
+        _ = estimator.model_data
+
+
+def test_a_script_that_exits_with_a_number_has_failed(launched):
+    (launched / "code/train.py").write_text("print('no data')\nraise SystemExit(3)\n")
+    with pytest.raises(UnexpectedStatusException, match=r"no data \(exit code 3\)"):
+        make(launched).fit(logs=False)
+
+
+SLOW = "import os, time\nprint('begun', os.getpid(), flush=True)\ntime.sleep(60)\n"
+
+
+def test_a_job_that_nobody_waits_for_runs_and_can_be_stopped(launched):
+    (launched / "code/train.py").write_text(SLOW)
+    estimator, begin = make(launched), time.perf_counter()
+    estimator.fit(wait=False)
+    job = estimator.latest_training_job
+    assert job.status == "InProgress"
+    while "begun" not in (job.log.read_text() if job.log.exists() else ""):
+        assert time.perf_counter() - begin < 30
+        time.sleep(0.02)
+    job.stop()
+    assert job.status == job.describe()["TrainingJobStatus"] == "Stopped"
+    assert time.perf_counter() - begin < 30
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(re.search(r"begun (\d+)", job.log.read_text())[1]), 0)
+
+
+def test_ctrl_c_stops_the_job(launched):
+    (launched / "code/train.py").write_text(SLOW)
+    estimator = make(launched)
+
+    def interrupt():
+        while not estimator.jobs or "begun" not in _text(estimator.latest_training_job.log):
+            time.sleep(0.02)
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(logs=False)
+    assert estimator.latest_training_job.status == "Stopped"
+
+
+def _text(path):
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_folder_of_jobs_among_the_sources_is_not_copied(launched, monkeypatch):
+    monkeypatch.chdir(launched / "code")
+    estimator = make(launched, output_path="jobs", source_dir=".")
+    for _ in range(2):
+        estimator.fit({"train": launched / "train.csv"}, logs=False)
+    copied = estimator.latest_training_job.folder / "code"
+    assert sorted(path.name for path in copied.iterdir() if path.suffix == ".py") == [
+        "helper.py", "train.py"]  # fmt: skip
+    assert not (copied / "jobs").exists()
+
+
+# -- fields ---------------------------------------------------------------------------------------
+
+
+def test_the_fields_of_the_source_s_example_are_taken(launched):
+    estimator = PyTorch(
+        entry_point="train.py", source_dir=str(launched / "code"), role="role", instance_count=1,
+        instance_type="ml.trn1.32xlarge", framework_version="1.11.0", py_version="py38",
+        disable_profiler=True, base_job_name="amazon-review-classification",
+        hyperparameters={"model_name_or_path": "bert-base-uncased", "learning_rate": 5e-5},
+        volume_size=512, checkpoint_local_path="/opt/ml/checkpoints",
+        checkpoint_s3_uri="s3://bucket/cache", distribution=DISTRIBUTED,
+    )  # fmt: skip
+    assert estimator.ranks == 32
+    assert estimator.hyperparameters()["learning_rate"] == 5e-5
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"entry_point": "missing.py"},
+            "entry_point is 'missing.py', and there is no such file in",
+        ),
+        ({"entry_point": 3}, "entry_point is 3; it must be a string"),
+        (
+            {"source_dir": "s3://bucket/code"},
+            "source_dir is 's3://bucket/code'; there is no s3 here",
+        ),
+        ({"source_dir": "nowhere"}, "source_dir is 'nowhere', and there is nothing of that name"),
+        ({"instance_type": "ml.p4d.24xlarge"}, "instance_type is 'ml.p4d.24xlarge'; jobs are"),
+        ({"instance_type": "trn1.32xlarge"}, "instance_type is 'trn1.32xlarge'; jobs are emulated"),
+        ({"instance_count": 0}, "instance_count is 0"),
+        ({"instance_count": 2, "distribution": None}, "instance_count is 2 without distribution"),
+        ({"hyperparameters": [1]}, "hyperparameters is .*; it must be a dict"),
+        ({"hyperparameters": {"lr": object()}}, "hyperparameter lr is .* the service sends it as"),
+        ({"volume_size": 0}, "volume_size is 0"),
+        ({"distribution": {"mpi": {"enabled": True}}}, "distribution names 'mpi'"),
+        ({"distribution": {"torch_distributed": {"enabled": 1}}}, "enabled is 1"),
+        ({"distribution": "torch"}, "distribution is 'torch'; it must be a dict"),
+        ({"output_path": "s3://bucket"}, "output_path is 's3://bucket'; there is no s3 here"),
+        ({"base_job_name": "a_b"}, "base_job_name is 'a_b'"),
+        ({"train_instance_type": "ml.trn1.2xlarge"}, "Estimator takes no 'train_instance_type'"),
+    ],
+)
+def test_a_field_that_cannot_be_is_refused_in_one_sentence(launched, fields, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(launched, **fields)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"train": "s3://bucket/train.csv"}, "channel train is .* there is no s3 here"),
+        ({"train": "nowhere.csv"}, "channel train is 'nowhere.csv', and there is nothing"),
+        ({"train": None}, "channel train is None; it must be a path"),
+        (3, "inputs is 3; it must be a dict"),
+    ],
+)
+def test_a_channel_that_cannot_be_is_refused_before_the_job_begins(launched, inputs, message):
+    estimator = make(launched)
+    with pytest.raises((TypeError, ValueError), match=message):
+        estimator.fit(inputs)
+    assert estimator.latest_training_job is None
+
+
+def test_before_the_first_job_there_is_no_model(launched):
+    with pytest.raises(ValueError, match="no training job yet; call fit"):
+        make(launched).deploy()
+
+
+# -- predictions ----------------------------------------------------------------------------------
+
+INFERENCE = """
+import json, os, torch
+def model_fn(model_dir, context):
+    assert context.system_properties["model_dir"] == model_dir
+    model = torch.nn.Linear(3, 2)
+    model.load_state_dict(torch.load(os.path.join(model_dir, "checkpoint.pt")))
+    return model
+def input_fn(body, content_type):
+    assert content_type == "application/json"
+    return torch.tensor(json.loads(body)["x"])
+def predict_fn(data, model):
+    with torch.no_grad():
+        return model(data)
+def output_fn(prediction, accept):
+    return json.dumps({"y": prediction.tolist()}), accept
+"""
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """Return a linear model, and a function that packs files as a job does."""
+    torch = pytest.importorskip("torch")
+
+    def pack(script=None, **files):
+        for name, write in files.items():
+            write(tmp_path / name.replace("_pt", ".pt"))
+        path = tmp_path / "model.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            for name in files:
+                archive.add(tmp_path / name.replace("_pt", ".pt"), name.replace("_pt", ".pt"))
+        entry = tmp_path / "inference.py"
+        entry.write_text(script or "")
+        return PyTorchModel(str(path), role="any", entry_point="inference.py", source_dir=tmp_path,
+                            framework_version="1.12.0", py_version="py38")  # fmt: skip
+
+    torch.manual_seed(0)
+    return SimpleNamespace(torch=torch, model=torch.nn.Linear(3, 2), pack=pack)
+
+
+@pytest.mark.judge
+def test_the_script_s_functions_serve_the_model(packed):
+    torch, model = packed.torch, packed.model
+    saved = packed.pack(INFERENCE, checkpoint_pt=lambda path: torch.save(model.state_dict(), path))
+    predictor = saved.deploy(
+        instance_type="ml.c5.xlarge", initial_instance_count=1,
+        serializer=JSONSerializer(), deserializer=JSONDeserializer(),
+    )  # fmt: skip
+    x = [[1.0, 2.0, 3.0], [0.0, -1.0, 0.5]]
+    found = predictor.predict({"x": x})
+    assert torch.equal(torch.tensor(found["y"]), model(torch.tensor(x)))
+    predictor.delete_model()
+    predictor.delete_endpoint()
+    with pytest.raises(ValueError, match="was deleted; deploy the model again"):
+        predictor.predict({"x": x})
+
+
+@pytest.mark.judge
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit, which the toolkit uses
+def test_without_functions_a_script_module_is_served_as_by_the_toolkit(packed):
+    torch, model = packed.torch, packed.model
+    traced = torch.jit.trace(model, torch.ones(1, 3))
+    predictor = packed.pack(other_pt=lambda path: torch.jit.save(traced, path)).deploy()
+    assert predictor.predict([[1, 2, 3]]) == model(torch.tensor([[1.0, 2, 3]])).tolist()
+
+
+@pytest.mark.judge
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("import torch_absent", "inference.py at line 1: ModuleNotFoundError: .*entry_point"),
+        ("def model_fn(d):\n    return open('/opt/ml/model/x')", "line 2: FileNotFound.*unpacks"),
+        ("def transform_fn(*a): pass\ndef input_fn(*a): pass", "keep one or the others"),
+        ("", "the model has 0 .pt or .pth files"),
+    ],
+)  # fmt: skip
+def test_a_model_that_cannot_be_served_is_told_in_one_sentence(packed, script, message):
+    from trainium_edu.torch.jobs.serving import ModelError
+
+    saved = packed.pack(script, notes=lambda path: path.write_text("none"))
+    with pytest.raises(ModelError, match=message):
+        saved.deploy()
+
+
+@pytest.mark.judge
+def test_a_request_that_fails_names_the_script_s_line(packed):
+    from trainium_edu.torch.jobs.serving import ModelError
+
+    torch, model = packed.torch, packed.model
+    saved = packed.pack(INFERENCE, checkpoint_pt=lambda path: torch.save(model.state_dict(), path))
+    predictor = saved.deploy()
+    with pytest.raises(ModelError, match=r"inference.py at line 10: KeyError: 'x'"):
+        predictor.predict({"z": 1})
+
+
+def test_jobs_need_no_torch():
+    import subprocess
+
+    code = "import sys, trainium_edu.torch.jobs; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          cwd=Path(__file__).parents[2])  # fmt: skip
+    assert done.stdout == "False\n"
+
+
+# -- a real one -----------------------------------------------------------------------------------
+
+REAL = """
+import argparse, os
+import torch
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.xla_backend
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--learning_rate", type=float)
+parser.add_argument("--fails", type=int, default=-1)
+options = parser.parse_args()
+torch.distributed.init_process_group("xla")
+rank, world = xm.get_ordinal(), xm.xrt_world_size()
+data = TensorDataset(*torch.load(os.path.join(os.environ["SM_CHANNEL_TRAIN"], "data.pt")))
+sampler = DistributedSampler(data, num_replicas=world, rank=rank, shuffle=False)
+loader = pl.MpDeviceLoader(DataLoader(data, batch_size=8, sampler=sampler), "xla")
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 2).to("xla")
+optimizer = torch.optim.SGD(model.parameters(), lr=options.learning_rate)
+for x, y in loader:
+    if rank == options.fails:
+        raise ValueError("rank one is tired")
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    xm.optimizer_step(optimizer)
+print(f"Local rank {os.environ['LOCAL_RANK']}, world size {world}")
+xm.save(model.state_dict(), os.path.join(os.environ["SM_MODEL_DIR"], "checkpoint.pt"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.judge
+def test_a_job_on_two_neuroncores_trains_as_pytorch_and_its_model_is_served(tmp_path, capfd):
+    torch = pytest.importorskip("torch")
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text(REAL)
+    (code / "inference.py").write_text(INFERENCE.replace("Linear(3, 2)", "Linear(8, 2)"))
+    data = torch.randn(64, 8), torch.randint(2, (64,))
+    torch.save(data, tmp_path / "data.pt")
+    estimator = make(
+        tmp_path, instance_type="ml.trn1.2xlarge", hyperparameters={"learning_rate": 0.1}
+    )
+    estimator.fit({"train": tmp_path / "data.pt"})
+    shown = capfd.readouterr().out
+    assert sorted(re.findall(r"Local rank (\d), world size 2", shown)) == ["0", "1"]
+    job = estimator.latest_training_job
+    assert job.billable_s == 1
+    assert 0 < job.emulated_s < 1 < job.wall_s
+    predictor = estimator.deploy(entry_point="inference.py")
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in zip(data[0].split(16), data[1].split(16), strict=True):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    found = torch.tensor(predictor.predict({"x": data[0].tolist()})["y"])
+    assert torch.allclose(found, model(data[0]), atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.judge
+def test_a_rank_that_dies_fails_the_job(tmp_path):
+    torch = pytest.importorskip("torch")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/train.py").write_text(REAL)
+    torch.save((torch.ones(64, 8), torch.zeros(64, dtype=torch.int64)), tmp_path / "data.pt")
+    estimator = make(tmp_path, instance_type="ml.trn1.2xlarge",
+                     hyperparameters={"learning_rate": 0.1, "fails": 1})  # fmt: skip
+    with pytest.raises(UnexpectedStatusException, match="failed: ValueError: rank one is tired"):
+        estimator.fit({"train": tmp_path / "data.pt"}, logs=False)

@@ -1,0 +1,374 @@
+"""Rows of PyTorch's operations, run on an emulated device.
+
+Judge: PyTorch on the CPU, the same operation with the same arguments.
+"""
+
+import inspect
+from itertools import product
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from tests.torch.operation_cases import CASES, INVERSES  # noqa: E402
+from trainium_edu.torch.operations import (  # noqa: E402
+    INVERSE,
+    ON_CPU,
+    ROWS,
+    WRITES,
+    dtype_of,
+    families,
+    fits,
+    name_of,
+    supported,
+)
+from trainium_edu.xla.compiler import Compiler  # noqa: E402
+from trainium_edu.xla.device import Device  # noqa: E402
+from trainium_edu.xla.executor import Setting  # noqa: E402
+from trainium_edu.xla.flags import parse  # noqa: E402
+from trainium_edu.xla.graph import GraphError  # noqa: E402
+from trainium_edu.xla.tensor import Tensor, as_tensor  # noqa: E402
+
+pytestmark = pytest.mark.judge
+EXACT = {"views", "moves", "factories"}  #: families that compute nothing
+ADDS = {"aten::linspace", "aten::unfold_backward"}  #: but these do
+RANDOM = {name for name, f in ROWS.items() if f.__module__.endswith(".random")}
+MASKS = [list(m) for n in (2, 3) for m in product([True, False], repeat=n)]  #: of results
+#: what has no kernel on the CPU, or is not defined: tried elsewhere in this file
+ELSEWHERE = {
+    "aten::convolution_overrideable", "aten::convolution_backward_overrideable",
+    "aten::empty.memory_format", "aten::empty_strided", "aten::empty_like", "aten::new_empty",
+    "aten::new_empty_strided", "aten::floor_divide.Scalar",
+}  # fmt: skip
+
+
+def overload(name):
+    first, _, second = name.removeprefix("aten::").partition(".")
+    return getattr(getattr(torch.ops.aten, first), second or "default")
+
+
+def device(**setting):
+    flags = parse("--auto-cast=none")
+    return Device(setting=Setting(**setting), compiler=Compiler(flags=flags))
+
+
+def moved(x, there):
+    """Move tensors, and lists of them, to a device."""
+    if isinstance(x, torch.Tensor):
+        kind = dtype_of(x.dtype)
+        return as_tensor((x.float() if x.is_floating_point() else x).numpy(), there, kind)
+    if isinstance(x, list | tuple) and any(isinstance(one, torch.Tensor) for one in x):
+        return [moved(one, there) for one in x]
+    return x
+
+
+def tensors(results):
+    return list(results) if isinstance(results, list | tuple) else [results]
+
+
+def assert_same(found, wanted, *, exact=False):
+    if wanted is None:
+        assert found is None
+        return
+    assert (found.shape, found.dtype) == (tuple(wanted.shape), dtype_of(wanted.dtype))
+    got = found.numpy()
+    if not wanted.is_floating_point():
+        np.testing.assert_array_equal(got, wanted.numpy())
+        return
+    right = wanted.float().numpy()
+    if exact:
+        np.testing.assert_array_equal(got, right)
+        return
+    finite = np.isfinite(right)
+    np.testing.assert_array_equal(got[~finite], right[~finite])
+    size = np.abs(right[finite]).max(initial=1e-30)
+    allowed = {torch.bfloat16: 3e-2, torch.float16: 4e-3}.get(wanted.dtype, 1e-5)
+    np.testing.assert_allclose(got[finite], right[finite], rtol=0, atol=allowed * size)
+
+
+def run(name, arguments, options, there):
+    """Return what a row makes of PyTorch's arguments on a device."""
+    here = [moved(x, there) for x in arguments]
+    given = {k: moved(v, there) for k, v in options.items()}
+    if not any(isinstance(x, Tensor | list) for x in here):
+        given["device"] = there
+    return tensors(ROWS[name](*here, **given))
+
+
+def check(name, arguments, options):
+    """Run a row and PyTorch's operation."""
+    there = device()
+    assert fits(name, *arguments, **options)
+    found = run(name, arguments, options, there)
+    copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in arguments]
+    wanted = tensors(overload(name)(*copies, **options))
+    if name in WRITES:
+        names = [a.name for a in overload(name)._schema.arguments]
+        wanted += [copies[names.index(one)] for one in WRITES[name]]
+    if name.endswith("_backward") and isinstance(arguments[-1], list) and arguments[-1] in MASKS:
+        wanted = [one if kept else None for one, kept in zip(wanted, arguments[-1], strict=True)]
+    there.mark_step()
+    assert len(found) == len(wanted)
+    exact = ROWS[name].__module__.rpartition(".")[2] in EXACT
+    for got, right in zip(found, wanted, strict=True):
+        assert_same(got, right, exact=exact and name not in ADDS)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_row_computes_what_pytorch_does(name):
+    for number, (arguments, options) in enumerate(CASES[name]):
+        try:
+            check(f"aten::{name}", arguments, options)
+        except AssertionError as error:
+            raise AssertionError(f"{name}, case {number}: {error}") from error
+
+
+def test_every_row_has_a_case():
+    ours = {name for name in ROWS if name.startswith("trainium::")}  # tests/torch/ranks has those
+    wanted = set(ROWS) - ours
+    assert {f"aten::{name}" for name in CASES} | ELSEWHERE | RANDOM | set(ON_CPU) == wanted
+    assert set(supported()) == set(ROWS)
+    assert sum(families().values()) == len(ROWS)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in ROWS if name.startswith("aten::")))
+def test_a_row_takes_the_arguments_of_its_schema(name):
+    """Judge: the schemas."""
+    schema = overload(name)._schema
+    assert name_of(overload(name)) == name
+    required = [a for a in schema.arguments if not a.kwarg_only]
+    by_name = {a.name: a for a in schema.arguments if a.kwarg_only}
+    inspect.signature(ROWS[name]).bind(*required, **by_name)
+
+
+@pytest.mark.parametrize("name", sorted(INVERSES))
+def test_a_write_into_a_view_reaches_its_base(name):
+    for shape, arguments in INVERSES[name]:
+        base = torch.randn(shape)
+        parts = tensors(overload(f"aten::{name}")(base, *arguments))
+        for index, view in enumerate(parts):
+            new, wanted = torch.randn_like(view), base.clone()
+            tensors(overload(f"aten::{name}")(wanted, *arguments))[index].copy_(new)
+            there, how = device(), {"index": index} if len(parts) > 1 else {}
+            found = INVERSE[f"aten::{name}"](
+                moved(base, there), moved(new, there), *arguments, **how
+            )
+            there.mark_step()
+            assert_same(found, wanted, exact=True)
+
+
+def test_every_inverse_has_a_case():
+    assert {f"aten::{name}" for name in INVERSES} == set(INVERSE)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_instructions_are_made_of_a_row(name):
+    """What a row records can be timed; tensors without elements take no part."""
+    for arguments, options in CASES[name]:
+        there = device(values=False)
+        found = run(f"aten::{name}", arguments, options, there)
+        if any(x is not None and not x.size for x in found):
+            continue
+        there.mark_step()
+        assert there.executable is None or there.executable.makespan_ns >= 0
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_under_xla_use_bf16_no_result_is_wider(name):
+    for arguments, options in CASES[name]:
+        there = device(values=False)
+        there.narrowed = {"float32": "bfloat16"}
+        found = run(f"aten::{name}", arguments, options, there)
+        assert not any(x is not None and x.dtype == "float32" for x in found)
+
+
+def test_calls_whose_shape_or_operation_the_chip_lacks_do_not_fit():
+    x, mask = torch.randn(3, 4), torch.rand(3, 4) > 0.5
+    assert not fits("aten::nonzero", x)
+    assert not fits("aten::index.Tensor", x, [mask])
+    assert not fits("aten::bitwise_and.Tensor", x.int(), x.int())
+    assert not fits("aten::convolution", torch.randn(1, 2, 4, 4, 4), None)
+    assert not fits("aten::topk", torch.randn(999), 500)
+    assert not fits("aten::mm", x.int(), x.int().T)
+    image, how = torch.randn(1, 2, 4, 4), ([1, 1], [1, 1], [2, 2], True, [1, 1], 1)
+    assert not fits("aten::convolution", image, image, None, *how)
+    assert not fits("aten::convolution_backward", image, image, image, [2], *how, [True] * 3)
+    assert fits("aten::index_put", x, [mask], torch.tensor(0.0))
+
+
+def test_a_complex_dtype_says_what_the_device_holds():
+    with pytest.raises(GraphError, match="complex64; the device holds"):
+        dtype_of(torch.complex64)
+
+
+# -- what has no case of its own ------------------------------------------------------------------
+
+
+def test_an_empty_tensor_has_a_shape_and_a_dtype():
+    there, x = device(), torch.randn(2, 3)
+    here, one = moved(x, there), {"dtype": torch.bfloat16}
+    for name, found in {
+        "empty": ROWS["aten::empty.memory_format"]([2, 3], **one, device=there),
+        "empty_strided": ROWS["aten::empty_strided"]([2, 3], [3, 1], **one, device=there),
+        "empty_like": ROWS["aten::empty_like"](here, **one),
+        "new_empty": ROWS["aten::new_empty"](here, [2, 3], **one),
+        "new_empty_strided": ROWS["aten::new_empty_strided"](here, [2, 3], [3, 1], **one),
+    }.items():
+        assert (found.shape, found.dtype) == ((2, 3), "bfloat16"), name
+
+
+def test_the_overrideable_convolution_is_the_convolution():
+    x, w, how = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3), CASES["convolution"][0][0][3:]
+    there = device()
+    here = moved(x, there), moved(w, there)
+    y = torch.ops.aten.convolution(x, w, None, *how)
+    found = ROWS["aten::convolution_overrideable"](*here, None, *how)
+    back = ROWS["aten::convolution_backward_overrideable"](found, *here, *how, [True, True, False])
+    there.mark_step()
+    assert_same(found, y)
+    wanted = torch.ops.aten.convolution_backward(y, x, w, None, *how, [True, True, False])
+    for got, right in zip(back, wanted, strict=True):
+        assert_same(got, right)
+
+
+def lstm_cell(x, h, c, *weights):
+    cell = torch.nn.LSTMCell(4, 5)
+    return torch.func.functional_call(cell, dict(zip(NAMES, weights, strict=True)), (x, (h, c)))
+
+
+NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_an_lstm_cell_is_pytorchs_with_its_gradients(on_device):
+    """Also where it has no kernel: the values on the CPU."""
+    x, h, c = torch.randn(3, 4), torch.randn(3, 5), torch.randn(3, 5)
+    weights = [torch.randn(20, 4), torch.randn(20, 5), torch.randn(20), torch.randn(20)]
+    given = [t.requires_grad_() for t in (x @ weights[0].T, h @ weights[1].T, c, *weights[2:])]
+    gates = given[0] + given[1] + given[3] + given[4]
+    i, f, g, o = gates.chunk(4, 1)
+    cy = f.sigmoid() * given[2] + i.sigmoid() * g.tanh()
+    hy = o.sigmoid() * cy.tanh()
+    torch.testing.assert_close((hy, cy), lstm_cell(x, h, c, *weights))
+    up = torch.randn(3, 5), torch.randn(3, 5)
+    wanted = torch.autograd.grad((hy, cy), (given[0], given[2], given[3]), up)
+    check_cell("_thnn_fused_lstm_cell", given, (hy, cy), on_device,
+               lambda move, found: (*up_(move, up), move(given[2]), *found[1:], True), wanted,
+               "_thnn_fused_lstm_cell_backward_impl")  # fmt: skip
+
+
+def up_(move, tensors):
+    return [move(t) for t in tensors]
+
+
+def check_cell(name, given, wanted, on_device, arguments, gradients, backward):
+    there = device()
+    move = (lambda t: moved(t.detach(), there)) if on_device else (lambda t: t.detach())
+    table = ROWS if on_device else ON_CPU
+    found = table[f"aten::{name}"](*map(move, given))
+    back = table[f"aten::{backward}"](*arguments(move, found))
+    there.mark_step()
+    pairs = [*zip(found, wanted, strict=False), *zip(back, gradients, strict=False)]
+    for got, right in pairs:
+        if on_device:
+            assert_same(got, right.detach())
+        else:
+            torch.testing.assert_close(got, right.detach())
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_a_gru_cell_is_pytorchs_with_its_gradients(on_device):
+    cell = torch.nn.GRUCell(4, 5)
+    x, h, up = torch.randn(3, 4), torch.randn(3, 5), torch.randn(3, 5)
+    given = [x @ cell.weight_ih.T, h @ cell.weight_hh.T, h, cell.bias_ih, cell.bias_hh]
+    given = [t.detach().requires_grad_() for t in given]
+    gates = given[0] + given[3], given[1] + given[4]
+    (ir, iz, i_new), (hr, hz, h_new) = (g.chunk(3, 1) for g in gates)
+    z, new = (iz + hz).sigmoid(), (i_new + (ir + hr).sigmoid() * h_new).tanh()
+    hy = new + z * (given[2] - new)
+    torch.testing.assert_close(hy, cell(x, h))
+    wanted = torch.autograd.grad(hy, (*given[:3], *given[3:]), up)
+    check_cell("_thnn_fused_gru_cell", given, (hy,), on_device,
+               lambda move, found: (move(up), found[1], True), wanted,
+               "_thnn_fused_gru_cell_backward")  # fmt: skip
+
+
+# -- random numbers -------------------------------------------------------------------------------
+
+SIZE = 20_000
+#: name -> arguments after the tensor, mean, standard deviation
+DRAWN = {
+    "bernoulli_.float": ((0.3,), 0.3, 0.4583), "bernoulli.p": ((0.8,), 0.8, 0.4),
+    "uniform": ((-1.0, 3.0), 1.0, 1.1547), "uniform_": ((), 0.5, 0.2887),
+    "normal_functional": ((2.0, 0.5), 2.0, 0.5), "normal_": ((), 0.0, 1.0),
+    "exponential": ((2.0,), 0.5, 0.5), "exponential_": ((), 1.0, 1.0),
+    "rand_like": ((), 0.5, 0.2887), "randn_like": ((), 0.0, 1.0),
+}  # fmt: skip
+MADE = {
+    "rand": (([SIZE],), 0.5, 0.2887), "randn": (([SIZE],), 0.0, 1.0),
+    "randint": ((10, [SIZE]), 4.5, 2.8723), "randint.low": ((-2, 3, [SIZE]), 0.0, 1.4142),
+}  # fmt: skip
+
+
+def assert_drawn(found, mean, deviation):
+    values = found.numpy().astype(np.float64)
+    assert abs(values.mean() - mean) < 5 * deviation / SIZE**0.5
+    assert abs(values.std() - deviation) < 0.03 * deviation
+
+
+@pytest.mark.parametrize("name", [*DRAWN, *MADE])
+def test_random_numbers_have_their_mean_and_deviation(name):
+    """Judge: the closed forms."""
+    there = device()
+    if name in MADE:
+        arguments, mean, deviation = MADE[name]
+        found = ROWS[f"aten::{name}"](*arguments, device=there)
+    else:
+        arguments, mean, deviation = DRAWN[name]
+        found = ROWS[f"aten::{name}"](moved(torch.zeros(SIZE), there), *arguments)
+    there.mark_step()
+    assert_drawn(found, mean, deviation)
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "bernoulli.Tensor", "bernoulli_.Tensor"])
+def test_a_tensor_of_probabilities_says_how_often_each_is_one(name):
+    there = device()
+    share = moved(torch.linspace(0, 1, SIZE), there)
+    both = (share,) if name == "bernoulli" else (moved(torch.zeros(SIZE), there), share)
+    found = ROWS[f"aten::{name}"](*both)
+    there.mark_step()
+    values = found.numpy()
+    assert set(np.unique(values)) == {0, 1}
+    assert abs(values[: SIZE // 2].mean() - 0.25) < 0.02 > abs(values[SIZE // 2 :].mean() - 0.75)
+
+
+def test_dropout_scales_what_it_keeps_and_its_gradient_by_the_same_mask():
+    there = device()
+    x, g = torch.randn(SIZE), torch.randn(SIZE)
+    out, mask = ROWS["aten::native_dropout"](moved(x, there), 0.25, True)
+    back = ROWS["aten::native_dropout_backward"](moved(g, there), mask, 1 / 0.75)
+    same, all_kept = ROWS["aten::native_dropout"](moved(x, there), 0.25, False)
+    there.mark_step()
+    kept = torch.from_numpy(mask.numpy())
+    assert abs(kept.float().mean() - 0.75) < 0.02
+    assert_same(out, x * kept / 0.75)
+    assert_same(back, torch.ops.aten.native_dropout_backward(g, kept, 1 / 0.75))
+    assert_same(same, x)
+    assert all_kept.numpy().all()
+
+
+def test_each_operation_and_each_step_draws_other_numbers_and_compiles_nothing_anew():
+    there, drawn = device(), []
+    for _ in range(3):
+        pair = [ROWS["aten::rand"]([50], device=there) for _ in "ab"]
+        there.mark_step()
+        drawn += [one.numpy() for one in pair]
+    assert len({one.tobytes() for one in drawn}) == 6
+    assert [event.kind for event in there.compiler.history] == ["compiled", "memory", "memory"]
+
+
+def test_every_drawing_row_is_tried():
+    more = {"bernoulli", "bernoulli.Tensor", "bernoulli_.Tensor", "native_dropout",
+            "native_dropout_backward"}  # fmt: skip
+    assert {f"aten::{name}" for name in {*DRAWN, *MADE, *more}} == RANDOM

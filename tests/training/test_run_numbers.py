@@ -1,0 +1,154 @@
+"""The numbers of a run.  Judges: sums and medians of the record, ``Executable``'s own answers."""
+
+from dataclasses import replace
+from statistics import median
+
+import pytest
+
+from tests.cli.recorded import digits_run, ranks_run
+from trainium_edu.training import run_numbers
+from trainium_edu.training.run_numbers import band_of, cleaned, numbers
+from trainium_edu.training.run_record import RunRecord, StepRecord
+from trainium_edu.xla.compiler import Event
+from trainium_edu.xla.executable.times import with_advice
+
+
+@pytest.fixture(scope="module")
+def run():
+    return digits_run(9, looks=(2,), odd=(7,), falls=(4,), wait_ns=50_000.0)
+
+
+def test_a_step_lasts_from_the_end_of_the_one_before(run):
+    told = numbers(run)
+    ends = [one.end_ns for one in run.steps if one.kind == "step"]
+    periods = [end - before for before, end in zip([0.0, *ends], ends, strict=False)]
+    assert told["steps"]["ns"] == periods
+    assert told["step"]["median_ns"] == median(periods[1:])
+    assert told["step"]["count"] == 9
+
+
+def test_what_the_time_went_to_adds_up_to_it(run):
+    spent = numbers(run)["spent"]
+    assert sum(spent.values()) == pytest.approx(run.steps[-1].end_ns)
+    assert spent["waiting for the loader"] == pytest.approx(9 * 50_000)
+    assert spent["fall-backs"] == 40_000
+    (early,) = [one for one in run.steps if one.kind == "value"]
+    assert spent["early runs"] == pytest.approx(early.end_ns - early.begin_ns)
+    assert spent["the host"] == pytest.approx(0)
+
+
+def test_a_wait_beside_the_device_costs_nothing():
+    steps = [StepRecord(0, 0.0, 100.0), StepRecord(1, 130.0, 200.0)]
+    waits = [(40.0, 110.0, "loader"), (110.0, 114.0, "transfer"), (120.0, 140.0, "sleep")]
+    spent = numbers(RunRecord("a.py", steps=steps, waits=waits))["spent"]
+    assert spent["waiting for the loader"] == 10
+    assert spent["copies to and from the chip"] == 4
+    assert spent["sleep"] == 10
+    assert spent["the host"] == 6
+    assert sum(spent.values()) == 200
+
+
+@pytest.mark.parametrize(("wait_ns", "bound"), [(0.0, "DMA"), (1e6, "waiting for the loader")])
+def test_what_bounds_a_run_is_what_takes_most_of_it(wait_ns, bound):
+    found, share = numbers(digits_run(3, wait_ns=wait_ns))["bound"]
+    assert found == bound
+    assert 0.5 < share <= 1
+
+
+def test_sums_over_links_can_bind():
+    found, _ = numbers(ranks_run(ranks=32))["bound"]
+    assert found == "collective"
+
+
+def test_several_instances_cost_several_times_as_much(run):
+    one, four = (numbers(replace(run, nodes=nodes))["price"] for nodes in (1, 4))
+    assert four["usd_per_step"] == pytest.approx(4 * one["usd_per_step"])
+
+
+def test_engines_at_work_add_up_over_the_parts_of_the_step(run):
+    graph = numbers(run)["graph"]
+    for name, parts in graph["profile"].items():
+        if name != "DMA":  # whose queues work for several operations at once
+            share = sum(parts) / len(parts)
+            assert share == pytest.approx(graph["engines"][name], abs=0.01)
+
+
+def test_a_step_cut_short_by_an_early_run_is_not_blamed_on_the_script_s_way(run):
+    rows = [row for row in numbers(run)["breaks"] if row["what"] == "new graph"]
+    dos = {row["why"].split()[0]: row["do"] for row in rows}
+    assert "early run" in dos["constant"]
+    assert "drop_last" in dos["parameter"]
+
+
+def test_graphs_read_from_disk_have_reasons_too(run):
+    kinds = {"compiled": "disk"}
+    history = [Event(e.step, kinds.get(e.kind, e.kind), e.graph, "") for e in run.history]
+    disk, known = (numbers(replace(run, history=h))["breaks"] for h in (history, run.history))
+    assert [row["what"] for row in disk[2:]] == ["graph from disk"] * 4
+    assert [row["why"] for row in disk[2:4]] == [row["why"] for row in known[2:4]]
+    assert disk[-1]["why"] == known[-1]["why"]
+    assert disk[-1]["why"].startswith("parameter")
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        ("parameter x, first read at a.py:3, is f32[17,64], and was f32[32,64]", "drop_last"),
+        ("parameter 8, first read at a.py:3, is f32[256,64], and was f32[1,1]", "optimiser"),
+        ("parameter 9, first read at a.py:3, is bf16[1,1,768], and was bf16[1,1,1]", "optimiser"),
+        ("parameter 0, first read at a.py:3, is s32[32], and was f32[10]", "optimiser"),
+        ("2 operations more, from exp at a.py:4 on", "Python's if"),
+        ("exp at a.py:4 in place of tanh", "Python's if"),
+        ("broadcast at a.py:4: its value is 2, and was 1", "feed it as a tensor"),
+        ("slice at a.py:4 is f32[3], and was f32[4]", "pad to one length"),
+        ("other results are asked for, or operations read other inputs", "same operations"),
+    ],
+)
+def test_each_reason_for_a_new_graph_has_a_remedy(why, told):
+    record = RunRecord("a.py", history=[Event(0, "compiled", 1, why)])
+    (row,) = numbers(record)["breaks"]
+    assert told in row["do"]
+
+
+def test_of_a_large_graph_the_weightiest_sections_are_looked_into(monkeypatch):
+    executable = ranks_run(ranks=4).steps[-1].executable
+    exact = executable.band
+    assert band_of(executable) == (exact, 1.0)
+    monkeypatch.setattr(run_numbers, "MOST_INSTRUCTIONS", 1)
+    fresh = type(executable).from_bytes(bytes_of(executable), times=executable.times)
+    band, share = band_of(fresh)
+    assert band_of(fresh) == (band, share)  # bands of what was looked into are known now
+    assert 0.5 < share < 1
+    assert band.nominal_ns == exact.nominal_ns
+    assert band.low_ns == pytest.approx(exact.low_ns, rel=0.1)
+    assert band.high_ns == pytest.approx(exact.high_ns, rel=0.1)
+    asked = [times.advice is not None for section, times in fresh.timed()
+             if not section.body.is_collective]  # fmt: skip
+    assert not any(asked)
+    found, _ = run_numbers.advice_of(fresh)
+    looked, _ = run_numbers.weightiest(fresh)
+    assert {one.found for one in found} == {
+        one for body in looked for one in fresh.times_of(body, with_advice).advice
+    }
+
+
+def bytes_of(executable):
+    """Return an executable's bytes before anybody asked for its band."""
+    bare = type(executable)(executable.graph, executable.flags, times=executable.times)
+    _ = bare.makespan_ns
+    return bare.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("/Users/me/train.py:3", "train.py:3"),
+        ("at /a/b.py and C:\\x\\y.py", "at b.py and y.py"),
+        ("--out=/tmp/x/run <stdin>", "--out=run <stdin>"),
+        ("39 samples/s, 95 TFLOP/s (a/b)", "39 samples/s, 95 TFLOP/s (a/b)"),
+        ("f32[2/3] and https://ui.perfetto.dev/x/y", "f32[2/3] and https://ui.perfetto.dev/x/y"),
+        ("a\x02b", "ab"),
+    ],
+)
+def test_paths_become_names(text, told):
+    assert cleaned({"k": [text]}) == {"k": [told]}

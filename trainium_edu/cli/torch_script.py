@@ -1,0 +1,132 @@
+"""Scripts that import PyTorch: who they are, the options for them, and how they are run."""
+
+import argparse
+import ast
+import importlib.util
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from trainium_edu.cli.neuron_tools import tools_on_path
+
+__all__ = ["add_options", "imported", "is_for_torch", "run"]
+
+#: Packages whose import means that a script's tensors are PyTorch's.
+_TORCH = {"torch", "torch_xla", "torch_neuronx", "timm", "transformers", "accelerate", "lightning"}
+_FACES = {"torch_xla", "torch_neuronx"}
+_MISSING = (
+    "{script} needs PyTorch, which is not installed here: it is the extra trainium-edu[torch]; the "
+    "CPU build comes by conda install -c conda-forge pytorch-cpu, or by pip with the index named "
+    "cpu that pytorch.org's selector writes"
+)
+
+
+def add_options(option) -> None:
+    """Add what is said about a PyTorch script.
+
+    Parameters
+    ----------
+    option : callable (name, ...)
+        Adds one, such as ``parser.add_argument``.
+    """
+    option("--values", default="all", type=_values, metavar="all|none|N",
+           help="compute values always, never, or in the first N steps (default: all)")  # fmt: skip
+    option("--clock", default="device", choices=("device", "wall"),
+           help="the time that the script sees (default: the chip's)")  # fmt: skip
+    option("--report", metavar="DIR", help="write a page about the run there")
+    option("--compare", action="store_true",
+           help="price the step on all sizes of Trn1 and Inf2")  # fmt: skip
+    option(
+        "--ranks",
+        choices=("together", "apart"),
+        help="one process for all ranks, or one each (default: what the script needs)",
+    )
+
+
+def _values(text: str) -> str | int:
+    if text in ("all", "none"):
+        return text
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither all nor none nor a number of steps")
+    return int(text)
+
+
+def is_for_torch(script: Path) -> bool:
+    """Return whether a script's tensors are PyTorch's, and not the lessons' own.
+
+    One that takes ``trainium_edu.xla`` and PyTorch besides is the lessons' own, unless it imports
+    ``torch_xla`` or ``torch_neuronx``.
+    """
+    names = imported(script)
+    return bool(names & _FACES or (names & _TORCH and "trainium_edu" not in names))
+
+
+def imported(script: Path, known: set[Path] | None = None) -> set[str]:
+    """Return the packages that a script imports, or the modules beside it that it imports."""
+    known = set() if known is None else known
+    known.add(script)
+    try:
+        tree = ast.parse(script.read_bytes())
+    except (SyntaxError, ValueError, OSError):  # running it tells what is wrong
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    for name in sorted(found):
+        for beside in (script.parent / f"{name}.py", script.parent / name / "__init__.py"):
+            if beside.is_file() and beside not in known:
+                found |= imported(beside, known)
+    return found
+
+
+def run(options, *, ranks: int = 1, nodes: int = 1, **more) -> int:
+    """Run a PyTorch script as the options say, and write the report if one is wanted.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+    ranks, nodes : int
+        Ranks per instance, and instances.
+    **more
+        Of ``trainium_edu.torch.run_script``.
+
+    Returns
+    -------
+    int
+        The script's exit code.
+    """
+    if importlib.util.find_spec("torch") is None:
+        print(_MISSING.format(script=options.script), file=sys.stderr)
+        return 1
+    from trainium_edu.torch import last_run, run_script
+    from trainium_edu.training.run_numbers import summary_lines
+
+    before = last_run(or_none=True)
+    with tools_on_path():
+        code = run_script(
+            options.script, options.arguments, ranks=ranks, nodes=nodes,
+            instance=options.instance, values=options.values, clock=options.clock,
+            how=options.ranks, **more,
+        )  # fmt: skip
+    record = last_run(or_none=True)
+    if record is None or record is before:  # it did not begin
+        return code
+    record = replace(record, command=shlex.join([options.script, *options.arguments]))
+    print("\n".join(summary_lines(record)), file=sys.stderr)
+    if options.compare:
+        from trainium_edu.training.instances import comparison_lines
+        from trainium_edu.training.run_numbers import main_graph
+
+        main = main_graph(record)
+        lines = ["no step was marked, so there is nothing to compare"] if main is None else (
+            comparison_lines(main.graph, flags=main.flags))  # fmt: skip
+        print("\n".join(lines), file=sys.stderr)
+    if options.report:
+        from trainium_edu.cli.report import write_report
+
+        print(f"report: {write_report(options.report, record)}", file=sys.stderr)
+    return code

@@ -1,0 +1,555 @@
+"""What runs now: runs tell it in one small file each, and the tools around a run read it.
+
+A run *begins*, counts its executions, and *closes*; between, a file of its own in a folder of the
+user's own says what it is and what it has done.  Counting costs next to nothing: the file is
+written aside, at most five times a second, and only after something was counted.  Nobody but the
+user can write there (mode 0700, looked at before each use), what is read is checked field by field,
+and a file whose process is gone, or whose number another process has now, is removed.
+
+Times are those of the emulated machine.  A run whose host has no emulated clock counts as one whose
+NeuronCores work without a pause.
+
+Read first: :class:`Live`, then :func:`runs`.  ``tools.neuron_ls`` and its neighbours show it.
+"""
+
+import atexit
+import getpass
+import json
+import math
+import os
+import re
+import stat
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, time
+from typing import Any
+
+from trainium_edu import files
+
+__all__ = [
+    "ERRORS", "MEMORY", "STATUSES", "Group", "Live", "LiveError", "Model", "Seen", "Totals",
+    "begin", "current", "folder", "runs",
+]  # fmt: skip
+
+#: How an execution ends, what errors there are, and the classes of device memory, as
+#: ``neuron-monitor`` names them (``aws-neuron-monitor``).
+STATUSES = ("completed", "completed_with_err", "completed_with_num_err", "timed_out",
+            "incorrect_input", "failed_to_queue")  # fmt: skip
+ERRORS = ("generic", "numerical", "transient", "model", "runtime", "hardware")
+MEMORY = ("constants", "model_code", "model_shared_scratchpad", "runtime_memory", "tensors")
+
+_EVERY_S = 0.2  #: between two writings
+_PERIOD_S = 1.0  #: a period to report on is at least this long, by the clock on the wall
+_LATENCIES = 128  #: newest executions whose times are told
+_MOST_BYTES = 2**20  #: of a file
+_MOST_TEXT = 4096
+_SAME_START_S = 1.5  #: up to which two readings of a process's start are equal
+
+
+class LiveError(OSError):
+    """The folder of live runs cannot be trusted, or not be used."""
+
+
+@dataclass(slots=True)
+class Group:
+    """What NeuronCores that do the same have done; one is a group too."""
+
+    first: int
+    count: int
+    busy_ns: float = 0.0
+    flops: float = 0.0
+    memory: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MEMORY, 0))
+
+
+@dataclass(slots=True)
+class Totals:
+    """All that was counted from a run's beginning up to one moment."""
+
+    elapsed_ns: float = 0.0
+    timed: int = 0  #: how often a time was told, for one core or for several that do the same
+    untimed: int = 0  #: executions of which nobody knew the time
+    groups: list[Group] = field(default_factory=list)
+    executions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
+    errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERRORS, 0))
+
+
+@dataclass(slots=True)
+class Model:
+    """An executable on a group of cores."""
+
+    name: str
+    uuid: str
+    model_id: int
+    first: int
+    count: int
+    flops: float  #: of one execution
+    memory: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One run, as it stood when its file was written."""
+
+    pid: int
+    started: float  #: when its process did, in s since the epoch
+    command: str
+    instance: str
+    began: float  #: when the run did, likewise
+    is_tool: bool  #: reads what others do, and uses no NeuronCore
+    cores: tuple[int, ...]  #: it holds, numbered from the first of its first instance
+    now: Totals
+    before: Totals  #: at the beginning of its last period
+    period_s: float  #: how long that was, by the clock on the wall
+    latencies_ns: tuple[tuple[float, float], ...]  #: on the device and in all, the newest last
+    models: tuple[Model, ...]
+    age_s: float  #: since it was written
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was counted for much longer than its periods last."""
+        return self.age_s > max(3.0, 2 * self.period_s)
+
+
+class Live:
+    """What one run publishes; :func:`begin` makes it.
+
+    Parameters
+    ----------
+    command : str
+        What was started, as a user would type it.
+    instance : str
+        An instance type.
+    cores : iterable of int
+        NeuronCores that the run holds, numbered from the first of its first instance.
+    is_tool : bool
+        For what only reads along.
+
+    Attributes
+    ----------
+    problem : str
+        Why nothing is published, in a sentence; "" if it is.
+    """
+
+    def __init__(self, command: str, instance: str, cores=(0,), *, is_tool: bool = False):
+        import psutil  # here, so that who publishes nothing need not load it
+
+        self._pid, self.problem = os.getpid(), ""
+        self._start = {
+            "pid": self._pid, "started": psutil.Process().create_time(), "instance": instance,
+            "command": command[:_MOST_TEXT], "began": time(), "is_tool": is_tool,
+            "cores": sorted(set(cores)),
+        }  # fmt: skip
+        self._groups: dict[tuple[int, int], Group] = {}
+        self._models: dict[tuple, Model] = {}
+        self._totals = Totals()
+        self._host_ns: float | None = None
+        self._latencies: deque[tuple[float, float]] = deque(maxlen=_LATENCIES)
+        self._marks = [(monotonic(), Totals()), (monotonic(), Totals())]  # older, newer
+        self._lock, self._waits, self._closed = threading.Lock(), False, False
+        self._path: Path | None = None
+        try:
+            self._path = _made_folder() / f"{self._pid}{'t' * is_tool}.json"
+            runs()  # which removes what the dead left
+        except OSError as problem:
+            self.problem, self._closed = str(problem), True
+        self.publish()
+        atexit.register(self.close)
+
+    def __repr__(self):
+        return f"Live({self._start['command']!r}, {self._start['instance']!r})"
+
+    # -- what the run counts ----------------------------------------------------------------------
+
+    def executed(self, core: int, ns: float | None, *, count: int = 1, model=None,
+                 total_ns: float | None = None, status: str = "completed") -> None:  # fmt: skip
+        """Count one execution on each of some NeuronCores.
+
+        Parameters
+        ----------
+        core : int
+            The first of them.
+        ns : float or None
+            What it took on the emulated device; None if nobody knows.
+        count : int
+            How many NeuronCores did the same.
+        model : optional
+            The key under which it was loaded.
+        total_ns : float, optional
+            With waiting in queues; default `ns`.
+        status : str
+            One of :data:`STATUSES`.
+        """
+        group = self._groups.get((core, count)) or self._group(core, count)
+        totals = self._totals
+        totals.executions[status] += count
+        if ns is None:
+            totals.untimed += count
+        else:
+            group.busy_ns += ns
+            if model is not None:
+                group.flops += self._models[model, core, count].flops
+            totals.timed += 1
+            self._latencies.append((ns, ns if total_ns is None else total_ns))
+        if not self._waits:
+            self._wake()
+
+    def ran(self, key: int, name: str, needs: Callable[[], Mapping[str, float]], core: int,
+            ns: float | None, *, count: int = 1,
+            total_ns: float | None = None) -> None:  # fmt: skip
+        """Count one execution of a model, which is loaded the first time.
+
+        Parameters
+        ----------
+        key : int
+            Of the model, such as its graph's fingerprint.
+        name : str
+        needs : callable () -> mapping
+            What :meth:`load` takes by name; asked once.
+        core, ns, count, total_ns
+            As in :meth:`executed`.
+        """
+        if (key, core, count) not in self._models:
+            self.load(key, name, core, count, **needs())  # type: ignore[arg-type]
+        self.executed(core, ns, count=count, model=key, total_ns=total_ns)
+
+    def failed(self, error: str = "generic", status: str = "completed_with_err") -> None:
+        """Count an execution that failed.
+
+        Parameters
+        ----------
+        error : str
+            One of :data:`ERRORS`.
+        status : str
+            One of :data:`STATUSES`.
+        """
+        self._totals.errors[error] += 1
+        self._totals.executions[status] += 1
+        if not self._waits:
+            self._wake()
+
+    def host_now_ns(self, ns: float) -> None:
+        """Say how late it is on the emulated host, counted from the run's beginning."""
+        self._host_ns = ns
+
+    def memory(self, core: int, count: int = 1, **classes: int) -> None:
+        """Say how much memory NeuronCores use now.
+
+        Parameters
+        ----------
+        core : int
+            The first of them.
+        count : int
+            How many do the same.
+        **classes : int
+            Bytes of each, by the names in :data:`MEMORY`; others stay as they were.
+        """
+        group = self._groups.get((core, count)) or self._group(core, count)
+        group.memory.update(_memory(classes))
+        if not self._waits:
+            self._wake()
+
+    def load(self, key: int, name: str, core: int = 0, count: int = 1, *, flops: float = 0.0,
+             **classes: int) -> None:  # fmt: skip
+        """Say that a model was loaded, and what its executions need.
+
+        Its shared scratchpad and its tensors become the cores' own: the largest scratchpad serves
+        all models, and the newest model's tensors are those that are there.
+
+        Parameters
+        ----------
+        key : int
+            Of the model, such as its graph's fingerprint.
+        name : str
+        core, count : int
+            Where.
+        flops : float
+            Operations of one execution on one core.
+        **classes : int
+            Bytes of each, by the names in :data:`MEMORY`.
+        """
+        group = self._groups.get((core, count)) or self._group(core, count)
+        number = 10001 + len(self._models)  # as the guide's numbers look
+        needs = dict.fromkeys(MEMORY, 0) | _memory(classes)
+        self._models[key, core, count] = Model(
+            name, f"{key:032x}", number, core, count, flops, needs
+        )
+        mine = [m.memory for m in self._models.values() if (m.first, m.count) == (core, count)]
+        for kind in ("constants", "model_code", "runtime_memory"):
+            group.memory[kind] = sum(memory[kind] for memory in mine)
+        group.memory["model_shared_scratchpad"] = max(m["model_shared_scratchpad"] for m in mine)
+        group.memory["tensors"] = mine[-1]["tensors"]
+        if not self._waits:
+            self._wake()
+
+    def _group(self, core, count) -> Group:
+        group = self._groups[core, count] = Group(core, count)
+        held = self._start["cores"]
+        self._start["cores"] = sorted({*held, *range(core, core + count)})
+        return group
+
+    # -- what is written --------------------------------------------------------------------------
+
+    def _wake(self):
+        """Let the file be written soon, aside: what is counted meanwhile is in it."""
+        if self._closed or self._pid != os.getpid():
+            self._waits = True  # for good
+            return
+        timer = threading.Timer(_EVERY_S, self.publish)
+        timer.daemon, timer.name = True, "trainium_edu tells what runs"
+        self._waits = True
+        try:
+            timer.start()
+        except BaseException as problem:
+            self._waits = False
+            if not isinstance(problem, RuntimeError):  # that means: the interpreter ends
+                raise
+
+    def publish(self) -> None:
+        """Write the file now."""
+        self._waits = False
+        if self._pid != os.getpid():  # a child has the parent's object, not its file
+            return
+        with self._lock:
+            if self._closed or self._path is None:
+                return
+            now, totals = monotonic(), self._counted()
+            if now - self._marks[1][0] >= _PERIOD_S:
+                self._marks = [self._marks[1], (now, totals)]
+            then, before = self._marks[0]
+            said = {
+                **self._start, "now": totals, "before": before, "period_s": now - then,
+                "latencies_ns": list(self._latencies), "models": list(self._models.values()),
+            }  # fmt: skip
+            try:
+                files.write(self._path, json.dumps(said, default=_plain))
+                self.problem = ""
+            except OSError as problem:  # the run goes on
+                self.problem = f"{self._path}: {problem.strerror or problem}"
+
+    def _counted(self) -> Totals:
+        totals = deepcopy(self._totals)
+        totals.groups = deepcopy(list(self._groups.values()))
+        busiest = max((group.busy_ns for group in totals.groups), default=0.0)
+        totals.elapsed_ns = busiest if self._host_ns is None else self._host_ns
+        return totals
+
+    def close(self) -> None:
+        """End the run, and remove its file; a second time does nothing."""
+        global _current
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            if not self._closed and self._path is not None:
+                with suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+            self._closed = True
+        atexit.unregister(self.close)
+        if _current is self:
+            _current = None
+
+
+_current: Live | None = None
+
+
+def begin(command: str = "", instance: str = "trn1.2xlarge", cores=(0,)) -> Live:
+    """Begin to publish what this process runs, in place of what it published before.
+
+    Parameters
+    ----------
+    command : str
+        What was started; default ``python`` and ``sys.argv``.
+    instance : str
+    cores : iterable of int
+        NeuronCores that the run holds.
+
+    Returns
+    -------
+    Live
+
+    Examples
+    --------
+    >>> run = begin("python train.py", "trn1.32xlarge", range(32))
+    >>> run.executed(0, 1.5e6, count=32)
+    >>> run.publish()
+    >>> [(one.command, one.now.executions["completed"]) for one in runs() if one.pid == os.getpid()]
+    [('python train.py', 32)]
+    >>> run.close()
+    """
+    global _current
+    if _current is not None:
+        _current.close()
+    _current = Live(command or " ".join(["python", *sys.argv]), instance, cores)
+    return _current
+
+
+def current() -> Live | None:
+    """Return what this process publishes; None if nothing."""
+    return _current
+
+
+def _forget():
+    """Let a forked child begin anew; the parent's file is the parent's."""
+    global _current
+    _current = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _memory(classes) -> dict[str, int]:
+    if not classes.keys() <= set(MEMORY):
+        strange = ", ".join(sorted(set(classes) - set(MEMORY)))
+        raise ValueError(f"{strange}: no such class of memory; there are {', '.join(MEMORY)}")
+    return classes
+
+
+def _plain(value):
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def folder() -> Path:
+    """Return the folder of this user's live runs; it need not be there."""
+    who = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
+    return Path(tempfile.gettempdir()) / f"trainium_edu-live-{who}"
+
+
+def _made_folder() -> Path:
+    path = folder()
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    _trust(path)
+    return path
+
+
+def _trust(path: Path) -> None:
+    """Raise unless a folder is the user's own, and nobody else can write there."""
+    found = path.lstat()
+    is_own = not hasattr(os, "geteuid") or (
+        found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
+    )
+    if not (stat.S_ISDIR(found.st_mode) and is_own):
+        raise LiveError(
+            f"{path} is not a folder that only you can use, so what it says of live runs is not "
+            "believed; remove it, or set TMPDIR to a folder of your own"
+        )
+
+
+def runs() -> list[Seen]:
+    """Return the runs of this user that live, the oldest first, and remove what the dead left.
+
+    Raises
+    ------
+    LiveError
+        If somebody else could have written what is there.
+    """
+    path = folder()
+    try:
+        _trust(path)
+    except FileNotFoundError:
+        return []
+    found = []
+    for file in path.glob("*.json"):
+        seen = _read(file)
+        if seen is not None:
+            found.append(seen)
+    return sorted(found, key=lambda one: (one.began, one.pid))
+
+
+def _read(file: Path) -> Seen | None:
+    """Return what a file says if its process lives; remove it if that is gone."""
+    name = re.fullmatch(r"([0-9]{1,10})t?", file.stem)  # t: a tool
+    if name is None:
+        return None
+    pid = int(name[1])
+    try:
+        if not stat.S_ISREG(file.lstat().st_mode) or file.stat().st_size > _MOST_BYTES:
+            return None
+        said = json.loads(file.read_text(encoding="utf-8"))
+        seen = _checked(said, pid, time() - file.stat().st_mtime)
+    except FileNotFoundError:  # it ended just now
+        return None
+    except (ValueError, KeyError, TypeError, OSError, RecursionError):
+        seen = None
+    started = _start_of(pid)
+    if started is None or (seen and abs(started - seen.started) > _SAME_START_S):
+        for dead in (file, *file.parent.glob(f".{file.name}.*.part")):
+            with suppress(OSError):
+                dead.unlink(missing_ok=True)
+        return None
+    return seen
+
+
+def _start_of(pid: int) -> float | None:
+    """Return when a process started; None if there is none, or only what is left of one."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.NoSuchProcess:
+        return None
+    except psutil.AccessDenied:  # somebody else's: not who wrote here
+        return -math.inf
+
+
+def _checked(said: Any, pid: int, age_s: float) -> Seen:
+    """Return what was said, each field looked at; raise if one is not what it has to be."""
+    if said["pid"] != pid or type(said["is_tool"]) is not bool:
+        raise ValueError
+    latencies = tuple((_number(a), _number(b)) for a, b in said["latencies_ns"])
+    models = tuple(
+        Model(_text(m["name"]), _text(m["uuid"]), _whole(m["model_id"]), _whole(m["first"]),
+              _whole(m["count"]), _number(m["flops"]), _counts(m["memory"], MEMORY))
+        for m in said["models"]
+    )  # fmt: skip
+    return Seen(
+        pid, _number(said["started"]), _text(said["command"]), _text(said["instance"]),
+        _number(said["began"]), said["is_tool"], tuple(_whole(core) for core in said["cores"]),
+        _totals(said["now"]), _totals(said["before"]), _number(said["period_s"]), latencies, models,
+        max(0.0, age_s),
+    )  # fmt: skip
+
+
+def _totals(said) -> Totals:
+    groups = [
+        Group(_whole(g["first"]), _whole(g["count"]), _number(g["busy_ns"]), _number(g["flops"]),
+              _counts(g["memory"], MEMORY)) for g in said["groups"]
+    ]  # fmt: skip
+    return Totals(
+        _number(said["elapsed_ns"]), _whole(said["timed"]), _whole(said["untimed"]), groups,
+        _counts(said["executions"], STATUSES), _counts(said["errors"], ERRORS),
+    )  # fmt: skip
+
+
+def _counts(said, names) -> dict[str, int]:
+    return {name: _whole(said[name]) for name in names}
+
+
+def _number(value) -> float:
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise ValueError
+    return float(value)
+
+
+def _whole(value) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError
+    return value
+
+
+def _text(value) -> str:
+    """Return a text without what a terminal would obey."""
+    if type(value) is not str or len(value) > _MOST_TEXT:
+        raise ValueError
+    return "".join(one if one.isprintable() else " " for one in value)

@@ -1,0 +1,201 @@
+"""The emulated instance as the tools around a run see it: its devices, and who uses them.
+
+The real tools look at the instance they run on.  Here it is that of the newest run, or the one
+named with ``--instance``; of several instances in one run it is the first.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import psutil
+
+from trainium_edu import fabric, live
+from trainium_edu.specs import INSTANCES, TOOLS
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["DEFAULT", "Machine", "Usage", "by_core", "cpu_s", "machine", "resident_bytes", "tag",
+           "usage", "vcpu_shares"]  # fmt: skip
+
+#: Looked at where nothing runs.
+DEFAULT = "trn1.2xlarge"
+_ADDRESSES = {
+    "trn1.2xlarge": TOOLS.pci_bdf_trn1_2xlarge, "trn1.32xlarge": TOOLS.pci_bdf_trn1_32xlarge,
+    "inf2.xlarge": TOOLS.pci_bdf_inf2_xlarge,
+}  # fmt: skip
+#: Kinds of vCPU time by the guide's names, and psutil's names for them.
+_VCPU = {"user": "user", "nice": "nice", "system": "system", "idle": "idle", "io_wait": "iowait",
+         "irq": "irq", "soft_irq": "softirq"}  # fmt: skip
+_TOPOLOGIES = {
+    "trn1.32xlarge": fabric.trn1_32xlarge, "trn1n.32xlarge": fabric.trn1n_32xlarge,
+    "inf2.24xlarge": fabric.inf2_24xlarge, "inf2.48xlarge": fabric.inf2_48xlarge,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """An instance with the runs on it, the oldest first."""
+
+    instance: str
+    runs: tuple[live.Seen, ...] = ()  #: without tools
+    tools: tuple[live.Seen, ...] = ()
+    elsewhere: tuple[live.Seen, ...] = ()  #: runs on other instances
+
+    @property
+    def devices(self) -> int:
+        """How many chips there are."""
+        return int(INSTANCES[self.instance].chips.value)
+
+    @property
+    def cores_per_device(self) -> int:
+        """NeuronCores of a chip."""
+        return self.cores // self.devices
+
+    @property
+    def cores(self) -> int:
+        """NeuronCores of the instance."""
+        return int(INSTANCES[self.instance].cores.value)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Device memory of one chip."""
+        return int(INSTANCES[self.instance].memory_bytes.value) // self.devices
+
+    @cached_property
+    def topology(self) -> fabric.Topology:
+        """The chips and the links between them."""
+        return _TOPOLOGIES.get(self.instance, fabric.single_chip)()
+
+    @checked
+    def address(self, device: int) -> str:
+        """Return a chip's PCI address where AWS prints one; "" elsewhere."""
+        whole(device, "device", 0, self.devices - 1)
+        fact = _ADDRESSES.get(self.instance)
+        return fact.value[device] if fact else ""
+
+    @checked
+    def on_device(self, device: int) -> list[live.Seen]:
+        """Return the runs that hold a NeuronCore of a chip."""
+        whole(device, "device", 0, self.devices - 1)
+        first = device * self.cores_per_device
+        here = range(first, first + self.cores_per_device)
+        return [run for run in self.runs if any(core in here for core in run.cores)]
+
+
+@checked
+def machine(instance: str | None = None) -> Machine:
+    """Return the instance to look at.
+
+    Parameters
+    ----------
+    instance : str, optional
+        Default: that of the newest run, or a trn1.2xlarge if nothing runs.
+
+    Raises
+    ------
+    ValueError
+        If there is no such instance with NeuronCores.
+    trainium_edu.live.LiveError
+        If what is said of runs cannot be believed.
+    """
+    known = [name for name, kind in INSTANCES.items() if hasattr(kind, "cores")]
+    if instance is not None and instance not in known:
+        raise ValueError(f"there is no instance {instance!r} here; there are {', '.join(known)}")
+    found = [one for one in live.runs() if one.instance in known]
+    runs = [one for one in found if not one.is_tool]
+    if instance is None:
+        instance = runs[-1].instance if runs else DEFAULT
+    here = tuple(one for one in runs if one.instance == instance)
+    tools = tuple(one for one in found if one.is_tool)
+    return Machine(instance, here, tools, tuple(one for one in runs if one not in here))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a NeuronCore did in a period."""
+
+    percent: float  #: of the emulated time in which it worked
+    flops: float  #: floating-point operations per emulated second
+
+
+@checked
+def usage(now: live.Totals, before: live.Totals) -> dict[int, Usage]:
+    """Return what each NeuronCore did between two moments, by its number.
+
+    Parameters
+    ----------
+    now, before : live.Totals
+
+    Examples
+    --------
+    >>> now = live.Totals(4e9, groups=[live.Group(0, 2, busy_ns=1e9, flops=8e12)])
+    >>> usage(now, live.Totals())[1]
+    Usage(percent=25.0, flops=2000000000000.0)
+    """
+    elapsed = now.elapsed_ns - before.elapsed_ns
+    then = {(g.first, g.count): g for g in before.groups}
+    busy: dict[int, list[float]] = {}
+    for group in now.groups:
+        old = then.get((group.first, group.count), live.Group(group.first, group.count))
+        for core in range(group.first, group.first + group.count):
+            sums = busy.setdefault(core, [0.0, 0.0])
+            sums[0] += group.busy_ns - old.busy_ns
+            sums[1] += group.flops - old.flops
+    return {
+        core: Usage(min(100.0, 100 * ns / elapsed), 1e9 * flops / elapsed)
+        if elapsed > 0 else Usage(0.0, 0.0)
+        for core, (ns, flops) in sorted(busy.items())
+    }  # fmt: skip
+
+
+@checked
+def by_core(run: live.Seen) -> dict[int, dict[str, int]]:
+    """Return the device memory that a run uses, by NeuronCore and class."""
+    found: dict[int, dict[str, int]] = {}
+    for group in run.now.groups:
+        for core in range(group.first, group.first + group.count):
+            sums = found.setdefault(core, dict.fromkeys(live.MEMORY, 0))
+            for kind, size in group.memory.items():
+                sums[kind] += size
+    return dict(sorted(found.items()))
+
+
+@checked
+def tag(run: live.Seen) -> str:
+    """Return what ``NEURON_PROCESS_TAG`` says in a run's process, or else its number."""
+    try:
+        said = psutil.Process(run.pid).environ().get("NEURON_PROCESS_TAG", "")
+    except (psutil.Error, OSError):
+        said = ""
+    said = re.sub(r"[^\x20-\x7e]", " ", said)[: int(TOOLS.tag_letters)]
+    return said or str(run.pid)
+
+
+@checked
+def resident_bytes(pid: int) -> int:
+    """Return the host memory of a process; 0 if it has ended."""
+    try:
+        return psutil.Process(pid).memory_info().rss
+    except psutil.Error:
+        return 0
+
+
+@checked
+def cpu_s(pid: int) -> tuple[float, float]:
+    """Return the seconds that a process has spent as user and as system; 0 if it has ended."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0, 0.0
+    return times.user, times.system
+
+
+def vcpu_shares(before, now) -> dict[str, float]:
+    """Return the percentages that each kind of time has between two ``psutil.cpu_times``."""
+    spent = {
+        ours: max(0.0, getattr(now, theirs, 0.0) - getattr(before, theirs, 0.0))
+        for ours, theirs in _VCPU.items()
+    }
+    total = sum(spent.values())
+    return {kind: 100 * s / total if total else 0.0 for kind, s in spent.items()}

@@ -1,0 +1,180 @@
+"""A look-alike of ``neuron-ls``: the Neuron devices of an instance, and the processes on them.
+
+Table and columns are those of the guide's editions with a Trn1 instance: columns for processes are
+there where processes are, CONNECTED DEVICES where devices are connected.  The JSON has the fields
+of the current edition.  What an emulator cannot know stays empty (``NA`` in the table, ``""`` in
+the JSON): instance-id, CPU affinity and NUMA node, RUNTIME VERSION (no Neuron Runtime is used),
+and PCI addresses of instances of which AWS prints none.
+
+References: `aws-neuron-ls`, `aws-neuron-ls-trn1` in :data:`trainium_edu.specs.SOURCES`.
+"""
+
+import json
+from collections.abc import Sequence
+
+from trainium_edu.specs import TOOLS
+from trainium_edu.specs.signatures import checked
+from trainium_edu.tools.machine import Machine
+
+__all__ = ["as_json", "drawing", "report", "table"]
+
+_NA = "NA"
+
+
+def _columns(of: Machine, with_processes: bool) -> list[str]:
+    connected = ["CONNECTED\nDEVICES"] if of.devices > 1 else []
+    processes = ["PID\n", "COMMAND\n", "RUNTIME\nVERSION"] if with_processes else []
+    return ["NEURON\nDEVICE", "NEURON\nCORES", "NEURON\nMEMORY", *connected, "PCI\nBDF", *processes]
+
+
+def _cells(of: Machine, device: int) -> list[str]:
+    connected = [", ".join(map(str, of.topology.neighbours(device)))] if of.devices > 1 else []
+    memory = f"{of.memory_bytes // 2**30} GB"
+    return [str(device), str(of.cores_per_device), memory, *connected, of.address(device) or _NA]
+
+
+def _processes(of: Machine, device: int, also: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    return [(run.pid, run.command) for run in of.on_device(device)] + list(also)
+
+
+def _cut(command: str, most: int) -> str:
+    return command if len(command) <= most else f"{command[: most - 3]}..."
+
+
+@checked
+def table(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str]] = (),
+          is_bare: bool = False) -> str:  # fmt: skip
+    """Return the table.
+
+    Parameters
+    ----------
+    of : Machine
+    is_wide : bool
+        Show more of each command.
+    also : sequence of (int, str)
+        Numbers and commands of other processes on every device.
+    is_bare : bool
+        Leave processes out.
+    """
+    most = len((TOOLS.command_wide if is_wide else TOOLS.command).value)
+    on = [[] if is_bare else _processes(of, device, also) for device in range(of.devices)]
+    columns = _columns(of, any(on))
+    rows: list[list[list[str]]] = []
+    for device, processes in enumerate(on):
+        cells = _cells(of, device)
+        lines = [[str(pid), _cut(command, most), _NA] for pid, command in processes]
+        lines = lines or [[_NA] * 3]
+        blank = [""] * len(cells)
+        rows.append([[*(blank if i else cells), *line] for i, line in enumerate(lines)])
+    if not any(on):
+        rows = [[row[0][:-3]] for row in rows]
+    return _drawn(columns, rows)
+
+
+def _drawn(columns: list[str], rows: list[list[list[str]]]) -> str:
+    heads = [column.split("\n") for column in columns]
+    widths = [
+        max(len(text) for text in (*head, *(line[i] for row in rows for line in row)))
+        for i, head in enumerate(heads)
+    ]
+    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    head = ["|" + "|".join(f" {_centred(two[i], w)} " for two, w in zip(heads, widths, strict=True))
+            + "|" for i in (0, 1)]  # fmt: skip
+    drawn = [rule, *head, rule]
+    apart = any(len(row) > 1 for row in rows)
+    for row in rows:
+        drawn += ["|" + "|".join(f" {cell:<{width}} " for cell, width in
+                                 zip(line, widths, strict=True)) + "|" for line in row]  # fmt: skip
+        drawn += [rule] if apart else []
+    return "\n".join(drawn if apart else [*drawn, rule])
+
+
+def _centred(text: str, width: int) -> str:
+    left = (width - len(text)) // 2
+    return f"{' ' * left}{text}".ljust(width)
+
+
+@checked
+def drawing(of: Machine) -> str:
+    """Return the devices and links as letters, as ``--topology`` does."""
+    shape, wrap = of.topology.shape, of.topology.wrap
+    across, down = shape[-1], of.devices // shape[-1]
+    closes, closes_down = wrap[-1], len(shape) > 1 and wrap[0]
+    margin = " " * 3 * closes
+
+    def column(mark):
+        return (margin + f"   {mark}     " * across).rstrip()
+
+    between = [column("▲"), column("│"), column("▼")]
+    lines = [column("*"), column("│"), column("▼")] if closes_down else []
+    for row in range(down):
+        cells = "◄––►".join(f"[{row * across + i:>2} ]" for i in range(across))
+        lines.append(f"*––►{cells}◄––*" if closes else cells)
+        if row < down - 1:
+            lines += between
+    if closes_down:
+        lines += [column("▲"), column("│"), column("*")]
+    legend = ["", "Legend:", "", "        *––► = Wrap-around link"] if closes else []
+    return "\n".join(["Neuron Device Topology", *lines, *legend])
+
+
+@checked
+def as_json(of: Machine, *, is_wide: bool = False, also: Sequence[tuple[int, str]] = ()) -> str:
+    """Return what ``--json-output`` prints.
+
+    Parameters
+    ----------
+    of : Machine
+    is_wide, also
+        As in :func:`table`.
+    """
+    most = len((TOOLS.command_wide if is_wide else TOOLS.command).value)
+    per, several = of.cores_per_device, of.devices > 1
+    return json.dumps([
+        {
+            "neuron_device": device, "bdf": of.address(device), "cpu_affinity": "", "numa_node": "",
+            "connected_to": list(of.topology.neighbours(device)) if several else [],
+            "nc_count": per, "memory_size": of.memory_bytes,
+            "neuroncore_ids": list(range(device * per, (device + 1) * per)),
+            "neuron_processes": [
+                {"pid": pid, "command": _cut(command, most), "neuron_runtime_version": _NA}
+                for pid, command in _processes(of, device, also)
+            ],
+        }
+        for device in range(of.devices)
+    ], indent=4)  # fmt: skip
+
+
+@checked
+def report(of: Machine, *, is_wide: bool = False, shows_all: bool = False,
+           shows_topology: bool = False, is_json: bool = False,
+           myself: tuple[int, str] | None = None) -> str:  # fmt: skip
+    """Return all that ``neuron-ls`` prints.
+
+    Parameters
+    ----------
+    of : Machine
+    is_wide, shows_all, shows_topology, is_json : bool
+        Its four options.
+    myself : (int, str), optional
+        Number and command of the process that asks; ``--show-all-procs`` shows it too.
+
+    Examples
+    --------
+    >>> print(report(Machine("inf2.xlarge")))
+    instance-type: inf2.xlarge
+    instance-id: NA
+    +--------+--------+--------+---------+
+    | NEURON | NEURON | NEURON |   PCI   |
+    | DEVICE | CORES  | MEMORY |   BDF   |
+    +--------+--------+--------+---------+
+    | 0      | 2      | 32 GB  | 00:1e.0 |
+    +--------+--------+--------+---------+
+    """
+    also = [(one.pid, one.command) for one in of.tools] if shows_all else []
+    also += [myself] if shows_all and myself else []
+    if is_json:
+        return as_json(of, is_wide=is_wide, also=also)
+    lines = [f"instance-type: {of.instance}", f"instance-id: {_NA}"]
+    lines.append(table(of, is_wide=is_wide, also=also, is_bare=shows_topology))
+    return "\n".join([*lines, "", "", drawing(of)] if shows_topology else lines)

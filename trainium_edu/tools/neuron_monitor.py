@@ -1,0 +1,396 @@
+"""A look-alike of ``neuron-monitor``: the same JSON, as often as its configuration says.
+
+A metric group is a row of ``_OF_RUN`` or ``_OF_SYSTEM``: a function that says what happened since
+the group's last update.  Utilisation, FLOP/s and latencies are in the emulated machine's time;
+periods, vCPUs and host memory are those of *this* computer, for the emulated host is not modelled.
+
+Documented fields that stay empty here: all of ``instance_info`` but the type, ``address`` (there is
+no Neuron Runtime), ``neuron_device_type`` (AWS prints none for Trn1).  Host memory is all
+``application_memory``; ``model_code`` and ``runtime_memory`` are 0, for code takes no room here.
+ECC counters are 0: emulated memory has no such errors.  ``neuron_k8s_info`` is disabled, as there.
+Models are loaded once and not unloaded, so ``is_running`` says whether anything runs now.
+
+References: `aws-neuron-monitor`, `aws-neuron-monitor-trn1` in :data:`trainium_edu.specs.SOURCES`.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from trainium_edu import live
+from trainium_edu.specs import TOOLS
+from trainium_edu.specs.signatures import checked
+from trainium_edu.tools.machine import (
+    Machine,
+    by_core,
+    cpu_s,
+    resident_bytes,
+    tag,
+    usage,
+    vcpu_shares,
+)
+
+__all__ = ["Config", "Monitor", "read_config"]
+
+_PERCENTILES = (0, 1, 25, 50, 75, 99, 100)
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNTIMED = ("{} executions were of graphs that nobody timed, and are not in the utilization; "
+            "Compiler(timed=True) times them")  # fmt: skip
+
+
+# -- configuration --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What to collect, and how often (in s)."""
+
+    runtimes: tuple[tuple[str, dict[str, float]], ...]  #: (tag filter, metric group -> period)
+    system: dict[str, float]  #: metric group -> period
+
+
+def _default() -> Config:
+    period = float(TOOLS.period_s)
+    return Config(((".*", dict.fromkeys(_OF_RUN, period)),), dict.fromkeys(_OF_SYSTEM, period))
+
+
+@checked
+def read_config(path: str | Path | None = None) -> Config:
+    """Read a configuration file; without one, everything is collected every 5 s.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+
+    Raises
+    ------
+    ValueError
+        If the file is not what the guide describes; the sentence names the place.
+    OSError
+        If it cannot be read.
+    """
+    if path is None:
+        return _default()
+    try:
+        said = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise ValueError(f"{path} is not JSON: {problem}") from None
+    _keys(said, "the file", {"period", "neuron_runtimes", "system_metrics"})
+    period = _seconds(said.get("period"), float(TOOLS.period_s), "period")
+    runtimes = []
+    for i, one in enumerate(_list(said.get("neuron_runtimes", []), "neuron_runtimes")):
+        place = f"neuron_runtimes[{i}]"
+        _keys(one, place, {"tag_filter", "metrics", "period"})
+        wanted = one.get("tag_filter", ".*")
+        try:
+            re.compile(wanted)
+        except (re.error, TypeError) as problem:
+            raise ValueError(
+                f"{place}: tag_filter is a regular expression, not {wanted!r}: {problem}"
+            ) from None
+        own = _seconds(one.get("period"), period, f"{place}.period")
+        groups = _groups(one.get("metrics", []), f"{place}.metrics", _OF_RUN, own)
+        runtimes.append((wanted, groups))
+    system = _groups(said.get("system_metrics", []), "system_metrics", _OF_SYSTEM, period)
+    if not system and not any(groups for _, groups in runtimes):
+        raise ValueError(
+            f"{path} asks for nothing; list metric groups under neuron_runtimes[].metrics "
+            "or system_metrics"
+        )
+    return Config(tuple(runtimes), system)
+
+
+def _keys(said, place, known):
+    if not isinstance(said, dict):
+        raise ValueError(f"{place} holds an object {{...}}, not {said!r}")
+    strange = sorted(set(said) - known)
+    if strange:
+        raise ValueError(f"{place} has no field {strange[0]!r}; it has {', '.join(sorted(known))}")
+
+
+def _list(said, place) -> list:
+    if not isinstance(said, list):
+        raise ValueError(f"{place} is a list [...], not {said!r}")
+    return said
+
+
+def _groups(said, place, known, period) -> dict[str, float]:
+    found = {}
+    for i, one in enumerate(_list(said, place)):
+        _keys(one, f"{place}[{i}]", {"type", "period"})
+        kind = one.get("type")
+        if not isinstance(kind, str) or kind not in known:
+            raise ValueError(
+                f"{place}[{i}]: there is no metric group {kind!r}; there are {', '.join(known)}"
+            )
+        found[kind] = _seconds(one.get("period"), period, f"{place}[{i}].period")
+    return found
+
+
+def _seconds(said, default, place) -> float:
+    if said is None:
+        return default
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", said) if isinstance(said, str) else None
+    seconds = float(found[1]) * _UNITS_S[found[2]] if found else 0.0
+    if not 0.01 <= seconds <= 86400:
+        raise ValueError(
+            f'{place} is a time such as "1s", "500ms" or "2m", at least 10 ms and at most a day, '
+            f"not {said!r}"
+        )
+    return seconds
+
+
+# -- metric groups of a run -----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Since:
+    """A run at two moments."""
+
+    machine: Machine
+    run: live.Seen
+    before: live.Totals
+    cpu: tuple[tuple[float, float], tuple[float, float]]  #: (user, system) in s, then and now
+    seconds: float
+
+
+def _neuroncore_counters(of: _Since) -> dict:
+    found = usage(of.run.now, of.before)
+    untimed = of.run.now.untimed - of.before.untimed
+    cores = {
+        str(core): {"neuroncore_utilization": round(found[core].percent, 2) if core in found else 0,
+                    "flops": int(found[core].flops) if core in found else 0}
+        for core in of.run.cores if core < of.machine.cores
+    }  # fmt: skip
+    return {"neuroncores_in_use": cores, "error": _UNTIMED.format(untimed) if untimed else ""}
+
+
+def _execution_stats(of: _Since) -> dict:
+    now, before = of.run.now, of.before
+    new = of.run.latencies_ns[-(now.timed - before.timed) :] if now.timed > before.timed else ()
+    return {
+        "error_summary": {kind: now.errors[kind] - before.errors[kind] for kind in live.ERRORS},
+        "execution_summary": {kind: now.executions[kind] - before.executions[kind]
+                              for kind in live.STATUSES},
+        "latency_stats": {"total_latency": _percentiles([total for _, total in new]),
+                          "device_latency": _percentiles([device for device, _ in new])},
+        "error": "",
+    }  # fmt: skip
+
+
+def _percentiles(ns) -> dict | None:
+    if not ns:
+        return None
+    found = np.percentile(ns, _PERCENTILES) / 1e9
+    return {f"p{p}": float(value) for p, value in zip(_PERCENTILES, found, strict=True)}
+
+
+def _memory_used(of: _Since) -> dict:
+    host = resident_bytes(of.run.pid)
+    cores = {c: m for c, m in by_core(of.run).items() if c < of.machine.cores}
+    return {
+        "neuron_runtime_used_bytes": {
+            "host": host,
+            "neuron_device": sum(sum(memory.values()) for memory in cores.values()),
+            "usage_breakdown": {
+                "host": _host(host),
+                "neuroncore_memory_usage": {str(core): memory for core, memory in cores.items()},
+            },
+        },
+        "loaded_models": [_model(of, model) for model in of.run.models],
+        "error": "",
+    }
+
+
+def _host(application: int) -> dict[str, int]:
+    return {"application_memory": application, "constants": 0, "dma_buffers": 0, "tensors": 0}
+
+
+def _model(of: _Since, model: live.Model) -> dict:
+    kinds = ("constants", "model_code", "runtime_memory")  # tensors come later than the model
+    device = {kind: model.memory[kind] for kind in kinds} | {"tensors": 0}
+    used = {"host": 0, "neuron_device": sum(device.values()),
+            "usage_breakdown": {"host": _host(0), "neuron_device": device}}  # fmt: skip
+    cores = [c for c in range(model.first, model.first + model.count) if c < of.machine.cores]
+    return {
+        "name": model.name, "uuid": model.uuid, "model_id": model.model_id,
+        "is_running": not of.run.is_idle,
+        "subgraphs": {
+            f"sg_{i:02d}": {"memory_used_bytes": used, "neuroncore_index": core,
+                            "neuron_device_index": core // of.machine.cores_per_device}
+            for i, core in enumerate(cores)
+        },
+    }  # fmt: skip
+
+
+def _neuron_runtime_vcpu_usage(of: _Since) -> dict:
+    (user, system), (user_now, system_now) = of.cpu
+    per_cent = 100 / of.seconds / (psutil.cpu_count() or 1)
+    return {"vcpu_usage": {"user": round(max(0.0, user_now - user) * per_cent, 2),
+                           "system": round(max(0.0, system_now - system) * per_cent, 2)},
+            "error": ""}  # fmt: skip
+
+
+_OF_RUN: dict[str, Callable[[_Since], dict]] = {
+    "neuroncore_counters": _neuroncore_counters, "execution_stats": _execution_stats,
+    "memory_used": _memory_used, "neuron_runtime_vcpu_usage": _neuron_runtime_vcpu_usage,
+}  # fmt: skip
+
+
+# -- metric groups of the system ------------------------------------------------------------------
+
+
+def _neuron_hw_counters(of: Machine, before) -> tuple[dict, None]:
+    counted = ("mem_ecc_corrected", "mem_ecc_uncorrected", "sram_ecc_uncorrected",
+               "sram_ecc_corrected")  # fmt: skip
+    devices = [{"neuron_device_index": i, **dict.fromkeys(counted, 0)} for i in range(of.devices)]
+    return {"neuron_devices": devices, "error": ""}, None
+
+
+def _vcpu_usage(of: Machine, before) -> tuple[dict, Any]:
+    now = psutil.cpu_times(percpu=True), psutil.cpu_stats().ctx_switches
+    before = now if before is None else before
+    each = [vcpu_shares(a, b) for a, b in zip(before[0], now[0], strict=False)]
+    average = {kind: round(sum(one[kind] for one in each) / len(each), 2) for kind in each[0]}
+    usage_data = {str(i): {k: round(v, 2) for k, v in one.items()} for i, one in enumerate(each)}
+    return {"average_usage": average, "usage_data": usage_data,
+            "context_switch_count": now[1] - before[1], "error": ""}, now  # fmt: skip
+
+
+def _memory_info(of: Machine, before) -> tuple[dict, None]:
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    said = {"memory_total_bytes": memory.total, "memory_used_bytes": memory.used,
+            "swap_total_bytes": swap.total, "swap_used_bytes": swap.used, "error": ""}  # fmt: skip
+    return said, None
+
+
+_OF_SYSTEM: dict[str, Callable[[Machine, Any], tuple[dict, Any]]] = {
+    "neuron_hw_counters": _neuron_hw_counters, "vcpu_usage": _vcpu_usage,
+    "memory_info": _memory_info,
+}  # fmt: skip
+
+
+# -- reports --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Told:
+    """What one metric group said last, and what it is to be compared with."""
+
+    period: float
+    at: float
+    state: Any = None
+    said: dict = field(default_factory=dict)
+
+    def tell(self, now: float, said: dict) -> None:
+        """Keep what was said just now, with the period it is about."""
+        self.said, self.at = {"period": now - self.at, **said}, now
+
+
+class Monitor:
+    """Collects metric groups as they become due, and says all in one report.
+
+    Parameters
+    ----------
+    config : Config, optional
+    clock : callable () -> float
+        In s.
+
+    Examples
+    --------
+    >>> report = Monitor().report(Machine("trn1.32xlarge"))
+    >>> report["neuron_hardware_info"]["neuron_device_count"], report["neuron_runtime_data"]
+    (16, [])
+    """
+
+    def __init__(self, config: Config | None = None, clock: Callable[[], float] = time.monotonic):
+        self.config, self._clock = config or _default(), clock
+        self._began = clock()
+        self._system = {
+            kind: _Told(period, self._began, _OF_SYSTEM[kind](Machine("trn1.2xlarge"), None)[1])
+            for kind, period in self.config.system.items()
+        }
+        self._runs: dict[tuple, _Told] = {}  # by entry, process, its start, metric group
+
+    @property
+    def shortest_s(self) -> float:
+        """The shortest period of all."""
+        groups = [self.config.system, *(groups for _, groups in self.config.runtimes)]
+        return min(period for each in groups for period in each.values())
+
+    def wait_s(self) -> float:
+        """Return how long it is until a metric group has to be collected."""
+        due = [told.at + told.period for told in (*self._system.values(), *self._runs.values())]
+        soonest = min(due, default=self._clock() + self.shortest_s)
+        return max(0.0, min(soonest, self._clock() + self.shortest_s) - self._clock())
+
+    def report(self, of: Machine) -> dict:
+        """Collect what is due, and return the report.
+
+        Parameters
+        ----------
+        of : Machine
+            As it stands now.
+        """
+        now = self._clock()
+        for kind, told in self._system.items():
+            if self._is_due(told, now):
+                said, told.state = _OF_SYSTEM[kind](of, told.state)
+                told.tell(now, said)
+        alive = {(run.pid, run.started) for run in of.runs}
+        self._runs = {key: told for key, told in self._runs.items() if key[1:3] in alive}
+        return {
+            "neuron_runtime_data": [
+                self._of_run(of, run, number, groups, now)
+                for number, (wanted, groups) in enumerate(self.config.runtimes)
+                for run in of.runs if re.search(wanted, tag(run))
+            ],
+            "system_data": {kind: told.said for kind, told in self._system.items()},
+            "instance_info": _instance_info(of),
+            "neuron_hardware_info": _hardware_info(of),
+        }  # fmt: skip
+
+    def _of_run(self, of, run, number, groups, now) -> dict:
+        report = {}
+        for kind, period in groups.items():
+            key = number, run.pid, run.started, kind
+            told = self._runs.get(key)
+            cpu_now = cpu_s(run.pid)
+            if told is None:  # a run not seen before: what it did in its own last period
+                state = run.now if run.is_idle else run.before, cpu_now
+                told = self._runs[key] = _Told(period, now - run.period_s, state)
+            if self._is_due(told, now):
+                before, cpu = told.state
+                since = _Since(of, run, before, (cpu, cpu_now), max(now - told.at, 1e-9))
+                told.tell(now, _OF_RUN[kind](since))
+                told.state = run.now, cpu_now
+            report[kind] = told.said
+        return {"pid": run.pid, "address": "", "neuron_runtime_tag": tag(run), "error": "",
+                "report": report}  # fmt: skip
+
+    def _is_due(self, told: _Told, now: float) -> bool:
+        return not told.said or now - told.at >= told.period * 0.99
+
+
+def _instance_info(of: Machine) -> dict:
+    unknown = ("instance_availability_zone", "instance_availability_zone_id", "instance_region",
+               "ami_id", "subnet_id")  # fmt: skip
+    return {"instance_name": "", "instance_id": "", "instance_type": of.instance,
+            **dict.fromkeys(unknown, ""),
+            "error": "an emulated instance has no id, zone, image or subnet"}  # fmt: skip
+
+
+def _hardware_info(of: Machine) -> dict:
+    return {
+        "neuron_device_type": "", "neuron_device_version": TOOLS.device_version.value,
+        "neuroncore_version": TOOLS.neuroncore_version.value, "neuron_device_count": of.devices,
+        "neuron_device_memory_size": of.memory_bytes,
+        "neuroncore_per_device_count": of.cores_per_device, "error": "",
+    }  # fmt: skip

@@ -1,0 +1,454 @@
+"""A look-alike of ``neuron-top``: utilisation and memory on a live screen.
+
+Sections, columns, keys and colours are the guide's.  ``screen`` makes the lines of one picture from
+plain data; ``watch`` shows them in a terminal (with ``rich``) and reads keys.  Utilisation is that
+of the run's last period, in the emulated machine's time; two runs on one emulated core add up.
+vCPUs and host memory are those of *this* computer.  Model Code and Runtime Memory are 0, for
+neither takes room here; the instance has no id (``NA``).
+
+References: `aws-neuron-top` in :data:`trainium_edu.specs.SOURCES`.
+"""
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+
+import psutil
+
+from trainium_edu import aside, live
+from trainium_edu.specs import INSTANCES, TOOLS
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.signatures import checked
+from trainium_edu.tools.machine import (
+    Machine,
+    Usage,
+    by_core,
+    cpu_s,
+    machine,
+    resident_bytes,
+    tag,
+    usage,
+    vcpu_shares,
+)
+
+__all__ = ["View", "Work", "once", "pressed", "screen", "watch"]
+
+_REFRESH_S = 1.0
+_MOST_LETTERS = 10_000  #: in a line
+_KINDS = {
+    "Tensors": "tensors", "Constants": "constants", "Model Code": "model_code",
+    "Runtime Memory": "runtime_memory", "Model Scratchpad": "model_shared_scratchpad",
+}  # fmt: skip
+_HELP = ("q: quit", "arrows: move", "enter: expand/collapse", "x: entire tree",
+         "a/d: previous/next tab", "f: FLOPS on/off", "1-9: select tab")  # fmt: skip
+_TITLE, _HEAD, _PICKED = "bold black on bright_blue", "bold black on bright_cyan", "yellow on red"
+_NEEDS_RICH = (
+    "neuron-top draws its screen with the package rich, which is not installed; install it: "
+    "pip install rich"
+)
+
+#: A line is pieces of text, each with a style.
+Line = list[tuple[str, str]]
+#: Percentages of user and of system time.
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the user has chosen to see."""
+
+    tab: int = 0  #: 0: all; else the number of a run
+    shows_flops: bool = False
+    picked: int = 0  #: line of the tree
+    open: frozenset[tuple] = field(default_factory=lambda: frozenset({(0,)}))
+
+
+class Work:
+    """How busy this computer's vCPUs are, from one question to the next."""
+
+    def __init__(self):
+        self._then, self._whole, self._of = time.monotonic(), psutil.cpu_times(), {}
+
+    def since(self, runs) -> tuple[Pair, Pair]:
+        """Return the percentages of user and system time, of the system and of some runs."""
+        now, whole = time.monotonic(), psutil.cpu_times()
+        of = {run.pid: cpu_s(run.pid) for run in runs}
+        per_cent = 100 / max(now - self._then, 1e-3) / (psutil.cpu_count() or 1)
+        shares = vcpu_shares(self._whole, whole)
+        spent = [[b - a for a, b in zip(self._of.get(pid, mine), mine, strict=True)]
+                 for pid, mine in of.items()]  # fmt: skip
+        self._then, self._whole, self._of = now, whole, of
+        user, system = (max(0.0, sum(one[i] for one in spent)) * per_cent for i in (0, 1))
+        return (shares["user"] + shares["nice"], shares["system"]), (user, system)
+
+
+# -- one picture ----------------------------------------------------------------------------------
+
+
+@checked
+def screen(of: Machine, view: View = View(), *, width: int = 120, rows: int | None = None,
+           vcpu: tuple[Pair, Pair] = ((0.0, 0.0), (0.0, 0.0)),
+           resident: Callable[[int], int] = resident_bytes) -> list[Line]:  # fmt: skip
+    """Return the lines of one picture.
+
+    Parameters
+    ----------
+    of : Machine
+    view : View
+    width : int
+        Letters in a line.
+    rows : int, optional
+        Lines that fit; the tree is cut to them.
+    vcpu : ((float, float), (float, float))
+        Percentages of user and system time: of the system, of the runs.
+    resident : callable (int) -> int, optional
+        Host memory of a process in bytes.
+
+    Examples
+    --------
+    >>> for line in screen(Machine("trn1.2xlarge"), width=60)[2:5]:
+    ...     print("".join(text for text, _ in line).rstrip())
+    NeuronCore v2 Utilization (Avg: 0.00%)
+                     NC0                        NC1
+    ND0  ................ [  0.00%]  ................ [  0.00%]
+    """
+    whole(width, "width", 1, _MOST_LETTERS)
+    runs = _shown(of, view)
+    host = sum(resident(run.pid) for run in runs)
+    memory: dict[int, dict[str, int]] = {}
+    for run in runs:
+        for core, sizes in by_core(run).items():
+            into = memory.setdefault(core, dict.fromkeys(live.MEMORY, 0))
+            for kind, size in sizes.items():
+                into[kind] += size
+    memory = {core: sizes for core, sizes in memory.items() if core < of.cores}
+    title = f"neuron-top of trainium_edu {_version()} running on NA ({of.instance})"
+    lines: list[Line] = [[(title.center(width), _TITLE)], []]
+    lines += _cores(of, runs, view.shows_flops, width)
+    lines += [[], _header("vCPU Utilization", width)]
+    names = "System vCPU Usage", "Runtime vCPU Usage"
+    lines += [_vcpu(name, a, b, width) for name, (a, b) in zip(names, vcpu, strict=True)]
+    lines += [[], _header("Memory Usage Summary", width), *_summary(host, memory, width)]
+    lines += [[], _header("Memory Usage Details", width)]
+    bar = _tabs(of, view, width)
+    rows_of_tree = enumerate(_tree(of, runs, memory, view))
+    tree = [_node(row, view, i == view.picked, width) for i, row in rows_of_tree]
+    room = len(tree) if rows is None else max(1, rows - len(lines) - 1 - len(bar))
+    first = min(max(0, view.picked - room + 1), max(0, len(tree) - room))
+    columns = f"{'Model ID':<14}{'Device Memory':<16}{'Host Memory':<13}"
+    return [*lines, [(columns.rjust(width), "bold")], *tree[first : first + room], *bar]
+
+
+def _shown(of: Machine, view: View) -> tuple[live.Seen, ...]:
+    return of.runs if view.tab == 0 else of.runs[view.tab - 1 : view.tab]
+
+
+def _version() -> str:
+    try:
+        return version("trainium_edu")
+    except PackageNotFoundError:
+        return ""
+
+
+def _header(text: str, width: int) -> Line:
+    return [(text.ljust(width), _HEAD)]
+
+
+def _used(of: Machine, runs) -> dict[int, Usage]:
+    found: dict[int, Usage] = {}
+    for run in runs:
+        for core, one in ({} if run.is_idle else usage(run.now, run.before)).items():
+            old = found.get(core, Usage(0.0, 0.0))
+            found[core] = Usage(min(100.0, old.percent + one.percent), old.flops + one.flops)
+    return found
+
+
+def _cores(of: Machine, runs, shows_flops: bool, width: int) -> Iterator[Line]:
+    used, per, none = _used(of, runs), of.cores_per_device, Usage(0.0, 0.0)
+    each = [used.get(core, none) for core in range(of.cores)]
+    title = f"NeuronCore {TOOLS.neuroncore_version.value} Utilization"
+    if shows_flops:
+        title += f" (Total: {sum(one.flops for one in each) / 1e12:.2f} TFLOPS)"
+    else:
+        title += f" (Avg: {sum(one.percent for one in each) / of.cores:.2f}%)"
+    yield _header(title, width)
+    space = max(10, (width - 5) // per - 11)
+    yield [("     " + "".join(f"NC{i}".center(space + 11) for i in range(per)), "bold")]
+    peak = float(INSTANCES[of.instance].peak_flops.value) / of.cores
+    for device in range(of.devices):
+        line: Line = [(f"{f'ND{device}':<5}", "bold")]
+        for one in each[device * per : (device + 1) * per]:
+            share = one.flops / peak if shows_flops else one.percent / 100
+            said = f"{one.flops / 1e12:6.2f}T" if shows_flops else f"{one.percent:6.2f}%"
+            line += [*_bar(share, space, "green"), (f" [{said}]  ", "bold")]
+        yield line
+
+
+def _bar(share: float, space: int, style: str) -> Line:
+    full = round(min(1.0, max(0.0, share)) * space)
+    return [("|" * full, style), ("." * (space - full), "bright_black")]
+
+
+def _vcpu(name: str, user: float, system: float, width: int) -> Line:
+    space = max(10, width - 38)
+    a = round(min(100.0, user) / 100 * space)
+    b = min(space - a, round(min(100.0, system) / 100 * space))
+    rest = space - a - b
+    return [(f"{name:<19}", "bold"), ("|" * a, "green"), ("|" * b, "red"),
+            ("." * rest, "bright_black"), (f" [{user:6.2f}%,{system:6.2f}%]", "bold")]  # fmt: skip
+
+
+def _size(count: float) -> str:
+    """Return bytes as the guide's pictures show them: 17.5GB."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1024 or unit == "GB":
+            return f"{count:.1f}{unit}"
+        count /= 1024
+    raise AssertionError
+
+
+def _summary(host: int, memory, width: int) -> list[Line]:
+    total = {name: sum(m[kind] for m in memory.values()) for name, kind in _KINDS.items()}
+    on_host = {"Total": host, "Tensors": 0, "Constants": 0, "DMA Buffers": 0, "App. Memory": host}
+    device = {"Total": sum(total.values()), **total}
+    return [*_flow("Host Used Memory", on_host, width), *_flow("Device Used Memory", device, width)]
+
+
+def _flow(name: str, sizes: dict[str, int], width: int) -> Iterator[Line]:
+    """Yield sizes with their names, on as many lines as they need."""
+    line: Line = [(f"{name:<20}", "bold")]
+    column = max(20, (width - 20) // 6)
+    for kind, size in sizes.items():
+        piece = [(f"{kind}: ", "bold"), (_size(size), "green")]
+        taken = sum(len(text) for text, _ in piece)
+        if sum(len(text) for text, _ in line) + taken > width:
+            yield line
+            line = [(" " * 20, "")]
+        line += [*piece, (" " * max(2, column - taken), "")]
+    yield line
+
+
+def _tree(of: Machine, runs, memory, view: View) -> Iterator[tuple]:
+    """Yield the lines of the tree that are to be seen: (key, depth, name, model id, bytes)."""
+    per, none = of.cores_per_device, dict.fromkeys(live.MEMORY, 0)
+    for device in range(of.devices):
+        cores = range(device * per, (device + 1) * per)
+        held = sum(sum(memory.get(core, none).values()) for core in cores)
+        yield (device,), 0, f"ND {device}", "", held
+        for core in cores if (device,) in view.open else ():
+            sizes = memory.get(core, none)
+            yield (device, core), 1, f"NC {core - device * per}", "", sum(sizes.values())
+            if (device, core) not in view.open:
+                continue
+            models = [m for run in runs for m in run.models
+                      if m.first <= core < m.first + m.count]  # fmt: skip
+            for model in models:
+                loaded = model.memory["constants"] + model.memory["model_code"]
+                yield None, 2, model.name, str(model.model_id), loaded
+            for name, kind in _KINDS.items():
+                yield None, 2, name, "", sizes[kind]
+
+
+def _node(row: tuple, view: View, is_picked: bool, width: int) -> Line:
+    key, depth, name, number, size = row
+    sign = "    " if key is None else "[-] " if key in view.open else "[+] "
+    text = f" {'    ' * depth}{sign}{name}"
+    values = f"{number:<14}{_size(size):<16}{_size(0):<13}"
+    text = f"{text[: width - len(values) - 1]:<{width - len(values)}}{values}"
+    return [(text, _PICKED if is_picked else "")]
+
+
+def _tabs(of: Machine, view: View, width: int) -> list[Line]:
+    names = ["all", *(tag(run) for run in of.runs)]
+    line: Line = [("Neuron Apps  ", "yellow on blue")]
+    for i, name in enumerate(names):
+        said = f"[{i + 1}]:{name}"
+        picked = i == view.tab
+        line += [(f" >{said}< " if picked else f"  {said}  ",
+                  "bright_green on blue" if picked else "white on blue")]  # fmt: skip
+    line.append((" " * max(0, width - sum(len(text) for text, _ in line)), "on blue"))
+    return [
+        [],
+        line,
+        [(f" {'  '.join(_HELP)}"[:width].ljust(width), "white on blue")],
+    ]
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+@checked
+def pressed(key: str, of: Machine, view: View) -> View | None:
+    """Return the view after a key; None if that leaves.
+
+    Parameters
+    ----------
+    key : str
+        A letter, or one of ``up``, ``down``, ``left``, ``right``, ``enter``.
+    of : Machine
+    view : View
+
+    Examples
+    --------
+    >>> pressed("f", Machine("trn1.2xlarge"), View()).shows_flops
+    True
+    """
+    tabs = len(of.runs) + 1
+    keys = [row[0] for row in _tree(of, _shown(of, view), {}, view)]
+    picked = min(view.picked, len(keys) - 1)
+    at = keys[picked]
+    match key.lower():
+        case "q":
+            return None
+        case "f":
+            return replace(view, shows_flops=not view.shows_flops)
+        case "a" | "d":
+            step = -1 if key.lower() == "a" else 1
+            return replace(view, tab=(view.tab + step) % tabs)
+        case "x":
+            both: list[tuple] = [(d,) for d in range(of.devices)]
+            both += [(core // of.cores_per_device, core) for core in range(of.cores)]
+            return replace(view, picked=0, open=frozenset() if view.open else frozenset(both))
+        case "up" | "down":
+            step = -1 if key == "up" else 1
+            return replace(view, picked=min(len(keys) - 1, max(0, picked + step)))
+        case "enter" | "left" | "right" if at is not None:
+            is_open = key == "right" or (key == "enter" and at not in view.open)
+            return replace(view, open=view.open | {at} if is_open else view.open - {at})
+    if key.isdecimal() and 1 <= int(key) <= tabs:
+        return replace(view, tab=int(key) - 1)
+    return view
+
+
+_SEQUENCES = {"\x1b[A": "up", "\x1b[B": "down", "\x1b[C": "right", "\x1b[D": "left", "\x1bOA": "up",
+              "\x1bOB": "down", "\x1bOC": "right", "\x1bOD": "left", "\n": "enter",
+              "\r": "enter"}  # fmt: skip
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], str]]:
+    """Give a function that waits up to some seconds for a key; "" if none comes."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        codes = {"H": "up", "P": "down", "K": "left", "M": "right"}
+
+        def wait(seconds):
+            end = time.monotonic() + seconds
+            while not msvcrt.kbhit():
+                if time.monotonic() > end:
+                    return ""
+                time.sleep(0.05)
+            key = msvcrt.getwch()
+            if key == "\x03":
+                raise KeyboardInterrupt
+            return codes.get(msvcrt.getwch(), "") if key in "\0\xe0" else _SEQUENCES.get(key, key)
+
+        yield wait
+        return
+    import termios
+    import tty
+
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+
+    def wait(seconds):
+        if not select.select([terminal], [], [], seconds)[0]:
+            return ""
+        said = os.read(terminal, 16).decode(errors="replace")
+        return _SEQUENCES.get(said, said[:1] if said[:1] != "\x1b" else "")
+
+    tty.setcbreak(terminal)
+    try:
+        yield wait
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+# -- showing it -----------------------------------------------------------------------------------
+
+
+def _rich(name: str):
+    try:
+        return aside.load(f"rich.{name}")
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(_NEEDS_RICH) from missing
+
+
+def _text(lines: list[Line]):
+    text = _rich("text")
+    return text.Text("\n", no_wrap=True, overflow="crop").join(
+        text.Text.assemble(*line, no_wrap=True, overflow="crop") for line in lines
+    )
+
+
+@checked
+def once(instance: str | None = None, *, file=None) -> None:
+    """Print the screen once.
+
+    Parameters
+    ----------
+    instance : str, optional
+        As in :func:`~trainium_edu.tools.machine.machine`.
+    file : text file, optional
+        Default: the standard output.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without ``rich``; the sentence says how to install it.
+    """
+    console = _rich("console").Console(file=file or sys.stdout, highlight=False)
+    if not console.is_terminal:
+        console.width = 120
+    work, of = Work(), machine(instance)
+    work.since(of.runs)
+    time.sleep(0.2)
+    lines = screen(of, width=console.width, vcpu=work.since(of.runs))
+    console.print(_text(lines), soft_wrap=True)
+
+
+@checked
+def watch(instance: str | None = None) -> None:
+    """Show the screen until ``q`` or Ctrl-C.
+
+    Parameters
+    ----------
+    instance : str, optional
+        As in :func:`~trainium_edu.tools.machine.machine`.
+
+    Raises
+    ------
+    ValueError
+        Without a terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ValueError("neuron-top needs a terminal; `neuron-top --once` prints its screen once")
+    console = _rich("console").Console(highlight=False)
+    me = live.Live("neuron-top", instance or machine().instance, (), is_tool=True)
+    view, work, of = View(), Work(), machine(instance)
+    try:
+        shown = _rich("live").Live(console=console, screen=True, auto_refresh=False)
+        with _keys() as wait, shown:
+            vcpu, looked = work.since(of.runs), time.monotonic()
+            while True:
+                view = replace(view, tab=min(view.tab, len(of.runs)))
+                lines = screen(of, view, width=console.width, rows=console.height, vcpu=vcpu)
+                shown.update(_text(lines), refresh=True)
+                key = wait(max(0.0, looked + _REFRESH_S - time.monotonic()))
+                after = pressed(key, of, view) if key else view
+                if after is None:
+                    return
+                view = after
+                if time.monotonic() - looked >= _REFRESH_S:
+                    of, looked = machine(instance), time.monotonic()
+                    vcpu = work.since(_shown(of, view))
+    except KeyboardInterrupt:
+        return
+    finally:
+        me.close()

@@ -1,0 +1,25 @@
+"""A PyTorch script on the emulated chip (extra ``[torch]``); only here is torch imported.
+
+Modelled: PyTorch/XLA on Neuron, 2022 to 2026: the device ``xla``, which records what a script does
+and runs it at ``mark_step``.  PyTorch computes the values on the CPU, rounded after each operation
+as the chip rounds; the recorded graph gives the time.  Left out: the native ``neuron`` device of
+later chips.
+
+Sources: `aws-torch-guide`, `aws-torch-variables`.  Read first: ``tape.py``, ``tensor.py``,
+``translate.py``, ``core.py``.  Notebook: ``10_your_own_script``.
+"""
+
+from trainium_edu import aside
+
+_HOMES = {
+    "core": "Core ValuesOff current",
+    "running": "activate deactivate last_run run_script",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name):
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,0 +1,88 @@
+"""``torch.autocast`` for the device: which operations run in 16 bits, which stay in FP32.
+
+Modelled: the lists of PyTorch/XLA.  Operands are cast by operations of their own, which the graph
+shows.  Left out: PyTorch's cache of weights that were cast already; each use casts anew.
+
+Sources: `pytorch-xla`, ``torch_xla/csrc/autocast_mode.cpp``.
+"""
+
+from functools import partial
+
+import torch
+
+__all__ = ["autocast_kernels"]
+
+#: run in the type of autocast
+_NARROW = (
+    "conv1d", "conv1d.padding", "conv2d", "conv2d.padding", "conv3d", "conv3d.padding", "bmm", "mm",
+    "baddbmm", "addmm", "addbmm", "linear", "matmul", "conv_tbc", "conv_transpose1d",
+    "conv_transpose2d.input", "conv_transpose3d.input", "prelu", "relu", "max_pool2d", "einsum",
+)  # fmt: skip
+#: run in FP32
+_WIDE = (
+    "batch_norm", "_softmax", "softmax.int", "log_softmax.int", "binary_cross_entropy",
+    "pow.Tensor_Scalar", "prod", "prod.dim_int", "cdist", "trace", "cholesky", "inverse",
+    "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
+    "replication_pad3d", "mse_loss", "cosine_embedding_loss", "nll_loss", "nll_loss2d",
+    "hinge_embedding_loss", "smooth_l1_loss", "cross_entropy_loss", "l1_loss",
+    "margin_ranking_loss", "soft_margin_loss", "triplet_margin_loss", "multi_margin_loss",
+    "ctc_loss.IntList", "ctc_loss.Tensor", "kl_div", "multilabel_margin_loss",
+    "binary_cross_entropy_with_logits", "multilabel_margin_loss_forward",
+)  # fmt: skip
+#: run in the widest type of their tensors
+_WIDEST = ("stack", "cat", "index_copy")
+
+_KEY = torch._C.DispatchKey.AutocastPrivateUse1
+_OFF = torch._C.DispatchKeySet(_KEY)
+
+
+def autocast_kernels() -> list:
+    """Register the lists; what is in none of them passes through."""
+    library, others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+    others.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
+    for names, rule in ((_NARROW, _narrow), (_WIDE, _wide), (_WIDEST, _widest)):
+        for name in names:
+            packet, _, overload = name.partition(".")
+            func = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            library.impl(name, partial(rule, func), "AutocastPrivateUse1")
+    return [library, others]
+
+
+def _narrow(func, *args, **kwargs):
+    return _in_type(func, torch.get_autocast_dtype("xla"), args, kwargs)
+
+
+def _wide(func, *args, **kwargs):
+    return _in_type(func, torch.float32, args, kwargs)
+
+
+def _widest(func, *args, **kwargs):
+    kinds = [t.dtype for t in _tensors([*args, *kwargs.values()]) if t.is_floating_point()]
+    wide = torch.float32 in kinds or len(set(kinds)) > 1
+    kind = torch.float32 if wide else torch.get_autocast_dtype("xla")
+    return _in_type(func, kind, args, kwargs)
+
+
+def _in_type(func, dtype, args, kwargs):
+    """Call with floating-point tensors of the device cast to a type, and autocast off."""
+    with torch._C._ExcludeDispatchKeyGuard(_OFF):
+        args = [_cast(one, dtype) for one in args]
+        return func(*args, **{key: _cast(one, dtype) for key, one in kwargs.items()})
+
+
+def _cast(given, dtype):
+    if isinstance(given, list | tuple):
+        return type(given)(_cast(one, dtype) for one in given)
+    if not isinstance(given, torch.Tensor) or given.dtype is dtype:
+        return given
+    if not given.is_floating_point() or given.dtype is torch.float64 or given.device.type != "xla":
+        return given
+    return given.to(dtype)
+
+
+def _tensors(given):
+    for one in given:
+        if isinstance(one, list | tuple):
+            yield from _tensors(one)
+        elif isinstance(one, torch.Tensor):
+            yield one

@@ -1,0 +1,308 @@
+"""One emulated NeuronCore, as a PyTorch process sees it: what is pending, what ran, how long.
+
+Values are there as soon as they are recorded (``tensor.py`` computes them); what is decided here is
+*when the chip would have computed them*: at ``mark_step``, when a value is asked for before, and
+around an operation that the chip does not have.
+"""
+
+import runpy
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from trainium_edu import live as published
+from trainium_edu.neuroncore.recording.source import SourceLine
+from trainium_edu.torch.calls import Call
+from trainium_edu.torch.clock import Clock
+from trainium_edu.torch.origins import Origins
+from trainium_edu.torch.tape import Cell, Place, Tape, Trie
+from trainium_edu.torch.translate import Translation, translate
+from trainium_edu.torch.values import Values
+from trainium_edu.xla.compiler import Compiler
+from trainium_edu.xla.device import Device, current_world
+from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executable.memory import needs
+
+__all__ = ["Core", "Step", "ValuesOff", "current", "is_there", "make_current", "user_line"]
+
+_HERE = str(Path(__file__).resolve().parents[1])
+_MANY_CALLS = 50_000  #: pending, before a script is told of mark_step; a step of GPT-2 has 3 000
+_LIBRARIES = (_HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
+              str(Path(runpy.__file__).parent))  # fmt: skip
+
+
+class ValuesOff(RuntimeError):
+    """A value is asked for in a run that keeps shapes only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One execution on the chip.
+
+    Attributes
+    ----------
+    number : int
+        Of the step, as ``mark_step`` counts.
+    kind : {"step", "value", "fallback"}
+        Why it ran: a cut, a value asked for, an operation that runs on the CPU.
+    begin_ns, end_ns : float
+        On the emulated clock.
+    executable : Executable
+    line : SourceLine or None
+        The script's line that asked for it.
+    why : str
+        Why its graph was new; "" if it was known.
+    operation : str
+        ``aten::name`` of a fall-back.
+    """
+
+    number: int
+    kind: str
+    begin_ns: float
+    end_ns: float
+    executable: Any
+    line: SourceLine | None
+    why: str
+    operation: str = ""
+
+
+def is_library(file: str) -> bool:
+    """Return whether a file is a library's, or of this package."""
+    return any(part in file for part in _LIBRARIES)
+
+
+def user_line(frame: FrameType | None = None) -> SourceLine | None:
+    """Return the innermost line of a script: of no library, and not of this package."""
+    frame = sys._getframe(1) if frame is None else frame
+    while frame is not None:
+        code = frame.f_code
+        if not is_library(code.co_filename):
+            return SourceLine(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return None
+
+
+class Core:
+    """What one process has of the chip.
+
+    Parameters
+    ----------
+    compiler : Compiler
+    instance : str
+    values : "all", "none" or int
+        Whether values are computed: always, never, or up to that step.
+    setting : Setting, optional
+        Rounding and seed; wins over the switches.
+    ordinal : int
+        Number of the device on the instance.
+
+    Attributes
+    ----------
+    clock : Clock
+    steps : list of Step
+    """
+
+    def __init__(self, compiler: Compiler | None = None, *, instance: str = "trn1.2xlarge",
+                 values: str | int = "all", ordinal: int = 0, clock: Any = None):  # fmt: skip
+        self.compiler = Compiler() if compiler is None else compiler
+        self.instance, self.values, self.clock = instance, values, clock or Clock()
+        self.device = torch.device("xla", ordinal)
+        #: records what is translated, and follows AWS's switches
+        self.recorder = Device(f"xla:{ordinal}", compiler=self.compiler, follows_switches=True)
+        self.recorder.setting = replace(self.recorder.setting, values=False)
+        self.steps: list[Step] = []
+        self.number = 0  #: of the step
+        self.taken = 0  #: steps that ran something; a loader marks one before anything is recorded
+        self.closures: list[tuple[Callable, Sequence]] = []
+        self.problem = ""  #: that ended the script
+        self.spawned: Any = None  #: what ranks did that the script has started itself
+        self.collectives: Any = None  #: of ``ranks``: moves and sums values; None: alone
+        self.trie = Trie()
+        self.tape: Tape = self.trie.begin()
+        self.newest: Translation | None = None
+        self.origins = Origins(user_line)
+        self._rounds_by: tuple | None = None
+        self._timed: tuple | None = None  # the newest executable, and its time
+        self.follow()
+
+    @property
+    def world(self):
+        """Who takes part."""
+        return current_world()
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Do as AWS's switches say, if they say something new; and as the step's number says."""
+        device = self.recorder
+        device.follow_switches()
+        setting, flags = device.setting, device.compiler.flags
+        key = (tuple(device.narrowed.items()), setting.rounding, setting.seed, flags.auto_cast,
+               flags.auto_cast_type)  # fmt: skip
+        if key != self._rounds_by:
+            self._rounds_by, self.rounded = key, Values(device.narrowed, *key[1:])
+        self.rounded.begin(self.number)
+        self.computes = self.values == "all" or (
+            type(self.values) is int and self.taken < self.values
+        )
+
+    def follow_at_first(self) -> None:
+        """Follow the switches before the first call: scripts set some after their imports."""
+        if not self.number and not self.tape.path:
+            self.follow()
+
+    def held(self, value: torch.Tensor, strides) -> torch.Tensor:
+        """Return a copy of data as the device holds them."""
+        kept = torch.empty_strided(value.size(), strides, dtype=value.dtype)
+        return self.rounded.settle(kept.copy_(value))
+
+    def before_write(self, call: Call, args, kwargs, values: list, named: dict) -> None:
+        """Make ready what a call writes, before it is computed."""
+
+    # -- cutting ----------------------------------------------------------------------------------
+
+    def mark_step(self) -> None:
+        """Run all that is pending on the chip, then the step closures."""
+        self.follow()
+        tape = self.tape
+        live = tape.live()
+        if live:
+            self._execute(tape, live, "step")
+            self.taken += 1
+        self.tape = self.trie.begin()
+        self.number += 1
+        self.origins.forget()
+        self.follow()
+        self.compiler.metrics.count("MarkStep")
+        while self.closures:
+            function, arguments = self.closures.pop(0)
+            function(*arguments)
+
+    def ask(self, cell: Cell, kind: str = "value", operation: str = "") -> torch.Tensor:
+        """Return a value; the chip runs what it needs first, if that is still pending.
+
+        Raises
+        ------
+        ValuesOff
+            If values are not computed, with the script's line.
+        """
+        self.run_early(cell, kind, operation)
+        self.clock.wait()
+        if cell.value is None:
+            where = user_line()
+            raise ValuesOff(
+                f"{where or 'the script'} asks for the value of a tensor, and this run keeps "
+                f"shapes only{self._since()}; leave out the line, or run with --values all"
+            )
+        self.clock.transfer(cell.value.numel() * cell.value.element_size(), "from")
+        return cell.value
+
+    def _since(self) -> str:
+        return f" after step {self.values}" if type(self.values) is int else " (--values none)"
+
+    def run_early(self, cell: Cell, kind: str = "value", operation: str = "") -> None:
+        """Let the chip compute one tensor now; what else is pending stays so."""
+        tape = self.tape
+        if tape.is_pending(cell):
+            self._execute(tape, ((cell.slot, -1),), kind, operation)
+            tape.ran(cell)
+
+    def _execute(self, tape: Tape, live, kind: str, operation: str = "") -> None:
+        place = tape.here
+        key = live, self.recorder.compiler.flags, tuple(self.recorder.narrowed.items())
+        found = place.cuts.get(key)
+        if found is None:
+            found = place.cuts[key] = self._translated(tape, live)
+        self.newest = found
+        if not found.graph.outputs:
+            return
+        executable = self._compiled(found)
+        event = self.compiler.history[-1]
+        begin, end = self.clock.execute(self._met_ns(executable))
+        self._publish(found.graph, executable, end - begin)
+        line = user_line() if kind != "step" or event.kind != "memory" else None
+        self.steps.append(
+            Step(self.number, kind, begin, end, executable, line, event.why, operation)
+        )
+
+    def _publish(self, graph, executable, ns: float) -> None:
+        """Let the tools around a run see an execution."""
+        core, count = self._cores()
+        run = published.current()
+        if run is None:
+            run = published.begin(instance=self.instance, cores=range(core, core + count))
+        run.host_now_ns(self.clock.device_free_ns)
+        if isinstance(executable, Executable):
+            name, size = executable.name, executable.hbm_bytes
+            run.ran(graph.fingerprint, name, lambda: needs(graph, size), core, ns, count=count)
+        else:  # made by another rank, or written down only
+            run.executed(core, ns, count=count)
+
+    def _cores(self) -> tuple[int, int]:
+        """Return the first NeuronCore that this process stands for, and how many."""
+        return self.world.ordinal if self.world.size > 1 else self.device.index or 0, 1
+
+    def _translated(self, tape: Tape, live) -> Translation:
+        return translate(tape.path, live, tape.fed, self.recorder)
+
+    def _compiled(self, found: Translation):
+        return self.compiler.get(found.graph, self.number)
+
+    def _met_ns(self, executable) -> float:
+        """Return the time of one execution, when those that exchange in it have met."""
+        return self.makespan_ns(executable)
+
+    def makespan_ns(self, executable) -> float:
+        """Return the time of one execution."""
+        if not isinstance(executable, Executable):
+            return 0.0  # a graph that was only written down
+        if self._timed is None or self._timed[0] is not executable:
+            self._timed = executable, executable.makespan_ns
+        return self._timed[1]
+
+    # -- recording --------------------------------------------------------------------------------
+
+    def new_place(self, call: Call | None, args, kwargs, first: int) -> Place:
+        """Return a place for a call that comes for the first time after those before."""
+        line, scope = self.origins.find()
+        if len(self.tape.path) == _MANY_CALLS:
+            warnings.warn(
+                f"{line or 'the script'}: {_MANY_CALLS} operations are pending since the last "
+                "mark_step, and the graph grows with each; call xm.mark_step() once per step",
+                stacklevel=2,
+            )
+        return Place(call, args, kwargs, first, line, scope)
+
+
+_current: Core | None = None
+
+
+def current() -> Core:
+    """Return this process's core.
+
+    Raises
+    ------
+    RuntimeError
+        Before ``trainium_edu.torch.activate``.
+    """
+    if _current is None:
+        raise RuntimeError("there is no emulated device yet; call trainium_edu.torch.activate()")
+    return _current
+
+
+def is_there() -> bool:
+    """Return whether this process has a core."""
+    return _current is not None
+
+
+def make_current(core: Core | None) -> Core | None:
+    """Let a core be this process's; return the one before."""
+    global _current
+    before, _current = _current, core
+    return before

@@ -1,0 +1,110 @@
+"""Operators in C++ in a PyTorch script: ``torch.ops.my_ops.relu`` on tensors of the device.
+
+PyTorch knows each by a schema of tensors and floats.  On the device its value is the kernel's, its
+time that of the graph's node; on the CPU there is none, as on a Trn1.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+
+import torch
+
+from trainium_edu.neuroncore import gpsimd_cpp
+from trainium_edu.neuroncore.gpsimd_cpp import Library, Operator
+from trainium_edu.numerics.frameworks import in_framework
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.operations import ON_CPU, ROWS, dtype_of
+from trainium_edu.xla.custom import custom_op
+
+__all__ = ["load", "load_library"]
+
+_defined: dict[str, tuple[torch.library.Library, dict[str, Operator]]] = {}
+
+
+def load(name: str, compute_srcs: Sequence, shape_srcs: Sequence, build_directory=None,
+         multicore: bool = False, extra_cflags: Sequence | None = None,
+         verbose: bool = False) -> None:  # fmt: skip
+    """Build a library of operators, and let ``torch.ops`` have them.
+
+    Parameters
+    ----------
+    name, compute_srcs, shape_srcs, build_directory, multicore, extra_cflags, verbose
+        As for :func:`trainium_edu.neuroncore.gpsimd_cpp.load`.
+    """
+    _define(gpsimd_cpp.load(
+        name, list(compute_srcs), list(shape_srcs), build_directory=build_directory,
+        multicore=multicore, extra_cflags=extra_cflags, verbose=verbose,
+    ))  # fmt: skip
+
+
+def load_library(path: str | PathLike) -> None:
+    """Load a library that :func:`load` built, and let ``torch.ops`` have its operators."""
+    _define(gpsimd_cpp.load_library(path))
+
+
+def _define(library: Library) -> None:
+    """Register a library's operators; loaded again, the newest sources count."""
+    schemas = {name: _schema(name, one.signature) for name, one in library.operators.items()}
+    if library.name in _defined:
+        made, operators = _defined[library.name]
+        if {n: _schema(n, o.signature) for n, o in operators.items()} == schemas:
+            operators.update(library.operators)
+            return
+        raise RuntimeError(
+            f"a library {library.name} with other operators is loaded already; PyTorch keeps the "
+            "first one's: start Python anew"
+        )
+    made = torch.library.Library(library.name, "DEF")
+    operators = dict(library.operators)
+    _defined[library.name] = made, operators
+    for name, schema in schemas.items():
+        made.define(schema)
+        full = f"{library.name}::{name}"
+        made.impl(name, _refusal(full), "CPU")
+        made.impl(name, _meta(operators, name), "Meta")
+        ON_CPU[full] = _value(operators, name)
+        ROWS[full] = _row(operators, name)
+
+
+def _schema(name: str, signature: str) -> str:
+    kinds = [f"{'Tensor' if s == 'T' else 'float'} a{i}" for i, s in enumerate(signature)]
+    return f"{name}({', '.join(kinds)}) -> Tensor"
+
+
+def _refusal(full):
+    def refuse(*arguments):
+        raise RuntimeError(
+            f"{full} of a tensor on the CPU at {cores.user_line()}; a custom operator runs on the "
+            "chip's GpSimd Engine: move its tensors to the device first, .to(device)"
+        )
+
+    return refuse
+
+
+def _meta(operators, name):
+    """Return what PyTorch asks for shapes: the shape function."""
+
+    def meta(*arguments):
+        types = [(tuple(a.shape), dtype_of(a.dtype)) if isinstance(a, torch.Tensor) else float(a)
+                 for a in arguments]  # fmt: skip
+        shape, dtype = operators[name].shape(*types)
+        return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
+
+    return meta
+
+
+def _value(operators, name):
+    """Return what computes a call on values, or on none."""
+    meta = _meta(operators, name)
+
+    def value(*arguments):
+        tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
+        if any(a.device.type == "meta" for a in tensors):
+            return meta(*arguments)
+        return in_framework(operators[name](*arguments), "torch")
+
+    return value
+
+
+def _row(operators, name):
+    return lambda *arguments: custom_op(operators[name], *arguments)

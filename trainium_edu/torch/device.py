@@ -1,0 +1,182 @@
+"""The device ``xla``: PyTorch's place for a backend of one's own, filled from Python alone."""
+
+import threading
+from functools import partial, wraps
+
+import torch
+from torch._decomp import decompositions
+from torch.optim import optimizer
+from torch.utils._pytree import tree_map
+
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.autocast import autocast_kernels
+from trainium_edu.torch.backward import Guard, mend_engine
+from trainium_edu.torch.tensor import XlaTensor, dispatch
+
+__all__ = ["register"]
+
+
+class _Hooks(torch._C._acc.PrivateUse1Hooks):
+    def is_available(self):
+        return True
+
+    def has_primary_context(self, index):
+        return True
+
+    def is_built(self):
+        return True
+
+
+class _Module:
+    """What ``torch.xla`` offers, as PyTorch expects of a backend."""
+
+    @staticmethod
+    def is_available() -> bool:
+        return True
+
+    @staticmethod
+    def is_initialized() -> bool:
+        return True
+
+    @staticmethod
+    def device_count() -> int:
+        from trainium_edu.specs import INSTANCES
+
+        return int(INSTANCES[cores.current().instance].cores.value)
+
+    @staticmethod
+    def current_device() -> int:
+        return cores.current().device.index
+
+    @staticmethod
+    def set_device(device) -> None:
+        pass
+
+    class device:
+        """There is one device, whichever is named."""
+
+        def __init__(self, device):
+            self.index = 0
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return False
+
+    @staticmethod
+    def synchronize(device=None) -> None:
+        cores.current().clock.wait()
+
+    @staticmethod
+    def manual_seed_all(seed) -> None:
+        pass
+
+    @staticmethod
+    def _is_in_bad_fork() -> bool:
+        return False
+
+    @staticmethod
+    def get_amp_supported_dtype() -> list:
+        return [torch.bfloat16, torch.float16]
+
+
+_lock = threading.Lock()
+_kept: list = []  # what must live as long as the process
+
+
+def register() -> None:
+    """Make the device known to PyTorch; a second call changes nothing."""
+    with _lock:
+        if _kept:
+            return
+        torch.utils.rename_privateuse1_backend("xla")
+        mend_engine()
+        torch.set_autocast_dtype("xla", torch.bfloat16)
+        torch.load = _load_and_move
+        torch._register_device_module("xla", _Module)
+        hooks, guard = _Hooks(), Guard()
+        torch._C._acc.register_python_privateuseone_hook(hooks)
+        torch._C._acc.register_python_privateuseone_device_guard(guard)
+        _kept.extend([hooks, guard, *_kernels(), *autocast_kernels()])
+        # optimisers update all weights by one call on lists: the same rows, recorded much faster
+        optimizer._foreach_supported_types.append(XlaTensor)
+
+
+#: what makes a tensor of no other
+_FACTORIES = (
+    "empty.memory_format", "empty_strided", "zeros", "ones", "full", "arange", "arange.start",
+    "arange.start_step", "linspace", "eye", "eye.m", "rand", "randn", "randint", "randint.low",
+    "scalar_tensor", "randperm", "rand.generator", "randn.generator", "randint.generator",
+    "randint.low_generator",
+)  # fmt: skip
+
+
+def _kernels() -> list:
+    """Register what PyTorch calls of our device without a tensor on it."""
+    library, others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+    others.fallback(_make, "PrivateUse1")
+    library.impl("_copy_from", _copy_from, "PrivateUse1")
+    for name in _RECURRENT:  # as compositions; the others are fused kernels of CUDA
+        library.impl(name, partial(_composed, name), "AutogradPrivateUse1")
+    library.impl("_pin_memory", lambda self, device=None: self.clone(), "CPU")
+    library.impl("is_pinned", lambda self, device=None: False, "CPU")
+    for name in _FACTORIES:
+        packet, _, overload = name.partition(".")
+        func = getattr(getattr(torch.ops.aten, packet), overload or "default")
+        library.impl(name, partial(_make, func), "PrivateUse1")
+    return [library, others]
+
+
+_load = torch.load
+
+
+@wraps(_load)
+def _load_and_move(f, map_location=None, *args, **kwargs):
+    """Load onto the device by way of the CPU: the device has no storages to load into."""
+    places = map_location.values() if isinstance(map_location, dict) else [map_location]
+    if not any(str(place).startswith("xla") for place in places):
+        return _load(f, map_location, *args, **kwargs)
+    device = cores.current().device
+    return tree_map(
+        lambda one: one.to(device) if isinstance(one, torch.Tensor | torch.nn.Module) else one,
+        _load(f, "cpu", *args, **kwargs),
+    )
+
+
+_RECURRENT = ("lstm.input", "lstm.data", "gru.input", "gru.data", "lstm_cell", "gru_cell")
+
+
+def _composed(name, *args, **kwargs):
+    """Compute a recurrent layer by PyTorch's own decompositions, gate by gate."""
+    inputs = {
+        "lstm.input": decompositions.lstm_impl, "lstm.data": decompositions.lstm_data_impl,
+        "gru.input": decompositions.gru_impl, "gru.data": decompositions.gru_impl_data,
+        "lstm_cell": _lstm_cell, "gru_cell": _gru_cell,
+    }  # fmt: skip
+    return inputs[name](*args, **kwargs)
+
+
+def _lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    gates = torch.nn.functional.linear(input, w_ih, b_ih)
+    hy, cy = decompositions.lstm_cell(gates, *hx, w_hh, b_hh, None, 1)
+    return hy, cy
+
+
+def _gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    reset, keep, new = torch.nn.functional.linear(input, w_ih, b_ih).chunk(3, -1)
+    reset_h, keep_h, new_h = torch.nn.functional.linear(hx, w_hh, b_hh).chunk(3, -1)
+    new = (new + (reset + reset_h).sigmoid() * new_h).tanh()
+    return (hx - new) * (keep + keep_h).sigmoid() + new
+
+
+def _copy_from(source, target, non_blocking=False):
+    return dispatch(torch.ops.aten.copy_.default, (target, source), {})
+
+
+def _make(func, *args, device=None, layout=None, pin_memory=None, memory_format=None, **kwargs):
+    """Make a tensor out of nothing; how it lies has no meaning here."""
+    kwargs = {key: one for key, one in kwargs.items() if one is not None}
+    core = cores.current()
+    core.follow_at_first()
+    return dispatch(func, args, kwargs | {"device": core.device})

@@ -1,0 +1,46 @@
+"""What PyTorch's operations are on the chip: one row for each overload of aten.
+
+A row is a plain function with the signature of aten's schema.  Tensors are lazy tensors of
+``trainium_edu.xla``, lists of tensors are lists of these, absent ones None; everything else is
+plain Python, ``dtype`` a ``torch.dtype``.  It returns a tensor or a tuple of them.  Rows are
+functional: an in-place operation is its functional row, and a write.  A ``device`` of a row that
+takes no tensor is the lazy ``Device`` to record on.
+
+An operation without a row, or whose arguments :func:`~.table.fits` refuses, runs on the CPU.
+Read ``table.py`` first, then ``arithmetic.py``.
+"""
+
+from trainium_edu.torch.operations import (  # noqa: F401
+    arithmetic,
+    convolution,
+    curves,
+    factories,
+    indexing,
+    lists,
+    losses,
+    moves,
+    normalise,
+    pooling,
+    products,
+    random,
+    recurrent,
+    reductions,
+    views,
+)
+from trainium_edu.torch.operations.recurrent import ON_CPU
+from trainium_edu.torch.operations.table import (
+    INVERSE,
+    ROWS,
+    WRITES,
+    dtype_of,
+    families,
+    fits,
+    name_of,
+    row,
+    supported,
+)
+
+__all__ = [
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "dtype_of", "families", "fits", "name_of", "row",
+    "supported",
+]  # fmt: skip

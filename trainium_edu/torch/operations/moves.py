@@ -1,0 +1,109 @@
+"""Join, repeat, turn, shift, pad; choose by a condition."""
+
+from trainium_edu.torch.operations.table import row
+from trainium_edu.torch.operations.views import part
+from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _is_forgotten(x) -> bool:
+    """Return whether ``cat`` leaves a tensor out: PyTorch does so with empty ones of one axis."""
+    return tuple(x.shape) == (0,)
+
+
+@row("cat")
+def _cat(tensors, dim=0):
+    kept = [t for t in tensors if not _is_forgotten(t)] or list(tensors[:1])
+    return xnp.concatenate(kept, dim)
+
+
+@row("stack")
+def _stack(tensors, dim=0):
+    return xnp.stack(tensors, dim)
+
+
+@row("repeat")
+def _repeat(self, repeats):
+    shape = (1,) * (len(repeats) - self.ndim) + self.shape
+    apart = [n for size in shape for n in (1, size)]
+    wide = [n for times, size in zip(repeats, shape, strict=True) for n in (times, size)]
+    whole = [times * size for times, size in zip(repeats, shape, strict=True)]
+    return xnp.reshape(xnp.broadcast_to(xnp.reshape(self, apart), wide), whole)
+
+
+@row("flip")
+def _flip(self, dims):
+    return xnp.flip(self, tuple(dims)) if dims else self
+
+
+@row("roll")
+def _roll(self, shifts, dims=()):
+    shifts, dims = ([n] if isinstance(n, int) else list(n) for n in (shifts, dims))
+    if not dims:
+        return xnp.reshape(_roll(xnp.reshape(self, -1), shifts, [0]), self.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = self.shape[dim]
+        at = -shift % size if size else 0
+        if at:
+            halves = part(self, dim, at, size), part(self, dim, 0, at)
+            self = xnp.concatenate(halves, dim)
+    return self
+
+
+@row("constant_pad_nd")
+def _pad(self, pad, value=0):
+    pairs = [tuple(pad[i : i + 2]) for i in range(0, len(pad), 2)]
+    width = [(0, 0)] * (self.ndim - len(pairs)) + pairs[::-1]
+    for dim, (low, high) in enumerate(width):
+        if low < 0 or high < 0:
+            self = part(self, dim, max(-low, 0), self.shape[dim] - max(-high, 0))
+    width = [(max(low, 0), max(high, 0)) for low, high in width]
+    return xnp.pad(self, width, constant_values=float(value)) if self.ndim else self
+
+
+@row("pixel_shuffle")
+def _pixel_shuffle(self, upscale_factor):
+    *lead, channels, high, wide = self.shape
+    n = upscale_factor
+    x = xnp.reshape(self, (*lead, channels // n**2, n, n, high, wide))
+    order = [*range(-x.ndim, -4), -2, -4, -1, -3]
+    return xnp.reshape(xnp.transpose(x, order), (*lead, channels // n**2, high * n, wide * n))
+
+
+@row("pixel_unshuffle")
+def _pixel_unshuffle(self, downscale_factor):
+    *lead, channels, high, wide = self.shape
+    n = downscale_factor
+    x = xnp.reshape(self, (*lead, channels, high // n, n, wide // n, n))
+    order = [*range(-x.ndim, -4), -3, -1, -4, -2]
+    return xnp.reshape(xnp.transpose(x, order), (*lead, channels * n**2, high // n, wide // n))
+
+
+@row("tril")
+def _tril(self, diagonal=0):
+    return xnp.tril(self, diagonal)
+
+
+@row("triu")
+def _triu(self, diagonal=0):
+    return xnp.triu(self, diagonal)
+
+
+# -- by a condition -------------------------------------------------------------------------------
+
+
+@row("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
+def _where(condition, self, other):
+    return xnp.where(condition, self, other)
+
+
+@row("masked_fill.Scalar")
+def _masked_fill(self, mask, value):
+    return xnp.astype(xnp.where(mask, value, self), self.dtype)
+
+
+@row("masked_fill.Tensor")
+def _masked_fill_tensor(self, mask, value: Tensor):
+    return xnp.where(mask, xnp.astype(value, self.dtype), self)

@@ -1,0 +1,306 @@
+"""Views, computed as values; and what a write into a view makes of its base.
+
+A view of several parts (split, unbind) is written part by part: its inverse takes ``index``.
+"""
+
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from trainium_edu.torch.operations.table import gradient, inverse, row, small_array
+from trainium_edu.xla import numpy as xnp
+from trainium_edu.xla.graph import GraphError
+from trainium_edu.xla.tensor import Tensor
+
+__all__ = ["diagonal", "part", "with_part"]
+
+
+def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
+    """Return a stretch of one axis."""
+    return x[(slice(None),) * (dim % x.ndim) + (slice(start, stop, step),)]
+
+
+def with_part(base: Tensor, new: Tensor, dim: int, start: int, step: int = 1) -> Tensor:
+    """Return a tensor with another stretch of one axis, from `start`, each `step`."""
+    dim %= base.ndim
+    count, size = new.shape[dim], base.shape[dim]
+    new = xnp.astype(new, base.dtype)
+    if not count:
+        return base
+    if step == 1:
+        pieces = part(base, dim, 0, start), new, part(base, dim, start + count, size)
+        return xnp.concatenate([p for p in pieces if p.size], dim)
+    place = np.arange(size) - start
+    inside = (place >= 0) & (place % step == 0) & (place < count * step)
+    places = np.where(inside, place // step, 0).astype(np.int32)
+    shape = [-1 if i == dim else 1 for i in range(base.ndim)]
+    mask = small_array(base.device, inside.reshape(shape), "bool")
+    return xnp.where(mask, xnp.take(new, small_array(base.device, places, "int32"), dim), base)
+
+
+# -- other shapes ---------------------------------------------------------------------------------
+
+
+@row("view", "_unsafe_view", "reshape", "_reshape_alias")
+def _view(self, size, stride=None):
+    return xnp.reshape(self, size)
+
+
+@inverse("view", "_unsafe_view", "reshape", "_reshape_alias", "squeeze", "squeeze.dim",
+         "squeeze.dims", "unsqueeze", "alias", "detach", "lift_fresh")  # fmt: skip
+def _reshaped_back(base, new, *_, **__):
+    return xnp.reshape(xnp.astype(new, base.dtype), base.shape)
+
+
+@row("alias", "detach", "lift_fresh")
+def _alias(self):
+    return self
+
+
+@row("squeeze")
+def _squeeze(self):
+    return xnp.squeeze(self)
+
+
+@row("squeeze.dim", "squeeze.dims")
+def _squeeze_dims(self, dim):
+    dims = dim if isinstance(dim, list | tuple) else [dim]
+    return xnp.squeeze(self, [d for d in dims if self.ndim and self.shape[d] == 1])
+
+
+@row("unsqueeze")
+def _unsqueeze(self, dim):
+    return xnp.expand_dims(self, dim)
+
+
+@row("expand")
+def _expand(self, size, implicit=False):
+    lead = len(size) - self.ndim
+    return xnp.broadcast_to(
+        self, [self.shape[i - lead] if n == -1 else n for i, n in enumerate(size)]
+    )
+
+
+# -- other orders ---------------------------------------------------------------------------------
+
+
+@row("t", "numpy_T")
+def _t(self):
+    return xnp.transpose(self)
+
+
+@inverse("t", "numpy_T")
+def _t_back(base, new):
+    return xnp.astype(xnp.transpose(new), base.dtype)
+
+
+@row("transpose.int")
+def _transpose(self, dim0, dim1):
+    return xnp.swapaxes(self, dim0, dim1) if self.ndim else self
+
+
+@inverse("transpose.int")
+def _transpose_back(base, new, dim0, dim1):
+    return xnp.astype(_transpose(new, dim0, dim1), base.dtype)
+
+
+@row("permute")
+def _permute(self, dims):
+    return xnp.transpose(self, dims)
+
+
+@inverse("permute")
+def _permute_back(base, new, dims):
+    order = [int(i) for i in np.argsort([d % base.ndim for d in dims])]
+    return xnp.astype(xnp.transpose(new, order), base.dtype)
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+@row("slice.Tensor")
+def _slice(self, dim=0, start=None, end=None, step=1):
+    return part(self, dim, start, end, step)
+
+
+@inverse("slice.Tensor")
+@row("slice_scatter")
+def _slice_scatter(self, src, dim=0, start=None, end=None, step=1):
+    first = slice(start, end).indices(self.shape[dim])[0]
+    return with_part(self, src, dim, first, step)
+
+
+@row("narrow")
+def _narrow(self, dim, start, length):
+    start %= self.shape[dim] or 1
+    return part(self, dim, start, start + length)
+
+
+@inverse("narrow")
+def _narrow_back(base, new, dim, start, length):
+    return with_part(base, new, dim, start % (base.shape[dim] or 1))
+
+
+@row("select.int")
+def _select(self, dim, index):
+    return self[(slice(None),) * (dim % self.ndim) + (index,)]
+
+
+@inverse("select.int")
+@row("select_scatter")
+def _select_scatter(self, src, dim, index):
+    src = xnp.expand_dims(src, dim % self.ndim)
+    return with_part(self, src, dim, index % self.shape[dim])
+
+
+def _stretches(size, sizes) -> list[tuple[int, int]]:
+    """Return (start, stop) of parts: of one size, or of these."""
+    if isinstance(sizes, int):
+        sizes = [min(sizes, size - i) for i in range(0, size, sizes)] if size else [0]
+    ends = list(accumulate(sizes))
+    return [(end - n, end) for end, n in zip(ends, sizes, strict=True)]
+
+
+@row("split.Tensor", "unsafe_split.Tensor")
+def _split(self, split_size, dim=0):
+    return tuple(part(self, dim, a, b) for a, b in _stretches(self.shape[dim], split_size))
+
+
+@row("split_with_sizes", "unsafe_split_with_sizes")
+def _split_with_sizes(self, split_sizes, dim=0):
+    return tuple(part(self, dim, a, b) for a, b in _stretches(self.shape[dim], split_sizes))
+
+
+@inverse("split.Tensor", "split_with_sizes")
+def _split_back(base, new, sizes, dim=0, *, index):
+    return with_part(base, new, dim, _stretches(base.shape[dim], sizes)[index][0])
+
+
+@row("unbind.int")
+def _unbind(self, dim=0):
+    return tuple(_select(self, dim, i) for i in range(self.shape[dim]))
+
+
+@inverse("unbind.int")
+def _unbind_back(base, new, dim=0, *, index):
+    return _select_scatter(base, new, dim, index)
+
+
+def _diagonal_places(shape, offset, dim1, dim2) -> tuple[list[int], np.ndarray]:
+    """Return the order of axes with both last, and where the diagonal lies in these two."""
+    dim1, dim2 = dim1 % len(shape), dim2 % len(shape)
+    order = [i for i in range(len(shape)) if i not in (dim1, dim2)] + [dim1, dim2]
+    rows, columns = shape[dim1], shape[dim2]
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    i = np.arange(count)
+    return order, ((i - min(offset, 0)) * columns + i + max(offset, 0)).astype(np.int32)
+
+
+@row("diagonal")
+def diagonal(self: Tensor, offset=0, dim1=0, dim2=1) -> Tensor:
+    """Return the elements on a diagonal of two axes, along a last axis."""
+    order, places = _diagonal_places(self.shape, offset, dim1, dim2)
+    turned = xnp.transpose(self, order)
+    flat = xnp.reshape(turned, (*turned.shape[:-2], prod(turned.shape[-2:])))
+    return xnp.take(flat, small_array(self.device, places, "int32"), -1)
+
+
+@inverse("diagonal")
+@row("diagonal_scatter")
+def _diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
+    order, places = _diagonal_places(self.shape, offset, dim1, dim2)
+    turned = xnp.transpose(self, order)
+    size = prod(turned.shape[-2:])
+    flat = xnp.reshape(turned, (*turned.shape[:-2], size))
+    back, mask = np.zeros(size, np.int32), np.zeros(size, bool)
+    back[places], mask[places] = np.arange(len(places)), True
+    spread = xnp.take(src, small_array(self.device, back, "int32"), -1)
+    flat = xnp.where(small_array(self.device, mask, "bool"), spread, flat)
+    return xnp.transpose(xnp.reshape(flat, turned.shape), [int(i) for i in np.argsort(order)])
+
+
+@row("unfold")
+def _unfold(self, dimension, size, step):
+    dimension %= self.ndim
+    count = (self.shape[dimension] - size) // step + 1
+    places = np.arange(count)[:, None] * step + np.arange(size)
+    taken = xnp.take(self, small_array(self.device, places.astype(np.int32), "int32"), dimension)
+    order = [i for i in range(taken.ndim) if i != dimension + 1] + [dimension + 1]
+    return xnp.transpose(taken, order)
+
+
+@row("as_strided")
+def _as_strided(self, size, stride, storage_offset=None):
+    """Return elements by their places; the tensor is taken to lie row by row from its start."""
+    first, flat, order = storage_offset or 0, xnp.reshape(self, -1), _dense(size, stride)
+    if order is not None:
+        found = xnp.reshape(part(flat, 0, first, first + prod(size)), [size[i] for i in order])
+        return xnp.transpose(found, [order.index(i) for i in range(len(order))])
+    places = np.full(size, first)
+    for axis, step in enumerate(stride):
+        places += (np.arange(size[axis]) * step).reshape(-1, *(1,) * (len(size) - axis - 1))
+    return xnp.take(flat, small_array(self.device, places.astype(np.int32), "int32"))
+
+
+@inverse("as_strided")
+def _as_strided_back(base, new, size, stride, storage_offset=None):
+    order = _dense(size, stride)
+    if order is None:
+        raise GraphError(f"a write through as_strided({size}, {stride}), which has gaps or overlaps"
+                         "; write through slices")  # fmt: skip
+    lies = xnp.reshape(xnp.transpose(new, order), -1)
+    flat = with_part(xnp.reshape(base, -1), lies, 0, storage_offset or 0)
+    return xnp.reshape(flat, base.shape)
+
+
+def _dense(size, stride) -> list[int] | None:
+    """Return the axes in the order in which they lie one inside the other; None with gaps."""
+    order = sorted(range(len(size)), key=lambda axis: (-stride[axis], size[axis] != 1))
+    step = 1
+    for axis in reversed(order):
+        if size[axis] != 1 and stride[axis] != step:
+            return None
+        step *= size[axis]
+    return order
+
+
+# -- gradients of parts ---------------------------------------------------------------------------
+
+
+def _nothing(g, sizes) -> Tensor:
+    return xnp.zeros(sizes, g.dtype, device=g.device)
+
+
+@row("slice_backward")
+def _slice_backward(grad_output, input_sizes, dim, start, end, step):
+    dim %= len(input_sizes)
+    places = slice(start, end, step).indices(input_sizes[dim])
+    whole = [(0, n, 1) for n in input_sizes]
+    whole[dim] = places[0], max(places[0], places[1]), step
+    starts, limits, strides = (tuple(side) for side in zip(*whole, strict=True))
+    return gradient("slice", grad_output, _nothing(grad_output, input_sizes), starts=starts,
+                    limits=limits, strides=strides)[0]  # fmt: skip
+
+
+@row("select_backward")
+def _select_backward(grad_output, input_sizes, dim, index):
+    dim %= len(input_sizes)
+    index %= input_sizes[dim]
+    g = xnp.expand_dims(grad_output, dim)
+    return _slice_backward(g, input_sizes, dim, index, index + 1, 1)
+
+
+@row("diagonal_backward")
+def _diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
+    return _diagonal_scatter(_nothing(grad_output, input_sizes), grad_output, offset, dim1, dim2)
+
+
+@row("unfold_backward")
+def _unfold_backward(grad_in, input_sizes, dim, size, step):
+    dim %= len(input_sizes)
+    out, count = _nothing(grad_in, input_sizes), grad_in.shape[dim]
+    for i in range(size):
+        one = grad_in[..., i]
+        out = out + _slice_backward(one, input_sizes, dim, i, i + (count - 1) * step + 1, step)
+    return out

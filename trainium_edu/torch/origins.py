@@ -1,0 +1,66 @@
+"""Where a call comes from: the script's line, and the module that made it.
+
+A call in a backward pass comes from ``loss.backward()``; the line that a reader looks for is the
+forward one.  PyTorch numbers what it will differentiate, and the node that runs in backward has the
+number of its forward call.  Only calls that come for the first time are looked at.
+"""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from weakref import WeakKeyDictionary
+
+import torch
+
+from trainium_edu.neuroncore.recording.source import SourceLine
+
+__all__ = ["Origins"]
+
+_CALLS = torch.nn.Module._call_impl.__code__
+_names: WeakKeyDictionary[torch.nn.Module, dict[int, str]] = WeakKeyDictionary()
+
+
+class Origins:
+    """Lines and modules of forward calls, by the numbers of their nodes.
+
+    Parameters
+    ----------
+    line : callable
+        Returns the script's line that is running.
+    """
+
+    def __init__(self, line: Callable[[], SourceLine | None]):
+        self._line = line
+        self._forward: dict[int, tuple[SourceLine | None, str]] = {}
+
+    def find(self) -> tuple[SourceLine | None, str]:
+        """Return line and module of the call being recorded."""
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            known = self._forward.get(node._sequence_nr())
+            if known is not None:
+                return known
+        found = self._line(), _module(sys._getframe(1))
+        if node is None:
+            self._forward[torch._C._autograd._get_sequence_nr() - 1] = found
+        return found
+
+    def forget(self) -> None:
+        """Forget the calls of a step that is over."""
+        self._forward.clear()
+
+
+def _module(frame: FrameType | None) -> str:
+    """Return the path of the innermost module whose call runs, from the outermost one."""
+    running = []
+    while frame is not None:
+        if frame.f_code is _CALLS:
+            running.append(frame.f_locals["self"])
+        frame = frame.f_back
+    if not running:
+        return ""
+    inner, outer = running[0], running[-1]
+    names = _names.get(outer)
+    if names is None or id(inner) not in names:
+        names = _names[outer] = {id(one): name for name, one in outer.named_modules()}
+    return names.get(id(inner), "")

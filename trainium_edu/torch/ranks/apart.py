@@ -1,0 +1,591 @@
+"""Ranks apart: one process each, forked when PyTorch is loaded, as ``torchrun`` starts them.
+
+The process that forks is the desk where they meet.  It prints what they write, whole lines in the
+order of writing, and ends all of them when one fails or nobody can go on.  A graph that several
+ranks record alike is translated and compiled by one; the others get its time.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import io
+import os
+import pickle
+import random
+import selectors
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from multiprocessing import Pipe
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from trainium_edu.fabric.executor import RanksDisagree
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.core import Core
+from trainium_edu.torch.device import register
+from trainium_edu.torch.ranks import group
+from trainium_edu.torch.ranks.desk import Desk, Seat
+from trainium_edu.torch.ranks.exchange import Exchange
+from trainium_edu.torch.script import told_of
+from trainium_edu.torch.translate import Translation
+from trainium_edu.training.parallel.collectives import compiler_for, links
+from trainium_edu.training.parallel.lockstep import check_place
+from trainium_edu.xla import metrics
+from trainium_edu.xla.compiler import Event
+from trainium_edu.xla.device import World, world
+
+__all__ = ["Outcome", "RankCore", "run_apart", "variables"]
+
+_COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter"}
+_GRACE_S = 2.0  #: between asking a process to end and ending it
+_LOOK_EVERY_S = 0.05
+#: what PyTorch loads late, at the first call on a subclass and at the first optimiser
+_LATE = "torch.distributed.tensor", "torch._dynamo"
+_DIE_WITH_PARENT = 1  #: PR_SET_PDEATHSIG
+
+
+@dataclass
+class Outcome:
+    """What became of all ranks.
+
+    Attributes
+    ----------
+    code : int
+        0, or 1 if any failed, as ``torchrun`` exits.
+    results : list
+        What each rank's `result` returned; None of one that failed.
+    told : str
+        Why, in one sentence; "" if all went well.
+    """
+
+    code: int = 0
+    results: list = field(default_factory=list)
+    told: str = ""
+
+
+# -- a rank's core ---------------------------------------------------------------------------------
+
+
+class Known(NamedTuple):
+    """What another rank has made of the same calls: its time, and what it counts."""
+
+    outputs: int
+    fingerprint: int
+    makespan_ns: float
+    collectives: tuple[str, ...]
+    members: tuple[int, ...]
+    counts: dict[str, int]
+    nodes: int
+
+
+class RankCore(Core):
+    """A core whose graphs are made once for all ranks, and whose clock meets those of others.
+
+    Parameters
+    ----------
+    exchange : Exchange
+    whole : World
+    *given, **more
+        Of :class:`Core`.
+    """
+
+    collectives: Exchange
+
+    def __init__(self, exchange: Exchange, whole: World, *given, **more):
+        super().__init__(*given, **more)
+        self.collectives, self.whole = exchange, whole
+        self._owed: dict[int, int] = {}  #: id of a translation that others wait for -> its key
+        self._seen: dict[int, Known] = {}
+
+    @property
+    def world(self) -> World:
+        """Who takes part, in every thread."""
+        return self.whole
+
+    def _translated(self, tape, live):
+        key = digest(tape, live, self.recorder)
+        known = self.collectives.ask("graph", key)
+        if known:
+            return Translation(known, [], [])
+        try:
+            found = super()._translated(tape, live)
+        except BaseException:
+            self.collectives.tell("made", key, False)
+            raise
+        if known is None:
+            self._owed[id(found)] = key
+            if not found.graph.outputs:
+                self._give(found, None)
+        return found
+
+    def _compiled(self, found):
+        if isinstance(found.graph, Known):
+            return self._take(found.graph)
+        try:
+            executable = super()._compiled(found)
+        except BaseException:
+            if id(found) in self._owed:
+                self.collectives.tell("made", self._owed.pop(id(found)), False)
+            raise
+        if id(found) in self._owed or found.graph.fingerprint not in self._seen:
+            self._seen[found.graph.fingerprint] = self._give(found, executable)
+        return executable
+
+    def _give(self, found, executable) -> Known:
+        """Tell the others what they need not make."""
+        nodes = [n for n in found.graph.nodes if n.operation in _COLLECTIVES]
+        groups = [n.of["groups"] or (self.collectives.everybody,) for n in nodes]
+        known = Known(
+            len(found.graph.outputs), found.graph.fingerprint,
+            executable and self.makespan_ns(executable),
+            tuple(f"{n.operation} of {' and '.join(str(i.type) for i in n.inputs[:2])}"
+                  for n in nodes),
+            tuple(sorted({rank for all_ in groups for group in all_ for rank in group})),
+            _counts(found.graph), len(found.graph.nodes),
+        )  # fmt: skip
+        if id(found) in self._owed:
+            self.collectives.tell("made", self._owed.pop(id(found)), known)
+        return known
+
+    def _take(self, known: Known) -> Known:
+        """Count what another rank has compiled as found in the cache."""
+        is_new = known.fingerprint not in self._seen
+        self._seen[known.fingerprint] = known
+        counted = self.compiler.metrics
+        counted.count("PersistentCacheHit" if is_new else "CachedCompile")
+        for name, count in known.counts.items():
+            counted.count(name, count)
+        counted.add("TensorsGraphSize", known.nodes)
+        self.compiler.history.append(Event(self.number, "disk" if is_new else "memory",
+                                           known.fingerprint, ""))  # fmt: skip
+        return known
+
+    def _met_ns(self, executable) -> float:
+        known = executable
+        if not isinstance(executable, Known):
+            known = self._seen[executable.graph.fingerprint]
+        if not known.collectives:
+            return known.makespan_ns
+        clock = self.clock
+        ready = max(clock.host_ns, clock.device_free_ns)
+        ready, makespan = self.collectives.slowest(ready, known.makespan_ns, known.collectives,
+                                                   known.members)  # fmt: skip
+        clock.device_free_ns = max(clock.device_free_ns, ready)
+        return makespan
+
+
+def _counts(graph) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.operation not in ("parameter", "constant"):
+            name = f"xla::{node.operation}"
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def digest(tape, live, recorder) -> int:
+    """Return a number that ranks share if they have recorded the same calls."""
+    found = blake2b(digest_size=8)
+    found.update(repr((live, recorder.compiler.flags, recorder.narrowed)).encode())
+    for place in tape.path:
+        call = place.call and place.call.name
+        found.update(repr((call, place.args, place.kwargs, place.metas, place.first))
+                     .replace(f"index={recorder.name.partition(':')[2]})", "index=0)")
+                     .encode())  # fmt: skip
+    return int.from_bytes(found.digest(), "little")
+
+
+# -- one process -----------------------------------------------------------------------------------
+
+
+def variables(number: int, ranks: int, nodes: int, master=("127.0.0.1", 29500)) -> dict[str, str]:
+    """Return what ``torchrun`` tells a process about its place, as environment variables."""
+    local, size = number % ranks, ranks * nodes
+    values = {
+        "RANK": number, "LOCAL_RANK": local, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": ranks,
+        "GROUP_RANK": number // ranks, "GROUP_WORLD_SIZE": nodes, "ROLE_RANK": number,
+        "ROLE_WORLD_SIZE": size, "ROLE_NAME": "default", "MASTER_ADDR": master[0],
+        "MASTER_PORT": master[1], "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_MAX_RESTARTS": 0,
+        "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_USE_AGENT_STORE": False,
+    }  # fmt: skip
+    return {name: str(value) for name, value in values.items()}
+
+
+@dataclass
+class _Process:
+    """A rank, as the process that started it knows it."""
+
+    seat: Seat
+    pid: int
+    outputs: dict[int, Any]  #: file descriptor -> stream of ours
+    begun: dict[int, bytes] = field(default_factory=dict)  #: of lines
+    result: Any = None
+    told: str = ""  #: how it failed
+
+
+def run_apart(
+    main: Callable[[], Any], *, ranks: int = 1, nodes: int = 1, instance: str = "trn1.2xlarge",
+    values: str | int = "all", algorithm: str = "ring", clock: Callable[[], Any] | None = None,
+    master: tuple[str, int] = ("127.0.0.1", 29500), result: Callable[[Core], Any] | None = None,
+    modules: Iterable[str] = (),
+) -> Outcome:  # fmt: skip
+    """Run a function once per rank, each in a process of its own.
+
+    Parameters
+    ----------
+    main : callable ()
+        What the script does; called in each process, whose core is the current one.
+    ranks, nodes : int
+        Ranks per instance, and instances.
+    instance, algorithm : str
+        Over which links, and in which order, ranks sum.
+    values : "all", "none" or int
+        As of :class:`~trainium_edu.torch.core.Core`.
+    clock : callable, optional
+        Makes each rank's clock.
+    master : (str, int)
+        ``MASTER_ADDR`` and ``MASTER_PORT``.
+    result : callable (core), optional
+        Called in each process after `main`; what it returns is pickled for :class:`Outcome`.
+    modules : iterable of str
+        To load once, before there are ranks, which then share them; one that cannot be is left to
+        `main`.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    RuntimeError
+        Where processes cannot be forked, as on Windows.
+    KeyboardInterrupt
+        Ctrl-C, when all processes have ended.
+
+    Examples
+    --------
+    >>> from trainium_edu.torch.ranks import collectives
+    >>> def main():
+    ...     x = torch.ones(2).to("xla")
+    ...     return collectives.all_reduce("sum", x).cpu().tolist()
+    >>> run_apart(lambda: None, ranks=2, result=lambda core: main()).results
+    [[2.0, 2.0], [2.0, 2.0]]
+    """
+    if not hasattr(os, "fork"):
+        raise RuntimeError(
+            f"{ranks} ranks as processes of their own are forked, and {sys.platform} cannot fork; "
+            "run them together (--ranks together), or in the Windows Subsystem for Linux"
+        )
+    check_place(ranks, nodes, instance)
+    reached = links(ranks * nodes, instance, algorithm=algorithm)
+    folder = tempfile.mkdtemp(prefix="ranks")
+    begin = _Begin(main, ranks, nodes, instance, values, clock, master, result, folder)
+    processes: list[_Process] = []
+    outcome = Outcome()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pipes = [Pipe() for _ in range(ranks * nodes)]
+    seats = [Seat(i, ours) for i, (ours, _) in enumerate(pipes)]
+    for name in (*_LATE, *modules):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # or the ranks' collectors would write to, and so copy, all that they share
+    try:
+        for seat in seats:
+            processes.append(_fork(seat, seats, pipes, begin, reached))
+        gc.unfreeze()
+        for _, theirs in pipes:
+            theirs.close()
+        outcome.told = _Launcher(processes, Desk(seats, reached)).run()
+    finally:
+        _end(processes)
+        for seat in seats:
+            seat.row.close()
+            seat.result.close()
+            seat.line.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    outcome.results = [one.result for one in processes]
+    failed = any(one.seat.code != 0 for one in processes)
+    outcome.code = int(failed or bool(outcome.told))
+    return outcome
+
+
+class _Begin(NamedTuple):
+    """What every rank begins with."""
+
+    main: Callable
+    ranks: int
+    nodes: int
+    instance: str
+    values: str | int
+    clock: Callable | None
+    master: tuple[str, int]
+    result: Callable | None
+    folder: str
+
+
+def _fork(seat: Seat, seats, pipes, begin: _Begin, reached) -> _Process:
+    """Start one rank."""
+    read, write = zip(os.pipe(), os.pipe(), strict=True)
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            _settle_in(seat.number, write, begin, parent)
+            for other, (ours, theirs) in enumerate(pipes):
+                ours.close()
+                if other != seat.number:
+                    theirs.close()
+            for fd in read:
+                os.close(fd)
+            line = pipes[seat.number][1]
+            code = _be(Exchange(seat.number, seats, line, begin.folder), begin, reached)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+    for fd in write:
+        os.close(fd)
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+    return _Process(seat, pid, dict(zip(read, (sys.stdout, sys.stderr), strict=True)))
+
+
+def _settle_in(number: int, outputs, begin: _Begin, parent: int) -> None:
+    """Make this process look as one that ``torchrun`` has started."""
+    os.setpgid(0, 0)  # Ctrl-C reaches the launcher, which passes it on; and all end together
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    atexit._clear()
+    for fd, place in zip(outputs, (1, 2), strict=True):
+        os.dup2(fd, place)
+        os.close(fd)
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        stream = io.TextIOWrapper(
+            io.FileIO(fd, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    threads = max(1, (os.cpu_count() or 1) // (begin.ranks * begin.nodes))
+    os.environ.update(variables(number, begin.ranks, begin.nodes, begin.master))
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    torch.set_num_threads(threads)
+    random.seed(number)
+    np.random.seed(number)  # noqa: NPY002
+    torch.manual_seed(number)
+
+
+def _be(exchange: Exchange, begin: _Begin, reached) -> int:
+    """Run the script in this process; return its exit code."""
+    number = exchange.number
+    register()
+    group.register()
+    metrics.clear_all()  # of what was before
+    here = World(number, begin.ranks * begin.nodes, exchange, begin.ranks)
+    core = RankCore(exchange, here, compiler_for(begin.instance, reached), instance=begin.instance,
+                    values=begin.values, ordinal=number % begin.ranks,
+                    clock=begin.clock and begin.clock())  # fmt: skip
+    cores.make_current(core)
+    told = ""
+
+    def leave(code: int, told: str = "") -> None:
+        """Tell the desk how it went."""
+        found = None
+        with contextlib.suppress(*() if code == 0 else (Exception,)):  # the first error counts
+            found = begin.result(core) if begin.result is not None else None
+        sys.stdout.flush()
+        sys.stderr.flush()
+        exchange.tell("end", code, told, found)
+
+    exchange.dismissed = leave
+    with world(here):
+        try:
+            code = code_of(begin.main)
+            told = core.problem
+        except KeyboardInterrupt:
+            code = 130
+        except BaseException as problem:
+            traceback.print_exc()
+            told, code = told_of(problem), 1
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        leave(code, told)
+    return code
+
+
+def code_of(main: Callable[[], Any]) -> int:
+    """Return with which code a function exits."""
+    try:
+        main()
+    except SystemExit as stop:
+        if isinstance(stop.code, str):
+            print(stop.code, file=sys.stderr)
+            return 1
+        return int(stop.code or 0) & 0xFF
+    return 0
+
+
+# -- all processes ---------------------------------------------------------------------------------
+
+
+class _Launcher:
+    """Listens to all ranks until they have ended, or one keeps the others from going on."""
+
+    def __init__(self, processes: list[_Process], desk: Desk):
+        self.processes, self.desk = processes, desk
+        self.selector = selectors.DefaultSelector()
+        for one in processes:
+            self.selector.register(one.seat.line, selectors.EVENT_READ, (one, None))
+            for fd in one.outputs:
+                self.selector.register(fd, selectors.EVENT_READ, (one, fd))
+
+    def run(self) -> str:
+        """Return why not all have ended well; "" if they have."""
+        try:
+            while any(one.pid for one in self.processes):
+                for one in self._events(_LOOK_EVERY_S):
+                    self._hear(one)
+                told = self._reap()
+                if told:
+                    return self._dismiss(told)
+            return ""
+        except RanksDisagree as problem:
+            return self._dismiss(str(problem))
+        except KeyboardInterrupt:
+            _end(self.processes, signal.SIGINT, self._drain)
+            raise
+        finally:
+            self._drain()
+            for one in self.processes:
+                for fd, data in one.begun.items():
+                    self._write(one, fd, data + b"\n")
+            self.selector.close()
+
+    def _events(self, seconds: float) -> Iterator[_Process]:
+        """Print what was written, and yield who has something to say."""
+        ready = [key.data for key, _ in self.selector.select(seconds)]
+        for one, fd in ready:
+            if fd is not None:
+                self._print(one, fd)
+        for one, fd in ready:
+            if fd is None:
+                yield one
+
+    def _hear(self, one: _Process, ends: bool = False) -> None:
+        try:
+            message = pickle.loads(one.seat.line.recv_bytes())
+        except (EOFError, OSError):
+            self.selector.unregister(one.seat.line)
+            return
+        self._drain()  # what ranks wrote before they met comes before what they write after
+        if message[0] == "end":
+            _, code, one.told, one.result = message
+            if code == 0 and not ends:
+                self.desk.ended(one.seat, code)
+        elif not ends:
+            self.desk.hear(one.seat, message)
+
+    def _dismiss(self, told: str) -> str:
+        """Let ranks that wait say what they did so far; return `told`."""
+        waiting = [one for one in self.processes if self.desk.dismiss(one.seat)]
+        until = time.monotonic() + _GRACE_S
+        while waiting and time.monotonic() < until:
+            for one in self._events(_LOOK_EVERY_S):
+                self._hear(one, ends=True)
+                if one in waiting:
+                    waiting.remove(one)
+        return told
+
+    def _reap(self) -> str:
+        """Note who has ended; return why all must, or ""."""
+        for one in self.processes:
+            if one.pid and (found := os.waitpid(one.pid, os.WNOHANG))[0]:
+                self._drain()
+                code = os.waitstatus_to_exitcode(found[1])
+                group, one.pid = one.pid, 0
+                if code != 0:
+                    with contextlib.suppress(OSError):  # whatever it has started itself
+                        os.killpg(group, signal.SIGKILL)
+                    one.seat.code = code
+                    return self._failed(one)
+                if one.seat.code is None:
+                    self.desk.ended(one.seat, code)
+        return ""
+
+    def _failed(self, one: _Process) -> str:
+        how = f"exit code {one.seat.code}"
+        if one.seat.code is not None and one.seat.code < 0:
+            how = f"signal {signal.Signals(-one.seat.code).name}"
+        waiting = [str(seat) for seat in self.desk.seats if seat.request is not None]
+        told = f"rank {one.seat.number} ended with {how}"
+        told += f": {one.told}" if one.told else ""
+        return f"{told}; {waiting[0]}, and all others are ended" if waiting else (
+            f"{told}; all others are ended")  # fmt: skip
+
+    def _print(self, one: _Process, fd: int) -> None:
+        """Write the whole lines that have come."""
+        data = os.read(fd, 2**16)
+        if not data:
+            self.selector.unregister(fd)
+            os.close(fd)
+        data = one.begun.pop(fd, b"") + data
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        if len(data) > end:
+            one.begun[fd] = data[end:]
+        if end:
+            self._write(one, fd, data[:end])
+
+    def _write(self, one: _Process, fd: int, data: bytes) -> None:
+        stream = one.outputs[fd]
+        stream.write(data.decode("utf-8", "replace"))
+        stream.flush()
+
+    def _drain(self) -> None:
+        """Print all that was written so far."""
+        while True:
+            ready = [k.data for k, _ in self.selector.select(0) if k.data[1] is not None]
+            if not ready:
+                return
+            for one, fd in ready:
+                self._print(one, fd)
+
+
+def _end(processes: list[_Process], first: int = signal.SIGTERM,
+         meanwhile: Callable[[], None] = lambda: None) -> None:  # fmt: skip
+    """End all processes that are left, and whatever they have started."""
+    for number, wait in ((first, _GRACE_S), (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, 60.0)):
+        left = [one for one in processes if one.pid]
+        for one in left:
+            with contextlib.suppress(OSError):  # an interrupt is for the script, not its workers
+                (os.kill if number == signal.SIGINT else os.killpg)(one.pid, number)
+        until = time.monotonic() + wait
+        while left and time.monotonic() < until:
+            for one in left:
+                pid, status = os.waitpid(one.pid, os.WNOHANG)
+                if pid:
+                    one.pid, one.seat.code = 0, os.waitstatus_to_exitcode(status)
+            left = [one for one in left if one.pid]
+            meanwhile()
+            if left:
+                time.sleep(0.005)

@@ -1,0 +1,323 @@
+"""What ranks exchange, as calls that a tape records like any of aten's.
+
+For ``torch_xla`` and ``torch.distributed``; all take and return tensors on the device:
+
+    all_reduce(kind, tensor, scale=1.0, groups=None)    -> new tensor
+    all_reduce(kind, [tensors], scale=1.0, groups=None) -> None, in place, one message
+    all_gather(tensor, dim=0, groups=None)              -> new tensor
+    reduce_scatter(kind, tensor, scale, dim, groups)    -> new tensor
+    broadcast([tensors], root=0, groups=None)           -> None, in place
+    reduce_gradients(parameters, groups=None)           -> None, means in place
+    rendezvous(tag, payload=b"")                        -> list, one payload per rank
+    mesh_reduce(tag, data, function)                    -> function(list of the ranks' data)
+
+`kind` is "sum", "mean", "max" or "min"; `groups` are lists of ranks, default all in one.
+
+Values come from ``Core.collectives``, None in a world of one.  It has methods of the names of the
+operators below, which get CPU tensors and return new ones: ``all_reduce(values, kind, scale,
+groups)``, ``all_gather(value, dim, groups)`` and ``reduce_scatter(value, kind, scale, dim,
+groups)`` with `dim` counted from the end, ``broadcast(values, root, groups)``; ``agree(what)``,
+called in their place where values are off, so that ranks that do different things are found;
+``rendezvous(tag, payload)``.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+
+from trainium_edu import settings
+from trainium_edu.specs.arguments import choice
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.operations import ROWS
+from trainium_edu.torch.tensor import dispatch, on_device
+from trainium_edu.xla.operations import apply
+from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.tensor import Tensor
+
+__all__ = ["all_gather", "all_reduce", "broadcast", "mesh_reduce", "reduce_gradients",
+           "reduce_scatter", "rendezvous"]  # fmt: skip
+
+KINDS = ("sum", "mean", "max", "min")
+
+# -- what a script calls ---------------------------------------------------------------------------
+
+
+def all_reduce(kind: str, tensors, scale: float = 1.0, groups: Sequence | None = None):
+    """Reduce over ranks.
+
+    Parameters
+    ----------
+    kind : {"sum", "mean", "max", "min"}
+    tensors : XlaTensor, or list of XlaTensor
+        Those of a list travel as one message if they have one dtype, and are written in place.
+    scale : float
+        Times which the result is taken.
+    groups : list of lists of int, optional
+
+    Returns
+    -------
+    XlaTensor, or None
+        The result; of a list, None.
+    """
+    choice(kind, "kind", KINDS)
+    is_one = isinstance(tensors, torch.Tensor)
+    if _size(groups) == 1:
+        return _alone([tensors] if is_one else tensors, scale, is_one)
+    buckets: dict[torch.dtype, list] = {}
+    for one in [tensors] if is_one else tensors:
+        buckets.setdefault(one.dtype, []).append(one)
+    for bucket in buckets.values():
+        found = _call("all_reduce" if is_one else "all_reduce_", bucket, kind, float(scale),
+                      groups=groups)  # fmt: skip
+    return found[0] if is_one else None
+
+
+def all_gather(tensor: torch.Tensor, dim: int = 0, groups: Sequence | None = None) -> torch.Tensor:
+    """Return the ranks' tensors, one after the other along a dimension."""
+    if _size(groups) == 1:
+        return tensor.clone()
+    return _call("all_gather", tensor, _from_end(tensor, dim), groups=groups)
+
+
+def reduce_scatter(kind: str, tensor: torch.Tensor, scale: float = 1.0, dim: int = 0,
+                   groups: Sequence | None = None) -> torch.Tensor:  # fmt: skip
+    """Return this rank's part, along a dimension, of what an all-reduce gives."""
+    choice(kind, "kind", KINDS)
+    count = _size(groups)
+    if count == 1:
+        return _alone([tensor], scale, True)
+    if tensor.size(dim) % count:
+        raise ValueError(f"reduce_scatter of {list(tensor.shape)} along dimension {dim}: "
+                         f"{tensor.size(dim)} elements do not split into {count} equal parts; pad "
+                         "them")  # fmt: skip
+    return _call("reduce_scatter", tensor, kind, float(scale), _from_end(tensor, dim),
+                 groups=groups)  # fmt: skip
+
+
+def broadcast(
+    tensors: Sequence[torch.Tensor], root: int = 0, groups: Sequence | None = None
+) -> None:
+    """Give all ranks the tensors of one, in place.
+
+    On the chip it is a sum to which the others add zeros, as in PyTorch/XLA.
+    """
+    if _size(groups) == 1:
+        return
+    core = cores.current()
+    mine = torch.tensor(float(core.world.ordinal == root))
+    for one in tensors:
+        _call("broadcast_", [one], on_device(mine.to(one.dtype), core), root, groups=groups)
+
+
+def reduce_gradients(parameters: Iterable[torch.Tensor], groups: Sequence | None = None) -> None:
+    """Replace gradients by their means over ranks; alone, do nothing.
+
+    They travel in buckets of ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB``, the last layer's first.
+    """
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    if _size() > 1:
+        for bucket in in_buckets(gradients):
+            all_reduce("sum", bucket, 1.0 / _size(), groups)
+
+
+def in_buckets(tensors: Sequence, bucket_bytes: int | None = None) -> list[list]:
+    """Return tensors in groups of one dtype that travel together, the last one's first."""
+    most = settings.lazy().bucket_bytes if bucket_bytes is None else bucket_bytes
+    buckets: list[list] = []
+    room = 0
+    for tensor in reversed(tensors):
+        size = tensor.numel() * tensor.element_size()
+        if not buckets or buckets[-1][0].dtype != tensor.dtype or (most and size > room):
+            buckets.append([])
+            room = most
+        buckets[-1].append(tensor)
+        room -= size
+    return buckets
+
+
+def rendezvous(tag: str, payload: Any = b"", replicas: Any = None) -> list:
+    """Wait for all ranks on the host, and return the payload of each."""
+    found = cores.current().collectives
+    return [payload] if found is None else found.rendezvous(tag, payload)
+
+
+def mesh_reduce(tag: str, data: Any, function: Callable[[list], Any]) -> Any:
+    """Return what a function makes of the list of all ranks' data, tensors moved to the CPU."""
+    kept = io.BytesIO()
+    torch.save(_on_cpu(data), kept)
+    payloads = rendezvous(tag, kept.getvalue())
+    return function([torch.load(io.BytesIO(one), weights_only=False) for one in payloads])
+
+
+def _on_cpu(data):
+    if isinstance(data, torch.Tensor):
+        return data.detach().cpu()
+    if isinstance(data, dict):
+        return {key: _on_cpu(one) for key, one in data.items()}
+    return type(data)(map(_on_cpu, data)) if type(data) in (list, tuple) else data
+
+
+def _size(groups=None) -> int:
+    return len(groups[0]) if groups else cores.current().world.size
+
+
+def _alone(tensors, scale, is_one):
+    """Return what a reduction in a group of one gives."""
+    with torch.no_grad():
+        if is_one:
+            return tensors[0] * scale if scale != 1.0 else tensors[0].clone()
+        for one in tensors:
+            if scale != 1.0:
+                one.mul_(scale)
+    return None
+
+
+def _from_end(tensor, dim) -> int:
+    return dim if dim < 0 else dim - tensor.dim()
+
+
+def _call(name, *given, groups):
+    """Record an operator, and meet the other ranks even if no value is computed."""
+    core = cores.current()
+    flat = [int(rank) for group in groups or () for rank in group]
+    size = _size(groups)
+    if core.collectives is not None and not core.computes:
+        core.collectives.agree(said(name.rstrip("_"), _groups(flat, size), *given))
+    with torch.no_grad():
+        return dispatch(getattr(torch.ops.trainium, name).default, (*given, flat, size), {})
+
+
+def said(name: str, groups, tensors, *rest) -> tuple:
+    """Return what ranks have to agree on: (name, groups, kind or root, tensors, ...)."""
+    if isinstance(tensors, torch.Tensor):
+        tensors = [tensors]
+    types = tuple((str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors)
+    if name == "broadcast":
+        return name, groups, rest[-1], types
+    return (name, groups, "", types, *rest) if name == "all_gather" else (
+        name, groups, rest[0], types, *rest[1:])  # fmt: skip
+
+
+def _groups(flat, size) -> tuple[tuple[int, ...], ...] | None:
+    return tuple(tuple(flat[i : i + size]) for i in range(0, len(flat), size)) or None
+
+
+# -- operators: their values, shapes ---------------------------------------------------------------
+
+_SCHEMAS = {
+    "all_reduce": "(Tensor[] self, str kind, float scale, int[] groups, int size) -> Tensor[]",
+    "all_gather": "(Tensor self, int dim, int[] groups, int size) -> Tensor",
+    "reduce_scatter": "(Tensor self, str kind, float scale, int dim, int[] groups, int size)"
+                      " -> Tensor",
+    "broadcast": "(Tensor[] self, Tensor mine, int root, int[] groups, int size) -> Tensor[]",
+}  # fmt: skip
+_library = torch.library.Library("trainium", "FRAGMENT")
+
+
+def _others(size):
+    found = cores.current().collectives
+    if found is None:
+        raise RuntimeError(f"a collective among {size} ranks, and this process is alone; start the "
+                           "script with torchrun")  # fmt: skip
+    return found
+
+
+def _all_reduce(values, kind, scale, groups, size):
+    found = _others(size)
+    return _settled(found.all_reduce(values, kind, scale, _groups(groups, size)))
+
+
+def _all_gather(value, dim, groups, size):
+    return _others(size).all_gather(value, dim, _groups(groups, size))
+
+
+def _reduce_scatter(value, kind, scale, dim, groups, size):
+    found = _others(size)
+    return _settled([found.reduce_scatter(value, kind, scale, dim, _groups(groups, size))])[0]
+
+
+def _broadcast(values, mine, root, groups, size):
+    return _others(size).broadcast(values, root, _groups(groups, size))
+
+
+def _settled(values):
+    settle = cores.current().rounded.settle
+    return [settle(one) for one in values]
+
+
+def _gathered_shape(value, dim, groups, size):
+    return value.new_empty([n * (size if i - value.dim() == dim else 1)
+                            for i, n in enumerate(value.shape)])  # fmt: skip
+
+
+def _scattered_shape(value, kind, scale, dim, groups, size):
+    return value.new_empty([n // (size if i - value.dim() == dim else 1)
+                            for i, n in enumerate(value.shape)])  # fmt: skip
+
+
+def _same_shapes(values, *rest):
+    return [torch.empty_like(one) for one in values]
+
+
+def _in_place(function):
+    def written(values, *rest):
+        for one, new in zip(values, function(values, *rest), strict=True):
+            one.copy_(new)
+
+    return written
+
+
+_KERNELS = {
+    "all_reduce": (_all_reduce, _same_shapes), "all_gather": (_all_gather, _gathered_shape),
+    "reduce_scatter": (_reduce_scatter, _scattered_shape), "broadcast": (_broadcast, _same_shapes),
+}  # fmt: skip
+
+for _name, _schema in _SCHEMAS.items():
+    _library.define(_name + _schema)
+    for _function, _key in zip(_KERNELS[_name], ("CPU", "Meta"), strict=True):
+        _library.impl(_name, _function, _key)
+    if _schema.startswith("(Tensor[]"):
+        _written = _schema.replace("Tensor[] self", "Tensor(a!)[] self", 1)
+        _library.define(f"{_name}_{_written.partition(' ->')[0]} -> ()")
+        _library.impl(f"{_name}_", _in_place(_KERNELS[_name][0]), "CPU")
+        _library.impl(f"{_name}_", lambda *given: None, "Meta")
+
+
+# -- rows: the same on ``xla``'s tensors -----------------------------------------------------------
+
+
+def _tensors(node, tensors) -> list[Tensor]:
+    nodes = [node] if len(tensors) == 1 else [item(node, i) for i in range(len(tensors))]
+    return [Tensor(one.device, made.type, made) for one, made in zip(tensors, nodes, strict=True)]
+
+
+def _row_all_reduce(tensors, kind, scale, groups, size):
+    node = apply("all_reduce", *(one.as_node() for one in tensors), kind=kind, scale=scale,
+                 groups=_groups(groups, size))  # fmt: skip
+    return _tensors(node, tensors)
+
+
+def _row_all_gather(tensor, dim, groups, size):
+    node = apply("all_gather", tensor.as_node(), world=size, axis=dim,
+                 groups=_groups(groups, size))  # fmt: skip
+    return Tensor(tensor.device, node.type, node)
+
+
+def _row_reduce_scatter(tensor, kind, scale, dim, groups, size):
+    node = apply("reduce_scatter", tensor.as_node(), kind=kind, world=size, axis=dim,
+                 groups=_groups(groups, size))  # fmt: skip
+    found = Tensor(tensor.device, node.type, node)
+    return found if scale == 1.0 else found * scale
+
+
+def _row_broadcast(tensors, mine, root, groups, size):
+    tensors = [one * mine for one in tensors]
+    return _row_all_reduce(tensors, "sum", 1.0, groups, size)
+
+
+ROWS.update({
+    "trainium::all_reduce": _row_all_reduce, "trainium::all_gather": _row_all_gather,
+    "trainium::reduce_scatter": _row_reduce_scatter, "trainium::broadcast": _row_broadcast,
+})  # fmt: skip

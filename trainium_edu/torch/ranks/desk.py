@@ -1,0 +1,218 @@
+"""Where ranks that are processes meet: the process that started them answers what they ask.
+
+A rank that needs others says what it wants, at which line and with whom, and waits.  When all of
+them have said so, the desk answers each; it adds up their values over the links that the instance
+has.  Because it sees all that wait, it also sees when nobody can go on.
+"""
+
+import pickle
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trainium_edu.fabric.executor import RanksDisagree
+from trainium_edu.torch.ranks.shared import Shared
+from trainium_edu.training.parallel.collectives import Links
+from trainium_edu.xla.graph import Type
+from trainium_edu.xla.operations import apply, parameter
+
+__all__ = ["Desk", "Dismissed", "Request", "Seat", "Summing"]
+
+
+class Request(NamedTuple):
+    """What a rank wants of others."""
+
+    what: tuple  #: begins with a name; equal on those that want the same
+    members: tuple[int, ...]  #: who takes part, in order
+    line: str  #: of the script; "" if unknown
+    brings: Any  #: a payload, or what lies in the rank's row
+
+
+class Dismissed(NamedTuple):
+    """The answer to a rank that others keep from going on."""
+
+
+class Summing(NamedTuple):
+    """What lies in a rank's row, and how it is reduced."""
+
+    elements: int
+    carrier: str  #: dtype of NumPy
+    dtype: str  #: of the device
+    rounding: str
+    seed: int
+
+
+@dataclass
+class Seat:
+    """One rank, as the desk knows it."""
+
+    number: int
+    line: Connection
+    row: Shared = field(default_factory=Shared)  #: what it brings; it alone writes
+    result: Shared = field(default_factory=Shared)  #: for those it leads; the desk alone writes
+    request: Request | None = None
+    asks_for: int | None = None  #: a graph that another rank may be compiling
+    code: int | None = None  #: with which it has ended
+    readers: set = field(default_factory=set)  #: who may still read `result`
+
+    def __str__(self):
+        if self.code is not None:
+            return f"rank {self.number} has ended with exit code {self.code}"
+        what, _, line, _ = self.request  # type: ignore[misc]
+        return f"rank {self.number} {_told(what)}" + (f" at {line}" if line else "")
+
+    def answer(self, given) -> None:
+        """Let it go on."""
+        self.request = self.asks_for = None
+        self.line.send_bytes(pickle.dumps(given, protocol=5))
+
+
+class Desk:
+    """Answers ranks.
+
+    Parameters
+    ----------
+    seats : list of Seat
+    links : Links or None
+        Over which all ranks sum; None for one.
+    """
+
+    def __init__(self, seats: list[Seat], links: Links | None):
+        self.seats, self.links = seats, links
+        self.meetings = 0
+        self._made: dict[int, Any] = {}  #: graphs that are known, by what they were made of
+        self._makers: dict[int, int] = {}
+
+    def hear(self, seat: Seat, message: tuple) -> None:
+        """Take in what a rank says, and answer whoever need not wait longer.
+
+        Raises
+        ------
+        RanksDisagree
+            If some would wait for ever.
+        """
+        kind, *rest = message
+        for other in self.seats:
+            other.readers.discard(seat.number)  # it has gone on, so it has read what it was given
+        if kind == "meet":
+            seat.request = rest[0]
+            self._check(seat)
+        elif kind == "graph":
+            seat.asks_for = rest[0]
+        elif kind == "made":
+            self._made[rest[0]] = rest[1]
+        self.settle()
+
+    def ended(self, seat: Seat, code: int) -> None:
+        """Note that a rank is no more."""
+        seat.code, seat.request, seat.asks_for = code, None, None
+        for other in self.seats:
+            other.readers.discard(seat.number)
+        self._makers = {key: rank for key, rank in self._makers.items() if rank != seat.number}
+        for one in self.seats:
+            if one.request is not None and seat.number in one.request.members:
+                raise RanksDisagree(_for_ever(one, seat))
+        self.settle()
+
+    def settle(self) -> None:
+        """Answer whoever need not wait longer."""
+        for seat in self.seats:
+            if seat.request is not None:
+                self._meet(seat.request)
+        for seat in self.seats:
+            if seat.asks_for is not None:
+                self._give_graph(seat)
+
+    def dismiss(self, seat: Seat) -> bool:
+        """Let a rank that waits leave; return whether it did wait."""
+        waits = seat.request is not None or seat.asks_for is not None
+        if waits:
+            seat.answer(Dismissed())
+        return waits
+
+    # -- meetings ----------------------------------------------------------------------------------
+
+    def _check(self, seat: Seat) -> None:
+        """Raise if somebody waits for this rank, and for something else."""
+        one = seat.request
+        for number in one.members:  # type: ignore[union-attr]
+            other = self.seats[number]
+            if other.code is not None:
+                raise RanksDisagree(_for_ever(seat, other))
+            met = other.request
+            if met is not None and seat.number in met.members and met[:2] != one[:2]:  # type: ignore[index]
+                raise RanksDisagree(_for_ever(*sorted((seat, other), key=lambda s: s.number)))
+
+    def _meet(self, request: Request) -> None:
+        seats = [self.seats[number] for number in request.members]
+        if seats[0].readers or any(
+            seat.request is None or seat.request[:2] != request[:2] for seat in seats
+        ):
+            return
+        brought = [seat.request.brings for seat in seats]  # type: ignore[union-attr]
+        self.meetings += 1
+        answer: Any = None
+        if isinstance(request.brings, Summing):
+            self._reduce(request, seats)
+            seats[0].readers = set(request.members)
+        elif request.what[0] == "run":
+            answer = tuple(map(max, zip(*brought, strict=True)))
+        else:
+            answer = brought
+        for seat in seats:
+            seat.answer(answer)
+
+    def _reduce(self, request: Request, seats: list[Seat]) -> None:
+        """Put what comes out into the first rank's result."""
+        name, _, kind = request.what[:3]
+        count, carrier, dtype, rounding, seed = request.brings
+        result = seats[0].result
+        if name == "broadcast":
+            root = request.members.index(kind)
+            result.array(count, carrier)[:] = seats[root].row.array(count, carrier)
+            return
+        rows = np.stack([seat.row.array(count, carrier) for seat in seats])
+        if name == "all_gather":
+            result.array(rows.size, carrier)[:] = rows.reshape(-1)
+            return
+        links = replace(self.links.among(len(seats)), rounding=rounding, seed=seed)  # type: ignore[union-attr]
+        node = apply("all_reduce", parameter(0, Type((count,), dtype)), kind=kind)
+        result.array(count, carrier)[:] = links.all_reduce(rows, node, self.meetings)
+
+    # -- graphs ------------------------------------------------------------------------------------
+
+    def _give_graph(self, seat: Seat) -> None:
+        """Give a rank what is known of a graph, or let it make it; the first rank makes most."""
+        key = seat.asks_for
+        assert key is not None
+        if key in self._made:
+            seat.answer(self._made[key])
+            return
+        first = self.seats[0]
+        first_may = first.code is None and first.request is None
+        if key not in self._makers and (seat is first or not first_may):
+            self._makers[key] = seat.number
+            seat.answer(None)
+
+
+def _told(what: tuple) -> str:
+    """Return in a few words what a rank does."""
+    name, *rest = what
+    if name == "run":
+        return f"runs a graph with {', '.join(rest[0])}"
+    if name == "rendezvous":
+        return f"waits at rendezvous {rest[0]!r}"
+    tensors = rest[2]
+    shown = " and ".join(f"{dtype}{list(shape)}" for dtype, shape in tensors[:2])
+    more = f" and {len(tensors) - 2} more" if len(tensors) > 2 else ""
+    return f"calls {name} of {shown}{more}"
+
+
+def _for_ever(one: Seat, other: Seat) -> str:
+    told, against = str(one), str(other)
+    if told.partition(" ")[2].partition(" ")[2] == against.partition(" ")[2].partition(" ")[2]:
+        told = f"{told} among {list(one.request.members)}"  # type: ignore[union-attr]
+    return (f"{told}, and {against}; on the machine they would wait for each other for ever: let "
+            "all ranks take the same steps")  # fmt: skip

@@ -1,0 +1,163 @@
+"""What a rank that is a process reaches the others with (``Core.collectives``)."""
+
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainium_edu.fabric.topology import FabricError
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.operations import dtype_of
+from trainium_edu.torch.ranks.collectives import said
+from trainium_edu.torch.ranks.desk import Dismissed, Request, Seat, Summing
+
+__all__ = ["Exchange"]
+
+Groups = tuple[tuple[int, ...], ...] | None
+
+
+class Exchange:
+    """One rank's way to the desk.
+
+    Parameters
+    ----------
+    number : int
+        Of the rank.
+    seats : list of Seat
+        All ranks' rows and results.
+    line : Connection
+        To the desk.
+    folder : str
+        Where files of all ranks may lie while they run.
+    """
+
+    def __init__(self, number: int, seats: list[Seat], line: Any, folder: str = ""):
+        self.number, self.seats, self.line, self.folder = number, seats, line, folder
+        self.everybody = tuple(range(len(seats)))
+        self.dismissed: Callable[[int], None] = lambda code: None  #: called before it is ended
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def tell(self, *message) -> None:
+        """Say something to the desk, without an answer."""
+        self.line.send_bytes(pickle.dumps(message, protocol=5))
+
+    def ask(self, *message) -> Any:
+        """Say something to the desk, and wait for its answer."""
+        try:
+            self.tell(*message)
+            answer = pickle.loads(self.line.recv_bytes())
+        except (EOFError, OSError):  # whoever started the ranks is no more
+            os._exit(1)
+        if type(answer) is Dismissed:
+            self.dismissed(1)
+            os._exit(1)
+        return answer
+
+    def meet(self, what: tuple, brings: Any = None, members: Sequence[int] = ()) -> Any:
+        """Wait for other ranks, default all, and return what the meeting has for this one."""
+        line = cores.user_line()
+        return self.ask("meet", Request(what, tuple(members) or self.everybody, str(line or ""),
+                                        brings))  # fmt: skip
+
+    def agree(self, what: tuple) -> None:
+        """Let ranks compare what they do, where no value is computed."""
+        self.meet(what, members=self.members(what[1]))
+
+    def rendezvous(self, tag: str, payload: Any, members: Sequence[int] = ()) -> list:
+        """Return the payloads of all ranks."""
+        found = self.meet(("rendezvous", tag), pickle.dumps(payload), members)
+        return [pickle.loads(one) for one in found]
+
+    def slowest(self, ready_ns: float, makespan_ns: float, collectives: tuple,
+                members: Sequence[int]) -> tuple[float, float]:  # fmt: skip
+        """Return when the last of those that exchange in a graph is ready, and the longest time."""
+        return self.meet(("run", collectives), (ready_ns, makespan_ns), members)
+
+    def members(self, groups: Groups) -> tuple[int, ...]:
+        """Return the ranks of this one's group."""
+        if not groups:
+            return self.everybody
+        for group in groups:
+            if self.number in group:
+                return group
+        raise FabricError(f"groups {list(map(list, groups))} do not name rank {self.number}, which "
+                          "would wait for ever; put every rank into a group")  # fmt: skip
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def all_reduce(self, values: list, kind: str, scale: float, groups: Groups) -> list:
+        """Return what the links make of values that travel as one message."""
+        what = said("all_reduce", groups, values, kind, scale)
+        return _parted(_scaled(self._row(what, values), scale), values)
+
+    def broadcast(self, values: list, root: int, groups: Groups) -> list:
+        """Return the values of one rank; a group without it sums zeros."""
+        what = said("broadcast", groups, values, root)
+        if root not in self.members(groups):
+            self.agree(what)
+            return [torch.zeros_like(one) for one in values]
+        return _parted(self._row(what, values), values)
+
+    def all_gather(self, value: torch.Tensor, dim: int, groups: Groups) -> torch.Tensor:
+        """Return the ranks' values one after the other along a dimension."""
+        count = len(self.members(groups))
+        first = value.movedim(dim, 0)
+        what = said("all_gather", groups, value, dim)
+        found = self._row(what, [first], times=count)
+        shape = (count * first.size(0), *first.shape[1:])
+        return _parted(found, [first], shape)[0].movedim(0, dim).contiguous()
+
+    def reduce_scatter(self, value: torch.Tensor, kind: str, scale: float, dim: int,
+                       groups: Groups) -> torch.Tensor:  # fmt: skip
+        """Return this rank's part of what the links make of a value."""
+        members = self.members(groups)
+        first = value.movedim(dim, 0)
+        what = said("reduce_scatter", groups, value, kind, scale, dim)
+        size = first.numel() // len(members)
+        begin = members.index(self.number) * size
+        found = _scaled(self._row(what, [first])[begin : begin + size], scale)
+        shape = (first.size(0) // len(members), *first.shape[1:])
+        return _parted(found, [first], shape)[0].movedim(0, dim).contiguous()
+
+    def _row(self, what: tuple, values: list[torch.Tensor], times: int = 1) -> np.ndarray:
+        """Lay values into this rank's row; return a view of what comes out, until the next."""
+        members = self.members(what[1])
+        count, carrier = sum(one.numel() for one in values), _carrier(values[0].dtype)
+        if what[0] != "broadcast" or self.number == what[2]:
+            row, begin = self.seats[self.number].row.array(count, carrier), 0
+            for one in values:
+                flat = torch.from_numpy(row[begin : begin + one.numel()])
+                flat.view(one.shape).copy_(one)
+                begin += one.numel()
+        rounded, dtype = cores.current().rounded, dtype_of(values[0].dtype)
+        if dtype == "float32" and rounded.fp32:
+            dtype = "bfloat16"
+        self.meet(what, Summing(count, carrier, dtype, rounded.mode, rounded.seed), members)
+        return self.seats[members[0]].result.array(count * times, carrier)
+
+
+def _carrier(dtype: torch.dtype) -> str:
+    """Return the dtype of NumPy in which values of one of PyTorch are added up."""
+    return "float32" if dtype.is_floating_point else str(dtype).removeprefix("torch.")
+
+
+def _scaled(row: np.ndarray, scale: float) -> np.ndarray:
+    if scale == 1.0:
+        return row
+    return (row * np.float32(scale)).astype(row.dtype, copy=False)
+
+
+def _parted(row: np.ndarray, like: list[torch.Tensor], shape: Any = None) -> list[torch.Tensor]:
+    """Return a row's parts as tensors of their own."""
+    found, begin = [], 0
+    for one in like:
+        size = one.shape if shape is None else shape
+        part = torch.from_numpy(row[begin : begin + prod(size)]).view(size)
+        found.append(part.to(one.dtype, copy=True))
+        begin += prod(size)
+    return found

@@ -1,0 +1,177 @@
+"""``torch_xla`` and ``torch_neuronx`` while a script runs: the names of 1.13 to 2.9 together.
+
+``install`` puts modules into ``sys.modules``, and ``remove`` takes them out.  ``MODULES`` says
+which there are and where their names come from; ``NOT_BUILT`` names what the real ones have
+besides: it can be imported, and says what to take instead when it is called.
+
+Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
+"""
+
+import importlib.util
+import sys
+from difflib import get_close_matches
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from trainium_edu.torch import loading
+from trainium_edu.torch.stand_ins import (
+    amp,
+    custom_op,
+    host,
+    multiprocessing,
+    neuronx,
+    runtime,
+    top,
+    xla_model,
+)
+from trainium_edu.torch.stand_ins.not_built import ELSEWHERE, NOT_BUILT
+from trainium_edu.xla import metrics
+
+__all__ = ["MODULES", "install", "is_installed", "remove"]
+
+_LOADERS = ["MpDeviceLoader", "ParallelLoader", "PerDeviceLoader"]
+_METRICS = [name for name in metrics.__all__ if name.islower()]
+_HOST = {
+    "utils.utils": """SampleGenerator TimedScope as_list check_env_flag eprint flatten_nested_tuple
+        get_free_tcp_ports get_print_fn getenv_as list_copy_append null_print parallel_work shape
+        timed""",
+    "test.test_utils": "now print_test_update print_training_update",
+    "utils.serialization": "load save",
+    "debug.profiler": "Trace trace_me",
+}
+
+#: Module → (where its names come from, the names).
+MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
+    "torch_xla": (top, top.__all__),
+    "torch_xla.torch_xla": (top, top.__all__),
+    "torch_xla.core": (None, []),
+    "torch_xla.core.xla_model": (xla_model, xla_model.__all__),
+    "torch_xla.runtime": (runtime, runtime.__all__),
+    "torch_xla.experimental": (None, []),
+    "torch_xla.experimental.pjrt": (runtime, runtime.__all__),
+    "torch_xla.experimental.pjrt_backend": (None, []),
+    "torch_xla.distributed": (None, []),
+    "torch_xla.distributed.parallel_loader": (loading, _LOADERS),
+    "torch_xla.distributed.xla_backend": (xla_model, ["ProcessGroupXla"]),
+    "torch_xla.distributed.xla_multiprocessing": (multiprocessing, multiprocessing.__all__),
+    "torch_xla.debug": (None, []),
+    "torch_xla.debug.metrics": (metrics, _METRICS),
+    "torch_xla.utils": (None, []),
+    "torch_xla.test": (None, []),
+    **{f"torch_xla.{name}": (host, names.split()) for name, names in _HOST.items()},
+    "torch_xla.amp": (amp, ["autocast", "GradScaler"]),
+    "torch_xla.amp.syncfree": (amp, ["SGD", "Adam", "AdamW"]),
+    "torch_neuronx": (neuronx, ["__version__", "nki_jit"]),
+    "torch_neuronx.utils": (neuronx, ["get_platform_target"]),
+    "torch_neuronx.experimental": (None, []),
+    "torch_neuronx.experimental.profiler": (neuronx, ["profile"]),
+    "torch_neuronx.xla_impl": (None, []),
+    "torch_neuronx.xla_impl.ops": (neuronx, ["nki_jit"]),
+    "torch_neuronx.xla_impl.custom_op": (custom_op, custom_op.__all__),
+}
+_FACES = ("torch_xla", "torch_neuronx")
+
+
+def is_installed() -> bool:
+    """Return whether ``torch_xla`` means the stand-in now."""
+    return isinstance(sys.modules.get("torch_xla"), _StandIn)
+
+
+def install(*, replace: bool = False) -> bool:
+    """Let ``import torch_xla`` and ``import torch_neuronx`` find the stand-ins.
+
+    Parameters
+    ----------
+    replace : bool
+        Also where the real ones are installed or imported.
+
+    Returns
+    -------
+    bool
+        Whether they are found now.
+    """
+    if is_installed():
+        return True
+    if not replace and any(map(_another_is_there, _FACES)):
+        return False
+    _take_out()
+    for name, (source, names) in MODULES.items():
+        made = sys.modules[name] = _StandIn(name, source, names)
+        above, _, last = name.rpartition(".")
+        if above and not hasattr(sys.modules[above], last):
+            setattr(sys.modules[above], last, made)
+    sys.meta_path.insert(0, _FINDER)
+    return True
+
+
+def remove() -> None:
+    """Take the stand-ins out again."""
+    if is_installed():
+        _take_out()
+        sys.meta_path.remove(_FINDER)
+
+
+def _take_out() -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] in _FACES]:
+        del sys.modules[name]
+
+
+def _another_is_there(name: str) -> bool:
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+class _StandIn(ModuleType):
+    """A module of one of the two packages."""
+
+    def __init__(self, name: str, source: ModuleType | None, names: list[str]):
+        super().__init__(name, f"The emulation's {name}; see {__name__}.")
+        is_package = any(other.startswith(f"{name}.") for other in MODULES)
+        self.__spec__ = ModuleSpec(name, None, origin="trainium_edu", is_package=is_package)
+        if is_package:
+            self.__path__: list[str] = []
+        self.__dict__.update({one: getattr(source, one) for one in names})
+
+    def __getattr__(self, name: str):
+        instead = NOT_BUILT.get(self.__name__, {}).get(name)
+        if instead is not None:
+            return _refusing(f"{self.__name__}.{name}", instead)
+        raise AttributeError(
+            f"module {self.__name__!r} has no attribute {name!r}{_nearest(name, vars(self))}"
+        )
+
+
+def _nearest(name: str, there) -> str:
+    found = get_close_matches(name, [one for one in there if one[0] != "_"], 1)
+    return f"; there is {found[0]!r}" if found else ""
+
+
+def _refusing(name: str, instead: str):
+    """Return what can be imported, and says when it is called that it is not built."""
+
+    class Refusing:
+        def __init__(self, *args, **kwargs):
+            raise NotImplementedError(f"{name} is not emulated; {instead}")
+
+    Refusing.__name__ = Refusing.__qualname__ = name.rpartition(".")[2]
+    return Refusing
+
+
+class _Finder:
+    """Says of modules that are not built what to take instead."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] not in _FACES:
+            return None
+        near = max((one for one in ELSEWHERE if name.startswith(one)), key=len, default="")
+        raise ModuleNotFoundError(
+            f"{name} is not emulated{'; ' * bool(near)}{ELSEWHERE.get(near, '')}", name=name
+        )
+
+
+_FINDER = _Finder()

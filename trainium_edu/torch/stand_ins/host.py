@@ -1,0 +1,205 @@
+"""What tutorials take besides from ``torch_xla.utils``, ``.test`` and ``.debug``, on the host."""
+
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from socket import socket
+
+import torch
+
+from trainium_edu import settings
+from trainium_edu.torch.clock import seconds
+from trainium_edu.torch.stand_ins import xla_model as xm
+
+__all__ = [
+    "SampleGenerator", "TimedScope", "Trace", "as_list", "check_env_flag", "eprint",
+    "flatten_nested_tuple", "get_free_tcp_ports", "get_print_fn", "getenv_as", "list_copy_append",
+    "load", "now", "null_print", "parallel_work", "print_test_update", "print_training_update",
+    "save", "shape", "timed", "trace_me",
+]  # fmt: skip
+
+
+# -- torch_xla.utils.utils ------------------------------------------------------------------------
+
+
+class SampleGenerator:
+    """Hands out the same data again and again, in place of a loader.
+
+    Parameters
+    ----------
+    data : object
+    sample_count : int
+    """
+
+    def __init__(self, data, sample_count: int):
+        self._data, self._count, self._given = data, sample_count, 0
+
+    def __iter__(self):
+        return SampleGenerator(self._data, self._count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __next__(self):
+        if self._given >= self._count:
+            raise StopIteration
+        self._given += 1
+        return self._data
+
+    next = __next__
+
+
+def getenv_as(name: str, type: Callable, defval=None):
+    """Return a variable of the environment as a type."""
+    text = settings.variable(name)
+    if text is None:
+        return defval
+    return bool(int(text)) if type is bool else type(text)
+
+
+def check_env_flag(name: str, default: str = "") -> bool:
+    """Return whether a variable says true."""
+    text = settings.variable(name) or default
+    return text == "true" or (text.isdigit() and int(text) > 0)
+
+
+def as_list(t):
+    """Return a list or tuple as it is, anything else in a list."""
+    return t if isinstance(t, tuple | list) else [t]
+
+
+def shape(inputs) -> list[int]:
+    """Return the lengths of nested lists."""
+    found: list[int] = []
+    while isinstance(inputs, list | tuple):
+        found.append(len(inputs))
+        inputs = inputs[0] if inputs else None
+    return found
+
+
+def flatten_nested_tuple(inputs) -> tuple:
+    """Return what nested lists hold, in order."""
+    if not isinstance(inputs, list | tuple):
+        return (inputs,)
+    return tuple(part for one in inputs for part in flatten_nested_tuple(one))
+
+
+def list_copy_append(ilist: Sequence, item) -> list:
+    """Return a list with one more."""
+    return [*ilist, item]
+
+
+def null_print(*args, **kwargs) -> None:
+    """Print nothing."""
+
+
+def eprint(*args, **kwargs) -> None:
+    """Print to the error stream."""
+    print(*args, file=sys.stderr, **kwargs)
+
+
+def get_print_fn(debug: int | None = None) -> Callable:
+    """Return a function that prints if `debug` (or the variable DEBUG) says so."""
+    return eprint if (getenv_as("DEBUG", int, 0) if debug is None else debug) else null_print
+
+
+@contextmanager
+def TimedScope(msg: str = "", printfn: Callable | None = eprint) -> Iterator[None]:
+    """Return a context that prints how long it took."""
+    began = seconds()
+    yield
+    (printfn or get_print_fn())(f"{msg}{1000 * (seconds() - began):.3f}ms")
+
+
+def timed(fn: Callable, msg: str = "", printfn: Callable | None = eprint):
+    """Call a function and print how long it took."""
+    with TimedScope(msg, printfn):
+        return fn()
+
+
+def get_free_tcp_ports(n: int = 1) -> list[int]:
+    """Return ports that nobody listens to."""
+    found = []
+    for _ in range(n):
+        with closing(socket()) as one:
+            one.bind(("", 0))
+            found.append(one.getsockname()[1])
+    return found
+
+
+def parallel_work(num_workers: int, fn: Callable, *args) -> list:
+    """Call a function for each of some arguments, in threads."""
+    with ThreadPoolExecutor(num_workers) as threads:
+        return list(threads.map(fn, *args))
+
+
+# -- torch_xla.test.test_utils --------------------------------------------------------------------
+
+
+def now(format: str = "%H:%M:%S") -> str:
+    """Return the time of day."""
+    return datetime.now().strftime(format)
+
+
+def _update(kind, device, **said) -> None:
+    parts = [kind, f"Device={device}/{xm.get_ordinal()}"]
+    parts += [f"{name}={text}" for name, text in said.items() if text is not None]
+    print("|", *parts, f"Time={now()}", flush=True)
+
+
+def print_training_update(device, step, loss, rate, global_rate, epoch=None,
+                          summary_writer=None) -> None:  # fmt: skip
+    """Print loss and rates of a step, as the tutorials do."""
+    _update("Training", device, Epoch=epoch, Step=step, Loss=f"{float(loss):.5f}",
+            Rate=f"{rate:.2f}", GlobalRate=f"{global_rate:.2f}")  # fmt: skip
+    if summary_writer is not None:
+        summary_writer.add_scalar("examples/sec", rate)
+        summary_writer.add_scalar("average_examples/sec", global_rate)
+
+
+def print_test_update(device, accuracy, epoch=None, step=None) -> None:
+    """Print an accuracy, as the tutorials do."""
+    text = None if accuracy is None else f"{float(accuracy):.2f}"
+    _update("Test", device, Step=step, Epoch=epoch, Accuracy=text)
+
+
+# -- torch_xla.utils.serialization ----------------------------------------------------------------
+
+
+def save(data, path, master_only: bool = True, global_master: bool = False) -> None:
+    """Write nested tensors, moved to the CPU, so that :func:`load` reads them."""
+    xm.save(data, path, master_only, global_master)
+
+
+def load(path):
+    """Return what :func:`save` wrote.
+
+    Raises
+    ------
+    ValueError
+        For a file of torch_xla itself, whose tensors lie in a folder beside it.
+    """
+    if Path(f"{path}.tensors").is_dir():
+        raise ValueError(f"{path} was written by torch_xla, tensors apart; write it with xm.save")
+    try:
+        return torch.load(path)
+    except pickle.UnpicklingError:
+        return torch.load(path, weights_only=False)
+
+
+# -- torch_xla.debug.profiler ---------------------------------------------------------------------
+
+
+@contextmanager
+def Trace(name: str, **kwargs) -> Iterator[None]:
+    """Return a context whose name a profiler would show; the report shows the script's lines."""
+    yield
+
+
+def trace_me(scope: str) -> Callable:
+    """Return a decorator that does as :func:`Trace`."""
+    return Trace(scope)

@@ -1,0 +1,64 @@
+"""Names of torch_xla and torch_neuronx that are not built, and what to take instead."""
+
+__all__ = ["ELSEWHERE", "NOT_BUILT"]
+
+_RANKS = "let each NeuronCore have a process (torchrun) and gradients their mean: xm.optimizer_step"
+_GATHER = "xm.all_gather gives every rank the tensors of all, of which it takes its part"
+_ONE_BY_ONE = "call xm.all_gather or xm.reduce_scatter for each tensor"
+_HLO = "the run's graph and its timing are in the report: run --report DIR"
+_INFERENCE = "run the model on xm.xla_device() and end each batch with xm.mark_step()"
+_PROFILE = "the run's timeline is in the report: run --report DIR"
+_OWN = "it is of the real package's inside; tensors move with .to(device) and .cpu()"
+_BARRIER = "nothing is moved across a graph's cut: xm.mark_step()"
+
+#: Module → name → what to do instead.
+NOT_BUILT: dict[str, dict[str, str]] = {
+    "torch_xla": {
+        "set_custom_compile_options": "set NEURON_CC_FLAGS",
+        "save_as_stablehlo": _HLO, "save_torch_model_as_stablehlo": _HLO,
+    },
+    "torch_xla.core.xla_model": {
+        "CoalescingBuckets": _ONE_BY_ONE, "all_gather_bucketized": _ONE_BY_ONE,
+        "reduce_scatter_bucketized": _ONE_BY_ONE, "send": _GATHER, "recv": _GATHER,
+        "all_to_all": _GATHER, "collective_permute": _GATHER,
+        "all_reduce_bucketized_gradients": "xm.reduce_gradients(optimizer) does it",
+        "get_stablehlo": _HLO, "get_stablehlo_bytecode": _HLO,
+        "optimization_barrier_": _BARRIER, "set_replication": _RANKS,
+        "xla_replication_devices": _RANKS, "CollectiveContext": _RANKS,
+        "DeviceContext": _OWN, "ToXlaTensorArena": _OWN, "check_view_sharing": _OWN,
+        "MemoryInfo": "xm.get_memory_info() returns a plain dict",
+    },
+    "torch_xla.distributed.xla_multiprocessing": {"create_optimized_replica_groups": _RANKS},
+    "torch_xla.utils.utils": dict.fromkeys(
+        ("Cleaner", "DataWrapper", "FnDataGenerator", "LazyProperty", "TmpFolder",
+         "for_each_instance", "for_each_instance_rewrite"), _OWN),
+    "torch_xla.utils.serialization": {"TensorReference": _OWN},
+    "torch_xla.test.test_utils": dict.fromkeys(
+        ("close_summary_writer", "get_summary_writer", "write_to_summary"),
+        "torch.utils.tensorboard.SummaryWriter writes scalars"
+    ) | {"mp_test": _RANKS},
+    "torch_xla.debug.metrics": {"executed_fallback_ops": "metrics_report() names them: aten::…"},
+    "torch_xla.debug.profiler": dict.fromkeys(
+        ("StepTrace", "get_tracer_marked_step", "set_tracer_marked_step", "start_server",
+         "start_trace", "stop_trace", "trace", "trace_detached"), _PROFILE),
+    "torch_neuronx": dict.fromkeys(
+        ("DataParallel", "PartitionerConfig", "analyze", "async_load", "dynamic_batch",
+         "lazy_load", "move_trace_to_device", "replace_weights", "trace"), _INFERENCE),
+}  # fmt: skip
+
+#: Beginning of a module's name → what to do instead.
+ELSEWHERE = {
+    "torch_xla.distributed.fsdp": _RANKS,
+    "torch_xla.distributed.spmd": _RANKS,
+    "torch_xla.distributed.data_parallel": _RANKS,
+    "torch_xla.distributed.zero_redundancy_optimizer": _RANKS,
+    "torch_xla.experimental": "only what training on Trn1 takes is, from torch_xla.core.xla_model",
+    "torch_xla.stablehlo": _HLO,
+    "torch_xla.core.xla_builder": _HLO,
+    "torch_xla.core": "torch_xla.core.xla_model is",
+    "torch_xla.utils": "torch_xla.utils.utils and .serialization are",
+    "torch_xla.debug": "torch_xla.debug.metrics and .profiler are",
+    "torch_xla.distributed": "torch_xla.distributed.xla_multiprocessing, .parallel_loader and "
+                             ".xla_backend are",
+    "torch_neuronx": "torch_neuronx.utils is, for training; " + _INFERENCE,
+}  # fmt: skip

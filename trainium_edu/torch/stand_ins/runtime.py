@@ -1,0 +1,114 @@
+"""``torch_xla.runtime``: who takes part, and what there is."""
+
+from trainium_edu import settings
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.stand_ins import xla_model as xm
+
+__all__ = [
+    "addressable_device_count", "addressable_runtime_device_count", "device_type",
+    "get_master_ip", "get_num_cached_compilation_graph", "global_device_count",
+    "global_ordinal", "global_runtime_device_attributes", "global_runtime_device_count",
+    "host_index", "initialize_cache", "is_bf16_supported", "is_spmd", "local_device_count",
+    "local_ordinal", "local_process_count", "process_count", "process_index", "requires_pjrt",
+    "runtime_device_attributes", "set_device_type", "use_spmd", "using_pjrt", "world_size",
+    "xla_device",
+]  # fmt: skip
+
+world_size = global_device_count = process_count = xm.xrt_world_size
+global_ordinal = process_index = xm.get_ordinal
+local_ordinal = xm.get_local_ordinal
+global_runtime_device_count = xm.xrt_world_size
+xla_device = xm.xla_device
+
+
+def device_type() -> str:
+    """Return the kind of device."""
+    return "NEURON"
+
+
+def set_device_type(pjrt_device: str) -> None:
+    """Accept NEURON, which it is."""
+    if pjrt_device != "NEURON":
+        raise NotImplementedError(
+            f"the device type {pjrt_device!r} is not emulated; this is Trainium, NEURON"
+        )
+
+
+def is_bf16_supported() -> bool:
+    """Return True."""
+    return True
+
+
+def addressable_device_count() -> int:
+    """Return how many NeuronCores this process drives."""
+    return 1
+
+
+addressable_runtime_device_count = addressable_device_count
+
+
+def local_process_count() -> int:
+    """Return how many ranks share an instance."""
+    world = cores.current().world
+    return min(world.size, world.per_instance)
+
+
+local_device_count = local_process_count
+
+
+def host_index() -> int:
+    """Return the number of this rank's instance."""
+    world = cores.current().world
+    return world.ordinal // world.per_instance
+
+
+def get_master_ip() -> str:
+    """Return what ``MASTER_ADDR`` says."""
+    return settings.variable("MASTER_ADDR") or "127.0.0.1"
+
+
+def runtime_device_attributes(device=None) -> dict:
+    """Return what is known of a device."""
+    return {"core_on_chip": xm.get_local_ordinal() % 2, "name": "NC_v2"}
+
+
+def global_runtime_device_attributes() -> list[dict]:
+    """Return what is known of every device."""
+    return [{"core_on_chip": i % 2, "name": "NC_v2"} for i in range(world_size())]
+
+
+def is_spmd() -> bool:
+    """Return False: each process drives one NeuronCore."""
+    return False
+
+
+def use_spmd(auto: bool = False) -> None:
+    """Refuse: one program for all devices is not emulated."""
+    raise NotImplementedError(
+        "torch_xla.runtime.use_spmd is not emulated; let each NeuronCore have a process: torchrun "
+        "--nproc_per_node, and xm.optimizer_step or DistributedDataParallel"
+    )
+
+
+def initialize_cache(path: str, readonly: bool = False) -> None:
+    """Refuse: where compiled graphs are kept is said by AWS's switches."""
+    raise NotImplementedError(
+        "torch_xla.runtime.initialize_cache is not emulated; set NEURON_COMPILE_CACHE_URL, or "
+        "--cache_dir in NEURON_CC_FLAGS"
+    )
+
+
+def get_num_cached_compilation_graph() -> int:
+    """Return how many graphs are compiled in this process."""
+    kinds = [event.kind for event in cores.current().compiler.history]
+    return len(kinds) - kinds.count("memory")
+
+
+def using_pjrt() -> bool:
+    """Return True."""
+    return True
+
+
+def requires_pjrt(function):
+    """Return a function as it is."""
+    return function

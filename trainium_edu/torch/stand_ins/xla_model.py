@@ -1,0 +1,406 @@
+"""``torch_xla.core.xla_model``: the names of torch_xla 1.13 to 2.9 together."""
+
+import copy
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from trainium_edu.neuroncore.recording.core import HBM_BYTES
+from trainium_edu.specs import INSTANCES
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.clock import seconds
+from trainium_edu.torch.ranks import collectives
+from trainium_edu.torch.ranks.group import XlaGroup
+from trainium_edu.torch.tensor import XlaTensor
+from trainium_edu.xla.executable import Executable
+
+__all__ = [
+    "REDUCE_AND", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_MUL", "REDUCE_OR", "REDUCE_SUM",
+    "RateTracker", "add_step_closure", "all_gather", "all_reduce",
+    "broadcast_master_param", "collective_broadcast", "do_on_ordinals", "fork_rng",
+    "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
+    "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step",
+    "master_print", "mesh_reduce", "optimizer_step", "parse_xla_device", "reduce_gradients",
+    "reduce_scatter", "rendezvous", "save", "send_cpu_data_to_device", "set_rng_state", "sync",
+    "unlazy", "wait_device_ops", "xla_device", "xla_device_hw", "xla_device_kind",
+    "xla_real_devices", "xla_rendezvous", "xrt_world_size",
+]  # fmt: skip
+
+ProcessGroupXla = XlaGroup  # of torch_xla.distributed.xla_backend
+REDUCE_SUM, REDUCE_MUL, REDUCE_AND, REDUCE_OR = "sum", "mul", "and", "or"
+REDUCE_MIN, REDUCE_MAX = "min", "max"
+
+
+# -- devices ------------------------------------------------------------------------------------
+
+
+def get_xla_supported_devices(devkind: str | None = None, max_devices: int | None = None):
+    """Return the names of the instance's devices, one per NeuronCore."""
+    if isinstance(devkind, int):  # torch_xla 2.9 has no `devkind`
+        devkind, max_devices = None, devkind
+    count = int(INSTANCES[cores.current().instance].cores.value)
+    if devkind not in (None, "NEURON"):
+        return []
+    return [f"xla:{i}" for i in range(count)][:max_devices]
+
+
+def xla_device(n: int | None = None, devkind: str | None = None) -> torch.device:
+    """Return this process's NeuronCore as a device.
+
+    Parameters
+    ----------
+    n : int, optional
+        Its number, which has to be this process's own: one process drives one NeuronCore.
+    devkind : str, optional
+        "NEURON".
+    """
+    core = cores.current()
+    core.follow()
+    if n is not None and n != core.device.index:
+        raise RuntimeError(
+            f"this process drives {core.device}, and xla:{n} is another NeuronCore; one process "
+            "drives one, so start as many with torchrun --nproc_per_node"
+        )
+    if devkind not in (None, "NEURON"):
+        raise RuntimeError(f"there is no device of kind {devkind!r}; this is Trainium, NEURON")
+    return core.device
+
+
+def xla_device_kind(device=None) -> str:
+    """Return what kind of device it is: a NeuronCore-v2, on Trn1 and Inf2."""
+    return "NC_v2"
+
+
+def xla_device_hw(device=None) -> str:
+    """Return the name of the hardware."""
+    return "NEURON"
+
+
+def xla_real_devices(devices: Iterable | None = None) -> list[str]:
+    """Return what is behind the names of devices: ``NEURON:0`` and so on."""
+    named = devices or get_xla_supported_devices()
+    return [f"NEURON:{torch.device(one).index or 0}" for one in named]
+
+
+def parse_xla_device(device: str):
+    """Return the kind and the number in a name as ``xla_real_devices`` gives it."""
+    kind, _, number = device.partition(":")
+    return (kind, int(number)) if number.isdigit() else None
+
+
+def is_xla_tensor(tensor) -> bool:
+    """Return whether a tensor is on the device."""
+    return isinstance(tensor, XlaTensor)
+
+
+def get_memory_info(device=None) -> dict[str, int]:
+    """Return how much of a NeuronCore's HBM the newest graph uses, by the names of all versions."""
+    ran = (step.executable for step in reversed(cores.current().steps))
+    needs = next((one.needs for one in ran if isinstance(one, Executable)), {})
+    used = needs.get("tensors", 0) + needs.get("constants", 0)
+    return {"bytes_used": used, "bytes_limit": HBM_BYTES, "peak_bytes_used": sum(needs.values()),
+            "kb_free": (HBM_BYTES - used) // 1024, "kb_total": HBM_BYTES // 1024}  # fmt: skip
+
+
+# -- the world ----------------------------------------------------------------------------------
+
+
+def xrt_world_size(defval: int = 1) -> int:
+    """Return how many ranks take part."""
+    return cores.current().world.size
+
+
+def get_ordinal(defval: int = 0) -> int:
+    """Return this rank's number."""
+    return cores.current().world.ordinal
+
+
+def get_local_ordinal(defval: int = 0) -> int:
+    """Return this rank's number on its instance."""
+    world = cores.current().world
+    return world.ordinal % world.per_instance
+
+
+def is_master_ordinal(local: bool = True) -> bool:
+    """Return whether this is the first rank, of the instance or of all."""
+    return (get_local_ordinal() if local else get_ordinal()) == 0
+
+
+def master_print(*args, fd=None, local: bool = False, flush: bool = False) -> None:
+    """Print on the first rank."""
+    if is_master_ordinal(local):
+        print(*args, file=sys.stdout if fd is None else fd, flush=flush)
+
+
+# -- steps --------------------------------------------------------------------------------------
+
+
+def mark_step(wait: bool = False, reset_scope: bool = True) -> None:
+    """Run all that is pending; with `wait`, be there when it is done."""
+    core = cores.current()
+    core.mark_step()
+    if wait:
+        core.clock.wait()
+
+
+sync = mark_step
+
+
+def wait_device_ops(devices: Sequence = ()) -> None:
+    """Wait for all that was queued."""
+    cores.current().clock.wait()
+
+
+def unlazy(tensors: Sequence) -> None:
+    """Compute tensors now, and wait for them."""
+    core = cores.current()
+    for one in tensors:
+        core.run_early(one.cell)
+    core.clock.wait()
+
+
+def add_step_closure(closure: Callable, args: Sequence = (), run_async: bool = False) -> None:
+    """Call a function after the next step, in the order of asking."""
+    cores.current().closures.append((closure, args))
+
+
+# -- collectives --------------------------------------------------------------------------------
+
+
+def all_reduce(reduce_type: str, inputs, scale: float = 1.0, groups: Sequence | None = None,
+               pin_layout: bool = True):  # fmt: skip
+    """Record the sum (or another reduction) over ranks, times `scale`; alone, do nothing.
+
+    Parameters
+    ----------
+    reduce_type : {"sum", "min", "max"}
+    inputs : Tensor, or list of Tensor
+    groups : list of lists of int, optional
+        Ranks that take part together; default all.
+
+    Returns
+    -------
+    Tensor, or list of Tensor
+        A new tensor; a list is reduced in place and returned.
+    """
+    is_one = isinstance(inputs, torch.Tensor)
+    if xrt_world_size() == 1:
+        return inputs.clone() if is_one else inputs
+    found = collectives.all_reduce(reduce_type, inputs, scale, groups)
+    return found if is_one else inputs
+
+
+def all_gather(value, dim: int = 0, groups: Sequence | None = None, output=None,
+               pin_layout: bool = True, channel_id=None, use_global_device_ids=None):  # fmt: skip
+    """Record the concatenation of every rank's tensor along an axis."""
+    return _each(lambda one: collectives.all_gather(one, dim, groups), value, output)
+
+
+def reduce_scatter(reduce_type: str, input, scale: float, scatter_dim: int, shard_count: int,
+                   groups: Sequence | None = None, output=None, pin_layout: bool = True,
+                   channel_id=None, use_global_device_ids=None):  # fmt: skip
+    """Record a reduction of which each rank keeps its part of an axis."""
+
+    def scattered(one):
+        return collectives.reduce_scatter(reduce_type, one, scale, scatter_dim, groups)
+
+    return _each(scattered, input, output)
+
+
+def _each(function, given, output):
+    """Call a function for a tensor or for each of a list; put the results where they shall be."""
+    if not isinstance(given, torch.Tensor):
+        outputs = [None] * len(given) if output is None else output
+        return [_each(function, one, out) for one, out in zip(given, outputs, strict=True)]
+    found = function(given)
+    return found if output is None else output.copy_(found)
+
+
+def collective_broadcast(tensors: Sequence, root_ordinal: int = 0, groups: Sequence | None = None,
+                         pin_layout: bool = True) -> None:  # fmt: skip
+    """Let tensors be what they are on one rank, in place."""
+    if xrt_world_size() > 1:
+        collectives.broadcast(list(tensors), root_ordinal, groups)
+
+
+def broadcast_master_param(model: torch.nn.Module) -> None:
+    """Let a model be what it is on rank 0."""
+    collective_broadcast([*model.parameters(), *model.buffers()])
+    mark_step()
+
+
+# -- training -----------------------------------------------------------------------------------
+
+
+def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool = True) -> None:
+    """Replace gradients by their sums over ranks, times 1/world; alone, do nothing.
+
+    They travel in buckets of ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB``, the last layer's first.
+    """
+    groups_of = optimizer.param_groups
+    collectives.reduce_gradients([p for group in groups_of for p in group["params"]], groups)
+
+
+def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | None = None,
+                   groups: Sequence | None = None, pin_layout: bool = True):  # fmt: skip
+    """Reduce gradients over ranks, then let the optimiser step; with `barrier`, mark a step.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+    barrier : bool
+        Without it, the loader or the loop marks the step.
+    optimizer_args : dict, optional
+        Of ``optimizer.step``.
+
+    Returns
+    -------
+    What ``optimizer.step`` returned.
+    """
+    reduce_gradients(optimizer, groups, pin_layout)
+    result = optimizer.step(**(optimizer_args or {}))
+    if barrier:
+        mark_step()
+    return result
+
+
+# -- between host and device ----------------------------------------------------------------------
+
+
+def _moved(data, move: Callable, wanted: Callable):
+    """Return nested data with some tensors moved; what a mapping knows besides is kept."""
+    if isinstance(data, torch.Tensor):
+        return move(data) if wanted(data) else data
+    if isinstance(data, Mapping):
+        found = copy.copy(data)
+        for key, value in data.items():
+            found[key] = _moved(value, move, wanted)  # type: ignore[index]
+        return found
+    if isinstance(data, list | tuple | set):
+        parts = [_moved(one, move, wanted) for one in data]
+        return type(data)(*parts) if hasattr(data, "_fields") else type(data)(parts)
+    return data
+
+
+def _on_cpu(data):
+    return _moved(data, lambda one: one.detach().cpu(), is_xla_tensor)
+
+
+def send_cpu_data_to_device(datas, device, input_sharding=None):
+    """Move nested CPU tensors to the device; one tensor comes back in a list."""
+    datas = [datas] if isinstance(datas, torch.Tensor) else datas
+    return _moved(datas, lambda one: one.to(device), lambda one: not is_xla_tensor(one))
+
+
+def save(data, file_or_path, master_only: bool = True, global_master: bool = False) -> None:
+    """Move nested tensors to the CPU and write them as ``torch.save`` does.
+
+    Parameters
+    ----------
+    data : object
+    file_or_path : str, Path or file
+    master_only : bool
+        Only the first rank writes, of each instance or (with `global_master`) of all.
+    """
+    if not master_only or is_master_ordinal(local=not global_master):
+        torch.save(_on_cpu(data), file_or_path)
+
+
+# -- on the host --------------------------------------------------------------------------------
+
+
+def rendezvous(tag: str, payload: bytes = b"", replicas: Sequence = ()) -> list[bytes]:
+    """Wait for all ranks, and return every rank's payload; what is pending runs before.
+
+    Raises
+    ------
+    ValueError
+        For some of the ranks only.
+    """
+    count = xrt_world_size()
+    if replicas and len(replicas) != count:
+        raise ValueError(f"rendezvous of {len(replicas)} of {count} ranks; all of them have to")
+    if not isinstance(payload, bytes):
+        raise TypeError(f"the payload is {type(payload).__name__}; it has to be bytes")
+    mark_step()
+    return collectives.rendezvous(tag, payload)
+
+
+def xla_rendezvous(payload: bytes = b"", ordinals: Sequence | None = None,
+                   tag: str | None = None) -> list[bytes]:  # fmt: skip
+    """Do as :func:`rendezvous`."""
+    return rendezvous(tag or "", payload, ordinals or ())
+
+
+def mesh_reduce(tag: str, data, reduce_fn: Callable):
+    """Collect a value of every rank on the host, and return what a function makes of the list."""
+    return collectives.mesh_reduce(tag, data, reduce_fn)
+
+
+def do_on_ordinals(target: Callable, data: Sequence = (), ordinals=(0,)):
+    """Call a function with data moved to the CPU, on some ranks; None on the others."""
+    wanted = [ordinals] if isinstance(ordinals, int) else ordinals
+    result = target(*_on_cpu(data)) if get_ordinal() in wanted else None
+    rendezvous("torch_xla.core.xla_model.do_on_ordinals")
+    return result
+
+
+# -- random numbers -----------------------------------------------------------------------------
+
+_seeds: dict[str, int] = {}
+
+
+def set_rng_state(seed: int, device=None) -> None:
+    """Seed the device's random numbers, which come from PyTorch's generator on the CPU here."""
+    _seeds["xla"] = int(seed)
+    torch.manual_seed(int(seed))
+
+
+def get_rng_state(device=None) -> int:
+    """Return the seed that was set."""
+    return _seeds.get("xla", torch.initial_seed())
+
+
+@contextmanager
+def fork_rng(device=None, enabled: bool = True):
+    """Return a context that leaves the generator as it was before."""
+    with torch.random.fork_rng(devices=[], enabled=enabled):
+        yield
+
+
+class RateTracker:
+    """Counts items per second, smoothed: what tutorials print.
+
+    Parameters
+    ----------
+    smooth_factor : float, optional
+        Weight of what was before; 0.4.
+    """
+
+    def __init__(self, smooth_factor: float | None = None):
+        self._smooth = 0.4 if smooth_factor is None else smooth_factor
+        self._began = self._last = seconds()
+        self._all = self._new = 0.0
+        self._rate: float | None = None
+
+    def add(self, count: float) -> None:
+        """Count items."""
+        self._new += count
+
+    def rate(self) -> float:
+        """Return items per second since the last question, smoothed."""
+        passed = seconds() - self._last
+        if passed <= 0:
+            return 0.0
+        rate = self._new / passed
+        if self._rate is not None:
+            rate = (1 - self._smooth) * rate + self._smooth * self._rate
+        self._all, self._new, self._last, self._rate = self._all + self._new, 0.0, seconds(), rate
+        return rate
+
+    def global_rate(self) -> float:
+        """Return items per second since the beginning."""
+        passed = seconds() - self._began
+        return (self._all + self._new) / passed if passed > 0 else 0.0

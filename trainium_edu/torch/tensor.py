@@ -1,0 +1,659 @@
+"""A tensor on the emulated device: each aten call on it is computed now and recorded.
+
+PyTorch calls ``__torch_dispatch__`` below autograd, so gradients are PyTorch's own and arrive here
+as calls like any other.
+"""
+
+from collections import OrderedDict
+from copy import deepcopy
+from typing import Any
+from weakref import ref
+
+import torch
+
+from trainium_edu.torch import core as cores
+from trainium_edu.torch.calls import Call, call_of
+from trainium_edu.torch.operations import dtype_of, fits
+from trainium_edu.torch.tape import Cell, Fed, Place, Slot, Storage
+from trainium_edu.xla.graph import GraphError
+
+__all__ = ["XlaTensor", "dispatch", "hollow", "on_device", "wrap"]
+
+_aten = torch.ops.aten
+_TENSOR, _LIFTED = "tensor", "number"  #: stand in a key for what is not constant
+_wrapper = torch.Tensor._make_wrapper_subclass
+_set_data = torch.Tensor.data.__set__  # type: ignore[attr-defined]
+
+
+class XlaTensor(torch.Tensor):
+    """A tensor whose device is ``xla``.
+
+    Attributes
+    ----------
+    cell : Cell
+        Its value and its place on the tape.
+    """
+
+    __slots__ = ("cell",)
+    cell: Cell
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return dispatch(func, args, kwargs or {})
+
+    @property
+    def is_xla(self) -> bool:
+        """True, as of PyTorch/XLA's own tensors."""
+        return True
+
+    @property
+    def data(self):
+        """The same value, apart from autograd."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other):
+        if type(other) is not XlaTensor:
+            raise RuntimeError(
+                f"the data of a tensor on {self.device} are set to a tensor on {other.device}; "
+                "move it first: .to(device)"
+            )
+        _set_data(self, other)
+        self.cell = other.cell
+
+    def __repr__(self, *, tensor_contents=None):
+        text = torch._tensor_str._str(self, tensor_contents=tensor_contents)
+        text = text.replace("XlaTensor(", "tensor(", 1).replace("\n   ", "\n")
+        is_weight = isinstance(self, torch.nn.Parameter)
+        return f"Parameter containing:\n{text}" if is_weight else text
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if self.dim() == 0 else format(str(self), spec)
+
+    def numpy(self, *, force=False):
+        """Return the values as an array, if that is forced; as PyTorch has it."""
+        if not force:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                "copy the tensor to host memory first."
+            )
+        return self.detach().cpu().numpy()
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy()
+
+    def tolist(self):
+        """Return the values as Python numbers."""
+        return self.detach().cpu().tolist()
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError("only tensors made by the user can be copied deeply; detach() first")
+        with torch.no_grad():
+            made = self.clone()
+        _alike(made, self, deepcopy(self.__dict__, memo))
+        made.grad = deepcopy(self.grad, memo)
+        return memo.setdefault(id(self), made)
+
+    def __reduce_ex__(self, protocol):
+        parts = self.detach().cpu(), self.dtype, str(self.device), self.requires_grad
+        if not isinstance(self, torch.nn.Parameter):
+            return torch._utils._rebuild_device_tensor_from_cpu_tensor, parts
+        return _rebuilt_parameter, (parts, self.requires_grad, OrderedDict())
+
+
+def _rebuilt_parameter(parts, requires_grad, hooks):
+    """Return a parameter that was pickled."""
+    data = torch._utils._rebuild_device_tensor_from_cpu_tensor(*parts)
+    return torch._utils._rebuild_parameter(data, requires_grad, hooks)
+
+
+def _alike(made, given, attributes) -> None:
+    made.__dict__.update(attributes)
+    made.requires_grad_(given.requires_grad)
+
+
+def wrap(cell: Cell, shape, strides, dtype, device) -> XlaTensor:
+    """Return a tensor around a cell."""
+    made = _wrapper(XlaTensor, shape, strides=strides, dtype=dtype, device=device)
+    cell.meta = shape, strides, dtype
+    made.cell = cell
+    return made
+
+
+def on_device(value: torch.Tensor, core=None) -> XlaTensor:
+    """Return a CPU tensor's copy on the device: data that came in."""
+    core = core or cores.current()
+    core.follow_at_first()
+    _check_kind(value.dtype, value.layout)
+    strides = _strides(value.size())
+    held = core.held(value, strides) if core.computes else None
+    core.clock.transfer(value.numel() * value.element_size(), "to")
+    return wrap(Cell(held), value.size(), strides, value.dtype, core.device)
+
+
+def hollow(shape, dtype, core=None) -> XlaTensor:
+    """Return a tensor on the device of which only the shape is kept."""
+    core = core or cores.current()
+    return wrap(Cell(), shape, _strides(shape), dtype, core.device)
+
+
+def _strides(shape) -> tuple:
+    found, step = [], 1
+    for size in reversed(tuple(shape)):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found))
+
+
+def _check_kind(dtype, layout=torch.strided) -> None:
+    """Refuse numbers and layouts that the device does not have."""
+    if layout is not torch.strided:
+        raise RuntimeError(
+            f"a tensor of layout {layout} at {cores.user_line()}; the device holds dense tensors "
+            "only: call to_dense() first"
+        )
+    try:
+        dtype_of(dtype)
+    except GraphError as problem:
+        raise RuntimeError(f"{problem}, at {cores.user_line()}; cast it on the CPU first") from None
+
+
+# -- one call -------------------------------------------------------------------------------------
+
+
+def dispatch(func, args, kwargs):
+    """Compute and record one aten call."""
+    core, call = cores.current(), call_of(func)
+    if call.special is not None:
+        return call.special(core, func, args, kwargs)
+    if call.row:
+        return record(core, call, args, kwargs)
+    if call.composite:
+        return func.decompose(*args, **kwargs)
+    if call.turns:
+        return _turn(call, args, kwargs)
+    if call.out and call.functional:
+        return _into(call, args, kwargs)
+    return fall_back(core, call, args, kwargs)
+
+
+def record(core, call: Call, args, kwargs):
+    """Compute a call now and put it on the tape."""
+    tape = core.tape
+    slots: list = []
+    fed: list = []
+    consts: list = [call]
+    values = [_take(core, tape, call, one, slots, consts, fed) for one in args]
+    named = {}
+    for key, one in kwargs.items():
+        consts.append(key)
+        named[key] = _take(core, tape, call, one, slots, consts, fed)
+    key = (*slots, *consts)
+    place = tape.here.next.get(key)
+    if place is None and not _is_recorded(call, args, kwargs):
+        return fall_back(core, call, args, kwargs)
+    out = None
+    if core.computes:
+        if call.writes:
+            core.before_write(call, args, kwargs, values, named)
+        out = core.rounded.compute(call, values, named)
+    if place is None:
+        place = core.new_place(call, *_templates(tape, args, kwargs, call, len(tape.fed)),
+                               tape.slots)  # fmt: skip
+        place.metas = _metas_of(call, args, kwargs, out)
+        tape.grow(key, place)
+    else:
+        tape.here = place
+        tape.path.append(place)
+    if fed:
+        tape.fed += fed
+    if not call.writes:
+        return _results(core, tape, place, call, args, out)
+    made = _results(core, tape, place, call, args, out) if call.makes else None
+    written = _written(core, tape, call, args, kwargs)
+    return written if call.returns_written else made
+
+
+def _take(core, tape, call, given, slots, consts, fed):
+    """Put one argument into a call's key; return what it is computed with."""
+    kind = type(given)
+    if kind is XlaTensor:
+        cell = given.cell
+        slots.append(cell.slot if cell.tape == tape.number else leaf(core, tape, cell))
+        consts.append(_TENSOR)
+        return cell.value
+    if kind is float:
+        if call.lifts and given != 0.0 and given != 1.0:
+            fed.append(given)
+            consts.append(_LIFTED)
+        else:
+            consts.append((float, given))
+        return given
+    if kind is list or kind is tuple:
+        consts.append(len(given))
+        return [_take(core, tape, call, one, slots, consts, fed) for one in given]
+    if kind is bool:
+        consts.append((bool, given))
+        return given
+    if isinstance(given, torch.Tensor):
+        return _take_from_cpu(core, tape, call, given, slots, consts, fed)
+    if kind is torch.device and given.type == "xla":
+        given = _CPU
+    consts.append(given)
+    return given
+
+
+_CPU = torch.device("cpu")
+
+
+def _take_from_cpu(core, tape, call, given, slots, consts, fed):
+    """Take a tensor that is not on the device: a number, or an index."""
+    if isinstance(given, XlaTensor):  # a subclass of it
+        raise GraphError(f"{call.name} of a {type(given).__name__}; a device holds plain tensors")
+    if given.dim() == 0:
+        number = given.item()
+        consts.append((_LIFTED, given.dtype))
+        _take(core, tape, call, number, slots, consts, fed)
+        return given
+    if "index" in call.counter:
+        return _take(core, tape, call, on_device(given, core), slots, consts, fed)
+    raise RuntimeError(
+        f"{call.counter} of a tensor on {core.device} and one on the CPU, of shape "
+        f"{list(given.shape)}, at {cores.user_line()}; move it to the device first: .to(device)"
+    )
+
+
+def _is_recorded(call, args, kwargs) -> bool:
+    """Return whether a row takes such a call; asked when it comes for the first time."""
+    if call.out:
+        kwargs = {key: one for key, one in kwargs.items() if key not in call.writes}
+    return fits(call.row, *args, **kwargs)
+
+
+def _templates(tape, args, kwargs, call, fed_before):
+    """Return arguments with slots in place of tensors."""
+    count = [fed_before]
+
+    def kept(given):
+        kind = type(given)
+        if kind is XlaTensor:
+            return Slot(given.cell.slot)
+        if kind is list or kind is tuple:
+            return [kept(one) for one in given]
+        if isinstance(given, torch.Tensor):
+            if given.dim():
+                return Slot(tape.slots - 1)
+            given = given.item()
+            kind = type(given)
+        if kind is float and call.lifts and given != 0.0 and given != 1.0:
+            count[0] += 1
+            return Fed(count[0] - 1)
+        return given
+
+    return [kept(one) for one in args], {key: kept(one) for key, one in kwargs.items()}
+
+
+def _metas_of(call, args, kwargs, out):
+    """Return shape, strides and dtype of each result."""
+    if call.writes and not call.makes:
+        return []
+    if out is None:
+        with torch.no_grad():
+            out = call.run(*_on_meta(list(args)), **_on_meta(dict(kwargs)))
+    results = out if isinstance(out, tuple | list) else [out]
+    for one in results:
+        if one is not None:
+            _check_kind(one.dtype, one.layout)
+    return [None if one is None else (one.size(), one.stride(), one.dtype) for one in results]
+
+
+def _on_meta(given):
+    if type(given) is XlaTensor:
+        return torch.empty_strided(given.size(), given.stride(), dtype=given.dtype, device="meta")
+    if isinstance(given, list | tuple):
+        return [_on_meta(one) for one in given]
+    if isinstance(given, dict):
+        return {key: _on_meta(one) for key, one in given.items()}
+    if type(given) is torch.device and given.type == "xla":
+        return torch.device("meta")
+    return given
+
+
+def _results(core, tape, place, call, args, out):
+    """Return the tensors that a call made."""
+    device = core.device
+    if call.is_single:
+        meta = place.metas[0]
+        made = _wrapper(XlaTensor, meta[0], strides=meta[1], dtype=meta[2], device=device)
+        cell = made.cell = Cell(out, tape.number, tape.slots, meta)
+        tape.slots += 1
+        tape.made.append(ref(cell))
+        if call.is_view:
+            _share(args[0].cell, cell, place, 0)
+        return made
+    found: list = []
+    values = out if isinstance(out, list | tuple) else (out,)
+    for number, meta in enumerate(place.metas):
+        if meta is None:
+            found.append(None)
+            continue
+        made = _wrapper(XlaTensor, meta[0], strides=meta[1], dtype=meta[2], device=device)
+        cell = made.cell = Cell(None if out is None else values[number], meta=meta)
+        tape.give(cell)
+        if call.is_view:
+            _share(args[0].cell, cell, place, number)
+        found.append(made)
+    return found if call.gives_list else tuple(found)
+
+
+# -- tensors that share their data ----------------------------------------------------------------
+
+
+def _share(base: Cell, cell: Cell, place: Place, number: int) -> None:
+    """Let a cell be a view of another."""
+    storage = base.storage
+    if storage is None:
+        storage = base.storage = Storage(base)
+    storage.add(cell)
+    cell.storage, cell.way = storage, (*base.way, (place, number))
+
+
+def leaf(core, tape, cell: Cell) -> int:
+    """Return the slot of data that come onto the tape with their first use."""
+    storage = cell.storage
+    if storage is not None and storage.tape != tape.number and len(storage.cells()) == 1:
+        cell.storage, cell.way = None, ()  # the others are gone
+        storage = None
+    if storage is None:
+        slot = _data(core, tape, cell)
+        tape.leaves[slot] = ref(cell)
+        cell.tape, cell.slot, cell.leaf = tape.number, slot, slot
+        return slot
+    if storage.tape != tape.number:
+        slot = _data(core, tape, storage)
+        storage.tape, storage.slot, storage.leaf = tape.number, slot, slot
+        for one in storage.cells():
+            if not one.way:
+                tape.leaves[slot] = ref(one)
+                one.tape, one.slot, one.leaf = tape.number, slot, slot
+    slot = storage.slot
+    for place, number in cell.way:
+        slot = _viewed_again(tape, slot, place) + number
+    cell.tape, cell.slot, cell.leaf = tape.number, slot, -1 if cell.way else storage.leaf
+    return slot
+
+
+def _data(core, tape, one: Cell | Storage) -> int:
+    """Put data onto the tape."""
+    key = (_data, *one.meta, one.name)
+    if tape.step(key) is None:
+        place = core.new_place(None, (), {"name": one.name}, tape.slots)
+        place.metas = [one.meta]
+        tape.grow(key, place)
+    return _slots_of_data(tape, 1)
+
+
+def _viewed_again(tape, slot: int, before: Place) -> int:
+    """Put a view onto the tape that was made on an earlier one."""
+    key = (_viewed_again, slot, before)
+    if tape.step(key) is None:
+        place = Place(before.call, [Slot(slot), *before.args[1:]], before.kwargs, tape.slots,
+                      before.line, before.scope)  # fmt: skip
+        place.metas = before.metas
+        tape.grow(key, place)
+    return _slots_of_data(tape, len(before.metas))
+
+
+def _slots_of_data(tape, count: int) -> int:
+    """Return the first of some new slots that no cut has to compute."""
+    first = tape.slots
+    tape.slots += count
+    tape.made += [None] * count
+    return first
+
+
+def _written(core, tape, call, args, kwargs):
+    """Give new slots to what a call wrote, and return it."""
+    written = []
+    for which in call.writes:
+        given = kwargs.get(which) if isinstance(which, str) else args[which]
+        for tensor in given if isinstance(given, list | tuple) else (given,):
+            if tensor is None:
+                continue
+            cell = tensor.cell
+            tape.give(cell)
+            storage = cell.storage
+            if storage is not None:
+                tape.writes[storage] = tape.writes.get(storage, 0) + 1
+            if not core.computes and cell.value is not None:
+                for one in (cell,) if storage is None else storage.cells():
+                    one.value = None
+            written.append(tensor)
+    return written[0] if call.returns == 1 else tuple(written[: call.returns])
+
+
+def _become(tensor: XlaTensor, other: XlaTensor) -> XlaTensor:
+    """Let a tensor be what another is: shape, data, all but its place in autograd."""
+    _set_data(tensor, other)
+    tensor.cell = other.cell
+    return tensor
+
+
+def _turn(call: Call, args, kwargs):
+    """Do what changes a tensor's shape in place (``t_``, ``squeeze_``): become a view of it."""
+    return _become(args[0], dispatch(call.functional, args, kwargs))
+
+
+def _into(call: Call, args, kwargs):
+    """Write results into tensors named by ``out=``; empty ones get the results' shape."""
+    given = {key: one for key, one in kwargs.items() if key not in call.writes}
+    made = dispatch(call.functional, args, given)
+    targets = [kwargs[name] for name in call.writes]
+    for target, result in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
+        if type(target) is not XlaTensor:
+            raise RuntimeError(f"{call.counter} on the device with out= a tensor on the CPU, at "
+                               f"{cores.user_line()}; make it there: device=device")  # fmt: skip
+        if target.shape == result.shape:
+            dispatch(_aten.copy_.default, (target, result), {})
+        elif target.numel() == 0 and target.dtype == result.dtype:
+            _become(target, result)
+        else:
+            raise RuntimeError(
+                f"{call.counter} gives shape {list(result.shape)}, and out= has "
+                f"{list(target.shape)}, at {cores.user_line()}; make it of that shape"
+            )
+    return targets[0] if len(targets) == 1 else tuple(targets)
+
+
+# -- what runs on the CPU -------------------------------------------------------------------------
+
+
+def ask(core, cell: Cell, kind: str = "value", operation: str = "") -> torch.Tensor:
+    """Return a value; the chip runs first what it needs."""
+    storage, tape = cell.storage, core.tape
+    if storage in tape.writes and cell.tape != tape.number:
+        leaf(core, tape, cell)
+    return core.ask(cell, kind, operation)
+
+
+def fall_back(core, call: Call, args, kwargs):
+    """Run an operation without a row on the CPU: the graph is cut around it."""
+    core.compiler.metrics.count(call.counter)
+    if not core.computes:
+        return _hollow_results(core, call, args, kwargs)
+
+    def value(given):
+        if type(given) is XlaTensor:
+            return ask(core, given.cell, "fallback", call.counter)
+        if isinstance(given, list | tuple):
+            return type(given)(value(one) for one in given)
+        if type(given) is torch.device and given.type == "xla":
+            return _CPU
+        return given
+
+    out = call.run(*map(value, args), **{key: value(one) for key, one in kwargs.items()})
+    if call.writes:
+        written = _written_on_cpu(core, call, args, kwargs)
+        if call.returns_written:
+            return written
+    if isinstance(out, torch.Tensor):
+        return on_device(out, core)
+    if isinstance(out, list | tuple):
+        return type(out)(on_device(one, core) if isinstance(one, torch.Tensor) else one
+                         for one in out)  # fmt: skip
+    return out
+
+
+def _written_on_cpu(core, call, args, kwargs):
+    """Let what an operation wrote on the CPU be data from here on."""
+    found = []
+    for which in call.writes:
+        given = kwargs.get(which) if isinstance(which, str) else args[which]
+        for tensor in given if isinstance(given, list | tuple) else (given,):
+            if tensor is None:
+                continue
+            value = core.rounded.settle(tensor.cell.value)
+            core.tape.leave(tensor.cell)
+            if tensor.shape != value.shape:  # of an empty tensor, named by out=
+                _become(tensor, on_device(value, core))
+            found.append(tensor)
+    return found[0] if call.returns == 1 else tuple(found[: call.returns])
+
+
+def _hollow_results(core, call, args, kwargs):
+    """Do a fall-back without values: cut the graph, and find out shapes."""
+
+    def run_early(given):
+        if type(given) is XlaTensor:
+            core.run_early(given.cell, "fallback", call.counter)
+        elif isinstance(given, list | tuple):
+            for one in given:
+                run_early(one)
+
+    run_early([*args, *kwargs.values()])
+    try:
+        out = call.func(*_on_meta(list(args)), **_on_meta(dict(kwargs)))
+    except (NotImplementedError, RuntimeError) as problem:
+        raise cores.ValuesOff(
+            f"{cores.user_line() or 'the script'}: the shape of what {call.counter} gives depends "
+            "on values, and this run keeps shapes only; leave out the line, or run with --values "
+            "all"
+        ) from problem
+    if call.writes:
+        for which in call.writes:
+            given = kwargs.get(which) if isinstance(which, str) else args[which]
+            for tensor in given if isinstance(given, list | tuple) else (given,):
+                core.tape.leave(tensor.cell)
+        if call.returns_written:
+            return args[0]
+    if isinstance(out, torch.Tensor):
+        return hollow(out.size(), out.dtype, core)
+    if isinstance(out, list | tuple):
+        return type(out)(one and hollow(one.size(), one.dtype, core) for one in out)
+    return out
+
+
+# -- calls that move between host and device, or ask for values -----------------------------------
+
+
+def _to_copy(core, func, args, kwargs):
+    (given,) = args
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    kind = "xla" if device is None and type(given) is XlaTensor else torch.device(device).type
+    if kind not in ("xla", "cpu", "meta"):
+        raise RuntimeError(
+            f"{cores.user_line() or 'the script'} moves a tensor to {device}, and this machine has "
+            f"{core.device}; name that device"
+        )
+    if type(given) is not XlaTensor:
+        return on_device(given if dtype is None else given.to(dtype), core)
+    if kind == "cpu":
+        return ask(core, given.cell).to(dtype or given.dtype, copy=True)
+    if kind == "meta":
+        return torch.empty_strided(given.size(), given.stride(), dtype=dtype or given.dtype,
+                                   device="meta")  # fmt: skip
+    return record(core, call_of(func), args, {"dtype": dtype or given.dtype})
+
+
+def _copy(core, func, args, kwargs):
+    target, source = args[:2]
+    if type(target) is not XlaTensor:
+        return target.copy_(ask(core, source.cell))
+    call = call_of(_aten.copy_.default)
+    if type(source) is XlaTensor:
+        return record(core, call, (target, source), {})
+    cell = target.cell
+    if cell.storage is not None or target.shape != source.shape:
+        return record(core, call, (target, on_device(source, core)), {})
+    core.clock.transfer(source.numel() * source.element_size(), "to")
+    if core.computes:
+        if cell.value is None:
+            cell.value = torch.empty(target.shape, dtype=target.dtype)
+        core.rounded.settle(cell.value.copy_(source))
+    core.tape.leave(cell)
+    return target
+
+
+def _asks(core, func, args, kwargs):
+    values = (ask(core, one.cell) if type(one) is XlaTensor else one for one in args)
+    return func(*values, **kwargs)
+
+
+def _same_cell(core, func, args, kwargs):
+    (given,) = args[:1]
+    return wrap(given.cell, given.size(), given.stride(), given.dtype, core.device)
+
+
+def _set(core, func, args, kwargs):
+    if len(args) != 2 or type(args[1]) is not XlaTensor:
+        raise RuntimeError(
+            f"set_ of a part of other data at {cores.user_line()}; the device has no addresses: "
+            "assign a view of it"
+        )
+    return _become(args[0], args[1])
+
+
+def _resize(core, func, args, kwargs):
+    target, shape = args[0], tuple(args[1])
+    if tuple(target.shape) == shape:
+        return target
+    value = None
+    if core.computes:
+        value = ask(core, target.cell).clone()
+        value.resize_(shape)
+    return _become(target, wrap(Cell(value), shape, _strides(shape), target.dtype, core.device))
+
+
+def _empty(core, func, args, kwargs):
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    shape = torch.Size(args[0])
+    _check_kind(dtype)
+    value = torch.empty(shape, dtype=dtype) if core.computes else None
+    return wrap(Cell(value), shape, _strides(shape), dtype, core.device)
+
+
+SPECIAL: dict[Any, Any] = {
+    _aten._to_copy.default: _to_copy,
+    _aten.copy_.default: _copy,
+    _aten._local_scalar_dense.default: _asks,
+    _aten.equal.default: _asks,
+    _aten.detach.default: _same_cell,
+    _aten.alias.default: _same_cell,
+    _aten.lift_fresh.default: _same_cell,
+    _aten.is_same_size.default: lambda core, func, args, kwargs: args[0].shape == args[1].shape,
+    _aten.set_.source_Tensor: _set,
+    _aten.set_.source_Storage: _set,
+    _aten.set_.source_Storage_storage_offset: _set,
+    _aten.resize_.default: _resize,
+    _aten.empty.memory_format: _empty,
+    _aten.empty_strided.default: _empty,
+    _aten._has_compatible_shallow_copy_type.default: (
+        lambda core, func, args, kwargs: type(args[0]) is type(args[1])
+    ),
+}
+for _func, _special in SPECIAL.items():
+    call_of(_func).special = _special

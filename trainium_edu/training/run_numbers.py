@@ -1,0 +1,695 @@
+"""The numbers of one run: how long a step is and why, what broke the graph, what to improve.
+
+``numbers`` returns plain data, which the report draws and writes.  All of it is the executable's
+own; only of a very large graph advice and band are asked for the sections that weigh most.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.core import HBM_BYTES
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
+from trainium_edu.neuroncore.recording.engine import Engine
+from trainium_edu.neuroncore.timing.bands import Band
+from trainium_edu.specs import PRICES
+from trainium_edu.specs.signatures import checked
+from trainium_edu.training.parallel.clock import TRACK_OF, link_shares, products_of
+from trainium_edu.training.run_record import RunRecord, StepRecord
+from trainium_edu.xla.compiler import Event, difference
+from trainium_edu.xla.executable import Advice, Executable, Placed
+from trainium_edu.xla.executable.sections import Body
+from trainium_edu.xla.executable.times import Spent, Times, with_advice, with_band
+from trainium_edu.xla.executable.tracks import ENGINES, LINKS, critical, exposed_ns
+from trainium_edu.xla.graph import Graph
+
+__all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
+
+#: Instructions of distinct sections of which advice and band are asked for, some 0.1 ms each.
+MOST_INSTRUCTIONS = 24_000
+BINS = 240  #: in which a step's engines are drawn
+_MOST_ROWS = 12  #: of a table
+
+
+# -- steps ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """One marked step, from the end of the one before to its own."""
+
+    record: StepRecord
+    ns: float
+
+
+def marked(record: RunRecord) -> list[Marked]:
+    """Return the steps that were marked; what ran early, fell back or was waited for is in them."""
+    found, before = [], 0.0
+    for one in record.steps:
+        if one.kind == "step":
+            found.append(Marked(one, one.end_ns - before))
+            before = one.end_ns
+    return found
+
+
+def main_graph(record: RunRecord) -> Executable | None:
+    """Return the executable in which marked steps spend most time."""
+    spent: Counter[Executable] = Counter()
+    for one in record.steps:
+        if one.kind == "step" and one.executable is not None:
+            spent[one.executable] += one.end_ns - one.begin_ns  # type: ignore[assignment]
+    return max(spent, key=spent.__getitem__, default=None)
+
+
+def _step(record: RunRecord, main: Executable | None) -> dict[str, Any] | None:
+    """Return how long a step is: the median of all but the first, with the graph's range."""
+    steps = marked(record)
+    if not steps:
+        return None
+    ns = [one.ns for one in (steps[1:] or steps)]
+    middle = median(ns)
+    found: dict[str, Any] = {
+        "count": len(steps), "median_ns": middle, "low_ns": middle, "high_ns": middle,
+        "least_ns": min(ns), "most_ns": max(ns), "moved_most_by": "", "band_share": 1.0,
+        "samples_per_s": record.samples / middle * 1e9 if middle else 0.0,
+    }  # fmt: skip
+    if main is not None:
+        band, share = band_of(main)
+        found["low_ns"] += band.low_ns - band.nominal_ns
+        found["high_ns"] += band.high_ns - band.nominal_ns
+        found |= {"moved_most_by": band.most, "band_share": share}
+    return found
+
+
+def _price(record: RunRecord, step) -> dict[str, Any]:
+    fact = PRICES[record.instance].on_demand_usd_per_hour
+    hour = float(fact) * record.nodes
+    return {
+        "usd_per_hour": float(fact), "instances": record.nodes, "as_of": fact.as_of,
+        "source": fact.source, "kind": str(fact.kind),
+        "usd_per_step": hour * step["median_ns"] / 3.6e12 if step else 0.0,
+        "usd_of_run": hour * _end(record) / 3.6e12,
+    }  # fmt: skip
+
+
+#: What a script waits for → how the report calls it.
+_WAITS = {"loader": "waiting for the loader", "transfer": "copies to and from the chip",
+          "sleep": "sleep"}  # fmt: skip
+
+
+def _spent(record: RunRecord, main: Executable | None) -> dict[str, float]:
+    """Return what the run's emulated time went to; the parts add up to it."""
+    found = dict.fromkeys(("the step's graph", "other graphs", "early runs", "fall-backs",
+                           *_WAITS.values(), "the host"), 0.0)  # fmt: skip
+    waits, at = deque(sorted(record.waits)), 0.0
+    for one in sorted(record.steps, key=lambda one: one.begin_ns):
+        gap = max(0.0, one.begin_ns - at)
+        while waits and waits[0][0] < one.begin_ns:
+            begin, end, what = waits.popleft()
+            waited = max(0.0, min(end, one.begin_ns) - max(begin, at))
+            if end > one.begin_ns:
+                waits.appendleft((one.begin_ns, end, what))
+            name = _WAITS.get(what, "the host")
+            found[name] += waited
+            gap -= waited
+        found["the host"] += max(0.0, gap)
+        name = {"value": "early runs", "fallback": "fall-backs"}.get(one.kind) or (
+            "the step's graph" if one.executable is main else "other graphs"
+        )
+        found[name] += max(0.0, one.end_ns - max(at, one.begin_ns))
+        at = max(at, one.end_ns)
+    return found
+
+
+# -- what a large graph is asked ----------------------------------------------------------------
+
+
+def weightiest(executable: Executable) -> tuple[list[Body], float]:
+    """Return the distinct sections that are looked into, and which share of the step they take.
+
+    Those that take longest for their number of instructions, as long as all have no more than
+    ``MOST_INSTRUCTIONS`` together; more only if they are not half of the time.
+    """
+    sizes: dict[Body, int] = {}
+    spent: dict[Body, float] = {}
+    for section, times in executable.timed():
+        body = section.body
+        spent[body] = spent.get(body, 0.0) + times.makespan_ns
+        sizes[body] = sum(one.instructions for one in times.spent)
+    room, found, whole = MOST_INSTRUCTIONS, [], sum(spent.values())
+    for body in sorted(spent, key=lambda body: -spent[body] / max(sizes[body], 1)):
+        if sizes[body] <= room:
+            room -= sizes[body]
+            found.append(body)
+    for body in sorted(spent.keys() - set(found), key=lambda body: -spent[body]):
+        is_little = sum(spent[one] for one in found) < whole / 2
+        if is_little or not any(sizes[one] for one in found):  # no engine's section among them
+            found.append(body)
+    return found, sum(spent[body] for body in found) / whole if whole else 1.0
+
+
+def band_of(executable: Executable) -> tuple[Band, float]:
+    """Return the range of an executable's makespan, and which share of the step was looked into.
+
+    Where that is not all, the ranges of the others follow: data on their way (DMA) and all else
+    vary as they do, by least squares, in the sections that were looked into.
+    """
+    looked, share = weightiest(executable)
+    of = {section.body: times for section, times in executable.timed()}
+    if len(looked) == len(of) or all(times.band is not None for times in of.values()):
+        return executable.band, 1.0
+    placed = executable.tracks()
+    path = [placed[i].section.body for i in critical(placed)]
+    known = {body: band for body, times in of.items() if (band := times.band)}
+    count = Counter(section.body for section in executable.sections)
+    rows = []
+    for body in looked:
+        band = known.get(body) or executable.times_of(body, with_band).band
+        assert band is not None  # it was filled in
+        known[body] = band
+        if not body.is_collective:
+            ns = *_parts(of[body]), band.low_ns, band.high_ns
+            rows.append([count[body] * one for one in ns])
+    seen, both = np.array(rows)[:, :2], np.array(rows)[:, 2:]
+    bands = [known[body] for body in path if body in known]
+    others = np.array([_parts(of[body]) for body in path if body not in known]).reshape(-1, 2)
+    ends = []
+    for end, ns, limits in zip(("low_ns", "high_ns"), both.T, ((0, 1), (1, np.inf)), strict=True):
+        alike = ns.sum() / seen.sum()  # of both parts; what the sections leave open stays so
+        apart = np.linalg.lstsq(seen, ns - alike * seen.sum(1), rcond=None)[0]
+        stretch = np.clip(alike + apart, *limits)
+        ends.append(sum(getattr(band, end) for band in bands) + float((others @ stretch).sum()))
+    effects = {
+        group: tuple(sum(b.effects.get(group, (b.nominal_ns,) * 2)[end] for b in bands)
+                     for end in (0, 1))
+        for group in dict.fromkeys(group for band in bands for group in band.effects)
+    }  # fmt: skip
+    widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
+    return Band(ends[0], executable.makespan_ns, ends[1], widest, False), share
+
+
+def _parts(times: Times) -> tuple[float, float]:
+    """Return the ns in which a section waits for data on their way, and the rest."""
+    moving = sum(piece.ns for piece in times.why if piece.cause.startswith("DMA"))
+    return moving, times.makespan_ns - moving
+
+
+def advice_of(executable: Executable) -> tuple[list[Advice], float]:
+    """Return what to improve, the costliest first, and which share of the step was looked into."""
+    looked, share = weightiest(executable)
+    if len(looked) == len({section.body for section in executable.sections}):
+        return executable.advice, 1.0
+    places: dict[int, Advice] = {}
+    of = {body: executable.times_of(body, with_advice).advice or () for body in looked}
+    for section in executable.sections:
+        for one in of.get(section.body, ()):
+            before = places.get(id(one))
+            nodes = (*(before.nodes if before else ()), section.nodes[one.place])
+            places[id(one)] = Advice(one, nodes)
+    return sorted(places.values(), key=lambda a: (a.found.is_hidden, -a.ns)), share
+
+
+def _advised(executable: Executable, usd_per_ns: float) -> dict[str, Any]:
+    """Return what to improve with its price; of those with one remedy the costliest stands first.
+
+    They are about the same time more often than not, so they are not added up.
+    """
+    found, share = advice_of(executable)
+    groups: dict[str, list[Advice]] = {}
+    for one in found:
+        groups.setdefault(one.found.remedy, []).append(one)
+    rows = [
+        {
+            "text": first.text, "lines": [str(line) for line in first.lines[:3]],
+            "ns": first.ns, "share": first.ns / (executable.makespan_ns or 1.0),
+            "usd_per_1000_steps": 1000 * usd_per_ns * first.ns, "is_most": first.found.is_most,
+            "is_hidden": first.found.is_hidden, "alike": len(same) - 1,
+        }
+        for same in groups.values()
+        for first in same[:1]
+    ]  # fmt: skip
+    return {"rows": rows[:_MOST_ROWS], "more": max(0, len(rows) - _MOST_ROWS), "share": share}
+
+
+# -- the step's graph ---------------------------------------------------------------------------
+
+
+def _graph(executable: Executable) -> dict[str, Any]:
+    """Return where the time of one step's graph goes."""
+    whole = executable.makespan_ns or 1.0
+    why, placed = executable.why(), executable.tracks()
+    done = executable.operations()
+    flops, ideal, peak = products_of(executable)
+    moved = sum(one.bytes for one in done)
+    rate = float(executable.spec.hbm_bytes_per_s) / int(executable.spec.cores)
+    return {
+        "name": executable.name, "makespan_ns": executable.makespan_ns,
+        "recorded": len(executable.graph.nodes), "operations": len(executable.final.nodes),
+        "sections": len(executable.sections),
+        "distinct": len({section.body for section in executable.sections}),
+        "causes": why.share_by_cause(), "kinds": why.share_by_kind(),
+        "by_operation": _top(why.share_by_operation()),
+        "by_line": _top({k: ns / whole for k, ns in why.ns_by(_line).items()}),
+        "engines": _engines(executable, whole), "mfu": ideal / whole, "flops": flops, "peak": peak,
+        "hbm_bytes": executable.hbm_bytes, "hbm_limit_bytes": HBM_BYTES,
+        "moved_bytes": moved, "hbm_share": moved / rate / whole * 1e9,
+        "slowest": _slowest(executable, whole), "profile": _profile(done, placed, whole),
+    }  # fmt: skip
+
+
+def _line(node, piece) -> str:
+    return str(node.line) if node.line else "no line: the compiler's own"
+
+
+def _top(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return the largest shares, and the rest as one."""
+    found = dict(list(shares.items())[:_MOST_ROWS])
+    more = len(shares) - len(found)
+    if more:
+        found[f"{more} other{'s' * (more > 1)}"] = sum(shares.values()) - sum(found.values())
+    return found
+
+
+def _engines(executable: Executable, whole: float) -> dict[str, float]:
+    """Return the share of the step in which each engine works.
+
+    DMA queues move data of several operations at once: the share is exact for sections that are
+    looked into, and for the others at most the section.
+    """
+    from_run = set(weightiest(executable)[0])
+    busy = dict.fromkeys(TRACK_OF.values(), 0.0)
+    moving: dict[Body, float] = {}
+    for section, times in executable.timed():
+        body = section.body
+        if body.is_collective:
+            continue
+        for name, track in TRACK_OF.items():
+            if name != "dma":
+                busy[track] += sum(spent.engine_ns[name] for spent in times.spent)
+        if body not in moving:
+            moving[body] = _moving(body, times, body in from_run)
+        busy[TRACK_OF["dma"]] += moving[body]
+    return {track: ns / whole for track, ns in busy.items()}
+
+
+def _moving(body: Body, times: Times, is_exact: bool) -> float:
+    if is_exact:
+        return body.run.timeline.busy_ns(Engine.DMA)
+    return min(times.makespan_ns, sum(spent.engine_ns["dma"] for spent in times.spent))
+
+
+def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
+    """Return the distinct sections that take longest together."""
+    found: dict[Body, dict[str, Any]] = {}
+    for section, times in executable.timed():
+        if section.body.is_collective:
+            continue
+        row = found.get(section.body)
+        if row is None:
+            lines = dict.fromkeys(str(node.line) for node in section.nodes if node.line)
+            engine = {name: sum(s.engine_ns[name] for s in times.spent) for name in TRACK_OF}
+            longest = max(range(len(times.spent)), key=lambda i: _length(times.spent[i]))
+            row = found[section.body] = {
+                "name": section.body.name, "count": 0, "ns": times.makespan_ns,
+                "lines": list(lines)[:3], "busiest": TRACK_OF[max(engine, key=engine.__getitem__)],
+                "operations": _words(Counter(node.operation for node in section.nodes)),
+                "type": str(section.nodes[longest].type),
+            }  # fmt: skip
+        row["count"] += 1
+    for row in found.values():
+        row["share"] = row["count"] * row["ns"] / whole
+    return sorted(found.values(), key=lambda row: -row["share"])[:_MOST_ROWS]
+
+
+def _length(spent: Spent) -> float:
+    return spent.end_ns - spent.start_ns
+
+
+def _words(counted: Counter) -> str:
+    names = [f"{count} × {name}" if count > 1 else name for name, count in counted.most_common(4)]
+    more = len(counted) - len(names)
+    return ", ".join(names) + (f" and {more} other{'s' * (more > 1)}" if more else "")
+
+
+def _profile(done, placed: Sequence[Placed], whole: float) -> dict[str, list[float]]:
+    """Return, for parts of the step, the share in which each engine and the links work.
+
+    An operation's work is spread evenly from its first instruction to its last.
+    """
+    edges = np.linspace(0.0, whole, BINS + 1)
+
+    def busy(rows: Iterable[tuple[float, float, float]]) -> list[float]:
+        start, end, ns = np.array([row for row in rows if row[1] > row[0]], float).reshape(-1, 3).T
+        total = np.zeros(BINS + 1)
+        for one in range(0, len(start), 4096):
+            a, b, n = start[one : one + 4096], end[one : one + 4096], ns[one : one + 4096]
+            total += (np.clip((edges[:, None] - a) / (b - a), 0, 1) * n).sum(1)
+        return [round(min(1.0, share), 3) for share in np.diff(total) / (whole / BINS)]
+
+    ran = [one for one in done if one.section is not None and placed[one.section].track == ENGINES]
+    found = {track: busy((o.start_ns, o.end_ns, o.engine_ns[name]) for o in ran)
+             for name, track in TRACK_OF.items()}  # fmt: skip
+    beside = [one for one in placed if one.track == LINKS and one.end_ns > one.start_ns]
+    if beside:
+        found[LINKS] = busy((o.start_ns, o.end_ns, o.end_ns - o.start_ns) for o in beside)
+    return found
+
+
+# -- links --------------------------------------------------------------------------------------
+
+
+def _links(record: RunRecord, executable: Executable) -> dict[str, Any] | None:
+    """Return what ranks sum, how long that takes, and how busy links are."""
+    if record.links is None:
+        return None
+    placed, whole = executable.tracks(), executable.makespan_ns or 1.0
+    shares = link_shares(record.links, placed, whole)
+    rows: dict[tuple, dict[str, Any]] = {}
+    for one in placed:
+        if one.track != LINKS:
+            continue
+        node = one.section.nodes[0]
+        nbytes = sum(t.type.size * get_dtype(t.type.dtype).itemsize for t in node.inputs)
+        row = rows.get((node.operation, nbytes))
+        if row is None:
+            band = record.links.collective(node)
+            row = rows[node.operation, nbytes] = {
+                "operation": node.operation, "bytes": nbytes, "count": 0, "ns": band.nominal_ns,
+                "low_ns": band.low_ns, "high_ns": band.high_ns, "exposed_ns": 0.0,
+            }  # fmt: skip
+        row["count"] += 1
+        row["exposed_ns"] += exposed_ns(placed, one)
+    return {
+        "topology": record.links.topology.name, "algorithm": record.links.algorithm,
+        "links": int(record.links.topology.links),
+        "mean_share": float(shares.mean()) if shares.size else 0.0,
+        "busiest_share": float(shares.max()) if shares.size else 0.0,
+        "communication_ns": sum(row["count"] * row["ns"] for row in rows.values()),
+        "exposed_ns": sum(row["exposed_ns"] for row in rows.values()),
+        "rows": sorted(rows.values(), key=lambda row: -row["count"] * row["ns"])[:_MOST_ROWS],
+        "kinds": len(rows),
+    }  # fmt: skip
+
+
+# -- what breaks the graph ------------------------------------------------------------------------
+
+_EARLY = ("A value that is asked for runs what it needs at once, and the script waits: keep the "
+          "tensor, and ask after mark_step, every N steps, or in xm.add_step_closure.")  # fmt: skip
+_FELL = (
+    "The chip has no row for this operation: the graph ends before it, the CPU computes it, and "
+    "another graph begins. Use operations that have one, or do it before the loop."
+)
+_INPUTS = (
+    "Other data come into the graph: the optimiser's states are there from the second step on "
+    "(once is normal), or something was computed apart, in a graph of its own."
+)
+_RESIZED = "A length changed: pad to one, or leave the short last batch out (drop_last=True)."
+#: What a reason says → what to change.
+_CHANGES = (
+    (r"^the first graph", "Every script compiles a first graph."),
+    (r"^parameter .* is .* and was", _INPUTS),
+    (r"^a new graph of", "Another part of the script, such as its first step or its evaluation; "
+                         "once each is normal."),
+    (r"operations? (more|fewer)", "The script took another way: keep Python's if on values, and "
+                                  "loops of changing length, out of the step."),
+    (r" in place of ", "The script took another way: keep Python's if out of the step, or "
+                       "compute both and choose with where."),
+    (r"its .* is .* and was|changed, which is part", "A Python number became part of the graph: "
+                                                     "feed it as a tensor."),
+    (r" is .*, and was ", "A shape or dtype changed: pad to one length."),
+)  # fmt: skip
+_OTHERWISE = "Record the same operations in each step."
+_OF_EARLY = "The graph of an early run; it goes away with that."
+_REST = "A step that an early run or a fall-back cut short; it goes away with that."
+
+
+def _breaks(record: RunRecord) -> list[dict[str, Any]]:
+    """Return what breaks the graph, by line: early runs, fall-backs, new graphs."""
+    return [
+        *_grouped(record, "value", lambda one: ("early run", _text(one.line), "", _EARLY)),
+        *_grouped(record, "fallback", lambda one: (
+            "fall-back", _text(one.line), one.operation or one.why, _FELL)),
+        *_counted_only(record), *_compiled(record),
+    ]  # fmt: skip
+
+
+def _grouped(record, kind, about: Callable[[StepRecord], tuple]) -> list[dict[str, Any]]:
+    found: dict[tuple, dict[str, Any]] = {}
+    for one in record.steps:
+        if one.kind != kind:
+            continue
+        what, line, why, do = key = about(one)
+        row = found.setdefault(key, {"what": what, "line": line, "why": why, "do": do, "count": 0,
+                                     "ns": 0.0, "first": one.number})  # fmt: skip
+        row["count"] += 1
+        row["ns"] += one.end_ns - one.begin_ns
+    return sorted(found.values(), key=lambda row: -row["count"])
+
+
+def _counted_only(record: RunRecord) -> list[dict[str, Any]]:
+    """Return fall-backs that were counted and whose lines nobody noted."""
+    known = {one.operation for one in record.steps if one.kind == "fallback"}
+    return [
+        {"what": "fall-back", "line": "", "why": name, "do": _FELL, "count": count, "ns": 0.0,
+         "first": 0}
+        for name, count in sorted(record.counters.items(), key=lambda item: -item[1])
+        if name.startswith("aten::") and name not in known
+    ]  # fmt: skip
+
+
+def _compiled(record: RunRecord) -> list[dict[str, Any]]:
+    """Return the graphs that were compiled, read from disk, or failed, each with its reason."""
+    first: dict[int, StepRecord] = {}
+    for one in record.steps:
+        if one.executable is not None:
+            first.setdefault(one.executable.graph.fingerprint, one)
+    cut_short = {one.number for one in record.steps if one.kind != "step"}
+    found: list[dict[str, Any]] = []
+    before: list[Graph] = []
+    for event in record.history:
+        if event.kind not in _NEW:
+            continue
+        at = first.get(event.graph)
+        graph = at.executable.graph if at and at.executable else None
+        if event.kind == "disk" and graph is not None:
+            event = replace(event, why=_difference(graph, before[-_MOST_COMPARED:]))
+        if graph is not None:
+            before.append(graph)
+        found.append({
+            "what": _NEW[event.kind], "line": _text(at.line) if at else "", "why": event.why,
+            "count": 1, "ns": 0.0, "do": _change(event, at, cut_short),
+            "first": at.number if at else event.step,
+        })  # fmt: skip
+    return found
+
+
+#: Events of which a script hears something → how the report calls them.
+_NEW = {"compiled": "new graph", "extracted": "new graph", "disk": "graph from disk",
+        "failed": "no graph"}  # fmt: skip
+_MOST_COMPARED = 16
+
+
+def _difference(graph: Graph, before: Sequence[Graph]) -> str:
+    """Return why a graph is another than those before; a compiler that reads it does not ask."""
+    if not before:
+        return "the first graph"
+    nearest = min(before, key=lambda one: abs(len(one.nodes) - len(graph.nodes)))
+    sizes = sorted((len(nearest.nodes), len(graph.nodes)))
+    if 2 * sizes[0] < sizes[1]:
+        return f"a new graph of {len(graph.nodes)} operations, unlike those before"
+    return difference(nearest, graph) or "other flags"
+
+
+def _is_resized(why: str) -> bool:
+    """Return whether a parameter is as it was but for one axis: a short batch, a longer text."""
+    found = re.search(r"^parameter .* is (\w+)\[([\d,]+)\], and was (\w+)\[([\d,]+)\]$", why)
+    if found is None or found[1] != found[3]:
+        return False
+    now, before = found[2].split(","), found[4].split(",")
+    if {"1"} in (set(now), set(before)):  # a number of the script
+        return False
+    return len(now) == len(before) and sum(map(str.__ne__, now, before)) == 1
+
+
+def _change(event: Event, at: StepRecord | None, cut_short: Container[int]) -> str:
+    """Return what to change so that a graph need not be compiled."""
+    if event.kind == "failed":
+        return ""
+    if at is not None and at.kind == "value":
+        return _OF_EARLY
+    if _is_resized(event.why):
+        return _RESIZED
+    if at is not None and at.number in cut_short:
+        return _REST
+    return next((do for sign, do in _CHANGES if re.search(sign, event.why)), _OTHERWISE)
+
+
+def _text(line) -> str:
+    return "" if line is None else str(line)
+
+
+# -- all of it ------------------------------------------------------------------------------------
+
+
+@checked
+def numbers(record: RunRecord) -> dict:
+    """Return the numbers of a run.
+
+    Parameters
+    ----------
+    record : RunRecord
+
+    Returns
+    -------
+    dict
+        As JSON takes it; times in ns, no path of this machine: ``step`` (None if none was
+        marked), ``price``, ``spent``, ``graph`` and ``advice`` of the step's graph, ``links``,
+        ``breaks``, ``compiler``, ``steps``.
+
+    Examples
+    --------
+    >>> told = numbers(RunRecord("train.py"))
+    >>> told["step"], told["breaks"], told["price"]["usd_per_hour"]
+    (None, [], 1.34)
+    """
+    main = main_graph(record)
+    step, steps = _step(record, main), marked(record)
+    price = _price(record, step)
+    kinds = Counter(event.kind for event in record.history)
+    breaks = _breaks(record)
+    told: dict[str, Any] = {
+        "script": _name(record.script), "command": record.command.replace(
+            record.script, _name(record.script)) if record.script else record.command,
+        "instance": record.instance, "instances": record.nodes, "ranks": record.ranks,
+        "how": record.how, "values": record.values, "problem": record.problem,
+        "wall_s": record.wall_s, "samples": record.samples, "losses": list(record.losses),
+        "emulated_ns": _end(record), "step": step, "price": price, "spent": _spent(record, main),
+        "compiler": {kind: kinds[kind] for kind in _KINDS},
+        "steps": {
+            "number": [one.record.number for one in steps], "ns": [one.ns for one in steps],
+            "new_graphs": sorted({(row["first"], row["line"]) for row in breaks
+                                  if row["what"] in ("new graph", "graph from disk")}),
+            **{name: sorted({(one.number, _text(one.line)) for one in record.steps
+                             if one.kind == kind})
+               for name, kind in (("early_runs", "value"), ("fall_backs", "fallback"))},
+        },
+        "breaks": breaks, "graph": None, "advice": None, "links": None,
+    }  # fmt: skip
+    if main is not None:
+        told["graph"] = _graph(main)
+        told["advice"] = _advised(main, price["usd_per_hour"] * record.nodes / 3.6e12)
+        told["links"] = _links(record, main)
+    told["bound"] = bound(told)
+    return cleaned(told)
+
+
+_KINDS = ("compiled", "memory", "disk", "extracted", "failed")  #: of a compiler's events
+
+
+def _name(path: str) -> str:
+    return re.split(r"[/\\]", path)[-1]
+
+
+def _end(record: RunRecord) -> float:
+    return max((one.end_ns for one in record.steps), default=0.0)
+
+
+def bound(told: Mapping[str, Any]) -> tuple[str, float]:
+    """Return what takes most of the run's time, and its share."""
+    spent, whole = told["spent"], sum(told["spent"].values())
+    if not whole:
+        return "", 0.0
+    parts = Counter({name: ns / whole for name, ns in spent.items() if name != "the step's graph"})
+    if told["graph"]:
+        for cause, share in told["graph"]["causes"].items():
+            who = re.split(r":| transfer| start", cause)[0]
+            parts[who] += share * spent["the step's graph"] / whole  # type: ignore[assignment]
+    return max(parts.items(), key=lambda item: item[1])
+
+
+#: A path that begins at a root, and what follows its last slash.
+_PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?[/\\][^\s'\":,;()]*[/\\]([^\s'\":,;()/\\]*)")
+
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f]")  #: what no page shows
+
+
+def cleaned(value: Any) -> Any:
+    """Return plain data without paths of this machine, and as JSON takes it."""
+    if isinstance(value, str):
+        seen = _UNSEEN.sub("", value).encode("utf-8", "replace").decode()
+        return _PATH.sub(r"\1", seen)
+    if isinstance(value, Mapping):
+        return {str(cleaned(key)): cleaned(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(one) for one in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if isfinite(value) else str(float(value))
+    return value
+
+
+@checked
+def summary_lines(record: RunRecord) -> list[str]:
+    r"""Return the last lines on the screen: steps, time, compiles, what broke the graph.
+
+    Parameters
+    ----------
+    record : RunRecord
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> print("\n".join(summary_lines(RunRecord("train.py", wall_s=1.25))))
+    train.py: no step was marked, on 1 rank of trn1.2xlarge
+    graphs: 0 compiled, 0 found in memory, 0 on disk
+    early runs: none; fall-backs: none
+    emulated time 0 ns; wall time 1.2 s
+    """
+    main = main_graph(record)
+    step, kinds = _step(record, main), Counter(event.kind for event in record.history)
+    where = f"{record.ranks} rank{'s' * (record.ranks > 1)} of {record.instance}"
+    marks = f"{step['count']} step{'s' * (step['count'] > 1)}" if step else "no step was marked,"
+    lines = [f"{_name(record.script)}: {marks} on {where}"]
+    if step:
+        low, middle, high = (duration(step[f"{name}_ns"]) for name in ("low", "median", "high"))
+        most = f"; {step['moved_most_by']} moves it most" if step["moved_most_by"] else ""
+        about = "about " * (step["band_share"] < 1)
+        lines.append(f"step {middle} ({about}{low} to {high}{most})")
+    compiled = kinds["compiled"] + kinds["extracted"]
+    lines.append(f"graphs: {compiled} compiled, {kinds['memory']} found in memory, "
+                 f"{kinds['disk']} on disk")  # fmt: skip
+    early = Counter(_text(one.line) or "no line" for one in record.steps if one.kind == "value")
+    fell = Counter({k: n for k, n in record.counters.items() if k.startswith("aten::")})
+    fell |= Counter(one.operation for one in record.steps if one.kind == "fallback")
+    lines.append(f"early runs: {_told(early)}; fall-backs: {_told(fell)}")
+    lines.append(f"emulated time {duration(_end(record))}; wall time {record.wall_s:.1f} s")
+    return [cleaned(line) for line in lines]
+
+
+def _told(counted: Counter) -> str:
+    if not counted:
+        return "none"
+    named = ", ".join(f"{count} × {name}" for name, count in counted.most_common(3))
+    return named + (f" and {len(counted) - 3} more" if len(counted) > 3 else "")
+
+
+def duration(ns: float) -> str:
+    """Return a time of a run as people read it.
+
+    Examples
+    --------
+    >>> duration(407.5e6), duration(95e9), duration(12.3e3)
+    ('407.5 ms', '95.00 s', '12.3 us')
+    """
+    for unit, scale, digits in (("s", 1e9, 2), ("ms", 1e6, 1 if ns >= 1e7 else 3), ("us", 1e3, 1)):
+        if ns >= scale:
+            return f"{ns / scale:,.{digits}f} {unit}"
+    return f"{ns:.0f} ns"

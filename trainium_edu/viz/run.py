@@ -1,0 +1,175 @@
+"""Pictures of one run: its steps in the order in which they ran, and the engines in one step."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from trainium_edu.specs.signatures import checked
+from trainium_edu.viz.chart import Chart, plain_ticks, round_steps
+from trainium_edu.viz.colours import COLOURS, ENGINE
+from trainium_edu.viz.scene import Scene, linear
+
+__all__ = ["engines_scene", "losses_scene", "steps_scene"]
+
+_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+_LEFT, _TOP, _LANE, _RIGHT = 112.0, 30.0, 22.0, 64.0  # CSS pixels
+_MOST_POINTS = 600  #: of a curve; more are drawn as the range of several
+_EVENTS = {"new_graphs": ("new graph", "green"), "early_runs": ("early run", "orange"),
+           "fall_backs": ("fall-back", "red")}  # fmt: skip
+_COLOUR = {f"{name} Engine": ENGINE[name.lower()] for name in ("Tensor", "Vector", "Scalar")}
+_COLOUR |= {"GpSimd Engine": ENGINE["gpsimd"], "DMA": ENGINE["dma"], "CC-cores": COLOURS["red"]}
+
+
+def _unit(ns: float) -> tuple[str, float]:
+    return next(((unit, scale) for unit, scale in _UNITS if ns >= scale), _UNITS[-1])
+
+
+@checked
+def steps_scene(steps: Mapping, band: tuple[float, float], width: float = 860.0) -> Scene:
+    """Draw how long each step took, and below it where graphs were new or broke.
+
+    Parameters
+    ----------
+    steps : mapping
+        ``number`` and ``ns`` of marked steps; (number, line of the script) of steps with
+        ``new_graphs``, ``early_runs``, ``fall_backs``.
+    band : (low, high)
+        The ns between which the facts leave a step.
+    width : float
+        In CSS pixels.
+
+    Returns
+    -------
+    Scene
+    """
+    numbers, ns = (np.array(steps[key], float) for key in ("number", "ns"))
+    lanes = {name: look for name, look in _EVENTS.items() if steps.get(name)}
+    unit, scale = _unit(max(ns.max(), 1.0))
+    high, tall = max(ns.max(), band[1], 1e-9) / scale * 1.08, 180.0
+    below = _TOP + tall + 52
+    marked = [number for name in lanes for number, _ in steps[name]]
+    ends = min([numbers[0], *marked]) - 0.5, max([numbers[-1], *marked]) + 0.5
+    box = (_LEFT, _TOP, width - _LEFT - _RIGHT, tall)
+    scene = Scene(width, below + _LANE * len(lanes) + 6)
+    chart = Chart(scene, box, ends, (0.0, high))
+    whole = [n for n in plain_ticks(*ends, about=8) if n[0] == int(n[0])]
+    chart.axes("", "number of the step", whole, plain_ticks(0, high), unit=unit)
+    low, top = (np.full(2, end / scale) for end in band)
+    if band[1] > band[0]:
+        chart.band(np.array(ends), low, top, COLOURS["blue"], opacity=0.13,
+                   words="what the facts leave open")  # fmt: skip
+    at, least, middle, most = _columns(numbers, ns / scale)
+    if (most > least).any():
+        chart.band(at, least, most, COLOURS["blue"], words="from the shortest to the longest")
+    if len(at) > 1:
+        chart.curve(at, middle, COLOURS["blue"], words="time of each step", width=1.8)
+    if len(at) <= 60:
+        for x, y in zip(*chart.place(at, middle), strict=True):
+            scene.rect(x - 2.5, y - 2.5, 5, 5, COLOURS["blue"])
+    for row, (name, (words, colour)) in enumerate(lanes.items()):
+        y = below + _LANE * row
+        xs, _ = chart.place(np.array([number for number, _ in steps[name]], float), 0.0)
+        scene.line(_LEFT, y + 8, width - _RIGHT, y + 8, "grid", width=0.7)
+        scene.ticks(xs, y + 1, y + 15, COLOURS[colour], width=2.5)
+        scene.text(_LEFT - 8, y + 12, words, anchor="end", colour="muted", size=11)
+        count = len({number for number, _ in steps[name]})
+        scene.text(width - _RIGHT + 6, y + 12, f"{count} step{'s' * (count > 1)}", colour="muted",
+                   size=11)  # fmt: skip
+        _lines(scene, [(x, line) for x, (_, line) in zip(xs, steps[name], strict=True)], y + 12)
+    events = "; ".join(f"{words} first in step {number}, {line or 'no line'}"
+                       for name, (words, _) in lanes.items()
+                       for number, line in steps[name][:1])  # fmt: skip
+    scene.alt = (f"Time of {len(ns)} steps: from {ns.min() / scale:.4g} to "
+                 f"{ns.max() / scale:.4g} {unit}, median {np.median(ns) / scale:.4g} {unit}"
+                 + f"; {events}." * bool(events))  # fmt: skip
+    return scene
+
+
+def _lines(scene: Scene, places, y: float) -> None:
+    """Write each line of the script once, beside its first mark, where there is room."""
+    known, free = {""}, 0.0
+    for (x, line), (after, _) in pairwise([*places, (scene.width - _RIGHT, "")]):
+        wide = 5.8 * len(line) + 12
+        if line not in known and x >= free and x + wide <= after:
+            scene.text(x + 6, y, line, colour="muted", size=10)
+            known.add(line)
+            free = x + wide
+
+
+def _columns(numbers, values):
+    """Return places, and the smallest, middle and largest of the values around each."""
+    groups = np.array_split(np.arange(len(values)), min(len(values), _MOST_POINTS))
+    at = np.array([numbers[g].mean() for g in groups])
+    return at, *(np.array([f(values[g]) for g in groups]) for f in (np.min, np.median, np.max))
+
+
+@checked
+def engines_scene(profile: Mapping, shares: Mapping, step_ns: float,
+                  width: float = 860.0) -> Scene:  # fmt: skip
+    """Draw when each engine works in one step, a lane for each.
+
+    Parameters
+    ----------
+    profile : mapping of str to sequence of float
+        Engine → the share of each of as many equal parts of the step in which it works.
+    shares : mapping of str to float
+        Of the whole step, written beside.
+    step_ns, width : float
+
+    Returns
+    -------
+    Scene
+    """
+    unit, scale = _unit(step_ns)
+    lane = 40.0
+    scene = Scene(width, _TOP / 2 + lane * len(profile) + 46)
+    end = width - _RIGHT
+    to_x = linear(0, step_ns / scale, _LEFT, end)
+    bottom = _TOP / 2 + lane * len(profile)
+    ticks = [(value, f"{value:g}") for value in round_steps(0, step_ns / scale, 8)]
+    for row, (name, parts) in enumerate(profile.items()):
+        base = _TOP / 2 + lane * (row + 1) - 6
+        edges = np.repeat(np.linspace(_LEFT, end, len(parts) + 1), 2)
+        ys = base - (lane - 10) * np.concatenate([[0.0], np.repeat(parts, 2), [0.0]])
+        colour = _COLOUR.get(name, COLOURS["grey"])
+        told = f"{shares[name]:.1%}" if name in shares else f"{np.mean(parts):.1%}"
+        scene.line(_LEFT, base - lane + 10, end, base - lane + 10, "grid", width=0.6)
+        scene.area(edges, ys, colour, opacity=0.85, words=f"{name}: {told} of the step")
+        scene.line(_LEFT, base, end, base, "muted", width=0.8)
+        scene.text(_LEFT - 8, base - 9, name, anchor="end", size=12)
+        scene.text(end + 6, base - 9, told, size=12)
+    scene.axis(to_x, ticks, bottom, label=f"{unit} from the step's beginning")
+    told = ", ".join(f"{name} {shares.get(name, float(np.mean(parts))):.1%}"
+                     for name, parts in profile.items())  # fmt: skip
+    scene.alt = f"Share of the step in which each engine works: {told}."
+    return scene
+
+
+@checked
+def losses_scene(losses: Sequence, width: float = 860.0) -> Scene:
+    """Draw the losses that a run noted, in order; those that are no numbers are left out.
+
+    Parameters
+    ----------
+    losses : sequence of float
+    width : float
+
+    Returns
+    -------
+    Scene
+    """
+    values = np.array([one if isinstance(one, int | float) else np.nan for one in losses], float)
+    seen = values[np.isfinite(values)]
+    low, high = min(0.0, seen.min()), max(seen.max(), 1e-9) * 1.05
+    scene = Scene(width, _TOP + 140 + 52, f"{len(losses)} losses: from {seen[0]:.4g} to "
+                  f"{seen[-1]:.4g}, the smallest {seen.min():.4g}.")  # fmt: skip
+    ends = (-0.5, len(values) - 0.5)
+    chart = Chart(scene, (_LEFT, _TOP, width - _LEFT - _RIGHT, 140.0), ends, (low, high))
+    whole = [n for n in plain_ticks(*ends, about=8) if n[0] == int(n[0])]
+    chart.axes("", "number of the loss", whole, plain_ticks(low, high, 4))
+    at, least, middle, most = _columns(np.flatnonzero(np.isfinite(values)), seen)
+    if (most > least).any():
+        chart.band(at, least, most, COLOURS["blue"], words="from the smallest to the largest")
+    chart.curve(at, middle, COLOURS["blue"], words="loss", width=1.8)
+    return scene

@@ -1,0 +1,109 @@
+// A script on the chip as a film: its lines, and what host and chip do, moment by moment.
+
+import { make, shape } from "./shared/elements.js";
+import { onSize } from "./shared/life.js";
+import { Playback } from "./shared/playback.js";
+import { line, rect, words } from "./shared/svg.js";
+import { wantsNoMotion } from "./shared/time.js";
+
+const PER_SECOND = 24;
+const [LEFT, RIGHT, TOP, LANE, TALL] = [48, 12, 8, 46, 130];
+const TRACKS = ["host", "chip"];
+
+class ScriptFilm {
+  constructor(model, el) {
+    this.film = model.get("film"); // { lines, first, spans, end_us, ticks, frames, label, plays }
+    this.build();
+    el.append(this.root);
+    this.stop = onSize(() => this.layout(), this.picture.parentElement);
+    if (this.film.plays && !wantsNoMotion()) this.player.toggle(1);
+  }
+  build() {
+    const { film } = this;
+    this.rows = film.lines.map((text, k) =>
+      make("li", { value: film.first + k }, make("code", {}, text || " ")),
+    );
+    this.picture = shape("svg", { height: TALL, role: "img", "aria-label": film.label });
+    this.told = make("div", { class: "te-sf-told" });
+    this.player = new Playback({
+      frames: film.frames,
+      label: film.label,
+      framesPerSecond: PER_SECOND,
+      onFrame: (position) => this.draw(position),
+      describe: (frame) => `${this.time(frame).toFixed(0)} µs`,
+    });
+    this.root = make(
+      "div",
+      { class: "te-sf", "data-lm-suppress-shortcuts": "true" },
+      this.player.element,
+      make(
+        "div",
+        { class: "te-sf-both" },
+        make("ol", { class: "te-sf-lines", "aria-label": "the loop of the script" }, ...this.rows),
+        make("div", { class: "te-sf-side" }, this.picture, this.told),
+      ),
+    );
+  }
+  time(position) {
+    return (position / (this.film.frames - 1)) * this.film.end_us;
+  }
+  x(us) {
+    return LEFT + (us / this.film.end_us) * (this.width - LEFT - RIGHT);
+  }
+  layout() {
+    this.width = Math.max(260, this.picture.parentElement.clientWidth);
+    this.picture.setAttribute("width", this.width);
+    const bottom = TOP + TRACKS.length * LANE;
+    const parts = TRACKS.map((name, k) =>
+      words(LEFT - 6, TOP + LANE * k + 24, name, "te-sf-text", "end"),
+    );
+    for (const us of this.film.ticks) {
+      parts.push(line(this.x(us), TOP, this.x(us), bottom, "te-sf-grid"));
+      parts.push(words(this.x(us), bottom + 15, us.toFixed(0), "te-sf-text", "middle"));
+    }
+    parts.push(words(this.width - RIGHT, bottom + 29, "µs", "te-sf-text", "end"));
+    this.bars = this.film.spans.map((span) => this.bar(span, parts));
+    this.cursor = line(0, TOP - 4, 0, bottom + 2, "te-sf-cursor");
+    this.picture.replaceChildren(...parts, this.cursor);
+    this.player.refresh();
+  }
+  /** Add a span's bar, and its letter where there is room. */
+  bar({ begin_us, end_us, track, kind, letter, words: said }, parts) {
+    const [x, y] = [this.x(begin_us), TOP + LANE * TRACKS.indexOf(track) + 4];
+    const wide = Math.max(this.x(end_us) - x - 1, 1.5);
+    const bar = rect(x, y, wide, LANE - 14, `te-sf-bar te-sf-${kind}`);
+    bar.append(shape("title", {}, said));
+    parts.push(bar);
+    if (letter && wide > 14) {
+      parts.push(words(x + wide / 2, y + LANE / 2 - 3, letter, "te-sf-letter", "middle"));
+    }
+    return bar;
+  }
+  draw(position) {
+    if (!this.bars) return;
+    const now = this.time(position);
+    const at = this.x(now);
+    this.cursor.setAttribute("x1", at);
+    this.cursor.setAttribute("x2", at);
+    let newest = null;
+    this.film.spans.forEach((span, k) => {
+      this.bars[k].classList.toggle("te-sf-later", span.begin_us > now);
+      const isNewer = !newest || span.begin_us >= newest.begin_us;
+      if (span.begin_us <= now + 1e-6 && span.line && isNewer) newest = span;
+    });
+    this.rows.forEach((row, k) => {
+      const isOn = newest && newest.line === this.film.first + k;
+      row.className = isOn ? `te-sf-on te-sf-${newest.kind}` : "";
+    });
+    this.told.textContent = newest ? newest.words : "The script has marked nothing yet.";
+  }
+}
+
+function render({ model, el }) {
+  const film = new ScriptFilm(model, el);
+  return () => {
+    film.player.dispose();
+    film.stop();
+  };
+}
+export default { render };
