@@ -17,7 +17,7 @@ import pytest
 from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import grade, sandbox
-from trainium_edu.cli.grade_one import Limits
+from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises import afterwards
 
 needs_walls = pytest.mark.skipif(

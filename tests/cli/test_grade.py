@@ -21,7 +21,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from trainium_edu import __main__, exercises
 from trainium_edu.cli import grade, submission_kernel
-from trainium_edu.cli.grade_one import Limits, Unreadable, lesson_of, read_submission
+from trainium_edu.cli.grade_one import lesson_of, read_submission
+from trainium_edu.cli.limits import Limits, Unreadable
 
 LESSON = Path(__file__).with_name("99_example.py")
 LIMITS = Limits(seconds=6, submission_seconds=60)

@@ -17,7 +17,7 @@ from tests.cli.test_attacks import FORGES, KILLS
 from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.cli import grade
-from trainium_edu.cli.grade_one import Limits
+from trainium_edu.cli.limits import Limits
 from trainium_edu.exercises.needed_cells import key_of
 
 LESSON = "02"

@@ -13,9 +13,11 @@ import zipfile
 
 import pytest
 
+from tests.cli.kernel_files import RIGHT, write
 from tests.cli.test_grade import LESSON, LIMITS, _lesson, submission  # noqa: F401
 from trainium_edu import __main__
 from trainium_edu.cli import grade, gradescope
+from trainium_edu.cli.assignment import read
 
 
 def test_results_have_a_test_for_each_exercise(tmp_path):
@@ -58,6 +60,22 @@ def test_the_archive_has_two_scripts_that_can_be_run_and_a_package_that_can_be_b
         assert "package/trainium_edu/exercises/stochastic_rounding.py" in names
         assert not [name for name in names if "solutions" in name or "__pycache__" in name]
     assert sum(name.endswith(".ipynb") for name in names) >= 8
+
+
+def test_the_archive_of_an_assignment_holds_its_files_and_nobody_elses(tmp_path):
+    spec = write(tmp_path, right=RIGHT)
+    out = tmp_path / "autograder.zip"
+    said = gradescope.export(str(spec), out, salt="pepper")
+    assert said.endswith("autograder for assignment Tiled product, 4 parts, 7 points")
+    with zipfile.ZipFile(out) as archive:
+        names = {name for name in archive.namelist() if not name.startswith("package/")}
+        line = archive.read("run_autograder").decode()
+        archive.extractall(tmp_path / "source")
+    assert names == {"setup.sh", "run_autograder", "assignment/spec.toml",
+                     "assignment/reference.py"}  # fmt: skip
+    assert " grade submission --assignment source/assignment/spec.toml --salt pepper " in line
+    unpacked = read(tmp_path / "source" / "assignment" / "spec.toml", salt="pepper")
+    assert unpacked.digest == read(spec, salt="pepper").digest
 
 
 @pytest.mark.slow

@@ -30,7 +30,8 @@ def numbers(value):
 
 def printed(number, text):
     """Return how a number stands in a text, under some unit, or None."""
-    forms = {f"{number / scale:.10g}" for scale in SCALES} | {WORDS.get(number, "no")}
+    forms = {f"{number / scale:.10g}" for scale in SCALES}
+    forms |= {str(number), WORDS.get(number, "no")}
     for form in sorted(forms, key=len, reverse=True):
         whole, dot, rest = form.partition(".")
         spaced = re.sub(r"(?<=\d)(?=(\d{3})+$)", "[, ]?", whole) + dot.replace(".", r"\.") + rest

@@ -34,10 +34,7 @@ def test_a_name_that_never_was_is_an_ordinary_error(module):
 @pytest.mark.parametrize(
     "line", ["import neuronxcc.nki as nki", "from neuronxcc.nki import benchmark"]
 )
-def test_a_script_of_the_first_interface_gets_one_sentence(line, tmp_path, capsys):
+def test_a_script_of_the_first_interface_runs(line, tmp_path):
     script = tmp_path / "old.py"
-    script.write_text(f"import numpy as np\n{line}\n")
-    assert run_script(script) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith("old.py:2: neuronxcc.nki is the first NKI interface")
+    script.write_text(f"import logging\n{line}\nprint(logging.OFF)\n")
+    assert run_script(script) == 0

@@ -2,7 +2,8 @@
 
 Each row of the table is (section, state, where, judge, names): a name is "done", with the test
 file that holds it to an outside judge; "later chip", with the chip it needs; or "missing", with the
-reason.  A test compares the names with the reference's, and looks for each in its test file.
+reason.  A test compares the names with the reference's, and looks for each in its test file.  The
+older interface, ``neuronxcc.nki``, has a table of its own.
 """
 
 import textwrap
@@ -109,11 +110,69 @@ _TABLE = (
 )  # fmt: skip
 
 
-def entries() -> list[Entry]:
-    """Return every name of the reference with its state."""
+_B = "nki/beta1/test_"
+
+#: The older interface (SDK 2.26), without its ``nki.isa``, which comes from the reference's list.
+_OLDER = (
+    ("neuronxcc.nki", "done", _B + "kernel.py", "the reference's call forms, NumPy",
+     "jit trace baremetal benchmark profile simulate_kernel tensor"),
+    ("neuronxcc.nki", "missing", "it writes kernels into XLA graphs for AWS's compiler", "",
+     "FrameworkKernel"),
+    ("neuronxcc.nki.tensor", "done", _B + "tile.py", "NumPy's indexing and reshaping",
+     "assert_shape astype broadcast_to dtype expand_dims itemsize ndim reshape shape view"),
+    ("neuronxcc.nki.typing", "done", _B + "kernel.py", "the reference's pages of errors",
+     "tensor mutable_tensor"),
+    ("neuronxcc.nki.language", "done", _B + "index.py", "NumPy's arange and mgrid",
+     "arange mgrid"),
+    ("neuronxcc.nki.language", "done", _B + "tile.py", "NumPy, AWS's developer guide",
+     "ndarray zeros par_dim ds load store copy sbuf psum hbm private_hbm shared_hbm"),
+    ("neuronxcc.nki.language", "done", _B + "language.py",
+     "NumPy, ml_dtypes, the same function of the current interface",
+     "int8 int16 int32 uint8 uint16 uint32 bool_ float16 float32 bfloat16 float8_e4m3 float8_e5m2 "
+     "tfloat32 fp32 bfp16 finfo tile_size abs square exp log sqrt tanh sigmoid relu gelu "
+     "gelu_apprx_sigmoid gelu_apprx_tanh gelu_dx silu silu_dx softplus mish erf erf_dx arctan sign "
+     "reciprocal rsqrt negative floor ceil trunc sin cos tan add subtract multiply divide maximum "
+     "minimum power mod fmod equal not_equal less less_equal greater greater_equal logical_and "
+     "logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor left_shift right_shift "
+     "invert sum max min prod mean var all softmax rms_norm where dropout static_cast matmul "
+     "transpose load_transpose2d gather_flattened shared_constant shared_identity_matrix "
+     "expand_dims atomic_rmw full ones empty_like zeros_like random_seed rand broadcast_to "
+     "affine_range sequential_range static_range loop_reduce program_id num_programs program_ndim "
+     "nc spmd_dim device_print gemm_grid gemm_stationary_grid"),
+    ("neuronxcc.nki.language", "missing", "instances of a grid run one after the other here", "",
+     "all_reduce"),
+    ("neuronxcc.nki.isa", "done", _B + "isa_signatures.py", "the reference's stub; values: NumPy",
+     "activation activation_reduce affine_select bn_aggr bn_stats dma_copy dma_transpose dropout "
+     "get_nc_version iota local_gather max8 memset nc_find_index8 nc_match_replace8 nc_matmul "
+     "nc_stream_shuffle nc_transpose reciprocal scalar_tensor_tensor select_reduce sequence_bounds "
+     "tensor_copy tensor_copy_dynamic_dst tensor_copy_dynamic_src tensor_copy_predicated "
+     "tensor_partition_reduce tensor_reduce tensor_scalar tensor_scalar_cumulative "
+     "tensor_scalar_reduce tensor_tensor tensor_tensor_scan dge_mode engine nc_version oob_mode "
+     "reduce_cmd dma_engine gpsimd_engine scalar_engine tensor_engine unknown_engine "
+     "vector_engine"),
+    ("neuronxcc.nki.isa", "missing", "it calls a compiled C function on GpSimd", "",
+     "builtin_custom_op"),
+    ("neuronxcc.nki.isa", "later chip", _V3, "", "range_select"),
+    ("neuronxcc.nki.compiler", "done", _B + "kernel.py", "what nki.run then times",
+     "skip_middle_end_transformations enable_stack_allocator"),
+    ("neuronxcc.nki.compiler", "done", _B + "compiler.py",
+     "modulo allocation as the reference defines it", "force_auto_alloc sbuf psum"),
+    ("neuronxcc.nki.compiler", "done", _B + "kernel.py", "AWS's attention tutorial",
+     "no_reorder multi_buffer"),
+    ("neuronxcc.nki.compiler", "missing", "tiles are free after their last use", "",
+     "allocation_scope"),
+    ("neuronxcc.nki.compiler.sbuf", "done", _B + "compiler.py", "the reference's own Python",
+     "alloc mod_alloc auto_alloc"),
+    ("neuronxcc.nki.compiler.psum", "done", _B + "compiler.py", "the reference's own Python",
+     "alloc mod_alloc auto_alloc"),
+)  # fmt: skip
+
+
+def entries(*, older=False) -> list[Entry]:
+    """Return every name of the reference with its state; those of ``neuronxcc.nki`` if `older`."""
     return [
         Entry(section, name, state, where, judge)
-        for section, state, where, judge, names in _TABLE
+        for section, state, where, judge, names in (_OLDER if older else _TABLE)
         for name in names.split()
     ]
 
@@ -138,6 +197,7 @@ def coverage() -> None:
         by = f"{state}, tests/{where}; judge: {judge}" if state == "done" else f"{state}: {where}"
         print(f"{section} ({by})")
         print(_wrapped(names.split()))
+    _print_older()
     newest, sdk = SOFTWARE.newest_nki_version, SOFTWARE.newest_sdk_version
     print(
         f"NKI {newest.value} (Neuron {sdk.value}, {newest.as_of}) is the newest release; only the "
@@ -147,6 +207,18 @@ def coverage() -> None:
     for section, names in NEWER.items():
         print(section)
         print(_wrapped(names.split()))
+
+
+def _print_older():
+    found = entries(older=True)
+    print(
+        f"neuronxcc.nki (Beta 1, SDK 2.20 to 2.26): {len(found)} names, "
+        f"{sum(e.state == 'done' for e in found)} done; the others raise:"
+    )
+    for section, state, where, _, names in _OLDER:
+        if state != "done":
+            print(f"{section} ({state}: {where})")
+            print(_wrapped(names.split()))
 
 
 def _wrapped(names) -> str:

@@ -1,8 +1,13 @@
-"""``nki.activate()``: let code that says ``import nki`` find this package, unmodified."""
+"""``nki.activate()``: let code that says ``import nki`` find this package, unmodified.
+
+``import neuronxcc.nki``, the older interface, finds ``nki/beta1`` then.
+"""
 
 import importlib
 import importlib.util
+import logging
 import sys
+from types import ModuleType
 from typing import Any
 
 from trainium_edu.nki.objects.dtypes import DType
@@ -11,50 +16,82 @@ __all__ = ["activate", "deactivate"]
 
 _HERE = "trainium_edu.nki"
 _MODULES = (".language", ".isa", ".isa.constants", ".typing", ".collectives")
+_OLDER = (".language", ".isa", ".typing", ".compiler", ".compiler.sbuf", ".compiler.psum")
+_ROOTS = ("nki", "neuronxcc")
+#: A level that AWS's compiler adds: course scripts say ``logging.disable(logging.OFF)``.
+_OFF = logging.CRITICAL + 10
 
 
 def activate(*, replace: bool = False) -> bool:
     """Make ``import nki`` mean ``import trainium_edu.nki`` in this process.
 
+    ``import neuronxcc.nki`` means the older interface, ``trainium_edu.nki.beta1``.
+
     Parameters
     ----------
     replace : bool
-        True also where AWS's own ``nki`` is installed or imported; otherwise that machine is left
-        alone.
+        True also where AWS's own packages are installed or imported; otherwise each that is there
+        is left alone.
 
     Returns
     -------
     bool
         Whether ``import nki`` now finds this package.
     """
-    if _is_active():
-        return True
-    if not replace and _another_is_there():
-        return False
+    found = False
+    for root, modules in (("neuronxcc", _older), ("nki", _current)):
+        found = _is_active(root) or replace or not _another_is_there(root)
+        if found and not _is_active(root):
+            names = modules()
+            _forget(root)
+            sys.modules.update(names)
+    return found
+
+
+def _current() -> dict[str, Any]:
     names: dict[str, Any] = {"nki": sys.modules[_HERE], "nki.dtype": DType}  # a type, imported so
     for part in _MODULES:
         names["nki" + part] = importlib.import_module(_HERE + part)
-    for name in [n for n in sys.modules if n == "nki" or n.startswith("nki.")]:
-        del sys.modules[name]
-    sys.modules.update(names)
-    return True
+    return names
+
+
+def _older() -> dict[str, Any]:
+    root: Any = ModuleType("neuronxcc", "AWS's compiler package; of it, the kernel interface.")
+    root.__path__ = []
+    root.nki = importlib.import_module(_HERE + ".beta1")
+    names = {"neuronxcc": root, "neuronxcc.nki": root.nki}
+    for part in _OLDER:
+        names["neuronxcc.nki" + part] = importlib.import_module(_HERE + ".beta1" + part)
+    names["neuronxcc.nki.isa.constants"] = importlib.import_module(_HERE + ".beta1.isa.constants")
+    if not hasattr(logging, "OFF"):
+        logging.OFF = _OFF  # type: ignore[attr-defined]
+    return names
 
 
 def deactivate() -> None:
-    """Take ``nki`` back out of this process."""
-    if _is_active():
-        for name in [n for n in sys.modules if n == "nki" or n.startswith("nki.")]:
-            del sys.modules[name]
+    """Take ``nki`` and ``neuronxcc`` back out of this process."""
+    if _is_active("neuronxcc") and getattr(logging, "OFF", None) == _OFF:
+        del logging.OFF  # type: ignore[attr-defined]
+    for root in filter(_is_active, _ROOTS):
+        _forget(root)
 
 
-def _is_active():
-    return sys.modules.get("nki") is sys.modules[_HERE]
+def _forget(root):
+    for name in [n for n in sys.modules if n == root or n.startswith(root + ".")]:
+        del sys.modules[name]
 
 
-def _another_is_there() -> bool:
-    if "nki" in sys.modules:
+def _is_active(root):
+    if root == "nki":
+        return sys.modules.get("nki") is sys.modules[_HERE]
+    ours = sys.modules.get(_HERE + ".beta1")
+    return ours is not None and sys.modules.get("neuronxcc.nki") is ours
+
+
+def _another_is_there(root) -> bool:
+    if root in sys.modules:
         return True
     try:
-        return importlib.util.find_spec("nki") is not None
+        return importlib.util.find_spec(root) is not None
     except (ImportError, ValueError):
         return False

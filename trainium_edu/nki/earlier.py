@@ -1,19 +1,13 @@
 """Names of earlier and newer NKI interfaces, and what to write instead.
 
-Kernels of the first interface (``neuronxcc.nki``) do not run here: its functions return their
+Kernels of the first interface (``neuronxcc.nki``) run by ``nki/beta1``: its functions return their
 results, and those of the current one take where to put them, ``dst``, first.
 """
 
 from trainium_edu.nki.mistakes import NAMES, near
 from trainium_edu.specs.software import SOFTWARE
 
-__all__ = ["NEURONXCC", "NEWER", "no_attribute"]
-
-NEURONXCC = (
-    "neuronxcc.nki is the first NKI interface, and kernels written for it do not run here: change "
-    "to `import nki`, give every nisa function its `dst` first, and slice tiles instead of "
-    "nl.arange, nl.mgrid and mask= (AWS's NKI migration guide goes through it)"
-)
+__all__ = ["NEWER", "no_attribute"]
 
 _RUN = "nki.run(kernel, ...) returns outputs and device time: nki.run(...).timeline.makespan_ns"
 _SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or write t.ap(pattern=...)"

@@ -31,6 +31,8 @@ class Kernel:
     """
 
     __name__: str
+    #: what the older compiler would have changed, where nobody says it: here, nothing
+    passes: bool | tuple[str, ...] | None = None
 
     def __init__(self, function, grid=(), schedule=()):
         self.function = function
@@ -201,8 +203,9 @@ def simulate(kernel):
 
 
 def run(
-    kernel, /, *args, spec=None, buffers=None, optimise=True, values=True, limit=None, **kwargs
-):
+    kernel, /, *args, spec=None, buffers=None, optimise=True, passes=None, values=True, limit=None,
+    **kwargs
+):  # fmt: skip
     """Run a kernel and keep the whole story: outputs, programs, placement, timeline, advice.
 
     Parameters
@@ -217,6 +220,10 @@ def run(
         Slots over which each allocation in a loop rotates; default: as many as fit, at most 4.
     optimise : bool or tuple of str
         The passes that the program goes through before it is timed.
+    passes : bool or tuple of str, optional
+        What the older compiler would have changed, by name (``timing.rewrites``), in place of
+        ``optimise=True``; ``()`` times the program as it was written.  Default: the kernel's own
+        ``passes``, all for ``neuronxcc.nki``.
     values : bool
         False records without computing: time, but no outputs.
     limit : int, optional
@@ -233,12 +240,13 @@ def run(
     """
     __tracebackhide__ = True
     kernel = _kernel(kernel)
-    given = {"spec": spec, "buffers": buffers, "optimise": optimise, "values": values,
-             "limit": limit}  # fmt: skip
-    spec, buffers, optimise, values, limit = _ours(kernel, given, args, kwargs)
+    given = {"spec": spec, "buffers": buffers, "optimise": optimise, "passes": passes,
+             "values": values, "limit": limit}  # fmt: skip
+    spec, buffers, optimise, passes, values, limit = _ours(kernel, given, args, kwargs)
+    passes = kernel.passes if passes is None else passes
     entries = [(args, kwargs)]
     ((outputs, cores),) = launching.execute(kernel, entries, spec=spec, values=values, limit=limit)
-    return _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise)
+    return _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise, passes=passes)
 
 
 def load(path):
@@ -288,8 +296,8 @@ def _parameters(kernel) -> list:
         return []
 
 
-def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, values=True,
-              limit=None):  # fmt: skip
+def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, passes=None,
+              values=True, limit=None):  # fmt: skip
     """Run a kernel on as many ranks as there are entries of arguments.
 
     AWS starts one process per rank; here the ranks are programs of one launch, each with its own
@@ -301,7 +309,7 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
         May use ``nki.collectives``; ``kernel[2]`` gives every rank a grid of two programs.
     arguments : list of tuple
         The arguments of each rank; arrays are used in place.
-    spec, buffers, optimise, values, limit
+    spec, buffers, optimise, passes, values, limit
         As for ``nki.run``.
 
     Returns
@@ -332,9 +340,10 @@ def run_ranks(kernel, arguments, *, spec=None, buffers=None, optimise=True, valu
     """
     __tracebackhide__ = True
     kernel = _kernel(kernel)
+    passes = kernel.passes if passes is None else passes
     entries = [(entry, {}) for entry in _checked(arguments)]
     return [
-        _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise)
+        _kept(kernel, outputs, cores, buffers=buffers, optimise=optimise, passes=passes)
         for outputs, cores in launching.execute(
             kernel, entries, spec=spec, values=values, limit=limit
         )

@@ -1,6 +1,6 @@
 """What a kernel's author can do about a habit, in NKI's own names."""
 
-from trainium_edu.neuroncore.advice.remedies import Remedy, Words
+from trainium_edu.neuroncore.advice.remedies import CUSTOM_OPERATORS, Remedy, Words
 from trainium_edu.nki.language.matrix import REPEATING
 
 __all__ = ["WORDS"]
@@ -10,6 +10,7 @@ _BF16_RESULTS = "et what computes {tiles} write BF16, as its dst's dtype says"
 _BF16_SUMS = "; sums stay FP32 in PSUM"
 
 _REMEDIES = {
+    **CUSTOM_OPERATORS,
     Remedy.LOAD_WIDER: (
         "Load wider tiles: more contiguous columns of each row, and fewer transfers"
     ),

@@ -42,6 +42,8 @@ class Running:
     loops: tuple = ()  #: a mark of each dynamic loop now open
     ordered: int = 0  #: blocks of no_reorder now open
     shared: dict = field(default_factory=dict)  #: what a kernel makes once
+    #: what is issued before anything else: an instruction whose destination is not known yet
+    waiting: Any = None
     #: allocations in PSUM that hold what nl.broadcast_to returned
     repeated: set[int] = field(default_factory=set)
     _tiles: list = field(default_factory=list)  #: weak references to the bytes of on-chip tiles
@@ -49,6 +51,10 @@ class Running:
 
     def issue(self, instruction: str, operands: dict, engine=None, name=""):
         """Issue an instruction on views, numbers and names; return its record in the program."""
+        waiting = self.waiting
+        if waiting is not None:
+            self.waiting = None
+            waiting.settle()
         core = self.core
         instructions = core.program.instructions
         if len(instructions) >= self.limit:

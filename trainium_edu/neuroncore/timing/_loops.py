@@ -467,3 +467,118 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
                     at = parent
                 heap_time[at], heap_row[at] = t, s
     progress[0], progress[1], progress[2] = n, waiting, turn
+
+
+@njit(cache=True)
+def depend(limit, row_access, tile, r0, r1, b0, b1, is_write, newest, older, seen, edge_start,
+           edge_pred, progress):  # fmt: skip
+    """Find which earlier rows each row must follow, whatever engine they run on.
+
+    Like :func:`hazards`, by tile and not by address, with the order of every engine's own stream.
+    ``newest[0]`` and ``newest[1]``: per tile its writes and reads that still matter, as lists.
+    ``progress``: next row, edges so far; edges beyond the length of ``edge_pred`` are counted only.
+    """
+    row, edges = progress[0], progress[1]
+    stop = min(row_access.size - 1, row + limit)
+    while row < stop:
+        edge_start[row] = edges
+        for a in range(row_access[row], row_access[row + 1]):
+            t = tile[a]
+            for reads in range(2 if is_write[a] else 1):
+                before, node = -1, newest[reads, t]
+                while node >= 0:
+                    follow, pred, gone = older[node, 0], older[node, 1], False
+                    if (
+                        r0[node] < r1[a] and r0[a] < r1[node]
+                        and b0[node] < b1[a] and b0[a] < b1[node]
+                    ):  # fmt: skip
+                        if pred != row and seen[pred] != row:
+                            seen[pred] = row
+                            if edges < edge_pred.size:
+                                edge_pred[edges] = pred
+                            edges += 1
+                        gone = (
+                            is_write[a] and r0[a] <= r0[node] and r1[node] <= r1[a]
+                            and b0[a] <= b0[node] and b1[node] <= b1[a]
+                        )  # fmt: skip
+                    if not gone:
+                        before = node
+                    elif before < 0:
+                        newest[reads, t] = follow
+                    else:
+                        older[before, 0] = follow
+                    node = follow
+            mine = 0 if is_write[a] else 1
+            older[a, 0], older[a, 1] = newest[mine, t], row
+            newest[mine, t] = a
+        row += 1
+    edge_start[row] = edges
+    progress[0], progress[1] = row, edges
+
+
+@njit(cache=True)
+def reorder(limit, window, room, engine, lead, hold, result, missing, follower_start, follower,
+            row_access, tile, memory, size, left, alive, ready, free, waiting, counts, order,
+            progress):  # fmt: skip
+    """List scheduling: of what is ready within `window` rows, what can start first goes first.
+
+    Every engine and the queues together take one instruction at a time; ties go by row.  ``left``:
+    accesses still to come of each tile, ``alive``: bytes of each memory that are taken, which stay
+    within ``room`` except for the oldest row that is left.  ``waiting[e, :counts[e]]``: rows of
+    engine e in the window whose operands are there.  ``progress``: rows done, the oldest row left,
+    the end of the window.
+    """
+    done, oldest, end = progress[0], progress[1], progress[2]
+    stop = min(engine.size, done + limit)
+    while done < stop:
+        while end < min(engine.size, oldest + window):
+            if missing[end] == 0:
+                e = engine[end]
+                waiting[e, counts[e]] = end
+                counts[e] += 1
+            end += 1
+        best, where, soonest = -1, -1, 0.0
+        for e in range(counts.size):
+            for k in range(counts[e]):
+                row = waiting[e, k]
+                t = max(free[e], ready[row] + lead[row])
+                if best >= 0 and (t > soonest or (t == soonest and row > best)):
+                    continue
+                if row != oldest:
+                    fits = True
+                    for m in range(1, 3):
+                        more = 0
+                        for a in range(row_access[row], row_access[row + 1]):
+                            i = tile[a]
+                            if memory[i] == m and left[i] > 0 and left[i] == size[i, 1]:
+                                more += size[i, 0]
+                        fits = fits and (more == 0 or alive[m] + more <= room[m])
+                    if not fits:
+                        continue
+                best, where, soonest = row, k, t
+        e = engine[best]
+        counts[e] -= 1
+        waiting[e, where] = waiting[e, counts[e]]
+        for a in range(row_access[best], row_access[best + 1]):
+            i = tile[a]
+            if left[i] == size[i, 1]:
+                alive[memory[i]] += size[i, 0]
+            left[i] -= 1
+            if left[i] == 0:
+                alive[memory[i]] -= size[i, 0]
+        free[e] = soonest + hold[best]
+        there = free[e] + result[best]
+        for k in range(follower_start[best], follower_start[best + 1]):
+            row = follower[k]
+            ready[row] = max(ready[row], there)
+            missing[row] -= 1
+            if missing[row] == 0 and row < end:
+                other = engine[row]
+                waiting[other, counts[other]] = row
+                counts[other] += 1
+        order[done] = best
+        missing[best] = -1
+        while oldest < engine.size and missing[oldest] < 0:
+            oldest += 1
+        done += 1
+    progress[0], progress[1], progress[2] = done, oldest, end

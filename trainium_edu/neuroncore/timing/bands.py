@@ -137,9 +137,10 @@ class Times:
     def groups(self) -> dict:
         """Group of doubtful parameters → end ("fast", "slow") → values by name."""
         nominal, groups = self.timeline.parameters, {}
+        names = {name for name, *_ in self.timeline.placement.run.kinds}
         for name, p in known_parameters(self.timeline.spec).items():
             is_open = nominal[name] == p.nominal or (self._in_proportion and p.nominal)
-            if p.fast == p.slow or not is_open:
+            if p.fast == p.slow or not is_open or (p.only and p.only not in names):
                 continue
             times = nominal[name] / p.nominal if p.nominal else 1.0
             for end in _ENDS:

@@ -23,14 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainium_edu.neuroncore.engines.custom_op import PRICES, custom_op_ns
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.neuroncore.timing.expansion import Expanded
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["Durations", "Parameter", "dma_row_ns", "durations", "parameters", "quantise", "settle"]
+__all__ = ["OPERATOR_PARAMETERS", "Durations", "Parameter", "dma_row_ns", "durations", "parameters",
+           "quantise", "settle"]  # fmt: skip
 
+#: prices of what operators in C++ do; no other instruction depends on them
+OPERATOR_PARAMETERS = frozenset(f"operator_{name}" for name in PRICES)
+_GROUPS = {"element_ns": "element accesses", "copy_start_ns": "TCM copies", "block_ns": "C++ code",
+           "library_ns": "tensor library", "curve_ns": "tensor library"}  # fmt: skip
 TICK_NS = 2.0**-20
 
 
@@ -51,6 +57,7 @@ class Parameter:
     group: str  #: parameters of one group move together
     facts: tuple  #: dotted names in the chip's record
     may_be_zero: bool = False
+    only: str = ""  #: the one instruction that depends on it; "" for others
 
     def __str__(self):
         doubt = "" if self.fast == self.slow else f", between {self.fast:g} and {self.slow:g}"
@@ -121,6 +128,13 @@ def parameters(spec: Record) -> dict[str, Parameter]:
             (f"timing.{name}", f"timing.{name}_range"), spec.find(f"timing.{name}_range").value,
             zero=name not in ("dma_burst_speedup", "fp32_load_speedup"),
             more_is_faster=more_is_faster)  # fmt: skip
+    for name, (fact, doubt) in PRICES.items():
+        paths = (fact, doubt) if doubt else (fact,)
+        price = spec.find(fact)
+        low, high = spec.find(doubt).value if doubt else (float(price),) * 2
+        found.append(Parameter(f"operator_{name}", float(price), price.unit, low, high,
+                               _GROUPS.get(name, "DMA rate"), paths, name.endswith("_ns"),
+                               only="custom_op"))  # fmt: skip
     return {p.name: p for p in found}
 
 
@@ -256,6 +270,9 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
         full = cycles[k] * values["work_factor"]
         work[k] = full * ns
+        if name == "custom_op":
+            prices = {price: values[f"operator_{price}"] for price in PRICES}
+            work[k] = custom_op_ns(what, prices)
         if engine is Engine.SYNC:
             continue
         result[k] = values[f"{engine.clock}_result_cycles"] * ns

@@ -31,13 +31,15 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from trainium_edu.neuroncore.engines.vector import SCALAR_ENGINE_PAIRS
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS, cycles_of
 from trainium_edu.neuroncore.recording.memory import Allocation
 from trainium_edu.neuroncore.recording.program import Access, Instruction, Loop, Program
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["DEFAULT_PASSES", "PASSES", "Effect", "Optimised", "optimise"]
+__all__ = ["DEFAULT_PASSES", "PASSES", "Effect", "Optimised", "is_pure", "keeps_state",
+           "optimise"]  # fmt: skip
 
 #: What ``optimise`` does when nothing is said.
 DEFAULT_PASSES = ("value_numbering", "loop_invariants")
@@ -191,22 +193,28 @@ class _Writes:
         return self.count[tile] == 1 and not self.fixed[tile] and self.first_read[tile] > at
 
 
-def _is_pure(instruction: Instruction) -> bool:
+def is_pure(instruction: Instruction) -> bool:
+    """Return whether an instruction gives the same whenever its operands are the same."""
     if instruction.engine is Engine.DMA or instruction.engine is Engine.SYNC:
         return False
-    row = INSTRUCTIONS.get(instruction.name)
-    if row is None or not row.pure:
+    if keeps_state(instruction):
         return False
-    if any(access[6] == "reduce_res" for access in instruction.accesses):
-        return False  # it reads the engine's registers
     for name, value in instruction.options:
-        if name == "reduce_cmd" and value not in _SETTLED:
-            return False  # the engine's registers remember it
         if name == "accumulate" and value:
             return False  # adds to what was there
         if name == "indirect":
             return False  # a register may have moved the operand in between
     return True
+
+
+def keeps_state(instruction: Instruction) -> bool:
+    """Return whether an engine's registers or dice matter to it, or it to them."""
+    row = INSTRUCTIONS.get(instruction.name)
+    if row is None or not row.pure:
+        return True
+    if any(access[6] == "reduce_res" for access in instruction.accesses):
+        return True
+    return any(n == "reduce_cmd" and value not in _SETTLED for n, value in instruction.options)
 
 
 def _value_numbering(program: Program, edit: _Edit) -> None:
@@ -235,7 +243,7 @@ def _value_numbering(program: Program, edit: _Edit) -> None:
 
 def _find_equal(like: list[Instruction], instruction: Instruction, tiles) -> Instruction | None:
     """Return the one that computes the same; all of `like` read the same versions already."""
-    if not _is_pure(instruction):
+    if not is_pure(instruction):
         return None
     for earlier in like:
         if (
@@ -337,7 +345,7 @@ def _loop_invariants(program: Program, edit: _Edit) -> None:
     writes = _Writes(program)
     leaves: dict[int, int] = {}  # allocation whose writer moves → loop it leaves
     for at, instruction in enumerate(program.instructions):
-        if not instruction.loops or instruction.after or not _is_pure(instruction):
+        if not instruction.loops or instruction.after or not is_pure(instruction):
             continue
         if instruction.engine is edit.leaves:
             continue
@@ -426,6 +434,8 @@ def _on_scalar(instruction: Instruction) -> Instruction | None:
     """Return a free Vector instruction as the Scalar Engine would run it, or None."""
     if not instruction.is_free or instruction.engine is not Engine.VECTOR:
         return None
+    if not all(get_dtype(access.geometry[0]).is_float for access in instruction.accesses):
+        return None  # it computes in FP32, where Vector moves an integer's bits
     if instruction.name == "tensor_copy":  # NeuronCore-v2 copies there with an activation
         accesses = tuple(
             a if a.is_write else a._replace(role="data") for a in instruction.accesses

@@ -12,7 +12,7 @@ from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.program import Instruction
 from trainium_edu.neuroncore.timing.bands import ALL_TOGETHER, Times
-from trainium_edu.neuroncore.timing.durations import parameters
+from trainium_edu.neuroncore.timing.durations import OPERATOR_PARAMETERS, parameters
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.waits import Wait
 from trainium_edu.specs.fact import Fact, Kind
@@ -304,6 +304,9 @@ class _Walk:
             case "work":
                 row = INSTRUCTIONS.get(instruction.name)
                 paths = (*(row.facts_on(instruction.engine) if row else ()), clock)
+                if row and row.facts_by:
+                    paths = row.facts_by(self.t.spec, *instruction.work)
+                    asked |= OPERATOR_PARAMETERS
                 asked.add("work_factor")
             case "fixed overhead":
                 paths = ("cycles.fixed_overhead_cycles", clock)

@@ -67,10 +67,13 @@ class Arguments:
     ----------
     framework : {"numpy", "torch", "jax"}
         What the results come back as.
+    device : torch.device or None
+        Where torch's results come back to: where the first tensor argument is.
     """
 
     def __init__(self, args, kwargs, *, precise=True, names=None):
         self.framework = "numpy"
+        self.device = None
         self._names = names or {}
         self._precise = precise
         self._prepared = {}  #: id of a caller's array -> _Prepared
@@ -91,6 +94,8 @@ class Arguments:
         array = value
         if not isinstance(value, np.ndarray):
             self.framework, array = framework_of(value), as_array(value)
+            if self.device is None and self.framework == "torch":
+                self.device = value.device
         self._holds.append(value)
         place = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
         if place not in self._places:
@@ -179,7 +184,7 @@ def written(program) -> set[int]:
 
 def give_back(value, arguments: Arguments):
     """Return what a kernel returned, its HBM tensors as arrays of the caller's framework."""
-    return walk(value, _leaves, lambda item: _array(item, arguments.framework))
+    return walk(value, _leaves, lambda item: _array(item, arguments))
 
 
 def _leaves(value) -> bool:
@@ -198,7 +203,7 @@ def tensors_in(value) -> list[NkiTensor]:
     return found
 
 
-def _array(tensor, framework):
+def _array(tensor, arguments):
     if isinstance(tensor, NkiInstruction):
         raise NkiValidationError(
             f"the kernel returns {describe(tensor)}; return the tensor in nl.shared_hbm that the "
@@ -223,4 +228,5 @@ def _array(tensor, framework):
         array = array.astype(bool)
     elif array.dtype.name != wanted and wanted in LOW_PRECISION:
         array = array.astype(get_dtype(wanted).storage)
-    return in_framework(array, framework)
+    found = in_framework(array, arguments.framework)
+    return found if arguments.device is None else found.to(arguments.device)

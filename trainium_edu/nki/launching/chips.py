@@ -3,7 +3,7 @@
 from trainium_edu import settings, specs
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["chip", "chip_for_all"]
+__all__ = ["chip", "chip_for_all", "chip_named"]
 
 _CHIPS = {"trn1": "TRN1", "gen2": "TRN1", "inf2": "INF2"}
 _LATER = {"trn2": "NeuronCore-v3 (Trainium2)", "gen3": "NeuronCore-v3 (Trainium2)",
@@ -30,4 +30,9 @@ def chip(spec):
             "later features run with nki.run(kernel, ..., spec=TRN1), or a script with "
             "`python -m trainium_edu run --platform trn1 script.py`"
         )
-    return getattr(specs, _CHIPS[target or "trn1"])
+    return chip_named(target or "trn1")
+
+
+def chip_named(name: str):
+    """Return the record of a chip: "trn1", "inf2"."""
+    return getattr(specs, _CHIPS[name])

@@ -19,7 +19,7 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["execute"]
 
 
-def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
+def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None) -> list:
     """Run a kernel's programs, all ranks in one launch, and return (outputs, cores) of each rank.
 
     Parameters
@@ -29,6 +29,8 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
         What the kernel is called with, one entry per rank.
     spec, values, limit
         As for ``nki.run``.
+    precise : bool, optional
+        False keeps low precision as float32; default: as the environment says.
 
     Returns
     -------
@@ -42,13 +44,13 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None) -> list:
     """
     __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
     try:
-        return _execute(kernel, entries, spec, values, limit)
+        return _execute(kernel, entries, spec, values, limit, precise)
     except BaseException as problem:  # Ctrl-C too shows where the kernel was
         problem.__traceback__ = frames_of_kernel(problem)
         raise
 
 
-def _execute(kernel, entries, spec, values, limit) -> list:
+def _execute(kernel, entries, spec, values, limit, precise) -> list:
     if is_running():
         raise RuntimeError(
             f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
@@ -60,7 +62,8 @@ def _execute(kernel, entries, spec, values, limit) -> list:
     spec = chip(spec)
     if limit is not None:
         limit = whole(limit, "limit", 1, why=": it counts instructions")
-    rounding, precise = settings.rounding(), settings.precise_fp()
+    rounding = settings.rounding()
+    precise = settings.precise_fp() if precise is None else precise
     given = [
         Arguments(*entry, precise=precise, names=known)
         for entry, known in zip(entries, names, strict=True)

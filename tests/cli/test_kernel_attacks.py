@@ -1,0 +1,138 @@
+"""A class of kernel files, among them wrong ones and cheats: each gets a row with its sentence.
+
+Judge: the points that each file was made to deserve (1 for the small case, 2 for the large one, 3
+for a latency that any right kernel has), and what it does, which its row has to say.
+"""
+
+import runpy
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.kernel_files import HEAD, OLDER, RIGHT, SPEC, above, changed, within, write
+from trainium_edu.cli import grade, sandbox
+from trainium_edu.cli.assignment import read
+from trainium_edu.cli.grade_kernel import judge
+from trainium_edu.specs.errors import NkiValidationError
+
+#: Name: the file, its points, and what its row says.
+FILES = {
+    "right": (changed(("@nki.jit\n", "print('hello')\n")), 6, ""),  # works without nki.jit, too
+    "older": (OLDER, 7, ""),
+    "first rows": (changed(("src=rhs[p * 128 : p * 128 + 128, :]", "src=rhs[0:128, :]")), 1,
+                   "65,536 elements of the output are wrong; the first, at (0, "),
+    # broken
+    "no kernel": (changed(("def product", "def produkt")), 0, "defines no function 'product'"),
+    "syntax": (above("def (:"), 0, "line 6: SyntaxError: "),
+    "raises": (above("1 / 0"), 0, "its file: line 6: ZeroDivisionError: division by zero"),
+    "exits": (within("raise SystemExit(0)"), 0, "case small, case large: line 9: SystemExit: 0"),
+    "ends": (above("import os; os._exit(0)"), 0, "its file: it ended its process while it was"),
+    "loops": (above("while True:\n    try:\n        while True: pass\n    except: pass"), 0,
+              "its file: importing it did not end within 3 s"),
+    "loops in the call": (within("while lhsT.shape[0] > 128: pass"), 1,
+                          "a call did not end within 3 s"),
+    "floods": (above("while True: print('x' * 1000)"), 0, "its file: printed more than 1 MB"),
+    "eats memory": (above("x = [0] * 10**10"), 0, "its file: line 6: MemoryError"),
+    # cheats
+    "forks": (above("import os\ntry:\n    os.fork()\nexcept OSError:\n    pass"), 0,
+              "line 8: it asks the system for a process (os.fork)"),
+    "starts": (within("import subprocess; subprocess.Popen(['sleep', '4321'])"), 0,
+               "line 9: it asks the system for a process (subprocess.Popen)"),
+    "reads the assignment": (above("print(open({spec!r}).read())"), 0, "line 6: it opens '"),
+    "imports the reference": (above("from reference import product as answer"), 0,
+                              "line 6: ModuleNotFoundError: No module named 'reference'"),
+    "changes the interface": (above("nisa.nc_matmul = lambda **k: None"), 0,
+                              "it replaces trainium_edu.nki.isa.nc_matmul, and may only call it"),
+    "changes the model": (
+        above("import trainium_edu.neuroncore.timing.scheduler as s\ns.schedule = None"), 0,
+        "it replaces trainium_edu.neuroncore.timing.scheduler.schedule"),
+    "changes the clock": (above("import time\ntime.perf_counter = lambda: 0.0"), 0,
+                          "it replaces time.perf_counter, and may only call it"),
+    "answers the grader": (
+        above("import IPython\n"
+              "IPython.get_ipython().trainium_edu_answers.call = lambda *a: 'no base64!'"), 0,
+        "case small, case large: tampered with the process that grades it"),
+    "forges a program": (
+        RIGHT + "\nimport sys\nfrom trainium_edu.cli import kernel_call\n"
+        "sys.modules['trainium_edu.cli.kernel_call'].ask.__code__ = (lambda r: ('program', b'x'))"
+        ".__code__\n", 0, "the kernel's program cannot be read as a saved program"),
+    "uses what is forbidden": (above("from nki.language import matmul"), 0,
+                               "line 6 uses nl.matmul, which this assignment forbids"),
+}  # fmt: skip
+FORBIDDING = SPEC.replace("seconds = 5", 'seconds = 3\nforbidden = ["nl.matmul"]')
+
+
+@pytest.mark.slow
+def test_each_file_of_a_class_gets_the_row_that_it_deserves(tmp_path):
+    spec = write(tmp_path, FORBIDDING)
+    texts = {name: text.replace("{spec!r}", repr(str(spec))) for name, (text, *_) in FILES.items()}
+    write(tmp_path, FORBIDDING, **texts)
+    rows = grade.grade_all(
+        grade.submissions(tmp_path / "class", suffix=".py"), assignment=read(spec), jobs=2
+    )
+    assert len(rows) == len(FILES)
+    different = {}
+    for row in rows:
+        _, points, says = FILES[Path(row.submission).stem]
+        said = [row.reason, *(part["reason"] for part in row.exercises.values())]
+        good = row.status == "graded" and (row.points, row.of) == (points, 7)
+        good = good and any(says in sentence for sentence in said) and "\n" not in row.reason
+        if not (good and bool(row.leaderboard) == (points >= 6)):
+            different[row.submission] = (row.points, said)
+    assert different == {}
+    left = [p for p in psutil.process_iter(["cmdline"]) if "4321" in (p.info["cmdline"] or ())]
+    assert left == []
+
+
+@pytest.mark.slow
+def test_without_walls_the_same_is_said(tmp_path, monkeypatch):
+    """On systems that have no walls, watching alone says it; the program counts all the same."""
+    monkeypatch.setattr(sandbox, "missing", lambda: "this test tears them down")
+    spec = write(tmp_path, forks=FILES["forks"][0])
+    write(tmp_path, reads=above(f"print(open({str(spec)!r}).read())"))
+    paths = grade.submissions(tmp_path / "class", suffix=".py")
+    forks, reads = grade.grade_all(paths, assignment=read(spec), jobs=2)
+    assert forks.walls == "none: this test tears them down"
+    assert (forks.points, reads.points) == (0, 0)
+    assert forks.reason == FILES["forks"][2]
+    assert reads.reason == f"line 6: it opens {str(spec)!r:.80}, which is not its own"
+
+
+#: What no process is needed for: the file, and what is said of its first case.
+WRONG = {
+    "constants": (within("nl.load(nl.shared_constant(__import__('numpy').ones((4, 4), 'f4')))"),
+                  "the kernel brings constants of its own"),
+    "half": (changed(("range(m // 128)", "range(0)")),
+             "32,768 of 32,768 elements of the output are NaN, as memory is that nobody wrote"),
+    "shape": (changed(("(m, n), dtype", "(m, n + 1), dtype"), ("], src=c", "n], src=c")),
+              "the output has shape (128, 257); (128, 256) expected"),
+    "returns nothing": (changed(("    return out\n", "")), "it returns no tensor in HBM"),
+    "returns NumPy": (within("return __import__('numpy').zeros((128, 256), 'f4')"),
+                      "it returns no tensor in HBM"),
+    "on chip": (changed(("    return out\n", "    return c\n")), "returns an on-chip tile"),
+    "256 partitions": (changed(("sums = nl.ndarray((128, n)", "sums = nl.ndarray((256, n)")),
+                       "partition dimension 256 exceeds maximum 128"),
+    "makes figures up": (f"{HEAD}\nclass Product:\n    def __call__(self, *a):\n"
+                         "        return {'makespan_ns': 1.0}\nproduct = Product()\n",
+                         "it returns no tensor in HBM"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # what the kernel writes is lost, says nki
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_is_told_what_is_wrong(tmp_path, name):
+    text, says = WRONG[name]
+    asked = read(write(tmp_path, **{name: text.replace("import nki", "import trainium_edu.nki")
+                                    .replace("nki\n", "nki as nki\n", 1)}))  # fmt: skip
+    kernel = runpy.run_path(str(tmp_path / "class" / f"{name}.py"))["product"]
+
+    def ask(request):
+        try:
+            return request.report(kernel), None
+        except NkiValidationError as problem:  # as its own process says it
+            raise ValueError(str(problem)) from None
+
+    mark, _ = judge(asked.cases[0], ask, asked)
+    assert mark.points == 0
+    assert says in mark.reason

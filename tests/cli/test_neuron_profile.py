@@ -1,0 +1,246 @@
+"""``neuron-profile`` from the shell.  Judges: AWS's guides (Neuron Profiler User Guide, Capture
+Profiles with Neuron Explorer) for flags, names of files and what is printed; a browser's request.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+
+import trainium_edu.nki as nki
+import trainium_edu.nki.language as nl
+from trainium_edu import __main__
+from trainium_edu.cli import neuron_profile, profile_page
+from trainium_edu.neuroncore import run_io
+from trainium_edu.tools.neuron_profile import summary
+
+SCRIPT = """
+import shutil
+import subprocess
+import numpy as np
+import nki
+import nki.language as nl
+from trainium_edu.neuroncore import run_io
+
+@nki.jit
+def copy(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x))
+    return out
+
+run = nki.run(copy, np.zeros((128, 512), np.float32))
+run_io.write_neff(run, "file.neff")
+subprocess.run("neuron-profile capture -n file.neff -s copy.ntff", shell=True, check=True)
+print(shutil.which("neuron-explorer") is not None)
+"""
+
+
+@nki.jit
+def copy(x):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x))
+    return out
+
+
+@pytest.fixture(scope="module")
+def run():
+    return nki.run(copy, np.zeros((128, 512), np.float32))
+
+
+@pytest.fixture
+def files(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_io.write_neff(run, "file.neff")
+    run_io.write_trace(run, "profile.ntff")
+    return tmp_path
+
+
+PAIR = ["-n", "file.neff", "-s", "profile.ntff"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (["-n", "file.neff", "-s", "mine.ntff"], "mine.ntff"),
+        ([], "profile.ntff"),
+        (["--neff=file.neff", "--session-file=a.ntff", "--ignore-exec-errors"], "a.ntff"),
+        (["-s", "p.ntff", "--profile-nth-exec=2", "--enable-dge-notifs"], "p_exec_2.ntff"),
+        (["-s", "p.ntff", "x", "file.neff", "y", "file.neff", "--single-io"], "p.ntff"),
+    ],
+)
+def test_capture_leaves_the_file_that_the_guide_names(files, arguments, left, capsys):
+    (files / "profile.ntff").unlink()
+    assert neuron_profile.main(["capture", *arguments]) == 0
+    assert capsys.readouterr().out == f"profile saved to {left}\n"
+    assert sorted(p.name for p in files.iterdir()) == sorted(["file.neff", left])
+
+
+def test_summaries_are_those_of_the_run(files, run, capsys):
+    assert neuron_profile.main(["view", "--output-format", "summary-text", *PAIR]) == 0
+    text, said = capsys.readouterr()
+    assert said == "emulated by trainium_edu: times are predicted, not measured\n"
+    assert neuron_profile.explorer(["view", "--output-format=summary-json", *PAIR]) == 0
+    [(name, found)] = json.loads(capsys.readouterr().out).items()
+    assert re.fullmatch("n_[0-9a-f]{40}", name)
+    assert found == summary(run)
+    assert dict(line.split(maxsplit=1) for line in text.splitlines()) == {
+        key: str(value) for key, value in found.items()
+    }
+
+
+def test_other_formats_are_written_to_files(files, run, capsys):
+    for shown, name in (("json", "ntff.json"), ("perfetto", "ntff.pftrace"), ("html", "ntff.html")):
+        assert neuron_profile.main(["view", "--output-format", shown, *PAIR]) == 0
+        assert capsys.readouterr().out == f"{shown} saved to {name}\n"
+    assert json.loads((files / "ntff.json").read_text())["summary"] == [summary(run)]
+    assert json.loads((files / "ntff.pftrace").read_text())["traceEvents"]
+    assert (
+        neuron_profile.main(["view", "--output-format", "JSON", "--output-file", "p", *PAIR]) == 0
+    )
+    assert (files / "p").read_bytes() == (files / "ntff.json").read_bytes()
+
+
+def test_a_folder_is_summed_up_by_its_files(files, run, capsys):
+    os.rename("profile.ntff", "profile_rank_0.ntff")
+    arguments = ["view", "--output-format", "summary-json", "-n", "file.neff", "-d", "."]
+    assert neuron_profile.main(arguments) == 0
+    assert json.loads(capsys.readouterr().out) == {"profile_rank_0": summary(run)}
+
+
+WRONG = [
+    ([], "required: {capture,view}"),
+    (["inspect", "-o", "out", "python", "x.py"], "inspect is not here: only kernels are timed"),
+    (["analyse"], "invalid choice: 'analyse'"),
+    (["capture", "-n", "none.neff"], "there is no compiled kernel (.neff) none.neff"),
+    (["capture", "-n", "script.py"], "script.py cannot be read as a compiled kernel (.neff)"),
+    (["capture", "-n", "profile.ntff"], "it is a profile (.ntff)"),
+    (["capture", "-s", "no/where.ntff"], "there is no folder"),
+    (["capture", "--profile-nth-exec", "two"], "'two' is not a count"),
+    (["capture", "--wrong"], "unrecognized arguments: --wrong"),
+    (["capture", "-n"], "expected one argument"),
+    (["capture", "x"], "inputs are pairs of a name and a file, and 'x' stands alone"),
+    (["capture", "x", "x.npy"], "there is no input file x.npy"),
+    (["capture", "-t", "systrace"], "--capture-type systrace is not here"),
+    (["capture", "--save-output-npy"], "--save-output-npy is not here"),
+    (["capture", "-r", "2"], "one worker is captured here"),
+    (["view"], "name the two files of a profile"),
+    (["view", "-n", "file.neff"], "name the two files of a profile"),
+    (["view", "-d", "nowhere"], "there is no .ntff in nowhere"),
+    (["view", "--output-format", "summary", *PAIR], "no output format 'summary'; there are db,"),
+    (["view", "--output-format", "parquet", *PAIR], "parquet is not here"),
+    (["view", "--ingest-only", *PAIR], "--ingest-only is not here: profiles are files here"),
+    (["view", "--output-file", "x", *PAIR], "--output-file goes with an --output-format"),
+    (["view", "--port", "70000", *PAIR], "'70000' is not a port"),
+    (["view", "--db-bucket", "a/b", *PAIR], "'a/b' cannot be part of an address"),
+    (["view", "-n", "profile.ntff", "-s", "profile.ntff"], "it is a profile (.ntff)"),
+    (["view", "--output-format", "json", "--output-file", "no/x", *PAIR], "there is no folder"),
+    (["--show-profile-schema"], "view --terminology names every key"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG, ids=lambda one: " ".join(one)[:40])
+def test_what_is_wrong_is_one_sentence_and_exit_code_1(files, arguments, said, capsys):
+    (files / "script.py").write_text("print(1)\n")
+    before = sorted(files.iterdir())
+    assert neuron_profile.main(arguments) == 1
+    out, told = capsys.readouterr()
+    told = told.removeprefix("emulated by trainium_edu: times are predicted, not measured\n")
+    assert told.startswith("neuron-profile: ")
+    assert said in told
+    assert told.count("\n") == 1
+    assert out == ""
+    assert sorted(files.iterdir()) == before
+
+
+def test_help_version_and_terminology_need_no_files(capsys):
+    for arguments, said in (
+        (["--version"], "neuron-profile of trainium_edu"),
+        (["capture", "--help"], "--profile-nth-exec"),
+        (["view", "--terminology"], "dma_transfer_count  "),
+    ):
+        assert neuron_profile.main(arguments) == 0
+        assert said in capsys.readouterr().out
+
+
+def test_the_dispatcher_knows_both_names(files, capsys):
+    for name in ("neuron-profile", "neuron-explorer"):
+        assert __main__.main([name, "capture", "-n", "none.neff"]) == 1
+        assert capsys.readouterr().err.startswith(f"{name}: there is no")
+
+
+def fetched(port, place):
+    try:
+        with urllib.request.urlopen(f"http://localhost:{port}{place}", timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+
+
+def test_pages_are_served_on_the_loopback_address(run):
+    with profile_page.server(profile_page.pages({"mine": run}), 3001) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        address, port = serving.server_address[:2]
+        assert address == "127.0.0.1"
+        code, html = fetched(port, "/profile/mine")
+        assert (code, fetched(port, "/profile/other")[0]) == (200, 404)
+        assert '<a href="/profile/mine">' in fetched(port, "/")[1]
+        serving.shutdown()
+    assert html == profile_page.page("mine", run)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//|@import|url\(http""", html)
+    for key, value in summary(run).items():
+        assert f"<code>{key}</code>" in html
+        assert key != "hbm_read_bytes" or f"{value:,}" in html
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="a program cannot be sent Ctrl-C alone there")
+def test_view_opens_a_page_until_ctrl_c_and_takes_the_next_port(files):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        view = subprocess.Popen(
+            [sys.executable, "-m", "trainium_edu", "neuron-profile", "view", *PAIR,
+             "--port", str(port), "--db-bucket", "my_kernel"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            said = view.stdout.readline()
+            found = re.fullmatch(
+                r"View profile at http://localhost:(\d+)/profile/my_kernel\n", said
+            )
+            assert found, said + view.stderr.read()
+            assert view.stdout.readline() == "ctrl-c to exit\n"
+            code, html = fetched(found[1], "/profile/my_kernel")
+            assert code == 200
+            assert "<title>copy: profile my_kernel</title>" in html
+            view.send_signal(signal.SIGINT)
+            _, told = view.communicate(timeout=20)
+        finally:
+            view.kill()
+    assert int(found[1]) > port
+    assert f"port {port} is taken; this is the next free one" in told
+    assert view.returncode == 0
+
+
+@pytest.mark.slow
+def test_run_puts_both_names_on_the_path_of_its_script(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-m", "trainium_edu", "run", "script.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["True", "profile saved to copy.ntff"]
+    assert run_io.read_trace(tmp_path / "copy.ntff").digest == (
+        run_io.digest_of(tmp_path / "file.neff")
+    )

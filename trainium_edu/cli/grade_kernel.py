@@ -1,0 +1,475 @@
+"""Grade one kernel file against an assignment: values, latency with its band, traffic, MFU.
+
+The file is imported in a process of its own, which learns shapes and dtypes, and never a number:
+neither the arguments, nor the reference, nor a threshold.  What it hands back is the kernel's
+recorded program.  Here its instructions are checked and computed again, on the cases' arrays, and
+timed here; so a file that changes its own copy of this package, or its clock, changes nothing that
+counts.  ``python -m trainium_edu.cli.grade_one`` calls :func:`grade_file`.
+"""
+
+import ast
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trainium_edu.cli import sandbox
+from trainium_edu.cli.assignment import Assignment, Case, Threshold
+from trainium_edu.cli.limits import Limits, Unreadable, open_submission
+from trainium_edu.cli.submission_kernel import Stopped, SubmissionKernel
+from trainium_edu.exercises.exercise import Grade
+from trainium_edu.exercises.leaderboard import Entry
+from trainium_edu.exercises.needed_cells import stated
+from trainium_edu.exercises.request import measured
+from trainium_edu.files import write
+from trainium_edu.neuroncore.run import Run
+from trainium_edu.nki.launching.chips import chip_named
+from trainium_edu.nki.published import device_ns
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["Figures", "Rejected", "difference", "grade_file", "judge", "reach", "read_source",
+           "uses"]  # fmt: skip
+
+_LARGEST_BYTES = 1 << 20
+_MOST_ADVICE, _MOST_CHARACTERS = 3, 800
+_START_SECONDS = 60.0  #: for the process, before the file is imported
+_PREFIXES = ("neuronxcc.nki.", "trainium_edu.nki.", "nki.")
+_USUAL = {"nl": "language", "nisa": "isa", "ncc": "compiler", "np": "numpy"}
+
+
+class Rejected(Exception):
+    """All of the file is rejected, and why in a sentence."""
+
+    def __init__(self, status: str, reason: str):
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a right kernel takes in one case."""
+
+    latency_us: float
+    low_us: float
+    high_us: float
+    hbm_bytes: int
+    hbm_times: float  #: of the bytes of arguments and outputs
+    mfu: float
+    mfu_low: float
+    mfu_high: float
+    instructions: int
+
+    def __str__(self):
+        return (
+            f"{self.latency_us:.2f} µs ({self.low_us:.2f} to {self.high_us:.2f}), "
+            f"{self.hbm_bytes:,} bytes to and from HBM, MFU {self.mfu:.1%} "
+            f"({self.mfu_low:.1%} to {self.mfu_high:.1%}), {self.instructions:,} instructions"
+        )
+
+    @classmethod
+    def of(cls, run: Run, case: Case, latency: str) -> "Figures":
+        """Take the figures of a run.
+
+        Parameters
+        ----------
+        run : Run
+        case : Case
+        latency : {"kernel", "benchmark"}
+            The makespan alone, or with the start and stop that ``nki.benchmark`` reports too.
+        """
+        band, timeline = run.band, run.timeline
+        times = {"middle": band.nominal_ns, "low": band.low_ns, "high": band.high_ns}
+        mfu = [timeline.mfu * band.nominal_ns / ns if ns else 0.0 for ns in times.values()]
+        if latency == "benchmark":
+            times = {which: device_ns(ns, which) for which, ns in times.items()}
+        moved, (middle, low, high) = int(timeline.hbm_bytes), (ns / 1e3 for ns in times.values())
+        return cls(middle, low, high, moved, moved / max(case.least_bytes, 1), mfu[0], mfu[2],
+                   mfu[1], len(run.program))  # fmt: skip
+
+
+def judge(case: Case, ask: Callable, assignment: Assignment) -> tuple[Grade, Run | None]:
+    """Ask a kernel for its program, issue it again, and compare what it gives with the reference.
+
+    Parameters
+    ----------
+    case : Case
+    ask : callable
+        Takes a Request; returns what the kernel recorded, and the older compiler's passes that it
+        goes through (as ``nki.run`` takes them); or raises ValueError with a sentence.
+    assignment : Assignment
+
+    Returns
+    -------
+    grade : Grade
+    run : Run or None
+        None where the program could not be issued again.
+    """
+
+    def no(status, reason, run=None):
+        return Grade(0, case.points, status, reason), run
+
+    try:
+        recorded, passes = ask(case.request)
+    except ValueError as problem:
+        return no("error", str(problem))
+    try:
+        run = measured(
+            recorded, *case.arguments, passes=passes, writes=assignment.writes,
+            spec=chip_named(assignment.chip),
+        )["run"]  # fmt: skip
+    except NkiValidationError as problem:
+        return no("error", f"the chip refuses it: {problem}")
+    except MemoryError:
+        return no("stopped", "it needs more memory than the assignment allows")
+    except ValueError as problem:
+        return no("error", str(problem))
+    if not run.outputs:
+        return no("wrong", "it returns no tensor in HBM; return what the result was stored to", run)
+    said = difference(run.outputs, case.expected, case.rtol, case.atol, case.l2)
+    if said:
+        return no("wrong", said, run)
+    return Grade(case.points, case.points, "full"), run
+
+
+def difference(outputs: Iterable, expected: Iterable, rtol: float, atol: float,
+               l2: float | None = None) -> str:  # fmt: skip
+    """Return how outputs differ from what is expected, in a sentence; empty where they do not.
+
+    A number is right if it is within ``atol + rtol * abs(expected)``, and NaN where NaN is
+    expected; or with `l2`, an output is right if the norm of its error is within that part of the
+    norm of what is expected.
+    """
+    outputs, expected = list(outputs), list(expected)
+    if len(outputs) != len(expected):
+        return f"it returns {_count(len(outputs), 'output')}; {len(expected)} expected"
+    for i, (out, wanted) in enumerate(zip(outputs, expected, strict=True), 1):
+        which = f"output {i}" if len(outputs) > 1 else "the output"
+        if out.shape != wanted.shape:
+            return f"{which} has shape {out.shape}; {wanted.shape} expected"
+        found, true = np.asarray(out, np.float64), np.asarray(wanted, np.float64)
+        with np.errstate(invalid="ignore"):
+            right = np.isclose(found, true, rtol=rtol, atol=atol, equal_nan=True)
+        off = _norm(found - true) / max(_norm(true), 1e-300) if l2 is not None else 0.0
+        if right.all() if l2 is None else off <= l2:
+            continue
+        empty = int((np.isnan(found) & ~np.isnan(true)).sum())
+        if empty:
+            return (
+                f"{empty:,} of {out.size:,} elements of {which} are NaN, as memory is that nobody "
+                f"wrote; the first stands at {_first(np.isnan(found) & ~np.isnan(true))}"
+            )
+        if l2 is not None:
+            return f"the error of {which} is {off:.3g} of it, in the L2 norm; {l2:g} is allowed"
+        place = _first(~right)
+        wrong = int((~right).sum())
+        return (
+            f"{wrong:,} of {out.size:,} elements of {which} are wrong; the first, at {place}, is "
+            f"{found[place]:.6g}, and {true[place]:.6g} is expected (rtol {rtol:g}, atol {atol:g})"
+        )
+    return ""
+
+
+def _norm(values) -> float:
+    return float(np.linalg.norm(values.reshape(-1)))
+
+
+def _first(mask) -> tuple:
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def _count(number, noun):
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def reach(threshold: Threshold, figures: Figures | None, *, right: bool = True) -> Grade:
+    """Give points for a threshold.
+
+    Parameters
+    ----------
+    threshold : Threshold
+    figures : Figures or None
+        Of its case; None where the program could not be timed.
+    right : bool
+        Whether the kernel is right in all cases: a fast wrong kernel earns nothing.
+
+    Returns
+    -------
+    Grade
+        Its status is "inside the band" where the band holds the threshold, so that the model
+        cannot tell; the assignment says what that is worth.
+    """
+    most, value = threshold.points, threshold.value
+    if figures is None or not right:
+        return Grade(0, most, "wrong", "counts only for a kernel that is right in every case")
+    if threshold.metric.startswith("hbm"):
+        found = getattr(figures, threshold.metric)
+        said = f"{found:,} bytes" if threshold.metric == "hbm_bytes" else f"{found:.2f} times"
+        return Grade(most, most, "full", said) if found <= value else Grade(0, most, "wrong", said)
+    if threshold.metric == "mfu":
+        worse, found, better = -figures.mfu_low, -figures.mfu, -figures.mfu_high
+        value = -value
+        said = f"{figures.mfu:.1%} ({figures.mfu_low:.1%} to {figures.mfu_high:.1%})"
+    else:
+        worse, found, better = figures.high_us, figures.latency_us, figures.low_us
+        said = f"{found:.2f} µs ({better:.2f} to {worse:.2f})"
+    if worse <= value:
+        return Grade(most, most, "full", said)
+    if better > value:
+        return Grade(0, most, "wrong", said)
+    side = "reaches" if found <= value else "misses"
+    return Grade(
+        threshold.points_inside_band, most, "inside the band",
+        f"{said}: the prediction {side} the threshold, but the threshold lies inside its band, so "
+        f"the model cannot tell; this assignment gives {threshold.points_inside_band} of {most} "
+        "for that",
+    )  # fmt: skip
+
+
+def uses(source: str, names: Iterable[str]) -> str:
+    r"""Return which of some names a source uses first, and in which line; empty if none.
+
+    Parameters
+    ----------
+    source : str
+    names : iterable of str
+        ``"nl.matmul"``, ``"numpy"``: with all below it, by whatever name it is imported.
+
+    Raises
+    ------
+    SyntaxError
+        If it is not Python.
+
+    Examples
+    --------
+    >>> uses("import neuronxcc.nki.language as lang\nlang.matmul(x, y)", ["nl.matmul"])
+    'line 2 uses nl.matmul'
+    """
+    tree = ast.parse(source)
+    known = {name: _full(name, {}) for name in names}
+    called: dict[str, str] = {}
+    found: list[tuple[int, str]] = []
+
+    def note(line, full):
+        hits = [name for name, it in known.items() if full == it or full.startswith(f"{it}.")]
+        found.extend((line, name) for name in hits)
+
+    nodes = sorted((n for n in ast.walk(tree) if hasattr(n, "lineno")), key=lambda n: n.lineno)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                called[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+                note(node.lineno, _full(alias.name, {}))
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                whole = f"{node.module or ''}.{alias.name}"
+                called[alias.asname or alias.name] = whole
+                note(node.lineno, _full(whole, {}))
+        elif isinstance(node, ast.Attribute | ast.Name) and (chain := _chain(node)):
+            note(node.lineno, _full(chain, called))
+        elif isinstance(node, ast.Call) and len(node.args) > 1:
+            what, which = node.args[:2]
+            chain = _chain(what)
+            if isinstance(which, ast.Constant) and isinstance(which.value, str) and chain:
+                note(node.lineno, _full(f"{chain}.{which.value}", called))  # getattr(nl, "matmul")
+    line, name = min(found, default=(0, ""))
+    return f"line {line} uses {name}" if name else ""
+
+
+def _chain(node) -> str:
+    """Return an attribute chain as it is written; empty where it begins with something else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _full(chain: str, called: Mapping) -> str:
+    """Return a chain by its module's own name, the interface's prefix taken off."""
+    first, dot, rest = chain.partition(".")
+    whole = f"{called.get(first, _USUAL.get(first, first))}{dot}{rest}"
+    for prefix in _PREFIXES:
+        if whole.startswith(prefix):
+            return whole.removeprefix(prefix)
+    return whole
+
+
+def read_source(path: Path) -> str:
+    """Read a kernel file.
+
+    Raises
+    ------
+    Unreadable
+        With the reason in words.
+    """
+    try:
+        with open_submission(path) as file:
+            data = file.read(_LARGEST_BYTES + 1)
+        if len(data) > _LARGEST_BYTES:
+            raise Unreadable("larger than 1 MB; a kernel file is a page or two")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise Unreadable("not a Python file (not text)") from None
+
+
+class _Asked:
+    """A kernel file in its own process."""
+
+    def __init__(self, name: str, source: str, assignment: Assignment, limits: Limits,
+                 folder: Path, walls: bool):  # fmt: skip
+        place = folder / "submission"  # not where Python looks first: a file may be called numpy.py
+        place.mkdir()
+        write(place / name, source)
+        for path in assignment.files:
+            write(place / path.name, path.read_bytes())
+        self._kernel = SubmissionKernel(
+            seconds=limits.seconds, print_at_most_bytes=limits.print_bytes,
+            environment=sandbox.environment(folder, TRAINIUM_EDU_HOME=str(folder / ".home")),
+            folder=folder, walls=walls, called="process",
+        )  # fmt: skip
+        self._seconds = limits.seconds
+        self._load = str(place / name), assignment.kernel, assignment.chip
+
+    def load(self):
+        """Import the file, in a new process; raise Rejected if that fails."""
+        self._kernel.stop()
+        try:
+            self._kernel.seconds = _START_SECONDS
+            self._kernel.begin()
+            self._kernel.run("from trainium_edu.cli.kernel_call import ask, load")
+            self._kernel.seconds = self._seconds  # from here on it is the file's own time
+            self._call("load", *self._load)
+        except Stopped as stop:
+            said = str(stop).replace("a call", "importing it").replace("called", "imported")
+            raise Rejected("stopped", f"its file: {said}") from None
+        except ValueError as problem:
+            raise Rejected("error", f"its file: {problem}") from None
+
+    def __call__(self, request):
+        """Return what the kernel records, and the passes that it goes through."""
+        kind, recorded = self._call("ask", request)
+        return recorded, {"older": True, "as written": ()}.get(kind)
+
+    def _call(self, name, *arguments):
+        """Return what our function over there replies; raise for a sentence on what went wrong."""
+        try:
+            kind, found = self._kernel.call(name, arguments, {})
+        except Exception as problem:  # not one that ours could raise
+            raise Rejected(
+                "error", f"tampered with the process that grades it ({problem})"
+            ) from None
+        if kind == "refused":
+            raise Rejected("error", str(found))
+        if kind == "error":
+            raise ValueError(str(found))
+        return kind, found
+
+    def stop(self):
+        """End the process."""
+        self._kernel.stop()
+
+
+def grade_file(path: Path, assignment: Assignment, *, student: str = "", walls: bool = False,
+               limits: Limits) -> Iterator[dict]:  # fmt: skip
+    """Grade a kernel file.
+
+    Parameters
+    ----------
+    path : Path
+    assignment : Assignment
+    student : str
+        Whose it is; by default whom the file names in a line ``student = "..."``.
+    walls : bool
+        Whether its process stands behind the system's walls.
+    limits : Limits
+
+    Yields
+    ------
+    dict
+        Lines as ``cli.grade`` reads them: the assignment, a grade for each part, figures, advice,
+        and the row for a leaderboard.
+
+    Raises
+    ------
+    Unreadable
+        If there is no such file, or it is not text.
+    """
+    source = read_source(path)
+    own = stated(source, "student") or ""
+    student = student or own
+    yield {"kind": "lesson", "lesson": assignment.name, "student": student, "stated": own,
+           "notes": []}  # fmt: skip
+    name = _plain(stated(source, "pseudonym") or student or path.stem)[:40]
+    try:
+        used = _parsed(source, assignment.forbidden)
+        if used:
+            raise Rejected("error", f"{used}, which this assignment forbids")
+        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
+            asked = _Asked(path.name, source, assignment, limits, Path(folder), walls)
+            try:
+                asked.load()
+                yield from _parts(assignment, asked, name)
+            finally:
+                asked.stop()
+    except Rejected as all_of_it:
+        for key, points in assignment.parts.items():
+            yield _grade(key, Grade(0, points, all_of_it.status, all_of_it.reason))
+
+
+def _parsed(source, forbidden):
+    try:
+        return uses(source, forbidden)
+    except SyntaxError as problem:
+        reason = f"line {problem.lineno}: SyntaxError: {problem.msg}"
+    except (ValueError, RecursionError, MemoryError) as problem:
+        reason = f"it cannot be read as Python ({type(problem).__name__})"
+    raise Rejected("error", reason)
+
+
+def _grade(key, grade):
+    said = dataclasses.asdict(dataclasses.replace(grade, reason=_plain(grade.reason)))
+    return {"kind": "grade", "key": key, "notes": [], **said}
+
+
+def _plain(text: str) -> str:
+    """Return text, some of which a submission may have chosen, as one short printable line."""
+    return "".join(c for c in " ".join(text.split()) if c.isprintable())[:_MOST_CHARACTERS]
+
+
+def _parts(assignment: Assignment, asked: _Asked, name: str) -> Iterator[dict]:
+    figures: dict[str, Figures] = {}
+    right, advice = True, []
+    for case in assignment.cases:
+        try:
+            grade, run = judge(case, asked, assignment)
+            if run is not None:
+                figures[case.name] = Figures.of(run, case, assignment.latency)
+                if case.name == assignment.board:
+                    advice = [_plain(str(one)) for one in run.advice[:_MOST_ADVICE]]
+        except Stopped as stop:
+            grade = Grade(0, case.points, "stopped", str(stop))
+            asked.load()  # in a new process, for the next case
+        except Rejected:
+            raise
+        except Exception as problem:  # a program can be forged
+            said = f"its program cannot be issued again ({type(problem).__name__}: {problem})"
+            grade = Grade(0, case.points, "error", said)
+        right = right and grade.status == "full"
+        yield _grade(case.key, grade)
+    for threshold in assignment.thresholds:
+        yield _grade(threshold.key, reach(threshold, figures.get(threshold.case), right=right))
+    told = {case: dataclasses.asdict(found) for case, found in figures.items()}
+    board = figures.get(assignment.board) if right else None
+    entry = board and Entry(
+        assignment.name, assignment.board, name, board.latency_us, board.low_us, board.high_us,
+        board.hbm_bytes, board.mfu,
+    )  # fmt: skip
+    yield {"kind": "measured", "figures": told, "advice": advice,
+           "leaderboard": dataclasses.asdict(entry) if entry else {}}  # fmt: skip

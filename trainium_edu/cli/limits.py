@@ -1,0 +1,76 @@
+"""What a submission may take, and how its file is opened."""
+
+import contextlib
+import dataclasses
+import os
+import stat
+from pathlib import Path
+
+__all__ = ["Limits", "Unreadable", "limit_this_process", "open_submission"]
+
+_LARGEST_BYTES = 100 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What one submission may take."""
+
+    seconds: float = 30.0  #: one cell, or one call of an answer
+    submission_seconds: float = 240.0  #: all of it
+    memory_bytes: int = 4 << 30  #: address space of its kernel
+    print_bytes: int = 1_000_000
+    file_bytes: int = 256 << 20  #: one file that it writes
+
+    def but(self, *, seconds: float | None = None, submission_seconds: float | None = None,
+            memory_gib: float | None = None) -> "Limits":  # fmt: skip
+        """Return these limits with others in place of some; None leaves one as it is."""
+        return dataclasses.replace(
+            self,
+            seconds=seconds or self.seconds,
+            submission_seconds=submission_seconds or self.submission_seconds,
+            memory_bytes=int((memory_gib or 0) * 2**30) or self.memory_bytes,
+        )
+
+
+class Unreadable(Exception):
+    """What was handed in is no submission; says why in half a sentence."""
+
+
+def open_submission(path: Path):
+    """Open a regular file of up to 100 MB for reading; a pipe or a device is never waited for.
+
+    Raises
+    ------
+    Unreadable
+        With the reason in words.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise Unreadable(f"cannot be read ({error.strerror})") from None
+    about = os.fstat(descriptor)
+    file = os.fdopen(descriptor, "rb") if stat.S_ISREG(about.st_mode) else None
+    if file is None or about.st_size > _LARGEST_BYTES:
+        os.close(descriptor) if file is None else file.close()
+        raise Unreadable(
+            "larger than 100 MB: clear its outputs" if file else
+            "cannot be read (Is a directory)" if stat.S_ISDIR(about.st_mode) else
+            "not a regular file (a pipe or a device)"
+        )  # fmt: skip
+    return file
+
+
+def limit_this_process(limits: Limits):
+    """Set the limits that kernels started from here inherit; where the system has them."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for name, value in (
+        ("RLIMIT_AS", limits.memory_bytes),
+        ("RLIMIT_FSIZE", limits.file_bytes),
+        ("RLIMIT_CORE", 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):
+            hard = resource.getrlimit(getattr(resource, name))[1]
+            resource.setrlimit(getattr(resource, name), (value, hard))

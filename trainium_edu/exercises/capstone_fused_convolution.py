@@ -1,0 +1,272 @@
+"""Exercises of lesson 12: weights turned once, pooling in one instruction, and the capstone.
+
+As in lesson 05 a kernel is asked for its program, which is issued again and timed here.  The
+capstone's values are tried on small images; on the large one, where they would take long, its
+products, bytes and time are.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+import trainium_edu.nki as nki
+from trainium_edu.exercises.asked import draws, expect_moved, figures, output, report
+from trainium_edu.exercises.exercise import exercise, recognise, reject
+from trainium_edu.exercises.request import Blank, Request, measured
+
+ASKED_US = {"float16": 720.0, "float32": 3150.0}  #: of the capstone's large image
+ASKED_TURNED_US = 20.0
+LARGE = (1, 256, 224, 224)
+FILTERS = 256
+
+
+def run(kernel, *arrays, pool_size=1, values=True):
+    """Run a convolution as it is written, without the older compiler's passes.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    *arrays : ndarray
+        Images (batch, channels, rows, columns), weights (filters, channels, high, wide), bias.
+    pool_size : int
+    values : bool
+        False: predict the time alone.
+    """
+    return nki.run(kernel, *arrays, pool_size=pool_size, values=values, optimise=False)
+
+
+def operands(channels, filters, rows, columns, dtype, seed=12) -> tuple:
+    """Return one image, 3 × 3 weights and a bias, all whole numbers: any order of sums is exact.
+
+    Returns
+    -------
+    tuple of ndarray
+        (1, channels, rows, columns), (filters, channels, 3, 3), (filters,).
+    """
+    rng = np.random.default_rng(seed)
+    shapes = (1, channels, rows, columns), (filters, channels, 3, 3), (filters,)
+    return tuple(rng.integers(-1, 2, shape, dtype=np.int8).astype(dtype) for shape in shapes)
+
+
+def reference(images, weights, bias, pool_size=1) -> np.ndarray:
+    """Return the convolution of images, its squares' largest, and the bias added, as NumPy does it.
+
+    Returns
+    -------
+    ndarray of float64
+        (batch, filters, rows, columns).
+    """
+    high, wide = weights.shape[2:]
+    windows = np.lib.stride_tricks.sliding_window_view(
+        images.astype(np.float64), (high, wide), axis=(2, 3)
+    )
+    summed = np.einsum("bcrsij,fcij->bfrs", windows, weights.astype(np.float64), optimize=True)
+    batch, filters, rows, columns = summed.shape
+    n = pool_size
+    squares = summed[:, :, : rows // n * n, : columns // n * n].reshape(
+        batch, filters, rows // n, n, columns // n, n
+    )
+    return squares.max((3, 5)) + bias.astype(np.float64)[:, None, None]
+
+
+@exercise(
+    "12/turn",
+    title="Turn the weights",
+    answer="turned",
+    points=4,
+    tests="loads in whole rows, strides on chip, nc_transpose by the Tensor Engine",
+    hints=(
+        "weights[:, :, i, j] in HBM is 16 384 rows of two bytes. Load all of the weights in one"
+        " nl.load, as they lie in memory: 128 filters on the partitions.",
+        "Of the loaded tile, tile[:, :, i, j] is (filters, channels). nisa.nc_transpose turns it,"
+        " into PSUM.",
+        "Copy what was turned to SBUF with nl.copy(..., dtype=weights.dtype), and nl.store it to"
+        " out[wide * i + j].",
+    ),
+    numbers=lambda draw: {
+        "high": draw.integer("high", 2, 4),
+        "wide": draw.choice("wide", [3, 5]),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def turn(answer, numbers):
+    """Check (128, 128, high, wide) -> (high * wide, 128, 128), and its time."""
+    high, wide = numbers.high, numbers.wide
+    weights = draws(numbers.seed).standard_normal((128, 128, high, wide)).astype(np.float16)
+    found = report(answer, weights)
+    if found is None:
+        return
+    shape = (high * wide, 128, 128)
+    out = output(found, shape, "float16")
+    right = weights.astype(np.float32).transpose(2, 3, 1, 0).reshape(shape)
+    if not np.array_equal(out, right):
+        recognise(out, (
+            ("not turned", right.transpose(0, 2, 1),
+             "The places are right, but each still has filters first. Channels come first."),
+            ("places turned", right.reshape(high, wide, 128, 128).swapaxes(0, 1).reshape(shape),
+             "Each tile is turned, but the places stand column by column: wide * i + j."),
+        ))  # fmt: skip
+        reject("wrong values", "out[wide * i + j, c, f] should be weights[f, c, i, j].")
+    expect_moved(found, weights)
+    if found["makespan_ns"] <= ASKED_TURNED_US * 1e3:
+        return figures(found)
+    if found["hbm_bytes"] > 1.5 * (weights.nbytes + out.size * 2):
+        reject("loaded again", "Right, but bytes travel more than once. One load has them all.")
+    reject(
+        "short rows",
+        f"Right, in {found['makespan_ns'] / 1e3:.0f} µs: its transfers have rows of a few bytes."
+        " Load whole rows; pick a place out of SBUF.",
+    )
+
+
+@exercise(
+    "12/pool-once",
+    title="Pool in one instruction",
+    answer="largest",
+    points=4,
+    tests="index expressions: a tile read in an order of its own, and reduced on its last axes",
+    hints=(
+        "nl.mgrid[0:128, 0:rows // n, 0:columns // n, 0:n, 0:n] gives five index expressions.",
+        "tile[p, n * r + i, n * c + j] with them is a view of five axes; nothing is copied.",
+        "nisa.tensor_reduce(np.max, that, axis=[3, 4]) reduces the last two.",
+    ),
+    numbers=lambda draw: {
+        "side": draw.integer("side", 2, 4),
+        "rows": draw.integer("rows", 3, 6),
+        "columns": draw.integer("columns", 4, 9),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def pool(answer, numbers):
+    """Check the largest of squares, and the count of compute instructions."""
+    n, rows, columns = numbers.side, numbers.rows, numbers.columns
+    x = draws(numbers.seed).integers(-9, 10, (128, n * rows, n * columns)).astype(np.float32)
+    found = report(answer, x, side=n)
+    if found is None:
+        return
+    out = output(found, (128, rows, columns))
+    squares = x.reshape(128, rows, n, columns, n)
+    if not np.array_equal(out, squares.max((2, 4))):
+        recognise(out, (
+            ("corner", squares[:, :, 0, :, 0], "That is the top left corner of each square."),
+            ("one axis", squares.max(4)[:, :, 0],
+             "That is the largest along the row only; reduce both of the last axes."),
+            ("sum", squares.sum((2, 4)), "That is the sum; the largest is asked for: np.max."),
+        ))  # fmt: skip
+        reject("wrong values", "That is not the largest of each square.")
+    expect_moved(found, x)
+    passes = sum(count for name, count in found["instructions"].items() if "dma" not in name)
+    if passes > 1:
+        reject(
+            "not in one",
+            f"Right, in {passes} compute instructions. One tensor_reduce reads a tile in any order"
+            " of its axes.",
+        )
+    return figures(found)
+
+
+@exercise(
+    "12/fused",
+    title="The capstone",
+    answer="convolution",
+    points=10,
+    tests="a whole kernel: blocks of an image, products that fill the array, pooling on the way",
+    hints=(
+        "Get it right on a small image first, with the loops of stage 1. Then keep the weights,"
+        " turned; then blocks of the image's rows; then as many rows a product as fit 512 columns.",
+        "Per partition: an image of 256 channels in FP32 has 2 * 224 * 4 bytes a row, and weights"
+        " 9 KiB a tile of filters. Blocks of 16 rows leave room for two of them.",
+        "Pool straight out of PSUM, add the bias to what is left, collect the block's result in"
+        " SBUF, and store it at once: rows of the result that lie together travel together.",
+    ),
+    numbers=lambda draw: {
+        "rows": 2 * draw.integer("rows", 3, 6) + 2,
+        "columns": 2 * draw.integer("columns", 6, 12) + 2,
+        "dtype": draw.choice("dtype", ["float16", "float32"]),
+        "seed": draw.seed("data") % 2**32,
+    },
+)
+def fused(answer, numbers):
+    """Check values with and without pooling, then products, bytes and time of the large image."""
+    for channels, pool_size in ((128, 1), (256, 2)):
+        arrays = operands(channels, 256, numbers.rows, numbers.columns, numbers.dtype, numbers.seed)
+        found = report(answer, *arrays, pool_size=pool_size)
+        if found is None:
+            return
+        _expect_values(found, arrays, pool_size, numbers.dtype)
+    worst = 0.0
+    for dtype, asked in ASKED_US.items():
+        found = _large(answer, dtype)
+        took = found["makespan_ns"] / 1e3
+        if took > asked:
+            _say_why_slow(found, dtype, took, asked)
+        worst = max(worst, took / asked)
+    return figures(found)
+
+
+def _expect_values(found, arrays, pool_size, dtype):
+    images, weights, bias = arrays
+    right = reference(*arrays, pool_size)
+    out = output(found, right.shape, dtype)
+    if np.array_equal(out, right):
+        return
+    plain = reference(images, weights, 0 * bias, pool_size)
+    recognise(out, (
+        ("no bias", plain, "That is right but for the bias, which is missing."),
+        ("flipped", reference(images, weights[:, :, ::-1, ::-1], bias, pool_size),
+         "The window is flipped: place (i, j) takes the image from row i, column j on."),
+    ))  # fmt: skip
+    with_pool = " with pooling" if pool_size > 1 else ""
+    reject(
+        "wrong values",
+        f"Wrong values for {images.shape[1]} channels, {images.shape[2]} rows{with_pool}: the"
+        f" first wrong one is {_first(out, right)}.",
+    )
+
+
+def _first(out, right):
+    at = tuple(int(i) for i in np.argwhere(~(out == right))[0])
+    return f"[{', '.join(map(str, at))}], {out[at]:g} where {right[at]:g} is right"
+
+
+def _large_operands(dtype):
+    shapes = LARGE, (FILTERS, LARGE[1], 3, 3), (FILTERS,)
+    return tuple(Blank(shape, dtype) for shape in shapes)
+
+
+@functools.lru_cache(maxsize=2)  # the grader's rounds differ in small images only
+def _measured(recorded, dtype):
+    return measured(recorded, *_large_operands(dtype))
+
+
+def _large(answer, dtype):
+    """Return what the large image takes: no values, but all limits, products and bytes."""
+    arrays = _large_operands(dtype)
+    recorded = answer(Request(arrays, (("pool_size", 2),)))
+    if not isinstance(recorded, bytes):
+        reject("no result", "For the large image nothing is returned.")
+    try:
+        found = _measured(recorded, dtype)
+    except ValueError as problem:
+        reject("cannot be issued again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+    rows, columns = LARGE[2] - 2, LARGE[3] - 2
+    needed = 2 * FILTERS * LARGE[1] * 9 * rows * columns
+    if found["timeline"].flops < needed:
+        reject("work left out", "For the large image it multiplies less than the convolution has.")
+    elements = sum(math.prod(a.shape) for a in arrays) + FILTERS * rows * columns // 4
+    least = elements * np.dtype(dtype).itemsize
+    if found["hbm_bytes"] < least:
+        reject("bytes left out", "For the large image it moves less than operands and result have.")
+    return found
+
+
+def _say_why_slow(found, dtype, took, asked):
+    busy = found["timeline"].busy_ns("tensor") / found["makespan_ns"]
+    reject(
+        "slow",
+        f"Right, and the large image takes {took:.0f} µs in {dtype}; {asked:.0f} are asked. The"
+        f" Tensor Engine works for {busy:.0%} of that. Is that little? Keep its operands, or load"
+        " the next ones while it works. Is it nearly all? Give each product as many columns as a"
+        " bank of PSUM takes, and turn the weights once.",
+    )

@@ -1,0 +1,116 @@
+"""In which order a list scheduler issues the instructions of a program.
+
+Every engine takes its instructions in the order of its stream, so one that must wait holds up all
+behind it.  A list scheduler goes through the program with a clock: of the instructions whose
+operands are there it issues the one that can start first, the older one first, and looks only so
+far ahead, and begins only so many tiles out of turn, as there is room for.
+"""
+
+import numpy as np
+
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.program import Program
+from trainium_edu.neuroncore.timing import _loops
+from trainium_edu.neuroncore.timing.durations import durations, settle
+from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded, expand
+from trainium_edu.neuroncore.timing.merging import rebuilt
+from trainium_edu.neuroncore.timing.optimise import keeps_state
+from trainium_edu.numerics.launch import launch
+
+__all__ = ["reordered"]
+
+_PIECE = 20_000  # rows per call of a loop
+
+
+def reordered(program: Program, room: int) -> Program:
+    """Return a program with its instructions in a list scheduler's order.
+
+    Parameters
+    ----------
+    program : Program
+        Without recorded loops.  Where engines wait for each other or count in registers of their
+        own, it stays as it is.
+    room : int
+        Bytes of each SBUF partition that may be alive at once.
+    """
+    if any(i.engine is Engine.SYNC or not i.accesses for i in program.instructions):
+        return program
+    run, spec = expand(program), program.spec
+    pieces = durations(run, spec, settle(spec))
+    moved = pieces.descriptors > 0
+    share = np.where(moved, pieces.descriptors / int(spec.dma.queues), 1.0)
+    hold = np.maximum(pieces.hold * share, np.where(moved, pieces.fixed, 0.0))
+    edges = _dependences(program, run)
+    start, before = edges.T
+    first = np.searchsorted(start, np.arange(run.rows + 1))
+    backwards = np.argsort(before, kind="stable")
+    follower_first = np.searchsorted(before[backwards], np.arange(run.rows + 1))
+    missing = np.diff(first)
+    touches = np.bincount(run.access_instance, minlength=run.allocation.size)
+    size = np.stack(([a.row_bytes for a in program.allocations], touches), 1)
+    engines, window = len(ENGINES), int(spec.timing.order_window)
+    waiting, counts = np.zeros((engines, window), np.int64), np.zeros(engines, np.int64)
+    order, progress = np.zeros(run.rows, np.int64), np.zeros(3, np.int64)
+    limits, alive = _ahead(run, size, room), np.zeros(len(MEMORIES), np.int64)
+    ready_ns, free_ns = np.zeros(run.rows), np.zeros(engines)
+    while progress[0] < run.rows:
+        launch(_loops.reorder, _PIECE, window, limits, run.engine, pieces.lead[run.kind],
+               hold[run.kind], pieces.result[run.kind], missing, follower_first, start[backwards],
+               run.row_access, run.access_instance, run.memory, size, touches, alive, ready_ns,
+               free_ns, waiting, counts, order, progress)  # fmt: skip
+    return rebuilt(program, (program.instructions[i] for i in order.tolist()))
+
+
+def _ahead(run: Expanded, size, room: int) -> np.ndarray:
+    """Return the bytes of each memory up to which instructions may begin tiles out of turn.
+
+    What is begun ahead of the oldest instruction stays within this, and what older ones hold is
+    alive in the program's own order too, so both together fit.
+    """
+    limits = np.zeros(len(MEMORIES), np.int64)
+    psum = int(run.program.spec.psum.bytes_per_partition)
+    for memory, most in ((Memory.SBUF, room), (Memory.PSUM, psum)):
+        held = (run.last >= 0) & (run.memory == MEMORIES.index(memory))
+        change = np.zeros(run.rows + 1, np.int64)
+        np.add.at(change, run.first[held], size[held, 0])
+        np.subtract.at(change, run.last[held] + 1, size[held, 0])
+        limits[MEMORIES.index(memory)] = most - np.cumsum(change).max()
+    return limits
+
+
+def _places(program, run):
+    """Return which tile each access touches, and where; stated addresses of a memory are one."""
+    stated = [a.index for a in program.allocations if a.address is not None]
+    one, shift = np.arange(run.allocation.size), np.zeros((2, run.allocation.size), np.int64)
+    for index in stated:
+        a = program.allocations[index]
+        one[index] = next(k for k in stated if program.allocations[k].memory is a.memory)
+        shift[:, index] = a.start_partition, a.address
+    rows, low = shift[:, run.access_instance]
+    return one[run.access_instance], run.rectangle + np.stack((rows, rows, low, low))
+
+
+def _dependences(program: Program, run: Expanded) -> np.ndarray:
+    """Return int64[edges, 2]: a row, and one that it must follow, in order of rows."""
+    capacity = max(64, 3 * run.access_row.size)
+    tile, rectangle = _places(program, run)
+    while True:
+        newest = np.full((2, run.allocation.size), -1)
+        older = np.zeros((run.access_row.size, 2), np.int64)
+        seen, start = np.full(run.rows, -1), np.zeros(run.rows + 1, np.int64)
+        before, progress = np.zeros(capacity, np.int64), np.zeros(2, np.int64)
+        while progress[0] < run.rows:
+            launch(_loops.depend, _PIECE, run.row_access, tile, *rectangle, run.is_write, newest,
+                   older, seen, start, before, progress)  # fmt: skip
+        if progress[1] <= capacity:
+            break
+        capacity = int(progress[1])
+    edges = np.stack((np.repeat(np.arange(run.rows), np.diff(start)), before[: progress[1]]), 1)
+    more, newest_of = [], {}
+    for i in program.instructions:
+        more += [(i.index, other) for other in i.after]
+        if i.engine is not Engine.DMA and keeps_state(i):
+            if i.engine in newest_of:
+                more.append((i.index, newest_of[i.engine]))
+            newest_of[i.engine] = i.index
+    return np.unique(np.concatenate((edges, more)), axis=0) if more else edges

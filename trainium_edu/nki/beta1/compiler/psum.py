@@ -1,0 +1,88 @@
+"""``nki.compiler.psum``: banks of PSUM."""
+
+from trainium_edu.nki.beta1.compiler.modulo import Placed, modulo, tiles
+from trainium_edu.nki.beta1.compiler.sbuf import asked, sizes_of
+from trainium_edu.nki.objects.enums import MemoryRegion
+from trainium_edu.specs import TRN1
+from trainium_edu.specs.arguments import whole
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["alloc", "auto_alloc", "mod_alloc"]
+
+_PSUM = MemoryRegion.psum
+_BANKS, _BANK_BYTES = TRN1.psum.banks.value, TRN1.psum.bank_bytes.value
+
+
+def _address(bank, partition, byte, storage):
+    """Return (first partition, byte of a partition) of a place in a bank."""
+    _, row_bytes = sizes_of(storage)
+    name = storage.name or "this tensor"
+    if not 0 <= bank < _BANKS:
+        raise NkiValidationError(f"{name}: PSUM bank {bank}; there are {_BANKS}, 0 to {_BANKS - 1}")
+    if byte + row_bytes > _BANK_BYTES:
+        raise NkiValidationError(
+            f"{name}: a tile of {row_bytes} bytes in each partition from byte {byte} of a PSUM "
+            f"bank, which has {_BANK_BYTES}; a tile with an address stays in one bank"
+        )
+    return partition, bank * _BANK_BYTES + byte
+
+
+def alloc(func) -> Placed:
+    """Place each block where ``func(index, partitions, bytes)`` says: (bank, partition, byte)."""
+    if not callable(func):
+        raise TypeError(
+            f"nki.compiler.psum.alloc takes a function of (idx, pdim, fdim), not {func!r}"
+        )
+
+    def place(block, storage):
+        found = asked(func, block, storage)
+        if not isinstance(found, tuple | list) or len(found) != 3:
+            raise NkiValidationError(
+                f"nki.compiler.psum.alloc: the function returns {found!r} for block {block}; it "
+                "returns (bank, first partition, byte in the bank)"
+            )
+        return _address(*found, storage)
+
+    return Placed(_PSUM, place)
+
+
+def mod_alloc(*, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), num_par_tiles=(),
+              num_free_tiles=()) -> Placed:  # fmt: skip
+    """Place blocks from a bank on, over some banks in turn.
+
+    Parameters
+    ----------
+    base_bank : int
+        0 to 7.
+    base_addr, base_partition : int
+        Byte of the bank, and first partition.
+    num_bank_tiles, num_par_tiles, num_free_tiles : tuple of int
+        Physical tiles over banks, along partitions and inside a bank, for each block dimension; ()
+        is one.
+    """
+    base_bank = whole(base_bank, "base_bank", 0)
+    base_addr = whole(base_addr, "base_addr", 0)
+    base_partition = whole(base_partition, "base_partition", 0)
+    banks, along, free = (
+        tiles(name, given)
+        for name, given in (
+            ("num_bank_tiles", num_bank_tiles), ("num_par_tiles", num_par_tiles),
+            ("num_free_tiles", num_free_tiles),
+        )
+    )  # fmt: skip
+
+    def place(block, storage):
+        partitions, row_bytes = sizes_of(storage)
+        return _address(
+            modulo(base_bank, banks, 1, block, "num_bank_tiles"),
+            modulo(base_partition, along, partitions, block, "num_par_tiles"),
+            modulo(base_addr, free, row_bytes, block, "num_free_tiles"),
+            storage,
+        )
+
+    return Placed(_PSUM, place)
+
+
+def auto_alloc() -> Placed:
+    """Let the compiler place the tiles: the same as ``nl.psum``."""
+    return Placed(_PSUM)

@@ -1,0 +1,490 @@
+"""``nki.jit`` and its kin in the older interface: how a kernel is made, called and timed.
+
+All of them make a :class:`Kernel`, which is one of the current interface: ``nki.run``,
+``nki.simulate`` and ``nki.compare`` take it too.  A grid is one program on one NeuronCore that goes
+through its instances one after the other, as AWS's developer guide describes it.
+"""
+
+import functools
+import inspect
+import itertools
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainium_edu import settings, specs
+from trainium_edu.neuroncore import run_io
+from trainium_edu.nki import kernel as current_interface
+from trainium_edu.nki import launching
+from trainium_edu.nki.beta1.operation import settle
+from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
+from trainium_edu.nki.beta1.traced_once import warn_of_loops
+from trainium_edu.nki.launching.arguments import walk
+from trainium_edu.nki.mistakes import describe, near
+from trainium_edu.nki.objects.tensor import NkiTensor
+from trainium_edu.nki.running import current, is_running
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = [
+    "FrameworkKernel",
+    "Kernel",
+    "baremetal",
+    "benchmark",
+    "jit",
+    "profile",
+    "simulate_kernel",
+    "trace",
+]
+
+_MODES = ("auto", "baremetal", "benchmark", "jax", "profile", "simulation", "torchxla", "trace")
+_SPECS = {"trn1": "TRN1", "trn1n": "TRN1", "inf2": "INF2"}
+_FILES = {"save_neff_name": None, "save_trace_name": None}
+_OPTIONS = {
+    "benchmark": {"warmup": 10, "iters": 100, **_FILES},
+    "baremetal": _FILES,
+    "profile": {"working_directory": None, "save_neff_name": "file.neff",
+                "save_trace_name": "profile.ntff", "overwrite": False, "profile_nth": 1},
+}  # fmt: skip
+#: Of AWS's compiler and caches; they change nothing here.
+_WITHOUT_EFFECT = frozenset({
+    "additional_compile_opt", "artifacts_dir", "debug_kernel", "device_count",
+    "disable_allocation_opt", "enable_cache",
+    "experimental_flags", "func_name", "keep_artifacts", "kernel_return", "num_execs",
+    "save_artifacts_dir",
+    "show_compiler_tb", "verify_ir",
+})  # fmt: skip
+
+
+class Kernel(current_interface.Kernel):
+    """A function in the older interface that runs on a NeuronCore.
+
+    ``k(...)`` runs it; ``k[4, 2](...)`` runs eight instances that ``nl.program_id`` tells apart.
+    Two kernels of one function are equal.
+
+    Attributes
+    ----------
+    mode : str
+        How it was made: "simulation", "benchmark", ...
+    passes : bool or tuple of str
+        What AWS's compiler decided, by name (``neuroncore.timing.rewrites``): the passes that its
+        programs go through before they are timed; True for all, ``()`` for none.
+    benchmark_result : BenchmarkResult
+        After a call in the modes "benchmark" and "profile".
+    """
+
+    passes = True
+
+    def __init__(self, source, mode="auto", grid=(), options=None, spec=None):
+        self.source = source  #: the function as it was written
+        self.mode = mode
+        self.options = options or {}
+        self.spec = spec
+        self.protects = mode not in ("trace", "baremetal", "benchmark", "profile")
+        self.ignores_addresses = False  #: those of ``nki.compiler``
+        self.shapes = None  #: of what it returned last: (shape, dtype) in place of tensors
+        super().__init__(_adapted(source, self), ())
+        self.instances = grid
+
+    def __repr__(self):
+        grid = f"[{', '.join(map(str, self.instances))}]" if self.instances else ""
+        return f"<kernel {self.__name__}{grid}>"
+
+    def __eq__(self, other):
+        if isinstance(other, Kernel):
+            return self.source == other.source and self.instances == other.instances
+        return self.source == other
+
+    def __hash__(self):
+        return hash(self.source)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else self.changed(source=self.source.__get__(instance))
+
+    def __getitem__(self, grid) -> "Kernel":
+        sizes = grid if isinstance(grid, tuple | list) else (grid,)
+        try:
+            sizes = tuple(size.__index__() for size in sizes)
+        except AttributeError:
+            raise TypeError(
+                f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more"
+            ) from None
+        if any(size < 1 for size in sizes):
+            raise ValueError(f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more")
+        return self.changed(instances=sizes)
+
+    def changed(self, **what) -> "Kernel":
+        """Return the same kernel with another source, mode, grid, options, spec or passes."""
+        found = Kernel(
+            what.get("source", self.source), what.get("mode", self.mode),
+            what.get("instances", self.instances), what.get("options", self.options),
+            what.get("spec", self.spec),
+        )  # fmt: skip
+        found.passes = what.get("passes", self.passes)
+        found.ignores_addresses = what.get("ignores_addresses", self.ignores_addresses)
+        found.protects = self.protects
+        return found
+
+    def __call__(self, *args, **kwargs):
+        """Run the kernel: arrays in, arrays out; inside another kernel, as a part of it."""
+        __tracebackhide__ = True
+        if is_running():
+            if any(size != 1 for size in self.instances):
+                raise NkiValidationError(
+                    f"{self!r} is called inside a running kernel, where no new instances start: "
+                    f"call {self.__name__}(...) there, and start the outer kernel on the grid"
+                )
+            return self.source(*args, **kwargs)
+        if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
+            return args[0].report(self)
+        settings.nki_simulator()
+        if self.mode in ("benchmark", "profile"):
+            return self._timed(args, kwargs)
+        files = {name: self.options.get(name) for name in _FILES}
+        if not any(files.values()):
+            return _outputs(self, args, kwargs, simulated=self.mode == "simulation")
+        run = current_interface.run(self, *args, spec=self.spec, **kwargs)
+        _write(run, **files)
+        return run.outputs
+
+    def _timed(self, args, kwargs):
+        """Predict the latency; return arrays without numbers, as those of AWS hold none either."""
+        run = current_interface.run(self, *args, spec=self.spec, values=False, **kwargs)
+        options, where = self.options, Path()
+        if self.mode == "profile":
+            where = _working_directory(options)
+        names = {name: options.get(name) and where / options[name] for name in _FILES}
+        _write(run, **names)
+        self.benchmark_result = BenchmarkResult(Latency(run))
+        _say(self, run)
+        return walk(self.shapes, lambda leaf: isinstance(leaf, _Unknown), _Unknown.array)
+
+
+def _outputs(kernel, args, kwargs, *, simulated):
+    """Return what a kernel returns.
+
+    AWS's simulator of this interface keeps low precision as float32 (its own test of an activation
+    into BF16 compares at 1e-5), unless NKI_PRECISE_FP is set to 1.
+    """
+    precise = None
+    if simulated and settings.variable("NKI_PRECISE_FP") is None:
+        precise = False
+    ((outputs, _),) = launching.execute(kernel, [(args, kwargs)], spec=kernel.spec, precise=precise)
+    return outputs
+
+
+def _write(run, save_neff_name=None, save_trace_name=None):
+    if save_neff_name:
+        run_io.write_neff(run, save_neff_name)
+    if save_trace_name:
+        run_io.write_trace(run, save_trace_name)
+
+
+def _working_directory(options) -> Path:
+    where = options.get("working_directory")
+    if not where or not Path(where).is_absolute():
+        raise ValueError(
+            f"nki.profile: working_directory is {where!r}; it has to be an absolute path"
+        )
+    where = Path(where)
+    where.mkdir(parents=True, exist_ok=True)
+    there = [n for n in (options["save_neff_name"], options["save_trace_name"])
+             if (where / n).exists()]  # fmt: skip
+    if there and not options["overwrite"]:
+        raise FileExistsError(f"nki.profile: {where} holds {there[0]} already; overwrite=True?")
+    return where
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """What a kernel returned where no numbers were computed."""
+
+    shape: tuple
+    dtype: np.dtype
+
+    def array(self):
+        """Return an array of NaN, or of zeros where the dtype has none."""
+        kind = self.dtype.kind
+        return np.full(self.shape, np.nan if kind in "fV" else 0, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkResult:
+    """What ``nki.benchmark`` found."""
+
+    nc_latency: "Latency"
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A predicted latency, start and stop of the kernel included."""
+
+    run: Any
+
+    @property
+    def nanoseconds(self) -> float:
+        """The prediction."""
+        return self.run.timeline.makespan_ns + _start_and_stop_ns(self.run)
+
+    @property
+    def band_us(self) -> tuple[float, float]:
+        """The range in which the prediction lies, in microseconds."""
+        low, high = self.run.timeline.spec.measured.start_and_stop_ns.value
+        band = self.run.band
+        return (band.low_ns + low) / 1e3, (band.high_ns + high) / 1e3
+
+    def get_latency_percentile(self, percentile: int) -> float:
+        """Return a percentile of the latency in microseconds: all equal the prediction.
+
+        Parameters
+        ----------
+        percentile : int
+            0, 1, 10, 25, 50, 90, 99 or 100.
+        """
+        if percentile not in _PERCENTILES:
+            raise ValueError(
+                f"percentile {percentile!r}; known are {', '.join(map(str, _PERCENTILES))}"
+            )
+        return self.nanoseconds / 1e3
+
+
+def _start_and_stop_ns(run) -> float:
+    return sum(run.timeline.spec.measured.start_and_stop_ns.value) / 2
+
+
+_PERCENTILES = (0, 1, 10, 25, 50, 90, 99, 100)
+_said: set = set()
+
+
+def _say(kernel, run):
+    """Print the prediction, and say once what it is."""
+    latency = kernel.benchmark_result.nc_latency
+    if not _said:
+        _said.add("benchmark")
+        print(
+            "nki.benchmark predicts here: nothing is run on a chip, so every percentile is the "
+            "same prediction (start and stop included), and the arrays that come back hold no "
+            "results."
+        )
+    low, high = latency.band_us
+    print(
+        f"{kernel.__name__}: latency {latency.nanoseconds / 1e3:.2f} us predicted, between "
+        f"{low:.2f} and {high:.2f}"
+    )
+
+
+def _adapted(source, kernel):
+    """Return a function on the current interface's tensors that runs one on tiles."""
+
+    @functools.wraps(source)
+    def function(*args, **kwargs):
+        __tracebackhide__ = True
+        running = current()
+        args, kwargs = walk((args, kwargs), _is_tensor, of_tensor)
+        if kernel.protects:
+            _protect(source, args, kwargs)
+        result = None
+        warn_of_loops(source)
+        running.grid = kernel.instances
+        running.shared["ignores addresses"] = kernel.ignores_addresses
+        shared = running.shared.setdefault("shared HBM", {})
+        for place in itertools.product(*map(range, kernel.instances)):
+            running.program_id = place
+            shared["turn"] = 0
+            result = source(*args, **kwargs)
+        settle()
+        running.grid = running.program_id = ()
+        kernel.shapes = walk(result, _is_tile, _unknown)
+        return walk(result, _is_tile, _given_back)
+
+    if not hasattr(source, "__name__"):
+        function.__name__ = getattr(source, "func", type(source)).__name__
+    return function
+
+
+def _is_tensor(value):
+    return isinstance(value, NkiTensor)
+
+
+def _is_tile(value):
+    return isinstance(value, Tile | Blocks)
+
+
+def _unknown(tile):
+    return _Unknown(tuple(tile.shape), tile.dtype)
+
+
+def _given_back(tile):
+    if isinstance(tile, Tile):
+        return tile.tensor
+    raise NkiValidationError(
+        f"the kernel returns {tile!r}, which is on chip; only tensors in HBM leave a kernel: "
+        "nl.store to one in nl.shared_hbm and return that"
+    )
+
+
+def _protect(source, args, kwargs):
+    """Mark the arguments that a kernel may not write: all but those that say nt.mutable_tensor."""
+    try:
+        bound = inspect.signature(source).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return
+    for name, value in bound.arguments.items():
+        note = bound.signature.parameters[name].annotation
+        if "mutable_tensor" in (note if isinstance(note, str) else getattr(note, "__name__", "")):
+            continue
+        for tile in _tiles_in(value):
+            tile.storage.is_input = name
+
+
+def _tiles_in(value):
+    found = []
+    walk(value, _is_tile, lambda tile: found.append(tile) or tile)
+    return found
+
+
+def _made(function, mode, options):
+    """Return a kernel of a function, or of a kernel made before."""
+    known = _OPTIONS.get(mode, {})
+    spec = _spec(options.pop("platform_target", None))
+    grid = options.pop("grid", ())
+    unknown = set(options) - set(known) - _WITHOUT_EFFECT
+    if unknown:
+        first = min(unknown)
+        raise TypeError(
+            f"nki.{mode} has no option {first}{near(first, {*known, *_WITHOUT_EFFECT})}"
+        )
+    options = {**known, **{name: value for name, value in options.items() if name in known}}
+    if isinstance(function, Kernel):
+        kept = mode if mode != "auto" else function.mode
+        return function.changed(mode=kept, options=options or function.options,
+                                spec=spec or function.spec)  # fmt: skip
+    if isinstance(function, current_interface.Kernel):
+        raise TypeError(
+            f"{function!r} was made by the current interface (import nki); in the older one "
+            "kernels are made by neuronxcc.nki"
+        )
+    current_interface.jit(function)  # raises for what is no kernel's function
+    return Kernel(function, mode, tuple(grid), options, spec)
+
+
+def _spec(target):
+    if target is None:
+        return None
+    if target not in _SPECS:
+        if str(target) not in ("trn2", "trn3", "gen3", "gen4"):
+            raise ValueError(f"platform_target is {target!r}; it is trn1 or inf2 here")
+        warnings.warn(
+            f"platform_target={target!r} runs as trn1 here: this is a NeuronCore-v2",
+            UserWarning, stacklevel=4,
+        )  # fmt: skip
+    return getattr(specs, _SPECS.get(target, "TRN1"))
+
+
+def jit(func=None, mode="auto", **kwargs):
+    """Make a kernel of a function: ``@nki.jit``, ``@nki.jit(mode=...)``, ``nki.jit(f, ...)``.
+
+    Parameters
+    ----------
+    func : function or Kernel
+    mode : str
+        "auto", "baremetal", "benchmark", "jax", "profile", "simulation", "torchxla" or "trace".
+        All run here.
+    **kwargs
+        ``platform_target`` ("trn1", "inf2"; a later chip runs as trn1, and says so), the options of
+        :func:`benchmark` in that mode, and options of AWS's compiler, which change nothing.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"nki.jit: mode is {mode!r}; it is one of {', '.join(_MODES)}")
+    if func is None:
+        return functools.partial(jit, mode=mode, **kwargs)
+    if isinstance(func, Kernel) and func.mode in _OPTIONS and mode == "auto":
+        return func.changed(options={**func.options, **kwargs})
+    return _made(func, mode, dict(kwargs))
+
+
+def trace(func=None, **kwargs):
+    """Make a kernel whose outputs are arguments: what it stores there, the caller sees."""
+    if func is None:
+        return functools.partial(trace, **kwargs)
+    return _made(func, "trace", dict(kwargs))
+
+
+def baremetal(kernel=None, **kwargs):
+    """Make a kernel that takes and returns NumPy arrays.
+
+    Parameters
+    ----------
+    kernel : function or Kernel
+    save_neff_name, save_trace_name : path, optional
+        Where the recorded program, and its timeline, are written: files that this package's
+        ``neuron-profile`` reads.
+    additional_compile_opt, artifacts_dir
+        Of AWS's compiler; they change nothing.
+    """
+    if kernel is None:
+        return functools.partial(baremetal, **kwargs)
+    return _made(kernel, "baremetal", kwargs)
+
+
+def benchmark(kernel=None, **kwargs):
+    """Make a kernel whose calls predict its latency.
+
+    After a call ``kernel.benchmark_result.nc_latency.get_latency_percentile(99)`` is the prediction
+    in microseconds, start and stop of the kernel included; all percentiles are equal.  The arrays
+    that a call returns hold no results (AWS's are undefined too).
+
+    Parameters
+    ----------
+    kernel : function or Kernel
+    warmup, iters : int
+        Accepted; a prediction needs no repetition.
+    save_neff_name, save_trace_name : path, optional
+        As for :func:`baremetal`.
+    """
+    if kernel is None:
+        return functools.partial(benchmark, **kwargs)
+    return _made(kernel, "benchmark", kwargs)
+
+
+def profile(func=None, **kwargs):
+    """Make a kernel whose calls write a profile into ``working_directory``, an absolute path."""
+    if func is None:
+        return functools.partial(profile, **kwargs)
+    return _made(func, "profile", kwargs)
+
+
+def simulate_kernel(kernel, /, *args, **kwargs):
+    """Run a kernel on NumPy arrays and return its outputs; what it writes to arguments stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from trainium_edu.nki.beta1 import language as nl
+    >>> @trace
+    ... def double(x, out):
+    ...     nl.store(out, nl.load(x) * 2)
+    >>> out = np.zeros((2, 3), np.float32)
+    >>> simulate_kernel(double, np.ones((2, 3), np.float32), out)
+    >>> out.tolist()
+    [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
+    """
+    __tracebackhide__ = True
+    if not callable(kernel):
+        raise TypeError(
+            f"nki.simulate_kernel takes a kernel, then its arguments, not {describe(kernel)}"
+        )
+    kernel = kernel if isinstance(kernel, Kernel) else trace(kernel)
+    return _outputs(kernel, args, kwargs, simulated=True)
+
+
+class FrameworkKernel:
+    """Refuse: how AWS's package puts compiled kernels into a framework's graph."""
+
+    def __init__(self, *_, **__):
+        raise NkiValidationError(
+            "nki.FrameworkKernel writes a kernel into an XLA graph as AWS's compiler wants it; "
+            "call the kernel with arrays or tensors instead"
+        )

@@ -1,0 +1,192 @@
+"""Loops that AWS's compiler traced once, and Python here runs turn by turn: where that matters.
+
+The compiler read the body of ``nl.affine_range`` (and ``sequential_range``) once, with the loop
+variable as a symbol.  A Python name that the body binds anew changed once there, and changes in
+every turn here; a ``return`` in the body ended the tracing after all turns were recorded.  Both are
+found in the source and said as warnings.
+
+An address is the exception: a tile placed by ``nki.compiler`` in such a body has the address that
+its line was given in the first turn, however far Python has counted since.
+"""
+
+import ast
+import inspect
+import textwrap
+import warnings
+from functools import lru_cache
+
+__all__ = ["begin_loop", "first_turn", "turns_of", "warn_of_loops"]
+
+_LOOPS = frozenset({"affine_range", "sequential_range"})
+_seen: set = set()  #: code of the functions that were looked at
+
+
+def warn_of_loops(function) -> None:
+    """Warn, once, of what a function's loops do differently from AWS's compiler."""
+    code = getattr(function, "__code__", None)
+    if code is None or code in _seen:
+        return
+    _seen.add(code)
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError, TypeError):
+        return  # typed at a prompt, or made by code: nothing to read
+    for line, text in _found(tree):
+        warnings.warn_explicit(text, UserWarning, code.co_filename, line + first - 1)
+
+
+def _found(tree):
+    """Yield (line, text) of what to warn of."""
+    for loop in ast.walk(tree):
+        if not isinstance(loop, ast.For) or _name(loop.iter) not in _LOOPS:
+            continue
+        what = f"the body of nl.{_name(loop.iter)} was traced once by AWS's compiler"
+        for node in _inside(loop):
+            if isinstance(node, ast.Return):
+                yield node.lineno, what + _RETURN
+        for name, line in sorted(_bound(loop, tree).items()):
+            yield line, what + _REBOUND.format(name)
+
+
+_RETURN = (
+    ", which recorded all turns before this return; here it ends the first turn: put the return "
+    "after the loop"
+)
+_REBOUND = (
+    ", so {0}, which is bound anew in it and read after it, changed once there and in every turn "
+    "here; keep what turns hand on in a tile made before the loop ({0}[...] = ..., +=), or use "
+    "nl.loop_reduce"
+)
+
+
+def _name(call):
+    """Return the name of what a call calls: nl.affine_range(n) -> "affine_range"."""
+    function = getattr(call, "func", None)
+    return getattr(function, "attr", getattr(function, "id", None))
+
+
+def _inside(loop):
+    """Yield the statements of a loop, without those of functions defined in it."""
+    waiting = list(loop.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _bound(loop, tree) -> dict:
+    """Return {name: line} of what a loop's body binds anew, and is read after that.
+
+    A name counts where its first use behind the loop reads it; one that counts turns (``n += 1``,
+    begun at a constant) also where the body reads it.
+    """
+    numbers = {target.id for node in ast.walk(tree) for target in _numbered(node)}
+    found: dict = {}
+    for node in _inside(loop):
+        if isinstance(node, ast.Assign) and _name(node.value) != "loop_reduce":
+            for target in node.targets:
+                if isinstance(target, ast.Name) and _is_read_behind(tree, loop, target.id):
+                    found.setdefault(target.id, node.lineno)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id  # a tile's += writes the tile
+            if name in numbers and _readers(tree, name, loop.lineno):
+                found.setdefault(name, node.lineno)
+    return found
+
+
+def _numbered(node):
+    """Yield the names that a statement binds to constants: ``n = 0``, ``n, best = 0, None``."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            names, values = [target], [node.value]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                names, values = target.elts, node.value.elts
+            for name, value in zip(names, values, strict=False):
+                if isinstance(name, ast.Name) and isinstance(value, ast.Constant):
+                    yield name
+
+
+def _readers(tree, name, line) -> list:
+    """Return the places below a line that read a name."""
+    uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+    return [n for n in uses if n.lineno > line and isinstance(n.ctx, ast.Load)]
+
+
+def _is_read_behind(tree, loop, name) -> bool:
+    """Return whether a name's first use behind a loop reads it."""
+    behind = loop.end_lineno
+    uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
+    after = [(n.lineno, isinstance(n.ctx, ast.Store)) for n in uses if n.lineno > behind]
+    return bool(after) and not min(after)[1]
+
+
+# -- addresses --------------------------------------------------------------------------------
+
+
+@lru_cache(256)
+def _loops(code) -> tuple:
+    """Return (first line, last line, whether traced once, its variables) of each loop of a code."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError, TypeError):
+        return ()
+    found = []
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.For):
+            last = (loop.end_lineno or loop.lineno) + first - 1
+            names = tuple(n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name))
+            found.append((loop.lineno + first - 1, last, _name(loop.iter) in _LOOPS, names))
+    return tuple(found)
+
+
+def _around(frame) -> list:
+    line = frame.f_lineno
+    return [loop for loop in _loops(frame.f_code) if loop[0] <= line <= loop[1]]
+
+
+def turns_of(frame) -> dict:
+    """Return {(code, line, variable): value} of the loops that a line stands in, outermost first.
+
+    Callers count too, up to where the kernel was launched.
+    """
+    found: list = []
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("trainium_edu.nki.launching"):
+            break
+        if not module.startswith("trainium_edu.nki."):
+            here = [((frame.f_code, first, name), frame.f_locals.get(name))
+                    for first, *_, names in sorted(_around(frame)) for name in names]  # fmt: skip
+            found = here + found
+        frame = frame.f_back
+    return dict(found)
+
+
+def begin_loop(frame, addresses: dict) -> None:
+    """Forget the addresses of a function whose outermost traced loop begins now."""
+    if addresses and sum(loop[2] for loop in _around(frame)) <= 1:
+        for key in [key for key in addresses if key[0] is frame.f_code]:
+            del addresses[key]
+
+
+def first_turn(frame, addresses: dict, place):
+    """Return the place that this line was given in the first turn of a body traced once.
+
+    Parameters
+    ----------
+    frame : frame
+        Of the kernel.
+    addresses : dict
+        Kept while a program runs.
+    place : callable
+        What the line gives now.
+    """
+    loops = _around(frame)
+    if not any(is_traced for _, _, is_traced, _ in loops):
+        return place
+    turn = tuple(frame.f_locals.get(name) for *_, is_traced, names in loops if not is_traced
+                 for name in names)  # fmt: skip
+    return addresses.setdefault((frame.f_code, frame.f_lasti, turn), place)

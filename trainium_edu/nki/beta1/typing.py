@@ -1,0 +1,25 @@
+"""``nki.typing`` of the older interface: annotations of kernel parameters, ``tensor[128, 512]``.
+
+With a dtype it is an argument: ``benchmark(kernel)(tensor[[128, 512], nl.float32])`` times a kernel
+on an array that nobody has to make.
+"""
+
+import numpy as np
+
+from trainium_edu.nki import typing as current_interface
+
+__all__ = ["mutable_tensor", "tensor"]
+
+
+class tensor(current_interface.tensor):
+    """A tensor parameter, or with shape and dtype a tensor of zeros; nothing is checked."""
+
+    def __class_getitem__(cls, key):
+        """Return the annotation itself; for ``[shape, dtype]`` an array."""
+        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], list | tuple):
+            return np.zeros(tuple(key[0]), key[1])
+        return cls
+
+
+class mutable_tensor(tensor):
+    """A tensor argument that the kernel may write to, and returns."""
