@@ -1,0 +1,324 @@
+"""Bad C++ and bad programs: one sentence with the line; judge: the line where it was put."""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore import NeuronCore, gpsimd_cpp
+from trainium_edu.neuroncore.gpsimd_cpp import CompileError, OperatorError
+from trainium_edu.specs.errors import NkiValidationError
+
+X = np.arange(64, dtype=np.float32)
+HEAD = """#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+#include <stdlib.h>
+
+static int depth(int n) {
+  volatile char room[512];
+  room[n & 511] = (char)n;
+  return n == 0 ? room[0] : depth(n - 1) + room[1];
+}
+"""
+BODIES = {
+    "index outside": (
+        "auto in = x.accessor<float, 1>(); float s = in[n];",
+        "index 64 is outside axis 0, which has 64 elements",
+    ),
+    "negative index": (
+        "auto in = x.accessor<float, 1>(); float s = in[-1];",
+        "index -1 is outside axis 0, which has 64 elements",
+    ),
+    "wrong dimensions": (
+        "auto in = x.accessor<float, 2>();", "an accessor of 2 dimensions, and the tensor has 1"
+    ),
+    "wrong dtype": (
+        "auto in = x.accessor<int32_t, 1>();",
+        "an accessor of torch::kInt data, and the tensor is of torch::kFloat",
+    ),
+    "double": ("auto in = torch::zeros({3}, torch::kDouble);", "torch::kDouble is no dtype"),
+    "stream ends": (
+        "auto in = x.read_stream_accessor<float>(); for (size_t i = 0; i <= n; i++) in.read();",
+        "a stream reads past the end of its tensor of 64 elements",
+    ),
+    "stream closed": (
+        "auto in = x.read_stream_accessor<float>(); in.close(); in.read();",
+        "read() on a stream that is closed",
+    ),
+    "incoherent streams": (
+        "auto a = y.write_stream_accessor<float>(); auto b = y.read_stream_accessor<float>();",
+        "a read stream is opened while a stream on the same tensor holds a part of it in TCM",
+    ),
+    "incoherent element": (
+        "auto e = y.accessor<float, 1>(); auto a = y.write_stream_accessor<float>(); e[0] = 1;",
+        "an element accessor touches it while a stream on the same tensor",
+    ),
+    "copy outside the tensor": (
+        "void *b = torch::neuron::tcm_malloc(512); x.tcm_accessor().tensor_to_tcm((float *)b, 8, "
+        "64);", "tensor_to_tcm of 64 elements from element 8 on, and the tensor has 64",
+    ),
+    "copy outside the buffer": (
+        "void *b = torch::neuron::tcm_malloc(128); x.tcm_accessor().tensor_to_tcm((float *)b, 0, "
+        "64);", "tensor_to_tcm of 256 bytes at byte 0 of a TCM buffer of 128 bytes",
+    ),
+    "past a buffer": (
+        "volatile float *b = (float *)torch::neuron::tcm_malloc(128); b[32] = 1;",
+        "it touches byte 128 of a TCM buffer of 128 bytes (tcm_malloc at line {line})",
+    ),
+    "before a buffer": (
+        "volatile char *b = (char *)torch::neuron::tcm_malloc(4096); b[-1] = 1;",
+        "it touches byte -1 of a TCM buffer of 4096 bytes (tcm_malloc at line {line})",
+    ),
+    "freed": (
+        "volatile float *b = (float *)torch::neuron::tcm_malloc(128); torch::neuron::tcm_free("
+        "(void *)b); b[0] = 1;", "it touches byte 0 of a TCM buffer of 128 bytes that was freed",
+    ),
+    "freed twice": (
+        "void *b = torch::neuron::tcm_malloc(64); torch::neuron::tcm_free(b); "
+        "torch::neuron::tcm_free(b);", "tcm_free of memory that was freed already",
+    ),
+    "freed what is not TCM": ("int i; torch::neuron::tcm_free(&i);", "did not return"),
+    "heap for TCM": (
+        "x.tcm_accessor().tensor_to_tcm((float *)malloc(256), 0, 64);", "a pointer that is not TCM"
+    ),
+    "full pool": (
+        "void *a = torch::neuron::tcm_malloc(12000); float *b = (float *)torch::neuron::tcm_malloc("
+        "8000); x.tcm_accessor().tensor_to_tcm(b, 0, 64);",
+        "tensor_to_tcm with a null pointer: tcm_malloc at line {line} found the pool of 16 KB full "
+        "(12000 bytes are taken)",
+    ),
+    "full pool, used": (
+        "volatile float *b = (float *)torch::neuron::tcm_malloc(20000); b[3] = 1;",
+        "it uses a null pointer: tcm_malloc at line {line} found the pool of 16 KB full (0 bytes",
+    ),
+    "endless loop": ("volatile int on = 1; while (on) {}", "it ran for 1 s without an end"),
+    "deep recursion": ("depth(100000);", "its stack needs more than 8192 bytes"),
+    "large array": (
+        "volatile char all[30000]; for (size_t i = 0; i < 30000; i++) all[i] = (char)n;",
+        "its stack needs more than 8192 bytes",
+    ),
+    "division": ("volatile int z = 0; y.fill_(7 / z);", "it divides an integer by zero"),
+    "assertion": ("assert(n == 3);", "its assertion failed: n == 3"),
+    "null": ("volatile int *p = nullptr; *p = 1;", "it uses a null pointer"),
+    "wild": ("volatile int *p = (int *)0x123456789000; *p = 1;", "memory that is not its own"),
+}  # fmt: skip
+NO_LINE = {
+    "abort": ("abort();", "it aborts"),
+    "exit": ("exit(3);", "it ends its own process"),
+    "exception": ("throw 1;", "wrong: it throws an exception"),
+    "memory": ("for (volatile long i = 0;; i++) new char[1 << 30];", "asks for more memory than"),
+    "other result": ("y = torch::zeros({3}, torch::kFloat);",
+                     "the kernel function wrong returns float32[3], and the shape function said "
+                     "float32[64]"),
+}  # fmt: skip
+
+
+ALL = {what: body for what, (body, _) in {**BODIES, **NO_LINE}.items()}
+FIRST = 1 + HEAD.count("\n")
+FUNCTION = (
+    "static __attribute__((noinline)) void body{i}(const torch::Tensor& x, torch::Tensor& y, "
+    "size_t n) {{ {body} }}\n"
+)
+
+
+def _kernel(*bodies):
+    """Return a kernel that runs one of some bodies; each stands on one line, from FIRST on."""
+    functions = "".join(FUNCTION.format(i=i, body=body) for i, body in enumerate(bodies))
+    cases = "".join(f"  if (which == {i}) body{i}(x, y, x.numel());\n" for i in range(len(bodies)))
+    return (
+        f"{HEAD}{functions}torch::Tensor wrong(const torch::Tensor& x, double which) {{\n"
+        "  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);\n"
+        f"{cases}  return y;\n}}\n"
+    )
+
+
+WRONG = "torch::Tensor x, double which"
+
+
+@pytest.fixture
+def wrong(build):
+    return build(_kernel(*ALL.values()), wrong=WRONG, cpu_seconds=1)
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_a_mistake_is_one_sentence_with_its_line_and_python_lives_on(wrong, what):
+    number = list(ALL).index(what)
+    line = 7 if what == "deep recursion" else FIRST + number
+    for _ in range(1 if "endless" in what else 2):
+        with pytest.raises(OperatorError) as told:
+            wrong(X, number)
+        said = str(told.value)
+        assert said.startswith(f"kernel.cpp:{line}: "), said
+        assert BODIES[what][1].replace("{line}", str(line)) in said, said
+        assert "\n" not in said
+        assert told.value.line == line
+
+
+@pytest.mark.parametrize("what", NO_LINE)
+def test_a_mistake_that_has_no_line_is_said_all_the_same(wrong, what):
+    with pytest.raises(OperatorError) as told:
+        wrong(X, list(ALL).index(what))
+    assert NO_LINE[what][1] in str(told.value), str(told.value)
+
+
+def test_policies_of_coherence_warn_or_say_nothing(build, capsys):
+    body = (
+        "y.set_accessor_coherence_policy(torch::CoherencyEnforcer::Policy::{});"
+        "auto a = y.write_stream_accessor<float>(); a.write(5); auto e = y.accessor<float, 1>();"
+        "float stale = e[0]; a.close(); e[1] = stale; e[2] = e[0];"
+    )
+    for policy, warned in (("INCOHERENT_VERBOSE", True), ("INCOHERENT_QUIET", False)):
+        y = build(_kernel(body.format(policy)), wrong=WRONG)(X, 0)
+        assert y[:3].tolist() == [5, 0, 5]  # what the stream wrote was in TCM until it closed
+        assert (f"warning: kernel.cpp:{FIRST}: an element" in capsys.readouterr().out) is warned
+
+
+def test_a_larger_stack_is_granted_up_to_400_kb(build):
+    body = (
+        "volatile char all[30000]; for (size_t i = 0; i < 30000; i++) all[i] = 1; y.fill_(all[9]);"
+    )
+    made = build(_kernel(body), wrong=WRONG, flags=["-DSTACK_SIZE=40000"])
+    run = made.run(X, 0)
+    assert (run.outputs == 1).all()
+    assert "slow stack" in [advice.kind for advice in run.advice]
+    with pytest.raises(OperatorError, match="the largest stack has 400000 bytes"):
+        build(_kernel(body), wrong=WRONG, flags=["-DSTACK_SIZE=500000"])
+
+
+ONE = """#include <torch/torch.h>
+torch::Tensor one(const torch::Tensor& x) {
+  return torch::abs(x);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("abs(x);", "abs(x)", "kernel.cpp:3: the C++ compiler says: expected ';'"),
+        ("return", "auto [a, b] = 3; return", "kernel.cpp:3: the C++ compiler says: "),
+        ("abs", "sort", "kernel.cpp:3: the C++ compiler says: 'sort' is not a member of 'torch'"),
+        ("torch.h>", "extension.h>", "torchneuron/register.h"),
+        ("return", "x.tcm_accessor().tcm_to_tensor((float *)0, 0, 1); return",
+         "kernel.cpp:3: the C++ compiler says: this tensor is const"),
+        ("return", "x.accessor<double, 1>(); return",
+         "kernel.cpp:3: the C++ compiler says: accessors are of float"),
+        ("torch::Tensor one(", "torch::Tensor two(",
+         "kernel.cpp has no kernel function one, which the library registers"),
+        ("torch::Tensor& x", "torch::Tensor& x, int n",
+         "the kernel function one of kernel.cpp: an operator takes torch::Tensor, torch::Scalar"),
+        ("torch::Tensor one(", "void one(", "kernel.cpp"),
+        ("torch::Tensor& x", "torch::Tensor& x, double by",
+         "the shape function of one takes a tensor, and its kernel function one takes a tensor, a "
+         "number; both have the same arguments"),
+        ("torch::abs(x)", "hidden()", "kernel.cpp:3: the C++ compiler says: 'hidden'"),
+    ],
+)  # fmt: skip
+def test_cpp_that_does_not_fit_is_one_sentence(build, compiler, old, new, text):
+    with pytest.raises(OperatorError) as told:
+        build(ONE.replace(old, new), one="torch::Tensor x")
+    if compiler.is_gcc:
+        said = str(told.value).replace("‘", "'").replace("’", "'")
+        assert text in said, said
+    assert "\n" not in str(told.value)
+
+
+def test_a_function_that_nobody_defines(build):
+    kernel = ONE.replace("torch::Tensor one", "float later(float);\ntorch::Tensor one")
+    with pytest.raises(CompileError, match=r"later\(float\) is declared and used, but none"):
+        build(kernel.replace("return", "later(1); return"), one="torch::Tensor x")
+
+
+SHAPE = """#include <torch/torch.h>
+#include "torchneuron/register.h"
+torch::Tensor shape(torch::Tensor x) {{
+  {body}
+}}
+{register}
+"""
+ONCE = 'NEURON_LIBRARY(ops, m) { m.def("one", &shape, "one"); }'
+
+
+@pytest.mark.parametrize(
+    ("body", "register", "text"),
+    [
+        ("return x;", "", "registers no operator; write NEURON_LIBRARY"),
+        ("return x;", f"{ONCE} {ONCE.replace('ops', 'more').replace('one', 'two', 1)}",
+         "the libraries ops and more; a model can have one"),
+        ("return x;", "NEURON_LIBRARY(ops, m) {" + "".join(
+            f'm.def("f{i}", &shape, "one");' for i in range(11)) + "}",
+         "the library ops of shape.cpp registers 11 functions; it can have 10"),
+        ("return x;", ONCE.replace("}", 'm.def("one", &shape, "one"); }'), "registers one twice"),
+        ("return 3;", ONCE, "shape.cpp:4: the C++ compiler says: "),
+    ],
+)  # fmt: skip
+def test_libraries_that_do_not_register_what_they_should(build, body, register, text):
+    with pytest.raises(OperatorError) as told:
+        build(ONE, shape=SHAPE.format(body=body, register=register))
+    assert text in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("auto a = x.accessor<float, 1>(); return x;",
+         "shape.cpp:4: a shape function looks at data; when a graph is compiled there are none"),
+        ("return torch::zeros({-1}, torch::kFloat);", "shape.cpp:4: a dimension of -1"),
+        ("return torch::zeros({1, 1, 1, 1, 70000}, torch::kFloat);",
+         "shape.cpp:4: a dimension of 70000; a tensor of 5 dimensions has at most 65535 in each"),
+        ("return torch::zeros({4}, torch::kLong);", "shape.cpp:4: torch::kLong is no dtype"),
+        ("for (;;) { }", "shape.cpp:4: it ran for 2 s without an end"),
+    ],
+)  # fmt: skip
+def test_shape_functions_that_do_not_give_a_shape(build, body, text):
+    made = build(ONE, shape=SHAPE.format(body=body, register=ONCE))
+    with pytest.raises(OperatorError) as told:
+        made(X)
+    assert text in str(told.value), str(told.value)
+
+
+def test_arguments_that_an_operator_does_not_take(build):
+    one = build(ONE, one="torch::Tensor x")
+    with pytest.raises(TypeError, match="one takes a tensor, and was given 2 arguments"):
+        one(X, X)
+    with pytest.raises(OperatorError, match="of dtype float64, which operators do not know; cast"):
+        one(X.astype(np.float64))
+    with pytest.raises(TypeError, match=r"argument 0 of one is 'x'; it must be an array"):
+        one("x")
+    with pytest.raises(OperatorError, match="up to 8 dimensions"):
+        one(np.zeros((1,) * 9, np.float32))
+    with pytest.raises(OperatorError, match="one is called in a kernel, with a tile"):
+        one(NeuronCore().sbuf((128, 4)))
+    assert issubclass(OperatorError, NkiValidationError)
+
+
+def test_files_and_names(compiler, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file none.cpp \(compute_srcs\)"):
+        gpsimd_cpp.load("x", ["none.cpp"], ["none.cpp"])
+    with pytest.raises(TypeError, match=r"compute_srcs is 'relu.cpp'; it must be a list"):
+        gpsimd_cpp.load("x", "relu.cpp", ["shape.cpp"])
+    with pytest.raises(OperatorError, match="cannot be named builtin"):
+        gpsimd_cpp.load("builtin", ["a.cpp"], ["b.cpp"])
+    with pytest.raises(FileNotFoundError, match=r"there is no library libx\.so"):
+        gpsimd_cpp.load_library(tmp_path / "libx.so")
+    (tmp_path / "libx.so").write_bytes(b"\x7fELF")
+    with pytest.raises(ValueError, match=r"libx.so is no library of custom operators that this"):
+        gpsimd_cpp.load_library(tmp_path / "libx.so")
+
+
+def test_accessors_that_several_processors_cannot_use(build):
+    for line, text in (
+        ("x.accessor<float, 1>();", "an element accessor on several processors"),
+        ("x.read_stream_accessor<float>();", "a streaming accessor on several processors"),
+        ("", "wrong runs on several processors and never calls get_dst_tensor()"),
+    ):
+        with pytest.raises(OperatorError) as told:
+            build(_kernel(line), wrong=WRONG, multicore=True)(X, 0)
+        assert text in str(told.value)
+
+
+def test_without_a_compiler_the_sentence_says_what_to_install(monkeypatch):
+    from trainium_edu.neuroncore.gpsimd_cpp import compiler
+
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(gpsimd_cpp.NoCompilerError, match="pip install 'trainium_edu"):
+        compiler.find_compiler.__wrapped__()

@@ -1,0 +1,117 @@
+"""Eight processors: their parts, and their races; judges: NumPy, and mistakes made on purpose."""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
+from trainium_edu.neuroncore.gpsimd_cpp.races import Race, find_race
+
+HEAD = """#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+
+torch::Tensor part(const torch::Tensor& x, double kind) {
+  torch::Tensor y = get_dst_tensor();
+  int64_t n = x.numel(), id = get_cpu_id(), count = get_cpu_count();
+  int64_t share = (n + count - 1) / count, begin = id * share;
+  int64_t end = begin + share < n ? begin + share : n;
+  float *buffer = (float *)torch::neuron::tcm_malloc(2048);
+  auto in = x.tcm_accessor();
+  auto out = y.tcm_accessor();
+"""
+LOOP = """
+  for (int64_t i = begin; i < end; i += 512) {
+    int64_t size = end - i < 512 ? end - i : 512;
+    in.tensor_to_tcm<float>(buffer, i, size);
+    for (int64_t j = 0; j < size; j++) buffer[j] = 2 * buffer[j];
+    out.tcm_to_tensor<float>(buffer, i, size);
+  }
+"""
+TAIL = """
+  torch::neuron::tcm_free(buffer);
+  return y;
+}
+"""
+CLEAN = HEAD + LOOP + TAIL
+#: Mistakes, by what the message has to say; SEEDED marks the line to blame.
+MISTAKES = {
+    "processors 0 and 1 both write element [256] of the result": (
+        HEAD + "  if (kind == 0 && end < n) end += 1;" + LOOP + TAIL
+    ),
+    "processors 0 and 1 and 2 and 3 and 4 and 5 and 6 and 7 all write element [0] of the result": (
+        HEAD + "  begin = 0, end = n;" + LOOP + TAIL
+    ),
+    "processor 0 writes element [255] of the result (at kernel.cpp:17), which processor 1 reads": (
+        HEAD + LOOP + "  if (begin > 0) out.tensor_to_tcm<float>(buffer, begin - 1, 1);" + TAIL
+    ),
+    "processor 7 writes element [0] of the result (at kernel.cpp:20), which processor 0 reads": (
+        HEAD + LOOP + "  if (id == 0) out.tensor_to_tcm<float>(buffer, 0, 4);\n"
+        "  if (id == 7) out.tcm_to_tensor<float>(buffer, 0, 4);" + TAIL
+    ).replace("out.tcm_to_tensor<float>(buffer, i, size)", "if (id) out.tcm_to_tensor<float>"
+              "(buffer, i, size)"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def made(build):
+    def made(kernel):
+        return build(kernel, multicore=True, part="torch::Tensor x, double kind")
+
+    return made
+
+
+@pytest.mark.parametrize("n", [8, 100, 2048, 10_000])
+def test_clean_programs_are_not_accused(made, n):
+    x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    np.testing.assert_array_equal(made(CLEAN)(x, 0), 2 * x)
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_seeded_races_are_found_and_named(made, text):
+    x = np.ones(2048, np.float32)
+    with pytest.raises(OperatorError) as told:
+        made(MISTAKES[text])(x, 0)
+    assert f"race: {text}" in str(told.value), str(told.value)
+    assert told.value.line
+
+
+def test_a_race_for_one_element_of_a_million(made):
+    x = np.ones(2**20, np.float32)
+    kernel = HEAD + "  if (id == 3) end += 1;" + LOOP + TAIL
+    with pytest.raises(OperatorError, match=r"3 and 4 both write element \[524288\]"):
+        made(kernel)(x, 0)
+
+
+def test_reading_the_same_input_is_no_race(made):
+    kernel = HEAD + LOOP + "  in.tensor_to_tcm<float>(buffer, 0, 16);" + TAIL
+    x = np.arange(4096, dtype=np.float32)
+    np.testing.assert_array_equal(made(kernel)(x, 0), 2 * x)
+
+
+def test_what_nobody_wrote_is_said_and_reads_nan(made):
+    kernel = HEAD + "  if (id == 7) end -= 3;" + LOOP + TAIL
+    run = made(kernel).run(np.ones(800, np.float32), 0)
+    assert np.isnan(run.outputs[-3:]).all()
+    assert not np.isnan(run.outputs[:-3]).any()
+    assert "never written" in str(run.advice[0])
+
+
+def test_uneven_shares_are_advised_against(made):
+    kernel = HEAD + "  begin = id ? n : 0, end = id ? n : n;" + LOOP + TAIL
+    run = made(kernel).run(np.ones(8192, np.float32), 0)
+    kinds = [advice.kind for advice in run.advice]
+    assert "uneven shares" in kinds
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_races_are_what_a_plain_loop_over_elements_finds(seed):
+    rng = np.random.default_rng(seed)
+    readers, writers = (rng.choice([0, 0, 0, 1, 2, 4, 6], 30).astype(np.uint8) for _ in range(2))
+
+    def races(e):
+        r, w = ({p for p in range(8) if mask[e] >> p & 1} for mask in (readers, writers))
+        return any(p != q for p in w for q in w | r)
+
+    bad = [e for e in range(30) if races(e)]
+    found = find_race([(0, readers, writers)])
+    assert (found.element if found else None) == (bad[0] if bad else None)
+    assert not found or (isinstance(found, Race) and found.elements == len(bad))

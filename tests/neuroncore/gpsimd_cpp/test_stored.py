@@ -1,0 +1,59 @@
+"""Stored outcomes stand for a compiler that is not there; judge: the same calls with one."""
+
+import numpy as np
+import pytest
+
+from trainium_edu.neuroncore import gpsimd_cpp
+from trainium_edu.neuroncore.gpsimd_cpp import stored
+
+KERNEL = """#include <torch/torch.h>
+torch::Tensor half(const torch::Tensor& x, double by) {
+  assert(by > 0);
+  printf("by %g\\n", by);
+  return torch::mul(x, 0.5 * by);
+}
+"""
+SHAPE = """#include <torch/torch.h>
+#include "torchneuron/register.h"
+torch::Tensor shape(torch::Tensor x, double by) { return x; }
+NEURON_LIBRARY(ops, m) { m.def("half", &shape, "half"); }
+"""
+X = np.arange(6, dtype=np.float32)
+
+
+@pytest.fixture
+def sources(compiler, tmp_path):
+    (tmp_path / "kernel.cpp").write_text(KERNEL)
+    (tmp_path / "shape.cpp").write_text(SHAPE)
+    (tmp_path / "wrong.cpp").write_text(KERNEL.replace("mul", "sort"))
+    return [tmp_path / name for name in ("kernel.cpp", "shape.cpp", "wrong.cpp")]
+
+
+def _do(place, sources):
+    """Return what a lesson would see: values, times, and what goes wrong."""
+    kernel, shape, wrong = sources
+    half = place.load("half", [kernel], [shape])
+    run = half.half.run(X, 3)
+    said = []
+    for ask in (lambda: half(X, -1.0), lambda: place.load("half", [wrong], [shape])):
+        with pytest.raises(gpsimd_cpp.OperatorError) as told:
+            ask()
+        said.append((type(told.value), str(told.value)))
+    return half(X, 3).tolist(), run.timeline.makespan_ns, run.works, said
+
+
+def test_a_lesson_sees_the_same_without_a_compiler(sources, tmp_path, monkeypatch, capsys):
+    recorded = _do(stored.Stored(tmp_path / "kept", recording=True), sources)
+    with_one = capsys.readouterr().out
+    monkeypatch.setattr(stored, "find_compiler", _none)
+    place = stored.Stored(tmp_path / "kept")
+    assert _do(place, sources) == recorded
+    assert capsys.readouterr().out == with_one
+    with pytest.raises(gpsimd_cpp.NoCompilerError, match="and of these sources and arguments no"):
+        place.load("half", sources[:1], sources[1:2]).run(X, 4.0)
+    with pytest.raises(gpsimd_cpp.NoCompilerError):
+        stored.Stored(tmp_path / "kept", recording=True)
+
+
+def _none():
+    raise gpsimd_cpp.NoCompilerError("there is no C++ compiler")

@@ -1,0 +1,42 @@
+"""Operators of one's own in C++, on the GpSimd Engine's eight processors.
+
+Modelled: Neuron's custom operators as their guide and reference have them: shape and kernel
+functions, the tensor library, element, streaming and TCM accessors with 16 KB of TCM for each
+processor, coherence policies, several processors, ``printf``, the stack.  The machine's compiler
+makes a program of the sources, unmodified, against small headers of our own; it runs in processes
+of its own with limits on time and memory, never in Python's.  What it does is counted and priced
+from three published throughputs.  Found, and named by line: everything out of bounds, a full pool,
+a stack that is too deep, a loop without end, and races between processors.
+
+Left out: the processors' own instruction set and vectors (a stretch of code has one price), what
+streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Programs are
+the learner's own: the limits keep a notebook alive and are no wall against malice.
+
+Sources: `aws-customop-guide`, `aws-customop-api`, `aws-customop-perf`.  Read first: ``library.py``,
+``worker.py``, ``cpp/include/torch/tensor.h``, ``cpp/runtime.cpp``.
+
+Decisions
+    Processors of one call run one after the other here: they have no way to wait for each other, so
+    any order is allowed, and with this one a program gives the same every time.
+    An element access returns a plain reference, as in PyTorch; it counts once where it is named,
+    so ``a[i] += 1`` counts as one trip.
+"""
+
+from trainium_edu import aside
+
+_HOMES = {
+    "compiler": "find_compiler",
+    "library": "Library Operator load load_library",
+    "mistakes": "CompileError NoCompilerError OperatorError",
+    "results": "OperatorRun",
+    "stored": "Stored",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name):
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    aside.load("trainium_edu.neuroncore.engines")  # fills the instruction set
+    return getattr(aside.load(f"{__name__}.{_HOME_OF[name]}"), name)

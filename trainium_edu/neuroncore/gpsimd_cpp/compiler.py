@@ -1,0 +1,367 @@
+"""From C++ to programs: the machine's compiler, kept by content, its first error in a sentence."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from trainium_edu.files import write
+from trainium_edu.neuroncore.gpsimd_cpp.mistakes import CompileError, NoCompilerError, OperatorError
+
+__all__ = ["Compiler", "find_compiler", "kernel_program", "line_at", "shape_program"]
+
+_CPP = Path(__file__).parent / "cpp"
+_RUNTIME = ("runtime.cpp", "operations.cpp")
+_ALWAYS = (
+    "-w",
+    "-Wno-narrowing",
+    "-g1",
+    "-gdwarf-4",
+    "-fdiagnostics-color=never",
+    f"-I{_CPP / 'include'}",
+)
+#: The processors' compiler knows C++14, the host's C++17.
+_KERNEL, _SHAPE = (
+    ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks"),
+    ("-std=gnu++17", "-O1"),
+)
+_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
+_PLACE = re.compile(r"^\s*(?:In file included from |from )?(.+?):(\d+)[:,]", re.MULTILINE)
+_ASSERTED = re.compile(r"static.?assert(?:ion)? failed.*?: (.*)$")
+_UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C++ compiler of this machine."""
+
+    command: tuple[str, ...]
+    name: str  #: first line of its ``--version``
+
+    @property
+    def is_gcc(self) -> bool:
+        """Whether it is GCC, and not clang under whatever name."""
+        return "clang" not in self.name.lower() and "zig" not in " ".join(self.command)
+
+    @property
+    def counting(self) -> tuple[str, ...]:
+        """The flags by which each basic block reports that it runs."""
+        if self.is_gcc:
+            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1")
+        plain = ("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops")  # as GCC's -O1
+        every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0")
+        return ("-fsanitize-coverage=bb,trace-pc", *every_block, *plain, "-fno-sanitize=undefined",
+                "-ferror-limit=1")  # fmt: skip
+
+    @property
+    def linking(self) -> tuple[str, ...]:
+        """The flags by which addresses stay what the line table says."""
+        return ("-no-pie",) if sys.platform == "linux" else ()
+
+
+@cache
+def find_compiler() -> Compiler:
+    """Return this machine's compiler: ``c++``, or the one of the wheel ``ziglang``.
+
+    Raises
+    ------
+    NoCompilerError
+        If there is none, or the system cannot fork.
+    """
+    if not hasattr(os, "fork"):
+        raise NoCompilerError(
+            "operators in C++ run in processes that fork, which this system does not know; use "
+            "Linux or macOS (WSL on Windows), or read the stored results"
+        )
+    found: list[tuple[str, ...]] = [
+        (path,) for name in ("c++", "g++", "clang++") if (path := shutil.which(name))
+    ]
+    if importlib.util.find_spec("ziglang"):
+        found.append((sys.executable, "-m", "ziglang", "c++"))
+    for command in found:
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            return Compiler(command, said.stdout.partition("\n")[0])
+    raise NoCompilerError(
+        "there is no C++ compiler on this machine; install one (c++), or the wheel that brings "
+        "one: pip install 'trainium_edu[cpp]'"
+    )
+
+
+def shape_program(sources: Sequence[Path], flags: Sequence[str], log=None) -> Path:
+    """Return the program of the shape functions, compiled or from the cache."""
+    texts = [_included(source) for source in sources]
+    return _program("shape", texts, sources, (*_SHAPE, *flags), log)
+
+
+def kernel_program(sources: Sequence[Path], kernels: Sequence[str], flags: Sequence[str],
+                   log=None) -> Path:  # fmt: skip
+    """Return the program of the kernel functions, compiled or from the cache.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+    kernels : sequence of str
+        The functions to bind; the compiler finds out what each takes.
+    flags : sequence of str
+    log : callable, optional
+        Called with each command.
+
+    Raises
+    ------
+    CompileError
+    """
+    where = _homes(sources, kernels)
+    texts = [_included(source) + _bound(names) for source, names in where.items()]
+    counting = find_compiler().counting
+    return _program("kernel", texts, sources, (*_KERNEL, *counting, *flags), log)
+
+
+def _included(source: Path) -> str:
+    return f'#include "{source}"\n#include "neuron_edu/bind.h"\n'
+
+
+def _bound(kernels: Sequence[str]) -> str:
+    lines = []
+    for name in kernels:
+        variable = f"neuron_edu_bound_{hashlib.md5(name.encode()).hexdigest()}"
+        lines.append(f'#line 1 "<{name}>"')
+        lines.append(f'static const int {variable} = (neuron_edu::add(neuron_edu::bind("", "", '
+                     f'"{name}", &{name})), 0);')  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _homes(sources, kernels) -> dict:
+    """Return {source: kernels to bind in it}; of several sources, where the name stands."""
+    homes: dict[Path, list[str]] = {source: [] for source in sources}
+    for name in kernels:
+        plain = name.rpartition("::")[2]
+        written = re.compile(rf"\b{re.escape(plain)}\s*\(")
+        having = [s for s in sources if written.search(s.read_text(errors="replace"))]
+        homes[having[0] if having else sources[0]].append(name)
+    return homes
+
+
+# -- the cache ------------------------------------------------------------------------------------
+
+
+def _folder() -> Path:
+    """Return the folder of compiled programs, which nobody else may write to."""
+    who = os.getuid()
+    folder = Path(tempfile.gettempdir()) / f"trainium_edu-cpp-{who}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    about = folder.lstat()
+    if about.st_uid != who or not stat.S_ISDIR(about.st_mode) or about.st_mode & 0o022:
+        raise OperatorError(
+            f"{folder} belongs to somebody else, and programs are run from it: remove it, or set "
+            "TMPDIR to a folder of yours"
+        )
+    return folder
+
+
+@cache
+def _own() -> str:
+    """Return a digest of the headers and the runtime, and of where they are: lines are theirs."""
+    digest = hashlib.sha256(str(_CPP).encode())
+    for path in sorted(_CPP.rglob("*.*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]
+
+
+def _runtime(compiler: Compiler) -> tuple[Path, ...]:
+    folder = _folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
+    return tuple(folder / f"{Path(name).stem}.o" for name in _RUNTIME)
+
+
+def _program(role, texts, sources, flags, log) -> Path:
+    """Compile translation units and link them with the runtime, or return what is there."""
+    compiler = find_compiler()
+    kept = [(source.name, source.read_text(errors="replace")) for source in sources]
+    plain = [text.partition("\n")[2] for text in texts]  # where a source lies does not matter
+    key = _digest(role, plain, kept, flags, compiler.command, compiler.name, _own())
+    home = _folder() / f"{role}-{key}"
+    if _is_fresh(home, sources[0].parent):
+        os.utime(home)
+        return home / role
+    with tempfile.TemporaryDirectory(dir=_folder(), prefix="building-") as name:
+        building = Path(name)
+        commands = []
+        objects = _runtime(compiler)
+        if not all(o.is_file() for o in objects):
+            objects[0].parent.mkdir(exist_ok=True)
+            for source, made in zip(_RUNTIME, objects, strict=True):
+                part = building / made.name
+                commands.append((
+                    [*compiler.command, "-std=gnu++14", "-O2", *_ALWAYS, "-c", str(_CPP / source),
+                     "-o", str(part)], part, made,
+                ))  # fmt: skip
+        units = []
+        for number, text in enumerate(texts):
+            unit = building / f"unit{number}.cpp"
+            write(unit, text)
+            made = building / f"unit{number}.o"
+            commands.append((
+                [*compiler.command, *_ALWAYS, *flags, "-MMD", "-MF", f"{made}.d", "-c", str(unit),
+                 "-o", str(made)], made, made,
+            ))  # fmt: skip
+            units.append(made)
+        _run_all(commands, sources, log)
+        program = building / role
+        link = [*compiler.command, *compiler.linking, "-g1", *map(str, units), *map(str, objects),
+                "-o", str(program)]  # fmt: skip
+        _run_all([(link, program, program)], sources, log)
+        needs = _needs(units, building, sources)
+        write(building / "needs.json", json.dumps(needs))
+        made_home = building / "made"
+        made_home.mkdir()
+        for file in (program, building / "needs.json"):
+            shutil.move(file, made_home / file.name)
+        try:
+            made_home.rename(home)
+        except OSError:  # another process was quicker, or it is stale
+            shutil.rmtree(home, ignore_errors=True)
+            made_home.rename(home)
+    return home / role
+
+
+def _run_all(commands, sources, log) -> None:
+    """Run compilers side by side; raise the first one's first error."""
+    running = []
+    for command, part, made in commands:
+        if log:
+            log(" ".join(command))
+        process = subprocess.Popen(
+            ["env", "LC_ALL=C", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace",
+        )  # fmt: skip
+        running.append((process, part, made))
+    try:
+        said = [process.communicate()[0] for process, _, _ in running]
+    except BaseException:
+        for process, _, _ in running:
+            process.kill()
+            process.wait()
+        raise
+    for (process, part, made), text in zip(running, said, strict=True):
+        if process.returncode:
+            raise _mistake(text, sources)
+        if part != made:
+            os.replace(part, made)
+
+
+def _needs(units, building, sources) -> dict[str, str]:
+    """Return {file: digest} of the headers that a program was made of, ours and the system's not.
+
+    A header in the folder of the first source, or below it, is named from there.
+    """
+    found, beside = {}, sources[0].parent
+    for unit in units:
+        text = Path(f"{unit}.d").read_text().replace("\\\n", " ").partition(": ")[2]
+        for name in text.replace("\\ ", "\0").split():
+            path = Path(name.replace("\0", " ")).resolve()
+            is_known = path in sources or path.is_relative_to(building)
+            if is_known or not _is_theirs(str(path)) or not path.is_file():
+                continue
+            is_near = path.is_relative_to(beside)
+            found[str(path.relative_to(beside) if is_near else path)] = _digest_of(path)
+    return found
+
+
+def _digest_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _is_fresh(home: Path, beside: Path) -> bool:
+    """Whether a program is there, made of headers as they are now."""
+    try:
+        needs = json.loads((home / "needs.json").read_text())
+        return all(_digest_of(beside / name) == digest for name, digest in needs.items())
+    except (OSError, ValueError):
+        return False
+
+
+# -- what the compiler says -----------------------------------------------------------------------
+
+
+def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
+    """Return the first error of a compiler's output, at the learner's line."""
+    match = _ERROR.search(text)
+    if match is None:
+        undefined = _UNDEFINED.search(text)
+        if undefined:
+            return CompileError(
+                f"{undefined[1]} is declared and used, but none of the sources defines it"
+            )
+        last = text.strip().rpartition("\n")[2] or "the compiler said nothing"
+        return CompileError(f"the C++ compiler failed: {last}")
+    file, line, said = match[1], int(match[2]), match[3].strip()
+    asserted = _ASSERTED.search(said)
+    said = asserted[1].strip().strip('"') if asserted else said
+    kernel = re.fullmatch(r"<(.*)>", file)
+    if kernel is None and not _is_theirs(file):
+        kernel, file, line = _asked_from(text, match.start(), file, line)
+    if kernel is not None:
+        return _of_binding(kernel[1], said, sources, bool(asserted))
+    if "No such file" in said or "file not found" in said:
+        said += "; of the SDK's headers there are torch/torch.h, torchneuron/register.h and "
+        said += "neuron/neuron-utils.hpp"
+    return CompileError(f"the C++ compiler says: {said}", file, line)
+
+
+def _is_theirs(file: str) -> bool:
+    path = Path(file).resolve()
+    return not path.is_relative_to(_CPP) and not path.is_relative_to("/usr")
+
+
+def _asked_from(text, at, file, line):
+    """Return the learner's line that led into a header: (binding or None, file, line)."""
+    before = list(_PLACE.finditer(text, 0, at))
+    for found in (*reversed(before), *_PLACE.finditer(text, at)):
+        name = found[1].strip()
+        binding = re.fullmatch(r"<(.*)>", name)
+        if binding:
+            return binding, name, int(found[2])
+        if _is_theirs(name) and Path(name).is_file():
+            return None, name, int(found[2])
+    return None, file, line
+
+
+def _of_binding(name, said, sources, is_asserted) -> CompileError:
+    files = " or ".join(source.name for source in sources)
+    if is_asserted:
+        return CompileError(f"the kernel function {name} of {files}: {said}")
+    missing = ("not declared", "undeclared", "no member named", "is not a member")
+    if any(words in said for words in missing):
+        return CompileError(
+            f"{files} has no kernel function {name}, which the library registers; the third "
+            "argument of m.def is the name of a function in compute_srcs"
+        )
+    return CompileError(f"the kernel function {name} of {files} cannot be called: {said}")
+
+
+def line_at(program: Path, addresses: Sequence[int]) -> tuple[str, int] | None:
+    """Return the line of the learner's source at the first of these addresses that has one."""
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    if tool is None:
+        return None
+    command = [tool, "-i", "-e", str(program), *(hex(a) for a in addresses)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    for line in said.splitlines():
+        file, _, number = line.partition(" (")[0].rpartition(":")
+        if number.isdigit() and int(number) and file != "??" and _is_theirs(file):
+            return file, int(number)
+    return None
