@@ -119,8 +119,8 @@ def test_a_layer_computes_what_pytorchs_does_forward_and_backward(name):
 
 def test_every_layer_has_a_case():
     tried = {name.partition(",")[0].partition(" ")[0] for name in LAYERS}
-    elsewhere = {"Module", "Sequential", "Embedding", "Decoder", "Encoder", "ViT",
-                 "CrossEntropyLoss", "MSELoss"}  # fmt: skip
+    elsewhere = {"Module", "Sequential", "Embedding", "EmbeddingBag", "Decoder", "Encoder", "ViT",
+                 "Recommender", "CrossEntropyLoss", "MSELoss"}  # fmt: skip
     classes = {n for n in nn.__all__ if isinstance(getattr(nn, n), type)}
     assert classes == tried | elsewhere
 
@@ -134,6 +134,24 @@ def test_an_embedding_adds_up_the_gradients_of_a_row_that_is_used_twice():
     (rows * rows).sum().backward()
     device.mark_step()
     assert distance(ours.weight.grad.numpy(), theirs.weight.grad.numpy()) < 1e-6
+
+
+def test_bags_are_pytorchs_and_a_recommender_is_built_of_them():
+    offered, basket = there.Embedding(9, 4), there.EmbeddingBag(9, 4, mode="mean")
+    head = there.Sequential(there.Linear(12, 6), there.ReLU(), there.Linear(6, 2))
+    theirs = there.ModuleDict({"offered": offered, "basket": basket, "head": head})
+    ours, device = shared(nn.Recommender(9, 4, 6), theirs)
+    numbers = np.array([[1, 4, 1, 2], [0, 1, 5, 5], [8, 0, 0, 0]], np.int32)
+    given = torch.from_numpy(numbers)
+    one, bag = offered(given[:, 0]), basket(given[:, 1:])
+    wanted = head(torch.cat([one, bag, one * bag], 1))
+    wanted.square().sum().backward()
+    found = ours(as_tensor(numbers, device))
+    (found * found).sum().backward()
+    device.mark_step()
+    assert distance(found.numpy(), wanted.detach().numpy()) < 1e-5
+    for name, p in ours.named_parameters():
+        assert distance(p.grad.numpy(), dict(theirs.named_parameters())[name].grad.numpy()) < 1e-5
 
 
 @pytest.mark.parametrize("loss", ["CrossEntropyLoss", "MSELoss"])

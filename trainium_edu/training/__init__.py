@@ -16,8 +16,12 @@ Sources: `aws-rounding-modes` for the two switches, `zamirai-2020` and `ozkara-2
 Read ``trainer.py`` first, then ``parallel/collectives.py``; of the judges ``reference.py``, then
 ``_loops.py`` (the same bits, fast) and ``accuracy_sweep.py`` (the table that takes minutes).
 ``checkpoint.py`` and ``sweeps.py`` are for runs that go on after a failure, and for many runs.
+``shop.py`` makes a recommender's data, whose best score is known, and ``lookups.py`` says what
+bounds its tables; ``pretrained.py`` and ``fine_tuning.py`` are an encoder that has read three books
+and what it learns from few labels.
 Used by the notebooks ``00_start_here``, ``02_stochastic_rounding``, ``06_lazy_execution``,
-``08_collectives``, ``09_data_parallel_training`` and ``09b_when_training_breaks``.
+``08_collectives``, ``09_data_parallel_training``, ``09b_when_training_breaks`` and
+``09c_recommend_and_fine_tune``.
 
 Decisions
 ---------
@@ -36,18 +40,24 @@ _HOMES = {
     "digits_accuracy": "run_digits_accuracy stored_digits_accuracy",
     "failures": "RankFailed fail",
     "faster": "share_needed step_share",
+    "fine_tuning": "FineTuned few_authors fine_tune from_pretrained stored_fine_tuning",
     "follow": "Explained Futures explain flip",
     "frames": "FRAMES_PER_PASS TrainingFrames train_in_frames",
     "frozen": "frozen_weights",
     "loader": "DataLoader DistributedSampler deal epoch_order",
+    "lookups": "Lookups Pace lookup_paces lookup_program lookups_of",
     "parallel.clock": "StepReport step_report",
     "parallel.lockstep": "Ranks RanksDisagree ReplicasDrift launch",
     "parallel.share": "communication_share",
     "parallel.zero": "ZeroRedundancyOptimizer",
-    "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S Pipeline input_pipeline",
+    "pipeline": "BYTES_PER_SAMPLE DECODE_NS STORAGE_BYTES_PER_S BatchQueue Pipeline input_pipeline",
+    "pretrained": "HIDDEN_WORDS pretrain pretrained_weights",
     "reference": "HIDDEN PARAMETERS Epoch History epochs gradient initial_weights predict train",
+    "run_numbers": "numbers summary_lines",
+    "run_record": "RunRecord StepRecord",
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "scaled": "Memory Point memory scaling",
+    "shop": "Baskets baskets expected_loss",
     "sweeps": "Row Table WorkerKilled sweep",
     "tasks": "TASKS Task",
     "text": "BOOKS write",

@@ -32,9 +32,9 @@ from trainium_edu.xla.tensor import Tensor, as_tensor
 
 __all__ = [
     "GELU", "MLP", "AvgPool2d", "Conv2d", "CrossEntropyLoss", "Decoder", "Dropout", "Embedding",
-    "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module",
-    "MultiHeadAttention", "ReLU", "Sequential", "Tanh", "TransformerBlock", "ViT",
-    "cross_entropy", "manual_seed", "mse_loss", "shapes_only",
+    "EmbeddingBag", "Encoder", "Flatten", "LayerNorm", "Linear", "MSELoss", "MaxPool2d", "Module",
+    "MultiHeadAttention", "ReLU", "Recommender", "Sequential", "Tanh", "TransformerBlock", "ViT",
+    "WordGuesser", "cross_entropy", "manual_seed", "mse_loss", "shapes_only",
 ]  # fmt: skip
 
 _draws = True  #: whether initial weights have values
@@ -280,6 +280,13 @@ class Embedding(Module):
         return xnp.take(self.weight, numbers)  # type: ignore[arg-type]  # on a device by now
 
 
+class EmbeddingBag(Embedding):
+    """The mean of the rows that each bag [bags, length] names."""
+
+    def forward(self, numbers: Tensor):
+        return super().forward(numbers).mean(axis=1)
+
+
 class Conv2d(Module):
     """Filters [out, in, k, k] over images [N, in, H, W]."""
 
@@ -523,8 +530,43 @@ class Encoder(Module):
 
     def forward(self, numbers: Tensor):
         """Return logits [batch, classes] of token numbers int32[batch, tokens]."""
-        x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
-        return self.head(self.norm(self.encoder(x)[:, 0]))
+        return self.head(self.norm(self.blocks(numbers)[:, 0]))
+
+    def blocks(self, numbers: Tensor):
+        """Return what the last block makes of each word, [batch, tokens, width]."""
+        return self.encoder(self.tokens(numbers) + self.places.weight[: numbers.shape[1]])
+
+
+class WordGuesser(Encoder):
+    """An encoder that says at each place which word stands there: what pre-training trains."""
+
+    def __init__(self, vocabulary: int, length: int):
+        super().__init__(vocabulary, length, vocabulary)
+        for table in (self.tokens, self.places):  # smaller numbers learn sooner
+            table.weight = _normal(0.3, *table.weight.shape)
+
+    def forward(self, numbers: Tensor):
+        """Return logits [batch, tokens, vocabulary] of token numbers int32[batch, tokens]."""
+        return self.head(self.norm(self.blocks(numbers)))
+
+
+class Recommender(Module):
+    """Whether an offered item is taken: two tables, the basket's mean, and their product.
+
+    As in the models that rank what a shop shows, nearly all weights are rows of tables, of which a
+    sample needs a few; what is computed with them is small.
+    """
+
+    def __init__(self, items: int, width: int = 8, hidden: int = 32):
+        self.offered, self.basket = Embedding(items, width), EmbeddingBag(items, width)
+        for table in (self.offered, self.basket):  # products of smaller numbers learn sooner
+            table.weight = _normal(0.3, items, width)
+        self.head = MLP(3 * width, hidden, 2)
+
+    def forward(self, numbers: Tensor):
+        """Return logits [batch, 2] of item numbers int32[batch, 1 + basket], the offered first."""
+        offered, basket = self.offered(numbers[:, 0]), self.basket(numbers[:, 1:])
+        return self.head(xnp.concatenate([offered, basket, offered * basket], axis=1))
 
 
 # -- losses -----------------------------------------------------------------------------------

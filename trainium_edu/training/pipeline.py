@@ -20,7 +20,8 @@ from trainium_edu.specs.arguments import choice, number, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
 
-__all__ = ["BYTES_PER_SAMPLE", "DECODE_NS", "STORAGE_BYTES_PER_S", "Pipeline", "input_pipeline"]
+__all__ = ["BYTES_PER_SAMPLE", "DECODE_NS", "STORAGE_BYTES_PER_S", "BatchQueue", "Pipeline",
+           "input_pipeline"]  # fmt: skip
 
 _assumed = SOURCES["emulator"].says
 BYTES_PER_SAMPLE = _assumed(
@@ -38,6 +39,7 @@ DECODE_NS = _assumed(
 STORAGE_BYTES_PER_S = _assumed(
     1e9, "bytes/s", "input pipeline", note="one volume or file system that is neither slow nor fast"
 )
+_MOST = 2**20  # of whatever is counted here
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,12 @@ def input_pipeline(
     cores = kinds[choice(instance, "instance", tuple(kinds))].cores
     counts = {"ranks": ranks, "batch": batch, "workers": workers, "prefetch": prefetch}
     for name, count in counts.items():
-        whole(count, name, 1, 2**20)
-    whole(steps, "steps", 2, 2**20)
+        whole(count, name, 1, _MOST)
+    whole(steps, "steps", 2, _MOST)
     if ranks > int(cores):
         raise ValueError(f"{ranks} ranks are more than the {int(cores)} NeuronCores of {instance}; "
                          "a host feeds its own only: give the ranks of one host")  # fmt: skip
-    vcpus = int(kinds[instance].vcpus) if vcpus is None else whole(vcpus, "vcpus", 1, 2**20)
+    vcpus = int(kinds[instance].vcpus) if vcpus is None else whole(vcpus, "vcpus", 1, _MOST)
     size = float(BYTES_PER_SAMPLE if bytes_per_sample is None else bytes_per_sample)
     decode = float(DECODE_NS if decode_ns is None else decode_ns)
     storage = float(STORAGE_BYTES_PER_S if storage_bytes_per_s is None else storage_bytes_per_s)
@@ -140,8 +142,16 @@ def input_pipeline(
     number(decode, "decode_ns", 0)
     number(storage, "storage_bytes_per_s", above=0)
     read_ns, decode_ns = batch * size / storage * 1e9, batch * decode
-    starts, waits, spans = _follow(step_ns, ranks, workers, prefetch, vcpus, read_ns, decode_ns,
-                                   steps)  # fmt: skip
+    starts, waits, spans, chip_free = [], [], [], 0.0
+    queue = BatchQueue(ranks, workers, workers * prefetch, vcpus, read_ns, decode_ns, steps, spans)
+    for k in range(steps):
+        ready = queue.ready()
+        starts.append(max(chip_free, *ready))
+        waits.append(starts[k] - chip_free)
+        queue.take(starts[k])
+        chip_free = starts[k] + step_ns
+        spans.append(Span("chips", f"step {k}", starts[k], chip_free))
+        spans.append(Span("ready", f"batch {k}", ready[0], starts[k]))
     half = steps // 2
     period = (starts[-1] - starts[half - 1]) / (steps - half)
     most = {
@@ -151,58 +161,104 @@ def input_pipeline(
         "workers": ranks * workers / (read_ns + decode_ns) if read_ns + decode_ns else np.inf,
     }
     return Pipeline(
-        step_ns, waits, float(np.mean(waits[half:])), ranks * batch / period * 1e9,
+        step_ns, np.array(waits), float(np.mean(waits[half:])), ranks * batch / period * 1e9,
         {name: rate * batch * 1e9 for name, rate in most.items()}, Timeline(spans),
     )  # fmt: skip
 
 
-def _follow(step_ns, ranks, workers, prefetch, vcpus, read_ns, decode_ns, steps):
-    """Return when steps start, how long each waited, and the spans: the events, in their order.
+class BatchQueue:
+    """Batches of one host on their way, followed as far as the next one that is asked for.
 
-    Events are (time, batch, rank, what is due), so that whoever asks first is served first.
+    Parameters
+    ----------
+    ranks, workers, vcpus : int
+        Ranks of the host, workers of each rank's loader, vCPUs of the host; at least 1.
+    ahead : int
+        Batches of a rank that may be on their way or ready, at least `workers`.
+    read_ns, decode_ns : float
+        Of one batch.
+    steps : int, optional
+        After which no worker begins another.
+    spans : list, optional
+        To which what is done is added, as spans.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a count that is no integer or out of its range, or a time that is not a number.
+
+    Examples
+    --------
+    >>> queue = BatchQueue(1, 1, 2, 4, 10.0, 90.0)
+    >>> for step in range(3):
+    ...     begin = max(queue.ready())
+    ...     queue.take(begin)
+    ...     print(begin)
+    100.0
+    200.0
+    300.0
     """
-    events = [(0.0, i, rank, "read") for rank in range(ranks) for i in range(min(workers, steps))]
-    heapq.heapify(events)
-    storage_free, vcpu_free, chip_free = 0.0, [0.0] * vcpus, 0.0
-    missing = [ranks] * steps
-    asked: dict[tuple[int, int], float] = {}
-    may_begin = np.full(steps + workers * prefetch, np.nan)  # room for a batch since then
-    may_begin[: workers * prefetch] = 0.0
-    done = np.full((steps, ranks), np.nan)  # when each batch was ready
-    starts, waits, spans = [], [], []
-    while events:
-        now, i, rank, due = heapq.heappop(events)
+
+    def __init__(self, ranks, workers, ahead, vcpus, read_ns, decode_ns, steps=None, spans=None):
+        counts = {"ranks": ranks, "workers": workers, "ahead": ahead, "vcpus": vcpus}
+        for name, count in counts.items():
+            whole(count, name, 1, _MOST)
+        self._steps = np.inf if steps is None else whole(steps, "steps", 1, _MOST)
+        self._ranks, self._workers, self._ahead = ranks, workers, ahead
+        self._read_ns = number(read_ns, "read_ns", 0)
+        self._decode_ns = number(decode_ns, "decode_ns", 0)
+        self._spans = spans
+        # Events are (time, batch, rank, what is due), so that whoever asks first is served first.
+        begun = range(int(min(workers, self._steps)))
+        self._events = [(0.0, i, rank, "read") for rank in range(ranks) for i in begun]
+        heapq.heapify(self._events)
+        self._storage_free, self._vcpu_free = 0.0, [0.0] * vcpus
+        self._asked: dict[tuple[int, int], float] = {}
+        self._done: dict[int, dict[int, float]] = {}  # when each batch was ready, by rank
+        self._taken: dict[int, float] = {}
+        self._next = 0
+
+    def ready(self) -> list[float]:
+        """Return when the next batch lies ready, for each rank."""
+        while len(self._done.get(self._next, ())) < self._ranks:
+            self._follow(*heapq.heappop(self._events))
+        return [self._done[self._next][rank] for rank in range(self._ranks)]
+
+    def take(self, now) -> None:
+        """Take the next batch from every rank's queue, which makes room for another."""
+        k, self._next = self._next, self._next + 1
+        self._taken[k] = now
+        room = k + self._ahead
+        for rank, done in self._done.get(room - self._workers, {}).items():  # its worker is idle
+            self._begin(room, rank, done)
+        del self._done[k]
+        self._taken.pop(k - self._ahead, None)
+
+    def _begin(self, i, rank, now):
+        """Let a worker begin a batch, if there is room for it."""
+        room = 0.0 if i < self._ahead else self._taken.get(i - self._ahead)
+        if room is not None and i < self._steps:
+            heapq.heappush(self._events, (max(now, room), i, rank, "read"))
+
+    def _follow(self, now, i, rank, due):
+        """Let one event happen."""
         if due == "read":
-            asked[i, rank] = now
-            start, storage_free = max(now, storage_free), max(now, storage_free) + read_ns
-            spans.append(Span("storage", f"batch {i} of rank {rank}", start, storage_free))
-            heapq.heappush(events, (storage_free, i, rank, "decode"))
+            self._asked[i, rank] = now
+            start = max(now, self._storage_free)
+            self._storage_free = start + self._read_ns
+            self._span("storage", f"batch {i} of rank {rank}", start, self._storage_free)
+            heapq.heappush(self._events, (self._storage_free, i, rank, "decode"))
         elif due == "decode":
-            end = max(now, heapq.heappop(vcpu_free)) + decode_ns
-            heapq.heappush(vcpu_free, end)
-            heapq.heappush(events, (end, i, rank, "ready"))
+            end = max(now, heapq.heappop(self._vcpu_free)) + self._decode_ns
+            heapq.heappush(self._vcpu_free, end)
+            heapq.heappush(self._events, (end, i, rank, "ready"))
         else:
-            done[i, rank] = now
-            missing[i] -= 1
+            self._done.setdefault(i, {})[rank] = now
+            asked = self._asked.pop((i, rank))
             if rank == 0:
-                spans.append(Span(f"worker {i % workers}", f"batch {i}", asked[i, 0], now))
-            following = i + workers  # the same worker's next
-            if following < steps and not np.isnan(may_begin[following]):
-                begin = max(now, may_begin[following])
-                heapq.heappush(events, (begin, following, rank, "read"))
-            while len(starts) < steps and not missing[len(starts)]:
-                k = len(starts)
-                start = max(chip_free, done[k].max())
-                waits.append(start - chip_free)
-                starts.append(start)
-                spans.append(Span("chips", f"step {k}", start, start + step_ns))
-                spans.append(Span("ready", f"batch {k}", done[k, 0], start))
-                chip_free = start + step_ns
-                room = k + workers * prefetch
-                may_begin[room] = start
-                if room < steps:
-                    for r in range(ranks):
-                        before = done[room - workers, r]
-                        if not np.isnan(before):  # its worker is idle
-                            heapq.heappush(events, (max(start, before), room, r, "read"))
-    return starts, np.array(waits), spans
+                self._span(f"worker {i % self._workers}", f"batch {i}", asked, now)
+            self._begin(i + self._workers, rank, now)  # the same worker's next
+
+    def _span(self, track, label, start, end):
+        if self._spans is not None:
+            self._spans.append(Span(track, label, start, end))

@@ -9,6 +9,7 @@ import numpy as np
 
 from trainium_edu.training import nn, text
 from trainium_edu.training.data import digits
+from trainium_edu.training.shop import ITEMS, baskets
 
 __all__ = ["TASKS", "Task"]
 
@@ -22,6 +23,11 @@ _BITS = "The loss is in nats for each letter: divide by ln 2 for bits."
 _NO_NAMES = (
     "Words that not all three books use are hidden, names above all; always guessing the book with "
     "the most passages is right in 37 % of the cases."
+)
+
+_COINS = (
+    "Whether an item is taken is decided by a coin of known bias: no model can expect to be right "
+    "more often than baskets().best_accuracy, nor a loss below baskets().best_loss."
 )
 
 
@@ -74,6 +80,15 @@ def _encoder():
     return nn.Encoder(len(text.vocabulary()), text.WORDS + 1, len(text.BOOKS))
 
 
+def _recommender():
+    return nn.Recommender(ITEMS)
+
+
+def _baskets():
+    shop = baskets()
+    return shop.inputs, shop.labels, shop.test_inputs, shop.test_labels
+
+
 def _adamw(lr, batch, steps, weight_decay=0.0):
     """Return the settings of a job that warms up and then slows down along a cosine."""
     return {"optimizer": "adamw", "lr": lr, "batch": batch, "weight_decay": weight_decay,
@@ -89,5 +104,6 @@ TASKS = {
              _adamw(0.003, 8, 200, weight_decay=0.1)),
         Task("letters", _decoder, text.letters, _BITS, _adamw(0.01, 4, 200)),
         Task("authors", _encoder, text.authors, _NO_NAMES, _adamw(0.002, 4, 200)),
+        Task("baskets", _recommender, _baskets, _COINS, _adamw(0.03, 32, 320)),
     )
 }  # fmt: skip

@@ -17,7 +17,7 @@ one graph, and no sample is left out.
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -472,6 +472,16 @@ class Trainer:
 
         It runs on a device of its own, which rounds to nearest: looking changes no toss.
         """
+        return np.concatenate([logits.argmax(axis=-1) for logits in self._judged()])
+
+    def probabilities(self) -> np.ndarray:
+        """Return how likely each class of each test sample is to rank 0: float64, sums of 1."""
+        logits = np.concatenate([one.astype(np.float64) for one in self._judged()])
+        raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return raised / raised.sum(axis=-1, keepdims=True)
+
+    def _judged(self) -> Iterator[np.ndarray]:
+        """Yield the logits of the test samples, some samples at a time."""
         if self._judge is None:
             with nn.shapes_only():
                 self._judge = self.task.model().to(Device(), self.job.dtype).eval()
@@ -480,13 +490,11 @@ class Trainer:
         inputs, labels = self.test
         size = min(_MOST_TESTED, len(labels))
         kind = self.job.dtype if inputs.dtype.kind == "f" else None
-        said = []
         for begin in range(0, len(labels), size):
             place = np.arange(begin, begin + size) % len(labels)
             logits = self._judge(as_tensor(inputs[place], device, kind))
             device.mark_step()
-            said.append(logits.numpy().argmax(axis=-1))
-        return np.concatenate(said)[: len(labels)]
+            yield logits.numpy()[: len(labels) - begin]
 
     @property
     def report(self) -> StepReport:

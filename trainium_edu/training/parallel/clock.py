@@ -19,17 +19,20 @@ from trainium_edu.specs.arguments import number, whole
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 from trainium_edu.timeline import Span, Timeline
+from trainium_edu.training.lookups import Lookups, lookups_of
 from trainium_edu.training.parallel.collectives import Links
 from trainium_edu.xla.executable import Executable, Operation, Placed
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
 from trainium_edu.xla.graph import Node
 from trainium_edu.xla.operations import OPERATIONS
 
-__all__ = ["StepReport", "peak_flops", "step_report"]
+__all__ = ["TRACK_OF", "StepReport", "link_shares", "peak_flops", "products_of", "step_report",
+           "step_spans"]  # fmt: skip
 
 _PRODUCTS = ("dot", "convolution", "convolution_of_input", "convolution_of_filter")
-_TRACK_OF = {"tensor": "Tensor Engine", "vector": "Vector Engine", "scalar": "Scalar Engine",
-             "gpsimd": "GpSimd Engine", "dma": "DMA"}  # fmt: skip
+#: What the tracks of engines are called.
+TRACK_OF = {"tensor": "Tensor Engine", "vector": "Vector Engine", "scalar": "Scalar Engine",
+            "gpsimd": "GpSimd Engine", "dma": "DMA"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class StepReport:
     engines: Mapping[str, float]  #: share of the step in which each works
     links: np.ndarray = field(repr=False, compare=False)  #: float64[directed links], shares as well
     spans: Timeline = field(repr=False)  #: of the slowest rank
+    lookups: Lookups | None = None  #: rows of tables by their numbers; None: there are none
 
     @property
     def hidden_ns(self) -> float:
@@ -78,6 +82,8 @@ class StepReport:
         if self.links.size:
             lines.append(f"links: {self.links.mean():.1%} on average, {self.links.max():.1%} the "
                          f"busiest of {self.links.size}")  # fmt: skip
+        if self.lookups:
+            lines.append(str(self.lookups))
         return "\n".join(lines)
 
 
@@ -149,18 +155,14 @@ def step_report(executable: Executable, links: Links | None, samples: int, *,
     compute = sum(one.end_ns - one.start_ns for one in usual if one.track == ENGINES)
     alone, makespan = _end(usual), _end(slow)
     step = wait + makespan
-    products = [node for node in executable.final.nodes if node.operation in _PRODUCTS]
-    flops = {node: OPERATIONS[node.operation].flops(node) for node in products}
-    ideal = sum(
-        n / peak_flops(executable.spec, node.inputs[0].dtype) for node, n in flops.items()
-    ) * 1e9  # fmt: skip
+    flops, ideal, peak = products_of(executable)
     return StepReport(
         step, _shifted(executable.band_if(overlap, slowest), wait), compute,
         sum(one.end_ns - one.start_ns for one in usual if one.track == LINKS), alone - compute,
         makespan - alone, wait, samples, 1 if links is None else links.topology.ranks,
-        sum(flops.values()), ideal / step if step else 0.0, _peak(executable.spec, flops),
-        _engines(executable, step), _links(links, usual, step),
-        _spans(executable, slow, wait, slowest),
+        flops, ideal / step if step else 0.0, peak,
+        _engines(executable, step), link_shares(links, usual, step),
+        step_spans(executable, slow, wait, slowest), lookups_of(executable),
     )  # fmt: skip
 
 
@@ -173,6 +175,16 @@ def _shifted(band: Band, ns: float) -> Band:
     effects = {name: (low + ns, high + ns) for name, (low, high) in band.effects.items()}
     return Band(band.low_ns + ns, band.nominal_ns + ns, band.high_ns + ns, effects,
                 band.is_exhaustive)  # fmt: skip
+
+
+def products_of(executable: Executable) -> tuple[int, float, str]:
+    """Return the FLOPs of a program's products, the ns they take at the peak, and that peak."""
+    products = [node for node in executable.final.nodes if node.operation in _PRODUCTS]
+    flops = {node: OPERATIONS[node.operation].flops(node) for node in products}
+    ideal = sum(
+        n / peak_flops(executable.spec, node.inputs[0].dtype) for node, n in flops.items()
+    ) * 1e9  # fmt: skip
+    return sum(flops.values()), ideal, _peak(executable.spec, flops)
 
 
 def _peak(spec: Record, flops: Mapping[Node, int]) -> str:
@@ -188,11 +200,11 @@ def _peak(spec: Record, flops: Mapping[Node, int]) -> str:
 
 def _engines(executable: Executable, step: float) -> dict[str, float]:
     """Return the share of the step in which each engine works."""
-    busy = dict.fromkeys(_TRACK_OF.values(), 0.0)
+    busy = dict.fromkeys(TRACK_OF.values(), 0.0)
     for section, times in executable.timed():
         if section.body.is_collective:
             continue
-        for name, track in _TRACK_OF.items():
+        for name, track in TRACK_OF.items():
             if name == "dma":  # transfers of different operations pass beside each other
                 busy[track] += section.body.run.timeline.busy_ns(Engine.DMA)
             else:
@@ -200,7 +212,7 @@ def _engines(executable: Executable, step: float) -> dict[str, float]:
     return {track: ns / step if step else 0.0 for track, ns in busy.items()}
 
 
-def _links(links: Links | None, placed: Iterable[Placed], step: float) -> np.ndarray:
+def link_shares(links: Links | None, placed: Iterable[Placed], step: float) -> np.ndarray:
     """Return float64[directed links]: the share of the step in which each carries something."""
     if links is None:
         return np.zeros(0)
@@ -211,7 +223,8 @@ def _links(links: Links | None, placed: Iterable[Placed], step: float) -> np.nda
     return busy / step if step else busy
 
 
-def _spans(executable: Executable, placed: Sequence[Placed], wait: float, slowest: float):
+def step_spans(executable: Executable, placed: Sequence[Placed], wait: float = 0.0,
+               slowest: float = 1.0) -> Timeline:  # fmt: skip
     """Return sections, each engine's part of them, and collectives, in time."""
     spans = [Span("host", "waits for samples", 0.0, wait)] if wait else []
     done: dict[int, list[Operation]] = {}
@@ -226,7 +239,7 @@ def _spans(executable: Executable, placed: Sequence[Placed], wait: float, slowes
         if one.track == LINKS:
             continue
         begin = before[place].start_ns
-        for engine, track in _TRACK_OF.items():
+        for engine, track in TRACK_OF.items():
             using = [operation for operation in done[place] if operation.engine_ns[engine]]
             if using:
                 ends = min(o.start_ns for o in using), max(o.end_ns for o in using)
