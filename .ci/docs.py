@@ -33,6 +33,21 @@ LINK = re.compile(r"(?<!!)\[((?:[^\][]|\[[^\]]*\])*)\]\((?!https?:|mailto:)([^)#
 NAME = re.compile(r"`([a-z]\w*(?:\.\w+)+)`")
 
 
+#: What the documentation can be built without: modules that import it are then left out.
+OPTIONAL = {"torch"}
+
+
+def is_here(name: str) -> bool:
+    """Return whether a module can be imported with what is installed."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if str(problem.name).partition(".")[0] in OPTIONAL:
+            return False
+        raise
+    return True
+
+
 # -- links ------------------------------------------------------------------------------------
 
 
@@ -95,6 +110,8 @@ def relinked(text: str, origin: Path, pages: dict[Path, str]) -> str:
                 where, last = place_of(name[1])
                 if callable(getattr(sys.modules[where], last, None)):  # data may have no entry
                     where = f"{where}.{last}"
+            elif not is_here(where):
+                return words
             return f"[{words}](#{where})"
         return words if target else found[0]
 
@@ -129,7 +146,8 @@ def lesson(path: Path, pages) -> dict:
 def modules_of(name: str) -> list[str]:
     """Return the public modules that stand directly inside a package."""
     inside = pkgutil.iter_modules(importlib.import_module(name).__path__)
-    return sorted(f"{name}.{m.name}" for m in inside if not m.name.startswith("_"))
+    found = sorted(f"{name}.{m.name}" for m in inside if not m.name.startswith("_"))
+    return [one for one in found if is_here(one)]
 
 
 def is_package(name: str) -> bool:
@@ -146,7 +164,14 @@ def public(name: str) -> dict:
             n for n, x in vars(module).items()
             if not n.startswith("_") and getattr(x, "__module__", None) == name
         ]  # fmt: skip
-    return {n: getattr(module, n) for n in names}
+    found = {}
+    for one in names:
+        try:
+            found[one] = getattr(module, one)
+        except ModuleNotFoundError as problem:
+            if str(problem.name).partition(".")[0] not in OPTIONAL:
+                raise
+    return found
 
 
 def home_of(thing, name: str, module: str) -> str | None:

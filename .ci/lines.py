@@ -11,11 +11,12 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2025, "numerics": 2280, "timeline.py": 60, "settings.py": 100, "aside.py": 60,
-    "files.py": 40, "neuroncore": 10650, "nki": 4850, "xla": 6400, "fabric": 3450, "training": 4550,
-    "viz": 2850, "tools": 200, "widgets": 3375, "exercises": 6325, "cli": 2110, "doctor.py": 200,
+    "specs": 2780, "numerics": 2280, "timeline.py": 60, "settings.py": 115, "aside.py": 60,
+    "files.py": 40, "neuroncore": 12760, "nki": 8330, "xla": 6550, "fabric": 3450, "training": 5510,
+    "cluster": 3300, "torch": 7570, "live.py": 330, "viz": 3500, "tools": 1390, "widgets": 3840,
+    "exercises": 8640, "cli": 4000, "doctor.py": 200,
 }  # fmt: skip
-JAVASCRIPT_BUDGET = 9050
+JAVASCRIPT_BUDGET = 9200
 
 
 def code_lines(path):

@@ -131,7 +131,7 @@ def test_after_ctrl_c_in_the_first_call_of_a_session_the_next_is_right(name, cou
     [
         *(
             pytest.param(
-                name, "cold", 40,
+                name, "cold", 20,
                 marks=pytest.mark.xfail(
                     strict=False,
                     reason="on a busy machine one of some hundred interrupts of the first call"
@@ -140,7 +140,7 @@ def test_after_ctrl_c_in_the_first_call_of_a_session_the_next_is_right(name, cou
             )
             for name in WORKS
         ),
-        ("kernel", "warm", 400), ("kernel", "bare", 20),
+        ("kernel", "warm", 200), ("kernel", "bare", 20),
     ],
 )  # fmt: skip
 def test_after_ctrl_c_at_many_steps_the_next_call_is_right(name, how, count):
@@ -150,7 +150,9 @@ def test_after_ctrl_c_at_many_steps_the_next_call_is_right(name, how, count):
 @forks
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("count", [18, 19, 21, 22])  # 80 in all, each part at other instants
+@pytest.mark.parametrize(  # 80 in all, each part at other instants
+    "count", [18, *(pytest.param(n, marks=pytest.mark.soak) for n in (19, 21)), 22]
+)
 def test_a_timer_interrupts_the_first_kernel_call_of_a_session(count):
     """The trial that failed in 18 of 80: real signals, nothing loaded before."""
     interrupted("kernel", "real", count)

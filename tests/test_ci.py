@@ -75,11 +75,13 @@ def test_processors_are_all_that_blas_and_numpy_can_tell_apart():
     assert left == "[]\n"
 
 
-def test_a_run_takes_each_core_type_once_and_a_soak_takes_all_combinations():
+def test_a_run_takes_three_core_types_and_a_soak_takes_all_combinations():
     """Judge: the product of the three lists, counted by hand."""
     types = PROCESSORS["core_types"]()
     short, whole = PROCESSORS["settings"](False), PROCESSORS["settings"](True)
-    assert [s["OPENBLAS_CORETYPE"] for s in short] == types
+    some = [s["OPENBLAS_CORETYPE"] for s in short]
+    assert {types[0], types[-1]} <= set(some) <= set(types)
+    assert len(some) == len(set(some)) == min(len(types), 3)
     assert {s["OPENBLAS_NUM_THREADS"] for s in short} == set("12"[: len(types)])
     assert sum(bool(s["NPY_DISABLE_CPU_FEATURES"]) for s in short) == 1
     assert len({tuple(s.values()) for s in whole}) == len(whole) == len(types) * 2 * 2

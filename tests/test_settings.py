@@ -4,6 +4,7 @@ import pytest
 
 from trainium_edu import settings
 from trainium_edu.specs import SOURCES
+from trainium_edu.xla.flags import parse
 
 LAZY = (
     "XLA_USE_BF16", "XLA_DOWNCAST_BF16", "NEURON_CC_FLAGS", "NEURON_COMPILE_CACHE_URL",
@@ -153,3 +154,16 @@ def test_the_sources_that_docstrings_name_exist():
         named = [w.strip("`,") for w in function.__doc__.split() if w.startswith("`aws")]
         assert named
         assert set(named) <= set(SOURCES)
+
+
+def test_flags_that_name_the_service_s_folder_mean_the_job_s(monkeypatch):
+    """In the service (`sagemaker-variables`) SM_MODEL_DIR is /opt/ml/model."""
+    monkeypatch.setenv(
+        "NEURON_CC_FLAGS", "--cache_dir=/opt/ml/checkpoints --model-type=transformer"
+    )
+    assert settings.lazy().compiler_flags.startswith("--cache_dir=/opt/ml/checkpoints ")
+    monkeypatch.setenv("SM_MODEL_DIR", "/Users/me/my jobs/one/model")
+    flags = parse(settings.lazy().compiler_flags)
+    assert str(flags.cache_dir) == "/Users/me/my jobs/one/checkpoints"
+    monkeypatch.setenv("NEURON_CC_FLAGS", "--cache_dir=/data/opt/ml/checkpoints")
+    assert settings.lazy().compiler_flags == "--cache_dir=/data/opt/ml/checkpoints"

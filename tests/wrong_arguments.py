@@ -41,6 +41,7 @@ PACKAGES = [
     "numerics",
     "neuroncore",
     "fabric",
+    "cluster",
     "nki",
     "xla",
     "training",
@@ -480,6 +481,7 @@ GOOD: dict[str, list[str]] = {
         "sa.simulate_elements(a, b, plan, array=small)",
     ],
     "fabric": [
+        "import trainium_edu.fabric as f\nf.trn1_2xlarge(), f.trn1n_32xlarge()",
         "from trainium_edu.fabric import grid, fully_connected\n"
         "t = grid(3, 3)\nfully_connected(4)",
         "from trainium_edu.fabric import *\nt = torus(4, 4)\n"

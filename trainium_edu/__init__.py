@@ -4,8 +4,9 @@ The package is a house of floors; each imports only from those below it (from th
 ``specs`` (what the hardware is, and who says so), ``settings`` (AWS's documented switches),
 ``numerics`` (what a number is) and ``timeline`` (what happened when), ``neuroncore`` (inside one
 core) and ``fabric`` (between cores), ``nki`` (kernels that you write) and ``xla`` (graphs that are
-compiled), ``training``, ``viz``, ``widgets``, ``exercises``, and the command line on top; under all
-of them ``aside`` and ``files``, which load and write so that Ctrl-C leaves nothing half done.
+compiled), ``training`` (one step, done) and ``cluster`` (a whole run, priced), ``viz``,
+``widgets``, ``exercises``, and the command line on top; under all of them ``aside`` and ``files``,
+which load and write so that Ctrl-C leaves nothing half done.
 Start with the notebook ``00_start_here``, then open the file that its last cell names.
 
 Left out: AWS's software.  Nothing here needs it, an account, or the network.
@@ -17,8 +18,8 @@ from trainium_edu import aside
 
 __version__ = "0.1.0"
 _SUBMODULES = (
-    "exercises", "fabric", "neuroncore", "nki", "numerics", "settings", "specs", "timeline",
-    "training", "viz", "widgets", "xla",
+    "cluster", "exercises", "fabric", "neuroncore", "nki", "numerics", "settings", "specs",
+    "timeline", "training", "viz", "widgets", "xla",
 )  # fmt: skip
 __all__ = ["__version__", "progress", *_SUBMODULES]
 

@@ -18,11 +18,23 @@ COMMANDS = {
     "warm": "cli.learner",
     "doctor": "doctor",
     "grade": "cli.instructor",
+    "leaderboard": "cli.instructor",
     "export": "cli.instructor",
     "nccom-test": "cli.nccom_test",
+    "neuron-profile": "cli.neuron_profile",
+    "neuron-explorer": "cli.neuron_profile",
     "neuron_parallel_compile": "cli.neuron_parallel_compile",
+    "neuron-ls": "cli.neuron_tools",
+    "neuron-top": "cli.neuron_tools",
+    "neuron-monitor": "cli.neuron_tools",
     "run": "cli.run",
     "torchrun": "cli.torchrun",
+}
+#: Commands that read their arguments as the real tools do: the function to call, and what it does.
+_BY_THEMSELVES = {
+    "nccom-test": ("main", "time collectives, in the real tool's table"),
+    "neuron-profile": ("main", "capture and view profiles of kernels"),
+    "neuron-explorer": ("explorer", "the same by its newer name"),
 }
 
 
@@ -43,25 +55,12 @@ def main(arguments=None) -> int:
         have = ".".join(str(part) for part in sys.version_info[:2])
         sys.exit(f"trainium_edu needs Python 3.11 or later, and this is {have}")
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(
-        prog="python -m trainium_edu", description="The trainium_edu lessons, from the shell."
-    )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     chosen = arguments[0] if arguments else ""
-    if chosen == "nccom-test":  # reads its arguments as the real tool does
-        return importlib.import_module("trainium_edu.cli.nccom_test").main(arguments[1:])
-    modules = {COMMANDS[chosen]} if chosen in COMMANDS else dict.fromkeys(COMMANDS.values())
-    for name in modules:
-        module = f"trainium_edu.{name}"
-        if name == "cli.nccom_test":
-            commands.add_parser("nccom-test", help="time collectives, in the real tool's table")
-        else:
-            importlib.import_module(module).add(commands)
-    options, rest = parser.parse_known_args(arguments)
-    if rest and options.command != "lab":
-        parser.error(f"unknown argument: {' '.join(rest)}")
-    options.rest = [argument for argument in rest if argument != "--"]
     try:
+        if chosen in _BY_THEMSELVES:
+            module = importlib.import_module(f"trainium_edu.{COMMANDS[chosen]}")
+            return getattr(module, _BY_THEMSELVES[chosen][0])(arguments[1:])
+        options = _read(arguments, chosen)
         return options.run(options) or 0
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -72,6 +71,26 @@ def main(arguments=None) -> int:
     except (OSError, ValueError) as error:
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
+
+
+def _read(arguments, chosen):
+    """Return what the arguments ask for; what makes no sense ends the process with 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m trainium_edu", description="The trainium_edu lessons, from the shell."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    shared = (module for name, module in COMMANDS.items() if name not in _BY_THEMSELVES)
+    modules = [COMMANDS[chosen]] if chosen in COMMANDS else dict.fromkeys(shared)
+    for name in modules:
+        importlib.import_module(f"trainium_edu.{name}").add(commands)
+    if chosen not in COMMANDS:
+        for name, (_, said) in _BY_THEMSELVES.items():
+            commands.add_parser(name, help=said)
+    options, rest = parser.parse_known_args(arguments)
+    if rest and options.command != "lab":
+        parser.error(f"unknown argument: {' '.join(rest)}")
+    options.rest = [argument for argument in rest if argument != "--"]
+    return options
 
 
 def _sentence(error):

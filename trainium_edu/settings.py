@@ -6,12 +6,15 @@ plain arguments.  The project's own two variables start with ``TRAINIUM_EDU_``.
 """
 
 import os
+import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["LazySettings", "LessonSettings", "ParallelCompileSettings", "RoundingSettings",
-           "data_folder", "lazy", "lesson", "nki_simulator", "parallel_compile",
-           "platform_target", "precise_fp", "rounding"]  # fmt: skip
+           "data_folder", "lazy", "lesson", "nki_simulator", "of_child", "parallel_compile",
+           "platform_target", "precise_fp", "rounding", "variable"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,12 @@ def rounding() -> RoundingSettings:
     return _rounding("0")
 
 
+def _in_job(flags: str) -> str:
+    """Return flags with a training job's folder for ``/opt/ml``, where the service has it."""
+    job = os.path.dirname(os.environ.get("SM_MODEL_DIR", "/opt/ml/model"))
+    return re.sub(r"(?<![^\s=])/opt/ml(?=/|\s|$)", lambda _: shlex.quote(job), flags)
+
+
 def _rounding(default) -> RoundingSettings:
     """Read how to round; `default` is "0" or "1", for where the environment says nothing."""
     enabled = _flag("NEURON_RT_STOCHASTIC_ROUNDING_EN", default)
@@ -99,12 +108,23 @@ def lazy() -> LazySettings:
     `aws-torch-variables`, `aws-caching` and, for the debug mode, `aws-torch-debug` in
     :data:`trainium_edu.specs.SOURCES`.
     """
+    global _lazy_known
+    raw = vars(os.environ)["_data"]  # every step asks; mostly, nothing has changed
+    if _lazy_known is None or _lazy_known[0] != raw:
+        _lazy_known = dict(raw), _lazy()
+    return _lazy_known[1]
+
+
+_lazy_known: tuple[dict, LazySettings] | None = None
+
+
+def _lazy() -> LazySettings:
     use, downcast = _flag("XLA_USE_BF16"), _flag("XLA_DOWNCAST_BF16")
     keep = "NEURON_NUM_RECENT_MODELS_TO_KEEP"
     return LazySettings(
         use_bf16=use,
         downcast_bf16=downcast,
-        compiler_flags=os.environ.get("NEURON_CC_FLAGS", "").strip(),
+        compiler_flags=_in_job(os.environ.get("NEURON_CC_FLAGS", "").strip()),
         cache_url=os.environ.get("NEURON_COMPILE_CACHE_URL", "").strip() or None,
         eager_debug=_flag("NEURON_USE_EAGER_DEBUG_MODE"),
         extract_graphs_only=_flag("NEURON_EXTRACT_GRAPHS_ONLY"),
@@ -174,10 +194,25 @@ def lesson() -> LessonSettings:
     return LessonSettings(predictions_committed=committed, quiet=committed)
 
 
+def variable(name: str) -> str | None:
+    """Read a variable that a script asks for by its name; None if it is not set."""
+    return os.environ.get(name)
+
+
 def data_folder() -> Path:
     """Return the folder for progress and settings: ``TRAINIUM_EDU_HOME``, or one in the home."""
     given = os.environ.get("TRAINIUM_EDU_HOME")
     return Path(given) if given else Path.home() / ".trainium_edu"
+
+
+def of_child(variables: Mapping[str, str], *folders: Path) -> dict[str, str]:
+    """Return the environment of a process to start: this one's, with more variables.
+
+    Its Python finds modules in `folders`, and prints each line at once.
+    """
+    paths = [*map(str, folders), os.environ.get("PYTHONPATH", "")]
+    ours = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, **ours, **variables}
 
 
 def _flag(name: str, default: str = "0") -> bool:

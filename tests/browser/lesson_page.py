@@ -36,7 +36,7 @@ class LessonPage:
         self.page.goto(f"{self.address}/doc/tree/{name}?token=test&reset", timeout=120_000)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=120_000)
         if dark:
-            self.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+            self.darken()
         self.page.wait_for_function("() => look.kernelIsReady()", timeout=60_000)
 
     def _note(self, message):
@@ -44,18 +44,29 @@ class LessonPage:
             self.console_errors.append(message.text)
 
     def command(self, name, arguments=None):
-        """Execute a JupyterLab command."""
-        self.page.evaluate(
-            "([n, a]) => { window.jupyterapp.commands.execute(n, a); }", [name, arguments or {}]
-        )
+        """Execute a JupyterLab command without waiting for its end: a dialog may come first."""
+        self.page.evaluate("([name, given]) => look.execute(name, given)", [name, arguments or {}])
+
+    def darken(self):
+        """Turn to the dark theme."""
+        self.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+
+    def turn_narrow_and_dark(self):
+        """Give an open page 900 pixels and the dark theme; what it shows is drawn again."""
+        self.page.set_viewport_size({"width": 900, "height": 1000})
+        self.darken()
+        self.wait_idle(60)
+        self.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
+        self.settle()
+        self.wait_idle(60)  # what the pictures asked for, being narrower
 
     def wait_idle(self, seconds):
-        """Wait until the kernel is idle and no cell waits."""
+        """Wait until all commands have ended, the kernel is idle and no cell waits."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             idle = self.page.query_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']")
             waiting = self.page.evaluate(
-                "() => [...document.querySelectorAll('.jp-InputPrompt')]"
+                "() => look.commands > 0 || [...document.querySelectorAll('.jp-InputPrompt')]"
                 ".some(e => e.textContent.includes('*'))"
             )
             if idle and not waiting:
@@ -69,6 +80,11 @@ class LessonPage:
         while not (true := holds()) and time.monotonic() < until:
             self.page.wait_for_timeout(50)
         return bool(true)
+
+    def still(self, place):
+        """Wait until an element neither changes nor moves: what was begun there has ended."""
+        place.wait_for()
+        assert place.evaluate("e => look.still(e)"), f"it moves on: {place}"
 
     def run_all(self, seconds=120):
         """Run all cells; return the seconds until the first control shows, and until idle.

@@ -4,6 +4,16 @@ window.look = {
     ".jp-OutputArea-output " +
     ":is(input, button, select, textarea, canvas[tabindex], [role=slider], [tabindex='0'])",
 
+  /** How many JupyterLab commands have begun and not ended. */
+  commands: 0,
+
+  /** Begin a JupyterLab command. */
+  execute(name, given) {
+    this.commands++;
+    const end = () => this.commands--;
+    window.jupyterapp.commands.execute(name, given).then(end, end);
+  },
+
   /** Whether the notebook's own kernel is connected and idle. */
   kernelIsReady() {
     const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
@@ -30,6 +40,23 @@ window.look = {
       found.click();
     });
     watcher.observe(document.body, { childList: true, subtree: true });
+  },
+
+  /** Wait until an element neither changed nor moved for some frames; whether it came to that. */
+  async still(element, frames = 6, seconds = 15) {
+    let rest = 0;
+    let place = "";
+    const watcher = new MutationObserver(() => (rest = 0));
+    watcher.observe(element, { subtree: true, childList: true, attributes: true });
+    for (const begin = performance.now(); performance.now() - begin < 1000 * seconds; rest++) {
+      if (rest > frames) break;
+      await new Promise(requestAnimationFrame);
+      const now = JSON.stringify(element.getBoundingClientRect());
+      if (now !== place) rest = 0;
+      place = now;
+    }
+    watcher.disconnect();
+    return rest > frames;
   },
 
   /** Bring each cell into view, for as long as it takes to be drawn. */

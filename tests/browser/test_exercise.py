@@ -109,6 +109,7 @@ def test_hint_wrong_solution_pass_and_challenge(browser, lab, width, dark):
             ("solution", "before the pass")
         ]
         page.command("docmanager:save")
+        page.wait_idle(60)  # the file is there before its content is
         notes = page.soon(lambda: grade_one.suspicions(nbformat.read(saved, as_version=4), "01"))
         assert notes
         assert grade_one.suspicions(nbformat.read(saved, as_version=4), "01") == [

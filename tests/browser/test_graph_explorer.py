@@ -38,19 +38,14 @@ PRESS = """() => {
 }"""
 
 
-def opened(browser, lab, **look):
+@pytest.fixture(scope="module")
+def lesson(browser, lab):
     book = new_notebook(cells=[new_code_cell(source) for source in CELLS])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
     nbformat.write(book, lab[1] / NAME)
-    page = LessonPage(browser, lab, NAME, **look)
+    page = LessonPage(browser, lab, NAME)
     page.run_all()
     page.settle()
-    return page
-
-
-@pytest.fixture(scope="module")
-def lesson(browser, lab):
-    page = opened(browser, lab)
     yield page
     assert page.console_errors == []
     assert page.trouble() == []
@@ -209,9 +204,8 @@ def test_a_cell_of_the_strip_tells_its_graph(lesson):
         assert said.count() == 1
 
 
-def test_it_fits_a_narrow_dark_page(browser, lab):
-    page = opened(browser, lab, width=900, dark=True)
-    assert page.page.evaluate("() => look.tooWide()") == []
-    assert page.broken_widgets() == []
-    assert page.console_errors == []
-    page.close()
+def test_it_fits_a_narrow_dark_page(lesson):
+    lesson.turn_narrow_and_dark()
+    assert lesson.page.evaluate("() => look.tooWide()") == []
+    assert lesson.broken_widgets() == []
+    assert lesson.console_errors == []

@@ -2,7 +2,8 @@
 
 Each lesson is opened as a working copy, run from the menu's command, and looked at: no error, no
 stderr, every widget alive, every control named, safe from JupyterLab's shortcuts and answering the
-keyboard; the first control soon there, the kernel's memory within a laptop's means.
+keyboard; the first control soon there, the kernel's memory within a laptop's means; and nothing
+is wider than a page that becomes narrow and dark.
 """
 
 import re
@@ -116,6 +117,14 @@ def test_players_advance_when_played(lesson):
         assert player.get_attribute("data-playing") == "no"
         assert drawn >= 5, f"player {i} of {lesson.name} drew {drawn} frames in 0.7 s"
         assert position > 0
+
+
+def test_fits_the_page_when_it_becomes_narrow_and_dark(lesson):
+    """At 900 pixels in the dark theme nothing fails, and no output is wider than the page."""
+    lesson.turn_narrow_and_dark()
+    assert lesson.trouble() == []
+    assert lesson.broken_widgets() == []
+    assert lesson.page.evaluate("() => look.tooWide()") == []
 
 
 def _value(slider):

@@ -1,13 +1,13 @@
-"""Every lesson on a narrow page in the dark theme; the judge is the browser itself.
+"""Every lesson opened on a narrow page in the dark theme; the judge is the browser itself.
 
-Nothing here is judged by the clock, so that it may run beside other tests.
+A page that becomes narrow and dark after its lesson has run is looked at in test_lessons.
 """
 
 import pytest
 
 from tests.browser.lesson_page import LESSONS, LessonPage
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.soak]
 
 
 @pytest.mark.parametrize("name", LESSONS)

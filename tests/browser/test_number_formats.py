@@ -52,6 +52,7 @@ def test_the_wipe_uncovers_what_it_is_dragged_over(lesson):
     photo = cell(lesson, "photo")
     wipe = photo.locator(".te-sk-wipe")
     wipe.scroll_into_view_if_needed()
+    lesson.still(photo)
     box, mouse = wipe.bounding_box(), lesson.page.mouse
     covered = "e => e.parentNode.querySelectorAll('canvas')[1].style.clipPath"
     drawn = photo.locator("canvas").first

@@ -33,7 +33,7 @@ def test_a_word_lights_its_part_of_the_picture_and_lets_it_go(browser, lab, name
     link = page.locator(f"a[href='#light={word}']").first
     link.scroll_into_view_if_needed()
     page.mouse.move(2, 2)
-    page.wait_for_timeout(1000)
+    lesson.still(shown)
     before, place = shown.evaluate(PIXELS), page.url
     link.hover()
     assert lesson.soon(lambda: shown.evaluate(PIXELS) != before)
@@ -61,6 +61,6 @@ def test_an_engines_name_lights_its_instructions_alone(browser, lab):
     for key in ("tensor", "vector"):
         assert engines.count(key) > 1
         page.locator(f"a[href='#light=engine-{key}']").first.hover()
-        page.wait_for_timeout(300)
-        assert explorer.get_attribute("data-lit") == str(engines.count(key))
+        lit = str(engines.count(key))
+        assert lesson.soon(lambda lit=lit: explorer.get_attribute("data-lit") == lit)
     lesson.close()

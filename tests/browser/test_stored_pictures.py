@@ -12,7 +12,9 @@ from tests.viz.graphs import mlp
 from tests.viz.programs import timed
 from tests.widgets import monitored
 from trainium_edu import fabric
+from trainium_edu.exercises.lessons import folder
 from trainium_edu.neuroncore.systolic_array import SystolicArray
+from trainium_edu.torch import programs
 from trainium_edu.widgets.bit_editor import bit_editor
 from trainium_edu.widgets.collective_player import CollectivePlayer
 from trainium_edu.widgets.graph_explorer import graph_explorer
@@ -20,6 +22,7 @@ from trainium_edu.widgets.kernel_view import kernel_view
 from trainium_edu.widgets.memory_map import memory_map
 from trainium_edu.widgets.number_line import number_line_explorer
 from trainium_edu.widgets.rounding_explorer import rounding_explorer
+from trainium_edu.widgets.script_film import script_film
 from trainium_edu.widgets.systolic_array import array_player
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 from trainium_edu.widgets.topology import topology_explorer
@@ -40,6 +43,9 @@ MAKE = {
     "MemoryMap": lambda: memory_map(timed(2)),
     "NumberLine": number_line_explorer,
     "RoundingExplorer": rounding_explorer,
+    "ScriptFilm": lambda: script_film(
+        folder() / "programs" / "digits_prints.py", programs.stored("digits_prints").record
+    ),
     "Sketch": lambda: doubling_steps(2),
     "SystolicArrayPlayer": lambda: array_player(
         np.arange(16.0).reshape(4, 4), np.ones((4, 6)), array=SystolicArray(4, 4), cycle=0

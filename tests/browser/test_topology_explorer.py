@@ -57,7 +57,7 @@ def view(page):
 
 def draw_as(page, label):
     page.page.locator(f".te-topo-layouts button:text-is('{label}')").click()
-    page.page.wait_for_timeout(1600)  # it has grown
+    page.still(page.page.locator(".te-topo"))  # it has grown
 
 
 def test_pointing_at_a_chip_tells_the_way_there(explorer):

@@ -12,12 +12,17 @@ from trainium_edu.exercises.exercise import Status
 from trainium_edu.exercises.lessons import number_of
 
 STUDENTS = ("", "ab123")
+LONG = ("12/fused",)  # a whole image is timed
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
 
 
 def blocks(kind=None):
     found = [b for lesson in exercises.LESSONS for b in reading.blocks(lesson)]
-    return [pytest.param(b, id=b.label) for b in found if kind is None or b.kind == kind]
+    return [
+        pytest.param(b, id=b.label, marks=[pytest.mark.slow] * (bool(kind) and b.key in LONG))
+        for b in found
+        if kind is None or b.kind == kind
+    ]
 
 
 def answer_of(block, student=""):

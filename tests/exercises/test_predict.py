@@ -35,6 +35,14 @@ def of_package(lesson):
     return bool(predict.of_lesson(lesson))
 
 
+def shown_by(cell):
+    """Return what a cell's reveals store, by key: its last outputs, in their order."""
+    keys = REVEALED.findall("".join(cell["source"]))
+    texts = ["".join(out["data"].get("text/plain", "")) for out in cell.get("outputs", ())
+             if "data" in out]  # fmt: skip
+    return dict(zip(keys, texts[len(texts) - len(keys) :], strict=True))
+
+
 WITH_QUESTIONS = [lesson for lesson in LESSONS if of_package(lesson)]
 
 
@@ -98,10 +106,7 @@ def test_a_lesson_run_uncommitted_and_then_committed_says_what_is_stored(lesson,
     book = nbformat.read(LESSONS[lesson], as_version=4)
     stored = {}
     for cell in book.cells:
-        for key in REVEALED.findall(cell.source) if cell.cell_type == "code" else ():
-            stored[key] = "".join(
-                out["data"].get("text/plain", "") for out in cell.outputs if "data" in out
-            )
+        stored |= shown_by(cell)
     cells = [nbformat.v4.new_code_cell(KEEP), *book.cells, nbformat.v4.new_code_cell(COMMIT_ALL)]
     book.cells = cells
     environment = {**os.environ, "TRAINIUM_EDU_HOME": str(tmp_path), "JUPYTER_PLATFORM_DIRS": "1",
@@ -140,12 +145,8 @@ def spelled(value, text):
 def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
     """The answer of a question is what its reveal stores as "Answer: ..."."""
     cells, book = code(lesson)
-    for i, (kind, text) in enumerate(cells):
-        for key in REVEALED.findall(text) if kind == "code" else ():
-            shown = "".join(
-                "".join(out.get("data", {}).get("text/plain", ""))
-                for out in book["cells"][i]["outputs"]
-            )
+    for i, cell in enumerate(book["cells"]):
+        for key, shown in shown_by(cell).items():
             answer = re.search(r"Answer: (.*)", shown).group(1)
             q = next(q for q in predict.of_lesson(lesson) if q.key == key)
             value = answer if q.kind != "number" else float(

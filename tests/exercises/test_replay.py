@@ -11,7 +11,7 @@ from trainium_edu.specs import INF2
 
 
 def recorded(core):
-    return [(i.name, i.engine, i.work, i.options, i.loops, i.after, i.accesses)
+    return [(i.name, i.engine, i.work, i.options, i.loops, i.after, i.accesses, i.is_free, i.line)
             for i in core.program.instructions]  # fmt: skip
 
 

@@ -1,15 +1,17 @@
 """A kernel's program measured by somebody who does not trust it.
 
-Judge: ``nki.run`` of the same kernel, NumPy, and programs forged by hand.
+Judge: ``nki.run`` of the same kernel, NumPy, threadpoolctl, and programs forged by hand.
 """
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 import trainium_edu.nki as nki
 import trainium_edu.nki.isa as nisa
 import trainium_edu.nki.language as nl
 from trainium_edu.exercises.request import Request, measured
+from trainium_edu.nki.examples.matmul import hoisted
 from trainium_edu.nki.examples.vector_add import add_tiles
 
 X = np.arange(256 * 512, dtype=np.float32).reshape(256, 512) / 7
@@ -29,6 +31,26 @@ def test_a_measured_program_gives_the_values_times_and_counts_of_its_run():
 def test_the_values_are_those_of_the_checkers_arrays():
     recorded = add_tiles(Request((X, X), (("width", 512),)))
     np.testing.assert_array_equal(measured(recorded, Y, Y)["outputs"][0], Y + Y)
+
+
+def test_a_measured_program_multiplies_on_one_blas_thread(monkeypatch):
+    """Judge: threadpoolctl.  Beside other work BLAS's own threads only wait for each other."""
+    pool, seen = threadpoolctl.ThreadpoolController().select(user_api="blas"), []
+    (blas,) = (found for found in pool.lib_controllers if "numpy" in found.filepath)
+    multiply = np.matmul
+
+    def matmul(*arguments, **options):
+        seen.append(blas.num_threads)
+        return multiply(*arguments, **options)
+
+    monkeypatch.setattr(np, "matmul", matmul)
+    recorded = hoisted(Request((X[:, :256], X)))
+    ones = np.ones_like(X)
+    seen.clear()
+    with pool.limit(limits=2):
+        found = measured(recorded, ones[:, :256], ones)
+    assert set(seen) == {1}
+    assert (found["outputs"][0] == 256).all()
 
 
 def test_an_identity_matrix_comes_back():

@@ -4,6 +4,7 @@ import pytest
 
 from trainium_edu import specs
 from trainium_edu.specs.instances import A100, TRN2_FABRIC, V100
+from trainium_edu.specs.prices import STORAGE_PRICES
 
 
 def all_facts():
@@ -11,11 +12,17 @@ def all_facts():
     records = {
         "TRN1": specs.TRN1, "INF2": specs.INF2, "A100": A100, "V100": V100, "TRN2": TRN2_FABRIC,
         "ULTRACLUSTER": specs.ULTRACLUSTER, "FABRIC": specs.FABRIC, "CLAIMS": specs.CLAIMS,
-        "SOFTWARE": specs.SOFTWARE, "NKI_KNOWN_ISSUES": specs.NKI_KNOWN_ISSUES, **specs.INSTANCES,
+        "SOFTWARE": specs.SOFTWARE, "NKI_KNOWN_ISSUES": specs.NKI_KNOWN_ISSUES,
+        "TOOLS": specs.TOOLS, "STORAGE": specs.STORAGE, "FAILURES": specs.FAILURES,
+        "CALIBRATED": specs.CALIBRATED,
+        **specs.INSTANCES,
         **{f"price of {name}": record for name, record in specs.PRICES.items()},
+        "price of storage": STORAGE_PRICES,
+        **{f"model {name}": record for name, record in specs.PUBLISHED_MODELS.items()},
     }  # fmt: skip
     named = {f"{n}.{path}": fact for n, record in records.items() for path, fact in record.walk()}
     named |= {f"nccom {i}": table.rows for i, table in enumerate(specs.NCCOM_TABLES)}
+    named |= {f"benchmark {row.name}": row.rates for row in specs.BENCHMARKS}
     queue = list(named.items())
     while queue:
         name, fact = queue.pop()

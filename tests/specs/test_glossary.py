@@ -93,7 +93,7 @@ def test_lessons_link_terms_to_the_glossary_alone():
 
 @pytest.mark.parametrize("path", sorted(QUESTIONS.glob("*.py")), ids=lambda p: p.stem)
 def test_a_reveal_cites_its_sources_by_their_links(path):
-    text = re.sub(r"SOURCES\['[^']+'\]", "", path.read_text(encoding="utf-8"))
+    text = re.sub(r"SOURCES\[['\"][^'\"]+['\"]\]", "", path.read_text(encoding="utf-8"))
     assert not KEYS.search(text), KEYS.search(text)
 
 

@@ -1,4 +1,4 @@
-"""What the command line does: lab, update, grade, export.
+"""What the command line does: lab, update, grade, leaderboard, export.
 
 Each command is one module with a plain function that a test or a notebook can call, and
 ``__main__.py`` only reads arguments.  Read ``lab.py`` first, then ``grade.py``.  Left out: a

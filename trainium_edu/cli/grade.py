@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -29,7 +29,8 @@ import psutil
 import trainium_edu
 from trainium_edu import exercises, files, settings
 from trainium_edu.cli import sandbox
-from trainium_edu.cli.grade_one import Limits, Unreadable, open_submission
+from trainium_edu.cli.assignment import Assignment
+from trainium_edu.cli.limits import Limits, Unreadable, open_submission
 
 __all__ = ["Row", "grade_all", "grade_submission", "keep_row", "read_kept", "read_roster",
            "submissions", "write_csv"]  # fmt: skip
@@ -52,6 +53,10 @@ class Row:
     digest: str = ""  #: of the file and the checks; tells whether a kept row is still good
     walls: str = ""  #: "bubblewrap", or why the submission ran without walls
     limits: dict = dataclasses.field(default_factory=dict)  #: those under which it was graded
+    #: of a kernel file, by case: latency and its band, traffic, MFU
+    figures: dict = dataclasses.field(default_factory=dict)
+    advice: list = dataclasses.field(default_factory=list)  #: to its author
+    leaderboard: dict = dataclasses.field(default_factory=dict)  #: its entry, if it is right
 
     @property
     def was_stopped(self) -> bool:
@@ -62,8 +67,9 @@ class Row:
 class _Worker:
     """One running grader process."""
 
-    def __init__(self, path, row, options, limits):
-        self.row, self._limits, self._lines = row, limits, []
+    def __init__(self, path, row, options, limits, parts=None):
+        self.row, self._limits, self._parts = row, limits, parts
+        self._lines: list[bytes] = []
         self._folder = tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True)
         self._begun = time.monotonic()
         package = str(Path(trainium_edu.__file__).parents[1])
@@ -112,17 +118,18 @@ class _Worker:
     def collect(self) -> Row:
         """Fill the row from what the process wrote."""
         self._reader.join(timeout=5)  # the process has ended, and with it the pipe
-        fill(self.row, list(self._lines), self._process.returncode)
+        fill(self.row, list(self._lines), self._process.returncode, self._parts)
         self.row.seconds = round(time.monotonic() - self._begun, 2)
         self._folder.cleanup()
         return self.row
 
 
-def fill(row: Row, lines: Sequence[bytes], code: int):
+def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] | None = None):
     """Fill a row from the lines that a grader process wrote before it ended with some code.
 
     A submission may have written some of them: points are bounded by the exercise's own, and
-    exercises of other lessons do not count.
+    exercises of other lessons do not count.  The `parts` of an assignment, points by key, stand in
+    the place of a lesson's exercises.
     """
     ended = False
     for line in lines:
@@ -140,25 +147,35 @@ def fill(row: Row, lines: Sequence[bytes], code: int):
                 key = part.pop("key")
                 row.notes += [f"{key}: {note}" for note in part.pop("notes")]
                 row.exercises[key] = part
+            elif kind == "measured":
+                row.figures, row.advice = part["figures"], part["advice"]
+                row.leaderboard = part["leaderboard"]
             elif kind == "end":
                 ended = True
     if not ended and not row.reason:
         row.reason = f"its grader ended early ({'signal' if code < 0 else 'code'} {abs(code)})"
     if not row.lesson and row.status == "graded":
         row.status = "not graded"
-    mine = {e.key: e for e in exercises.of_lesson(row.lesson)} if row.lesson else {}
+    if parts is None:
+        parts = {e.key: e.points for e in exercises.of_lesson(row.lesson)}
+    mine = parts if row.lesson else {}
     row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
-    for key, exercise in mine.items():
-        missing = {"points": 0, "of": exercise.points, "status": "stopped",
+    for key, points in mine.items():
+        missing = {"points": 0, "of": points, "status": "stopped",
                    "reason": row.reason, "misconception": ""}  # fmt: skip
         grade = row.exercises.setdefault(key, missing)
-        grade["points"] = min(max(int(grade["points"]), 0), exercise.points)
-        grade["of"] = exercise.points
+        grade["points"] = min(max(int(grade["points"]), 0), points)
+        grade["of"] = points
     row.points = sum(grade["points"] for grade in row.exercises.values())
     row.of = sum(grade["of"] for grade in row.exercises.values())
-    stops = [f"{key}: {grade['reason']}" for key, grade in row.exercises.items()
-             if grade["status"] in ("stopped", "error")]  # fmt: skip
-    row.reason = row.reason or "; ".join(stops)
+    stops: dict[str, list[str]] = {}
+    for key, grade in row.exercises.items():
+        if grade["status"] in ("stopped", "error"):
+            stops.setdefault(grade["reason"], []).append(key)
+    row.reason = row.reason or "; ".join(
+        f"{', '.join(keys)}: {reason}" if len(keys) < len(mine) or len(mine) == 1 else reason
+        for reason, keys in stops.items()
+    )
 
 
 def grade_submission(path: Path, *, student: str = "", **options) -> Row:
@@ -190,6 +207,7 @@ def grade_all(
     jobs: int = 1,
     known: dict | None = None,
     done: Callable = lambda row: None,
+    assignment: Assignment | None = None,
 ) -> list[Row]:
     """Grade submissions side by side, in the order given.
 
@@ -209,33 +227,40 @@ def grade_all(
         Rows by (submission, digest) that need not be graded again.
     done : callable
         Called with each new row.
+    assignment : Assignment, optional
+        What is asked of kernel files; without one, submissions are notebooks.
 
     Returns
     -------
     rows : list of Row
     """
-    limits, roster, known = limits or Limits(), roster or {}, known or {}
+    limits = limits or (assignment.limits if assignment else Limits())
+    roster, known = roster or {}, known or {}
     modules = [Path(module).absolute() for module in modules]
     for module in modules:
         exercises.register(module)
     waiting = list(enumerate(paths))
     walls, asked = sandbox.missing(), dataclasses.asdict(limits)
+    options: dict = {"salt": salt, "modules": [str(m) for m in modules], "walls": not walls}
     rows: dict[int, Row] = {}
     running: dict[int, _Worker] = {}
+    kept = tempfile.TemporaryDirectory(prefix="assignment-", ignore_cleanup_errors=True)
     try:
+        if assignment:  # with its data, which are drawn once for all
+            options["assignment"] = str(Path(kept.name) / "assignment")
+            assignment.save(Path(options["assignment"]))
         while waiting or running:
             while waiting and len(running) < max(1, jobs):
                 place, path = waiting.pop(0)
                 student = roster.get(str(path)) or roster.get(path.name) or ""
-                row = Row(str(path), digest=_digest(path, student, salt), limits=asked,
+                row = Row(str(path), digest=_digest(path, student, salt, assignment), limits=asked,
                           walls=f"none: {walls}" if walls else "bubblewrap")  # fmt: skip
                 old = known.get((row.submission, row.digest))
                 if old is not None and not (old.was_stopped and old.limits != asked):
                     rows[place] = old
                     continue
-                options = {"student": student, "salt": salt, "modules": [str(m) for m in modules],
-                           "walls": not walls}  # fmt: skip
-                running[place] = _Worker(path, row, options, limits)
+                parts = assignment.parts if assignment else None
+                running[place] = _Worker(path, row, {**options, "student": student}, limits, parts)
             for place in [p for p, worker in running.items() if worker.finished()]:
                 rows[place] = running.pop(place).collect()
                 done(rows[place])
@@ -243,12 +268,14 @@ def grade_all(
     finally:
         for worker in running.values():
             worker.end()
+        kept.cleanup()
     result = [rows[place] for place in sorted(rows)]
     _note_shared_ids(result)
     return result
 
 
-def submissions(target: Path, complain: Callable = lambda sentence: None) -> list[Path]:
+def submissions(target: Path, complain: Callable = lambda sentence: None, *,
+                suffix: str = ".ipynb", leave: Iterable[Path] = ()) -> list[Path]:  # fmt: skip
     """Return the notebooks of a folder, checkpoints and hidden folders left out.
 
     Parameters
@@ -256,6 +283,10 @@ def submissions(target: Path, complain: Callable = lambda sentence: None) -> lis
     target : Path
     complain : callable
         Called with one sentence for each folder that cannot be read.
+    suffix : str
+        ".py" for kernel files.
+    leave : iterable of Path
+        Files that are no submissions, such as the assignment itself.
 
     Raises
     ------
@@ -267,18 +298,20 @@ def submissions(target: Path, complain: Callable = lambda sentence: None) -> lis
         raise ValueError(f"{target} is not there")
     if not target.is_dir():
         return [target]
-    found = []
+    found, leave = [], set(leave)
 
     def unreadable(error):
         complain(f"{error.filename}: cannot be read ({error.strerror})")
 
     for folder, names, others in os.walk(target, onerror=unreadable):
         names[:] = sorted(n for n in names if not n.startswith("."))
-        names_here = [n for n in names if n.endswith(".ipynb")]  # a folder named like a notebook
+        names_here = [n for n in names if n.endswith(suffix)]  # a folder named like a notebook
         found += [Path(folder) / n for n in sorted([*others, *names_here])
-                  if n.endswith(".ipynb") and not n.startswith(".")]  # fmt: skip
+                  if n.endswith(suffix) and not n.startswith(".")]  # fmt: skip
+    found = [path for path in found if path.resolve() not in leave]
     if not found:
-        raise ValueError(f"{target} holds no notebook")
+        what = "notebook" if suffix == ".ipynb" else f"{suffix} file to grade"
+        raise ValueError(f"{target} holds no {what}")
     return found
 
 
@@ -371,6 +404,9 @@ def write_csv(rows: list[Row], out: Path):
         "walls",
     ]
     head += [column for key in keys for column in (key, f"{key} feedback")]
+    measured = sorted({(case, name) for row in rows for case, found in row.figures.items()
+                       for name in found})  # fmt: skip
+    head += [f"{case} {name}" for case, name in measured]
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(head)
@@ -381,6 +417,7 @@ def write_csv(rows: list[Row], out: Path):
             grade = row.exercises.get(key)
             said = f"{grade['status']}: {grade['reason']}".strip(": ") if grade else ""
             line += [grade["points"], said] if grade else ["", ""]
+        line += [row.figures.get(case, {}).get(name, "") for case, name in measured]
         table.writerow([_harmless(value) for value in line])
     files.write(out, text.getvalue())
 
@@ -403,12 +440,15 @@ def _note_shared_ids(rows):
                 row.notes.append(note)
 
 
-def _digest(path, student, salt):
+def _digest(path, student, salt, assignment=None):
     """Return a hash of all that a grade depends on: the file, the checks, id and salt."""
     hashed = hashlib.sha256(f"{student}|{salt}|{trainium_edu.__version__}".encode())
     with contextlib.suppress(OSError, Unreadable), open_submission(path) as file:
         while piece := file.read(1 << 20):
             hashed.update(piece)
+    if assignment:
+        hashed.update(assignment.digest.encode())
+        return hashed.hexdigest()[:32]
     for name in exercises.LESSONS.values():
         spec = importlib.util.find_spec(f"trainium_edu.exercises.{name.partition('_')[2]}")
         if spec is not None and spec.origin:

@@ -1,19 +1,17 @@
 """Grade one submission, in a process of its own: ``python -m trainium_edu.cli.grade_one``.
 
-For each exercise of the lesson: find the cells that it needs, run them in a kernel, and let the
-exercise grade the answer from this process, on public and hidden numbers.  What to do, the salt
-with it, comes in through a pipe, and each grade goes out through one as soon as it is known, so
-that a process that has to be killed keeps what it had.  Whatever is wrong with a submission
-becomes a reason, never a traceback.
+For each exercise of a notebook's lesson: find the cells that it needs, run them in a kernel, and
+let the exercise grade the answer from this process, on public and hidden numbers.  Kernel files go
+to ``grade_kernel``.  What to do, the salt with it, comes in through a pipe, and each grade goes out
+through one as soon as it is known, so that a process that has to be killed keeps what it had.
+Whatever is wrong with a submission becomes a reason, never a traceback.
 """
 
-import ast
 import contextlib
 import dataclasses
 import json
 import os
 import re
-import stat
 import sys
 import tempfile
 import warnings
@@ -21,53 +19,18 @@ from pathlib import Path
 
 from trainium_edu import exercises
 from trainium_edu.cli import sandbox
+from trainium_edu.cli.limits import Limits, Unreadable, limit_this_process, open_submission
 from trainium_edu.exercises.exercise import SOLUTION_SEEN, Grade
 from trainium_edu.exercises.lessons import lesson_notebook, number_of
-from trainium_edu.exercises.needed_cells import cells_of, key_of, needed_for, with_student
+from trainium_edu.exercises.needed_cells import (
+    cells_of,
+    key_of,
+    needed_for,
+    stated,
+    with_student,
+)
 
-__all__ = ["Limits", "Unreadable", "grade_notebook", "lesson_of", "open_submission",
-           "read_submission", "student_of"]  # fmt: skip
-
-_LARGEST_BYTES = 100 << 20
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
-    """What one submission may take."""
-
-    seconds: float = 30.0  #: one cell, or one call of an answer
-    submission_seconds: float = 240.0  #: all of it
-    memory_bytes: int = 4 << 30  #: address space of its kernel
-    print_bytes: int = 1_000_000
-    file_bytes: int = 256 << 20  #: one file that it writes
-
-
-class Unreadable(Exception):
-    """What was handed in is no submission; says why in half a sentence."""
-
-
-def open_submission(path: Path):
-    """Open a regular file of up to 100 MB for reading; a pipe or a device is never waited for.
-
-    Raises
-    ------
-    Unreadable
-        With the reason in words.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except OSError as error:
-        raise Unreadable(f"cannot be read ({error.strerror})") from None
-    about = os.fstat(descriptor)
-    file = os.fdopen(descriptor, "rb") if stat.S_ISREG(about.st_mode) else None
-    if file is None or about.st_size > _LARGEST_BYTES:
-        os.close(descriptor) if file is None else file.close()
-        raise Unreadable(
-            "larger than 100 MB: clear its outputs" if file else
-            "cannot be read (Is a directory)" if stat.S_ISDIR(about.st_mode) else
-            "not a regular file (a pipe or a device)"
-        )  # fmt: skip
-    return file
+__all__ = ["grade_notebook", "lesson_of", "read_submission", "student_of"]
 
 
 def read_submission(path: Path):
@@ -82,7 +45,7 @@ def read_submission(path: Path):
 
     try:
         with open_submission(path) as file:
-            text = file.read(_LARGEST_BYTES + 1).decode("utf-8-sig")
+            text = file.read().decode("utf-8-sig")
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -143,14 +106,8 @@ def student_of(book) -> str:
         source = cell.get("source", "")
         if cell.get("cell_type") != "code" or not ("student-id" in tags or "student" in source):
             continue
-        with contextlib.suppress(SyntaxError, ValueError):
-            for node in ast.parse(source).body:
-                if (
-                    isinstance(node, ast.Assign)
-                    and isinstance(node.value, ast.Constant)
-                    and any(isinstance(t, ast.Name) and t.id == "student" for t in node.targets)
-                ):
-                    return str(node.value.value or "")[:200]
+        if (found := stated(source, "student")) is not None:
+            return found
     return ""
 
 
@@ -287,22 +244,6 @@ def _says_solution_seen(book, key) -> bool:
     )  # fmt: skip
 
 
-def _limit_this_process(limits):
-    """Set the limits that kernels started from here inherit; where the system has them."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for name, value in (
-        ("RLIMIT_AS", limits.memory_bytes),
-        ("RLIMIT_FSIZE", limits.file_bytes),
-        ("RLIMIT_CORE", 0),
-    ):
-        with contextlib.suppress(ValueError, OSError):
-            hard = resource.getrlimit(getattr(resource, name))[1]
-            resource.setrlimit(getattr(resource, name), (value, hard))
-
-
 def main():
     """Grade what a line of JSON on stdin names; write JSON lines to stdout."""
     given = json.loads(sys.stdin.readline())
@@ -316,23 +257,26 @@ def main():
     limits = Limits(**given["limits"])
     for module in given["modules"]:
         exercises.register(module)
-    _limit_this_process(limits)
+    limit_this_process(limits)
 
     def say(**line):
         out.write(json.dumps(line) + "\n")
         out.flush()
 
     path = Path(given["path"])
+    if given.get("assignment"):
+        _grade_file(path, given, limits, say)
+        return
     try:
         book = read_submission(path)
         lesson = lesson_of(book, path.name)
     except Unreadable as error:
         say(kind="unreadable", reason=str(error))
         return
-    stated = student_of(book)
-    student = given["student"] or stated
+    own = student_of(book)
+    student = given["student"] or own
     say(
-        kind="lesson", lesson=lesson, student=student, stated=stated,
+        kind="lesson", lesson=lesson, student=student, stated=own,
         notes=suspicions(book, lesson),
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
@@ -344,6 +288,23 @@ def main():
             ),
         )  # fmt: skip
     say(kind="end")
+
+
+def _grade_file(path, given, limits, say):
+    """Grade a kernel file instead of a notebook."""
+    from trainium_edu.cli.assignment import Assignment
+    from trainium_edu.cli.grade_kernel import grade_file
+
+    assignment = Assignment.load(Path(given["assignment"]))
+    try:
+        for line in grade_file(
+            path, assignment, student=given["student"], walls=given["walls"], limits=limits
+        ):
+            say(**line)
+    except Unreadable as error:
+        say(kind="unreadable", reason=str(error))
+    else:
+        say(kind="end")
 
 
 def _end_children():

@@ -1,4 +1,6 @@
-"""Gradescope: an autograder archive for a lesson, and the results file that it has to leave.
+"""Gradescope: an autograder archive, and the results file that it has to leave.
+
+It grades a lesson's notebook, or a kernel file against an assignment.
 
 The archive holds what Gradescope asks for (``setup.sh``, run once while it builds its image, and
 ``run_autograder``, run for each submission), this package without its solutions, and the salt.
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import trainium_edu
 from trainium_edu import exercises, files
+from trainium_edu.cli.assignment import read
 from trainium_edu.exercises import afterwards
 
 __all__ = ["export", "write_results"]
@@ -29,18 +32,18 @@ python3 -m venv /autograder/venv
 _RUN = """\
 #!/usr/bin/env bash
 cd /autograder
-exec venv/bin/python -m trainium_edu grade submission --salt {salt} \\
+exec venv/bin/python -m trainium_edu grade submission{assignment} --salt {salt} \\
   --gradescope results/results.json
 """
 
 
 def export(lesson: str, out: Path, *, salt: str = "") -> str:
-    """Write the autograder archive of a lesson.
+    """Write the autograder archive of a lesson, or of an assignment.
 
     Parameters
     ----------
     lesson : str
-        Its number, ``"02"``.
+        Its number, ``"02"``; or the specification of an assignment, a ``.toml`` or ``.py``.
     out : Path
     salt : str
         Your own word; it changes all hidden numbers.
@@ -53,11 +56,23 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     Raises
     ------
     ValueError
-        If the lesson has no exercises, or this package is not in a checkout that can be packed.
+        If the lesson has no exercises, the specification is wrong, or this package is not in a
+        checkout that can be packed.
     """
-    mine = exercises.of_lesson(str(lesson))
-    if not mine:
-        raise ValueError(f"lesson {lesson} has no exercises")
+    own: dict[str, Path] = {}
+    option = ""
+    if Path(lesson).suffix in (".toml", ".py"):
+        specification = Path(lesson).resolve()
+        asked = read(specification, salt=salt)
+        own = {f"assignment/{path.relative_to(specification.parent).as_posix()}": path
+               for path in sorted(asked.own)}  # fmt: skip
+        option = f" --assignment {shlex.quote(f'source/assignment/{specification.name}')}"
+        what, parts = f"assignment {asked.name}, {len(asked.parts)} parts", asked.parts
+    else:
+        mine = exercises.of_lesson(str(lesson))
+        if not mine:
+            raise ValueError(f"lesson {lesson} has no exercises")
+        what, parts = f"lesson {lesson}, {len(mine)} exercises", {e.key: e.points for e in mine}
     package = Path(trainium_edu.__file__).resolve().parent
     root = package.parent
     if not (root / "pyproject.toml").is_file():
@@ -68,7 +83,12 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
     out = Path(out)
     with files.replacing(out) as file, zipfile.ZipFile(file, "w") as archive:
         _put(archive, "setup.sh", _SETUP, mode=0o755)
-        _put(archive, "run_autograder", _RUN.format(salt=shlex.quote(salt)), mode=0o755)
+        _put(
+            archive,
+            "run_autograder",
+            _RUN.format(salt=shlex.quote(salt), assignment=option),
+            mode=0o755,
+        )
         packed = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
         for folder in (package, root / "notebooks"):
             packed += sorted(p for p in folder.rglob("*") if p.is_file())
@@ -76,14 +96,21 @@ def export(lesson: str, out: Path, *, salt: str = "") -> str:
             if not {"__pycache__", ".ipynb_checkpoints", afterwards.FOLDER.name} & {*path.parts}:
                 name = f"package/{path.relative_to(root).as_posix()}"
                 _put(archive, name, path.read_bytes())
-    points = sum(exercise.points for exercise in mine)
-    return f"{out}: autograder for lesson {lesson}, {len(mine)} exercises, {points} points"
+        for name, path in own.items():
+            _put(archive, name, path.read_bytes())
+    return f"{out}: autograder for {what}, {sum(parts.values())} points"
 
 
 def _put(archive, name, data, mode=0o644):
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.external_attr, info.compress_type = mode << 16, zipfile.ZIP_DEFLATED
     archive.writestr(info, data)
+
+
+def _title(key):
+    """Return an exercise's title; the part of an assignment is called by its key."""
+    exercise = exercises.find(key)
+    return exercise.title if exercise else key
 
 
 def write_results(row, out: Path):
@@ -98,7 +125,7 @@ def write_results(row, out: Path):
     """
     tests = [
         {
-            "name": exercises.find(key).title, "number": key, "score": grade["points"],
+            "name": _title(key), "number": key, "score": grade["points"],
             "max_score": grade["of"], "status": "passed" if grade["points"] else "failed",
             "output": f"{grade['status']}: {grade['reason']}".strip(": "), "visibility": "visible",
         }
@@ -109,6 +136,19 @@ def write_results(row, out: Path):
         "visibility": "visible", "tests": tests,
         "output": row.reason if row.status != "graded" else "",
     }  # fmt: skip
+    if row.figures:
+        texts = [f"{case}: {found['latency_us']:.2f} µs ({found['low_us']:.2f} to "
+                 f"{found['high_us']:.2f})" for case, found in row.figures.items()]  # fmt: skip
+        results["output"] = "\n".join(filter(None, [results["output"], *texts, *row.advice]))
+    if row.leaderboard:  # Gradescope ranks by the first of them and shows names of its own
+        results["leaderboard"] = [
+            {"name": head, "value": round(row.leaderboard[key], 4), "order": order}
+            for head, key, order in (
+                ("latency µs", "latency_us", "asc"), ("from µs", "low_us", "asc"),
+                ("to µs", "high_us", "asc"), ("HBM bytes", "hbm_bytes", "asc"),
+                ("MFU", "mfu", "desc"),
+            )
+        ]  # fmt: skip
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     files.write(out, json.dumps(results, indent=1) + "\n")

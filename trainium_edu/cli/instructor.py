@@ -1,4 +1,4 @@
-"""The instructor's commands: ``grade`` and ``export``."""
+"""The instructor's commands: ``grade``, ``leaderboard`` and ``export``."""
 
 import json
 import os
@@ -12,8 +12,10 @@ __all__ = ["add"]
 
 def add(commands):
     """Add the commands to the argument parser."""
-    grade = commands.add_parser("grade", help="grade a notebook, or a folder of them")
-    grade.add_argument("target", type=Path, metavar="NOTEBOOK_OR_DIR")
+    grade = commands.add_parser("grade", help="grade a notebook, a kernel, or a folder of them")
+    grade.add_argument("target", type=Path, metavar="FILE_OR_DIR")
+    grade.add_argument("--assignment", type=Path, metavar="SPEC", 
+                       help="grade kernel files (.py) against this .toml or .py")  # fmt: skip
     grade.add_argument("--json", action="store_true", help="print the rows as JSON")
     grade.add_argument("--csv", type=Path, metavar="OUT", help="write one line per submission")
     grade.add_argument(
@@ -25,19 +27,29 @@ def add(commands):
     grade.add_argument("--salt", default="", help="your own word: other hidden numbers")
     grade.add_argument("--exercises", type=Path, nargs="*", default=[], metavar="FILE",
                        help="lessons of your own, named like 20_my_lesson.py")  # fmt: skip
-    grade.add_argument("--seconds", type=float, default=30.0, help="seconds for a cell or call")
-    grade.add_argument(
-        "--submission-seconds", type=float, default=240.0, help="seconds for a notebook"
-    )
-    grade.add_argument("--memory-gib", type=float, default=4.0, help="memory for a notebook")
+    grade.add_argument("--seconds", type=float, metavar="N",
+                       help="seconds for a cell or call (default: SPEC's, or 30)")  # fmt: skip
+    grade.add_argument("--submission-seconds", type=float, metavar="N",
+                       help="seconds for a submission (default: SPEC's, or 240)")  # fmt: skip
+    grade.add_argument("--memory-gib", type=float, metavar="N",
+                       help="memory for a submission (default: SPEC's, or 4)")  # fmt: skip
     grade.add_argument("--predictions", action="store_true",
                        help="collect the class's predictions instead; nothing is run")  # fmt: skip
     grade.add_argument("--png", type=Path, metavar="DIR", help="histograms of the predictions")
     grade.set_defaults(run=_grade)
-    export = commands.add_parser(
-        "export", help="write a lesson's exercises for nbgrader, or an autograder for Gradescope"
+    board = commands.add_parser(
+        "leaderboard", help="rank the right kernels of a class by their predicted latency"
     )
-    export.add_argument("lesson", help="its number, for example 02")
+    board.add_argument("paths", type=Path, nargs="+", metavar="FILE_OR_DIR",
+                       help="what grade --json printed, or keeps as OUT.csv.jsonl")  # fmt: skip
+    board.add_argument("--pseudonyms", metavar="WORD", help="hash names with this word of yours")
+    board.add_argument("--csv", type=Path, metavar="OUT", help="write all boards as a table")
+    board.add_argument("--html", type=Path, metavar="OUT", help="write a page")
+    board.set_defaults(run=_leaderboard)
+    export = commands.add_parser(
+        "export", help="write exercises for nbgrader, or an autograder for Gradescope"
+    )
+    export.add_argument("lesson", help="its number, for example 02; or an assignment of kernels")
     export.add_argument("out", type=Path, nargs="?", metavar="FILE",
                         help="the assignment's notebook, or the archive")  # fmt: skip
     export.add_argument("--solutions", type=Path, metavar="FILE",
@@ -53,7 +65,7 @@ def _export(options):
     if options.gradescope:
         from trainium_edu.cli import gradescope
 
-        out = options.out or Path(f"autograder-{options.lesson}.zip")
+        out = options.out or Path(f"autograder-{Path(options.lesson).stem}.zip")
         print(gradescope.export(options.lesson, out, salt=options.salt))
         return 0
     from trainium_edu.exercises import assignment
@@ -66,17 +78,25 @@ def _export(options):
 
 def _grade(options):
     from trainium_edu.cli import grade
-    from trainium_edu.cli.grade_one import Limits
+    from trainium_edu.cli.assignment import read
+    from trainium_edu.cli.limits import Limits
 
-    paths = grade.submissions(options.target, lambda said: print(said, file=sys.stderr))
+    if options.target.suffix == ".py" and not options.assignment:
+        raise ValueError(f"{options.target} is graded against an assignment: --assignment SPEC")
+    for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):
+        value = getattr(options, name)
+        if value is not None and not 0 < value < 1e6:
+            raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
+    asked = read(options.assignment, salt=options.salt) if options.assignment else None
+    paths = grade.submissions(
+        options.target, lambda said: print(said, file=sys.stderr),
+        suffix=".py" if asked else ".ipynb", leave=asked.own if asked else (),
+    )  # fmt: skip
     if options.predictions:
         return _predictions(paths, options)
-    for name in ("jobs", "seconds", "submission_seconds", "memory_gib"):
-        if not 0 < getattr(options, name) < 1e6:
-            raise ValueError(f"--{name.replace('_', '-')} takes a number above 0, below a million")
-    limits = Limits(
+    limits = (asked.limits if asked else Limits()).but(
         seconds=options.seconds, submission_seconds=options.submission_seconds,
-        memory_bytes=int(options.memory_gib * 2**30),
+        memory_gib=options.memory_gib,
     )  # fmt: skip
     roster = grade.read_roster(options.roster, paths) if options.roster else {}
     kept = options.csv.with_name(f"{options.csv.name}.jsonl") if options.csv else None
@@ -102,6 +122,7 @@ def _grade(options):
             jobs=options.jobs,
             known=known,
             done=done,
+            assignment=asked,
         )
         if options.csv:
             grade.write_csv(rows, options.csv)
@@ -122,6 +143,29 @@ def _grade(options):
     else:
         for row in rows:
             print(_in_full(row))
+    return 0
+
+
+def _leaderboard(options):
+    from trainium_edu.cli import class_leaderboard
+    from trainium_edu.exercises import leaderboard
+
+    entries, unreadable = class_leaderboard.collect(options.paths)
+    for sentence in unreadable:
+        print(sentence, file=sys.stderr)
+    if not entries:
+        raise ValueError(
+            f"{options.paths[0]} holds no row of a right kernel; make some with grade "
+            "--assignment SPEC --json"
+        )
+    if options.pseudonyms:
+        entries = [entry.under(options.pseudonyms) for entry in entries]
+    if options.csv:
+        files.write(options.csv, leaderboard.as_csv(entries))
+    if options.html:
+        files.write(options.html, class_leaderboard.as_page(entries))
+    if not (options.csv or options.html):
+        print(class_leaderboard.as_text(entries))
     return 0
 
 
@@ -162,4 +206,9 @@ def _in_full(row):
     for key, grade in row.exercises.items():
         said = f"{grade['status']}: {grade['reason']}".strip(": ")
         lines.append(f"  {key}: {grade['points']} of {grade['of']}, {said}")
+    if row.figures:
+        from trainium_edu.cli.grade_kernel import Figures
+
+        lines += [f"  {case}: {Figures(**found)}" for case, found in row.figures.items()]
+    lines += [f"  advice: {said}" for said in row.advice]
     return "\n".join([*lines, *(f"  note: {note}" for note in row.notes)])

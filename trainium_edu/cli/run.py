@@ -1,10 +1,18 @@
-"""``python -m trainium_edu run script.py …``: let the script's ``import nki`` mean this package."""
+"""``python -m trainium_edu run script.py …``: let the script's ``import nki`` mean this package.
+
+So does ``import neuronxcc.nki``, the older interface.
+"""
 
 import argparse
 import runpy
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from trainium_edu.cli import torch_script
+from trainium_edu.cli.neuron_tools import tools_on_path
 
 __all__ = ["add", "run_script"]
 
@@ -16,22 +24,49 @@ def add(commands) -> None:
     ----------
     commands : argparse subparsers
     """
-    parser = commands.add_parser("run", help="run a script of NKI kernels, unmodified")
+    parser = commands.add_parser("run", help="run a PyTorch script, or NKI kernels, unmodified")
     parser.add_argument(
-        "--platform", choices=("trn1", "inf2"), help="the chip, whatever the script sets"
+        "--platform", choices=("trn1", "inf2"), help="the chip of kernels, whatever the script sets"
     )
     parser.add_argument(
-        "--replace", action="store_true", help="even where AWS's own nki package is installed"
+        "--replace", action="store_true", help="even where AWS's own packages are installed"
     )
+    parser.add_argument("--instance", default="trn1.2xlarge", help="default: %(default)s")
+    torch_script.add_options(parser.add_argument)
     parser.add_argument("script", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own")
     parser.set_defaults(run=_run)
 
 
 def _run(options) -> int:
+    path = Path(options.script)
+    if path.is_file() and torch_script.is_for_torch(path):
+        with nki_here(options.platform or options.instance[:4], options.replace):
+            return torch_script.run(options, replace=options.replace)
     return run_script(
         options.script, options.arguments, platform=options.platform, replace=options.replace
     )
+
+
+@contextmanager
+def nki_here(platform: str, replace: bool = False) -> Iterator[None]:
+    """Return a context in which ``import nki`` means this package, for a chip.
+
+    Parameters
+    ----------
+    platform : {"trn1", "inf2"}
+    replace : bool
+        Also where AWS's own package is installed, which is left alone otherwise.
+    """
+    import trainium_edu.nki as nki
+    from trainium_edu.nki import kernel
+
+    nki.activate(replace=replace)
+    before = kernel.chip_for_all(platform)
+    try:
+        yield
+    finally:
+        kernel.chip_for_all(before)
 
 
 def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
@@ -70,7 +105,8 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        with tools_on_path():
+            runpy.run_path(str(path), run_name="__main__")
     except SystemExit as stop:
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)
@@ -86,14 +122,8 @@ def run_script(script, arguments=(), *, platform=None, replace=False) -> int:
 
 
 def _print_from_script(problem, path):
-    """Print a traceback that begins in the script, or one sentence for the first interface."""
+    """Print a traceback that begins in the script."""
     frames = problem.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != path:
         frames = frames.tb_next
-    if isinstance(problem, ModuleNotFoundError) and str(problem.name).split(".")[0] == "neuronxcc":
-        from trainium_edu.nki.earlier import NEURONXCC
-
-        where = f"{path.name}:{frames.tb_lineno}" if frames else path.name
-        print(f"{where}: {NEURONXCC}", file=sys.stderr)
-        return
     traceback.print_exception(type(problem), problem, frames or problem.__traceback__)

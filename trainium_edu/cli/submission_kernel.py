@@ -79,10 +79,13 @@ class SubmissionKernel:
         Where the cells run: the kernel's home, and all that it may write to.
     walls : bool
         Put the kernel behind the system's walls.
+    called : str
+        What reasons call it: "kernel", or "process" where NKI's kernels are meant by the other.
     """
 
     def __init__(self, *, seconds: float, print_at_most_bytes: int, environment: dict, folder,
-                 walls: bool = False):  # fmt: skip
+                 walls: bool = False, called: str = "kernel"):  # fmt: skip
+        self._called = called
         self.seconds, self._print_limit = seconds, print_at_most_bytes
         self._environment, self._folder, self._walls = environment, Path(folder), walls
         self._loop = asyncio.new_event_loop()
@@ -111,7 +114,9 @@ class SubmissionKernel:
             except Exception as error:
                 self.stop()
                 if not attempts_left:
-                    raise Stopped(f"its kernel does not start ({str(error)[:200]})") from None
+                    raise Stopped(
+                        f"its {self._called} does not start ({str(error)[:200]})"
+                    ) from None
 
     def _start_once(self):
         client = Client(
@@ -220,7 +225,7 @@ class SubmissionKernel:
         except plain_data.NotPlain as error:
             return "unsendable", str(error).removeprefix("a ")
         except ValueError:
-            raise Stopped("tampered with the kernel that grades it") from None
+            raise Stopped(f"tampered with the {self._called} that grades it") from None
 
     def _ask(self, expression):
         """Evaluate an expression in the kernel, and return the text that it gives."""
@@ -236,7 +241,7 @@ class SubmissionKernel:
                     break
             if not self._run(km.is_alive()):
                 self.stop()
-                raise Stopped("it ended its kernel while it was called")
+                raise Stopped(f"it ended its {self._called} while it was called")
             if time.monotonic() > deadline:
                 self.stop()
                 raise Stopped(f"a call did not end within {self.seconds:g} s")
@@ -245,7 +250,7 @@ class SubmissionKernel:
             if result.get("ename") == "MemoryError":
                 raise Stopped("ran out of memory")
             self.stop()
-            raise Stopped("tampered with the kernel that grades it")
+            raise Stopped(f"tampered with the {self._called} that grades it")
         text = result["data"].get("text/plain", "")
         if len(text) > _REPLY_AT_MOST_BYTES:
             raise Stopped("its result is larger than 48 MB")

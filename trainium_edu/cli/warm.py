@@ -95,6 +95,7 @@ def _neuroncore():
     import numpy as np
 
     from trainium_edu.neuroncore import NeuronCore, place, schedule
+    from trainium_edu.neuroncore.timing.measure import measure
 
     core = NeuronCore()
     data = core.hbm(np.zeros((128, 4), np.float32))
@@ -119,6 +120,7 @@ def _neuroncore():
     placement = place(core.program)
     timeline = schedule(core.program, placement)
     schedule(core.program, placement, order=timeline.order)
+    measure(core.program, passes=True)
 
 
 def _fabric():

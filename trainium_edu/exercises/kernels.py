@@ -4,89 +4,11 @@ A kernel is asked for its program, which is issued again and timed here (``exerc
 outputs, time and counts are the check's own.
 """
 
-import re
-
 import numpy as np
 
-from trainium_edu import neuroncore
-from trainium_edu.exercises.exercise import Rejected, exercise, has_form, recognise, reject
+from trainium_edu.exercises.asked import draws, expect_moved, figures, output, report
+from trainium_edu.exercises.exercise import exercise, has_form, recognise, reject
 from trainium_edu.exercises.request import Request, measured
-
-_FORGOT_JIT = (
-    "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
-)
-
-
-def _report(answer, *arrays):
-    """Return what a kernel gives and takes on these arrays; None where it returns nothing yet."""
-    try:
-        found = answer(Request(arrays))
-    except Rejected as rejected:
-        if _NOT_A_KERNEL.search(rejected.feedback):
-            reject("no kernel", _FORGOT_JIT)
-        raise
-    if found is None:
-        return None
-    if not isinstance(found, bytes):
-        reject("no kernel", _FORGOT_JIT)
-    try:
-        found = measured(found, *arrays)
-    except ValueError as problem:
-        reject("cannot be issued again", f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
-    if len(found["outputs"]) != 1:
-        reject(
-            "not one output",
-            f"One output is asked for, computed on the chip; it returns {len(found['outputs'])}.",
-        )
-    return found
-
-
-_NOT_A_KERNEL = re.compile(r"'Request' object|TypeError: \w+\(\) missing \d+ required [^;]*$")
-
-
-def _figures(found):
-    """Return a function that says how fast a kernel is, and how far from the roof above it."""
-
-    def said():
-        timeline = found["timeline"]
-        roof, band = timeline.roofline(), neuroncore.band_of(timeline)
-        what, least = max(("FLOPs", roof.compute_ns), ("bytes", roof.memory_ns), key=lambda x: x[1])
-        times = [ns / least for ns in (band.nominal_ns, band.low_ns, band.high_ns)]
-        mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, band.low_ns)]
-        peak = f"{mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if roof.flops else "0 (no product)"
-        return (
-            f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({band.low_ns / 1e3:.1f} to"
-            f" {band.high_ns / 1e3:.1f}), MFU {peak}:"
-            f" {times[0]:.1f} times ({times[1]:.1f} to {times[2]:.1f}) the {least / 1e3:.1f} µs of"
-            f" its roof, which its {what} alone would take."
-        )
-
-    return said
-
-
-def _output(found, shape, dtype="float32"):
-    """Return the output of a report as float32, of the expected shape and dtype."""
-    (out,) = found["outputs"]
-    if out.shape != shape:
-        reject("wrong shape", f"The output should have shape {shape}; it has {out.shape}.")
-    if out.dtype.name != dtype:
-        reject("wrong dtype", f"The output should hold {dtype}; it holds {out.dtype}.")
-    return np.asarray(out, np.float32)
-
-
-def _expect_moved(found, *arrays):
-    """Reject numbers that are right though the chip never saw the arrays."""
-    needed = sum(array.nbytes for array in (*arrays, *found["outputs"]))
-    if found["hbm_bytes"] < needed:
-        reject(
-            "not computed on chip",
-            f"Only {found['hbm_bytes']} bytes moved between HBM and SBUF, and the arrays and the"
-            f" output have {needed}: load them, compute with nl or nisa, store the result.",
-        )
-
-
-def _draws(seed):
-    return np.random.default_rng(seed)
 
 
 def _expect_written(out):
@@ -121,17 +43,17 @@ def _expect_written(out):
 def tile_add(answer, numbers):
     """Check values on two heights, and the time against a tiled kernel's."""
     shape = (128 * numbers.tiles, numbers.columns)
-    rng = _draws(numbers.seed)
+    rng = draws(numbers.seed)
     x, y = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
-    found = _report(answer, x, y)
+    found = report(answer, x, y)
     if found is None:
         return
-    out = _output(found, shape)
+    out = output(found, shape)
     _expect_written(out)
     if not np.array_equal(out, x + y):
         reject("wrong values", "Every partition works, but the sums are not x + y. Same slice of"
                " both, and of the output?")  # fmt: skip
-    _expect_moved(found, x, y)
+    expect_moved(found, x, y)
     from trainium_edu.nki.examples.vector_add import add_tiles
 
     recorded = Request((x, y), (("width", 512),)).report(add_tiles)
@@ -140,7 +62,7 @@ def tile_add(answer, numbers):
     slower = found["makespan_ns"] / ours["makespan_ns"]
     adds = found["instructions"].get("tensor_tensor", 0)
     if slower <= 1.5:
-        return _figures(found)
+        return figures(found)
     if adds >= shape[0]:
         reject(
             "a row at a time",
@@ -177,15 +99,15 @@ def tile_add(answer, numbers):
 def transpose(answer, numbers):
     """Check [128, n] -> [n, 128] for n of several blocks."""
     n = 128 * numbers.blocks
-    x = _draws(numbers.seed).standard_normal((128, n)).astype(np.float32)
-    found = _report(answer, x)
+    x = draws(numbers.seed).standard_normal((128, n)).astype(np.float32)
+    found = report(answer, x)
     if found is None:
         return
-    out = _output(found, (n, 128))
+    out = output(found, (n, 128))
     _expect_written(out)
     if np.array_equal(out, x.T):
-        _expect_moved(found, x)
-        return _figures(found)
+        expect_moved(found, x)
+        return figures(found)
     blocks = x.reshape(128, numbers.blocks, 128).transpose(1, 0, 2)
     recognise(out, (
         ("reshaped", x.reshape(n, 128),
@@ -224,14 +146,14 @@ def matmul_mfu(answer, numbers):
     """Check lhsT.T @ rhs in BF16 and its MFU."""
     import ml_dtypes
 
-    rng, n = _draws(numbers.seed), 2048
+    rng, n = draws(numbers.seed), 2048
     lhs, rhs = (
         rng.integers(-2, 3, (numbers.k, size)).astype(ml_dtypes.bfloat16) for size in (numbers.m, n)
     )
-    found = _report(answer, lhs, rhs)
+    found = report(answer, lhs, rhs)
     if found is None:
         return
-    out = _output(found, (numbers.m, n), "bfloat16")
+    out = output(found, (numbers.m, n), "bfloat16")
     _expect_written(out)
     exact = lhs.astype(np.float32).T @ rhs.astype(np.float32)  # whole numbers: exact in any order
     last = lhs[-128:].astype(np.float32).T @ rhs[-128:].astype(np.float32)
@@ -241,7 +163,7 @@ def matmul_mfu(answer, numbers):
                    " add up in one PSUM tile, allocated outside the loop over K.")  # fmt: skip
         reject("wrong values", "The product is not lhsT.T @ rhs. Try it with small whole numbers.")
     if found["mfu"] >= TARGET_MFU:
-        return _figures(found)
+        return figures(found)
     needed = lhs.nbytes + rhs.nbytes + found["outputs"][0].nbytes
     times = found["hbm_bytes"] / needed
     if times > 1.5:
@@ -280,13 +202,13 @@ def bias_gelu(answer, numbers):
     """Check gelu(x + bias) for x [128, n], bias [128, 1], and the count of instructions."""
     from math import erf, sqrt
 
-    rng = _draws(numbers.seed)
+    rng = draws(numbers.seed)
     x = rng.standard_normal((128, numbers.columns)).astype(np.float32)
     bias = rng.standard_normal((128, 1)).astype(np.float32)
-    found = _report(answer, x, bias)
+    found = report(answer, x, bias)
     if found is None:
         return
-    out = _output(found, x.shape)
+    out = output(found, x.shape)
     _expect_written(out)
     phi = np.vectorize(lambda v: v * 0.5 * (1 + erf(v / sqrt(2))))
     wanted = phi(x.astype(np.float64) + bias)
@@ -304,7 +226,7 @@ def bias_gelu(answer, numbers):
                 " approximation taken? Stay in float32, and take nl.gelu.",
             )
         reject("wrong values", "The output is not gelu(x + bias).")
-    _expect_moved(found, x, bias)
+    expect_moved(found, x, bias)
     passes = sum(count for name, count in found["instructions"].items() if "dma" not in name)
     if passes > 1:
         reject(
@@ -312,7 +234,7 @@ def bias_gelu(answer, numbers):
             f"Right, in {passes} compute instructions. One activation adds the bias on its way,"
             " at no cost.",
         )
-    return _figures(found)
+    return figures(found)
 
 
 def _suspects(draw):

@@ -91,6 +91,27 @@ COURSE = (
         "09b", "when_training_breaks", "When training breaks", "memory, a straggler, a starved "
         "chip, replicas that drift apart, and one bit followed through a run", 30, 30, core=True,
     ),
+    Lesson(
+        "09c", "recommend_and_fine_tune", "Recommend and fine-tune", "a score that nobody can "
+        "beat, tables whose lookups are bound by rows, and what few labels teach an encoder that "
+        "has read before", 20, 20,
+    ),
+    Lesson(
+        "10", "your_own_script", "Your own script", "a PyTorch script on the chip: three lines, "
+        "what cuts its graph, what compiles again, what falls back, what starves it", 35, 40,
+    ),
+    Lesson(
+        "11", "scale_and_cost", "Scale and cost", "175 billion parameters: on how many chips they "
+        "fit, which plan, how fast, what a failure costs, and the bill", 35, 45,
+    ),
+    Lesson(
+        "11b", "claims_court", "Claims court", "twelve headlines about Trainium: predict the "
+        "verdict, then do the arithmetic, then move the inputs", 30, 20,
+    ),
+    Lesson(
+        "12", "capstone_fused_convolution", "Capstone: one kernel", "convolution and pooling in "
+        "NKI's older interface, from a hundred times too slow to nearly the peak", 30, 90,
+    ),
 )  # fmt: skip
 
 

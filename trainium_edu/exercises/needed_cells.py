@@ -12,7 +12,7 @@ import re
 import symtable
 from dataclasses import dataclass
 
-__all__ = ["Cell", "cells_of", "key_of", "needed_for", "with_student"]
+__all__ = ["Cell", "cells_of", "key_of", "needed_for", "stated", "with_student"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,38 @@ def needed_for(name: str, cells: list[Cell], *, skip=frozenset()) -> list[Cell]:
             wanted += [(n, cell.index) for n in cell.needs | cell.changes]
             wanted += [(n, last) for n in cell.needs_later]
     return [chosen[i] for i in sorted(chosen)]
+
+
+def stated(source: str, name: str) -> str | None:
+    r"""Return the text that a source gives a name, without running it.
+
+    Parameters
+    ----------
+    source : str
+    name : str
+
+    Returns
+    -------
+    str or None
+        At most 200 characters; None if no line states it.
+
+    Examples
+    --------
+    >>> stated("import numpy\nstudent = 'ab123'", "student")
+    'ab123'
+    """
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
+        ):
+            return str(node.value.value or "")[:200]
+    return None
 
 
 def with_student(source: str, student: str) -> str:

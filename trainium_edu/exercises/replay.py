@@ -70,7 +70,9 @@ def replay(program: Program, core: NeuronCore, data=None) -> list[View]:
             open_loops.append((number, repeat))
         tiles.up_to(1 + max((a.allocation for a in instruction.accesses), default=-1))
         _issue(core, instruction, tiles.made, at)
-        core.program.instructions[-1].after = instruction.after
+        issued = core.program.instructions[-1]
+        issued.after, issued.is_free = instruction.after, instruction.is_free
+        issued.line = instruction.line  # advice names the kernel's lines
     while open_loops:
         close()
     tiles.up_to(len(program.allocations))

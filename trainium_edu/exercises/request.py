@@ -14,13 +14,34 @@ so that values, times and counts are computed here and nobody can report others.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Request", "measured"]
+__all__ = ["Blank", "Request", "measured"]
 
 _MOST_INSTRUCTIONS = 200_000
 _MOST_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Blank:
+    """An array of which a kernel is told shape and dtype, and no number.
+
+    A kernel that is recorded with blanks computes no values, so that nothing of its program can
+    depend on the numbers that it will be judged by.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str  #: as ``nl`` names it, "bfloat16"
+
+    def array(self):
+        """Return zeros in its place."""
+        import numpy as np
+
+        from trainium_edu.neuroncore.recording.dtypes import get_dtype
+
+        return np.zeros(self.shape, get_dtype(self.dtype).storage)
 
 
 @dataclass(frozen=True)
@@ -28,11 +49,13 @@ class Request:
     """Arguments for a kernel, with the wish for its program instead of the outputs.
 
     A kernel called with one Request runs on one NeuronCore, and returns its recorded program as
-    bytes (``neuroncore.recording.program_io``), or None if it returns nothing.
+    bytes (``neuroncore.recording.program_io``), or None if it returns nothing.  Arguments may be
+    :class:`Blank`; then what it returns is seen in its program alone.
     """
 
     arguments: tuple
     keywords: tuple = ()  #: (name, value) pairs
+    grid: tuple[int, ...] = ()  #: of instances, in the older interface
 
     def __repr__(self):
         """Return what a kernel sees: dtypes and shapes, and values where it takes values."""
@@ -47,11 +70,24 @@ class Request:
         from trainium_edu.nki.kernel import jit
         from trainium_edu.nki.launching import execute
 
-        ((outputs, cores),) = execute(jit(kernel), [(self.arguments, dict(self.keywords))])
-        return None if outputs is None else to_bytes(cores[0].program)
+        blank = any(isinstance(a, Blank) for a in self.arguments)
+        arguments = tuple(a.array() if isinstance(a, Blank) else a for a in self.arguments)
+        entry = arguments, dict(self.keywords)
+        started = jit(kernel)[self.grid] if self.grid else jit(kernel)
+        ((outputs, cores),) = execute(started, [entry], values=not blank)
+        if len(cores) > 1:
+            raise ValueError(
+                f"the kernel runs as {len(cores)} programs on a NeuronCore each, and one is asked "
+                "for; a grid of instances on one core is neuronxcc.nki's"
+            )
+        program = cores[0].program
+        return to_bytes(program) if blank or outputs is not None else None
 
 
-def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, Any]:
+def measured(
+    recorded: bytes, *arrays, buffers: int | None = None, passes: bool | tuple | None = None,
+    writes: Iterable[int] = (), spec=None,
+) -> dict[str, Any]:  # fmt: skip
     """Issue a recorded program again on these arrays, and return what it gives and takes.
 
     Parameters
@@ -59,15 +95,20 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     recorded : bytes
         What a kernel called with a :class:`Request` returned.
     *arrays : ndarray
-        The arguments, in the kernel's order.
-    buffers : int, optional
-        As ``nki.run`` takes it.
+        The arguments, in the kernel's order.  Where one is :class:`Blank`, limits are checked and
+        time is predicted, and there are no outputs.
+    buffers, passes
+        As ``nki.run`` takes them.
+    writes : iterable of int
+        Arguments (from 0) that the kernel writes: they count as outputs, before what it returns.
+    spec : specs.Record, optional
+        The chip; default the one that it was recorded for.
 
     Returns
     -------
     dict
         ``outputs`` (list of arrays), ``makespan_ns``, ``mfu``, ``hbm_bytes``, ``instructions``
-        (name → count) and ``timeline``.
+        (name → count), ``timeline`` and ``run`` (a :class:`~trainium_edu.neuroncore.run.Run`).
 
     Raises
     ------
@@ -81,9 +122,11 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
     from trainium_edu.exercises.replay import replay
     from trainium_edu.neuroncore import NeuronCore
     from trainium_edu.neuroncore.execution.deferred import Deferred
+    from trainium_edu.neuroncore.execution.products import one_blas_thread
     from trainium_edu.neuroncore.recording.engine import Memory
     from trainium_edu.neuroncore.recording.program_io import from_bytes
-    from trainium_edu.neuroncore.timing.measure import measure
+    from trainium_edu.neuroncore.run import Run
+    from trainium_edu.nki.remedies import WORDS
 
     if not isinstance(recorded, bytes) or len(recorded) > _MOST_BYTES:
         raise ValueError("a kernel that is asked for its program returns up to 32 MiB of it")
@@ -93,16 +136,24 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
             f"the kernel records {len(program)} instructions, and at most {_MOST_INSTRUCTIONS} are"
             " issued again; let each do more"
         )
+    for index in program.outputs:
+        if program.allocations[index].memory is not Memory.HBM:
+            raise ValueError(
+                "the kernel returns an on-chip tile, whose memory belongs to the next kernel; copy "
+                "it to a tensor in nl.shared_hbm, and return that"
+            )
     data: dict[int, Any] = {}
+    blank = any(isinstance(a, Blank) for a in arrays)
     for info in program.allocations:
         if info.index < len(arrays):  # a kernel's arguments are its first tensors
-            given = np.asarray(arrays[info.index])
+            given = arrays[info.index] if blank else np.asarray(arrays[info.index])
             if info.memory is not Memory.HBM or info.shape != given.shape:
                 raise ValueError(
                     f"argument {info.index + 1} of the program is {info.memory} {info.shape}, and"
                     f" its array has shape {given.shape}"
                 )
-            data[info.index] = given.copy()
+            if not blank:
+                data[info.index] = given.copy()
         elif info.name == "identity_constant" and info.memory is Memory.HBM:
             data[info.index] = np.eye(*info.shape, dtype=info.dtype.storage)
         elif info.name == "shared_constant":
@@ -110,20 +161,25 @@ def measured(recorded: bytes, *arrays, buffers: int | None = None) -> dict[str, 
                 "the kernel brings constants of its own; compute from its arguments alone"
             )
     core = NeuronCore(
-        program.spec, rounding=program.rounding, name=program.name, executor=Deferred()
-    )
-    tiles = replay(program, core, data)
-    core.finish()
+        spec or program.spec, rounding=program.rounding, name=program.name, values=not blank,
+        executor=None if blank else Deferred(),
+    )  # fmt: skip
+    with one_blas_thread():  # as where the kernel ran
+        tiles = replay(program, core, data)
+        core.finish()
     again = core.program
-    again.outputs = list(program.outputs)
+    again.outputs = list(dict.fromkeys([*writes, *program.outputs]))
     for info, was in zip(again.allocations, program.allocations, strict=True):
         info.site = was.site  # tiles of one line share its buffers
-    timeline = measure(again, buffers=buffers)
+    outputs = [] if blank else [np.array(core.value(tiles[i])) for i in again.outputs]
+    run = Run.of(program.name, outputs, [core], words=WORDS, buffers=buffers, passes=passes)
+    timeline = run.timeline
     return {
-        "outputs": [np.array(core.value(tiles[index])) for index in again.outputs],
+        "outputs": outputs,
         "makespan_ns": float(timeline.makespan_ns),
         "mfu": float(timeline.mfu),
         "hbm_bytes": int(timeline.hbm_bytes),
         "instructions": dict(Counter(i.name for i in again.instructions)),
         "timeline": timeline,
+        "run": run,
     }

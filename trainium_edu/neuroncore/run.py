@@ -12,8 +12,9 @@ from trainium_edu.neuroncore.advice.remedies import Words
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Band, Times
-from trainium_edu.neuroncore.timing.measure import measure
+from trainium_edu.neuroncore.timing.measure import effects, measure
 from trainium_edu.neuroncore.timing.placement import Placement
+from trainium_edu.neuroncore.timing.rewrites import PassEffect, check_passes
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.why import Why, why
 from trainium_edu.specs.signatures import checked
@@ -35,7 +36,7 @@ class Run(run_io.Parts):
         One per NeuronCore, as recorded.
     notes : tuple of list
         What was noticed while each program was recorded.
-    buffers, optimise
+    buffers, optimise, passes
         As they were asked for.
     timelines : tuple of CoreTimeline
         One per program; ``timeline`` is the one that ends last.
@@ -48,7 +49,8 @@ class Run(run_io.Parts):
 
     @classmethod
     def of(cls, name: str, outputs, cores: Iterable[NeuronCore], *, words: Words, buffers=None,
-           optimise: bool | tuple[str, ...] = True) -> "Run":  # fmt: skip
+           optimise: bool | tuple[str, ...] = True,
+           passes: bool | tuple[str, ...] | None = None) -> "Run":  # fmt: skip
         """Time what cores recorded.
 
         Parameters
@@ -59,25 +61,28 @@ class Run(run_io.Parts):
         cores : iterable of NeuronCore
         words : Words
             The front end's.
-        buffers, optimise
+        buffers, optimise, passes
             As for :func:`~trainium_edu.neuroncore.timing.measure.measure`.
         """
         cores = tuple(cores)
         programs, notes = (core.program for core in cores), map(_plain_notes, cores)
-        parts = run_io.Parts(name, outputs, tuple(programs), tuple(notes), buffers, optimise)
-        return cls._timed(parts, words)
+        parts = run_io.Parts(name, outputs, tuple(programs), tuple(notes), buffers, optimise,
+                             None if passes is None else check_passes(passes))  # fmt: skip
+        return cls.timed(parts, words)
 
     @classmethod
-    def _timed(cls, of: run_io.Parts, words: Words) -> "Run":
+    def timed(cls, of: run_io.Parts, words: Words) -> "Run":
+        """Return the run of what a file held, placed and timed."""
         timelines = tuple(
-            measure(program, buffers=of.buffers, optimise=of.optimise) for program in of.programs
+            measure(program, buffers=of.buffers, optimise=of.optimise, passes=of.passes)
+            for program in of.programs
         )
-        return cls(of.name, of.outputs, of.programs, of.notes, of.buffers, of.optimise, timelines,
-                   words)  # fmt: skip
+        return cls(of.name, of.outputs, of.programs, of.notes, of.buffers, of.optimise, of.passes,
+                   timelines, words)  # fmt: skip
 
     def with_buffers(self, buffers) -> "Run":
         """Return the same run, placed and timed with another number of buffers."""
-        return self._timed(replace(self, buffers=buffers), self.words)
+        return self.timed(replace(self, buffers=buffers), self.words)
 
     @checked
     def save(self, path: str | PathLike) -> None:
@@ -96,7 +101,7 @@ class Run(run_io.Parts):
         ValueError
             One sentence on what is wrong with it.
         """
-        return run_io.load(path, lambda parts: cls._timed(parts, words))
+        return run_io.load(path, lambda parts: cls.timed(parts, words))
 
     @property
     def timeline(self) -> CoreTimeline:
@@ -117,6 +122,11 @@ class Run(run_io.Parts):
     def times(self) -> Times:
         """What the makespan would be at other ends of what is doubtful."""
         return Times(self.timeline)
+
+    @cached_property
+    def effects(self) -> tuple[PassEffect, ...]:
+        """What each of the older compiler's passes changes, the others being as they are."""
+        return effects(self.program, self.passes or (), buffers=self.buffers)
 
     @property
     def band(self) -> Band:

@@ -1,7 +1,14 @@
-"""A run as a file: its programs, outputs and notes; times and advice are worked out again."""
+"""A run as a file: its programs, outputs and notes; times and advice are worked out again.
 
+Three kinds of one format, a zip of JSON and packed programs: a *run* holds everything, a ``.neff``
+what a profiler needs to time it (no outputs), a ``.ntff`` that and the times that it took.  The two
+have the names of AWS's files and nothing else of them: those hold machine code and hardware events.
+"""
+
+import hashlib
 import io
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -18,9 +25,16 @@ from trainium_edu.neuroncore.recording.dtypes import DTYPES
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.numerics.frameworks import as_array
 
-__all__ = ["Parts", "load", "save"]
+__all__ = ["Parts", "Profiled", "digest_of", "load", "read_neff", "read_trace", "save",
+           "write_neff", "write_trace"]  # fmt: skip
 
-_WHAT = "trainium_edu run"
+_RUN, _NEFF, _NTFF = "trainium_edu run", "trainium_edu neff", "trainium_edu ntff"
+_SAID = {_RUN: "saved run", _NEFF: "compiled kernel (.neff)", _NTFF: "profile (.ntff)"}
+_AGAIN = {
+    _RUN: "save it again",
+    _NEFF: "write it again, for example with nki.benchmark(save_neff_name=...)",
+    _NTFF: "capture it again with neuron-profile capture",
+}
 _VERSION = 1
 _MAX_BYTES = 2**30  #: of all that a saved run unpacks to, its programs still packed
 _DEFLATED = zipfile.ZIP_DEFLATED
@@ -38,17 +52,41 @@ class Parts:
     notes: tuple
     buffers: object
     optimise: bool | tuple[str, ...]
+    passes: tuple[str, ...] | None  #: None: not the older compiler's
+
+
+@dataclass(frozen=True, eq=False)
+class Profiled:
+    """What a ``.neff`` or ``.ntff`` holds: a run without outputs."""
+
+    parts: Parts
+    digest: str  #: 40 hex digits, the same for the same programs timed in the same way
+    makespans_ns: tuple[float, ...]  #: one per program in a ``.ntff``, none in a ``.neff``
 
 
 def save(run: Parts, path: str | PathLike) -> None:
     """Write a run to a file, whole or not at all."""
+    _write_all(run, path, _RUN, run.outputs)
+
+
+def write_neff(run: Parts, path: str | PathLike) -> None:
+    """Write what a profiler needs to time a run, without its outputs, as a ``.neff``."""
+    _write_all(run, path, _NEFF)
+
+
+def write_trace(run, path: str | PathLike) -> None:
+    """Write a timed run (a ``Run``, with ``timelines``), without its outputs, as a ``.ntff``."""
+    _write_all(run, path, _NTFF, makespans_ns=[each.makespan_ns for each in run.timelines])
+
+
+def _write_all(run, path, what, outputs=None, **more):
     arrays: list[np.ndarray] = []
-    shape = _to_plain(run.outputs, arrays)
+    shape = _to_plain(outputs, arrays)
     head = {
-        "what": _WHAT, "version": _VERSION, "name": run.name, "outputs": shape,
+        "what": what, "version": _VERSION, "name": run.name, "outputs": shape,
         "dtypes": [array.dtype.name for array in arrays], "buffers": run.buffers,
         "optimise": list(run.optimise) if isinstance(run.optimise, tuple) else run.optimise,
-        "programs": len(run.programs), "notes": run.notes,
+        "passes": run.passes, "programs": len(run.programs), "notes": run.notes, **more,
     }  # fmt: skip
     with files.replacing(path) as whole, zipfile.ZipFile(whole, "w", _DEFLATED) as file:
         _write(file, "run.json", json.dumps(head).encode())
@@ -59,16 +97,16 @@ def save(run: Parts, path: str | PathLike) -> None:
             _write(file, f"output_{k}.json", json.dumps(array.shape).encode())
         for k, program in enumerate(run.programs):
             _write(file, f"program_{k}.json.gz", program_io.to_bytes(program))
-        _check_size(file)
+        _check_size(file, "; np.save keeps large outputs" if arrays else "")
 
 
-def _check_size(file):
-    """Raise ValueError if a run is too large; zipfile unpacks no more than these sizes."""
+def _check_size(file, remedy=""):
+    """Raise ValueError if a file is too large; zipfile unpacks no more than these sizes."""
     held = sum(entry.file_size for entry in file.infolist())
     if held > _MAX_BYTES:
         raise ValueError(
-            f"it unpacks to {held >> 20} MiB and a saved run holds at most {_MAX_BYTES >> 20}; "
-            "np.save keeps large outputs"
+            f"it unpacks to {held >> 20} MiB and a saved run holds at most {_MAX_BYTES >> 20}"
+            + remedy
         )
 
 
@@ -121,31 +159,77 @@ def load(path: str | PathLike, make: Callable[[Parts], Made]) -> Made:
     ValueError
         One sentence on what is wrong with it.
     """
+    return _read_all(path, _RUN, lambda *held: make(_parts(*held)))
+
+
+def read_neff(path: str | PathLike) -> Profiled:
+    """Read a ``.neff`` that ``write_neff`` wrote; raises as ``load`` does."""
+    return _read_all(path, _NEFF, lambda *held: Profiled(_parts(*held), _digest(*held), ()))
+
+
+def digest_of(path: str | PathLike) -> str:
+    """Return the digest of a ``.neff`` without reading its programs; raises as ``load`` does."""
+    return _read_all(path, _NEFF, _digest)
+
+
+def read_trace(path: str | PathLike) -> Profiled:
+    """Read a ``.ntff`` that ``write_trace`` wrote; raises as ``load`` does."""
+
+    def made(head, *held):
+        times = tuple(float(ns) for ns in head["makespans_ns"])
+        if len(times) != head["programs"] or not all(0 <= ns < math.inf for ns in times):
+            raise ValueError(f"its times are {str(times)[:60]}")
+        return Profiled(_parts(head, *held), _digest(head, *held), times)
+
+    return _read_all(path, _NTFF, made)
+
+
+def _digest(head, arrays, packed) -> str:
+    """Name the programs and how they are timed; of each, gzip's sum and size of what it packed."""
+    if not packed:
+        raise ValueError("there is no program in it")
+    how = [head["name"], head["buffers"], head["optimise"], head.get("passes")]
+    held = b"".join([json.dumps(how).encode(), *(data[-8:] for data in packed)])
+    return hashlib.sha1(held, usedforsecurity=False).hexdigest()
+
+
+def _parts(head, arrays, packed) -> Parts:
+    programs = (program_io.from_bytes(data, f"program {k}") for k, data in enumerate(packed))
+    optimise = head["optimise"]
+    return Parts(
+        head["name"], _from_plain(head["outputs"], arrays), tuple(programs),
+        tuple([tuple(note) for note in notes] for notes in head["notes"]), head["buffers"],
+        tuple(optimise) if isinstance(optimise, list) else optimise,
+        None if head.get("passes") is None else tuple(head["passes"]),
+    )  # fmt: skip
+
+
+def _read_all(path, what, make):
+    """Return what `make` makes of a file's head, arrays and packed programs."""
     path = Path(path)
+    said, again = _SAID[what], _AGAIN[what]
     if not path.is_file():
-        raise FileNotFoundError(f"there is no saved run {path.name}")
+        raise FileNotFoundError(f"there is no {said} {path.name}")
     try:
         with zipfile.ZipFile(path) as file:
             _check_size(file)
             head = json.loads(file.read("run.json"))
-            if head.get("what") != _WHAT or head.get("version") != _VERSION:
-                raise ValueError(f"it is not a run of version {_VERSION}")
+            if head.get("what") != what:
+                raise ValueError(f"it is a {_SAID.get(head.get('what'), 'file of another kind')}")
+            if head.get("version") != _VERSION:
+                raise ValueError(
+                    f"its format version is {str(head.get('version'))[:20]}, and this trainium_edu "
+                    f"reads version {_VERSION}"
+                )
             arrays = [_array(file, k, name) for k, name in enumerate(head["dtypes"])]
-            names = (f"program_{k}.json.gz" for k in range(head["programs"]))
-            programs = tuple(program_io.from_bytes(file.read(name), name) for name in names)
-        optimise = head["optimise"]
-        return make(Parts(
-            head["name"], _from_plain(head["outputs"], arrays), programs,
-            tuple([tuple(note) for note in notes] for notes in head["notes"]), head["buffers"],
-            tuple(optimise) if isinstance(optimise, list) else optimise,
-        ))  # fmt: skip
+            packed = [file.read(f"program_{k}.json.gz") for k in range(head["programs"])]
+        return make(head, arrays, packed)
     except (
         zipfile.BadZipFile, zlib.error, LookupError, TypeError, AttributeError, EOFError, OSError,
         RuntimeError, MemoryError, ArithmeticError, ValueError,
     ) as problem:  # fmt: skip
         raise ValueError(
-            f"{path.name} cannot be read as a saved run ({type(problem).__name__}: {problem}); "
-            "save it again"
+            f"{path.name} cannot be read as a {said} ({type(problem).__name__}: {problem}); {again}"
         ) from None
 
 

@@ -2,8 +2,9 @@
 
 ``TRN1`` and ``INF2`` are the chips that checks and timing take (``spec=TRN1``): nested records of
 facts, ``TRN1.tensor_engine.clock_hz.value``.  ``INSTANCES``, ``PRICES``, ``ULTRACLUSTER``,
-``FABRIC``, ``NCCOM_TABLES`` and ``CLAIMS`` hold what stands around the chip, ``SOURCES`` the
-documents, ``conflicts()`` the quantities on which they disagree, ``GLOSSARY`` the words.
+``FABRIC``, ``NCCOM_TABLES``, ``STORAGE``, ``FAILURES``, ``TOOLS``, ``PUBLISHED_MODELS`` and
+``CLAIMS`` hold what stands around it, ``SOURCES`` the documents, ``conflicts()`` the quantities on
+which they disagree, ``GLOSSARY`` the words.
 
 Left out: chips other than these (a Trn2 line stands beside the fabric for comparison), anything
 that AWS does not publish.  ``arguments.py`` and ``signatures.py`` check what public functions of
@@ -11,21 +12,25 @@ all floors are given.  Sources: ``sources.py``; read ``fact.py`` first, then ``n
 Every lesson uses this floor; ``00_start_here`` shows it from cluster to multiply-accumulate.
 """
 
+from trainium_edu.specs.benchmarks import BENCHMARKS, CALIBRATED, Benchmark
 from trainium_edu.specs.claims import CLAIMS
 from trainium_edu.specs.conflicts import Conflict, Conflicts, conflicts
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.specs.fabric import FABRIC, NCCOM_TABLES, NccomTable
 from trainium_edu.specs.fact import Fact, Kind, derive
 from trainium_edu.specs.instances import CHIPS, INF2, INSTANCES, TRN1, ULTRACLUSTER
+from trainium_edu.specs.models import PUBLISHED_MODELS
 from trainium_edu.specs.neuroncore import NEURONCORE_V2
 from trainium_edu.specs.prices import PRICES
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.software import NKI_KNOWN_ISSUES, SOFTWARE
 from trainium_edu.specs.sources import SOURCES, Source
+from trainium_edu.specs.storage import FAILURES, STORAGE
+from trainium_edu.specs.tools import TOOLS
 
 __all__ = [
-    "CHIPS", "CLAIMS", "FABRIC", "INF2", "INSTANCES", "NCCOM_TABLES", "NEURONCORE_V2",
-    "NKI_KNOWN_ISSUES", "PRICES", "SOFTWARE", "SOURCES", "TRN1", "ULTRACLUSTER", "Conflict",
-    "Conflicts", "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source",
-    "conflicts", "derive",
+    "BENCHMARKS", "CALIBRATED", "CHIPS", "CLAIMS", "FABRIC", "FAILURES", "INF2", "INSTANCES",
+    "NCCOM_TABLES", "NEURONCORE_V2", "NKI_KNOWN_ISSUES", "PRICES", "PUBLISHED_MODELS", "SOFTWARE",
+    "SOURCES", "STORAGE", "TOOLS", "TRN1", "ULTRACLUSTER", "Benchmark", "Conflict", "Conflicts",
+    "Fact", "Kind", "NccomTable", "NkiValidationError", "Record", "Source", "conflicts", "derive",
 ]  # fmt: skip

@@ -81,6 +81,7 @@ def conflicts() -> Conflicts:
         INSTANCES["trn1.2xlarge"],
         PRICES["trn1.2xlarge"],
     )
+    managed = PRICES["p4d.24xlarge"]
     found = (
         ("peak of one NeuronCore, BF16", (te.peak_flops_from_array, te.peak_flops,
          te.peak_flops_over), 0, "the array itself: 128 x 128 x 2 x 2.8 GHz; 92 is it rounded up"),
@@ -160,6 +161,11 @@ def conflicts() -> Conflicts:
          '"22 % faster" is the iteration rate; the billable time is 8.6 % shorter'),
         ("cost of Trn1 in the SageMaker post, USD", (CLAIMS.sagemaker_cost_trn1_derived,
          CLAIMS.sagemaker_cost_trn1), 0, "price x billable seconds; the print is 3.5 cents higher"),
+        ("speed of inf2.xlarge over trn1.2xlarge", (CLAIMS.inf2_speed_ratio_per_dollar,
+         CLAIMS.inf2_speed_ratio_by_cost), 0, '"39 % better price-performance" has two readings;'
+         " more work per dollar is the usual one, and the table behind it is a picture"),
+        ("price of ml.p4d.24xlarge", (managed.sagemaker_usd_per_hour,
+         managed.sagemaker_usd_per_hour_derived), 0, "the print is rounded up: 32.7726 and 15 %"),
         ("default of --auto-cast", (SOFTWARE.auto_cast_default, SOFTWARE.auto_cast_default_before,
          SOFTWARE.auto_cast_default_in_guide, SOFTWARE.auto_cast_default_in_table), 0,
          "the present compiler, which leaves what a script computes alone; scripts of 2022 to 2025"

@@ -4,6 +4,7 @@
 in the names that their note explains, so that a test can evaluate what a document printed.
 """
 
+from trainium_edu.specs.custom_operators import CUSTOM_OPERATORS
 from trainium_edu.specs.fact import Kind, derive
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.sources import SOURCES
@@ -14,6 +15,7 @@ _arch = SOURCES["nki-trn1-arch"].says
 _nc2 = SOURCES["aws-neuroncore-v2"].says
 _old = SOURCES["nki-isa-2.26"].says
 _perf = SOURCES["nki-perf-guide"].says
+_allocation = SOURCES["nki-allocation-2.26"].says
 _dma = SOURCES["nki-dma-guide"].says
 _overview = SOURCES["nki-dma-overview"].says
 _THROUGHPUT = "Performance Considerations, figure of throughput against bytes per partition"
@@ -152,6 +154,12 @@ SBUF = Record(
         "bytes", "partitions * bytes per partition", _partitions, _sbuf_per_partition
     ),
     capacity_printed=_arch(24 * 2**20, "bytes", _ENGINES, note='printed as "24MiB"'),
+    compiler_bytes=_allocation(
+        16 * 2**10,
+        "bytes per partition",
+        "``ncc.sbuf.alloc()``",
+        note="the older compiler's own, at the end of each partition",
+    ),
 )
 PSUM = Record(
     "PSUM (partial sum buffer)",
@@ -393,6 +401,10 @@ TIMING = Record(
         (2, 8), "buffers per allocation site", "neuroncore.timing.placement",
         note="one is refuted by published Mamba times (v1 of 2.34 ms would take 2.83), "
         "unless there is no room for two"),
+    order_window=_own(
+        32, "instructions ahead of the oldest that waits", "neuroncore.timing.ordering",
+        note="how far the older compiler's scheduler looks is not published; from 16 to 64 the"
+        " predictions of seven profiled kernels change by up to 8 %"),
     scalar_result_cycles=derive(
         "Scalar Engine cycles", lambda ns, hz, least, fixed: round(ns * hz / 1e9) - least - fixed,
         SCALAR_ENGINE.dependent_chain_ns, SCALAR_ENGINE.clock_hz, _min, _fixed,
@@ -530,4 +542,5 @@ NEURONCORE_V2 = Record(
     formats=FORMATS,
     measured=MEASURED,
     timing=TIMING,
+    custom_operators=CUSTOM_OPERATORS,
 )

@@ -1,5 +1,8 @@
 """Device times that somebody measured on this generation and published, one row each.
 
+``PROFILES`` says more of seven of them: what ``neuron-profile`` counted while a kernel of the older
+interface ran as its compiler had made it, for ``neuroncore.timing.rewrites``.
+
 A row says what was run, what was measured, where and how, and whether its figure helped to choose
 a rule of the model (*calibration*: that it agrees proves nothing) or not (*validation*).
 ``nki.published`` has a kernel for every row and prints the table; CONTRIBUTING says how to add one.
@@ -7,7 +10,7 @@ a rule of the model (*calibration*: that it agrees proves nothing) or not (*vali
 
 from dataclasses import dataclass
 
-__all__ = ["TIMES", "MeasuredTime"]
+__all__ = ["PROFILES", "TIMES", "MeasuredTime", "Profile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +87,59 @@ TIMES = (
     _bench("transpose_matmul", (4096, 2048, 10944), 9610.311, True, 0.0, 0.0379),
     _bench("matmul_add_rmsnorm", (4096, 2048, 2048), 2666.580, False, 0.1242, 0.1679,
            "weights are loaded once, x is turned for each n, as the bytes say"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What ``neuron-profile`` says of one kernel in the older interface, unmodified.
+
+    Latency from one run (start and stop included), bytes and shares of time from another.  Bytes of
+    instructions in SBUF and PSUM are those of one partition, FP32 matmuls count twice, and those of
+    instructions with two tensors are not in them.
+    """
+
+    kernel: str
+    sizes: dict[str, int]
+    latency_us: float
+    vector_busy: float
+    scalar_busy: float
+    hbm_read_bytes: int
+    hbm_write_bytes: int
+    sbuf_read_bytes: int
+    sbuf_write_bytes: int
+    psum_read_bytes: int
+    psum_write_bytes: int
+    calibration: bool
+    reason: str  #: what its figures chose, or what they are there to judge
+    spill_save_bytes: int = 0
+    spill_reload_bytes: int = 0
+    source: str = "accelopt-nkibench"
+    instance: str = "trn1.32xlarge"
+
+
+#: The seven profiled kernels; at most four of them calibrate.
+PROFILES = (
+    Profile("silu", {"M": 4096, "N": 7168}, 1333.232, 0.7388, 0.3148, 117440512, 117440512,
+            120193024, 120193024, 0, 0, True,
+            "what packets far apart cost in a transfer; no pass"),
+    Profile("adamw", {"M": 10944, "N": 2048}, 1999.829, 0.9002, 0.6162, 358612992, 89653248,
+            95993856, 362840064, 0, 2113536, True,
+            "engine_balance: operands of tensor_tensor go to PSUM, as its counters say"),
+    Profile("rope", {"D": 128, "S": 64 * 4096}, 4333.010, 0.7164, 0.1411, 268435456, 134217728,
+            136314880, 270532608, 0, 0, False,
+            "its counters show one copy more than was written, which is not modelled"),
+    Profile("bmm", {"B": 16, "M": 4096, "K": 64, "N": 4096}, 4610.889, 0.0, 0.3726, 67436544,
+            1086324736, 1108082688, 76087296, 8650752, 17301504, True,
+            "loads and algebra: lhs loaded and transposed once, copies of two banks",
+            12582912, 33816576),
+    Profile("matmul", {"M": 4096, "K": 5120, "N": 12288}, 35199.742, 0.0, 0.0680, 9059762176,
+            201326592, 390070272, 9069199360, 9437184, 141557760, True,
+            "reloads: rhs is loaded again for each of 32 row blocks"),
+    Profile("transpose_matmul", {"M": 4096, "K": 2048, "N": 10944}, 9610.311, 0.0, 0.0379,
+            392167424, 179306496, 236978176, 393568256, 1400832, 46137344, False,
+            "chose no pass; what FP32 matrices take to load lies in a range that holds it"),
+    Profile("matmul_add_rmsnorm", {"M": 4096, "K": 2048, "N": 2048}, 2666.580, 0.1242, 0.1679,
+            98115584, 33554432, 49029888, 99959168, 1318912, 10493952, False,
+            "118 loads of weight tiles where 2 048 are written, and 64 are predicted"),
 )  # fmt: skip

@@ -1,14 +1,22 @@
-"""The same data as files that other programs open.
+"""What other programs show: the same data as files that they open, and look-alikes of AWS's tools.
 
 ``perfetto`` writes a timeline as Chrome trace JSON: ui.perfetto.dev and chrome://tracing show it.
-``tensorboard`` writes a run's curves while it trains.
-Left out so far: look-alikes of ``neuron-ls`` and ``neuron-top``.
-Source: the Trace Event Format (``trace-event-format`` in ``specs.SOURCES``).
+``tensorboard`` writes a run's curves while it trains, its graph and where a step's time goes.
+``neuron_ls``, ``neuron_top`` and ``neuron_monitor`` show what runs now on the emulated machine, as
+``live`` publishes it (``python -m trainium_edu neuron-ls``, and so on); ``machine`` is what the
+three look at.  ``neuron_profile`` times a kernel that was written as a ``.neff`` and sums it up
+under AWS's names (``neuron-profile``, ``neuron-explorer``); ``cli.profile_page`` shows it.
+``launchers(folder)`` puts all of these commands on a PATH.
+Left out: ``neuron-monitor``'s companion scripts and Kubernetes data; system profiles.
+Sources: the Trace Event Format (``trace-event-format`` in ``specs.SOURCES``), the guides of the
+tools (``aws-neuron-ls``, ``aws-neuron-top``, ``aws-neuron-monitor``, ``aws-neuron-profile``).
 
-Read ``perfetto.py``.  No notebook needs it; in any of them, ``perfetto.write(run, "run.json")``.
+Read ``perfetto.py``, then ``machine.py``.  No notebook needs them; in any of them,
+``perfetto.write(run, "run.json")``.
 """
 
-__all__ = ["perfetto", "tensorboard"]
+__all__ = ["launchers", "machine", "neuron_ls", "neuron_monitor", "neuron_profile", "neuron_top",
+           "perfetto", "tensorboard"]  # fmt: skip
 
 
 def __getattr__(name):
@@ -16,4 +24,6 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from trainium_edu import aside
 
+    if name == "launchers":
+        return aside.load(f"{__name__}.on_path").launchers
     return aside.load(f"{__name__}.{name}")

@@ -4,7 +4,7 @@ Data colours are those of Okabe and Ito's colour-blind-safe set, mid-toned so th
 white and on dark.
 """
 
-__all__ = ["COLOURS", "ENGINE", "FORMAT", "ROUNDING"]
+__all__ = ["COLOURS", "ENGINE", "FORMAT", "MEMORY", "ROUNDING", "STEP"]
 
 COLOURS = {
     "blue": "#0072B2",
@@ -24,6 +24,28 @@ ENGINE = {
     "gpsimd": COLOURS["pink"],
     "dma": COLOURS["sky"],
     "sync": COLOURS["grey"],
+}
+#: One colour for each part of what a NeuronCore keeps in memory.
+MEMORY = {
+    "weights": COLOURS["blue"],
+    "gradients": COLOURS["orange"],
+    "master": COLOURS["green"],
+    "states": COLOURS["pink"],
+    "activations": COLOURS["sky"],
+    "inputs": COLOURS["grey"],
+    "buffers": COLOURS["yellow"],
+}
+#: One colour for each part of a step's time.
+STEP = {
+    "Tensor Engine": COLOURS["blue"],
+    "other engines": COLOURS["green"],
+    "weights to and from HBM": COLOURS["sky"],
+    "tensor-parallel sums": COLOURS["orange"],
+    "pipeline sends": COLOURS["yellow"],
+    "pipeline bubble": COLOURS["grey"],
+    "gradient sums": COLOURS["pink"],
+    "optimiser": COLOURS["red"],
+    "host": "ink",
 }
 #: One colour per rounding mode, the same in every picture.
 ROUNDING = {

@@ -6,6 +6,7 @@ import numpy as np
 
 from trainium_edu.specs.signatures import checked
 from trainium_edu.viz import style
+from trainium_edu.viz.colours import MEMORY
 from trainium_edu.viz.step_frames import HOST, exposed, on_tracks
 from trainium_edu.viz.units import size_text, time_text
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS
@@ -18,11 +19,8 @@ _TRACK |= {"chips": style.COLOURS["blue"], "storage": style.COLOURS["grey"]}
 _FETCHING = style.COLOURS["sky"]  # a worker
 _EXPOSED = style.COLOURS["red"]
 _HIGH = 0.72  # of a lane
-_PARTS = {
-    "weights": ("weights", "blue"), "gradients": ("gradients", "orange"),
-    "master": ("FP32 weights", "green"), "states": ("optimiser's state", "pink"),
-    "activations": ("activations", "sky"), "inputs": ("inputs", "grey"),
-}  # fmt: skip
+_PARTS = {part: colour for part, colour in MEMORY.items() if part != "buffers"}
+_LABEL = {"master": "FP32 weights", "states": "optimiser's state"}
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("bytes", 1))
 
 
@@ -187,11 +185,12 @@ def plot_memory(rows: Sequence):
     most, limit = totals.max(), min(held.available for _, held in rows)
     unit, scale = next(pair for pair in _UNITS if most >= pair[1])
     begins = np.zeros(len(rows))
-    for part, (label, colour) in _PARTS.items():
+    for part, colour in _PARTS.items():
         bytes_ = np.array([getattr(held, part) for _, held in rows], float)
         if bytes_.any():
-            ax.barh(places, bytes_ / scale, 0.62, left=begins / scale, label=label,
-                    color=style.COLOURS[colour], edgecolor=style.ink("paper"))  # fmt: skip
+            label = _LABEL.get(part, part)
+            ax.barh(places, bytes_ / scale, 0.62, left=begins / scale, label=label, color=colour,
+                    edgecolor=style.ink("paper"))  # fmt: skip
         begins += bytes_
     for row, total in enumerate(totals):
         ax.text(total / scale, row, f" {size_text(total)}", va="center")

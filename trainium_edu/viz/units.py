@@ -1,6 +1,6 @@
 """Sizes and times in the units in which people read them."""
 
-__all__ = ["size_text", "time_text"]
+__all__ = ["long_time_text", "size_text", "time_text"]
 
 
 def size_text(nbytes: float) -> str:
@@ -27,3 +27,17 @@ def time_text(ns: float) -> str:
     """
     scale, unit = (1e6, "ms") if ns >= 999_500 else (1e3, "µs") if ns >= 999.5 else (1, "ns")
     return f"{ns / scale:.4g} {unit}"
+
+
+def long_time_text(seconds: float) -> str:
+    """Write a time of seconds to days.
+
+    Examples
+    --------
+    >>> long_time_text(12.34), long_time_text(300), long_time_text(100_000)
+    ('12.3 s', '5 min', '27.8 h')
+    """
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -10,7 +10,7 @@ import traitlets
 from trainium_edu.viz.scene import Scene
 from trainium_edu.widgets.static import load
 
-__all__ = ["Page", "Sketch", "check", "choice", "slider"]
+__all__ = ["Page", "Sketch", "check", "choice", "first", "slider"]
 
 _WIDTH = (320, 1400)  # CSS pixels a page may ask for
 _FIRST_WIDTH = 890  # inside a stored picture, which is 900 wide
@@ -43,6 +43,11 @@ def choice(name, text, options, value, *, help=""):
 def check(name, text, value, *, help=""):
     """Describe a box to tick."""
     return {"name": name, "kind": "check", "text": text, "value": bool(value), "help": help}
+
+
+def first(controls) -> dict:
+    """Return the values that controls begin with, as a drawing function takes them."""
+    return {"width": _FIRST_WIDTH, **{control["name"]: control["value"] for control in controls}}
 
 
 class Sketch(anywidget.AnyWidget):
@@ -81,8 +86,7 @@ class Sketch(anywidget.AnyWidget):
         self.controls, self.label = controls, name
         self.buttons = [[key, text, help] for key, (text, help, _) in self._press.items()]
         self.on_msg(self._on_request)
-        first = {control["name"]: control["value"] for control in controls}
-        self.values = {**first, "width": _FIRST_WIDTH, "ask": 0}
+        self.values = {**first(controls), "ask": 0}
 
     @traitlets.validate("values")
     def _check_values(self, proposal):

@@ -26,6 +26,7 @@ _HOMES = {
     "autograd": "gradients",
     "compiler": "Compiler Event difference",
     "control": "cond while_loop",
+    "custom": "custom_op",
     "device": "Device World current_world world",
     "executable": "Executable describe",
     "executor": "Plan Setting",

@@ -82,6 +82,7 @@ class Compiler:
     _known: OrderedDict = field(default_factory=OrderedDict, repr=False)
     _failed: dict = field(default_factory=dict, repr=False)
     _ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
+    _later_ns: WeakKeyDictionary = field(default_factory=WeakKeyDictionary, repr=False)
     _recent: OrderedDict = field(default_factory=OrderedDict, repr=False)
 
     @property
@@ -107,8 +108,7 @@ class Compiler:
             self._known.move_to_end(key)
             self.metrics.count("CachedCompile")
         executable, counts = found
-        for name, count in counts.items():
-            self.metrics.count(name, count)
+        self.metrics.count_all(counts)
         self.metrics.add("TensorsGraphSize", len(graph.nodes))
         while self.most is not None and len(self._known) > self.most:
             self._known.popitem(last=False)
@@ -180,6 +180,14 @@ class Compiler:
             made.append(Executable.from_bytes(program, flags=self.flags, **how))
         self._time(made[-1])
         return made[-1], was_there
+
+    def known_ns(self, executable) -> float | None:
+        """Return what one execution takes if that was ever worked out, for that may take long."""
+        ns = self._ns.get(executable) or self._later_ns.get(executable)
+        if ns is None and executable.is_timed:  # since it was compiled: not for ``ExecuteTime``
+            with suppress(ValueError):
+                ns = self._later_ns[executable] = executable.makespan_ns
+        return ns
 
     @checked
     def run(self, executable: Executable | Extracted, feeds: Sequence,

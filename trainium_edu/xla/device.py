@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from trainium_edu import settings
+from trainium_edu import live, settings
 from trainium_edu.specs.signatures import checked
 from trainium_edu.xla import graph as graphs
 from trainium_edu.xla.cache import open_cache, print_lines
@@ -30,6 +30,8 @@ __all__ = ["Device", "World", "apart", "current_world", "cut", "of_process", "wo
 _serial = itertools.count()
 _MOST_KEPT_BYTES = 2**28  #: of inputs that are kept to look for a NaN
 _MOST_SCALARS = 4096
+#: where a device stands unless someone says so: with at most two NeuronCores, or with more
+_INSTANCES = ("trn1.2xlarge", "trn1.32xlarge"), ("inf2.xlarge", "inf2.48xlarge")
 _MOST_FOUND = 256  #: graphs that are found by their roots alone
 _LIMITS = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1), "uint8": (0, 255)}
 
@@ -326,11 +328,24 @@ class Device:
         )  # fmt: skip
         values = self.compiler.run(executable, feeds, setting)
         self.executions += 1
+        if setting.values and isinstance(executable, Executable):  # one that counts only has plans
+            self._publish(executable)
         keep = self.keep_feeds and not self.compiler.extracting
         if self.keep_feeds is None and not self.compiler.extracting:
             keep = sum(f.nbytes for f in feeds) <= _MOST_KEPT_BYTES
         self._newest = Execution(executable, feeds, setting, self.executions) if keep else None
         return values
+
+    def _publish(self, executable) -> None:
+        """Let the tools around a run see an execution; a run that nobody began begins here."""
+        run, here, replicas = live.current(), current_world(), self.setting.replicas
+        core, count = (0, replicas) if replicas else (here.ordinal % here.per_instance, 1)
+        if run is None:
+            small, large = _INSTANCES[self.compiler.flags.target == "inf2"]
+            instance = small if core + count <= 2 else large
+            run = live.begin(instance=instance, cores=range(core, core + count))
+        run.ran(self.compiler.history[-1].graph, executable.name, lambda: executable.needs, core,
+                self.compiler.known_ns(executable), count=count)  # fmt: skip
 
     @checked
     def add_step_closure(self, function: Callable, arguments: Sequence = ()) -> None:

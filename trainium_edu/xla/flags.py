@@ -48,6 +48,7 @@ COMPILER_FLAGS: dict[str, tuple[str, ...]] = {
     "--enable-saturate-infinity": (),
     "--enable-fast-context-switch": (),
     "--enable-fast-loading-neuron-binaries": (),
+    "--disable-dge": (),
 }
 _FLAGS = CACHE_FLAGS | COMPILER_FLAGS
 

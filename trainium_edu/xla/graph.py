@@ -20,8 +20,8 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.source import SourceLine, source_line
 from trainium_edu.specs.signatures import checked, checked_after
 
-__all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "as_type", "intern", "scope",
-           "walk"]  # fmt: skip
+__all__ = ["DTYPES", "Graph", "GraphError", "Node", "Type", "as_type", "intern", "recorded_at",
+           "scope", "walk"]  # fmt: skip
 
 #: dtype -> how the text of a graph writes it
 DTYPES = {
@@ -139,6 +139,7 @@ class Node:
 _nodes: dict[tuple, Node] = {}
 _places: dict = {}  # lines, as ``source_line`` keeps them
 _scope: ContextVar[str] = ContextVar("scope", default="")
+_line: ContextVar[SourceLine | None] = ContextVar("line", default=None)
 _count = 0
 
 
@@ -162,7 +163,7 @@ def intern(operation: str, inputs: tuple[Node, ...], attributes: tuple, infer, l
     if found is None:
         type = infer()
         if like is None:
-            line, where = source_line(_places), _scope.get()
+            line, where = _line.get() or source_line(_places), _scope.get()
         else:
             line, where = like.line, like.scope
         _count += 1
@@ -170,9 +171,12 @@ def intern(operation: str, inputs: tuple[Node, ...], attributes: tuple, infer, l
     return found
 
 
-def forget() -> None:
-    """Empty the table when it has grown too large; nodes in use live on, and stay equal."""
-    if len(_nodes) > MOST_NODES:
+def forget(*, everything: bool = False) -> None:
+    """Empty the table when it has grown too large; nodes in use live on, and stay equal.
+
+    A new script forgets everything, so that its nodes have its own lines.
+    """
+    if everything or len(_nodes) > MOST_NODES:
         _nodes.clear()
 
 
@@ -185,6 +189,17 @@ def scope(name: str) -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+@contextmanager
+def recorded_at(line: SourceLine | None, name: str = "") -> Iterator[None]:
+    """Let nodes made inside belong to a line and a layer that another recording has noted."""
+    tokens = _line.set(line), _scope.set(name)
+    try:
+        yield
+    finally:
+        _line.reset(tokens[0])
+        _scope.reset(tokens[1])
 
 
 def walk(outputs: Iterable[Node]) -> list[Node]:

@@ -17,7 +17,7 @@ References: `aws-torch-debug`.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.signatures import checked, checked_after
@@ -86,6 +86,12 @@ class Metrics:
         """Count something."""
         with self._lock:
             self._counters[name] = self._counters.get(name, 0) + whole(by, "by")
+
+    def count_all(self, counts: Mapping[str, int]) -> None:
+        """Count several things, each so many times."""
+        with self._lock:
+            for name, by in counts.items():
+                self._counters[name] = self._counters.get(name, 0) + by
 
     def counter_names(self) -> list[str]:
         """Return the counters that have counted."""

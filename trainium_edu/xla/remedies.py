@@ -1,6 +1,6 @@
 """What the author of a training script can do about a habit of its graph."""
 
-from trainium_edu.neuroncore.advice.remedies import Remedy, Words
+from trainium_edu.neuroncore.advice.remedies import CUSTOM_OPERATORS, Remedy, Words
 
 __all__ = ["WORDS"]
 
@@ -19,6 +19,7 @@ _COMPILER = (
 _SHAPES = "sizes that are multiples of 128 (the batch, the width, the vocabulary) fill all lanes"
 
 _REMEDIES = {
+    **CUSTOM_OPERATORS,
     Remedy.LOAD_WIDER: (
         "Make the last axis longer: a larger width, or heads and small matrices side by side in "
         "one operation instead of one after the other"

@@ -23,6 +23,7 @@ from trainium_edu.specs.errors import NkiValidationError
 FLOATS = [name for name, dtype in DTYPES.items() if dtype.is_float]
 INTEGERS = [name for name in DTYPES if name not in FLOATS]
 SHAPES = [(1, 1), (1, 700), (3, 5), (128, 512), (129, 513), (300, 77)]
+WIDE = (130, 17000)  #: rows that a partition does not hold thrice
 #: relative and absolute tolerance by fraction bits of the result
 TOLERANCE = {name: 2.0 ** -DTYPES[name].fmt.mantissa_bits for name in FLOATS}
 
@@ -278,7 +279,7 @@ def softmax_of(x):
     return raised / raised.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, WIDE])
 def test_softmax_is_numpys(shape):
     x = make(shape, low=-30, high=30)
     core = NeuronCore()
@@ -339,9 +340,18 @@ def test_layer_norm_in_every_float_format(dtype):
         (lambda c, d, x, y: elementwise(c, d, "add", x, y), [(130, 70), (1, 70)], (130, 70)),
         (lambda c, d, x: reduce(c, d, "maximum", x, axis=0), [(130, 70)], (1, 70)),
         (softmax, [(130, 70)], (130, 70)),
+        (log_softmax, [WIDE], WIDE),
         (layer_norm, [(130, 700), (1, 700), (1, 700)], (130, 700)),
     ],
-    ids=["matmul", "transpose", "elementwise", "reduce", "softmax", "layer_norm"],
+    ids=[
+        "matmul",
+        "transpose",
+        "elementwise",
+        "reduce",
+        "softmax",
+        "wide log_softmax",
+        "layer_norm",
+    ],
 )
 def test_without_values_the_same_instructions_are_recorded(run, shapes, out):
     same_program_without_values(run, [make(s, seed=i) for i, s in enumerate(shapes)], out)
@@ -371,7 +381,7 @@ def test_argmax_is_numpys(shape, dtype):
     assert core.value(dst)[:, 0].tolist() == wide(x).argmax(1).tolist()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, WIDE])
 def test_log_softmax_is_numpys(shape):
     x = make(shape, low=-30, high=30)
     core = NeuronCore()

@@ -67,5 +67,9 @@ test("one level in or out leads to the nearest, and the camera stays on the ladd
   camera.stayAt(2.4);
   assert.deepEqual([camera.outer, camera.inner, camera.goal], [2, 3, 2]);
   camera.stayAt(9);
+  camera.z = 2.9996; // shown as 3.000 in the last frame before it comes to 3: 4 is next
+  assert.deepEqual([camera.outer, camera.inner], [2, 4]);
+  camera.z = 3.0004;
+  assert.deepEqual([camera.outer, camera.inner], [2, 4]);
   assert.deepEqual(said, [2.4, "at 2", 5, "at 5"]);
 });

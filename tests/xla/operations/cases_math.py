@@ -46,7 +46,8 @@ WITHOUT_VJP = {
     "less_equal", "logical_and", "logical_not", "logical_or", "not_equal", "silu_slope",
 }  # fmt: skip
 STEPS = {"argmax", "floor", "sign"}  # ``test_gradients``
-ELSEWHERE = {"constant", "detach", "parameter", "fusion"}  # with the graph and the passes
+#: with the graph and the passes; custom_op in tests/xla/test_custom.py
+ELSEWHERE = {"constant", "custom_op", "detach", "parameter", "fusion"}
 
 FULL = (f(130, 5), f(130, 5))
 STRETCHED = [FULL, (f(130, 5), f(1, 5)), (f(130, 1), f(130, 5)), (f(130, 1), f(1, 5)),

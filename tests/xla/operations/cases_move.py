@@ -101,6 +101,13 @@ CASES += [
     for shape, axis in (((3, 5), -1), ((3, 5), -2), ((200, 3), -2), ((2, 3, 4), -2), ((5,), -1))
 ]  # fmt: skip
 
+CASES += [  # of what lies in another order than its axes say
+    Built("reduce_sum", (f(*shape),), lambda x, a=axes: x.swapaxes(0, 1).sum(a),
+          build=lambda x, a=axes: apply(
+              "reduce_sum", apply("transpose", x, perm=(-2, -3, -1)), axes=a, keep=False))
+    for shape in ((4, 3, 5), (130, 3, 7)) for axes in ((-3, -1), (-1,), (-2,), (-3,))
+]  # fmt: skip
+
 # -- places named by data ---------------------------------------------------------------------
 
 
@@ -114,6 +121,8 @@ def _torch_scatter_add(operand, indices, updates):
     return operand.index_put((indices.long(),), updates, accumulate=True)
 
 
+CASES.append(Case("scatter_add", (i(7, 4), i(2, 3), i(2, 3, 4)), _np_scatter_add, low=0, high=6,
+                  is_smooth=False))  # fmt: skip
 for _rows, _indices, _rest in ((7, (2, 3), (4,)), (150, (130, 2), (5,)), (300, (140,), (2, 3)),
                                (7, (), (4,)), (7, (3,), ())):  # fmt: skip
     _out = (*_indices, *_rest)
@@ -128,6 +137,9 @@ for _rows, _indices, _rest in ((7, (2, 3), (4,)), (150, (130, 2), (5,)), (300, (
         Case("one_hot", (i(*_indices),), lambda n, c=_rows: np.eye(c)[n], low=0, high=_rows - 1,
              attributes={"classes": _rows, "dtype": "float32"}, is_smooth=False),
     ]  # fmt: skip
+CASES.append(Case("pick", (f(130, 16400), i(130)),
+                  lambda x, n: np.take_along_axis(x, n[..., None], -1)[..., 0],
+                  is_smooth=False, low=0, high=16399))  # fmt: skip
 
 # -- convolution ------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from trainium_edu.neuroncore.advice.arithmetic import few_partitions, fp32_matmuls, long_strides
+from trainium_edu.neuroncore.advice.custom_operators import custom_operators
 from trainium_edu.neuroncore.advice.evidence import Advice, Evidence
 from trainium_edu.neuroncore.advice.only_here import not_on_the_chip
 from trainium_edu.neuroncore.advice.places import (
@@ -28,7 +29,7 @@ __all__ = ["FINDERS", "find_advice", "once"]
 
 FINDERS = (unwritten_reads, not_on_the_chip, small_transfers, repeated_loads, starved_engine,
            few_partitions, long_strides, fp32_matmuls, bank_conflicts, slow_stores,
-           serialising_buffers, high_water)  # fmt: skip
+           serialising_buffers, high_water, custom_operators)  # fmt: skip
 
 
 def find_advice(program: Program, timeline: CoreTimeline, notes, words: Words) -> list[Advice]:

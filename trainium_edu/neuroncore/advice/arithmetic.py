@@ -17,7 +17,7 @@ def few_partitions(run):
     """Find instructions that leave most of the 128 lanes empty."""
 
     def narrow(instruction):
-        if instruction.engine in (Engine.DMA, Engine.SYNC):
+        if instruction.engine in (Engine.DMA, Engine.SYNC) or instruction.name == "custom_op":
             return False
         rows = [a.end_row - a.first_row for a in instruction.accesses]
         return bool(rows) and max(rows) <= 64

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
-__all__ = ["Remedy", "Words"]
+__all__ = ["CUSTOM_OPERATORS", "Remedy", "Words"]
 
 
 class Remedy(StrEnum):
@@ -46,11 +46,33 @@ class Remedy(StrEnum):
     ADD_AFTERWARDS = auto()
     FINITE_NUMBERS = auto()
     NUMBERS_IN_RANGE = auto()
+    # operators in C++
+    THROUGH_TCM = auto()
+    LONGER_COPIES = auto()
+    SEVERAL_PROCESSORS = auto()
+    SHARE_EVENLY = auto()
+    SMALLER_STACK = auto()
     # what the chip does otherwise
     KNOWN_ISSUE = auto()  #: {note}
     LOOK = auto()
     ONE_PROGRAM = auto()
     ADDRESSES_APART = auto()
+
+
+#: Remedies for operators in C++, which every front end words alike: they speak of the program.
+CUSTOM_OPERATORS = {
+    Remedy.THROUGH_TCM: (
+        "Copy a few KB at a time into TCM (tcm_malloc, tensor_to_tcm), work there, and copy back "
+        "(tcm_to_tensor); or read and write in order through streams"
+    ),
+    Remedy.LONGER_COPIES: "Copy more at a time: the pool has 16 KB",
+    Remedy.SEVERAL_PROCESSORS: (
+        "Let all eight work (multicore=True), each on its own part of the elements, by "
+        "get_cpu_id() and get_cpu_count(), written to get_dst_tensor()"
+    ),
+    Remedy.SHARE_EVENLY: "Give each processor as many elements as the others have",
+    Remedy.SMALLER_STACK: "Keep arrays in TCM instead (tcm_malloc), and the stack below 8 KB",
+}
 
 
 @dataclass(frozen=True, slots=True)

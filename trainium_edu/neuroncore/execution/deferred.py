@@ -82,6 +82,7 @@ class Deferred(Eager):
         buffer, place = dst.buffer, (dst.offset, dst.shape, dst.strides)
         if self._work >= _MOST_WORK:
             self.finish()
+        left, right = self.widened(stationary), self.widened(moving)  # may compute what waits
         found = buffer.pending
         if not (add and type(found) is Sum and found.place == place):
             if not buffer.is_private or 0 in dst.strides or (add and not dst.is_written()):
@@ -91,7 +92,6 @@ class Deferred(Eager):
             found = buffer.pending = Sum(place, dst.array(), add, self.finish)
             self._sums.append(found)
             self._buffers.append(buffer)
-        left, right = self.widened(stationary), self.widened(moving)
         found.factors.append((left, right))
         self._work += left.size * right.shape[1]
         return True

@@ -103,9 +103,16 @@ class NeuronCore:
             return self._adopt(data_or_shape, dtype, name)
         return self.allocate(Memory.HBM, data_or_shape, "float32" if dtype is None else dtype, name)
 
+    def site(self) -> tuple:
+        """Return what identifies the line that allocates now, for ``allocate`` later on."""
+        return allocation_site(self._places)
+
     def allocate(self, memory, shape, dtype, name=None, address=None, start_partition=0,
-                 limits=None) -> View:  # fmt: skip
-        """Allocate a buffer and return the view of all of it; the dtype `limits` has to fit."""
+                 limits=None, site=None) -> View:  # fmt: skip
+        """Allocate a buffer and return the view of all of it.
+
+        The dtype `limits` has to fit; `site` is where it was asked for, if not here.
+        """
         dtype = get_dtype(dtype)
         if name is not None:
             arguments.text(name, "name")
@@ -122,7 +129,8 @@ class NeuronCore:
             on_chip.check(shape, dtype if limits is None else get_dtype(limits), name, address,
                           start_partition)  # fmt: skip
             address = address if limits is None else None  # a stand-in of another size has no place
-        site = (*allocation_site(self._places), shape, dtype.name, memory)
+        site = allocation_site(self._places) if site is None else site
+        site = (*site, shape, dtype.name, memory)
         number = len(self.program.allocations)
         info = make_allocation(number, name, memory, shape, dtype, site, address, start_partition)
         self.program.allocations.append(info)

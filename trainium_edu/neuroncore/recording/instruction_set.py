@@ -68,6 +68,7 @@ class InstructionSpec:
     waits: bool = False  #: only writes all of `writes`, from `reads`: can be computed later
     more_facts: dict | None = None  #: engine -> further facts, where only that one needs them
     facts: tuple[str, ...] = ()  #: dotted names in the chip's record that `cycles` rests on
+    facts_by: Callable[..., tuple] | None = None  #: ``(chip, *work)``: those that matter to a call
 
     def facts_on(self, engine: Engine) -> tuple[str, ...]:
         """Return the facts that ``cycles`` rests on when that engine runs it."""

@@ -37,6 +37,7 @@ from trainium_edu.xla.executable.tracks import Placed, place, reads
 from trainium_edu.xla.executor import Plan
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import casts_on_load
+from trainium_edu.xla.operations.custom import check_libraries
 from trainium_edu.xla.passes import Step, run_passes, stands_for
 
 __all__ = ["Advice", "Choice", "CollectiveTimes", "Executable", "Operation", "Placed",
@@ -113,6 +114,7 @@ class Executable:
             spec = INF2 if getattr(flags, "target", None) == "inf2" else TRN1
         self._begin(graph.name, flags, spec, donated, times, is_fused, overlaps)
         self.graph = graph
+        check_libraries(graph)
         self.hbm_bytes, alive = memory.high_water(
             self.final, self.donated, casts_on_load(self.final), in_order(self.final)[0]
         )
@@ -169,7 +171,7 @@ class Executable:
         return found
 
     def __repr__(self):
-        timed = f", {self.makespan_ns / 1e3:.1f} us" if self._is_timed else ""
+        timed = f", {self.makespan_ns / 1e3:.1f} us" if self.is_timed else ""
         return f"Executable({self.name!r}, {len(self.final.nodes)} nodes{timed})"
 
     # -- the graph ------------------------------------------------------------------------------
@@ -206,6 +208,11 @@ class Executable:
     def plan(self) -> Plan:
         """What computes values."""
         return Plan(self.final)
+
+    @cached_property
+    def needs(self) -> dict[str, int]:
+        """What one execution holds in HBM by class, and does: its ``flops``."""
+        return memory.needs(self.final, self.hbm_bytes)
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -281,7 +288,7 @@ class Executable:
         return found if isinstance(found, Band) else Band(*(float(found),) * 3, {})
 
     @property
-    def _is_timed(self) -> bool:
+    def is_timed(self) -> bool:
         """Whether all is known, and to ask for the makespan takes no time."""
         known = self.__dict__.get("sections", [])
         return bool(known) and all(section.body in self._known for section in known)

@@ -7,8 +7,9 @@ from heapq import nlargest
 from trainium_edu.neuroncore.recording.core import HBM_BYTES
 from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.graph import Graph, Node, Type
+from trainium_edu.xla.operations.table import OPERATIONS
 
-__all__ = ["check", "high_water"]
+__all__ = ["check", "high_water", "needs"]
 
 #: results that need no room of their own; ranks sum in place
 _SAME_BYTES = frozenset({"all_reduce", "item", "reshape", "tuple"})
@@ -121,6 +122,28 @@ def check(name: str, most: int, alive: list[Node], available: int = HBM_BYTES) -
         f"{largest}. Try a smaller batch, auto-cast to BF16, or fewer activations kept for the "
         "backward pass"
     )
+
+
+def needs(graph: Graph, most: int) -> dict[str, int]:
+    """Return what one execution of a graph holds, by class, and how much it computes.
+
+    Parameters
+    ----------
+    graph : Graph
+    most : int
+        Of :func:`high_water`.
+
+    Returns
+    -------
+    dict of str to int
+        Bytes by the names of ``neuron-monitor``'s classes, and ``flops``.
+    """
+    constants = sum(_nbytes(n) for n in graph._all if n.operation == "constant")
+    held = sum(_nbytes(n) for n in {*graph.parameters, *graph.outputs})
+    tensors = min(held, most - constants)  # an output may take a parameter's bytes
+    flops = sum(OPERATIONS[node.operation].flops(node) for node in graph.nodes)
+    return {"constants": constants, "tensors": tensors, "flops": flops,
+            "model_shared_scratchpad": most - constants - tensors}  # fmt: skip
 
 
 def _called(node):

@@ -7,6 +7,7 @@ from trainium_edu.xla.operations import (  # noqa: F401
     collectives,
     control,
     convolution,
+    custom,
     elementwise,
     functions,
     fusion,

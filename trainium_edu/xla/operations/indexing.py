@@ -17,6 +17,7 @@ __all__: list[str] = []
 
 PARTITIONS = 128
 COLUMNS = 512  #: of one result in PSUM
+WIDEST = 16384  #: columns of rows that are loaded to take one element of each
 HELD_BYTES = 96 * 1024  #: per partition, of updates that stay in SBUF
 _F32 = get_dtype("float32")
 
@@ -128,23 +129,28 @@ class _Updates:
 
     def __init__(self, core, index, rows):
         self.core, self.rows = core, rows
+        self.dtype = rows.dtype if rows.dtype.is_float else _F32  # the array multiplies floats
         self.parts = [
             (down, cast_copy(core, load(core, index.sliced(down)), _F32))
             for down in pieces(rows.shape[0], PARTITIONS)
         ]
-        self.fits = len(self.parts) * rows.shape[1] * rows.dtype.itemsize <= HELD_BYTES
-        self.held = [load(core, rows.sliced(down)) for down, _ in self.parts if self.fits]
+        self.fits = len(self.parts) * rows.shape[1] * self.dtype.itemsize <= HELD_BYTES
+        self.held = [self._load(rows.sliced(down)) for down, _ in self.parts if self.fits]
+
+    def _load(self, view):
+        tile = load(self.core, view)
+        return tile if view.dtype is self.dtype else cast_copy(self.core, tile, self.dtype)
 
     def _piece(self, number, across):
         if self.fits:
             return self.held[number].sliced(slice(None), across)
-        return load(self.core, self.rows.sliced(self.parts[number][0], across))
+        return self._load(self.rows.sliced(self.parts[number][0], across))
 
     def add(self, out, before, first):
         """Write to rows from `first` what was there, and the updates whose index names them."""
         core, hot = self.core, []
         for _, index in self.parts:
-            tile = core.sbuf((index.shape[0], out.shape[0]), self.rows.dtype)
+            tile = core.sbuf((index.shape[0], out.shape[0]), self.dtype)
             _compare(core, tile, index, first)
             hot.append(tile)
         for across in pieces(out.shape[1], COLUMNS):
@@ -201,12 +207,26 @@ def _lower_pick(lowering, node):
     core, (x, indices) = lowering.core, node.inputs
     rows = dense(lowering, x, (max(indices.type.size, 1), x.shape[-1]))
     index = dense(lowering, indices, (rows.shape[0], 1)).as_dtype("uint32")
-    out = _rows(lowering.out(node), 1)
-    for down in pieces(indices.type.size, PARTITIONS):
-        data = load(core, rows.sliced(down))
+    out, width = _rows(lowering.out(node), 1), x.shape[-1]
+    is_wide = width > WIDEST
+    for down in pieces(indices.type.size, min(PARTITIONS, 2**24 // width)):
+        data, place = rows.sliced(down), load(core, index.sliced(down))
         tile = core.sbuf((data.shape[0], 1), data.dtype)
-        core.nc_n_gather(dst=tile, data=data, indices=load(core, index.sliced(down)))
+        if is_wide:
+            core.dma_copy(dst=tile, src=_of_each_row(core, data, place))
+        else:
+            core.nc_n_gather(dst=tile, data=load(core, data), indices=place)
         core.dma_copy(dst=out.sliced(down), src=tile)
+
+
+def _of_each_row(core, data, place):
+    """Return one element of each row in HBM, found by its number from the first row's begin."""
+    count, width = data.shape
+    first = core.sbuf((count, 1), _F32)  # exact: numbers are below 2 ** 24
+    core.iota(dst=first, pattern=[[1, 1]], channel_multiplier=width)
+    number = core.sbuf((count, 1), place.dtype)
+    core.tensor_tensor(dst=number, data1=first, data2=cast_copy(core, place, _F32), op="add")
+    return IndirectView.of(data.reshaped(count * width, 1), number, is_vector=True)
 
 
 register("pick", _infer_pick, value=_pick, vjp=_pick_back, flops=lambda node: 0,

@@ -3,6 +3,7 @@
 import numpy as np
 
 from trainium_edu.neuroncore import tilings
+from trainium_edu.specs.errors import NkiValidationError
 from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.loops import dense
 from trainium_edu.xla.operations.table import apply, register
@@ -82,11 +83,11 @@ def _lower(op):
             last = max(i for i, (_, gone) in enumerate(groups) if gone)
             left = [group for i, group in enumerate(groups) if i != last]
             part = core.hbm([size for size, _ in left], _between(x), name=f"{node.operation} part")
-            _reduce(core, op, part, view, last)
+            _reduce(lowering, op, part, view, last)
             groups, view = [[size, gone] for size, gone in left], part
         gone = [i for i, (_, is_gone) in enumerate(groups) if is_gone]
         if gone:
-            _reduce(core, op, lowering.out(node), view, gone[0])
+            _reduce(lowering, op, lowering.out(node), view, gone[0])
         else:
             out = lowering.out(node)
             core.dma_copy(dst=out.reshaped(*view.shape), src=view)
@@ -98,19 +99,24 @@ def _between(x):
     return "float32" if x.type.is_float else x.dtype
 
 
-def _reduce(core, op, dst, view, axis):
+def _reduce(lowering, op, dst, view, axis):
     """Reduce one axis of a view whose kept axes may stand on both sides."""
-    sizes = view.shape
-    if axis == len(sizes) - 1:
-        rows = view.size // sizes[-1]
-        tilings.reduce(core, dst.reshaped(rows, 1), op, view.reshaped(rows, sizes[-1]))
-        return
+    core, sizes = lowering.core, view.shape
     before = int(np.prod(sizes[:axis], dtype=int))
     inner = view.size // before // sizes[axis]
-    blocks = view.reshaped(before, sizes[axis], inner)
-    out = dst.reshaped(before, 1, inner)
-    for i in range(before):
-        tilings.reduce(core, out.sliced(i), op, blocks.sliced(i), axis=0)
+    if axis < len(sizes) - 1:
+        blocks, out = dense(lowering, view, (before, sizes[axis], inner)), (before, 1, inner)
+        for i in range(before):
+            tilings.reduce(core, dst.reshaped(*out).sliced(i), op, blocks.sliced(i), axis=0)
+        return
+    try:
+        parts = [(dst.reshaped(before, 1), view.reshaped(before, sizes[-1]))]
+    except NkiValidationError:  # its axes lie in another order: one block after the other
+        rows = dst.reshaped(sizes[0], before // sizes[0], 1)
+        parts = [(rows.sliced(i), dense(lowering, view.sliced(i), (before // sizes[0], sizes[-1])))
+                 for i in range(sizes[0])]  # fmt: skip
+    for there, here in parts:
+        tilings.reduce(core, there, op, here)
 
 
 def _lower_argmax(lowering, node):

@@ -17,6 +17,8 @@ __all__ = ["MOST_OPERANDS", "fuse"]
 #: Tiles of full size that one tree loads.  Assumed: twelve of 128 x 2048 FP32 numbers, each in two
 #: places so that loads run ahead, fill SBUF; four are left for what is computed on the way.
 MOST_OPERANDS = 8
+#: Operations of one tree, which is walked by recursion.  Assumed.
+MOST_MEMBERS = 128
 
 
 def fuse(graph: Graph) -> Step:
@@ -66,7 +68,9 @@ def _trees(graph: Graph) -> dict[Node, list[Node]]:
 
 def _may_join(node, root, tree):
     """Let a cast to fewer bits end a tree, since it rounds, and inside nothing does."""
-    if node.shape != root.shape or (node.operation == "cast" and _loses(node)):
+    if len(tree) >= MOST_MEMBERS or node.shape != root.shape:
+        return False
+    if node.operation == "cast" and _loses(node):
         return False
     return sum(i.shape == root.shape for i in _operands([*tree, node])) <= MOST_OPERANDS
 

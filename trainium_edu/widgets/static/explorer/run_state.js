@@ -20,12 +20,11 @@ export class RunState {
   line = -1; // of the book
   word = ""; // the key of an engine that the lesson's words point at
   critical = true;
-  queues = false;
   allMemory = false;
   lit = null;
   litTile = null;
 
-  /** `given` are id, label, panels, colours, ports; `changed` is called when the window moves. */
+  /** `given` are id, label, panels, colours, ports, queues; `changed` is called on a move. */
   constructor(given, changed) {
     Object.assign(this, given);
     this.view = new TimeWindow(changed);

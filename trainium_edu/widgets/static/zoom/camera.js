@@ -5,6 +5,7 @@ import { clamp, glide } from "../shared/time.js";
 const LEAST = 500; // ms of a short way
 const LEVEL = 750; // ms more for each level
 const LEVEL_OF_A_FLIGHT = 2200; // ms
+const NEAR = 0.005; // half a step of the slider: the last frames of a way look like its end
 const smooth = (t) => t * t * (3 - 2 * t);
 
 export class Camera {
@@ -15,12 +16,12 @@ export class Camera {
   constructor(z, last, view) {
     Object.assign(this, { z, goal: z, last, view });
   }
-  /** The next level inwards and outwards; between two levels the nearest of them. */
+  /** The next level inwards and outwards; between two levels that look apart, the nearest. */
   get inner() {
-    return Math.floor(this.z + 1e-6) + 1;
+    return Math.floor(this.z + NEAR) + 1;
   }
   get outer() {
-    return Math.ceil(this.z - 1e-6) - 1;
+    return Math.ceil(this.z - NEAR) - 1;
   }
   place(z) {
     this.z = clamp(z, 0, this.last);
