@@ -172,6 +172,7 @@ def test_an_operation_opens_as_what_the_caller_returns(lesson, box, kind, said):
     assert lesson.soon(lambda: text.count() == (kind == "add"))
 
 
+@pytest.mark.clock
 def test_fifteen_hundred_operations_stay_fluent(lesson):
     box = lesson.page.locator(".te-graph").nth(1)
     box.scroll_into_view_if_needed()
@@ -181,7 +182,8 @@ def test_fifteen_hundred_operations_stay_fluent(lesson):
     assert details(box).split()[1] == str(vit()["nodes"][-1]["id"])
     assert len(rows(box)) < 60  # only what is in view is made
     press(box, "Home")
-    assert lesson.page.evaluate(PRESS) < 16 * max(1.0, slowness())
+    busy = max(1.0, slowness())
+    assert min(lesson.page.evaluate(PRESS) for _ in range(3)) < 16 * busy
     box.locator("button:text-is('recorded')").click()
     assert len(rows(box)) < 60
 

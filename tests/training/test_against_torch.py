@@ -120,7 +120,7 @@ def test_a_layer_computes_what_pytorchs_does_forward_and_backward(name):
 def test_every_layer_has_a_case():
     tried = {name.partition(",")[0].partition(" ")[0] for name in LAYERS}
     elsewhere = {"Module", "Sequential", "Embedding", "EmbeddingBag", "Decoder", "Encoder", "ViT",
-                 "Recommender", "CrossEntropyLoss", "MSELoss"}  # fmt: skip
+                 "Recommender", "WordGuesser", "CrossEntropyLoss", "MSELoss"}  # fmt: skip
     classes = {n for n in nn.__all__ if isinstance(getattr(nn, n), type)}
     assert classes == tried | elsewhere
 
@@ -231,10 +231,20 @@ class TorchEncoder(there.Module):
         self.norm, self.head = there.LayerNorm(width), there.Linear(width, classes)
 
     def forward(self, numbers):
+        return self.head(self.norm(self.blocks(numbers)[:, 0]))
+
+    def blocks(self, numbers):
         x = self.tokens(numbers) + self.places.weight[: numbers.shape[1]]
         for block in self.encoder:
             x = block(x)
-        return self.head(self.norm(x[:, 0]))
+        return x
+
+
+class TorchGuesser(TorchEncoder):
+    """``nn.WordGuesser`` of PyTorch's own layers: an answer at each place."""
+
+    def forward(self, numbers):
+        return self.head(self.norm(self.blocks(numbers)))
 
 
 def of_digits(n, shape):
@@ -265,6 +275,8 @@ MODELS = {
                 lambda: TorchDecoder(27, 16, 32, 2, 4, 64), of_text),
     "encoder": (lambda: nn.Encoder(27, 16, 3, 32, 2, 4, 64),
                 lambda: TorchEncoder(27, 16, 3, 32, 2, 4, 64), of_sentences),
+    "guesser": (lambda: nn.WordGuesser(27, 16),
+                lambda: TorchGuesser(27, 16, 27, 64, 2, 4, 128), of_text),
 }  # fmt: skip
 
 #: name -> (ours, theirs), from parameters
@@ -327,6 +339,7 @@ def without_key_bias(name, array):
         pytest.param("vit", "adamw", 50, marks=pytest.mark.slow),
         pytest.param("decoder", "adamw", 10, marks=pytest.mark.slow),
         ("encoder", "adamw", 10),
+        ("guesser", "adamw", 10),
     ],
 )
 def test_a_training_is_pytorchs_step_by_step(model, optimiser, count):

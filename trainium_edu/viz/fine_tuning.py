@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.fine_tuning import FineTuned
 from trainium_edu.viz.style import COLOURS, figure, ink
 
 __all__ = ["describe_curve", "plot_curve"]
@@ -12,6 +13,8 @@ _MARKERS = ("o", "s")
 
 
 def _by_beginning(rows):
+    if len(rows) == 0:
+        raise ValueError("rows is empty; a curve needs one result of fine-tuning or more")
     found: dict[str, list] = {}
     for row in rows:
         found.setdefault(row.beginning, []).append(row)
@@ -19,7 +22,7 @@ def _by_beginning(rows):
 
 
 @checked
-def plot_curve(rows: Sequence):
+def plot_curve(rows: Sequence[FineTuned]):
     """Plot accuracy against the number of labelled passages, every seed a dot.
 
     Parameters
@@ -37,11 +40,10 @@ def plot_curve(rows: Sequence):
     >>> len(plot_curve(stored_fine_tuning()).axes)
     1
     """
+    sides = _by_beginning(rows)
     fig = figure(7.2, 3.5, margins=(0.62, 0.2, 0.52, 0.3))
     ax = fig.add_subplot()
-    for (name, of), colour, marker in zip(
-        _by_beginning(rows).items(), _COLOURS, _MARKERS, strict=False
-    ):
+    for (name, of), colour, marker in zip(sides.items(), _COLOURS, _MARKERS, strict=False):
         labels = [row.per_author for row in of]
         ax.plot(labels, [row.mean for row in of], color=COLOURS[colour], marker=marker,
                 markersize=5, label=f"{name}, mean")  # fmt: skip
@@ -60,7 +62,7 @@ def plot_curve(rows: Sequence):
 
 
 @checked
-def describe_curve(rows: Sequence) -> str:
+def describe_curve(rows: Sequence[FineTuned]) -> str:
     """Say mean and spread of both in a table, for readers and for screen readers.
 
     Examples

@@ -6,6 +6,7 @@ import numpy as np
 
 from trainium_edu.specs import TRN1, Record
 from trainium_edu.specs.signatures import checked
+from trainium_edu.training.lookups import Pace
 from trainium_edu.viz.style import COLOURS, figure, ink
 from trainium_edu.viz.units import size_text
 
@@ -13,7 +14,7 @@ __all__ = ["describe_paces", "plot_paces"]
 
 
 @checked
-def plot_paces(paces: Sequence, *, spec: Record = TRN1):
+def plot_paces(paces: Sequence[Pace], *, spec: Record = TRN1):
     """Plot time per row, and the share of DMA's rate, against the width of an embedding.
 
     Parameters
@@ -33,6 +34,8 @@ def plot_paces(paces: Sequence, *, spec: Record = TRN1):
     >>> [ax.get_ylabel() for ax in plot_paces(lookup_paces([64, 128])).axes]
     ['ns', '% of 272 GB/s']
     """
+    if len(paces) == 0:
+        raise ValueError("paces is empty; a curve needs the pace of one width or more")
     fig = figure(9, 3.5, margins=(0.7, 0.2, 0.74, 0.35))
     time, share = fig.subplots(1, 2, gridspec_kw={"wspace": 0.28})
     widths = [one.width for one in paces]
@@ -72,7 +75,7 @@ def plot_paces(paces: Sequence, *, spec: Record = TRN1):
 
 
 @checked
-def describe_paces(paces: Sequence) -> str:
+def describe_paces(paces: Sequence[Pace]) -> str:
     """Say both curves in a table, for readers and for screen readers.
 
     Examples

@@ -56,6 +56,7 @@ from trainium_edu.neuroncore.timing.merging import Lives, line_of, merge, on_til
 from trainium_edu.neuroncore.timing.optimise import is_pure, optimise
 from trainium_edu.neuroncore.timing.ordering import reordered
 from trainium_edu.neuroncore.timing.psum_tiles import joined, operands_in_psum
+from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
 
 __all__ = ["PASSES", "PassEffect", "Traffic", "check_passes", "rewrite", "traffic"]
@@ -118,6 +119,11 @@ def check_passes(passes: bool | Iterable[str]) -> tuple[str, ...]:
     """Return the names of passes in the order in which they run; raise for others."""
     if isinstance(passes, bool):
         return tuple(PASSES) if passes else ()
+    if not isinstance(passes, Iterable):
+        raise TypeError(
+            f"passes is {short(passes)}; it must be True (all), False (none), or a list of names "
+            f"among {', '.join(PASSES)}"
+        )
     names = (passes,) if isinstance(passes, str) else tuple(passes)
     for name in names:
         if name not in PASSES:
