@@ -10,12 +10,12 @@ from itertools import zip_longest
 import ipywidgets
 import numpy as np
 
+from trainium_edu import aside
 from trainium_edu.neuroncore.systolic_array import SystolicArray
 from trainium_edu.specs.signatures import checked
 from trainium_edu.widgets.cache_strip import CacheStrip, cache_strip
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.graph_explorer import GraphExplorer, graph_explorer
-from trainium_edu.widgets.systolic_array import array_player
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 from trainium_edu.xla.device import Device
 from trainium_edu.xla.executable import Executable, describe
@@ -100,7 +100,8 @@ def _product(node, run) -> list:
     """Return widgets on a matrix product: what it asks of the array, and a small array at work."""
     products = [i for i in run.timeline.program.instructions if i.name == "nc_matmul"]
     draw = np.random.default_rng(0)
-    small = array_player(
+    players = aside.load("trainium_edu.widgets.systolic_array")  # loads Matplotlib, not used before
+    small = players.array_player(
         draw.integers(-3, 4, (_SIDE, _SIDE)).tolist(),
         draw.integers(0, 4, (_SIDE, _VECTORS)).tolist(),
         array=SystolicArray(_SIDE, _SIDE, load_speed=1), cycle=0,
