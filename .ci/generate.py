@@ -2,8 +2,9 @@
 
 Usage: python .ci/generate.py [--check]
 
-From: ``specs/glossary.toml``, ``specs.SOURCES``, ``exercises.lessons.COURSE``, the exercises, and
-the package's own imports: README's pages link names like ``nki.run`` to the files that define them.
+From: ``specs/glossary.toml``, ``specs/named.toml``, ``specs.SOURCES``,
+``exercises.lessons.COURSE``, the exercises, and the package's own imports: README's pages link
+names like ``nki.run`` to the files that define them.
 With ``--check`` nothing is written; the exit code says whether all of it is as it would be written.
 """
 
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from trainium_edu import exercises  # noqa: E402
 from trainium_edu.exercises.lessons import COURSE  # noqa: E402
 from trainium_edu.specs import SOURCES  # noqa: E402
-from trainium_edu.specs.glossary import glossary  # noqa: E402
+from trainium_edu.specs.glossary import glossary, named  # noqa: E402
 
 DOCS = runpy.run_path(str(ROOT / ".ci" / "docs.py"))
 FLOORS = DOCS["FLOORS"]
@@ -111,8 +112,9 @@ def glossary_notebook() -> dict:
     by_name = sorted(terms.values(), key=lambda t: t.name.lower())
     index = " · ".join(f"[{t.name}](#cell-id=term-{t.slug})" for t in by_name)
     said = "The words of the lessons, one sentence each, with the source of the meaning."
+    more = "then [what else the sources name](#cell-id=named), and what stands here for it."
     rest = "Nothing to run here: read what you came for, and close it."
-    opening = f"# Glossary\n\n{said} [Sources](#cell-id=sources) stand at the end.\n{rest}"
+    opening = f"# Glossary\n\n{said} [Sources](#cell-id=sources) follow, {more}\n{rest}"
     cells, group = [cell("title", opening), cell("index", index)], ""
     for term in terms.values():
         if term.group != group:
@@ -123,9 +125,23 @@ def glossary_notebook() -> dict:
     about = "What the lessons' short keys stand for, in the edition that was read."
     cells.append(cell("sources", f"## Sources\n\n{about}"))
     cells += [cell(f"source-{s.slug}", s.markdown) for s in SOURCES.values()]
+    cells.append(cell("named", "\n".join(named_rows())))  # last: it is tall, and links scroll
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def named_rows():
+    """Yield the lines of the glossary's last cell: all that the sources name."""
+    yield "## Where the sources point to more\n"
+    yield "Announcements and documents name much that no lesson is about. All of it stands here."
+    yield "\n| name | what it is | here | named in |\n| --- | --- | --- | --- |"
+    group = ""
+    for row in named().values():
+        if row.group != group:
+            group = row.group
+            yield f"| **{group}** | | | |"
+        yield row.markdown
 
 
 def generated() -> dict:

@@ -1,4 +1,8 @@
-"""The words of the lessons, one sentence each, with a source; the data stand in glossary.toml."""
+"""The words of the lessons, and what the sources name besides; the data: glossary.toml, named.toml.
+
+Each word has one sentence and a source.  Each name has the sources that name it, a sentence on what
+it is, and one on what stands here for it, so that a reader of the sources misses nothing.
+"""
 
 import functools
 import tomllib
@@ -7,7 +11,7 @@ from pathlib import Path
 
 from trainium_edu.specs.sources import SOURCES
 
-__all__ = ["Term", "glossary"]
+__all__ = ["Named", "Term", "glossary", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,24 @@ class Term:
         return f"**{self.name}**: {self.sentence}<br><small>{title}</small>"
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Something that the sources name: a service, a framework, a machine, a way to pay."""
+
+    slug: str
+    name: str
+    sources: list[str]  #: keys of :data:`trainium_edu.specs.SOURCES`
+    what: str
+    here: str  #: what this project does about it
+    group: str
+
+    @property
+    def markdown(self) -> str:
+        """The row of the table at the end of ``notebooks/glossary.ipynb``."""
+        cited = ", ".join(f"[{k}](#cell-id=source-{SOURCES[k].slug})" for k in self.sources)
+        return f"| {self.name} | {self.what} | {self.here} | {cited} |"
+
+
 @functools.cache
 def glossary() -> dict[str, Term]:
     """Read all terms.
@@ -48,9 +70,29 @@ def glossary() -> dict[str, Term]:
     >>> print(glossary()["ulp"])
     ulp: Unit in the last place: the distance from a number to the next one its format has.
     """
-    groups = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
+    return _read("glossary.toml", Term)
+
+
+@functools.cache
+def named() -> dict[str, Named]:
+    """Read what the sources name.
+
+    Returns
+    -------
+    names : dict of str to Named, in reading order
+
+    Examples
+    --------
+    >>> named()["g5"].here
+    'Not modelled: no figure of the sources is about it.'
+    """
+    return _read("named.toml", Named)
+
+
+def _read(name, kind):
+    groups = tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     return {
-        slug: Term(slug, group=group, **entry)
+        slug: kind(slug, group=group, **entry)
         for group, entries in groups.items()
         for slug, entry in entries.items()
     }
