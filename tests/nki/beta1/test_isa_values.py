@@ -139,6 +139,11 @@ CASES = {
     "tensor_scalar, per partition": (
         lambda a, c: nisa.tensor_scalar(a, np.multiply, c, op1=np.add, operand1=2.5), (A, C),
         A * C + F(2.5)),
+    "tensor_scalar, a narrow float per partition": (  # "no restriction on the data types"
+        lambda a, c: nisa.tensor_scalar(a, np.add, c), (A, C.astype(np.float16)),
+        A + C.astype(np.float16)),
+    "tensor_tensor, one per partition": (  # as published course kernels add a bias
+        lambda a, c: nisa.tensor_tensor(c, a, np.subtract), (A, C), C - A),
     "tensor_scalar, bits": (
         lambda a: nisa.tensor_scalar(a, np.left_shift, 3, op1=np.bitwise_or, operand1=5), (WORDS,),
         (WORDS << 3) | 5),

@@ -1,9 +1,12 @@
 """Arithmetic on tiles: element by element, along the free axes, and across partitions."""
 
+from math import prod
+
 from trainium_edu.nki.beta1.isa.constants import engine, reduce_cmd
 from trainium_edu.nki.beta1.isa.options import also_written, cast, choice, more, same_dtype
-from trainium_edu.nki.beta1.operation import op_name, operation, perform, scalar, tile
+from trainium_edu.nki.beta1.operation import copied, op_name, operation, perform, scalar, tile
 from trainium_edu.nki.beta1.promotion import promoted
+from trainium_edu.nki.beta1.tile import Tile
 
 __all__ = [
     "activation", "activation_reduce", "bn_aggr", "bn_stats", "dropout", "reciprocal",
@@ -12,6 +15,25 @@ __all__ = [
 ]  # fmt: skip
 
 _COMMANDS = reduce_cmd
+_FLOATS = frozenset({"bfloat16", "float16", "float8_e4m3", "float8_e5m2"})
+
+
+def _per_partition(value):
+    """Return an operand that is a number or a tile[P, 1]; narrow floats are widened first."""
+    value = scalar(value)
+    return copied(value, "float32") if isinstance(value, Tile) and value.kind in _FLOATS else value
+
+
+def _repeated(vector, like):
+    """Return a tile with its free dimensions of size 1 repeated to the shape of another."""
+    have, shape = tuple(vector.window.shape), tuple(like.window.shape)
+    if prod(have) == have[0] == shape[0]:
+        have = (have[0], *(1,) * (len(shape) - 1))
+        vector = vector.reshape(have)
+    fits = len(have) == len(shape) and all(a in (1, b) for a, b in zip(have, shape, strict=True))
+    if not fits or have == shape or have[0] != shape[0]:
+        return vector  # the instruction says what is wrong
+    return vector.like(vector.window.broadcast(*shape))
 
 
 # fmt: off
@@ -59,7 +81,8 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=engine.unkn
     Parameters
     ----------
     data1, data2 : tile
-        The same partitions, and as many elements in each; not both in PSUM.
+        The same partitions, and as many elements in each, or 1, which is repeated; not both in
+        PSUM.
     op : function of nl or NumPy of two inputs
     dtype : dtype, optional
         Default: what holds both dtypes.
@@ -69,6 +92,7 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=engine.unkn
     data1, data2 = tile(data1, "tensor_tensor: data1"), tile(data2, "tensor_tensor: data2")
     more("tensor_tensor", kwargs, tensor_tensor.__kwdefaults__)
     dtype = dtype or promoted(data1.kind, data2.kind)
+    data1, data2 = _repeated(data1, data2), _repeated(data2, data1)
     return operation("tensor_tensor", data1.shape, dtype, mask=mask, engine=engine, data1=data1,
                      data2=data2, op=op_name(op), **kwargs)
 
@@ -82,7 +106,7 @@ def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, 
     data : tile
     op0, op1 : function of nl or NumPy
         Both arithmetic or both bitwise; `op1` may be None.
-    operand0, operand1 : number, or float32 tile[P, 1]
+    operand0, operand1 : number, or tile[P, 1] of floats
     reverse0, reverse1 : bool
         Swap the inputs: ``operand - data`` instead of ``data - operand``.
     engine : nki.isa.engine
@@ -91,8 +115,9 @@ def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, 
     data = tile(data, "tensor_scalar: data")
     more("tensor_scalar", kwargs, tensor_scalar.__kwdefaults__)
     return operation("tensor_scalar", data.shape, dtype or data.kind, mask=mask, engine=engine,
-                     data=data, op0=op_name(op0), operand0=scalar(operand0), reverse0=reverse0,
-                     op1=op_name(op1), operand1=scalar(operand1), reverse1=reverse1, **kwargs)
+                     data=data, op0=op_name(op0), operand0=_per_partition(operand0),
+                     reverse0=reverse0, op1=op_name(op1), operand1=_per_partition(operand1),
+                     reverse1=reverse1, **kwargs)
 
 
 def scalar_tensor_tensor(*, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False,
