@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 
 from trainium_edu.neuroncore import NeuronCore, gpsimd_cpp
-from trainium_edu.neuroncore.gpsimd_cpp import CompileError, OperatorError
+from trainium_edu.neuroncore.gpsimd_cpp import CompileError, OperatorError, worker
 from trainium_edu.specs.errors import NkiValidationError
 
 X = np.arange(64, dtype=np.float32)
 HEAD = """#include <torch/torch.h>
 #include <neuron/neuron-utils.hpp>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <map>
+#include <new>
+#include <stdexcept>
+#include <vector>
 
 static int depth(int n) {
   volatile char room[512];
@@ -18,6 +24,7 @@ static int depth(int n) {
   return n == 0 ? room[0] : depth(n - 1) + room[1];
 }
 """
+SLOW = "it ran for 1 s without an end"
 BODIES = {
     "index outside": (
         "auto in = x.accessor<float, 1>(); float s = in[n];",
@@ -89,7 +96,14 @@ BODIES = {
         "volatile float *b = (float *)torch::neuron::tcm_malloc(20000); b[3] = 1;",
         "it uses a null pointer: tcm_malloc at line {line} found the pool of 16 KB full (0 bytes",
     ),
-    "endless loop": ("volatile int on = 1; while (on) {}", "it ran for 1 s without an end"),
+    "endless loop": ("volatile int on = 1; while (on) {}", SLOW),
+    "endless copies": ("for (;;) y = x;", SLOW),
+    "endless curves": ("volatile double q = 0; for (;;) q = sin(q) + exp(q * 0.01);", SLOW),
+    "endless containers": ("std::map<int, int> m; for (int i = 0;; i++) m[i % 100] = i;", SLOW),
+    "endless library": ("for (;;) torch::exp_out(y, x);", SLOW),
+    "endless printf": ('for (;;) printf("%d\\n", 3);', SLOW),
+    "endless sleep": ("for (;;) sleep(1);", SLOW),
+    "a program that waits": ('if (system("sleep 60")) return;', SLOW),
     "deep recursion": ("depth(100000);", "its stack needs more than 8192 bytes"),
     "large array": (
         "volatile char all[30000]; for (size_t i = 0; i < 30000; i++) all[i] = (char)n;",
@@ -99,12 +113,49 @@ BODIES = {
     "assertion": ("assert(n == 3);", "its assertion failed: n == 3"),
     "null": ("volatile int *p = nullptr; *p = 1;", "it uses a null pointer"),
     "wild": ("volatile int *p = (int *)0x123456789000; *p = 1;", "memory that is not its own"),
+    "past an argument": (
+        "auto in = x.accessor<float, 1>(); volatile const float *p = &in[0]; "
+        "volatile float s = p[64];",
+        "it touches byte 256 of argument 0, which has 256 bytes",
+    ),
+    "past a tensor": (
+        "torch::Tensor z = torch::ones({5}, torch::kFloat); auto a = z.accessor<float, 1>(); "
+        "volatile float *p = &a[0]; for (int i = 0; i < 6; i++) p[i] = 1;",
+        "it touches byte 20 of the tensor made at line {line}, which has 20 bytes",
+    ),
+    "before a tensor": (
+        "torch::Tensor z = torch::ones({5}, torch::kFloat); auto a = z.accessor<float, 1>(); "
+        "volatile float *p = &a[0]; p[-1] = 1;",
+        "the program writes before the beginning of the tensor made at line {line}",
+    ),
+    "before a short buffer": (
+        "volatile float *b = (float *)torch::neuron::tcm_malloc(8); b[-1] = 1;",
+        "the program writes before the beginning of a TCM buffer",
+    ),
+    "null function": ("void (*volatile f)() = nullptr; f();", "it uses a null pointer"),
+    "abort": ("abort();", "it aborts"),
+    "exit": ("exit(3);", "it ends its own process; a kernel returns a tensor"),
+    "exception": ("throw 1;", "it throws an exception"),
+    "named exception": ('throw std::runtime_error("no way");', "it throws an exception: no way"),
+    "library's exception": ("std::vector<int> v(3); v.at(n) = 1;",
+                            "it throws an exception: vector"),
+    "memory": (
+        "for (volatile long i = 0;; i++) new char[1 << 30];", "asks for more memory than"
+    ),
+    "much": (
+        "torch::Tensor z = torch::zeros({2000000000}, torch::kFloat);",
+        "no memory left for a tensor of 2000000000 elements",
+    ),
+    "too much": (
+        "torch::Tensor z = torch::zeros({2000000000, 3}, torch::kFloat);",
+        "a tensor of 6000000000 elements; a NeuronCore has 16 GiB of HBM",
+    ),
 }  # fmt: skip
 NO_LINE = {
-    "abort": ("abort();", "it aborts"),
-    "exit": ("exit(3);", "it ends its own process"),
-    "exception": ("throw 1;", "wrong: it throws an exception"),
-    "memory": ("for (volatile long i = 0;; i++) new char[1 << 30];", "asks for more memory than"),
+    "before an argument": (
+        "auto in = x.accessor<float, 1>(); float *p = (float *)&in[0]; p[-1] = 1;",
+        "wrong: the program writes before the beginning of argument 0",
+    ),
     "other result": ("y = torch::zeros({3}, torch::kFloat);",
                      "the kernel function wrong returns float32[3], and the shape function said "
                      "float32[64]"),
@@ -141,8 +192,9 @@ def wrong(build):
 @pytest.mark.parametrize("what", BODIES)
 def test_a_mistake_is_one_sentence_with_its_line_and_python_lives_on(wrong, what):
     number = list(ALL).index(what)
-    line = 7 if what == "deep recursion" else FIRST + number
-    for _ in range(1 if "endless" in what else 2):
+    deep = 1 + next(i for i, text in enumerate(HEAD.splitlines()) if "room[n" in text)
+    line = deep if what == "deep recursion" else FIRST + number
+    for _ in range(1 if BODIES[what][1] is SLOW else 2):
         with pytest.raises(OperatorError) as told:
             wrong(X, number)
         said = str(told.value)
@@ -157,6 +209,60 @@ def test_a_mistake_that_has_no_line_is_said_all_the_same(wrong, what):
     with pytest.raises(OperatorError) as told:
         wrong(X, list(ALL).index(what))
     assert NO_LINE[what][1] in str(told.value), str(told.value)
+
+
+FINE = {
+    "close twice": (
+        "auto s = y.write_stream_accessor<float>(); s.write(3); s.close(); s.close();", 3
+    ),
+    "a child that never ends": ("if (fork() == 0) for (;;) {} y.fill_(1);", 1),
+    "both of a fork": ("fork(); y.fill_(1);", 1),
+    "what Python asks is not to be read": ("char c; y.fill_((int)read(0, &c, 1));", 0),
+    "closed files": ("for (int i = 0; i < 100; i++) close(i); y.fill_(1);", 1),
+    "its own catch": ("try { throw 5; } catch (int e) { y.fill_(e); }", 5),
+    "many buffers": (
+        "void *a = torch::neuron::tcm_malloc(8), *b = torch::neuron::tcm_malloc(8); "
+        "for (int i = 0; i < 40000; i++) torch::neuron::tcm_free(torch::neuron::tcm_malloc(64)); "
+        "torch::neuron::tcm_free(b); torch::neuron::tcm_free(a); y.fill_(1);", 1,
+    ),
+    "many tensors": (
+        "for (int i = 0; i < 20000; i++) torch::Tensor z = torch::empty({4}, torch::kInt); "
+        "y.fill_(1);", 1,
+    ),
+    "no buffer": ("torch::neuron::tcm_free(torch::neuron::tcm_malloc(0)); y.fill_(1);", 1),
+    "a buffer of all": ("y.fill_(torch::neuron::tcm_malloc((size_t)-1) ? 1 : 0);", 0),
+    "an integer that wraps": ("volatile int i = 2147483647; i = i + 1; y.fill_(i);", -(2.0**31)),
+    "TCM that nobody wrote": (
+        "float *b = (float *)torch::neuron::tcm_malloc(256); "
+        "y.tcm_accessor().tcm_to_tensor(b, 0, n);", np.nan,
+    ),
+}  # fmt: skip
+
+
+def test_what_is_no_mistake_or_harmless_leaves_the_process_as_it_was(build):
+    made = build(_kernel(*(body for body, _ in FINE.values())), wrong=WRONG)
+    for number, (what, (_, first)) in enumerate(FINE.items()):
+        for _ in range(2):
+            np.testing.assert_equal(made(X, number)[0], np.float32(first), err_msg=what)
+
+
+@pytest.mark.parametrize(
+    "body", ["static int once = [] { exit(1); return 1; }();",
+             "static int once = [] { for (volatile int i = 1; i;) {} return 1; }();"]
+)  # fmt: skip
+def test_a_program_that_never_begins(build, monkeypatch, body):
+    monkeypatch.setattr(worker, "_START_S", 1.0)
+    with pytest.raises(
+        OperatorError, match="does not get as far as its functions; look at what the"
+    ):
+        build(ONE.replace("torch::Tensor one", f"{body}\ntorch::Tensor one"), one="torch::Tensor x")
+
+
+def test_what_a_program_prints_before_it_begins_is_no_answer(build):
+    kernel = ONE.replace(
+        "torch::Tensor one", 'static int once = printf("9\\n");\ntorch::Tensor one'
+    )
+    np.testing.assert_array_equal(build(kernel, one="torch::Tensor x")(-X), X)
 
 
 def test_policies_of_coherence_warn_or_say_nothing(build, capsys):
@@ -265,7 +371,8 @@ def test_libraries_that_do_not_register_what_they_should(build, body, register, 
         ("return torch::zeros({1, 1, 1, 1, 70000}, torch::kFloat);",
          "shape.cpp:4: a dimension of 70000; a tensor of 5 dimensions has at most 65535 in each"),
         ("return torch::zeros({4}, torch::kLong);", "shape.cpp:4: torch::kLong is no dtype"),
-        ("for (;;) { }", "shape.cpp:4: it ran for 2 s without an end"),
+        ("for (;;) x = x;", "shape.cpp:4: it ran for 2 s without an end"),
+        ("throw 3;", "shape.cpp:4: it throws an exception"),
     ],
 )  # fmt: skip
 def test_shape_functions_that_do_not_give_a_shape(build, body, text):

@@ -5,8 +5,9 @@ functions, the tensor library, element, streaming and TCM accessors with 16 KB o
 processor, coherence policies, several processors, ``printf``, the stack.  The machine's compiler
 makes a program of the sources, unmodified, against small headers of our own; it runs in processes
 of its own with limits on time and memory, never in Python's.  What it does is counted and priced
-from three published throughputs.  Found, and named by line: everything out of bounds, a full pool,
-a stack that is too deep, a loop without end, and races between processors.
+from three published throughputs.  Found, and named by line: everything out of bounds (tensors and
+TCM lie between guarded pages), a full pool, a stack that is too deep, a loop without end (also in
+library calls: several stacks are looked at), an exception, and races between processors.
 
 Left out: the processors' own instruction set and vectors (a stretch of code has one price), what
 streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Programs are

@@ -18,7 +18,7 @@ from pathlib import Path
 from trainium_edu.files import write
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import CompileError, NoCompilerError, OperatorError
 
-__all__ = ["Compiler", "find_compiler", "kernel_program", "line_at", "shape_program"]
+__all__ = ["Compiler", "find_compiler", "is_theirs", "kernel_program", "shape_program"]
 
 _CPP = Path(__file__).parent / "cpp"
 _RUNTIME = ("runtime.cpp", "operations.cpp")
@@ -28,8 +28,14 @@ _ALWAYS = (
     "-g1",
     "-gdwarf-4",
     "-fdiagnostics-color=never",
+    "-fno-finite-loops",  # clang leaves out loops that never end
+    "-fwrapv",  # integers wrap, as the processors' do
+    "-fno-sanitize=undefined",  # zig's default, which counts as the program's own code
+    "-D_GLIBCXX_ASSERTIONS",
+    "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST",
     f"-I{_CPP / 'include'}",
 )
+_NOT_THEIRS = (_CPP, "/usr", "/Library", "/Applications", sys.prefix, sys.base_prefix)
 #: The processors' compiler knows C++14, the host's C++17.
 _KERNEL, _SHAPE = (
     ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks"),
@@ -60,8 +66,7 @@ class Compiler:
             return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1")
         plain = ("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops")  # as GCC's -O1
         every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0")
-        return ("-fsanitize-coverage=bb,trace-pc", *every_block, *plain, "-fno-sanitize=undefined",
-                "-ferror-limit=1")  # fmt: skip
+        return ("-fsanitize-coverage=bb,trace-pc", *every_block, *plain, "-ferror-limit=1")
 
     @property
     def linking(self) -> tuple[str, ...]:
@@ -274,7 +279,7 @@ def _needs(units, building, sources) -> dict[str, str]:
         for name in text.replace("\\ ", "\0").split():
             path = Path(name.replace("\0", " ")).resolve()
             is_known = path in sources or path.is_relative_to(building)
-            if is_known or not _is_theirs(str(path)) or not path.is_file():
+            if is_known or not is_theirs(str(path)) or not path.is_file():
                 continue
             is_near = path.is_relative_to(beside)
             found[str(path.relative_to(beside) if is_near else path)] = _digest_of(path)
@@ -312,7 +317,7 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
     asserted = _ASSERTED.search(said)
     said = asserted[1].strip().strip('"') if asserted else said
     kernel = re.fullmatch(r"<(.*)>", file)
-    if kernel is None and not _is_theirs(file):
+    if kernel is None and not is_theirs(file):
         kernel, file, line = _asked_from(text, match.start(), file, line)
     if kernel is not None:
         return _of_binding(kernel[1], said, sources, bool(asserted))
@@ -322,9 +327,12 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
     return CompileError(f"the C++ compiler says: {said}", file, line)
 
 
-def _is_theirs(file: str) -> bool:
+def is_theirs(file: str, sources: Sequence[Path] = ()) -> bool:
+    """Whether a file is the learner's: a source, or no header of ours or a compiler's."""
     path = Path(file).resolve()
-    return not path.is_relative_to(_CPP) and not path.is_relative_to("/usr")
+    if any(path.name == source.name for source in sources):
+        return not path.is_relative_to(_CPP)
+    return not any(path.is_relative_to(folder) for folder in _NOT_THEIRS)
 
 
 def _asked_from(text, at, file, line):
@@ -335,7 +343,7 @@ def _asked_from(text, at, file, line):
         binding = re.fullmatch(r"<(.*)>", name)
         if binding:
             return binding, name, int(found[2])
-        if _is_theirs(name) and Path(name).is_file():
+        if is_theirs(name) and Path(name).is_file():
             return None, name, int(found[2])
     return None, file, line
 
@@ -351,17 +359,3 @@ def _of_binding(name, said, sources, is_asserted) -> CompileError:
             "argument of m.def is the name of a function in compute_srcs"
         )
     return CompileError(f"the kernel function {name} of {files} cannot be called: {said}")
-
-
-def line_at(program: Path, addresses: Sequence[int]) -> tuple[str, int] | None:
-    """Return the line of the learner's source at the first of these addresses that has one."""
-    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
-    if tool is None:
-        return None
-    command = [tool, "-i", "-e", str(program), *(hex(a) for a in addresses)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    for line in said.splitlines():
-        file, _, number = line.partition(" (")[0].rpartition(":")
-        if number.isdigit() and int(number) and file != "??" and _is_theirs(file):
-            return file, int(number)
-    return None

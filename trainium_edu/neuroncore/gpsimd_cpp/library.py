@@ -7,6 +7,7 @@
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
@@ -17,7 +18,8 @@ import numpy as np
 from trainium_edu import files
 from trainium_edu.neuroncore.engines.custom_op import Work
 from trainium_edu.neuroncore.gpsimd_cpp import wire
-from trainium_edu.neuroncore.gpsimd_cpp.compiler import kernel_program, line_at, shape_program
+from trainium_edu.neuroncore.gpsimd_cpp.compiler import is_theirs, kernel_program, shape_program
+from trainium_edu.neuroncore.gpsimd_cpp.lines import LineTable
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import OperatorError, place
 from trainium_edu.neuroncore.gpsimd_cpp.races import Race, find_race, holes
 from trainium_edu.neuroncore.gpsimd_cpp.results import OperatorRun, timed
@@ -35,8 +37,10 @@ __all__ = ["Library", "Operator", "load", "load_library"]
 _FACTS = TRN1.custom_operators
 _DTYPES = _FACTS.dtypes.value
 _SIGNALS = {4: "it runs into an illegal instruction", 6: "it aborts",
-            8: "it divides an integer by zero"}  # fmt: skip
+            8: "it divides an integer by zero",
+            9: "it was killed, as a system does that has no memory left"}  # fmt: skip
 _TIME_SIGNALS = 14, 24  # SIGALRM, SIGXCPU
+_ASSERTED = re.compile(r".*[Aa]ssertion [`'\"]?(.*?)['\"]? failed.*")
 _LIBRARY = "trainium_edu library of custom operators"
 _STACK = re.compile(r"-DSTACK_SIZE=(\d+)\s*$")
 
@@ -347,13 +351,20 @@ class Operator:
         text, file = call.message.decode(errors="replace"), call.file.decode(errors="replace")
         line = call.line
         if call.status != wire.Status.REFUSED:
-            found = line_at(worker.program, [a for a in (call.pc, call.pc - 1, call.last_pc - 1)
-                                             if a > 0])  # fmt: skip
-            file, line = found or ("", 0)
+            file, line = self._line_of(call, worker)
             text = self._signalled(call, text, answer.errors)
         if library.multicore and worker is library._kernels:
             text += f" (processor {call.processor})"
         raise OperatorError(text if file else f"{who}: {text}", file, line)
+
+    def _line_of(self, call, worker: Worker) -> tuple[str, int]:
+        """Return the learner's line that most of the sampled stacks are in."""
+        sources = (*self.library.compute_srcs, *self.library.shape_srcs)
+        table = LineTable(worker.program, lambda file: is_theirs(file, sources))
+        stacks = [stack[:] for stack in call.frames[: call.samples]]
+        lines = (next(filter(None, map(table.at, stack)), None) for stack in stacks)
+        found = Counter(filter(None, lines)).most_common(1)
+        return found[0][0] if found else table.at(call.last_pc - 1) or ("", 0)
 
     def _signalled(self, call, text, errors) -> str:
         limits = self.library.limits
@@ -365,9 +376,10 @@ class Operator:
             )
         if call.signal in _TIME_SIGNALS:
             return f"it ran for {limits.cpu_seconds} s without an end; does a loop ever stop?"
-        last = errors.strip().rpartition("\n")[2]
+        last = _ASSERTED.sub(r"an assertion of the C++ library failed: \1",
+                             errors.strip().rpartition("\n")[2])  # fmt: skip
         known = text or _SIGNALS.get(call.signal) or f"it ends by signal {call.signal}"
-        if not call.signal:
+        if not text and not call.signal:
             known = "it ends its own process; a kernel returns a tensor"
         return f"{known}: {last}" if last else known
 

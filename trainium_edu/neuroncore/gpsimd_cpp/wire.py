@@ -9,6 +9,7 @@ from ctypes import c_char, c_double, c_int32, c_int64
 __all__ = ["DTYPES", "OUT", "Call", "Counts", "Status", "TensorSlot"]
 
 MAX_DIMS, MAX_ARGUMENTS, MAX_PROCESSORS, MAX_SITES, OUT = 8, 16, 8, 32, 255
+MAX_SAMPLES, MAX_FRAMES = 16, 24
 
 #: NumPy's (or ml_dtypes') names, in the order of ``c10::ScalarType``
 DTYPES = ("float32", "bfloat16", "float16", "int32", "int8", "int16", "uint8")
@@ -67,7 +68,9 @@ class Call(ctypes.Structure):
         *_fields(c_int64, "cpu_seconds memory_bytes stack_bytes"),
         ("argument", _Argument * MAX_ARGUMENTS), ("out", TensorSlot), ("watch_element", c_int64),
         *_fields(c_int32, "watch_tensor status signal processor line tcm_failed"),
-        *_fields(c_int64, "pc last_pc"), ("message", c_char * 1024), ("file", c_char * 512),
+        ("last_pc", c_int64), *_fields(c_int32, "samples pad"),
+        ("frames", c_int64 * MAX_FRAMES * MAX_SAMPLES), ("message", c_char * 1024),
+        ("file", c_char * 512),
         *_fields(c_int32, "names_end warnings_end"),
         ("names", c_char * 4096), ("warnings", c_char * 4096),
         ("of", _Processor * MAX_PROCESSORS),

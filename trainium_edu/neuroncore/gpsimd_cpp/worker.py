@@ -21,13 +21,15 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from trainium_edu.neuroncore.gpsimd_cpp import wire
+from trainium_edu.neuroncore.gpsimd_cpp.mistakes import OperatorError
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 
 __all__ = ["Answer", "Entry", "Worker"]
 
-_ALIGN = 4096
+_PAGE = mmap.PAGESIZE
 _MOST_PRINTED = 128 * 1024  #: bytes; of more the oldest are lost, as in the runtime's queue
 _SLACK_S = 5.0
+_START_S = 10.0  #: within which a program says what it has
 
 
 class Entry(NamedTuple):
@@ -79,7 +81,15 @@ class Worker:
         assert process.stdout
         now = _Running(process, process.stdin, process.stdout, folder, os.getpid())
         self._end = weakref.finalize(self, _end, now)
-        self.count = int(now.answers.readline())
+        ready, _, _ = select([now.answers], [], [], _START_S)
+        said = now.answers.readline() if ready else b""
+        if not said:
+            self._end()
+            raise OperatorError(
+                "the program does not get as far as its functions; look at what the constructors "
+                "of its global variables do"
+            )
+        self.count = int(said)
         lines = [now.answers.readline().decode() for _ in range(min(self.count, 64))]
         self.entries = [Entry(*line.rstrip("\n").split("\t")) for line in lines]
         self._running = now
@@ -204,11 +214,12 @@ class _Layout:
     """Places tensors behind the call, one after the other."""
 
     def __init__(self, end: int):
-        self.end = -(-end // _ALIGN) * _ALIGN
+        self.end = _pages(end) + _PAGE
 
     def take(self, nbytes: int) -> int:
-        begin, self.end = self.end, self.end + max(1, -(-nbytes // 64)) * 64
-        return begin
+        """Return a place that ends with a page; the next page is a guard."""
+        self.end += _pages(nbytes) + _PAGE
+        return self.end - _PAGE - nbytes
 
     def put(self, slot: wire.TensorSlot, shape, dtype: str, multicore: bool) -> None:
         count = int(np.prod(shape, dtype=np.int64))
@@ -216,6 +227,10 @@ class _Layout:
         slot.sizes[: len(shape)] = list(map(int, shape))
         slot.offset = self.take(count * DTYPES[dtype].storage.itemsize)
         slot.touched = self.take(2 * count) if multicore else 0
+
+
+def _pages(nbytes: int) -> int:
+    return max(1, -(-nbytes // _PAGE)) * _PAGE
 
 
 def _array(buffer, offset, shape, dtype):

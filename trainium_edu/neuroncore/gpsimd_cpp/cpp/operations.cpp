@@ -4,7 +4,7 @@
 #include "torch/torch.h"
 
 namespace neuron_edu {
-at::Tensor fresh(const c10::IntArrayRef &, c10::ScalarType, const char *file, int line);
+at::Tensor fresh(const c10::IntArrayRef &, c10::ScalarType, bool is_filled, const char *file, int line);
 }
 
 using namespace at;
@@ -127,11 +127,11 @@ namespace at {
 // -- factories ------------------------------------------------------------------------------------
 
 Tensor empty(IntArrayRef size, TensorOptions options, WHERE_) {
-  return neuron_edu::fresh(size, options.dtype(), file, line);
+  return neuron_edu::fresh(size, options.dtype(), false, file, line);
 }
 
 Tensor full(IntArrayRef size, const Scalar &fill_value, TensorOptions options, WHERE_) {
-  Tensor made = empty(size, options, file, line);
+  Tensor made = neuron_edu::fresh(size, options.dtype(), true, file, line);
   if (!here.is_shape) made.fill_(fill_value, file, line);
   return made;
 }
@@ -202,6 +202,9 @@ ONE_(log2, only_floats, true, (decltype(x))::log2((double)x))
 ONE_(log10, only_floats, true, (decltype(x))::log10((double)x))
 ONE_(exp, only_floats, true, (decltype(x))::exp((double)x))
 ONE_(bitwise_not, only_integers, false, ~(int64_t)x)
+Tensor bitwise_not(Tensor &result, const Tensor &self, WHERE_) {  // as the reference prints it
+  return bitwise_not_out(result, self, file, line);
+}
 
 // -- two operands ---------------------------------------------------------------------------------
 

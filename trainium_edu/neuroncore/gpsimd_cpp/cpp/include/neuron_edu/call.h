@@ -5,6 +5,7 @@
 namespace neuron_edu {
 
 constexpr int MAX_DIMS = 8, MAX_ARGUMENTS = 16, MAX_PROCESSORS = 8, MAX_SITES = 32, OUT = 255;
+constexpr int MAX_SAMPLES = 16, MAX_FRAMES = 24;  // of stacks, innermost frame first
 
 enum Status { OK, REFUSED, SIGNALLED, THREW, SHAPE, NO_DST, RUNNING };
 enum Kind { TENSOR, DOUBLE, INTEGER };
@@ -59,7 +60,9 @@ struct Call {
   int32_t watch_tensor;  // -1: none
   // what came of it
   int32_t status, signal, processor, line, tcm_failed;
-  int64_t pc, last_pc;
+  int64_t last_pc;  // of the latest basic block
+  int32_t samples, pad;
+  int64_t frames[MAX_SAMPLES][MAX_FRAMES];  // 0 ends a stack
   char message[1024], file[512];
   int32_t names_end, warnings_end;
   char names[4096], warnings[4096];

@@ -17,6 +17,7 @@ Tensor eye(int64_t n, int64_t m, TensorOptions options, WHERE_);
 ONE_(abs) ONE_(ceil) ONE_(floor) ONE_(sin) ONE_(cos) ONE_(tan) ONE_(log) ONE_(log2) ONE_(log10)
 ONE_(exp) ONE_(bitwise_not)
 #undef ONE_
+Tensor bitwise_not(Tensor &result, const Tensor &self, WHERE_);
 
 #define TWO_(name, A, B)                                                  \
   Tensor &name##_out(Tensor &result, const A &self, const B &other, WHERE_); \

@@ -1,0 +1,80 @@
+"""The line table of a program, read without tools; judge: addr2line."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from trainium_edu.neuroncore.gpsimd_cpp.lines import LineTable
+
+PROGRAM = """#include <cstdio>
+#include <algorithm>
+#include <vector>
+static int __attribute__((noinline)) first(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++)
+    sum += i % 3 == 0 ? i * 7 : i ^ n;
+  return sum;
+}
+
+
+template <class T> T twice(std::vector<T> &v) {
+  std::sort(v.begin(), v.end());
+  return 2 * v[0];
+}
+int main(int count, char **) {
+  std::vector<int> v{count, 2, first(count)};
+#line 500 "other.cpp"
+  if (count > 5)
+    puts("many");
+  return twice(v);
+}
+"""
+
+
+def test_every_address_has_the_line_that_addr2line_gives_it(compiler, tmp_path):
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    nm = shutil.which("nm")
+    if not tool or not nm:
+        pytest.skip("this machine has no addr2line, which judges here")
+    (tmp_path / "program.cpp").write_text(PROGRAM)
+    command = [
+        *compiler.command,
+        *compiler.linking,
+        "-O1",
+        "-g1",
+        "-gdwarf-4",
+        "program.cpp",
+        "-o",
+        "program",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    program = tmp_path / "program"
+    said = subprocess.run([nm, "-S", "-C", program], capture_output=True, text=True, check=True)
+    spans = re.findall(r"^(\w+) (\w+) [tT] (.*)$", said.stdout, re.MULTILINE)
+    functions = {name: (int(begin, 16), int(size, 16)) for begin, size, name in spans}
+    table = LineTable(program, lambda file: file.endswith(".cpp"))
+    compared = 0
+    for name in ("first(int)", "main"):
+        begin, size = functions[name]
+        addresses = list(range(begin, begin + size))
+        lines = subprocess.run(
+            [tool, "-e", program, *map(hex, addresses)], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for address, line in zip(addresses, lines, strict=True):
+            file, _, number = line.partition(" (")[0].rpartition(":")
+            if not file.endswith(".cpp") or not number.isdigit():
+                continue  # of a header: here the line before it is given
+            found = table.at(address)
+            assert found
+            assert (found[0].rpartition("/")[2], found[1]) == (file.rpartition("/")[2], int(number))
+            compared += 1
+    assert compared > 40
+    assert table.at(0) is None
+    assert table.at(2**40) is None
+
+
+def test_a_file_that_is_no_program_has_no_lines(tmp_path):
+    (tmp_path / "program").write_bytes(b"#!/bin/sh\n")
+    assert LineTable(tmp_path / "program", lambda file: True).at(0x401000) is None
