@@ -35,7 +35,7 @@ class ExercisePage(LessonPage):
                 await window.jupyterapp.commands.execute("notebook:run-cell");
               }
             }""",
-            [["imports", *CELLS], source],
+            [[*CELLS], source],
         )
         self.wait_idle(60)
 

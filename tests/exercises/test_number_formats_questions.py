@@ -39,6 +39,10 @@ def said_by(question, **values):
     return {m.name: m.model(**values) for m in question.wrong}
 
 
+def arrays():
+    return {name: sample(name) for name in ("weights", "gradients", "activations")}
+
+
 def test_every_wrong_model_says_something_of_its_own(found):
     values = {
         "01/bf16-1024": {"fmt": "bf16", "low": 1024, "high": 2048},
@@ -46,6 +50,7 @@ def test_every_wrong_model_says_something_of_its_own(found):
         "01/gradients-lost": {"x": sample("gradients")},
         "01/e4m3-finite": {"exponent_bits": 4, "mantissa_bits": 3},
         "01/weights-8-bit": {"x": sample("weights")},
+        "01/compressed": {"arrays": arrays()},
     }
     assert list(values) == list(found)
     for key, q in found.items():
@@ -108,6 +113,29 @@ def test_the_best_format_for_the_weights_and_the_guess_shown(found):
     assert answer.value == min(noise, key=noise.get)
     assert answer.show("INT8")[0].values["format"] == "int8"
     assert answer.show(None)[0].values["format"] == "fp8_e3m4"
+
+
+def test_a_compressed_weight_is_a_little_above_its_entropy_and_the_rest_is_said(found):
+    """Judges: ml_dtypes' codes and Shannon's bound; zeros counted; what is assumed is called so."""
+    q, x = found["01/compressed"], arrays()
+    field = x["weights"].astype(ml_dtypes.bfloat16).view(np.uint16).ravel() >> 7 & 255
+    share = np.bincount(field) / field.size
+    share = share[share > 0]
+    bound = 8 - (share * np.log2(share)).sum()
+    answer = q.function(x)
+    assert bound < answer.value < bound + 0.3
+    assert said_by(q, arrays=x)["all alike"] == round(8 + np.log2(share.size), 1)
+    assert f"{share.size} of 256 exponents" in answer.explain
+    table, picture, prose = answer.show(None)
+    assert "assumed" in table
+    assert "assumed" in picture.alt
+    assert "is assumed" in str(prose)
+    for name in ("gradients", "activations"):
+        assert f"{100 * (x[name] == 0).mean():.0f} % of the {name}" in str(prose)
+    bits = {line.split()[0]: line.split()[-3:] for line in table.splitlines()[2:]}
+    assert float(bits["random"][0]) > 16
+    assert float(bits["activations"][1]) < float(bits["activations"][0])  # bzip2: "needs less"
+    assert "bzip2 needs less" in str(prose)
 
 
 def test_the_first_task_is_one_click_each():

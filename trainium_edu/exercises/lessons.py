@@ -52,7 +52,7 @@ COURSE = (
     ),
     Lesson(
         "01", "number_formats", "Number formats",
-        "click bits, configure FP8, quantise real weights and a photo", 30, 50,
+        "click bits, configure FP8, quantise real weights and a photo, zip without loss", 30, 50,
     ),
     Lesson(
         "02", "stochastic_rounding", "Stochastic rounding", "dice, long sums, and a real network "

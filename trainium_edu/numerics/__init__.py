@@ -2,7 +2,8 @@
 
 Modelled: FP32, TF32, BF16, FP16, four FP8 variants, configurable floating point (cFP8) and 8- to
 32-bit integers; rounding to nearest-even, stochastically and toward zero; Philox4x32-10 random bits
-that depend on (seed, step, element) alone; sums and dot products rounded at every step.
+that depend on (seed, step, element) alone; sums and dot products rounded at every step; what BF16
+shrinks to without loss (``compression.py``, no model of the chip's).
 Left out: flushing of subnormals, the hardware's own random generator (its width is unpublished),
 formats below eight bits.
 Sources: the NKI architecture guide and data types, IEEE 754, Salmon et al. 2011, Gupta et al. 2015.

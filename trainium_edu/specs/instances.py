@@ -47,6 +47,10 @@ def _chip(name, ports, page):
                                     note='"820 GiB/sec"'),
         dma_engines=_arch(32, "engines", _DEVICE),
         dma_bytes_per_s=page(1e12, "bytes/s", f"{table}, Data Movement", note='"1 TB"'),
+        dma_compression=page("inline, no more is said", "", f"{table}, Data Movement",
+                             note='"with inline memory compression/decompression"'),
+        dma_compression_keeps_up=SOURCES["emulator"].says(
+            True, "", "numerics.compression", note="nobody publishes a format, ratio or speed"),
         dma_bytes_per_s_from_engines=derive(
             "bytes/s", lambda n, b: 2 * n * b, _core.dma.engines,
             _core.dma.theoretical_bytes_per_s_per_engine,

@@ -1,17 +1,21 @@
-"""Questions of lesson 01: how dense numbers stand, a tie, what gradients lose, codes, weights."""
+"""Questions of lesson 01: how dense numbers stand, a tie, lost gradients, codes, weights, zip."""
 
 from math import floor, isfinite, log2
 
 import numpy as np
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
-from trainium_edu.numerics import configure, get_format, range_of
+from trainium_edu.numerics import cast_to_bits, configure, draw_bits, get_format, range_of
+from trainium_edu.numerics.compression import measure
 from trainium_edu.numerics.grid import land, number_text, stretches
 from trainium_edu.numerics.quantisation import quantise
+from trainium_edu.specs import TRN1
+from trainium_edu.viz.compression import describe_sizes, plot_sizes
 from trainium_edu.viz.formats import label_of
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.formats import cfp8_explorer, range_explorer
 from trainium_edu.widgets.number_line import number_line_explorer
+from trainium_edu.widgets.picture import Picture
 from trainium_edu.widgets.quantisation import quantise_explorer
 
 
@@ -280,4 +284,85 @@ def best_for_weights(x):
         f"The weights are of similar size, below {2.0**top:g}: precision counts, range is idle."
         " INT8 sees next to nothing but zeros, because nothing is scaled.",
         show,
+    )
+
+
+_RANDOM = 2**16  #: numbers made of random bits, for comparison
+
+
+def _sizes(arrays):
+    codes = {name: cast_to_bits(x, "bf16") for name, x in arrays.items()}
+    dice = draw_bits(_RANDOM, seed=0, step=0, n_random_bits=16).astype(np.uint16)
+    return {name: measure(c) for name, c in (codes | {"random bits": dice}).items()}
+
+
+def _exponents(arrays):
+    """Return how many different exponents the weights have."""
+    return np.unique(cast_to_bits(arrays["weights"], "bf16") >> 7 & 255).size
+
+
+def _zeros(x):
+    return f"{100 * np.mean(np.asarray(x) == 0):.0f} %"
+
+
+def _bits(function):
+    return lambda arrays: round(function(arrays, _sizes(arrays)["weights"].fields), 1)
+
+
+@question(
+    "01/compressed",
+    "Frequent exponents get short words and rare ones long words; sign and mantissa stay as they"
+    " are. How many of its 16 bits does a trained weight still need, on average?",
+    unit="bits",
+    most=32,
+    wrong=[
+        Misconception("nothing to gain", _bits(lambda arrays, f: 16),
+                      "Weights do look like dice, and their signs and mantissas almost are. But a"
+                      " fair die would use all 256 exponents equally often."),
+        Misconception("exponents for nothing", _bits(lambda arrays, f: 8),
+                      "That is sign and mantissa alone: then all weights would need to have one and"
+                      " the same exponent."),
+        Misconception("all alike", _bits(lambda arrays, f: 8 + log2(_exponents(arrays))),
+                      "So it would be if the exponents that occur were equally frequent. A few are"
+                      " far more frequent, and these get the short words."),
+        Misconception("the exponent alone", _bits(lambda arrays, f: f.exponent),
+                      "That is what the exponent needs. Sign and mantissa are there, too."),
+    ],
+)  # fmt: skip
+def compressed(arrays):
+    """Return the bits that each weight needs, its share of the code's table included."""
+    sizes = _sizes(arrays)
+    weights, activations, dice = (sizes[n] for n in ("weights", "activations", "random bits"))
+    fields = weights.fields
+    zeros = [_zeros(arrays[name]) for name in ("gradients", "activations")]
+    rate = f"{float(TRN1.dma.bytes_per_s) / 1e9:.0f} GB/s"
+    ahead = "less" if activations.bzip2_bits < activations.bits else "more"
+    table = describe_sizes(sizes)
+    return Answer(
+        round(weights.bits, 1),
+        f"{_exponents(arrays)} of 256 exponents occur, and their entropy is {fields.exponent:.1f}"
+        f" bits. Mantissas are dice: {fields.mantissa:.1f} of 7. No code that takes field by field"
+        f" can do with less than {fields.total:.1f} bits in all; this one, with the list of its"
+        f" words, needs {weights.bits:.1f}.",
+        lambda guess: [
+            table,
+            Picture(
+                lambda: plot_sizes(sizes),
+                "On the left measured bits, on the right rates that"
+                " are assumed: " + "; ".join(" ".join(x.split()) for x in table.splitlines()[2:]),
+            ),
+            Prose(
+                f"**Zeros** ({zeros[0]} of the gradients, {zeros[1]} of the activations) have a"
+                " word of their own, and need neither sign nor mantissa. Activations are never"
+                f" negative, and their code keeps a bit for the sign all the same; bzip2 needs"
+                f" {ahead}, for it looks at neighbours, too.",
+                f"**Random bits** need {dice.bits:.1f}: no code gains anything on them, and the"
+                " list of words comes on top.",
+                "**What it would do for DMA is assumed.** Suppose that the chip's compression is as"
+                f" good as this code and never slower than the wires. Then {rate} (documented)"
+                " would bring numbers at the rates on the right, but for the fixed time of each"
+                " transfer, which does not shrink. Nobody publishes what the chip does; no time in"
+                " these lessons counts on it.",
+            ),
+        ],
     )
