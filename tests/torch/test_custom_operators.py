@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 import trainium_edu.torch as bridge  # noqa: E402
 from trainium_edu.neuroncore import gpsimd_cpp  # noqa: E402
+from trainium_edu.specs import TRN1  # noqa: E402
 from trainium_edu.torch.core import current  # noqa: E402
 
 pytestmark = pytest.mark.judge
@@ -124,3 +125,125 @@ def test_another_library_of_the_same_name_is_refused(custom_op, tmp_path):
     with pytest.raises(RuntimeError, match="a library leaky_ops with other operators is loaded"):
         custom_op.load(name="x", compute_srcs=[tmp_path / "kernel.cpp"],
                        shape_srcs=[tmp_path / "shape.cpp"])  # fmt: skip
+
+
+RELU = """#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+static void part(const torch::Tensor& x, torch::Tensor& y, size_t begin, size_t end) {
+  float *buffer = (float *)torch::neuron::tcm_malloc(4096);
+  auto in = x.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t i = begin; i < end; i += 1024) {
+    size_t n = end - i < 1024 ? end - i : 1024;
+    in.tensor_to_tcm<float>(buffer, i, n);
+    for (size_t j = 0; j < n; j++) buffer[j] = buffer[j] > 0.0 ? buffer[j] : 0.0;
+    out.tcm_to_tensor<float>(buffer, i, n);
+  }
+  torch::neuron::tcm_free(buffer);
+}
+torch::Tensor element(const torch::Tensor& x) {
+  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
+  auto in = x.accessor<float, 2>();
+  auto out = y.accessor<float, 2>();
+  for (int i = 0; i < x.size(0); i++)
+    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0.0 ? in[i][j] : 0.0;
+  return y;
+}
+torch::Tensor backward(const torch::Tensor& g, const torch::Tensor& x) {
+  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
+  auto grad = g.accessor<float, 2>();
+  auto in = x.accessor<float, 2>();
+  auto out = y.accessor<float, 2>();
+  for (int i = 0; i < x.size(0); i++)
+    for (int j = 0; j < x.size(1); j++) out[i][j] = in[i][j] > 0.0 ? grad[i][j] : 0.0;
+  return y;
+}
+torch::Tensor tcm(const torch::Tensor& x) {
+  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);
+  part(x, y, 0, x.numel());
+  return y;
+}
+torch::Tensor eight(const torch::Tensor& x) {
+  torch::Tensor y = get_dst_tensor();
+  size_t share = x.numel() / get_cpu_count(), begin = share * get_cpu_id();
+  part(x, y, begin, begin + share);
+  return y;
+}
+"""
+RELU_SHAPE = """#include <torch/torch.h>
+#include "torchneuron/register.h"
+torch::Tensor same(torch::Tensor x) { return torch::zeros(x.sizes(), torch::kFloat); }
+torch::Tensor second(torch::Tensor, torch::Tensor x) { return x; }
+NEURON_LIBRARY(NAME, m) {
+  m.def("element", &same, "element");
+  m.def("backward", &second, "backward");
+  m.def("tcm", &same, "tcm");
+  m.def("eight", &same, "eight");
+}
+"""
+
+
+class Relu(torch.autograd.Function):
+    """ReLU by an operator, as the tutorials write it."""
+
+    @staticmethod
+    def forward(ctx, x, operator):
+        ctx.save_for_backward(x)
+        return operator(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.ops.relu_one.backward(g, x), None
+
+
+def step(operator, widths, *, is_training):
+    """Return (chip's ns, band) of a step of the tutorials' network with a batch of 32."""
+    xm = importlib.import_module("torch_xla.core.xla_model")
+    device = xm.xla_device()
+    sizes = list(zip((784, *widths), (*widths, 10), strict=True))
+    layers = torch.nn.ModuleList(torch.nn.Linear(n, m) for n, m in sizes).to(device)
+    optimiser = torch.optim.SGD(layers.parameters(), lr=0.01)
+    kept = []  # what is alive when a step is cut is computed: also what autograd keeps
+    for _ in range(2):
+        kept.clear()
+        optimiser.zero_grad()
+        h = torch.rand(32, 784).to(device)
+        for layer in layers[:-1]:
+            h = Relu.apply(layer(h), operator)
+        kept.append(torch.log_softmax(layers[-1](h), dim=1))
+        if is_training:
+            label = torch.zeros(32, dtype=torch.int64).to(device)
+            torch.nn.functional.nll_loss(kept[0], label).backward()
+            optimiser.step()
+        xm.mark_step()
+    newest = current().compiler.newest
+    return newest.makespan_ns, newest.band
+
+
+def test_the_tutorials_steps_lie_in_their_bands(custom_op, tmp_path):
+    """Judge: AWS's published iterations per second, of which a whole step is the inverse.
+
+    Three of them fixed the operators' prices by their differences; what layers take, and the
+    training row, fixed none.  While the chip works, the host loads the next batch: the longer counts.
+    """
+    for library, several in (("relu_one", False), ("relu_eight", True)):
+        (tmp_path / "relu.cpp").write_text(RELU)
+        (tmp_path / f"{library}.cpp").write_text(RELU_SHAPE.replace("NAME", library))
+        custom_op.load(name=library, compute_srcs=[tmp_path / "relu.cpp"],
+                       shape_srcs=[tmp_path / f"{library}.cpp"], multicore=several)  # fmt: skip
+    facts, one = TRN1.custom_operators, torch.ops.relu_one
+    rows = [
+        (one.element, False, facts.element_iterations_per_s, 0.05),
+        (one.tcm, False, facts.tcm_iterations_per_s, 0.35),  # layers and code are both rough
+        (torch.ops.relu_eight.eight, False, facts.eight_iterations_per_s, 0.1),
+        (one.element, True, facts.training_iterations_per_s, 0.1),
+    ]
+    for operator, is_training, rate, off in rows:
+        widths = (120, 84) if is_training else (4096, 2048)
+        chip_ns, band = step(operator, widths, is_training=is_training)
+        published = 1e9 / float(rate)
+        assert band.low_ns < published < band.high_ns, operator
+        assert max(chip_ns, float(facts.host_step_ns)) == pytest.approx(published, rel=off), (
+            operator
+        )
