@@ -134,7 +134,7 @@ def test_a_line_and_its_caller_in_another_file_are_both_named():
 
 
 def test_a_transposing_dma_is_told_to_turn_on_the_tensor_engine():
-    """Judge: the reference's cycles of nc_transpose, max(P, min(64, F)), against the DMA's rows."""
+    """Judge: the reference's cycles of nc_transpose, and its "much lower DMA bandwidth"."""
 
     def by_dma(x):
         out = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.shared_hbm)
@@ -157,7 +157,7 @@ def test_a_transposing_dma_is_told_to_turn_on_the_tensor_engine():
     np.testing.assert_array_equal(slow.outputs, x.T)
     np.testing.assert_array_equal(fast.outputs, x.T)
     assert "nisa.nc_transpose" in next(w for w in slow.advice if w.kind == "small transfers").remedy
-    assert fast.timeline.makespan_ns < slow.timeline.makespan_ns / 10
+    assert fast.timeline.makespan_ns < slow.timeline.makespan_ns / 2
 
 
 def test_a_range_indexes_all_of_its_values():

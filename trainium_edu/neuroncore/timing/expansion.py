@@ -5,6 +5,7 @@ A *row* is one execution of an instruction.  A tile allocated inside a repeated 
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from math import prod
 
@@ -115,21 +116,30 @@ def _way(transfer, allocations):
 
     0 queues: all.
 
-    A packet is one run of contiguous bytes in HBM.  A transfer with a row for every queue takes
-    them all, a smaller one those of its partitions: each serves eight.
+    A packet is one run of contiguous bytes in HBM, in whatever order a tile takes them: a
+    transposed load reads whole rows of HBM, too, and hands every element to another partition, as a
+    load of neighbours does.  From HBM to HBM one order serves both sides.  A transfer with a row
+    for every queue takes them all, a smaller one those of its partitions: each serves eight.
     """
     count, packets, lanes, far = transfer.work[1], 0, [], False
+    inside = all(
+        allocations[a.allocation].memory is Memory.HBM or a.role.endswith(".index")
+        for a in transfer.accesses
+    )
     for access in transfer.accesses:
         info = allocations[access.allocation]
         if info.memory is Memory.HBM:
             dtype, shape, strides, _ = access.geometry
+            if not inside:
+                shape, strides = _as_it_lies(shape, strides)
             run = contiguous_run(shape, strides, get_dtype(dtype).itemsize, 0)
             packets = max(packets, prod(shape) // run)
             far = far or _step(shape, strides, run) >= FAR_BYTES
         elif not access.role.endswith(".index"):
             lanes += [info.start_partition + access.first_row,
                       info.start_partition + access.end_row - 1]  # fmt: skip
-    is_plain = transfer.name == "dma_copy" and ("indirect", "src") not in transfer.options
+    is_plain = transfer.name == "dma_copy" or (transfer.name == "dma_transpose" and not inside)
+    is_plain = is_plain and ("indirect", "src") not in transfer.options
     if not (packets and is_plain and ("indirect", "dst") not in transfer.options):
         packets = count
     packets = min(packets, count)
@@ -137,6 +147,13 @@ def _way(transfer, allocations):
         return packets, far, 0, 0, not lanes
     first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
     return packets, far, first, last - first + 1, False
+
+
+@lru_cache(4096)
+def _as_it_lies(shape, strides):
+    """Return shape and strides with the axes in the order of memory, what repeats outermost."""
+    order = sorted(range(len(shape)), key=lambda a: (strides[a] != 0, -abs(strides[a])))
+    return tuple(shape[a] for a in order), tuple(strides[a] for a in order)
 
 
 def _step(shape, strides, run):
