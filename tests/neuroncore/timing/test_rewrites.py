@@ -16,6 +16,7 @@ from trainium_edu.neuroncore.timing.measure import effects
 from trainium_edu.neuroncore.timing.merging import Lives
 from trainium_edu.neuroncore.timing.rewrites import PASSES, check_passes, rewrite, traffic
 from trainium_edu.specs import TRN1
+from trainium_edu.specs.errors import NkiValidationError
 
 F = np.float32
 EVERYTHING = slice(None)
@@ -116,6 +117,26 @@ def held(row_blocks=3, tiles=24, wide=2048):
     return core.program
 
 
+def image(sweeps=2, rows=96, wide=256):
+    """Two images, each loaded whole and read row by row, their sums stored whole, like a conv."""
+    core = NeuronCore(values=False)
+    x, out = core.hbm((2, 128, rows, wide)), core.hbm((sweeps, 128, rows, wide))
+    images = [core.sbuf((128, rows, wide)) for _ in range(2)]
+    for k, tile in enumerate(images):
+        core.dma_copy(dst=tile, src=x.sliced(k))
+    for sweep in range(sweeps):
+        result = core.sbuf((128, rows, wide), "float32")
+        for row in range(0, rows, 2):
+            for here in (row, row + 1):
+                one, two = (t.sliced(EVERYTHING, here, slice(0, wide - 2)) for t in images)
+                core.tensor_tensor(dst=result.sliced(EVERYTHING, here, slice(1, wide - 1)),
+                                   data1=one, data2=two, op="add")  # fmt: skip
+                for edge in (slice(0, 1), slice(wide - 1, wide)):
+                    core.memset(dst=result.sliced(EVERYTHING, here, edge), value=float(sweep))
+        core.dma_copy(dst=out.sliced(sweep), src=result)
+    return core.program
+
+
 def loads(program):
     return sum(
         program.allocations[i.accesses[0][0]].memory is Memory.HBM
@@ -127,10 +148,38 @@ def loads(program):
 
 
 @pytest.mark.parametrize("name", [*PASSES, "all"])
-@pytest.mark.parametrize("make", [batched, lambda: scaled(4), lambda: held(2, 24)],
-                         ids=["batched", "scaled", "held"])  # fmt: skip
+@pytest.mark.parametrize("make", [batched, lambda: scaled(4), lambda: held(2, 24), image],
+                         ids=["batched", "scaled", "held", "image"])  # fmt: skip
 def test_every_pass_keeps_every_bit(make, name):
     check_bits(make(), True if name == "all" else [name])
+
+
+@pytest.mark.parametrize(("sweeps", "reads"), [(1, 1), (2, 2)])
+def test_an_image_that_does_not_fit_is_read_piece_by_piece(sweeps, reads):
+    """Judge: bytes; three tiles of 96 KiB do not fit, and each sweep needs every row once."""
+    program = image(sweeps)
+    cut = rewrite(program, ["splits", "reloads"])
+    size = 2 * 128 * 96 * 256 * 4
+    assert traffic(program).hbm_read_bytes == size
+    assert traffic(cut).hbm_read_bytes == reads * size
+    assert traffic(cut).hbm_write_bytes == sweeps * size // 2
+    lives = Lives.of(rewrite(program, ["splits"]))
+    assert lives.most_alive(*lives.ends()) <= (8 * 4096 if sweeps == 1 else 200 * 1024)
+    assert place(cut, endless=False).program is cut
+    with pytest.raises(NkiValidationError, match="at once, and a partition has"):
+        place(program)
+
+
+def test_a_tile_that_an_instruction_reads_across_stays_whole():
+    core = NeuronCore(values=False)
+    x, out = core.hbm((3, 128, 16384)), core.hbm((128, 1))
+    for k in range(3):
+        tile, total = core.sbuf((128, 16384)), core.sbuf((128, 1))
+        core.dma_copy(dst=tile, src=x.sliced(k))
+        core.tensor_reduce(dst=total, data=tile, op="add", axis=1)
+        core.dma_copy(dst=out, src=total)
+        core.tensor_scalar(dst=tile, data=tile, op0="add", operand0=1.0)
+    assert rewrite(core.program, ["splits"]) is core.program
 
 
 def _random(seed):

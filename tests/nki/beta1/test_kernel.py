@@ -135,15 +135,36 @@ def test_files_of_a_benchmark_and_a_profile(tmp_path):
     assert (tmp_path / "b.neff").exists()
 
 
+def test_a_result_wider_than_sbuf_is_never_there_as_a_whole():
+    """Judge: NumPy; a published solution of a course keeps 222 x 222 FP32 results in one tile."""
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((128, 222, 222), x.dtype, buffer=nl.shared_hbm)
+        result = nl.ndarray((128, 222, 222), x.dtype, buffer=nl.sbuf)
+        for row in nl.affine_range(222):
+            result[:, row, :] = nl.load(x[:, row, :]) * 2.0
+        nl.store(out, result)
+        return out
+
+    x = np.random.default_rng(0).standard_normal((128, 222, 222)).astype(np.float32)
+    np.testing.assert_array_equal(kernel(x), 2 * x)
+    run = current.run(kernel, x, values=False)
+    by_bytes = 2 * x.nbytes / float(TRN1.dma.rate_in_bursts.value[1]) * 1e9
+    assert run.timeline.makespan_ns > by_bytes
+    with pytest.raises(NkiValidationError, match="197136 bytes"):
+        current.run(kernel.changed(passes=()), x, values=False)
+
+
 def test_compiler_directives_make_kernels():
     plain = nki.compiler.skip_middle_end_transformations(nki.jit(doubled))
-    assert plain.passes == ()
+    assert plain.passes == ("splits",)
     assert nki.jit(doubled).passes is True
-    assert nki.jit(plain).passes == ()
-    assert nki.compiler.enable_stack_allocator(plain).passes == ()
+    assert nki.jit(plain).passes == ("splits",)
+    assert nki.compiler.enable_stack_allocator(plain).passes == ("splits",)
     np.testing.assert_array_equal(plain(X), 2 * X)
     run = current.run(plain, X)
-    assert run.passes == ()
+    assert run.passes == ("splits",)
     assert run.timeline.program is run.program
     ordered = nl.sequential_range(2, directives=nki.compiler.no_reorder())
     assert list(ordered) == [0, 1]

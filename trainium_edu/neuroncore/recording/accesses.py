@@ -10,7 +10,7 @@ from trainium_edu.neuroncore.recording.program import Access
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["check_inside", "is_tensor", "look_up", "tiles_of", "touched"]
+__all__ = ["access_of", "check_inside", "is_tensor", "look_up", "tiles_of", "touched"]
 
 
 def tiles_of(row, operands) -> tuple:
@@ -81,7 +81,7 @@ def _access(core, view, role, engine, is_write, is_kept) -> Access:
         )
     found = view._write if is_write else view._read
     if found is None or found[6] is not role:
-        found = _found(view, role, is_write)
+        found = access_of(view, role, is_write)
     if not (is_write or is_kept or buffer.all_written) and core.values and not view.is_written():
         core.notes.append(("uninitialised", len(core.program), role, info))
     first = found[1] if view.indirect is None else view.offset // buffer.pitch
@@ -94,7 +94,7 @@ def _access(core, view, role, engine, is_write, is_kept) -> Access:
 _make = partial(tuple.__new__, Access)  # what Access(...) does, without its Python function
 
 
-def _found(view, role, is_write) -> Access:
+def access_of(view, role, is_write) -> Access:
     """Return what a view touches, checked to lie inside its storage; the view keeps it."""
     info = view.buffer.info
     if view.indirect is None:

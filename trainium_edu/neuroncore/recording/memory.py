@@ -107,6 +107,7 @@ class OnChipMemory:
         self._bytes: np.ndarray | None = None
         self._written = Written(self.partitions, self.bytes_per_partition)
         self.stated = []  #: Allocations with an address, in order
+        self.is_virtual = False  #: a compiler splits or spills tiles that are too wide
 
     @property
     def bytes(self) -> np.ndarray:
@@ -134,7 +135,7 @@ class OnChipMemory:
                 f"memory has {self.partitions} partitions, so split the first axis into tiles"
             )
         row_bytes = dtype.itemsize * prod(shape[1:])
-        if row_bytes > self.bytes_per_partition:
+        if row_bytes > self.bytes_per_partition and not self.is_virtual:
             raise NkiValidationError(
                 f"{it()} needs {row_bytes} bytes in each partition, and {self.memory.upper()} has "
                 f"{self.bytes_per_partition}; use a shorter free axis or a narrower dtype"

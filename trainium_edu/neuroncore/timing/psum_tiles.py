@@ -15,7 +15,7 @@ from trainium_edu.neuroncore.timing.durations import durations, settle
 from trainium_edu.neuroncore.timing.expansion import ENGINES, expand
 from trainium_edu.neuroncore.timing.merging import Lives, line_of, rebuilt
 
-__all__ = ["joined", "operands_in_psum"]
+__all__ = ["joined", "operands_in_psum", "reworked"]
 
 _BANKS_JOINED = 2
 _SOURCE = {"tensor_copy": "src", "activation": "data", "tensor_scalar": "data"}
@@ -137,7 +137,7 @@ def _with_joined(program, groups):
                 _inside(a, program, allocations, *inside[a[0]]) if a[0] in inside else a
                 for a in i.accesses
             )
-        result.append(i if accesses == i.accesses else _reworked(i, accesses, allocations))
+        result.append(i if accesses == i.accesses else reworked(i, accesses, allocations))
     return rebuilt(program, result, allocations)
 
 
@@ -159,7 +159,7 @@ def _widened(access, count):
     return access._replace(end_byte=end, geometry=geometry)
 
 
-def _reworked(instruction, accesses, allocations):
+def reworked(instruction, accesses, allocations):
     """Return an instruction with other operands, and the work that they make."""
     operands = {name: value for name, value in instruction.options if value is not None}
     for a in accesses:
@@ -196,7 +196,7 @@ def operands_in_psum(program: Program) -> Program:
         for a in tiles
     ]  # fmt: skip
     return rebuilt(program, (
-        _reworked(i, i.accesses, tiles) if any(a[0] in chosen for a in i.accesses) else i
+        reworked(i, i.accesses, tiles) if any(a[0] in chosen for a in i.accesses) else i
         for i in program.instructions
     ), tiles)  # fmt: skip
 

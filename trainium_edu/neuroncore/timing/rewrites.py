@@ -18,6 +18,11 @@ Where a recorded loop is left in a program, only ``engine_balance`` touches it.
     with copies of 512 columns, is that of copies of 1024.  Other consecutive instructions stay
     apart: the counters of silu and adamw show every one of them.  So do the transposes that a call
     of ``nl.matmul`` inserts: matmul_add_rmsnorm turns the same x again for each 512 columns.
+``splits``
+    Where what is alive at once does not fit in those 176 KiB, tiles that a transfer fills or
+    empties as a whole, and instructions touch part by part, are cut into the parts.  Published
+    solutions of a course hold a result of 193 KiB in each partition, or images of 196, which SBUF
+    does not have, and ran: what is not needed at once was not there at once.
 ``reloads``
     Where what is alive at once does not fit in those 176 KiB, the line of loads that holds most of
     it loads its tiles again after the longer pauses of their readers instead of keeping them: where
@@ -56,6 +61,7 @@ from trainium_edu.neuroncore.timing.merging import Lives, line_of, merge, on_til
 from trainium_edu.neuroncore.timing.optimise import is_pure, optimise
 from trainium_edu.neuroncore.timing.ordering import reordered
 from trainium_edu.neuroncore.timing.psum_tiles import joined, operands_in_psum
+from trainium_edu.neuroncore.timing.splitting import split
 from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
 
@@ -228,6 +234,11 @@ def _inserted(program) -> set:
     return (turns & multiplies) - {None}
 
 
+def _splits(program: Program) -> Program:
+    lives = Lives.of(program)
+    return program if lives.most_alive(*lives.ends()) <= _room(program) else split(program)
+
+
 def _reloads(program: Program) -> Program:
     lives = Lives.of(program)
     if lives.most_alive(*lives.ends()) <= _room(program):
@@ -306,6 +317,7 @@ def _unrolled(run: Callable[[Program], Program]) -> Callable[[Program], Program]
 PASSES: dict[str, Callable[[Program], Program]] = {
     "loads": _unrolled(_loads),
     "algebra": _unrolled(_algebra),
+    "splits": _unrolled(_splits),
     "reloads": _unrolled(_reloads),
     "engine_balance": _engine_balance,
     "instruction_order": _unrolled(_instruction_order),

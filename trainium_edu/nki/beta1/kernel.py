@@ -287,6 +287,7 @@ def _adapted(source, kernel):
             _protect(source, args, kwargs)
         result = None
         warn_of_loops(source)
+        running.core.sbuf_memory.is_virtual = True
         running.grid = kernel.instances
         running.shared["ignores addresses"] = kernel.ignores_addresses
         shared = running.shared.setdefault("shared HBM", {})
