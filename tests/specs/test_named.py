@@ -1,6 +1,8 @@
 """What the sources name stands in the glossary's last table, and what stands here for it exists.
 
-Judges: the sources' own texts, read for names (below), and the package, lessons and commands.
+Judges: the sources' own texts, read for names (below), and the package, lessons and commands.  Of
+the two AWS posts only the beginnings could be read again; what they name further down (services,
+images, storage, regions, ways to pay) is listed from notes and memory.
 """
 
 import importlib
@@ -18,7 +20,7 @@ from trainium_edu.specs.glossary import named
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 ROWS = pytest.mark.parametrize("row", named().values(), ids=lambda r: r.slug)
-#: The names that each source's text has, compiled by reading it: a word, and where its row is.
+#: The names that each source's text has, compiled as said above: words of a row's name.
 NAMES = {
     "aws-news-trn1-launch": [
         "Trn1", "trn1.2xlarge", "trn1.32xlarge", "P4d", "Inferentia", "vCPUs", "NeuronLink", "NVMe",
