@@ -63,6 +63,11 @@ class Row:
         """Whether a limit ended an exercise, or all of it."""
         return any(grade["status"] == "stopped" for grade in self.exercises.values())
 
+    @property
+    def was_unchecked(self) -> bool:
+        """Whether the machine lacked what a check needs, such as a C++ compiler."""
+        return any(grade["status"] == "not checked" for grade in self.exercises.values())
+
 
 class _Worker:
     """One running grader process."""
@@ -170,7 +175,7 @@ def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] |
     row.of = sum(grade["of"] for grade in row.exercises.values())
     stops: dict[str, list[str]] = {}
     for key, grade in row.exercises.items():
-        if grade["status"] in ("stopped", "error"):
+        if grade["status"] in ("stopped", "error", "not checked"):
             stops.setdefault(grade["reason"], []).append(key)
     row.reason = row.reason or "; ".join(
         f"{', '.join(keys)}: {reason}" if len(keys) < len(mine) or len(mine) == 1 else reason
@@ -256,7 +261,11 @@ def grade_all(
                 row = Row(str(path), digest=_digest(path, student, salt, assignment), limits=asked,
                           walls=f"none: {walls}" if walls else "bubblewrap")  # fmt: skip
                 old = known.get((row.submission, row.digest))
-                if old is not None and not (old.was_stopped and old.limits != asked):
+                if (
+                    old is not None
+                    and not old.was_unchecked
+                    and not (old.was_stopped and old.limits != asked)
+                ):
                     rows[place] = old
                     continue
                 parts = assignment.parts if assignment else None

@@ -10,7 +10,9 @@ import pickle
 import sys
 
 from trainium_edu import exercises
-from trainium_edu.cli import plain_data
+from trainium_edu.cli import plain_data, sandbox
+from trainium_edu.cli.grade_cpp import Apart
+from trainium_edu.cli.limits import Limits
 from trainium_edu.cli.submission_kernel import as_exception
 
 __all__ = ["main"]
@@ -55,9 +57,10 @@ def main():
         if kind == "unsendable":
             tell("wrong", f"it is a {value}; plain data or a function is asked for")
             return
-        grade = exercises.find(key).grade(
-            _Answer(value, ask) if kind == "callable" else value, student, salt
-        )
+        with Apart(not sandbox.missing(), Limits()):
+            grade = exercises.find(key).grade(
+                _Answer(value, ask) if kind == "callable" else value, student, salt
+            )
         tell(grade.status, grade.reason)
     except plain_data.NotPlain as error:
         tell("wrong", f"it holds {error}; plain data is asked for")

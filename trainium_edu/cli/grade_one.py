@@ -130,6 +130,7 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=F
     done : callable
         Called with (key, Grade, notes) as each exercise is graded.
     """
+    from trainium_edu.cli.grade_cpp import Apart
     from trainium_edu.cli.submission_kernel import SubmissionKernel
 
     environment = sandbox.environment(
@@ -148,8 +149,11 @@ def grade_notebook(book, lesson, *, student="", salt="", limits, folder, walls=F
     checks = {i for i, cell in enumerate(book["cells"]) if key_of(cell, "check")}
     starters = _starters(lesson)
     try:
-        for exercise in exercises.of_lesson(lesson):
-            done(exercise.key, *_grade(exercise, cells, checks, starters, kernel, student, salt))
+        with Apart(walls, limits):
+            for exercise in exercises.of_lesson(lesson):
+                done(
+                    exercise.key, *_grade(exercise, cells, checks, starters, kernel, student, salt)
+                )
     finally:
         kernel.stop()
 

@@ -55,6 +55,7 @@ class Status(StrEnum):
     PASSED = "passed"
     WRONG = "wrong"
     NOT_ATTEMPTED = "not attempted"
+    NOT_CHECKED = "not checked"
 
 
 class Rejected(Exception):
@@ -67,6 +68,10 @@ class Rejected(Exception):
 
 class NotAttempted(Exception):
     """The answer is still the starter."""
+
+
+class NotChecked(Exception):
+    """The machine lacks what the check needs; the answer may be right."""
 
 
 def reject(misconception: str, feedback: str):
@@ -175,7 +180,8 @@ class Result:
 
     def _lines(self):
         said = {Status.PASSED: "public checks passed", Status.WRONG: "not yet",
-                Status.NOT_ATTEMPTED: "not attempted yet"}[self.status]  # fmt: skip
+                Status.NOT_ATTEMPTED: "not attempted yet",
+                Status.NOT_CHECKED: "not checked"}[self.status]  # fmt: skip
         lines = (
             f"{self.title}{'' if self.title.endswith('?') else ':'} {said}",
             self.feedback, self.figures, self.why, self.hint, self.note,
@@ -192,6 +198,7 @@ class Result:
             Status.PASSED: ("✓", "success"),
             Status.WRONG: ("✗", "warn"),
             Status.NOT_ATTEMPTED: ("○", "info"),
+            Status.NOT_CHECKED: ("○", "info"),
         }[self.status]
         head, *rest = self._lines()
         return _card().as_html(f"{mark} {head}", rest, colour=colour)
@@ -214,7 +221,7 @@ class Grade:
 
     points: int
     of: int
-    status: str  #: "full", "wrong", "not attempted", or what stopped it
+    status: str  #: "full", "wrong", "not attempted", "not checked", or what stopped it
     reason: str = ""
     misconception: str = ""
 
@@ -280,6 +287,8 @@ class Exercise:
                           exercise=self)  # fmt: skip
         if isinstance(error, NotAttempted):
             return Result(Status.NOT_ATTEMPTED, self.title, str(error), exercise=self)
+        if isinstance(error, NotChecked):
+            return Result(Status.NOT_CHECKED, self.title, str(error), exercise=self)
         note = learner.record(self.key, Status.WRONG, _fingerprint(answer))
         step = self._hints_seen()
         hint = str(self._hint(step)) if step else ""
@@ -366,6 +375,8 @@ class Exercise:
             error, _ = _examine(self, answer, numbers)
             if isinstance(error, NotAttempted):
                 return Grade(0, self.points, "not attempted", str(error))
+            if isinstance(error, NotChecked):
+                return Grade(0, self.points, Status.NOT_CHECKED.value, str(error))
             if error is not None:
                 where = "hidden check: " if i else ""
                 return Grade(0, self.points, "wrong", where + error.feedback, error.misconception)
@@ -499,7 +510,7 @@ def truth_values(answer, cases: Sequence[tuple]) -> list[bool]:
 
 
 def _examine(exercise, answer, numbers):
-    """Run a check; return the `Rejected` or `NotAttempted` that ended it, or None, and figures."""
+    """Run a check; return what ended it, such as `Rejected`, or None, and figures."""
     try:
         if not callable(answer):
             answer = copy.deepcopy(canonical(answer))
@@ -515,7 +526,7 @@ def _examine(exercise, answer, numbers):
             )
         watched = _Watched(answer) if callable(answer) else answer
         return None, exercise.function(watched, numbers)
-    except (Rejected, NotAttempted) as error:
+    except (Rejected, NotAttempted, NotChecked) as error:
         return error, None
     except Exception as error:
         # The check met a type or a shape that its author did not foresee.

@@ -112,6 +112,10 @@ COURSE = (
         "12", "capstone_fused_convolution", "Capstone: one kernel", "convolution and pooling in "
         "NKI's older interface, from a hundred times too slow to nearly the peak", 30, 90,
     ),
+    Lesson(
+        "13", "your_own_operator", "Your own operator", "C++ on eight small processors: one ReLU "
+        "in four versions, a race, and what to leave to the other engines", 30, 45,
+    ),
 )  # fmt: skip
 
 

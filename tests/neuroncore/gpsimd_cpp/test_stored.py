@@ -43,16 +43,16 @@ def _do(place, sources):
 
 
 def test_a_lesson_sees_the_same_without_a_compiler(sources, tmp_path, monkeypatch, capsys):
-    recorded = _do(stored.Stored(tmp_path / "kept", recording=True), sources)
+    recorded = _do(stored.Stored(tmp_path / "kept.json.xz", recording=True), sources)
     with_one = capsys.readouterr().out
     monkeypatch.setattr(stored, "find_compiler", _none)
-    place = stored.Stored(tmp_path / "kept")
+    place = stored.Stored(tmp_path / "kept.json.xz")
     assert _do(place, sources) == recorded
     assert capsys.readouterr().out == with_one
     with pytest.raises(gpsimd_cpp.NoCompilerError, match="and of these sources and arguments no"):
         place.load("half", sources[:1], sources[1:2]).run(X, 4.0)
     with pytest.raises(gpsimd_cpp.NoCompilerError):
-        stored.Stored(tmp_path / "kept", recording=True)
+        stored.Stored(tmp_path / "kept.json.xz", recording=True)
 
 
 def _none():

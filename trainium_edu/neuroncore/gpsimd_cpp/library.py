@@ -327,7 +327,7 @@ class Operator:
             )))  # fmt: skip
             stack = max(stack, c.stack_bytes)
             for s in processor.site[: processor.sites]:
-                key = _name(answer.call, s.file), s.line
+                key = Path(_name(answer.call, s.file)).name, s.line
                 one = s.elements, s.streamed, s.copies, s.copied_bytes
                 sites[key] = tuple(map(sum, zip(sites.get(key, (0,) * 4), one, strict=True)))
         return tuple(works), tuple((*key, *counts) for key, counts in sites.items()), stack

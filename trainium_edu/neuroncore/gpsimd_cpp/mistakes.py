@@ -21,6 +21,10 @@ class OperatorError(NkiValidationError):
         super().__init__(f"{place(file, line)}: {text}" if file else text)
         self.file, self.line = file, line
 
+    def _render_traceback_(self):
+        """Return what a notebook shows: the sentence, and none of this package's own lines."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class CompileError(OperatorError):
     """The compiler does not take the C++; its first error."""

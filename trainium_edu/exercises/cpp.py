@@ -1,0 +1,224 @@
+"""C++ that is a text in a cell: operators of a lesson, and a learner's answer, compiled and tried.
+
+A lesson's operators (:func:`operator`) are compiled where there is a compiler, and read from what
+is stored where there is none.  An answer is a :class:`Source`; a check compiles and runs its text
+with :func:`tried`, in this process's workers, or, in a grader, in a process behind walls
+(``cli/grade_cpp.py``): its text is all that leaves the submission.
+"""
+
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+
+from trainium_edu import settings
+from trainium_edu.exercises.exercise import NotAttempted, NotChecked, reject
+from trainium_edu.neuroncore import gpsimd_cpp
+from trainium_edu.neuroncore.engines.custom_op import Work
+from trainium_edu.specs.signatures import checked
+
+__all__ = ["Job", "Outcome", "Source", "operator", "run_here", "shape_source", "stored", "tried",
+           "use"]  # fmt: skip
+
+_STORED = Path(__file__).with_name("your_own_operator.json.xz")
+_CPU_SECONDS = 2  #: of one processor, in a check
+_SHAPE = """#include <torch/torch.h>
+#include "torchneuron/register.h"
+torch::Tensor {name}_shape({arguments}) {{ return torch::empty({result}); }}
+NEURON_LIBRARY(lesson, m) {{ m.def("{name}", &{name}_shape, "{name}"); }}
+"""
+#: What reaches behind the operator's interface, by what to say of it.
+_FORBIDDEN = {
+    r"neuron_edu|__sanitizer|NEURON_EDU": "names of the emulator's own",
+    r"\basm\b|__asm|__attribute__|\[\[gnu": "the host's assembler or attributes",
+    r"\b(?:system|popen|fork|exec\w*|mmap|dlopen|ptrace|syscall|kill)\s*\(": "the host's system",
+    r"#\s*include\s*[<\"](?:sys/|unistd|signal|fstream|thread|/)": "headers of the host's system",
+}
+
+
+def shape_source(name: str, arguments: str = "torch::Tensor x",
+                 result: str = "x.sizes(), torch::kFloat") -> str:  # fmt: skip
+    """Return the file of a shape function: what the result of an operator looks like."""
+    return _SHAPE.format(name=name, arguments=arguments, result=result)
+
+
+@cache
+def stored() -> Any:
+    """Return the outcomes that are stored for lesson 13."""
+    from trainium_edu.neuroncore.gpsimd_cpp.stored import Stored
+
+    return Stored(_STORED, same_compiler=settings.lesson().quiet)
+
+
+@checked
+def operator(name: str, kernel: str, shape: str = "", *, multicore: bool = False):
+    """Make an operator of C++ that stands in a cell.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel function, and of the operator; errors call the text "name.cpp".
+    kernel : str
+        The kernel function's file.
+    shape : str
+        The shape function's file; by default the result is like ``x``, in float32.
+    multicore : bool
+        All eight processors run it.
+
+    Returns
+    -------
+    gpsimd_cpp.StoredOperator
+        Call it with arrays; its :meth:`run` also says how long it takes.
+
+    Raises
+    ------
+    OperatorError
+        One sentence, and the line.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        paths = _written(Path(folder), name, kernel, shape or shape_source(name))
+        library = stored().load(name, *paths, **({"multicore": True} if multicore else {}))
+    return library.operators[name]
+
+
+def _written(folder: Path, name: str, kernel: str, shape: str) -> tuple[list[Path], list[Path]]:
+    paths = folder / f"{name}.cpp", folder / f"{name}_shape.cpp"
+    for path, text in zip(paths, (kernel, shape), strict=True):
+        path.write_text(text.lstrip("\n"), encoding="utf-8")
+    return [paths[0]], [paths[1]]
+
+
+class Source:
+    """C++ as an answer; a check asks it for its text.
+
+    Parameters
+    ----------
+    text : str
+        Lines are counted from the first that is not empty.
+    """
+
+    __name__ = "Source"
+
+    @checked
+    def __init__(self, text: str):
+        self.text = dedent(text.lstrip("\n"))
+
+    def __call__(self) -> str:
+        """Return the text."""
+        return self.text
+
+    def __repr__(self):
+        return "\n".join(f"{i:3} {line}" for i, line in enumerate(self.text.splitlines(), 1))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a check wants to know of a text."""
+
+    name: str
+    kernel: str
+    shape: str
+    multicore: bool
+    cases: Sequence[tuple]  #: arguments, arrays and numbers
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call gave and took."""
+
+    output: np.ndarray
+    works: tuple[Work, ...]
+    ns: float
+
+
+def run_here(job: Job) -> dict:
+    """Compile and run a job with this process's compiler.
+
+    Returns
+    -------
+    dict
+        ``outcomes``, one per case that ran; where it ended, ``problem`` ("no compiler", "compile",
+        "refused"), ``text``, and the ``line`` of the kernel's text.
+    """
+    outcomes: list[Outcome] = []
+    try:
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
+            paths = _written(Path(folder), job.name, job.kernel, job.shape)
+            library = gpsimd_cpp.load(
+                job.name, *paths, multicore=job.multicore, cpu_seconds=_CPU_SECONDS
+            )
+            for case in job.cases:
+                run = library.run(*case)
+                outcomes.append(Outcome(run.outputs, run.works, run.timeline.makespan_ns))
+    except gpsimd_cpp.NoCompilerError as missing:
+        return {"outcomes": outcomes, "problem": "no compiler", "text": str(missing), "line": 0}
+    except gpsimd_cpp.CompileError as mistake:
+        return {"outcomes": outcomes, "problem": "compile", "text": str(mistake),
+                "line": mistake.line}  # fmt: skip
+    except gpsimd_cpp.OperatorError as mistake:
+        return {"outcomes": outcomes, "problem": "refused", "text": str(mistake),
+                "line": mistake.line}  # fmt: skip
+    return {"outcomes": outcomes}
+
+
+_run: list[Callable[[Job], dict]] = [run_here]
+
+
+def use(run: Callable[[Job], dict]) -> None:
+    """Let checks try texts with another function than :func:`run_here`, as a grader does."""
+    _run[0] = run
+
+
+def tried(answer: Callable, starter: str, name: str, shape: str, cases: Sequence[tuple], *,
+          multicore: bool = False) -> list[Outcome]:  # fmt: skip
+    """Compile an answer's text and run it on some cases; reject what does not compile or run.
+
+    Parameters
+    ----------
+    answer : callable
+        Returns the text.
+    starter : str
+        The text that the lesson ships.
+    name, shape : str
+        Of the kernel function; the shape function's file.
+    cases : sequence of tuple
+    multicore : bool
+
+    Raises
+    ------
+    NotChecked
+        Where there is no compiler.
+    """
+    text = answer()
+    if not isinstance(text, str):
+        reject("no source", f'{name} is asked for as C++: {name} = Source(r"""...""").')
+    if _squeezed(text) in ("", _squeezed(starter)):
+        raise NotAttempted("The program is still the one that you found.")
+    plain = re.sub(r"//.*|/\*[\s\S]*?\*/", " ", text.replace("\\\n", ""))
+    for pattern, what in _FORBIDDEN.items():
+        if found := re.search(pattern, plain):
+            reject("not the interface", f"The program uses {what} ({found[0].strip()}); an operator"
+                   " has its tensors, TCM and the language.")  # fmt: skip
+    told = _run[0](Job(name, text, shape, multicore, tuple(cases)))
+    if "problem" not in told:
+        return told["outcomes"]
+    said, lines = told["text"], text.splitlines()
+    if told["problem"] == "no compiler":
+        raise NotChecked(f"Not checked here: {said}.")
+    if 0 < told["line"] <= len(lines):
+        said = f"{said.rstrip('.')}. Line {told['line']}: {lines[told['line'] - 1].strip()}"
+    kind = "race" if ": race: " in said else told["problem"]
+    reject({"compile": "does not compile"}.get(kind, kind), said)
+    raise AssertionError  # reject raises
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()

@@ -1,0 +1,256 @@
+"""Exercises of lesson 13: a race, a histogram in 16 KB, and which engine should look numbers up.
+
+The first two answers are C++, compiled and run on numbers of the check's own (``exercises.cpp``).
+"""
+
+import numpy as np
+
+from trainium_edu.exercises.cpp import shape_source, tried
+from trainium_edu.exercises.exercise import NotAttempted, compare, exercise, reject, short
+from trainium_edu.specs import TRN1
+
+__all__ = ["COUNTING", "RACING", "best", "choose", "histogram", "sums"]
+
+# --- the race -------------------------------------------------------------------------------------
+
+#: Adds up rows on eight processors, and all of them write the whole result.
+RACING = """
+#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+
+torch::Tensor sums(const torch::Tensor& x) {
+  torch::Tensor y = get_dst_tensor();
+  size_t rows = x.size(0), columns = x.size(1);
+  float *row = (float *)torch::neuron::tcm_malloc(columns * sizeof(float));
+  float *sum = (float *)torch::neuron::tcm_malloc(columns * sizeof(float));
+  auto in = x.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t j = 0; j < columns; j++) sum[j] = 0;
+  for (size_t i = get_cpu_id(); i < rows; i += get_cpu_count()) {  // every eighth row is mine
+    in.tensor_to_tcm<float>(row, i * columns, columns);
+    for (size_t j = 0; j < columns; j++) sum[j] += row[j];
+  }
+  out.tcm_to_tensor<float>(sum, 0, columns);
+  return y;
+}
+"""
+_MOST_OF_ONE = 0.4  # of all bytes that are copied; an eighth is a processor's share
+
+
+@exercise(
+    "13/race",
+    title="Fix the race",
+    answer="sums",
+    points=4,
+    tests="work shared out by what is written, not by what is read: each element has one writer",
+    hints=(
+        "Every processor knows the sum of its own rows, and nobody waits for the others. Who could"
+        " add up these eight sums? Share something else out instead.",
+        "Give each processor columns of its own, and let it go through all rows: then it alone"
+        " knows the sums of its columns, and writes only these.",
+        "share = (columns + 7) / 8, begin = id * share. Some processors get less, or nothing:"
+        " compare begin with columns before you subtract, since size_t has no numbers below 0.",
+    ),
+    numbers=lambda draw: {
+        "shapes": [
+            (draw.integer("rows", 20, 60), 8 * draw.integer("columns", 30, 90) + 3),
+            (draw.integer("few rows", 3, 7), draw.integer("few columns", 2, 6)),
+            (draw.integer("some rows", 9, 30), 8 * draw.integer("some columns", 20, 200)),
+        ],
+        "seed": draw.seed("data") % 2**32,
+    },
+)  # fmt: skip
+def sums(answer, numbers):
+    """Compare with NumPy's sums on three shapes; look at who copied how much."""
+    rng = np.random.default_rng(numbers.seed)
+    cases = [(rng.integers(-9, 10, shape).astype(np.float32),) for shape in numbers.shapes]
+    shape = shape_source("sums", result="{x.size(1)}, torch::kFloat")
+    found = tried(answer, RACING, "sums", shape, cases, multicore=True)
+    for (x,), one in zip(cases, found, strict=True):
+        missing = int(np.isnan(one.output).sum())
+        if missing:
+            reject("columns left out", f"For {x.shape[0]} rows of {x.shape[1]} numbers nobody wrote"
+                   f" {missing} of the sums. Eight equal shares: and the rest?")  # fmt: skip
+        if not np.array_equal(one.output, x.sum(0)):
+            reject("wrong sums", f"For {x.shape[0]} rows of {x.shape[1]} numbers the sums are not"
+                   " those of all rows.")  # fmt: skip
+    copied = [work.copied_bytes for work in found[0].works]
+    if max(copied) > _MOST_OF_ONE * sum(copied):
+        reject("one for all", f"Right, but processor {copied.index(max(copied))} copies"
+               f" {max(copied) / sum(copied):.0%} of all bytes, while others wait. No race is easy"
+               " alone; share the columns out.")  # fmt: skip
+    took = found[0].ns / 1e3
+    return lambda: f"Your operator takes {took:.0f} µs for {len(cases[0][0])} rows."
+
+
+# --- a histogram ----------------------------------------------------------------------------------
+
+#: Counts all values at once, in more memory than there is.
+COUNTING = """
+#include <torch/torch.h>
+
+torch::Tensor histogram(const torch::Tensor& values, double bins) {
+  const size_t n = values.numel(), all = (size_t)bins, most = 1024;
+  torch::Tensor y = torch::zeros({(int64_t)all}, torch::kInt);
+  int32_t *count = (int32_t *)torch::neuron::tcm_malloc(all * sizeof(int32_t));
+  int32_t *buffer = (int32_t *)torch::neuron::tcm_malloc(most * sizeof(int32_t));
+  auto in = values.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t k = 0; k < all; k++) count[k] = 0;
+  for (size_t i = 0; i < n; i += most) {
+    size_t m = n - i < most ? n - i : most;
+    in.tensor_to_tcm<int32_t>(buffer, i, m);
+    for (size_t j = 0; j < m; j++) count[buffer[j]]++;
+  }
+  out.tcm_to_tensor<int32_t>(count, 0, all);
+  return y;
+}
+"""
+ASKED_NS = 100  #: a value
+
+
+@exercise(
+    "13/histogram",
+    title="A histogram in 16 KB",
+    answer="histogram",
+    points=4,
+    tests="TCM as a budget: pieces of the counts, passes over the data, copies of a few KB",
+    hints=(
+        "All counts do not fit at once. What if you went through the values more than once?",
+        "In one pass count the values from first to first + part - 1 only, with part counts in TCM;"
+        " store these, and go on with the next part.",
+        "part = 2048 takes 8 KB, and 4 KB are left for the values. With size_t k = buffer[j] -"
+        " first, what is below first is huge: k < mine is one comparison. The last part is"
+        " shorter.",
+    ),
+    numbers=lambda draw: {
+        "cases": [
+            (draw.integer("n", 3000, 5000), draw.integer("bins", 5000, 9000)),
+            (draw.integer("n 2", 3000, 5000), draw.integer("bins 2", 100, 3000)),
+        ],
+        "often": draw.integer("often", 66_000, 70_000),
+        "seed": draw.seed("data") % 2**32,
+    },
+)  # fmt: skip
+def histogram(answer, numbers):
+    """Compare with NumPy's counts, with one value very often; look at the time for a value."""
+    rng = np.random.default_rng(numbers.seed)
+    given = [(rng.integers(0, bins, n).astype(np.int32), float(bins)) for n, bins in numbers.cases]
+    for (values, bins), at in zip(given, (0, -1), strict=True):
+        values[at] = bins - 1  # the last bin is never empty
+    bins = numbers.cases[0][1]
+    given.append((np.full(numbers.often, bins // 2, np.int32), float(bins)))
+    shape = shape_source("histogram", "torch::Tensor values, double bins",
+                         "{(int64_t)bins}, torch::kInt")  # fmt: skip
+    found = tried(answer, COUNTING, "histogram", shape, given)
+    for (values, many), one in zip(given, found, strict=True):
+        right = np.bincount(values, minlength=int(many))
+        if np.array_equal(one.output, right):
+            continue
+        wrong = np.flatnonzero(one.output != right)
+        first = f"bin {wrong[0]} has {one.output[wrong[0]]} where {right[wrong[0]]} is right"
+        if right.max() > 65_535:
+            reject("sixteen bits", f"A value that comes {right.max()} times: {first}. A count of 16"
+                   " bits ends at 65 535, or sooner.")  # fmt: skip
+        if len(wrong) < 0.6 * int(many) and wrong[-1] == int(many) - 1:
+            reject("last bins", f"With {int(many)} bins the last ones are not counted: {first}. Is"
+                   " the number of bins a whole number of parts?")  # fmt: skip
+        reject("wrong counts", f"With {len(values)} values and {int(many)} bins, {first}.")
+    values, one = given[0][0], found[0]
+    ns = one.ns / len(values)
+    if ns <= ASKED_NS:
+        return lambda: f"Your operator takes {ns:.0f} ns for a value."
+    (work,) = one.works
+    if work.elements:
+        reject("element accessor", f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked:"
+               f" {work.elements} trips to HBM. Count in TCM.")  # fmt: skip
+    reject("short copies", f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked: {work.copies}"
+           f" copies of {work.copied_bytes // max(1, work.copies)} bytes on average. Each starts"
+           " anew; copy a few KB at once.")  # fmt: skip
+
+
+# --- the engine -----------------------------------------------------------------------------------
+
+VECTOR_NS, VECTOR_ENTRY_NS, VECTOR_COLUMN_NS = 4000, 350, 2.4
+OPERATOR_NS, SHARED_NS, TRIP_NS = 2500, 3.8, 257
+BUFFERS_BYTES = 8 * 1024
+_TCM_BYTES = int(TRN1.custom_operators.tcm_bytes)
+_PROCESSORS = int(TRN1.gpsimd_engine.processors)
+
+
+def _vector_ns(numbers, entries):
+    return VECTOR_NS + entries * (VECTOR_ENTRY_NS + VECTOR_COLUMN_NS * numbers / 128)
+
+
+def _operator_ns(numbers, entries, *, fits=True, processors=_PROCESSORS):
+    if fits and 4 * entries + BUFFERS_BYTES > _TCM_BYTES:
+        return TRIP_NS * numbers
+    return OPERATOR_NS + SHARED_NS * numbers / processors
+
+
+def best(numbers: int, entries: int) -> str:
+    """Return which is faster: "vector" or "operator"."""
+    faster = _vector_ns(numbers, entries) < _operator_ns(numbers, entries)
+    return "vector" if faster else "operator"
+
+
+def _believed(**wrong):
+    return lambda n, e: "vector" if _vector_ns(n, e) < _operator_ns(n, e, **wrong) else "operator"
+
+
+def _jobs(draw):
+    """Draw jobs of which each belief gets some wrong, and none is nearly a tie."""
+    ranges = ((2, 12), (13, 100), (100, 2000), (2100, 2400), (2500, 6000), (6000, 12_000))
+    jobs = []
+    for i in range(24):
+        numbers = 128 * draw.choice(f"numbers {i}", (8, 32, 128, 512, 1024))
+        entries = draw.integer(f"entries {i}", *ranges[i % len(ranges)])
+        ratio = _vector_ns(numbers, entries) / _operator_ns(numbers, entries)
+        if not 0.9 < ratio < 1.1:
+            jobs.append((numbers, entries))
+    return {"jobs": [*jobs, (65_536, 4 + draw.integer("few", 0, 8)), (65_536, 3000)]}
+
+
+@exercise(
+    "13/engine",
+    title="Choose the engine",
+    answer="engine",
+    points=3,
+    tests="lanes against programs: passes over all numbers, shares of eight, and what fits in TCM",
+    hints=(
+        "Write down both times as functions of numbers and entries. The operator's has two cases:"
+        " which, and where is the border?",
+        "A table of 4-byte entries, and 8 KB of buffers, in 16 KB: up to 2 048 entries fit. Beyond,"
+        " only element accessors are left, and these know one processor only.",
+        "columns = numbers / 128; vector = 4000 + entries * (350 + 2.4 * columns); shared = 2500 +"
+        " 3.8 * numbers / 8; trips = 257 * numbers. Return the name of the shorter.",
+    ),
+    numbers=_jobs,
+)  # fmt: skip
+def choose(answer, numbers):
+    """Compare with the shorter time for some two dozen jobs."""
+    told = []
+    for job in numbers.jobs:
+        one = answer(*job)
+        if one is None or one is Ellipsis:
+            raise NotAttempted("engine returns nothing yet.")
+        if one not in ("vector", "operator"):
+            reject("no such engine", f'For {job} it returned {short(one)}; "vector" or "operator"'
+                   " is asked for.")  # fmt: skip
+        told.append(one)
+    compare(
+        told, numbers.jobs, best,
+        (
+            ("always vector", lambda n, e: "vector", "128 lanes are many; but they go through all"
+             " numbers again for each entry of the table."),
+            ("always operator", lambda n, e: "operator", "A program looks up in one step; but eight"
+             " small processors are few, and a large table does not fit where they are fast."),
+            ("fits anyway", _believed(fits=False), "You let any table fit into TCM; 16 KB hold the"
+             " table and 8 KB of buffers, or they do not."),
+            ("one processor", _believed(processors=1), "Eight processors share the numbers, where"
+             " the table is in TCM."),
+            ("by the table alone", lambda n, e: "operator" if e <= 2048 else "vector", "Whether it"
+             " fits decides how fast the operator is, not yet which is faster: compare times."),
+        ),
+        "jobs",
+    )  # fmt: skip
