@@ -225,7 +225,8 @@ def test_the_tutorials_steps_lie_in_their_bands(custom_op, tmp_path):
     """Judge: AWS's published iterations per second, of which a whole step is the inverse.
 
     Three of them fixed the operators' prices by their differences; what layers take, and the
-    training row, fixed none.  While the chip works, the host loads the next batch: the longer counts.
+    training row, fixed none.  While the chip works, the host loads the next batch: the
+    longer of the two counts.
     """
     for library, several in (("relu_one", False), ("relu_eight", True)):
         (tmp_path / "relu.cpp").write_text(RELU)

@@ -28,8 +28,10 @@ _by_eight = _perf(
     269.936119707143, "iterations/s", "Extending the example to utilize multiple GPSIMD cores",
     kind=Kind.MEASURED,
 )  # fmt: skip
-_on_host = _training(286.96994718801335, "iterations/s", "Training the MLP model on CPU, a figure with asterisks in it",
-                     kind=Kind.MEASURED)  # fmt: skip
+_on_host = _training(
+    286.96994718801335, "iterations/s",
+    "Training the MLP model on CPU, a figure with asterisks in it", kind=Kind.MEASURED,
+)  # fmt: skip
 _elements = _samples(
     32 * (4096 + 2048), "elements per iteration", "inference.py and model.py",
     note="a batch of 32, two layers of 4 096 and 2 048",
@@ -114,8 +116,8 @@ CUSTOM_OPERATORS = Record(
         note="a little over one cycle"),
     block_ns_range=_own(
         (0.5, 4.6), "ns per basic block", _WHO, note="how long a block is differs from program to"
-        " program, and between compilers; 4.6 if the host, not the chip, bounds the version of eight"
-        " processors: then all that the layers leave of 1/220.7 s, 2.4 ms, is the operators'"),
+        " program, and between compilers; 4.6 if the host, not the chip, bounds the version of"
+        " eight processors: then all that layers leave of 1/220.7 s, 2.4 ms, is the operators'"),
     library_ns=_own(
         5, "ns per element", _WHO, note="of the tensor library; two operands come and one goes"
         " through TCM in pieces of 4 KB, which takes most of it; no figure is published"),

@@ -140,7 +140,8 @@ BODIES = {
     "library's exception": ("std::vector<int> v(3); v.at(n) = 1;",
                             "it throws an exception: vector"),
     "memory": (
-        "for (volatile long i = 0;; i++) new char[1 << 30];", "asks for more memory than"
+        "for (volatile long i = 0;; i++) *(volatile char *)new char[1 << 30];",
+        "asks for more memory than",
     ),
     "much": (
         "torch::Tensor z = torch::zeros({2000000000}, torch::kFloat);",

@@ -109,6 +109,98 @@ def test_a_run_is_saved_and_read_without_a_compiler(relu, tmp_path):
     np.testing.assert_array_equal(again.outputs, run.outputs)
 
 
+SEVERAL = """#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+#include <math.h>
+
+torch::Tensor softmax(const torch::Tensor& x) {
+  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);
+  const int64_t rows = x.size(0), n = x.size(1);
+  float *row = (float *)torch::neuron::tcm_malloc(n * sizeof(float));
+  if (row == nullptr) return y;
+  auto in = x.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (int64_t i = 0; i < rows; i++) {
+    in.tensor_to_tcm<float>(row, i * n, n);
+    float most = row[0], sum = 0;
+    for (int64_t j = 1; j < n; j++) most = row[j] > most ? row[j] : most;
+    for (int64_t j = 0; j < n; j++) sum += row[j] = expf(row[j] - most);
+    for (int64_t j = 0; j < n; j++) row[j] /= sum;
+    out.tcm_to_tensor<float>(row, i * n, n);
+  }
+  torch::neuron::tcm_free(row);
+  return y;
+}
+
+torch::Tensor turned(const torch::Tensor& x) {
+  torch::Tensor y = torch::empty({x.size(1), x.size(0)}, torch::kFloat);
+  auto in = x.accessor<float, 2>();
+  auto out = y.accessor<float, 2>();
+  for (int64_t i = 0; i < in.size(0); i++)
+    for (int64_t j = 0; j < in.size(1); j++) out[j][i] = in[i][j];
+  return y;
+}
+
+torch::Tensor corner(const torch::Tensor& x) {
+  torch::Tensor y = torch::empty({1}, torch::kFloat);
+  auto in = x.accessor<float, 8>();
+  y.accessor<float, 1>()[0] = in[1][0][2][0][1][1][0][2];
+  return y;
+}
+
+torch::Tensor narrow(const torch::Tensor& x) {
+  torch::Tensor y = torch::empty(x.sizes(), torch::kBFloat16);
+  auto in = x.read_stream_accessor<float>();
+  at::BFloat16 *buffer = (at::BFloat16 *)torch::neuron::tcm_malloc(2 * x.numel());
+  for (int64_t i = 0; i < x.numel(); i++) buffer[i] = in.read();
+  y.tcm_accessor().tcm_to_tensor<at::BFloat16>(buffer, 0, x.numel());
+  return y;
+}
+
+torch::Tensor same(const torch::Tensor& x) { return torch::abs(x); }
+
+torch::Tensor none() { return torch::full({2, 3}, 1.5, torch::kFloat); }
+"""
+SEVERAL_SHAPE = """#include <torch/torch.h>
+#include "torchneuron/register.h"
+torch::Tensor like(torch::Tensor x) { return torch::empty(x.sizes(), torch::kFloat); }
+torch::Tensor turned(torch::Tensor x) {
+  return torch::empty({x.size(1), x.size(0)}, torch::kFloat);
+}
+torch::Tensor one(torch::Tensor) { return torch::empty({1}, torch::kFloat); }
+torch::Tensor narrow(torch::Tensor x) { return torch::empty(x.sizes(), torch::kBFloat16); }
+torch::Tensor none() { return torch::zeros({2, 3}, torch::kFloat); }
+NEURON_LIBRARY(my_ops, m) {
+  m.def("softmax", &like, "softmax");
+  m.def("turned", &turned, "turned");
+  m.def("corner", &one, "corner");
+  m.def("narrow", &narrow, "narrow");
+  m.def("same", &like, "same");
+  m.def("none", &none, "none");
+}
+"""
+
+
+def test_operators_of_several_kinds_give_what_numpy_gives(build):
+    made = build(SEVERAL, shape=SEVERAL_SHAPE)
+    x = np.random.default_rng(6).standard_normal((7, 300)).astype(np.float32)
+    powers = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(made.softmax(x), powers / powers.sum(1, keepdims=True), rtol=2e-6)
+    np.testing.assert_array_equal(made.turned(x), x.T)
+    eight = np.arange(2 * 1 * 3 * 1 * 2 * 2 * 1 * 3, dtype=np.float32).reshape(
+        2, 1, 3, 1, 2, 2, 1, 3
+    )
+    assert made.corner(eight) == eight[1, 0, 2, 0, 1, 1, 0, 2]
+    np.testing.assert_array_equal(made.narrow(x), x.astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(made.none(), np.full((2, 3), 1.5))
+    for shape in ((0,), (3, 0, 2), (), (1,) * 8):
+        given = np.full(shape, -2, np.float32)
+        run = made.same.run(given)
+        np.testing.assert_array_equal(run.outputs, np.abs(given))
+        assert run.outputs.shape == shape
+        assert run.timeline.makespan_ns > 0
+
+
 HOST = """#include <cstdio>
 #include <vector>
 #include <cmath>

@@ -28,6 +28,8 @@ _ALWAYS = (
     "-g1",
     "-gdwarf-4",
     "-fdiagnostics-color=never",
+    "-UNDEBUG",  # which zig defines: assertions stay
+    "-fno-optimize-sibling-calls",  # who called is still on the stack
     "-fno-finite-loops",  # clang leaves out loops that never end
     "-fwrapv",  # integers wrap, as the processors' do
     "-fno-sanitize=undefined",  # zig's default, which counts as the program's own code
@@ -39,10 +41,11 @@ _NOT_THEIRS = (_CPP, "/usr", "/Library", "/Applications", sys.prefix, sys.base_p
 #: The processors' compiler knows C++14, the host's C++17.
 _KERNEL, _SHAPE = (
     ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks"),
-    ("-std=gnu++17", "-O1"),
+    ("-std=gnu++17", "-O0"),
 )
 _ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 _PLACE = re.compile(r"^\s*(?:In file included from |from )?(.+?):(\d+)[:,]", re.MULTILINE)
+_ASKED = re.compile(r"^(.+?):(\d+):.*(?:required from|requested here)", re.MULTILINE)
 _ASSERTED = re.compile(r"static.?assert(?:ion)? failed.*?: (.*)$")
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
 
@@ -176,8 +179,8 @@ def _folder() -> Path:
 
 @cache
 def _own() -> str:
-    """Return a digest of the headers and the runtime, and of where they are: lines are theirs."""
-    digest = hashlib.sha256(str(_CPP).encode())
+    """Return a digest of headers, runtime and flags, and of where they are: lines are theirs."""
+    digest = hashlib.sha256(repr((str(_CPP), _ALWAYS, _KERNEL, _SHAPE)).encode())
     for path in sorted(_CPP.rglob("*.*")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -337,8 +340,9 @@ def is_theirs(file: str, sources: Sequence[Path] = ()) -> bool:
 
 def _asked_from(text, at, file, line):
     """Return the learner's line that led into a header: (binding or None, file, line)."""
-    before = list(_PLACE.finditer(text, 0, at))
-    for found in (*reversed(before), *_PLACE.finditer(text, at)):
+    asked, places = ([*reversed(list(kind.finditer(text, 0, at))), *kind.finditer(text, at)]
+                     for kind in (_ASKED, _PLACE))  # fmt: skip
+    for found in (*asked, *places):
         name = found[1].strip()
         binding = re.fullmatch(r"<(.*)>", name)
         if binding:

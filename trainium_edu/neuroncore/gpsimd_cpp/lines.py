@@ -140,7 +140,7 @@ def _unit(reader: _Reader, end: int):
             kind = reader.take("B")
             if kind == 1:
                 rows.append(_Row(address, "", 0))
-                if len(rows) > 1:
+                if rows[0].address:  # at 0 is what the linker left out
                     yield rows
                 rows, address, file, line = [], 0, 1, 1
             elif kind == 2:

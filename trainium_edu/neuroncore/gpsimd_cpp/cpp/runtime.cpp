@@ -451,8 +451,14 @@ void add(const Entry &entry) {
 
 // -- what goes wrong ------------------------------------------------------------------------------
 
+}  // namespace neuron_edu
+extern "C" void __sanitizer_cov_trace_pc();
+namespace neuron_edu {
 namespace {
-// Note where the program is: return addresses, innermost first.
+constexpr int64_t HOOK_BYTES = 96;  // about; around it is nothing of the program's
+
+// Note where the program is: return addresses, innermost first.  Where the compiler's hook begins or
+// ends, tables of some compilers lose its caller, which is known otherwise.
 void sample() {
   if (call_->samples == MAX_SAMPLES) return;
   int64_t *frames = call_->frames[call_->samples++];
@@ -465,7 +471,8 @@ void sample() {
         int is_exact = 0;
         auto pc = (int64_t)_Unwind_GetIPInfo(context, &is_exact);
         if (walk->next == walk->end || !pc) return _URC_END_OF_STACK;
-        *walk->next++ = is_exact ? pc : pc - 1;
+        bool is_hook = is_slow && (uint64_t)(pc - (int64_t)&__sanitizer_cov_trace_pc) < HOOK_BYTES;
+        *walk->next++ = is_hook ? *last_pc - 1 : is_exact ? pc : pc - 1;
         return _URC_NO_REASON;
       },
       &walk);
@@ -480,10 +487,11 @@ void sample() {
 // What is slow is somewhere else every time, so several stacks are looked at.
 void on_time(int number) {
   call_->signal = number;
+  bool is_first = !is_slow;
+  is_slow = true;
   sample();
   if (call_->samples == MAX_SAMPLES) stop(SIGNALLED, nullptr, 0);
-  if (is_slow) return;
-  is_slow = true;
+  if (!is_first) return;
   struct itimerval often = {{0, 2000}, {0, 2000}};
   setitimer(ITIMER_REAL, &often, nullptr);
 }

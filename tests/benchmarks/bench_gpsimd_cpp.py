@@ -1,0 +1,115 @@
+"""How fast operators in C++ are compiled and run, beside NumPy and the host's own loop."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.bench_neuroncore import best_of
+from trainium_edu.neuroncore import gpsimd_cpp
+from trainium_edu.neuroncore.gpsimd_cpp import compiler
+
+WAYS = {
+    "element": "auto in = x.accessor<float, 1>(); auto out = y.accessor<float, 1>();"
+    " for (int64_t i = 0; i < x.numel(); i++) out[i] = in[i] > 0 ? in[i] : 0;",
+    "streaming": "auto in = x.read_stream_accessor<float>(); auto out = "
+    "y.write_stream_accessor<float>(); for (int64_t i = 0; i < x.numel(); i++) {"
+    " float v = in.read(); out.write(v > 0 ? v : 0); }",
+    "TCM": "auto in = x.tcm_accessor(); auto out = y.tcm_accessor(); float *b = (float *)"
+    "torch::neuron::tcm_malloc(4096); for (int64_t i = 0; i < x.numel(); i += 1024) {"
+    " in.tensor_to_tcm(b, i, 1024); for (int j = 0; j < 1024; j++) b[j] = b[j] > 0 ? b[j] : 0;"
+    " out.tcm_to_tensor(b, i, 1024); }",
+}
+HEAD = "#include <torch/torch.h>\n"
+SHAPE = HEAD + '#include "torchneuron/register.h"\n'
+HOST = """#include <chrono>
+#include <cstdio>
+#include <vector>
+int main() {
+  std::vector<float> x(1 << 20, -1.0f), y(1 << 20);
+  double best = 1e9;
+  for (int k = 0; k < 9; k++) {
+    auto begin = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < x.size(); i++) y[i] = x[i] > 0 ? x[i] : 0;
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (took.count() < best) best = took.count();
+    x[k] = y[k];
+  }
+  printf("%.9f\\n", best);
+}
+"""
+
+
+def written(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Write a library with one operator a way; return its sources."""
+    (folder / "kernel.cpp").write_text(HEAD + "".join(
+        f"torch::Tensor {way}(const torch::Tensor& x) {{\n"
+        f"  torch::Tensor y = torch::empty(x.sizes(), torch::kFloat);\n  {body}\n  return y;\n}}\n"
+        for way, body in WAYS.items()
+    ))  # fmt: skip
+    names = "".join(f'  m.def("{way}", &same, "{way}");\n' for way in WAYS)
+    (folder / "shape.cpp").write_text(
+        SHAPE + "torch::Tensor same(torch::Tensor x) { return x; }\n"
+        f"NEURON_LIBRARY(my_ops, m) {{\n{names}}}\n"
+    )
+    return [folder / "kernel.cpp"], [folder / "shape.cpp"]
+
+
+def cold(sources, folder: Path) -> float:
+    """Return seconds of compiling with nothing in the cache, our runtime neither."""
+    (folder / "cache").mkdir()
+    before, compiler._folder = compiler._folder, lambda: folder / "cache"
+    try:
+        start = time.perf_counter()
+        gpsimd_cpp.load("bench", *sources)
+        return time.perf_counter() - start
+    finally:
+        compiler._folder = before
+
+
+def on_host(folder: Path) -> float:
+    """Return seconds of the same loop over a million elements, compiled alone."""
+    (folder / "host.cpp").write_text(HOST)
+    command = [*gpsimd_cpp.find_compiler().command, "-O1", "host.cpp", "-o", "host"]
+    subprocess.run(command, cwd=folder, check=True)
+    said = subprocess.run([folder / "host"], capture_output=True, text=True, check=True)
+    return float(said.stdout)
+
+
+def main():
+    """Print the table; return its rows for pages."""
+    rows, found = [], {}
+
+    def row(what, seconds, limit_seconds, beside):
+        rows.append(f"| {what} | {seconds * 1e3:,.1f} ms | {limit_seconds * 1e3:,.0f} ms |"
+                    f" {limit_seconds / seconds:.1f} x | {beside} |")  # fmt: skip
+        found[what] = (f"{seconds * 1e3:,.1f} ms", beside)
+
+    folder = Path(tempfile.mkdtemp())
+    try:
+        sources = written(folder)
+        name = gpsimd_cpp.find_compiler().name
+        row("an operator in C++ compiled, nothing cached", cold(sources, folder), 5, name)
+        library = gpsimd_cpp.load("bench", *sources)
+        row("the same from the cache", best_of(5, lambda: gpsimd_cpp.load("bench", *sources)), 0.1,
+            "two processes started")  # fmt: skip
+        x = np.random.default_rng(0).standard_normal(1 << 20).astype(np.float32)
+        alone, by_numpy = on_host(folder), best_of(5, lambda: np.maximum(x, 0))
+        for way in WAYS:
+            operator = getattr(library, way)
+            assert np.array_equal(operator(x), np.maximum(x, 0))
+            seconds = best_of(5, lambda operator=operator: operator(x))
+            beside = f"{seconds / alone:.0f} x the host's loop; {seconds / by_numpy:.0f} x NumPy"
+            row(f"1 M elements through {way} accessors", seconds, 0.5, beside)
+    finally:
+        shutil.rmtree(folder)
+    print("| operators in C++ | best | limit | margin | beside |\n|---|---|---|---|---|")
+    print("\n".join(rows))
+    return found
+
+
+if __name__ == "__main__":
+    main()
