@@ -8,6 +8,7 @@ from trainium_edu.nki import language as current_interface
 from trainium_edu.nki.beta1.language.creation import full
 from trainium_edu.nki.beta1.language.elementwise import composed, unknown
 from trainium_edu.nki.beta1.operation import (
+    constant,
     copied,
     in_sbuf,
     op_name,
@@ -20,7 +21,7 @@ from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Tile
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.enums import engine as _engine
-from trainium_edu.nki.running import is_running
+from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["atomic_rmw", "copy", "expand_dims", "gather_flattened", "load", "load_transpose2d",
@@ -178,7 +179,7 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
         if len(operand.window.shape) != 2:
             raise NkiValidationError(f"nl.matmul takes tiles of two dimensions, not {operand!r}")
     if not transpose_x:
-        x = copied(transpose(x), x.kind)
+        x = copied(_times_identity(x) if x.kind == "float32" else transpose(x), x.kind)
     if x.shape[0] != y.shape[0]:
         raise NkiValidationError(
             f"nl.matmul: x contracts over {x.shape[0]} and y over {y.shape[0]}; both have the "
@@ -188,6 +189,24 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
     return operation(
         "nc_matmul", (x.shape[1], y.shape[1]), "float32", buffer=_PSUM, mask=mask,
         axes={"stationary": (None, 0), "moving": (None, 1)}, stationary=x, moving=y, casts=False,
+    )  # fmt: skip
+
+
+def _times_identity(x):
+    """Return x.T as the compiler inserts it for FP32: a product with an identity from HBM.
+
+    A profiled kernel of such calls loads that matrix and counts its transposes as FP32 products;
+    those that the compiler wrote for others say that it holds ones and zeros, which is two passes.
+    """
+    x, shared = in_sbuf(x), current().shared
+    rows, columns = x.window.shape
+    if "identity" not in shared:
+        shared["identity"] = constant(np.eye(128, dtype=np.float32))
+    return operation(
+        "nc_matmul", (columns, rows), "float32", buffer=_PSUM, space=(rows, columns),
+        axes={"stationary": (0, 1), "moving": (0, 0), "dst": (1, 0)}, stationary=x,
+        moving=shared["identity"][0:rows, 0:rows], is_moving_onezero=True, is_transpose=True,
+        casts=False,
     )  # fmt: skip
 
 
