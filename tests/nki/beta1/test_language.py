@@ -325,6 +325,28 @@ def test_a_grid_of_instances_runs_on_one_core():
         assert len(run.programs) == 1
 
 
+def test_instances_that_do_not_ask_which_they_are_are_issued_once():
+    """Judge: NumPy, and instructions: AWS's resize kernel goes through a batch on a grid of it."""
+
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x) * 2)
+        return out
+
+    def adding(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x))
+        nl.store(out, nl.load(out) + nl.load(x))
+        return out
+
+    one, many = (nki.run(jit(kernel)[grid], X) for grid in (1, 10))
+    np.testing.assert_array_equal(many.outputs, 2 * X)
+    assert len(many.program) == len(one.program)
+    assert len(nki.run(jit(kernel)[10].changed(passes=()), X).program) == 10 * len(one.program)
+    once, thrice = (nki.run(jit(adding)[grid], X) for grid in (1, 3))
+    assert len(thrice.program) > len(once.program)  # it reads what it wrote
+
+
 def test_printing(capsys):
     def kernel(x):
         nl.device_print("half of x", nl.load(x) * 0.5)
