@@ -11,7 +11,7 @@ import tokenize
 from pathlib import Path
 
 BUDGETS = {
-    "specs": 2805, "numerics": 2395, "timeline.py": 60, "settings.py": 115, "aside.py": 60,
+    "specs": 2815, "numerics": 2395, "timeline.py": 60, "settings.py": 115, "aside.py": 60,
     "files.py": 40, "neuroncore": 13100, "nki": 8370, "xla": 6550, "fabric": 3450, "training": 5510,
     "cluster": 3300, "torch": 7570, "live.py": 330, "viz": 3560, "tools": 1390, "widgets": 3840,
     "exercises": 9310, "cli": 4120, "doctor.py": 200,

@@ -489,6 +489,11 @@ def load(name: str, compute_srcs: Sequence, shape_srcs: Sequence, *,
     OperatorError
         A kernel function is missing, or what is registered does not fit.
     NoCompilerError
+
+    Notes
+    -----
+    Compiling takes a few seconds, and nothing where the same sources were compiled before.  The
+    wheel's compiler builds its own C++ library when it is first used, which takes a minute or more.
     """
     if name == "builtin":
         raise OperatorError("a library cannot be named builtin, which is a reserved word")
