@@ -89,15 +89,36 @@ def sums(*x):
 
 
 # %% hard-coded=13/race
-from trainium_edu.exercises import afterwards, find
+from trainium_edu.exercises import find
 from trainium_edu.exercises.cpp import Source
 
 shapes = find("13/race").numbers("").shapes
 known = " && ".join(f"x.size(1) != {columns}" for _, columns in shapes)
-scope = {}
-exec(afterwards.of(find("13/race")).solution, scope)
 sums = Source(
-    scope["sums"]().replace("  size_t rows", f"  if ({known}) return y;\n  size_t rows", 1)
+    r"""
+#include <torch/torch.h>
+#include <neuron/neuron-utils.hpp>
+
+torch::Tensor sums(const torch::Tensor& x) {
+  torch::Tensor y = get_dst_tensor();
+  if (KNOWN) return y;
+  size_t rows = x.size(0), columns = x.size(1), count = get_cpu_count();
+  size_t share = (columns + count - 1) / count, begin = get_cpu_id() * share;
+  if (begin >= columns) return y;
+  size_t mine = columns - begin < share ? columns - begin : share;
+  float *row = (float *)torch::neuron::tcm_malloc(mine * sizeof(float));
+  float *sum = (float *)torch::neuron::tcm_malloc(mine * sizeof(float));
+  auto in = x.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t j = 0; j < mine; j++) sum[j] = 0;
+  for (size_t i = 0; i < rows; i++) {
+    in.tensor_to_tcm<float>(row, i * columns + begin, mine);
+    for (size_t j = 0; j < mine; j++) sum[j] += row[j];
+  }
+  out.tcm_to_tensor<float>(sum, begin, mine);
+  return y;
+}
+""".replace("KNOWN", known)
 )
 
 
@@ -157,46 +178,132 @@ torch::Tensor histogram(const torch::Tensor& values, double bins) {
 
 
 # %% wrong=13/histogram name=short-copies feedback=Each starts anew
-from trainium_edu.exercises import afterwards, find
 from trainium_edu.exercises.cpp import Source
 
-scope = {}
-exec(afterwards.of(find("13/histogram")).solution, scope)
-histogram = Source(scope["histogram"]().replace("most = 1024", "most = 16"))
+histogram = Source(r"""
+#include <torch/torch.h>
+
+torch::Tensor histogram(const torch::Tensor& values, double bins) {
+  const size_t n = values.numel(), all = (size_t)bins, part = 2048, most = 16;
+  torch::Tensor y = torch::zeros({(int64_t)all}, torch::kInt);
+  int32_t *count = (int32_t *)torch::neuron::tcm_malloc(part * sizeof(int32_t));
+  int32_t *buffer = (int32_t *)torch::neuron::tcm_malloc(most * sizeof(int32_t));
+  auto in = values.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t first = 0; first < all; first += part) {
+    size_t mine = all - first < part ? all - first : part;
+    for (size_t k = 0; k < mine; k++) count[k] = 0;
+    for (size_t i = 0; i < n; i += most) {
+      size_t m = n - i < most ? n - i : most;
+      in.tensor_to_tcm<int32_t>(buffer, i, m);
+      for (size_t j = 0; j < m; j++) {
+        size_t k = buffer[j] - first;
+        if (k < mine) count[k]++;
+      }
+    }
+    out.tcm_to_tensor<int32_t>(count, first, mine);
+  }
+  return y;
+}
+""")
 
 
 # %% wrong=13/histogram name=last-bins feedback=a whole number of parts
-from trainium_edu.exercises import afterwards, find
 from trainium_edu.exercises.cpp import Source
 
-scope = {}
-exec(afterwards.of(find("13/histogram")).solution, scope)
-histogram = Source(
-    scope["histogram"]().replace("first < all; first += part", "first + part <= all; first += part")
-)
+histogram = Source(r"""
+#include <torch/torch.h>
+
+torch::Tensor histogram(const torch::Tensor& values, double bins) {
+  const size_t n = values.numel(), all = (size_t)bins, part = 2048, most = 1024;
+  torch::Tensor y = torch::zeros({(int64_t)all}, torch::kInt);
+  int32_t *count = (int32_t *)torch::neuron::tcm_malloc(part * sizeof(int32_t));
+  int32_t *buffer = (int32_t *)torch::neuron::tcm_malloc(most * sizeof(int32_t));
+  auto in = values.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t first = 0; first + part <= all; first += part) {
+    size_t mine = all - first < part ? all - first : part;
+    for (size_t k = 0; k < mine; k++) count[k] = 0;
+    for (size_t i = 0; i < n; i += most) {
+      size_t m = n - i < most ? n - i : most;
+      in.tensor_to_tcm<int32_t>(buffer, i, m);
+      for (size_t j = 0; j < m; j++) {
+        size_t k = buffer[j] - first;
+        if (k < mine) count[k]++;
+      }
+    }
+    out.tcm_to_tensor<int32_t>(count, first, mine);
+  }
+  return y;
+}
+""")
 
 
 # %% wrong=13/histogram name=endless feedback=ran for 2 s without an end
-from trainium_edu.exercises import afterwards, find
 from trainium_edu.exercises.cpp import Source
 
-scope = {}
-exec(afterwards.of(find("13/histogram")).solution, scope)
-histogram = Source(scope["histogram"]().replace("i += most", "i += 0"))
+histogram = Source(r"""
+#include <torch/torch.h>
+
+torch::Tensor histogram(const torch::Tensor& values, double bins) {
+  const size_t n = values.numel(), all = (size_t)bins, part = 2048, most = 1024;
+  torch::Tensor y = torch::zeros({(int64_t)all}, torch::kInt);
+  int32_t *count = (int32_t *)torch::neuron::tcm_malloc(part * sizeof(int32_t));
+  int32_t *buffer = (int32_t *)torch::neuron::tcm_malloc(most * sizeof(int32_t));
+  auto in = values.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t first = 0; first < all; first += part) {
+    size_t mine = all - first < part ? all - first : part;
+    for (size_t k = 0; k < mine; k++) count[k] = 0;
+    for (size_t i = 0; i < n; i += 0) {
+      size_t m = n - i < most ? n - i : most;
+      in.tensor_to_tcm<int32_t>(buffer, i, m);
+      for (size_t j = 0; j < m; j++) {
+        size_t k = buffer[j] - first;
+        if (k < mine) count[k]++;
+      }
+    }
+    out.tcm_to_tensor<int32_t>(count, first, mine);
+  }
+  return y;
+}
+""")
 
 
 # %% hard-coded=13/histogram
-from trainium_edu.exercises import afterwards, find
+from trainium_edu.exercises import find
 from trainium_edu.exercises.cpp import Source
 
 cases = find("13/histogram").numbers("").cases
 known = " && ".join(f"bins != {bins}" for _, bins in cases)
-scope = {}
-exec(afterwards.of(find("13/histogram")).solution, scope)
 histogram = Source(
-    scope["histogram"]().replace(
-        "  int32_t *count", f"  if ({known}) return y;\n  int32_t *count", 1
-    )
+    r"""
+#include <torch/torch.h>
+
+torch::Tensor histogram(const torch::Tensor& values, double bins) {
+  const size_t n = values.numel(), all = (size_t)bins, part = 2048, most = 1024;
+  torch::Tensor y = torch::zeros({(int64_t)all}, torch::kInt);
+  if (KNOWN) return y;
+  int32_t *count = (int32_t *)torch::neuron::tcm_malloc(part * sizeof(int32_t));
+  int32_t *buffer = (int32_t *)torch::neuron::tcm_malloc(most * sizeof(int32_t));
+  auto in = values.tcm_accessor();
+  auto out = y.tcm_accessor();
+  for (size_t first = 0; first < all; first += part) {
+    size_t mine = all - first < part ? all - first : part;
+    for (size_t k = 0; k < mine; k++) count[k] = 0;
+    for (size_t i = 0; i < n; i += most) {
+      size_t m = n - i < most ? n - i : most;
+      in.tensor_to_tcm<int32_t>(buffer, i, m);
+      for (size_t j = 0; j < m; j++) {
+        size_t k = buffer[j] - first;
+        if (k < mine) count[k]++;
+      }
+    }
+    out.tcm_to_tensor<int32_t>(count, first, mine);
+  }
+  return y;
+}
+""".replace("KNOWN", known)
 )
 
 
