@@ -20,7 +20,7 @@ from trainium_edu.xla.graph import GraphError
 __all__ = ["XlaTensor", "dispatch", "hollow", "on_device", "wrap"]
 
 _aten = torch.ops.aten
-_TENSOR, _LIFTED = "tensor", "number"  #: stand in a key for what is not constant
+_LIFTED = "number"  #: stands in a key for what is not constant
 _wrapper = torch.Tensor._make_wrapper_subclass
 _set_data = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
@@ -184,15 +184,14 @@ def dispatch(func, args, kwargs):
 def record(core, call: Call, args, kwargs):
     """Compute a call now and put it on the tape."""
     tape = core.tape
-    slots: list = []
     fed: list = []
-    consts: list = [call]
-    values = [_take(core, tape, call, one, slots, consts, fed) for one in args]
+    parts: list = [call]  # whether an int in here is a slot or a number, the call's schema says
+    values = [_take(core, tape, call, one, parts, fed) for one in args]
     named = {}
-    for key, one in kwargs.items():
-        consts.append(key)
-        named[key] = _take(core, tape, call, one, slots, consts, fed)
-    key = (*slots, *consts)
+    for name, one in kwargs.items():
+        parts.append(name)
+        named[name] = _take(core, tape, call, one, parts, fed)
+    key = tuple(parts)
     place = tape.here.next.get(key)
     if place is None and not _is_recorded(call, args, kwargs):
         return fall_back(core, call, args, kwargs)
@@ -218,49 +217,54 @@ def record(core, call: Call, args, kwargs):
     return written if call.returns_written else made
 
 
-def _take(core, tape, call, given, slots, consts, fed):
+def _take(core, tape, call, given, parts, fed):
     """Put one argument into a call's key; return what it is computed with."""
     kind = type(given)
     if kind is XlaTensor:
         cell = given.cell
-        slots.append(cell.slot if cell.tape == tape.number else leaf(core, tape, cell))
-        consts.append(_TENSOR)
+        parts.append(cell.slot if cell.tape == tape.number else leaf(core, tape, cell))
         return cell.value
+    if kind is int or given is None:
+        parts.append(given)
+        return given
+    if kind is list or kind is tuple:
+        if set(map(type, given)) == {int}:  # a shape
+            parts.append(tuple(given))
+            return given
+        parts.append(len(given))
+        return [_take(core, tape, call, one, parts, fed) for one in given]
     if kind is float:
         if call.lifts and given != 0.0 and given != 1.0:
             fed.append(given)
-            consts.append(_LIFTED)
+            parts.append(_LIFTED)
         else:
-            consts.append((float, given))
+            parts.append((float, given))
         return given
-    if kind is list or kind is tuple:
-        consts.append(len(given))
-        return [_take(core, tape, call, one, slots, consts, fed) for one in given]
     if kind is bool:
-        consts.append((bool, given))
+        parts.append((bool, given))
         return given
     if isinstance(given, torch.Tensor):
-        return _take_from_cpu(core, tape, call, given, slots, consts, fed)
+        return _take_from_cpu(core, tape, call, given, parts, fed)
     if kind is torch.device and given.type == "xla":
         given = _CPU
-    consts.append(given)
+    parts.append(given)
     return given
 
 
 _CPU = torch.device("cpu")
 
 
-def _take_from_cpu(core, tape, call, given, slots, consts, fed):
+def _take_from_cpu(core, tape, call, given, parts, fed):
     """Take a tensor that is not on the device: a number, or an index."""
     if isinstance(given, XlaTensor):  # a subclass of it
         raise GraphError(f"{call.name} of a {type(given).__name__}; a device holds plain tensors")
     if given.dim() == 0:
         number = given.item()
-        consts.append((_LIFTED, given.dtype))
-        _take(core, tape, call, number, slots, consts, fed)
+        parts.append((_LIFTED, given.dtype))
+        _take(core, tape, call, number, parts, fed)
         return given
     if "index" in call.counter:
-        return _take(core, tape, call, on_device(given, core), slots, consts, fed)
+        return _take(core, tape, call, on_device(given, core), parts, fed)
     raise RuntimeError(
         f"{call.counter} of a tensor on {core.device} and one on the CPU, of shape "
         f"{list(given.shape)}, at {cores.user_line()}; move it to the device first: .to(device)"

@@ -27,9 +27,9 @@ from trainium_edu.torch.operations import (  # noqa: F401
     reductions,
     views,
 )
-from trainium_edu.torch.operations.recurrent import ON_CPU
 from trainium_edu.torch.operations.table import (
     INVERSE,
+    ON_CPU,
     ROWS,
     WRITES,
     dtype_of,

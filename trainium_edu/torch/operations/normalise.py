@@ -5,7 +5,9 @@ A norm's gradient uses the mean and 1/deviation that its forward pass returned, 
 
 from math import inf
 
-from trainium_edu.torch.operations.table import fixed, record, row, to_dtype
+import torch
+
+from trainium_edu.torch.operations.table import ON_CPU, fixed, record, row, to_dtype
 from trainium_edu.xla import numpy as xnp
 from trainium_edu.xla.tensor import Tensor
 
@@ -39,6 +41,15 @@ def _safe_softmax(self, dim, dtype=None):
     x = to_dtype(self, dtype)
     hidden = xnp.max(x, dim, keepdims=True) == fixed(x, -inf)
     return xnp.where(hidden, 0.0, xnp.softmax(xnp.where(hidden, 0.0, x), dim))
+
+
+def _safe_softmax_on_cpu(self, dim, dtype=None):
+    """Look for masked rows only where something is not a number; PyTorch always does."""
+    out = torch.softmax(self, dim, dtype=dtype)
+    return torch._safe_softmax(self, dim, dtype) if self.is_meta or out.sum().isnan() else out
+
+
+ON_CPU["aten::_safe_softmax"] = _safe_softmax_on_cpu
 
 
 @row("_softmax_backward_data")

@@ -4,16 +4,15 @@ PyTorch has no kernels of them for the CPU, so their values are here too: ``ON_C
 functions on PyTorch's tensors.  A workspace holds what the backward pass needs.
 """
 
-from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 
 import torch
 
-from trainium_edu.torch.operations.table import row
+from trainium_edu.torch.operations.table import ON_CPU, row
 from trainium_edu.xla import numpy as xnp
 
-__all__ = ["ON_CPU"]
+__all__: list[str] = []
 
 _LAZY = SimpleNamespace(
     sigmoid=xnp.sigmoid, tanh=xnp.tanh, split=lambda x, parts: xnp.split(x, parts, 1),
@@ -23,7 +22,6 @@ _TORCH = SimpleNamespace(
     sigmoid=torch.sigmoid, tanh=torch.tanh, split=lambda x, parts: x.chunk(parts, 1),
     join=lambda parts: torch.cat(parts, 1), total=lambda x: x.sum(0),
 )  # fmt: skip
-ON_CPU: dict[str, Callable] = {}  #: name -> values of what has no kernel on the CPU
 
 
 def _both(name):

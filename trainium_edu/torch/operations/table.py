@@ -13,8 +13,8 @@ from trainium_edu.xla.operations.table import OPERATIONS, apply, constant
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
-    "INVERSE", "ROWS", "WRITES", "dtype_of", "families", "fits", "fixed", "gradient", "inverse",
-    "name_of", "of_floats", "record", "row", "small_array", "supported", "to_dtype",
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "dtype_of", "families", "fits", "fixed", "gradient",
+    "inverse", "name_of", "of_floats", "record", "row", "small_array", "supported", "to_dtype",
 ]  # fmt: skip
 
 ROWS: dict[str, Callable] = {}  #: ``aten::name.overload`` -> row
@@ -22,6 +22,8 @@ INVERSE: dict[str, Callable] = {}  #: of a view: (base, new part, its arguments)
 #: arguments that an operation writes although its schema does not say so, or beside its results:
 #: its row returns their new values after the schema's results
 WRITES: dict[str, tuple[str, ...]] = {}
+#: values of what PyTorch has no kernel for on the CPU, or only a slow one, with the same arguments
+ON_CPU: dict[str, Callable] = {}
 _FITS: dict[str, Callable] = {}
 _DTYPES = {
     torch.float32: "float32", torch.float64: "float32", torch.bfloat16: "bfloat16",
