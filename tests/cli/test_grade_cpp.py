@@ -11,7 +11,7 @@ import pytest
 
 from tests.solutions import reading
 from trainium_edu.cli import sandbox
-from trainium_edu.cli.grade import grade_submission
+from trainium_edu.cli.grade import grade_all, grade_submission
 from trainium_edu.cli.grade_cpp import Apart
 from trainium_edu.cli.limits import Limits
 from trainium_edu.cli.submission_kernel import Stopped
@@ -113,3 +113,16 @@ def test_a_submission_with_all_solutions_gets_all_points_and_one_that_cheats_non
     assert "the C++ compiler says" in said["13/race"]
     assert "names of the emulator's own" in said["13/histogram"]
     assert said["13/engine"].startswith("hidden check: ")
+
+
+def test_a_row_that_could_not_be_checked_is_graded_again(tmp_path):
+    """Judge: a kept row of the same file, once as it was and once not checked."""
+    path = tmp_path / "13_me.ipynb"
+    nbformat.write(reading.notebook("13"), path)
+    (row,) = grade_all([path])
+    assert {grade["status"] for grade in row.exercises.values()} == {"not attempted"}
+    row.notes = ["kept"]
+    known = {(row.submission, row.digest): row}
+    assert grade_all([path], known=known)[0].notes == ["kept"]
+    row.exercises["13/race"]["status"] = "not checked"
+    assert grade_all([path], known=known)[0].notes == []

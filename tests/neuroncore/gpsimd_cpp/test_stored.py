@@ -57,3 +57,24 @@ def test_a_lesson_sees_the_same_without_a_compiler(sources, tmp_path, monkeypatc
 
 def _none():
     raise gpsimd_cpp.NoCompilerError("there is no C++ compiler")
+
+
+def test_with_another_compiler_a_page_that_is_compared_reads_what_is_stored(
+    sources, tmp_path, monkeypatch
+):
+    """Basic blocks are counted by a compiler; judge: one of another name, which is not asked."""
+    recorded = _do(stored.Stored(tmp_path / "kept.json.xz", recording=True), sources)
+    other = gpsimd_cpp.find_compiler().__class__(("no-such-compiler",), "another 1.0")
+    monkeypatch.setattr(stored, "find_compiler", lambda: other)
+    place = stored.Stored(tmp_path / "kept.json.xz", same_compiler=True)
+    assert "another 1.0" in str(place.missing)
+    assert _do(place, sources) == recorded
+    assert stored.Stored(tmp_path / "kept.json.xz").missing is None
+
+
+def test_a_message_shows_the_line_that_it_names(sources, tmp_path):
+    place = stored.Stored(tmp_path / "kept.json.xz")
+    with pytest.raises(
+        gpsimd_cpp.CompileError, match=r"wrong.cpp:5: .*\n  5 \| return torch::sort"
+    ):
+        place.load("half", sources[2:], sources[1:2])
