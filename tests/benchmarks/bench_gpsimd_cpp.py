@@ -61,13 +61,13 @@ def written(folder: Path) -> tuple[list[Path], list[Path]]:
 def cold(sources, folder: Path) -> float:
     """Return seconds of compiling with nothing in the cache, our runtime neither."""
     (folder / "cache").mkdir()
-    before, compiler._folder = compiler._folder, lambda: folder / "cache"
+    before, compiler.cache_folder = compiler.cache_folder, lambda: folder / "cache"
     try:
         start = time.perf_counter()
         gpsimd_cpp.load("bench", *sources)
         return time.perf_counter() - start
     finally:
-        compiler._folder = before
+        compiler.cache_folder = before
 
 
 def on_host(folder: Path) -> float:

@@ -252,7 +252,7 @@ def test_what_is_no_mistake_or_harmless_leaves_the_process_as_it_was(build):
              "static int once = [] { for (volatile int i = 1; i;) {} return 1; }();"]
 )  # fmt: skip
 def test_a_program_that_never_begins(build, monkeypatch, body):
-    monkeypatch.setattr(worker, "_START_S", 1.0)
+    monkeypatch.setattr(worker, "START_S", 1.0)
     with pytest.raises(
         OperatorError, match="does not get as far as its functions; look at what the"
     ):

@@ -18,7 +18,14 @@ from pathlib import Path
 from trainium_edu.files import write
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import CompileError, NoCompilerError, OperatorError
 
-__all__ = ["Compiler", "find_compiler", "is_theirs", "kernel_program", "shape_program"]
+__all__ = [
+    "Compiler",
+    "cache_folder",
+    "find_compiler",
+    "is_theirs",
+    "kernel_program",
+    "shape_program",
+]
 
 _CPP = Path(__file__).parent / "cpp"
 _RUNTIME = ("runtime.cpp", "operations.cpp")
@@ -163,7 +170,7 @@ def _homes(sources, kernels) -> dict:
 # -- the cache ------------------------------------------------------------------------------------
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """Return the folder of compiled programs, which nobody else may write to."""
     who = os.getuid()
     folder = Path(tempfile.gettempdir()) / f"trainium_edu-cpp-{who}"
@@ -191,7 +198,7 @@ def _digest(*parts: object) -> str:
 
 
 def _runtime(compiler: Compiler) -> tuple[Path, ...]:
-    folder = _folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
+    folder = cache_folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
     return tuple(folder / f"{Path(name).stem}.o" for name in _RUNTIME)
 
 
@@ -201,11 +208,11 @@ def _program(role, texts, sources, flags, log) -> Path:
     kept = [(source.name, source.read_text(errors="replace")) for source in sources]
     plain = [text.partition("\n")[2] for text in texts]  # where a source lies does not matter
     key = _digest(role, plain, kept, flags, compiler.command, compiler.name, _own())
-    home = _folder() / f"{role}-{key}"
+    home = cache_folder() / f"{role}-{key}"
     if _is_fresh(home, sources[0].parent):
         os.utime(home)
         return home / role
-    with tempfile.TemporaryDirectory(dir=_folder(), prefix="building-") as name:
+    with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="building-") as name:
         building = Path(name)
         commands = []
         objects = _runtime(compiler)

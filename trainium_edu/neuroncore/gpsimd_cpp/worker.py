@@ -24,12 +24,12 @@ from trainium_edu.neuroncore.gpsimd_cpp import wire
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import OperatorError
 from trainium_edu.neuroncore.recording.dtypes import DTYPES
 
-__all__ = ["Answer", "Entry", "Worker"]
+__all__ = ["START_S", "Answer", "Entry", "Worker"]
 
 _PAGE = mmap.PAGESIZE
 _MOST_PRINTED = 128 * 1024  #: bytes; of more the oldest are lost, as in the runtime's queue
 _SLACK_S = 5.0
-_START_S = 10.0  #: within which a program says what it has
+START_S = 10.0  #: within which a program says what it has
 
 
 class Entry(NamedTuple):
@@ -81,7 +81,7 @@ class Worker:
         assert process.stdout
         now = _Running(process, process.stdin, process.stdout, folder, os.getpid())
         self._end = weakref.finalize(self, _end, now)
-        ready, _, _ = select([now.answers], [], [], _START_S)
+        ready, _, _ = select([now.answers], [], [], START_S)
         said = now.answers.readline() if ready else b""
         if not said:
             self._end()
