@@ -230,7 +230,8 @@ def iteration(versions):
                 f" such a loop takes it {float(FACTS.host_step_ns) / 1e6:.1f} ms an iteration, and"
                 " the operators took more of the time before. The bands leave room for it: an"
                 f" element takes {low} to {high} ns, a stretch of code without a jump {short} to"
-                f" {long}. Published: {SOURCES['aws-customop-perf'].cited}.",
+                f" {long}. Published in"
+                f" [AWS's tutorial]({SOURCES['aws-customop-perf'].url}).",
             ),
         ],
     )
