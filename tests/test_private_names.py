@@ -14,6 +14,7 @@ PROTOCOLS = {
     "_css": "anywidget's name for its style sheet",
     "_replace": "the public method of named tuples",
     "_softmax": "an operation's name in PyTorch",
+    "_safe_softmax": "an operation's name in PyTorch",
     "_log_softmax_backward_data": "an operation's name in PyTorch",
     "_weight_norm_interface": "an operation's name in PyTorch",
     "_schema": "what PyTorch says an operation takes",
