@@ -1,4 +1,4 @@
-"""Count code lines (no docstrings, comments, blanks) per package, and JavaScript, against budgets.
+"""Count code lines (no docstrings, comments, blanks) per package, JavaScript and C++, by budget.
 
 A gentle ratchet, not a golf score: the exit code is 1 when a package is over its budget.
 """
@@ -12,11 +12,11 @@ from pathlib import Path
 
 BUDGETS = {
     "specs": 2815, "numerics": 2395, "timeline.py": 60, "settings.py": 115, "aside.py": 60,
-    "files.py": 40, "neuroncore": 13100, "nki": 8370, "xla": 6550, "fabric": 3450, "training": 5510,
+    "files.py": 40, "neuroncore": 13110, "nki": 8370, "xla": 6550, "fabric": 3450, "training": 5510,
     "cluster": 3300, "torch": 7570, "live.py": 330, "viz": 3560, "tools": 1390, "widgets": 3840,
     "exercises": 9310, "cli": 4120, "doctor.py": 200,
 }  # fmt: skip
-JAVASCRIPT_BUDGET = 9200
+JAVASCRIPT_BUDGET, CPP_BUDGET = 9200, 1470
 
 
 def code_lines(path):
@@ -40,7 +40,7 @@ def code_lines(path):
 
 
 def javascript_lines(path):
-    """Return the number of lines that carry JavaScript; a comment beside code counts as code."""
+    """Return the number of lines that carry JavaScript, or C++; a comment beside code counts as code."""
     text = re.sub(
         r"^ */\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
@@ -58,7 +58,11 @@ def counted():
         if place.exists():
             found[name] = sum(code_lines(f) for f in files), budget
     scripts = Path("trainium_edu").rglob("*.js")
-    return found | {"JavaScript": (sum(map(javascript_lines, scripts)), JAVASCRIPT_BUDGET)}
+    operators = [f for end in ("*.cpp", "*.h", "*.hpp") for f in Path("trainium_edu").rglob(end)]
+    return found | {
+        "JavaScript": (sum(map(javascript_lines, scripts)), JAVASCRIPT_BUDGET),
+        "C++": (sum(map(javascript_lines, operators)), CPP_BUDGET),
+    }
 
 
 def main():

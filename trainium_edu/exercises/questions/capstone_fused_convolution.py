@@ -60,8 +60,8 @@ def weights(slow, kept):
         lambda guess: [
             scoreboard({"one row at a time": slow, "weights kept": kept}),
             Prose(
-                "A DMA queue moves a [row](glossary.ipynb#cell-id=term-descriptor) at a time, and"
-                " up to about 2 KiB each costs the same. So the weights are loaded as they lie in"
+                "A DMA queue moves a row at a time, one *descriptor*, and up to about 2 KiB each"
+                " costs the same. So the weights are loaded as they lie in"
                 " memory, all nine places together, and the Tensor Engine picks one place out of"
                 " SBUF while it turns it: on chip, a stride costs nothing.",
                 "What the kernel says of itself now:",
