@@ -40,7 +40,7 @@ def code_lines(path):
 
 
 def javascript_lines(path):
-    """Return the number of lines that carry JavaScript, or C++; a comment beside code counts as code."""
+    """Return the number of lines that carry JavaScript or C++; one with a comment counts too."""
     text = re.sub(
         r"^ */\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
     )
