@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from trainium_edu import settings
+from trainium_edu import files
 from trainium_edu.exercises.exercise import NotAttempted, NotChecked, reject
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
@@ -92,7 +93,7 @@ def operator(name: str, kernel: str, shape: str = "", *, multicore: bool = False
 def _written(folder: Path, name: str, kernel: str, shape: str) -> tuple[list[Path], list[Path]]:
     paths = folder / f"{name}.cpp", folder / f"{name}_shape.cpp"
     for path, text in zip(paths, (kernel, shape), strict=True):
-        path.write_text(text.lstrip("\n"), encoding="utf-8")
+        files.write(path, text.lstrip("\n"))
     return [paths[0]], [paths[1]]
 
 
