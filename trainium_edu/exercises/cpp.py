@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from trainium_edu import settings
-from trainium_edu import files
+from trainium_edu import files, settings
 from trainium_edu.exercises.exercise import NotAttempted, NotChecked, reject
 from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.engines.custom_op import Work
