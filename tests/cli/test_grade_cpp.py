@@ -70,6 +70,8 @@ def test_a_file_of_the_graders_is_not_there_behind_walls(apart, tmp_path):
     assert first.output[1] == (2.0 if apart.walls else 99.0)
 
 
+@pytest.mark.slow
+@pytest.mark.clock
 def test_what_runs_before_main_is_stopped_too():
     """A static initialiser runs when the program starts, before the call's own limits."""
     with Apart(not sandbox.missing(), Limits(seconds=1)) as apart:

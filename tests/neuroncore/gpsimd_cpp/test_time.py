@@ -207,6 +207,7 @@ def test_work_is_plain_numbers():
     assert tuple(Work()) == (0,) * 8
 
 
+@pytest.mark.slow
 @pytest.mark.clock
 @pytest.mark.parametrize("way", ["element", "stream", "tcm"])
 def test_a_million_elements_take_half_a_second_at_most(one, way):
