@@ -274,6 +274,7 @@ def test_a_graph_that_nobody_timed_counts_without_a_time():
     assert (now.untimed, now.timed, now.groups[0].busy_ns) == (2, 1, ns)
 
 
+@pytest.mark.slow
 @pytest.mark.clock
 def test_counting_takes_less_than_two_microseconds():
     run = live.begin("python a.py")

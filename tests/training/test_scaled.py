@@ -98,6 +98,7 @@ def test_a_batch_that_does_not_split_gets_a_sentence():
         scaling(JOB, (33,))
 
 
+@pytest.mark.slow
 @pytest.mark.clock
 def test_a_slider_answers_within_a_tenth_of_a_second_once_compiled():
     scaling(JOB, (2, 512, 4096))
