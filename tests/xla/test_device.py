@@ -320,7 +320,7 @@ def test_step_recorded_again_ends_at_the_very_same_node():
 @pytest.mark.slow
 @pytest.mark.clock
 def test_recording_and_looking_up_2000_nodes_takes_at_most_20_ms_on_a_quiet_machine():
-    """Judge: issue 15's number.  Tripled, the best of ten: other work may be on the machine."""
+    """Judge: the stated 20 ms.  Tripled, the best of ten: other work may be on the machine."""
     device = Device()
     x, y = (as_tensor(DATA[:4, :4], device) for _ in range(2))
     seconds = []
