@@ -5,6 +5,7 @@ on every run.  Tests marked ``judge`` need an optional outside judge; with ``--j
 ``.ci/run`` gives, having installed them) a missing judge is a failure instead of a skip.
 """
 
+import signal
 from itertools import count
 
 import hypothesis
@@ -14,6 +15,9 @@ hypothesis.settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, max_examples=60
 )
 hypothesis.settings.load_profile("repeatable")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background, as by nohup:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start inherit it
 
 
 def pytest_addoption(parser):
