@@ -186,6 +186,31 @@ def test_a_terminal_shows_it_and_is_given_back(leave, of):
     os.close(theirs)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_it_ends_with_its_terminal_even_where_nobody_says_that_it_hung_up(of):
+    """Judge: the process is gone; one that goes on would draw for nobody, as fast as it can."""
+    import pty
+    import signal
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trainium_edu", "neuron-top"], stdin=theirs, stdout=theirs,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "50"},
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    while b"select tab" not in said:
+        said += os.read(ours, 65536)
+    os.close(ours)
+    try:
+        process.wait(30)
+    finally:
+        process.kill()
+    assert not [one for one in live.runs() if one.is_tool]
+
+
 def _take(terminal):
     """Make a terminal the one of this session, so that its Ctrl-C reaches it."""
     import fcntl

@@ -14,7 +14,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 
@@ -361,13 +361,16 @@ def _keys() -> Iterator[Callable[[float], str]]:
         if not select.select([terminal], [], [], seconds)[0]:
             return ""
         said = os.read(terminal, 16).decode(errors="replace")
+        if not said:
+            raise OSError("the terminal is gone")
         return _SEQUENCES.get(said, said[:1] if said[:1] != "\x1b" else "")
 
     tty.setcbreak(terminal)
     try:
         yield wait
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
 # -- showing it -----------------------------------------------------------------------------------
@@ -415,7 +418,7 @@ def once(instance: str | None = None, *, file=None) -> None:
 
 @checked
 def watch(instance: str | None = None) -> None:
-    """Show the screen until ``q`` or Ctrl-C.
+    """Show the screen until ``q`` or Ctrl-C, or until the terminal is gone.
 
     Parameters
     ----------
@@ -450,5 +453,8 @@ def watch(instance: str | None = None) -> None:
                     vcpu = work.since(_shown(of, view))
     except KeyboardInterrupt:
         return
+    except OSError:
+        if sys.stdin.isatty():
+            raise
     finally:
         me.close()
