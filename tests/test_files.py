@@ -65,6 +65,18 @@ def test_after_an_error_the_old_file_stands_alone(tmp_path, problem):
     assert os.listdir(tmp_path) == ["kept.txt"]
 
 
+def test_an_interrupted_write_that_ends_late_harms_no_other(tmp_path):
+    """Ctrl-C before ``__exit__`` begins: what was open ends with the traceback that holds it."""
+    target = tmp_path / "kept.txt"
+    interrupted = files.replacing(target)
+    interrupted.__enter__().write(b"half")
+    with files.replacing(target) as file:
+        del interrupted
+        file.write(b"whole")
+    assert target.read_bytes() == b"whole"
+    assert os.listdir(tmp_path) == ["kept.txt"]
+
+
 def test_text_is_utf8_and_a_missing_folder_is_named(tmp_path):
     files.write(str(tmp_path / "a.txt"), "±\n")
     assert (tmp_path / "a.txt").read_bytes() == b"\xc2\xb1\n"

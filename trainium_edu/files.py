@@ -1,14 +1,16 @@
 """Write files whole or not at all: a program that is killed half-way leaves the old one."""
 
+import itertools
 import os
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 __all__ = ["replacing", "write"]
+
+_COUNT = itertools.count()  # an interrupted write may end late, while the same file is written
 
 
 def write(path, content: str | bytes) -> None:
@@ -53,7 +55,7 @@ def replacing(path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.{next(_COUNT)}.part")
     try:
         with part.open("wb") as file:
             yield file
