@@ -250,7 +250,7 @@ def test_passes_are_named_run_in_one_order_and_leave_the_recorded_program_alone(
     assert rewrite(program, ()) is program
     rewrite(program)
     assert program.instructions == before
-    with pytest.raises(ValueError, match="no pass 'hoist'; choose from loads, algebra"):
+    with pytest.raises(ValueError, match="no pass 'hoist'; choose from instances, loads"):
         rewrite(program, ["hoist"])
 
 
@@ -272,6 +272,56 @@ def test_measure_takes_passes_and_says_so_where_they_do_not_fit():
     assert plain.program is program
     assert asked.makespan_ns < plain.makespan_ns
     assert len(asked.program) < len(program)
+
+
+# -- instances ----------------------------------------------------------------------------------
+
+
+def on_a_grid(instances, scratch=False, factor=lambda k: 2.0, constant=True):
+    """Each instance scales the same tile; the first one alone makes a constant for all."""
+    core = NeuronCore(values=False)
+    x, out, kept = core.hbm((128, 64)), core.hbm((128, 64)), core.sbuf((128, 64))
+    for k in range(instances):
+        core.program.instances.append(len(core.program))
+        if constant and k == 0:
+            core.memset(dst=kept, value=1.0)
+        a, b = core.sbuf((128, 64)), core.sbuf((128, 64))
+        core.dma_copy(dst=a, src=x)
+        core.tensor_scalar(dst=b, data=a, op0="multiply", operand0=factor(k))
+        core.tensor_tensor(dst=b, data1=b, data2=kept, op="add")
+        core.dma_copy(dst=core.hbm((128, 64)) if scratch else out, src=b)
+    return core.program
+
+
+def test_instances_that_are_alike_are_issued_once_and_others_are_not():
+    """Judge: instructions, five of the first and four of each other; bits."""
+    program = on_a_grid(10)
+    once = check_bits(program, ["instances"])
+    assert (len(program), len(once)) == (5 + 9 * 4, 5)
+    assert rewrite(once, ["instances"]) is once
+    assert len(rewrite(rewrite(program, ["loads"]), ["instances"])) == 5 + 9 * 3
+    for other in (
+        on_a_grid(1), on_a_grid(3, scratch=True), on_a_grid(3, factor=float),
+        on_a_grid(3, factor=lambda k: 2.0 + (k == 2)),
+    ):  # fmt: skip
+        assert rewrite(other, ["instances"]) is other
+
+
+def test_instances_that_keep_something_or_change_what_all_read_are_all_issued():
+    """Judge: bits; the second instance adds to a tile of the first, or to what it stored."""
+    for keeps in ("tile", "hbm", "dice"):
+        core = NeuronCore(values=False)
+        x, out, total = core.hbm((128, 8)), core.hbm((128, 8)), core.sbuf((128, 8))
+        core.memset(dst=total, value=0.0)
+        for _ in range(3):
+            core.program.instances.append(len(core.program))
+            tile = core.sbuf((128, 8))
+            core.dma_copy(dst=tile, src=out if keeps == "hbm" else x)
+            if keeps == "dice":
+                core.dropout(dst=tile, data=tile, prob=0.5)
+            core.tensor_tensor(dst=total, data1=total, data2=tile, op="add")
+            core.dma_copy(dst=out, src=total if keeps == "tile" else tile)
+        assert rewrite(core.program, ["instances"]) is core.program, keeps
 
 
 # -- loads --------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ class Program:
     allocations: list[Allocation] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)  #: allocations that must outlive the program
+    instances: list[int] = field(default_factory=list)  #: where each instance of a grid begins
     #: the program before those passes that the model chose to run (see ``choices``)
     recorded: "Program | None" = field(default=None, repr=False, compare=False)
     _open_loops: list[int] = field(default_factory=list, repr=False)
@@ -116,5 +117,6 @@ def copy_of(program: Program) -> Program:
     """Return a copy of a program, which does not grow when the original does."""
     return replace(
         program, instructions=list(program.instructions), allocations=list(program.allocations),
-        loops=list(program.loops), outputs=list(program.outputs), _open_loops=[],
+        loops=list(program.loops), outputs=list(program.outputs),
+        instances=list(program.instances), _open_loops=[],
     )  # fmt: skip

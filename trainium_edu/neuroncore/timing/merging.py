@@ -266,7 +266,7 @@ def rebuilt(program: Program, instructions, allocations=None) -> Program:
         Default: the program's own.
     """
     result = copy_of(program)
-    result.recorded = None
+    result.recorded, result.instances = None, []
     if allocations is not None:
         result.allocations = allocations
     place: dict[int, int] = {}

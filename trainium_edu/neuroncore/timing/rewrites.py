@@ -5,6 +5,10 @@ published profiles show of that, and documents explain, is here.  Every pass tak
 program and returns another one that computes the same bits, and can be left out to see its effect.
 Where a recorded loop is left in a program, only ``engine_balance`` touches it.
 
+``instances``
+    Where all instances of a grid do the same to the same data, as those do that never ask for
+    ``nl.program_id``, they are issued once: a loop of invariants.  AWS's own test of its resize
+    kernel, whose grid is a batch of ten, states 1 740 us; ten times in full it would be 14 466.
 ``loads``
     The same region of HBM, which nobody writes in between, loaded again into tiles of one shape is
     loaded once, if what is alive at once fits in the 176 KiB of each partition that the compiler
@@ -57,6 +61,7 @@ from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.memory import make_allocation
 from trainium_edu.neuroncore.recording.program import Program
+from trainium_edu.neuroncore.timing.instances import issued_once
 from trainium_edu.neuroncore.timing.merging import Lives, line_of, merge, on_tiles, rebuilt
 from trainium_edu.neuroncore.timing.optimise import is_pure, optimise
 from trainium_edu.neuroncore.timing.ordering import reordered
@@ -315,6 +320,7 @@ def _unrolled(run: Callable[[Program], Program]) -> Callable[[Program], Program]
 
 #: Every pass by its name, in the order in which they run.
 PASSES: dict[str, Callable[[Program], Program]] = {
+    "instances": _unrolled(issued_once),
     "loads": _unrolled(_loads),
     "algebra": _unrolled(_algebra),
     "splits": _unrolled(_splits),

@@ -17,8 +17,6 @@ import numpy as np
 
 from trainium_edu import settings, specs
 from trainium_edu.neuroncore import run_io
-from trainium_edu.neuroncore.recording.engine import Engine, Memory
-from trainium_edu.neuroncore.timing.optimise import keeps_state
 from trainium_edu.nki import kernel as current_interface
 from trainium_edu.nki import launching
 from trainium_edu.nki.beta1.operation import settle
@@ -72,8 +70,7 @@ class Kernel(current_interface.Kernel):
         How it was made: "simulation", "benchmark", ...
     passes : bool or tuple of str
         What AWS's compiler decided, by name (``neuroncore.timing.rewrites``): the passes that its
-        programs go through before they are timed; True for all, ``()`` for none.  With all of them
-        instances that never ask for ``nl.program_id`` are issued once.
+        programs go through before they are timed; True for all, ``()`` for none.
     benchmark_result : BenchmarkResult
         After a call in the modes "benchmark" and "profile".
     """
@@ -297,10 +294,9 @@ def _adapted(source, kernel):
         for place in itertools.product(*map(range, kernel.instances)):
             running.program_id = place
             shared["turn"] = 0
+            running.core.program.instances.append(len(running.core.program))
             result = source(*args, **kwargs)
             settle()
-            if kernel.passes is True and not any(place) and _are_alike(running):
-                break
         running.grid = running.program_id = ()
         kernel.shapes = walk(result, _is_tile, _unknown)
         return walk(result, _is_tile, _given_back)
@@ -308,26 +304,6 @@ def _adapted(source, kernel):
     if not hasattr(source, "__name__"):
         function.__name__ = getattr(source, "func", type(source)).__name__
     return function
-
-
-def _are_alike(running) -> bool:
-    """Whether every instance does what the first one did, and once is enough.
-
-    A loop over instances that never asks where it stands is a loop of invariants, which the
-    compiler issues once.  Not so where results depend on how often: what is written in HBM is read,
-    an engine keeps something, or random numbers are drawn.
-    """
-    program = running.core.program
-    if "program_id" in running.shared or program.rounding != "nearest":
-        return False
-    read, written = set(), set()
-    for i in program.instructions:
-        if i.engine is not Engine.DMA and keeps_state(i):
-            return False
-        for a in i.accesses:
-            if program.allocations[a.allocation].memory is Memory.HBM:
-                (written if a.is_write else read).add(a.allocation)
-    return not read & written
 
 
 def _is_tensor(value):

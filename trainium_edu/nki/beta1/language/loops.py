@@ -144,7 +144,6 @@ def all_reduce(x, op, program_axes, *, dtype=None, mask=None, parallel_reduce=Tr
 
 def program_id(axis) -> int:
     """Return this instance's index along an axis of the grid (0 without a grid)."""
-    current().shared["program_id"] = True
     return current_interface.program_id(axis)
 
 
