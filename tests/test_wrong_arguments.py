@@ -10,13 +10,12 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.wrong_arguments import PACKAGES, is_deliberate, kind_of, wrong_values
+from trainium_edu import files
 from trainium_edu.specs import Record
 
 ROOT = Path(__file__).parents[1]
@@ -25,14 +24,33 @@ WORKER = Path(__file__).with_name("wrong_arguments.py")
 UNTRIED = 0.12
 #: Tracebacks of Python's own, at most, of all calls.
 RAW = 0.02
+#: Share of all wrong calls, seed and seconds at most, of the draw that fast tests make.
+DRAW = (0.15, 1, 240)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A function that returns a package's lines; xdist's workers share what each of them found."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def found(package, share, seed, timeout):
+        path = shared / f"wrong-arguments-{package}-{share}-{seed}.jsonl"
+        if not path.exists():
+            files.write(
+                path, tried(package, share, seed, tmp_path_factory.mktemp("tried"), timeout)
+            )
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    return found
 
 
 def tried(package, share, seed, folder, timeout):
-    """Run the worker; return its report and what it was trying when it had to be stopped."""
+    """Run the worker; return its lines, or fail and say what it was trying."""
     run = [sys.executable, str(WORKER), package, str(share), str(seed)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TRAINIUM_EDU_COMMITTED": "1"}
-    out = folder / f"{package}.jsonl"
-    folder.mkdir(exist_ok=True)
+    out = folder / "lines"
     with out.open("w") as lines:
         try:
             done = subprocess.run(run, stdout=lines, stderr=subprocess.PIPE, text=True, cwd=folder,
@@ -40,23 +58,14 @@ def tried(package, share, seed, folder, timeout):
             trouble = done.stderr[-2000:] if done.returncode else ""
         except subprocess.TimeoutExpired:
             trouble = f"stopped after {timeout} s"
-    found = [json.loads(line) for line in out.read_text().splitlines()]
     if trouble:
-        pytest.fail(f"{package}: {trouble}; the last call was {found[-1] if found else None}")
-    return found
+        pytest.fail(f"{package}: {trouble}; the last call was {out.read_text().splitlines()[-1:]}")
+    return out.read_text()
 
 
-@cache
-def report(share, seed, folder, timeout):
-    """Return {package: lines} of every package, two at a time."""
-    with ThreadPoolExecutor(2) as pool:
-        lines = pool.map(lambda p: tried(p, share, seed, folder, timeout), PACKAGES)
-        return dict(zip(PACKAGES, lines, strict=True))
-
-
-def hold(found, package):
+def hold(lines):
     """Hold one package's report to the rules."""
-    first, calls = found[package][0], [line for line in found[package] if "outcome" in line]
+    first, calls = lines[0], [line for line in lines if "outcome" in line]
     assert not first["missed"], first["missed"]
     of = {
         outcome: [f"{c['call']}: {c['detail']}" for c in calls if c["outcome"] == outcome]
@@ -67,31 +76,26 @@ def hold(found, package):
     assert len(of["raw"]) <= max(2, RAW * len(calls)), "\n".join(of["raw"])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("wrong_arguments")
-
-
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_draw_of_wrong_arguments_is_refused_in_a_sentence(package, folder):
-    hold(report(0.15, 1, folder / "draw", 240), package)
+def test_a_draw_of_wrong_arguments_is_refused_in_a_sentence(package, report):
+    hold(report(package, *DRAW))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
-def test_all_wrong_arguments_are_refused_in_a_sentence(package, folder):
-    hold(report(1.0, 0, folder / "all", 500), package)
+def test_all_wrong_arguments_are_refused_in_a_sentence(package, report):
+    hold(report(package, share=1.0, seed=0, timeout=500))
 
 
-def test_few_of_all_end_in_a_traceback(folder):
-    found = report(0.15, 1, folder / "draw", 240)
-    outcomes = [line["outcome"] for lines in found.values() for line in lines if "outcome" in line]
+def test_few_of_all_end_in_a_traceback(report):
+    lines = [line for package in PACKAGES for line in report(package, *DRAW)]
+    outcomes = [line["outcome"] for line in lines if "outcome" in line]
     assert outcomes.count("raw") <= RAW * len(outcomes)
     assert outcomes.count("refused") > 0.8 * len(outcomes)
 
 
-def test_nearly_every_public_function_is_tried(folder):
-    first = [lines[0] for lines in report(0.15, 1, folder / "draw", 240).values()]
+def test_nearly_every_public_function_is_tried(report):
+    first = [report(package, *DRAW)[0] for package in PACKAGES]
     unknown = [name for line in first for name in line["unknown"]]
     assert len(unknown) <= UNTRIED * sum(line["functions"] for line in first), unknown
 
