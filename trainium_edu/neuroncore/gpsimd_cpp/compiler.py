@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _CPP = Path(__file__).parent / "cpp"
-_RUNTIME = ("runtime.cpp", "operations.cpp")
+_RUNTIME = ("runtime.cpp", "operations.cpp", "guards.cpp")
 _ALWAYS = (
     "-w",
     "-Wno-narrowing",
@@ -43,6 +43,13 @@ _ALWAYS = (
     "-D_GLIBCXX_ASSERTIONS",
     "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST",
     f"-I{_CPP / 'include'}",
+)
+_WATCHED = (  # in the learner's code; cpp/guards.cpp words what is found
+    "-fsanitize=bounds,object-size",
+    "-fno-sanitize-recover=all",
+    "-fstack-protector-strong",
+    "-U_FORTIFY_SOURCE",
+    "-D_FORTIFY_SOURCE=2",
 )
 _NOT_THEIRS = (_CPP, "/usr", "/Library", "/Applications", sys.prefix, sys.base_prefix)
 #: The processors' compiler knows C++14, the host's C++17.
@@ -81,7 +88,7 @@ class Compiler:
     @property
     def linking(self) -> tuple[str, ...]:
         """The flags by which addresses stay what the line table says."""
-        return ("-no-pie",) if sys.platform == "linux" else ()
+        return ("-no-pie", "-ldl") if sys.platform == "linux" else ()
 
 
 @cache
@@ -187,7 +194,7 @@ def cache_folder() -> Path:
 @cache
 def _own() -> str:
     """Return a digest of headers, runtime and flags, and of where they are: lines are theirs."""
-    digest = hashlib.sha256(repr((str(_CPP), _ALWAYS, _KERNEL, _SHAPE)).encode())
+    digest = hashlib.sha256(repr((str(_CPP), _ALWAYS, _WATCHED, _KERNEL, _SHAPE)).encode())
     for path in sorted(_CPP.rglob("*.*")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -230,8 +237,8 @@ def _program(role, texts, sources, flags, log) -> Path:
             write(unit, text)
             made = building / f"unit{number}.o"
             commands.append((
-                [*compiler.command, *_ALWAYS, *flags, "-MMD", "-MF", f"{made}.d", "-c", str(unit),
-                 "-o", str(made)], made, made,
+                [*compiler.command, *_ALWAYS, *_WATCHED, *flags, "-MMD", "-MF", f"{made}.d",
+                 "-c", str(unit), "-o", str(made)], made, made,
             ))  # fmt: skip
             units.append(made)
         _run_all(commands, sources, log)
@@ -342,7 +349,9 @@ def is_theirs(file: str, sources: Sequence[Path] = ()) -> bool:
     path = Path(file).resolve()
     if any(path.name == source.name for source in sources):
         return not path.is_relative_to(_CPP)
-    return not any(path.is_relative_to(folder) for folder in _NOT_THEIRS)
+    wheel = importlib.util.find_spec("ziglang")
+    folders = (*_NOT_THEIRS, *((wheel.submodule_search_locations or ()) if wheel else ()))
+    return not any(path.is_relative_to(folder) for folder in folders)
 
 
 def _asked_from(text, at, file, line):

@@ -36,11 +36,14 @@ __all__ = ["Library", "Operator", "load", "load_library"]
 
 _FACTS = TRN1.custom_operators
 _DTYPES = _FACTS.dtypes.value
-_SIGNALS = {4: "it runs into an illegal instruction", 6: "it aborts",
+_SIGNALS = {4: "an index or a pointer leaves its array, which a check of the compiler's finds",
+            6: "it aborts",
             8: "it divides an integer by zero",
+            11: "it touches memory that is not its own",
             9: "it was killed, as a system does that has no memory left"}  # fmt: skip
 _TIME_SIGNALS = 14, 24  # SIGALRM, SIGXCPU
 _ASSERTED = re.compile(r".*[Aa]ssertion [`'\"]?(.*?)['\"]? failed.*")
+_OVERFLOW = re.compile(r".*buffer overflow detected.*")  # by the C library's checked functions
 _LIBRARY = "trainium_edu library of custom operators"
 _STACK = re.compile(r"-DSTACK_SIZE=(\d+)\s*$")
 
@@ -347,26 +350,33 @@ class Operator:
 
     def _refuse(self, answer: Answer, worker: Worker, who: str):
         call, library = answer.call, self.library
-        self._show(answer)
+        said, _, last = answer.errors.strip().rpartition("\n")
+        is_stopped = call.status == wire.Status.REFUSED
+        self._show(answer if is_stopped else answer._replace(errors=said))
         text, file = call.message.decode(errors="replace"), call.file.decode(errors="replace")
         line = call.line
-        if call.status != wire.Status.REFUSED:
+        if not is_stopped:
             file, line = self._line_of(call, worker)
-            text = self._signalled(call, text, answer.errors)
+            text = self._signalled(call, text, last)
+            made = call.made_pc and self._table(worker).at(call.made_pc - 1)
+            text += f" (allocated at {place(*made)})" if made else ""
         if library.multicore and worker is library._kernels:
             text += f" (processor {call.processor})"
         raise OperatorError(text if file else f"{who}: {text}", file, line)
 
     def _line_of(self, call, worker: Worker) -> tuple[str, int]:
         """Return the learner's line that most of the sampled stacks are in."""
-        sources = (*self.library.compute_srcs, *self.library.shape_srcs)
-        table = LineTable(worker.program, lambda file: is_theirs(file, sources))
+        table = self._table(worker)
         stacks = [stack[:] for stack in call.frames[: call.samples]]
         lines = (next(filter(None, map(table.at, stack)), None) for stack in stacks)
         found = Counter(filter(None, lines)).most_common(1)
         return found[0][0] if found else table.at(call.last_pc - 1) or ("", 0)
 
-    def _signalled(self, call, text, errors) -> str:
+    def _table(self, worker: Worker) -> LineTable:
+        sources = (*self.library.compute_srcs, *self.library.shape_srcs)
+        return LineTable(worker.program, lambda file: is_theirs(file, sources))
+
+    def _signalled(self, call, text, last) -> str:
         limits = self.library.limits
         if text == "stack":
             return (
@@ -376,8 +386,10 @@ class Operator:
             )
         if call.signal in _TIME_SIGNALS:
             return f"it ran for {limits.cpu_seconds} s without an end; does a loop ever stop?"
-        last = _ASSERTED.sub(r"an assertion of the C++ library failed: \1",
-                             errors.strip().rpartition("\n")[2])  # fmt: skip
+        last = _ASSERTED.sub(r"an assertion of the C++ library failed: \1", last)
+        last = _OVERFLOW.sub(
+            "memset, strcpy or the like would write past the end of an array", last
+        )
         known = text or _SIGNALS.get(call.signal) or f"it ends by signal {call.signal}"
         if not text and not call.signal:
             known = "it ends its own process; a kernel returns a tensor"

@@ -71,9 +71,9 @@ template <class T, size_t N, bool read_only> class TensorAccessor {
   TensorAccessor(T *data, const TensorBody *tensor) : data_(data), tensor_(tensor) {}
   NEURON_EDU_INLINE TensorAccessor<T, N - 1, read_only> operator[](Index i) const {
     int axis = tensor_->dims - (int)N;
-    if (__builtin_expect((uint64_t)i.value >= (uint64_t)tensor_->sizes[axis], 0))
-      neuron_edu::outside(i, tensor_->sizes[axis], axis);
-    return {data_ + i.value * tensor_->strides[axis], tensor_};
+    int64_t size = *(tensor_->sizes + axis);  // as a pointer, which the compiler does not watch
+    if (__builtin_expect((uint64_t)i.value >= (uint64_t)size, 0)) neuron_edu::outside(i, size, axis);
+    return {data_ + i.value * *(tensor_->strides + axis), tensor_};
   }
   int64_t size(int axis) const { return tensor_->sizes[tensor_->dims - (int)N + axis]; }
   IntArrayRef sizes() const { return {tensor_->sizes + tensor_->dims - N, N}; }
@@ -86,7 +86,7 @@ template <class T, bool read_only> class TensorAccessor<T, 1, read_only> {
  public:
   TensorAccessor(T *data, const TensorBody *tensor) : data_(data), tensor_(tensor) {}
   NEURON_EDU_INLINE neuron_edu::Element<T, read_only> operator[](Index i) const {
-    int64_t size = tensor_->sizes[tensor_->dims - 1];
+    int64_t size = *(tensor_->sizes + tensor_->dims - 1);
     if (__builtin_expect((uint64_t)i.value >= (uint64_t)size, 0))
       neuron_edu::outside(i, size, tensor_->dims - 1);
     neuron_edu::count_element(tensor_, i);
