@@ -51,6 +51,19 @@ def test_a_lone_product_takes_what_its_tiling_takes_in_a_kernel():
     assert Executable(graph).makespan_ns == measure(core.program).makespan_ns
 
 
+def test_a_view_of_what_lies_otherwise_is_copied_for_its_reader():
+    """A convolution leaves channels in front, so channels by image are one axis after a copy."""
+    x = parameter(0, Type((8, 8, 7, 7), "float32"), "x")
+    w = parameter(1, Type((8, 8, 4, 4), "float32"), "w")
+    image = apply("convolution", x, w, strides=(1, 1), padding=((0, 0), (0, 0)))
+    out = apply("exp", apply("reshape", image, shape=(1, 64, 4, 4)))
+    executable = Executable(Graph("instance norm", (x, w), (out,)))
+    (section,) = executable.sections
+    spent = executable.times_of(section.body).spent
+    assert [node.operation for node in section.nodes] == ["convolution", "exp"]
+    assert sum(one.instructions for one in spent) == len(executable.run.program)
+
+
 def test_one_section_is_one_run():
     run = Executable(Graph("exp", (X,), (apply("exp", X),))).run
     assert run.words.noun == "graph"

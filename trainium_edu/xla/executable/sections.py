@@ -91,9 +91,16 @@ class Body:
 
     @cached_property
     def lines(self) -> dict:
-        """Each line of an instruction → the place in `own` of the operation that issued it."""
+        """Each line of an instruction → the place in `own` of the operation that issued it.
+
+        A view copies what does not lie as it is seen; that is its reader's.
+        """
         own = {node: i for i, node in enumerate(self.own)}
-        return {line_of(node, i): own[node] for i, node in enumerate(self.order) if node in own}
+        found, reader = {}, len(own) - 1
+        for i, node in reversed(list(enumerate(self.order))):
+            reader = own.get(node, reader)
+            found[line_of(node, i)] = reader
+        return found
 
 
 @dataclass(frozen=True, slots=True)
