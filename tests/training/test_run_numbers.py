@@ -48,6 +48,21 @@ def test_a_wait_beside_the_device_costs_nothing():
     assert sum(spent.values()) == 200
 
 
+def test_the_range_of_steps_shorter_than_the_main_graph_s_is_that_part_of_its(run):
+    steps = [
+        replace(one, begin_ns=0.1 * one.begin_ns, end_ns=0.1 * one.end_ns) for one in run.steps
+    ]
+    short, full = numbers(replace(run, steps=steps))["step"], numbers(run)["step"]
+    assert 0 < short["low_ns"] < short["median_ns"] < short["high_ns"]
+    executable = run_numbers.main_graph(run)
+    assert short["low_ns"] / short["median_ns"] == pytest.approx(
+        executable.band.low_ns / executable.band.nominal_ns
+    )
+    assert full["high_ns"] - full["median_ns"] == pytest.approx(
+        executable.band.high_ns - executable.band.nominal_ns
+    )
+
+
 @pytest.mark.parametrize(("wait_ns", "bound"), [(0.0, "DMA"), (1e6, "waiting for the loader")])
 def test_what_bounds_a_run_is_what_takes_most_of_it(wait_ns, bound):
     found, share = numbers(digits_run(3, wait_ns=wait_ns))["bound"]

@@ -81,8 +81,9 @@ def _step(record: RunRecord, main: Executable | None) -> dict[str, Any] | None:
     }  # fmt: skip
     if main is not None:
         band, share = band_of(main)
-        found["low_ns"] += band.low_ns - band.nominal_ns
-        found["high_ns"] += band.high_ns - band.nominal_ns
+        part = min(1.0, middle / band.nominal_ns) if band.nominal_ns else 1.0  # of shorter steps
+        found["low_ns"] += part * (band.low_ns - band.nominal_ns)
+        found["high_ns"] += part * (band.high_ns - band.nominal_ns)
         found |= {"moved_most_by": band.most, "band_share": share}
     return found
 
