@@ -229,6 +229,18 @@ def test_messages_name_the_line_of_the_cell():
     assert result.misconception == "does not compile"
 
 
+def test_half_of_a_character_is_one_sentence_that_can_be_shown():
+    _here()
+    half = "\ud800"
+    text = check.RACING.replace("sum[j] = 0;", f"sum[j] = 0;  // {half}")
+    result = check.sums(cpp.Source(text))
+    assert result.misconception == "does not compile"
+    assert f"{half!r} is half of a character (a lone surrogate)" in result.feedback
+    assert "sum[j] = 0;" in result.feedback.encode().decode()
+    with pytest.raises(gpsimd_cpp.CompileError, match=r"sums.cpp:\d+: .* is half of a character"):
+        cpp.operator("sums", text)
+
+
 def _texts():
     """Return the C++ texts of the lesson's cells, by name."""
     found = {}

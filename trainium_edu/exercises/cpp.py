@@ -92,7 +92,14 @@ def operator(name: str, kernel: str, shape: str = "", *, multicore: bool = False
 def _written(folder: Path, name: str, kernel: str, shape: str) -> tuple[list[Path], list[Path]]:
     paths = folder / f"{name}.cpp", folder / f"{name}_shape.cpp"
     for path, text in zip(paths, (kernel, shape), strict=True):
-        files.write(path, text.lstrip("\n"))
+        try:
+            files.write(path, text := text.lstrip("\n"))
+        except UnicodeEncodeError as bad:
+            raise gpsimd_cpp.CompileError(
+                f"{text[bad.start]!r} is half of a character (a lone surrogate), and a file of C++ "
+                "is UTF-8; write the character itself",
+                path.name, text.count("\n", 0, bad.start) + 1,
+            ) from None  # fmt: skip
     return [paths[0]], [paths[1]]
 
 
@@ -210,7 +217,7 @@ def tried(answer: Callable, starter: str, name: str, shape: str, cases: Sequence
     told = _run[0](Job(name, text, shape, multicore, tuple(cases)))
     if "problem" not in told:
         return told["outcomes"]
-    said, lines = told["text"], text.splitlines()
+    said, lines = told["text"], text.encode(errors="backslashreplace").decode().splitlines()
     if told["problem"] == "no compiler":
         raise NotChecked(f"Not checked here: {said}.")
     if 0 < told["line"] <= len(lines):

@@ -686,4 +686,6 @@ def _fingerprint(answer) -> str:
     code = getattr(getattr(answer, "__wrapped__", answer), "__code__", None)  # also a kernel's
     text = f"{code.co_code}{code.co_consts}{code.co_names}" if code else short(answer, 2000)
     # Nested functions stand in the constants with their address.
-    return hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", text).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        re.sub(r"0x[0-9a-f]+", "", text).encode(errors="backslashreplace")
+    ).hexdigest()[:16]
