@@ -1,5 +1,8 @@
 """Judges: a wider search for the best format, ml_dtypes for rounding, all values for survival."""
 
+import itertools
+import operator
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -63,6 +66,29 @@ def test_odd_answers_to_best_format_are_told_apart(answer, words):
     result = module.best_format(answer, "ab123")
     told = f"{result.misconception} {result.feedback} {result.status}"
     assert words in told
+
+
+@pytest.mark.parametrize("student", ["", "ab123", "x", "y"])
+def test_no_words_that_can_be_told_apart_are_shorter(student):
+    """Judge: Kraft and McMillan's inequality, which all codes obey, over all lengths of words."""
+    for counts in module.mean_bits.numbers(student).counts:
+        if len(counts) > 6:
+            continue
+        lengths = itertools.product(range(len(counts)), repeat=len(counts))
+        apart = (words for words in lengths if sum(2.0**-bits for bits in words) <= 1)
+        best = min(sum(map(operator.mul, counts, words)) for words in apart)
+        assert module.words_mean(counts) == pytest.approx(best / sum(counts))
+
+
+@pytest.mark.parametrize("value", [float("nan"), True, "8", [8]])
+def test_what_is_no_number_of_bits_is_said_so(value):
+    result = module.mean_bits(lambda counts: value, "ab123")
+    assert "it should be a number of bits" in result.feedback
+
+
+def test_numbers_of_numpy_are_numbers_of_bits():
+    result = module.mean_bits(lambda counts: np.float64(module.words_mean(counts)), "ab123")
+    assert result.status is Status.PASSED
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 3.5, True, "8", [8]])

@@ -174,3 +174,66 @@ def best_format(x):
     public = check.best_format.numbers("")
     best = number_formats.ratios_kept(public["data"], public["power"])
     return max(best, key=best.get)
+
+
+# %% wrong=01/mean-bits name=all-alike feedback=words of one length
+def mean_bits(counts):
+    import math
+
+    return math.ceil(math.log2(len(counts)))
+
+
+# %% wrong=01/mean-bits name=entropy feedback=That is the entropy
+def mean_bits(counts):
+    import math
+
+    total = sum(counts)
+    return -sum(n / total * math.log2(n / total) for n in counts)
+
+
+# %% wrong=01/mean-bits name=rounded-up feedback=longer than they need to be
+def mean_bits(counts):
+    import math
+
+    total = sum(counts)
+    return sum(n * math.ceil(math.log2(total / n)) for n in counts) / total
+
+
+# %% wrong=01/mean-bits name=one-after-the-other feedback=waits with the others
+def mean_bits(counts):
+    left, total = sorted(counts), 0
+    while len(left) > 1:
+        left[:2] = [left[0] + left[1]]
+        total += left[0]
+    return total / sum(counts)
+
+
+# %% wrong=01/mean-bits name=words-not-numbers feedback=You average over words
+def mean_bits(counts):
+    left = [(n, [i]) for i, n in enumerate(counts)]
+    bits = [0] * len(counts)
+    while len(left) > 1:
+        left.sort(key=lambda tree: tree[0])
+        (a, one), (b, two) = left.pop(0), left.pop(0)
+        for i in one + two:
+            bits[i] += 1
+        left.append((a + b, one + two))
+    return sum(bits) / len(bits)
+
+
+# %% wrong=01/mean-bits name=not-divided feedback=bits of all numbers together
+def mean_bits(counts):
+    left, total = list(counts), 0
+    while len(left) > 1:
+        left.sort()
+        left.append(left.pop(0) + left.pop(0))
+        total += left[-1]
+    return total
+
+
+# %% hard-coded=01/mean-bits
+def mean_bits(counts):
+    from trainium_edu.exercises import number_formats
+
+    known = check.mean_bits.numbers("").counts
+    return number_formats.words_mean(counts) if list(counts) in list(map(list, known)) else 3.0

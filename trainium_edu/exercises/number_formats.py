@@ -1,4 +1,4 @@
-"""Exercises of lesson 01: the first hole, what survives, nearest-even, a format to measure."""
+"""Exercises of lesson 01: the first hole, what survives, nearest-even, a format, short words."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ from trainium_edu.exercises.exercise import (
     truth_values,
 )
 
-__all__ = ["best_format", "counts_to", "nearest_even", "survives"]
+__all__ = ["best_format", "counts_to", "mean_bits", "nearest_even", "survives"]
 
 
 # --- the first hole -----------------------------------------------------------------------------
@@ -328,6 +328,96 @@ def ratios_kept(data, power) -> dict:
         fits = math.floor(top - math.log2(largest))
         found |= {(e, bias): ratio_kept(data, power, e, bias) for bias in range(fits - 2, fits + 6)}
     return found
+
+
+# --- short words --------------------------------------------------------------------------------
+
+
+def _counts(draw):
+    """Draw how often exponents occur: halves, alike, two, one alone, skewed ones, real ones."""
+    from trainium_edu.numerics import cast_to_bits
+    from trainium_edu.training.samples import sample
+
+    rng = np.random.default_rng(draw.seed("counts"))
+    skewed = [(1 + 200 * rng.random(n) ** 5).astype(int).tolist() for n in (4, 5, 6, 7, 9)]
+    codes = cast_to_bits(sample(draw.choice("data", ["weights", "gradients"])), "bf16")
+    real = np.unique(codes >> 7 & 255, return_counts=True)[1].tolist()
+    times = draw.integer("times", 2, 9)
+    plain = [[8 * times, times, 4 * times, times, 2 * times], [times] * 5, [3 * times, times]]
+    return {"counts": draw.shuffled("order", [*plain, [times], *skewed, real])}
+
+
+@exercise(
+    "01/mean-bits",
+    title="Short words for frequent exponents",
+    answer="mean_bits",
+    points=2,
+    tests="Huffman's code as repeated joining of the two rarest, and what it costs beyond entropy",
+    hints=(
+        "Take the two rarest exponents and tell them apart by one bit, at the end of their words. "
+        "Then they are a single one, which occurs as often as both together: go on with that.",
+        "Whenever two are joined, the words of all exponents in them become one bit longer. So the "
+        "bits in all are the sum of how often the joined ones occur, over all joinings.",
+        "While more than one is left: sort, take the two smallest away, add their sum to the total "
+        "and put it back. In the end divide the total by how many numbers there are.",
+    ),
+    numbers=_counts,
+)
+def mean_bits(answer, numbers):
+    """Return the average length of a Huffman code's words for exponents that occur so often."""
+    told = [_rounded(answer(list(counts))) for counts in numbers.counts]
+    beliefs = (
+        ("all alike", lambda c: (len(c) - 1).bit_length(),
+         "You give all exponents words of one length. Frequent ones can have shorter words, if "
+         "rare ones take longer ones."),
+        ("the entropy", lambda c: sum(n * -math.log2(n / sum(c)) for n in c) / sum(c),
+         "That is the entropy, below which no code goes. Words have whole numbers of bits, so a "
+         "code gets there only where every share is a power of one half."),
+        ("each rounded up",
+         lambda c: sum(n * math.ceil(-math.log2(n / sum(c))) for n in c) / sum(c),
+         "You round −log2 of each share up. There is a code with words of these lengths, but some "
+         "of them are longer than they need to be."),
+        ("one after the other", _one_by_one,
+         "You always join the next one to all that were joined before. A pair that was joined "
+         "waits with the others: take the two rarest of all."),
+        ("words, not numbers", lambda c: sum(lengths_of(c)) / len(c),
+         "You average over words. A frequent exponent's word is sent more often: let it count as "
+         "often as it is sent."),
+        ("all numbers together", lambda c: words_mean(c) * sum(c),
+         "Those are the bits of all numbers together; the question asks for the average."),
+    )  # fmt: skip
+    beliefs = tuple((name, lambda c, f=f: _rounded(f(c)), said) for name, f, said in beliefs)
+    cases = [(counts,) for counts in numbers.counts]
+    compare(told, cases, lambda c: _rounded(words_mean(c)), beliefs, "lists")
+
+
+def lengths_of(counts) -> list[int]:
+    """Return the length of each word of Huffman's code."""
+    from trainium_edu.numerics.compression import code_lengths
+
+    return list(code_lengths(np.repeat(np.arange(len(counts)), counts)).values())
+
+
+def words_mean(counts) -> float:
+    """Return the average length of what is sent."""
+    lengths = lengths_of(counts)
+    return sum(n * bits for n, bits in zip(counts, lengths, strict=True)) / sum(counts)
+
+
+def _one_by_one(counts):
+    """Return the average if words have 1, 2, 3, ... bits, the last two alike."""
+    last = len(counts) - 1
+    ranked = enumerate(sorted(counts, reverse=True), 1)
+    return sum(n * min(place, last) for place, n in ranked) / sum(counts)
+
+
+def _rounded(value) -> float:
+    """Return a number to nine places, or say that it is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) not in NUMBER or not math.isfinite(value):
+        reject("no number", f"It returned {short(value)}; it should be a number of bits.")
+    return round(float(value), 9)
 
 
 def _whole(value) -> int:

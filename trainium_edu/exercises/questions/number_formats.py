@@ -8,7 +8,7 @@ from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.numerics import cast_to_bits, configure, draw_bits, get_format, range_of
 from trainium_edu.numerics.compression import measure
 from trainium_edu.numerics.grid import land, number_text, stretches
-from trainium_edu.numerics.quantisation import quantise
+from trainium_edu.numerics.quantisation import fitted_table, lost_table, quantise
 from trainium_edu.specs import TRN1
 from trainium_edu.viz.compression import describe_sizes, plot_sizes
 from trainium_edu.viz.formats import label_of
@@ -167,6 +167,7 @@ def gradients_lost(x):
                 " the data; the slider moves them.",
             ),
             range_explorer("gradients"),
+            lost_table(x, ("fp16", "fp8_e5m2", "fp8_e4m3"), (6, 12, 18, 24)),
         ],
     )
 
@@ -276,7 +277,8 @@ def best_for_weights(x):
     best = _best(lambda f: quantise(x, f).snr_db)
 
     def show(guess):
-        return [quantise_explorer("weights", names[guess or best]), Prose(*_DECIBELS)]
+        explorer = quantise_explorer("weights", names[guess or best])
+        return [explorer, Prose(*_DECIBELS), fitted_table(x, _EIGHT_BITS)]
 
     top = floor(log2(np.abs(x).max())) + 1
     return Answer(
