@@ -279,7 +279,7 @@ def test_what_a_tile_is():
         assert len(t) == 32
         assert t.dtype == np.float32
         assert t.dtype.itemsize == t.itemsize == 4
-        assert t.reshape((32, 4, 6)).shape == (32, 4, 6)
+        assert t.reshape((32, 4, 6)).shape == (32, 4, 6) == t.reshape([32, 4, 12 / 2]).shape
         assert t.expand_dims(1).shape == (32, 1, 24)
         assert t.view(nl.bfloat16).shape == (32, 48)
         assert t.view(nl.bfloat16).dtype == nl.bfloat16

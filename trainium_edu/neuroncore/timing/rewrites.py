@@ -23,10 +23,10 @@ Where a recorded loop is left in a program, only ``engine_balance`` touches it.
     apart: the counters of silu and adamw show every one of them.  So do the transposes that a call
     of ``nl.matmul`` inserts: matmul_add_rmsnorm turns the same x again for each 512 columns.
 ``splits``
-    Where what is alive at once does not fit in those 176 KiB, tiles that a transfer fills or
-    empties as a whole, and instructions touch part by part, are cut into the parts.  Published
-    solutions of a course hold a result of 193 KiB in each partition, or images of 196, which SBUF
-    does not have, and ran: what is not needed at once was not there at once.
+    Where what is alive at once does not fit in those 176 KiB, tiles that transfers fill or
+    empty as a whole or in long stretches, and instructions touch part by part, are cut into the
+    parts.  Published solutions of a course hold a result of 193 KiB in each partition, or images of
+    196, which SBUF does not have, and ran: what is not needed at once was not there at once.
 ``reloads``
     Where what is alive at once does not fit in those 176 KiB, the line of loads that holds most of
     it loads its tiles again after the longer pauses of their readers instead of keeping them: where

@@ -58,8 +58,8 @@ class _Splitting:
         self.gone: set[int] = set()
 
     def cut(self, info, uses):
-        """Cut one tile, if whole transfers and parts that do not overlap are all that it has."""
-        whole = [(i, a) for i, a in uses if self._is_whole(i, a, info)]
+        """Cut one tile, if long transfers and parts that do not overlap are all that it has."""
+        whole = [(i, a) for i, a in uses if self._is_long(i, a, info)]
         steps = {a.geometry[2][1] for _, a in whole}
         parts = [(i, a) for i, a in uses if not any(i is one for one, _ in whole)]
         if len(steps) != 1 or any(_jumps(a, info) for _, a in parts):
@@ -83,8 +83,8 @@ class _Splitting:
         for i, a in whole:
             self._transfer(i, a, info, pieces, len(whole))
 
-    def _is_whole(self, i, a, info) -> bool:
-        """Whether an instruction is a transfer of all of a tile to or from a like part of HBM."""
+    def _is_long(self, i, a, info) -> bool:
+        """Whether an instruction is a transfer of many columns to or from a like part of HBM."""
         if i.name != "dma_copy" or len(i.accesses) != 2 or i.after:
             return False
         other = next(b for b in i.accesses if b is not a)
@@ -94,7 +94,7 @@ class _Splitting:
             self.program.allocations[other.allocation].memory is Memory.HBM
             and not any(name == "indirect" for name, _ in i.options)
             and len(shape) > 1 and other.geometry[:2] == (dtype, shape)
-            and a.end_byte - a.first_byte == info.row_bytes and offset < info.row_bytes
+            and a.end_byte - a.first_byte >= 2 * _PIECE_BYTES and offset < info.row_bytes
             and contiguous_run(shape, strides, size, 1) == prod(shape[1:])
         )  # fmt: skip
 
@@ -111,20 +111,21 @@ class _Splitting:
         return access_of(View(buffer, get_dtype(dtype), shape, strides, offset), a.role, a.is_write)
 
     def _transfer(self, i, a, info, pieces, whole):
-        """Put a transfer of each piece in place of one of the whole tile, where it is due."""
+        """Put a transfer of each piece in place of one of all columns, where it is due."""
         other = next(b for b in i.accesses if b is not a)
         dtype, shape, strides, _ = a.geometry
         far = other.geometry
-        users = self.touched[other.allocation]
+        users = [(user, b) for user, b in self.touched[other.allocation] if not _beside(b, other)]
         for low, end, number, mine in pieces:
-            count = (end - low) // strides[1]
-            part = shape[0], count, *shape[2:]
-            here = self._access(
-                a, number, dtype, part, (self.allocations[number].row_bytes, *strides[1:]), 0
-            )
+            first, end = max(low, a.first_byte), min(end, a.end_byte)
+            if first >= end:
+                continue
+            part = shape[0], (end - first) // strides[1], *shape[2:]
+            pitch = self.allocations[number].row_bytes
+            here = self._access(a, number, dtype, part, (pitch, *strides[1:]), first - low)
             there = self._access(
                 other, other.allocation, dtype, part, far[2],
-                far[3] + low // strides[1] * far[2][1])  # fmt: skip
+                far[3] + (first - a.first_byte) // strides[1] * far[2][1])  # fmt: skip
             accesses = tuple(here if b is a else there for b in i.accesses)
             piece = reworked(i, accesses, self.allocations)
             turns = [user.index for user, _ in mine]
@@ -160,6 +161,15 @@ def _jumps(a, info) -> bool:
     """Whether an access does not go down the partitions of a tile as it lies."""
     _, shape, strides, _ = a.geometry
     return shape[0] > 1 and strides[0] != info.row_bytes
+
+
+def _beside(a, b) -> bool:
+    """Whether two accesses are other columns of rows with the same pitch."""
+    (_, shape, strides, start), (_, others, steps, begin) = a.geometry, b.geometry
+    if strides != steps or shape[2:] != others[2:] or len(shape) < 2:
+        return False
+    end, stop = start + shape[1] * strides[1], begin + others[1] * steps[1]
+    return (end <= begin or stop <= start) and max(end, stop) - min(start, begin) <= strides[0]
 
 
 def _bounds(info, step, parts) -> np.ndarray:

@@ -256,8 +256,13 @@ class Tile:
         return Tile(view, self.storage, self.block, kind=self.kind, **changes)
 
     def reshape(self, shape) -> "Tile":
-        """Return the same elements in another shape, where that needs no copy."""
-        found = self.tensor.reshape(tuple(shape) if isinstance(shape, list) else shape)
+        """Return the same elements in another shape, where that needs no copy.
+
+        Sizes that were divided (``h / 2``) are floats that hold whole numbers.
+        """
+        if isinstance(shape, list | tuple):
+            shape = tuple(int(n) if isinstance(n, float) and n.is_integer() else n for n in shape)
+        found = self.tensor.reshape(shape)
         return self.like(found._view)
 
     def expand_dims(self, axis) -> "Tile":
