@@ -16,6 +16,7 @@ def test_each_rounding_adds_its_own_variance_to_the_mean_square():
     assert set(np.unique(found.runs[0])) == {-3 / 8, 5 / 8}
 
 
+@pytest.mark.compiled  # 12.7 million additions take minutes where Numba is switched off
 def test_the_scatter_of_a_sum_that_doubles_settles_at_the_root_of_a_third_epsilon():
     found = doublings(count=5, runs=400)
     assert found.sums.tolist() == [128, 256, 512, 1024, 2048, 4096]
