@@ -326,7 +326,7 @@ FINE = {
         "try { throw std::runtime_error(std::string(99, 'a')); } catch (std::exception &e) { "
         "y.fill_((int)strlen(e.what())); }", 99,
     ),
-    "heap that nobody wrote": (f"{FROM_HEAP}volatile float *q = p; y.fill_(q[3]); free(p);", np.nan),
+    "heap that nobody wrote": (f"{FROM_HEAP}volatile float *q = p; y.fill_(q[3]);", np.nan),
     "TCM that nobody wrote": (
         "float *b = (float *)torch::neuron::tcm_malloc(256); "
         "y.tcm_accessor().tcm_to_tensor(b, 0, n);", np.nan,

@@ -4,6 +4,7 @@ Three published rows fixed the prices (the differences between them); the traini
 of the accessors did not help to.  The programs are in our own words, with the published sizes.
 """
 
+import re
 import time
 from itertools import pairwise
 
@@ -192,6 +193,40 @@ def test_what_advice_says_it_costs_is_what_the_change_saves(one):
     said = one.element.run(x).advice[0].cost.nominal_ns
     saved = one.element.run(x).timeline.makespan_ns - one.tcm.run(x).timeline.makespan_ns
     assert said == pytest.approx(saved, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        ("element", "for (int j = 0; j < x.size(1); j++) out[i][j]"),
+        ("stream", "for (int64_t i = 0; i < x.numel(); i++)"),
+        ("tcm", "buffer[j] = buffer[j] > 0.0"),
+    ],
+)
+def test_a_span_names_the_operator_and_the_line_that_takes_most_of_its_time(one, way, text):
+    """Judge: the program's text; the two copies of 4 KB cost 31 % each and the loop 37 %."""
+    (span,) = getattr(one, way).run(_given(8, 512)).timeline.timeline.spans
+    name, line = re.fullmatch(r"(\w+) \(kernel\.cpp:(\d+)\)", span.label).groups()
+    assert (span.track, name) == ("GpSimd Engine", way)
+    assert text in ONE.splitlines()[int(line) - 1], span.label
+
+
+def test_a_span_names_the_line_of_the_longest_loop(build):
+    kernel = (
+        BODY
+        + """
+torch::Tensor loops(const torch::Tensor& x) {
+  volatile int n = 0;
+  for (int i = 0; i < 5000; i++) n = n + 1;
+  for (int i = 0; i < 50000; i++) n = n + 1;
+  for (int i = 0; i < 500; i++) n = n + 1;
+  return torch::zeros(x.sizes(), torch::kFloat);
+}
+"""
+    )
+    (span,) = build(kernel, loops=X).run(_given(1, 1)).timeline.timeline.spans
+    line = 1 + next(i for i, row in enumerate(kernel.splitlines()) if "50000" in row)
+    assert span.label == f"loops (kernel.cpp:{line})"
 
 
 def test_prices_are_parameters_of_time(one):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 
-__all__ = ["PRICES", "Work", "custom_op_ns", "facts_of", "parts_ns"]
+__all__ = ["PRICES", "Work", "custom_op_ns", "facts_of", "label_of", "parts_ns"]
 
 
 class Work(NamedTuple):
@@ -84,6 +84,35 @@ def facts_of(chip, *works) -> tuple[str, ...]:
     return tuple(dict.fromkeys(PRICES[name][0] for name in names))
 
 
+def label_of(chip, operator: str, sites, hot=()) -> str:
+    """Return the name of an operator's span: with the line of C++ that takes most of its time.
+
+    Parameters
+    ----------
+    chip : specs.Record
+    operator : str
+    sites : sequence of (file, line, elements, streamed, copies, copied bytes)
+    hot : sequence of (file, line, basic blocks), optional
+        Where its code runs.
+
+    Returns
+    -------
+    str
+        "relu (relu.cpp:9)"; without a line if none is known.
+    """
+    prices = _prices(chip)
+    spent: dict[tuple[str, int], float] = {}
+    for file, line, elements, _, copies, copied_bytes in sites:
+        spent[file, line] = custom_op_ns([Work(elements, copies, copied_bytes)], prices)
+    for file, line, blocks in hot:
+        code = custom_op_ns([Work(blocks=blocks)], prices)
+        spent[file, line] = spent.get((file, line), 0.0) + code
+    if not spent:
+        return operator
+    file, line = max(spent, key=lambda at: spent[at])
+    return f"{operator} ({file}:{line})"
+
+
 def _prices(chip):
     return {name: float(chip.find(fact)) for name, (fact, _) in PRICES.items()}
 
@@ -101,7 +130,7 @@ def _cycles(chip, engine, *works):
 
 define(
     "custom_op", Engine.GPSIMD, reads=("srcs",), options=("operator", "works"),
-    defaults={"sites": (), "stack_bytes": 0, "said": ""}, pure=False, check=_check,
+    defaults={"sites": (), "stack_bytes": 0, "said": "", "hot": ()}, pure=False, check=_check,
     execute=lambda call: None, work=lambda call: tuple(map(tuple, call.works)), cycles=_cycles,
     facts=tuple(fact for fact, _ in PRICES.values()), facts_by=facts_of,
 )  # fmt: skip

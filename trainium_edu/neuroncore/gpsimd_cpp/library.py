@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 
@@ -218,7 +218,7 @@ class Operator:
         return self._sizes[key]
 
     def works(self, *arguments) -> tuple:
-        """Return what the processors do with these arguments: (works, sites, stack bytes)."""
+        """Return what the processors do with these arguments: (works, sites, stack bytes, hot)."""
         return self._counted(self._answer(arguments)[0])
 
     def typical(self, *types: tuple | float) -> tuple:
@@ -320,6 +320,8 @@ class Operator:
 
     def _counted(self, answer: Answer) -> tuple:
         works, sites, stack = [], {}, 0
+        hot: Counter[tuple[str, int]] = Counter()
+        table = self._table(self.library._kernels)
         for processor in answer.call.of:
             if not processor.ran:
                 continue
@@ -329,16 +331,28 @@ class Operator:
                 c.library_elements, c.library_curves, c.blocks,
             )))  # fmt: skip
             stack = max(stack, c.stack_bytes)
+            for block in processor.hot:
+                file, line = (block.times and table.at(block.pc)) or ("", 0)
+                if line and not file.startswith("<"):  # of no binding of ours
+                    hot[Path(file).name, line] += block.times
             for s in processor.site[: processor.sites]:
                 key = Path(_name(answer.call, s.file)).name, s.line
                 one = s.elements, s.streamed, s.copies, s.copied_bytes
                 sites[key] = tuple(map(sum, zip(sites.get(key, (0,) * 4), one, strict=True)))
-        return tuple(works), tuple((*key, *counts) for key, counts in sites.items()), stack
+        rows = (tuple((*key, *counts) for key, counts in sites.items()),
+                tuple((*key, times) for key, times in hot.items()))  # fmt: skip
+        return tuple(works), rows[0], stack, rows[1]
 
     def _timed(self, answer, given, spec, line: SourceLine | None) -> OperatorRun:
-        works, sites, stack = self._counted(answer)
+        works, sites, stack, hot = self._counted(answer)
         left = holes(answer.touched, wire.OUT) if answer.touched else ()
-        options = {"works": works, "sites": sites, "stack_bytes": stack, "said": _all(answer)}
+        options = {
+            "works": works,
+            "sites": sites,
+            "stack_bytes": stack,
+            "said": _all(answer),
+            "hot": hot,
+        }
         return timed(self.name, given, answer.output, spec, options, line, left)
 
     def _show(self, answer: Answer) -> None:
@@ -374,7 +388,7 @@ class Operator:
 
     def _table(self, worker: Worker) -> LineTable:
         sources = (*self.library.compute_srcs, *self.library.shape_srcs)
-        return LineTable(worker.program, lambda file: is_theirs(file, sources))
+        return _table_of(worker.program, sources)
 
     def _signalled(self, call, text, last) -> str:
         limits = self.library.limits
@@ -432,6 +446,11 @@ class Operator:
         """What identifies the operator: its sources and flags."""
         programs = self.library._kernels.program.parent.name, self._shape
         return "-".join(map(str, programs))
+
+
+@lru_cache(maxsize=32)
+def _table_of(program: Path, sources: tuple[Path, ...]) -> LineTable:
+    return LineTable(program, lambda file: is_theirs(file, sources))
 
 
 def _normal(rng, shape, dtype) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trainium_edu.neuroncore.advice.remedies import CUSTOM_OPERATORS, Remedy, Words
-from trainium_edu.neuroncore.engines.custom_op import Work, parts_ns
+from trainium_edu.neuroncore.engines.custom_op import Work, label_of, parts_ns
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import place
 from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.program import Instruction
@@ -89,7 +89,8 @@ def timed(name: str, arguments: Sequence, output: np.ndarray, spec, options: dic
         for i, a in enumerate(given) if a.size
     ]  # fmt: skip
     dst = core.hbm(tuple(max(1, n) for n in output.shape) or (1,), output.dtype.name, name="result")
-    core.custom_op(dst=dst, srcs=srcs, operator=name, **options)
+    label = label_of(spec, name, options["sites"], options.get("hot", ()))
+    core.custom_op(dst=dst, srcs=srcs, operator=name, name=label, **options)
     core.program.outputs.append(dst.buffer.info.index)
     if len(holes):
         core.notes.append(("unwritten output", 0, "dst", dst.buffer.info))

@@ -8,7 +8,7 @@ from ctypes import c_char, c_double, c_int32, c_int64
 
 __all__ = ["DTYPES", "OUT", "Call", "Counts", "Status", "TensorSlot"]
 
-MAX_DIMS, MAX_ARGUMENTS, MAX_PROCESSORS, MAX_SITES, OUT = 8, 16, 8, 32, 255
+MAX_DIMS, MAX_ARGUMENTS, MAX_PROCESSORS, MAX_SITES, OUT, MAX_HOT = 8, 16, 8, 32, 255, 16
 MAX_SAMPLES, MAX_FRAMES = 16, 24
 
 #: NumPy's (or ml_dtypes') names, in the order of ``c10::ScalarType``
@@ -53,9 +53,14 @@ class _Site(ctypes.Structure):
                 *_fields(c_int64, "elements streamed copies copied_bytes"))  # fmt: skip
 
 
+class _Hot(ctypes.Structure):
+    _fields_ = _fields(c_int64, "pc times")
+
+
 class _Processor(ctypes.Structure):
     _fields_ = (
-        ("counts", Counts), *_fields(c_int32, "sites ran"), ("site", _Site * MAX_SITES),
+        ("counts", Counts), ("hot", _Hot * MAX_HOT), *_fields(c_int32, "sites ran"),
+        ("site", _Site * MAX_SITES),
         *_fields(c_int32, "read_line write_line read_file write_file"),
     )  # fmt: skip
 

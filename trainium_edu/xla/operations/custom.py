@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trainium_edu.neuroncore.engines.custom_op import label_of
 from trainium_edu.neuroncore.gpsimd_cpp import Operator, OperatorError
 from trainium_edu.neuroncore.recording.dtypes import DTYPES as STORED
 from trainium_edu.xla.graph import DTYPES, Graph, GraphError, Node, Type, as_type
@@ -110,10 +111,12 @@ def _lower(lowering, node):
     of = node.of
     operator = _operator(of["key"], of["name"])
     types = [(i.shape, i.dtype) for i in node.inputs]
-    works, sites, stack = operator.typical(*_filled(of["numbers"], types))
-    lowering.core.custom_op(
+    works, sites, stack, *hot = operator.typical(*_filled(of["numbers"], types))
+    core = lowering.core
+    core.custom_op(
         dst=lowering.out(node), srcs=[lowering.view(i) for i in node.inputs], operator=of["name"],
         works=works, sites=sites, stack_bytes=stack,
+        name=label_of(core.spec, of["name"], sites, *hot),
     )  # fmt: skip
 
 

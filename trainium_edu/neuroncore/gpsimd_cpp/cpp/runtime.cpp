@@ -24,6 +24,12 @@
 #include "neuron_edu/bind.h"
 #include "neuron_edu/guards.h"
 
+#ifdef __linux__
+extern "C" char __executable_start;
+#else
+static char __executable_start;  // no lines are known there
+#endif
+
 namespace neuron_edu {
 
 Here here;
@@ -40,6 +46,8 @@ int entry_count;
 char *base;  // of the shared file
 uintptr_t stack_top, stack_floor;
 int64_t nowhere, *last_pc = &nowhere;
+constexpr uintptr_t CODE = 1 << 18;  // bytes of the program in which blocks are told apart
+uint32_t times[CODE / 4];            // that each ran
 pid_t own;      // the process that runs the program, not one that it forks
 int protocol;   // where answers to Python go
 bool is_slow;   // the time is up, and stacks are sampled
@@ -79,6 +87,13 @@ void put_down() {  // counts and lines, for Python to read
       here.counts.stack_bytes > 0 ? (int64_t)stack_top - here.counts.stack_bytes : 0;
   out.counts = here.counts;
   out.ran = 1;
+  for (Hot &hot : out.hot) {  // the most frequent, one after the other
+    uint32_t *most = times;
+    for (uint32_t *at = times; at < times + CODE / 4; at++)
+      if (*at > *most) most = at;
+    hot = {(int64_t)&__executable_start + (most - times) * 4, *most};
+    *most = 0;
+  }
   for (Line &line : here.lines) {
     if (!line.elements && !line.streamed && !line.copies) continue;
     if (out.sites == MAX_SITES) break;
@@ -711,7 +726,9 @@ at::Tensor get_dst_tensor(const char *file, int line) {
 // The compiler calls this in every basic block of the program.
 extern "C" __attribute__((noinline)) void __sanitizer_cov_trace_pc() {
   ++here.counts.blocks;
-  *last_pc = (int64_t)__builtin_return_address(0);
+  uintptr_t pc = (uintptr_t)__builtin_return_address(0);
+  *last_pc = (int64_t)pc;
+  ++times[(pc - (uintptr_t)&__executable_start) % CODE / 4];
   uintptr_t now = (uintptr_t)__builtin_frame_address(0);
   if (now < (uintptr_t)here.counts.stack_bytes) {
     here.counts.stack_bytes = (int64_t)now;

@@ -4,7 +4,7 @@
 
 namespace neuron_edu {
 
-constexpr int MAX_DIMS = 8, MAX_ARGUMENTS = 16, MAX_PROCESSORS = 8, MAX_SITES = 32, OUT = 255;
+constexpr int MAX_DIMS = 8, MAX_ARGUMENTS = 16, MAX_PROCESSORS = 8, MAX_SITES = 32, MAX_HOT = 16, OUT = 255;
 constexpr int MAX_SAMPLES = 16, MAX_FRAMES = 24;  // of stacks, innermost frame first
 
 enum Status { OK, REFUSED, SIGNALLED, THREW, SHAPE, NO_DST, RUNNING };
@@ -42,8 +42,13 @@ struct Site {  // one line of the program
   int64_t elements, streamed, copies, copied_bytes;
 };
 
+struct Hot {  // one basic block that ran often
+  int64_t pc, times;  // pc: in the call at its beginning
+};
+
 struct Processor {
   Counts counts;
+  Hot hot[MAX_HOT];
   int32_t sites, ran;
   Site site[MAX_SITES];
   int32_t read_line, write_line;  // that touched the watched element
