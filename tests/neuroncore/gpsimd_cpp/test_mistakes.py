@@ -326,6 +326,33 @@ FINE = {
         "try { throw std::runtime_error(std::string(99, 'a')); } catch (std::exception &e) { "
         "y.fill_((int)strlen(e.what())); }", 99,
     ),
+    "a struct that ends with an array": (
+        "struct S { int n; float d[1]; }; S *s = (S *)malloc(sizeof(S) + 36); "
+        "for (int i = 0; i < 10; i++) s->d[i] = i; y.fill_(s->d[n & 9]); free(s);", 0,
+    ),
+    "two dimensions as one": (
+        "float m[4][4]; float *p = &m[0][0]; for (int i = 0; i < 16; i++) p[i] = i; "
+        "y.fill_(p[n - 49]);", 15,
+    ),
+    "from the middle back": (
+        "float a[8] = {1, 2, 3}; float *c = a + 4; int i = (int)n - 66; y.fill_(c[i]);", 3
+    ),
+    "from a field to its struct": (
+        "struct S { float a, b; } s = {7, 2}; y.fill_(*(float *)((char *)&s.b - 4));", 7
+    ),
+    "a union": (
+        "union { float f[2]; unsigned char b[8]; } u; for (int i = 0; i < 8; i++) u.b[i] = 0; "
+        "u.f[1] = 8; y.fill_(u.f[n - 63]);", 8,
+    ),
+    "an array as long as asked": ("float a[n]; ones(a, n); y.fill_(a[n - 1]);", 1),
+    "a pool of its own": (
+        "char *pool = (char *)malloc(1000); double *d = (double *)(pool + 200); "
+        "ones((float *)pool, 50); d[99] = 5; y.fill_(d[99] + *(float *)pool); free(pool);", 6,
+    ),
+    "aligned memory": (
+        "void *p = nullptr; if (posix_memalign(&p, 64, 4 * n)) return; ones((float *)p, n); "
+        "y.fill_(((float *)p)[n - 1]); free(p);", 1,
+    ),
     "heap that nobody wrote": (f"{FROM_HEAP}volatile float *q = p; y.fill_(q[3]);", np.nan),
     "TCM that nobody wrote": (
         "float *b = (float *)torch::neuron::tcm_malloc(256); "
@@ -397,6 +424,8 @@ torch::Tensor one(const torch::Tensor& x) {
         ("abs(x);", "abs(x)", "kernel.cpp:3: the C++ compiler says: expected ';'"),
         ("return", "auto [a, b] = 3; return", "kernel.cpp:3: the C++ compiler says: "),
         ("abs", "sort", "kernel.cpp:3: the C++ compiler says: 'sort' is not a member of 'torch'"),
+        ("abs", "relu", "'relu' is not a member of 'torch'; the processors' tensor library has"),
+        ("torch::abs(x)", "*x.data_ptr<float>()", "'data_ptr'; a tensor's data are reached by acc"),
         ("torch.h>", "extension.h>", "torchneuron/register.h"),
         ("return", "x.tcm_accessor().tcm_to_tensor((float *)0, 0, 1); return",
          "kernel.cpp:3: the C++ compiler says: this tensor is const"),

@@ -81,6 +81,8 @@ def test_races_are_found_and_clean_programs_not_accused(build):
     [
         ("abs(x);", "abs(x)", "kernel.cpp:3: the C++ compiler says: expected ';'"),
         ("abs", "sort", "kernel.cpp:3: the C++ compiler says: no member named 'sort'"),
+        ("abs", "relu", "namespace 'torch'; the processors' tensor library has empty"),
+        ("torch::abs(x)", "*x.data_ptr<float>()", "'at::Tensor'; a tensor's data are reached by"),
         ("return", "x.accessor<double, 1>(); return",
          "kernel.cpp:3: the C++ compiler says: accessors are of float"),
         ("torch::Tensor one(", "torch::Tensor two(", "kernel.cpp has no kernel function one"),

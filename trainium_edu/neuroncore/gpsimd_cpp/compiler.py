@@ -61,6 +61,15 @@ _ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTIL
 _PLACE = re.compile(r"^\s*(?:In file included from |from )?(.+?):(\d+)[:,]", re.MULTILINE)
 _ASKED = re.compile(r"^(.+?):(\d+):.*(?:required from|requested here)", re.MULTILINE)
 _ASSERTED = re.compile(r"static.?assert(?:ion)? failed.*?: (.*)$")
+#: What there is, where something was asked for that the tensor library does not have.
+_THERE_IS = {
+    r"at::Tensor' has no member|no member named .* in 'at::Tensor'":
+        "a tensor's data are reached by accessor, read_stream_accessor, write_stream_accessor and "
+        "tcm_accessor",
+    r"is not a member of 'torch'|no member named .* in namespace 'torch'":
+        "the processors' tensor library has empty, full, zeros, ones, eye, abs, ceil, floor, sin, "
+        "cos, tan, log, log2, log10, exp, pow, clamp, add, sub, mul, div and bitwise functions",
+}  # fmt: skip
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
 
 
@@ -341,6 +350,7 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
     if "No such file" in said or "file not found" in said:
         said += "; of the SDK's headers there are torch/torch.h, torchneuron/register.h and "
         said += "neuron/neuron-utils.hpp"
+    said += next((f"; {has}" for asked, has in _THERE_IS.items() if re.search(asked, said)), "")
     return CompileError(f"the C++ compiler says: {said}", file, line)
 
 

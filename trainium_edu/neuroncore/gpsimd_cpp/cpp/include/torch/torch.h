@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <algorithm>  // these three as PyTorch's own header brings them
+#include <limits>
+#include <vector>
+
 #include "torch/operations.h"
 
 namespace torch {
