@@ -266,7 +266,7 @@ def test_passes_are_named_run_in_one_order_and_leave_the_recorded_program_alone(
     assert rewrite(program, ()) is program
     rewrite(program)
     assert program.instructions == before
-    with pytest.raises(ValueError, match="no pass 'hoist'; choose from instances, loads"):
+    with pytest.raises(ValueError, match="no pass 'hoist'; choose from instances, renames"):
         rewrite(program, ["hoist"])
 
 
@@ -338,6 +338,51 @@ def test_instances_that_keep_something_or_change_what_all_read_are_all_issued():
             core.tensor_tensor(dst=total, data1=total, data2=tile, op="add")
             core.dma_copy(dst=out, src=total if keeps == "tile" else tile)
         assert rewrite(core.program, ["instances"]) is core.program, keeps
+
+
+# -- renames ------------------------------------------------------------------------------------
+
+
+def refilled(turns=8, parts=1, reads=False, predicate=False):
+    """One tile from before a loop, filled by some loads in each turn and read once."""
+    core = NeuronCore(values=False)
+    x, out = core.hbm((turns, 128, 512)), core.hbm((turns, 128, 512))
+    kept, mask = core.sbuf((128, 512)), core.sbuf((128, 512), "uint8")
+    core.memset(dst=mask, value=1)
+    for k in range(turns):
+        for p in range(parts):
+            here = slice(p * 512 // parts, (p + 1) * 512 // parts)
+            tile = kept.sliced(EVERYTHING, here)
+            if reads and k:
+                core.tensor_scalar(dst=tile, data=tile, op0="multiply", operand0=0.5)
+            elif predicate and k:
+                fresh = core.sbuf((128, 512))
+                core.dma_copy(dst=fresh, src=x.sliced(k))
+                core.tensor_copy_predicated(dst=kept, src=fresh, predicate=mask)
+            elif p < parts - (parts == 3):  # the last of three parts is never written
+                core.dma_copy(dst=tile, src=x.sliced(k, EVERYTHING, here))
+        result = core.sbuf((128, 512))
+        core.tensor_scalar(dst=result, data=kept, op0="multiply", operand0=k + 2.0)
+        core.dma_copy(dst=out.sliced(k), src=result)
+    return core.program
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_tile_that_is_filled_anew_gets_another_place(parts):
+    """Judge: bits; a load's start-up, which no longer lies between two turns."""
+    program = refilled(64, parts)
+    apart = check_bits(program, ["renames"])
+    assert len(apart.allocations) == len(program.allocations) + 63
+    before, after = (measure(program, passes=p).makespan_ns for p in ((), ["renames"]))
+    assert before - after > 40 * float(TRN1.dma.start_ns)
+    assert place(apart).program is apart
+
+
+@pytest.mark.parametrize("how", [{"parts": 3}, {"reads": True}, {"predicate": True}], ids=str)
+def test_a_tile_of_which_something_is_left_stays_one(how):
+    """Judge: the program as recorded."""
+    program = refilled(**how)
+    assert rewrite(program, ["renames"]) is program
 
 
 # -- loads --------------------------------------------------------------------------------------

@@ -16,11 +16,12 @@ def _kernel(function) -> Kernel:
 def skip_middle_end_transformations(func=None):
     """Make a kernel that is timed as it was written, without the compiler's passes.
 
-    Only tiles that do not fit are still cut, as where they lie is decided behind the middle end.
+    Where tiles lie is decided behind the middle end: those that are filled anew still get places of
+    their own, and those that do not fit are still cut.
     """
     if func is None:
         return skip_middle_end_transformations
-    return _kernel(func).changed(passes=("splits",))
+    return _kernel(func).changed(passes=("renames", "splits"))
 
 
 def enable_stack_allocator(func=None, log_level=50):
