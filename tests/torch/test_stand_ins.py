@@ -42,7 +42,10 @@ USED = {
     "torch_xla.utils.serialization": "save load",
     "torch_xla.amp": "autocast GradScaler",
     "torch_xla.amp.syncfree": "SGD Adam AdamW",
-    "torch_xla.test.test_utils": "print_training_update print_test_update",
+    "torch_xla.test.test_utils": """print_training_update print_test_update get_summary_writer
+        write_to_summary close_summary_writer""",
+    "torch_xla.debug.profiler": "start_server StepTrace Trace",
+    "torch_xla.distributed.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
     "torch_neuronx.utils": "get_platform_target",
 }
 
@@ -403,3 +406,35 @@ def test_installing_twice_changes_nothing(xm):
     assert stand_ins.install()
     assert sys.modules["torch_xla"] is before
     assert stand_ins.is_installed()
+
+
+# -- what a profiler and TensorBoard take ----------------------------------------------------------
+
+
+def test_a_traced_step_ends_with_a_cut_and_a_server_says_where_the_timeline_is(xm, capsys):
+    """pytorch/xla's ``StepTrace`` marks a step as it is left."""
+    profiler = importlib.import_module("torch_xla.debug.profiler")
+    server = profiler.start_server(9012)
+    assert server is not None
+    assert "run --report DIR" in capsys.readouterr().err
+    with profiler.StepTrace("train", step_num=3):
+        torch.ones(2).to("xla") + 1
+    assert current().number == 1
+
+
+def test_numbers_are_written_for_tensorboard_and_none_without_a_folder(xm, tmp_path):
+    pytest.importorskip("tensorboard")
+    utils = importlib.import_module("torch_xla.test.test_utils")
+    none = utils.get_summary_writer(None)
+    utils.write_to_summary(none, 1, {"loss": 0.5})
+    utils.close_summary_writer(none)
+    writer = utils.get_summary_writer(str(tmp_path))
+    xm.mark_step()
+    utils.write_to_summary(writer, 1, {"loss": 0.5}, write_xla_metrics=True)
+    utils.close_summary_writer(writer)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert [(one.step, one.value) for one in events.Scalars("loss")] == [(1, 0.5)]
+    assert [one.value for one in events.Scalars("MarkStep")] == [1]

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.ranks import collectives
 from trainium_edu.torch.ranks.apart import run_apart
+from trainium_edu.torch.stand_ins import zero
 
 
 def exchanged(backend, device):
@@ -36,6 +37,10 @@ def exchanged(backend, device):
     dist.reduce_scatter(part, list(x.reshape(count, 2).unbind(0)))
     scattered = torch.zeros(8).to(device)
     dist.scatter(scattered, [x * i for i in range(count)] if rank == 1 else None, 1)
+    handed = [torch.zeros(8).to(device) for _ in range(count)] if rank == 1 else []
+    dist.gather(x * 3, handed or None, 1)
+    if backend == "xla":
+        cores.current().mark_step()  # of all ranks, though one keeps what was gathered
     pair = dist.new_group([1, 3])
     mine = x.clone()
     if rank in (1, 3):
@@ -46,7 +51,7 @@ def exchanged(backend, device):
     dist.broadcast_object_list(said, 1)
     dist.barrier()
     dist.destroy_process_group()
-    tensors = [*found, *parts, whole, part, scattered, mine]
+    tensors = [*found, *parts, whole, part, scattered, mine, *handed]
     return [t.cpu().numpy() for t in tensors], objects, said
 
 
@@ -56,13 +61,17 @@ def trained(how):
     dist.init_process_group("gloo" if how == "gloo" else "xla")
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
-    if rank and how != "reduced":
+    if rank and how not in ("reduced", "zero"):
         torch.nn.init.zeros_(model[0].weight)  # DDP begins with the first rank's
     model.to(device)
     wrapped = model
-    if how != "reduced":
+    if how not in ("reduced", "zero"):
         wrapped = DistributedDataParallel(model, gradient_as_bucket_view=how == "views")
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    options = {"lr": 0.1, "momentum": 0.9}
+    optimizer = torch.optim.SGD(model.parameters(), **options)
+    if how == "zero":
+        optimizer = zero.ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD,
+                                                 grad_clipping=False, **options)  # fmt: skip
     data = torch.utils.data.TensorDataset(
         torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 3
     )
@@ -82,6 +91,37 @@ def trained(how):
     return [float(loss) for loss in losses], model[0].weight.detach().cpu().numpy(), kinds
 
 
+def sharded(device):
+    """Clip, step and read back ZeRO-1's state; on the CPU, one plain optimiser's on the mean."""
+    rank = int(os.environ["RANK"])
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Linear(5, 3, bias=False)).to(device)
+    data = torch.randn(4, 2, 3, 6, generator=torch.Generator().manual_seed(1)).to(device)
+    groups = [{"params": [p], "weight_decay": 0.1 * (p.dim() - 1)} for p in model.parameters()]
+
+    def made():
+        if device == "cpu":
+            return torch.optim.AdamW(groups, lr=0.05)
+        return zero.ZeroRedundancyOptimizer(groups, torch.optim.AdamW, lr=0.05, max_norm=0.2)
+
+    optimizer = made()
+    for step, both in enumerate(data):
+        if step == 2:
+            kept, optimizer = optimizer.state_dict(), made()
+            optimizer.load_state_dict(kept)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        optimizer.zero_grad()
+        given = both.flatten(0, 1) if device == "cpu" else both[rank]
+        model(given).square().mean().backward()
+        if device == "cpu":
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.2)
+        optimizer.step()
+        schedule.step()
+        if device == "xla":
+            cores.current().mark_step()
+    return [p.detach().cpu().numpy() for p in model.parameters()]
+
+
 def shapes_only():
     """Train with DDP where no values are kept, and return the steps."""
     dist.init_process_group("xla", init_method="xla://")
@@ -98,7 +138,8 @@ FUNCTIONS = {
     "exchanged xla": lambda: exchanged("xla", "xla"),
     "exchanged xla on cpu": lambda: exchanged("xla", "cpu"),
     **{f"trained {how}": lambda how=how: trained(how)
-       for how in ("gloo", "copies", "views", "reduced")},
+       for how in ("gloo", "copies", "views", "reduced", "zero")},
+    **{f"sharded {device}": lambda device=device: sharded(device) for device in ("cpu", "xla")},
     "shapes only": shapes_only,
 }  # fmt: skip
 

@@ -41,14 +41,20 @@ def test_the_group_moves_and_adds_what_gloo_does(results, name):
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("how", ["copies", "views", "reduced"])
-def test_ddp_and_reduced_gradients_agree_with_gloo(results, how):
+@pytest.mark.parametrize("how", ["copies", "views", "reduced", "zero"])
+def test_ddp_and_reduced_gradients_and_sharded_state_agree_with_gloo(results, how):
     found, expected = results[f"trained {how}"], results["trained gloo"]
     for (losses, weights, kinds), (others, other_weights, _) in zip(found, expected, strict=True):
         np.testing.assert_allclose(losses, others, rtol=1e-5)
         np.testing.assert_allclose(weights, other_weights, rtol=1e-5)
         assert kinds == ["memory", "memory"]  # no step compiles anew
     np.testing.assert_array_equal(*(weights for _, weights, _ in found))
+
+
+def test_sharded_state_is_clipped_stepped_and_read_back_as_one_optimisers(results):
+    for found, expected in zip(results["sharded xla"], results["sharded cpu"], strict=True):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_ddp_needs_no_values(results):

@@ -15,7 +15,7 @@ ASKS = {
     "process_index", "xrt_ordinal", "RANK", "LOCAL_RANK", "GROUP_RANK", "--local_rank",
     "--local-rank", "local_rank", "is_main_process", "is_local_main_process",
     "is_world_process_zero", "spawn", "multiprocessing", "getpid", "gethostname", "urandom",
-    "uuid4", "secrets", "Trainer", "Accelerator",
+    "uuid4", "secrets", "Trainer", "Accelerator", "ZeroRedundancyOptimizer",
 }  # fmt: skip
 #: by which a script sets what libraries look at when they are loaded
 _VARIABLES = {"environ", "putenv"}

@@ -23,6 +23,7 @@ from trainium_edu.torch.stand_ins import (
     runtime,
     top,
     xla_model,
+    zero,
 )
 from trainium_edu.torch.stand_ins.not_built import ELSEWHERE, NOT_BUILT
 from trainium_edu.xla import metrics
@@ -35,9 +36,10 @@ _HOST = {
     "utils.utils": """SampleGenerator TimedScope as_list check_env_flag eprint flatten_nested_tuple
         get_free_tcp_ports get_print_fn getenv_as list_copy_append null_print parallel_work shape
         timed""",
-    "test.test_utils": "now print_test_update print_training_update",
+    "test.test_utils": """close_summary_writer get_summary_writer now print_test_update
+        print_training_update write_to_summary""",
     "utils.serialization": "load save",
-    "debug.profiler": "Trace trace_me",
+    "debug.profiler": "StepTrace Trace start_server trace_me",
 }
 
 #: Module → (where its names come from, the names).
@@ -52,6 +54,8 @@ MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
     "torch_xla.experimental.pjrt_backend": (None, []),
     "torch_xla.distributed": (None, []),
     "torch_xla.distributed.parallel_loader": (loading, _LOADERS),
+    "torch_xla.distributed.spmd": (None, []),
+    "torch_xla.distributed.zero_redundancy_optimizer": (zero, zero.__all__),
     "torch_xla.distributed.xla_backend": (xla_model, ["ProcessGroupXla"]),
     "torch_xla.distributed.xla_multiprocessing": (multiprocessing, multiprocessing.__all__),
     "torch_xla.debug": (None, []),
@@ -130,7 +134,7 @@ class _StandIn(ModuleType):
 
     def __init__(self, name: str, source: ModuleType | None, names: list[str]):
         super().__init__(name, f"The emulation's {name}; see {__name__}.")
-        is_package = any(other.startswith(f"{name}.") for other in MODULES)
+        is_package = source is None or any(other.startswith(f"{name}.") for other in MODULES)
         self.__spec__ = ModuleSpec(name, None, origin="trainium_edu", is_package=is_package)
         if is_package:
             self.__path__: list[str] = []

@@ -14,12 +14,14 @@ import torch
 from trainium_edu import settings
 from trainium_edu.torch.clock import seconds
 from trainium_edu.torch.stand_ins import xla_model as xm
+from trainium_edu.xla import metrics
 
 __all__ = [
-    "SampleGenerator", "TimedScope", "Trace", "as_list", "check_env_flag", "eprint",
-    "flatten_nested_tuple", "get_free_tcp_ports", "get_print_fn", "getenv_as", "list_copy_append",
-    "load", "now", "null_print", "parallel_work", "print_test_update", "print_training_update",
-    "save", "shape", "timed", "trace_me",
+    "SampleGenerator", "StepTrace", "TimedScope", "Trace", "as_list", "check_env_flag",
+    "close_summary_writer", "eprint", "flatten_nested_tuple", "get_free_tcp_ports", "get_print_fn",
+    "get_summary_writer", "getenv_as", "list_copy_append", "load", "now", "null_print",
+    "parallel_work", "print_test_update", "print_training_update", "save", "shape", "start_server",
+    "timed", "trace_me", "write_to_summary",
 ]  # fmt: skip
 
 
@@ -167,6 +169,33 @@ def print_test_update(device, accuracy, epoch=None, step=None) -> None:
     _update("Test", device, Step=step, Epoch=epoch, Accuracy=text)
 
 
+def get_summary_writer(logdir):
+    """Return what writes events for TensorBoard into a folder; None without a folder."""
+    if not logdir:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(log_dir=logdir)
+
+
+def write_to_summary(summary_writer, global_step=None, dict_to_write=None,
+                     write_xla_metrics: bool = False) -> None:  # fmt: skip
+    """Write numbers by name, and the counters of the metrics, if there is a writer."""
+    if summary_writer is None:
+        return
+    numbers = dict(dict_to_write or {})
+    if write_xla_metrics:
+        numbers |= {name: metrics.counter_value(name) for name in metrics.counter_names()}
+    for name, number in numbers.items():
+        summary_writer.add_scalar(name, number, global_step)
+
+
+def close_summary_writer(summary_writer) -> None:
+    """Close a writer, if there is one."""
+    if summary_writer is not None:
+        summary_writer.close()
+
+
 # -- torch_xla.utils.serialization ----------------------------------------------------------------
 
 
@@ -198,6 +227,23 @@ def load(path):
 def Trace(name: str, **kwargs) -> Iterator[None]:
     """Return a context whose name a profiler would show; the report shows the script's lines."""
     yield
+
+
+@contextmanager
+def StepTrace(name: str, **kwargs) -> Iterator[None]:
+    """Return a context that is a step: it ends with a cut."""
+    try:
+        yield
+    finally:
+        xm.mark_step()
+
+
+def start_server(port: int, only_on_master: bool = True) -> object:
+    """Say that nobody listens: a run's timeline is in its report."""
+    if xm.is_master_ordinal():
+        eprint(f"torch_xla.debug.profiler.start_server({port}): nothing listens there; the run's "
+               "timeline is in the report: run --report DIR")  # fmt: skip
+    return object()
 
 
 def trace_me(scope: str) -> Callable:

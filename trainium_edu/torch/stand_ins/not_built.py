@@ -23,24 +23,23 @@ NOT_BUILT: dict[str, dict[str, str]] = {
         "all_to_all": _GATHER, "collective_permute": _GATHER,
         "all_reduce_bucketized_gradients": "xm.reduce_gradients(optimizer) does it",
         "get_stablehlo": _HLO, "get_stablehlo_bytecode": _HLO,
-        "optimization_barrier_": _BARRIER, "set_replication": _RANKS,
+        "optimization_barrier_": _BARRIER,
         "xla_replication_devices": _RANKS, "CollectiveContext": _RANKS,
         "DeviceContext": _OWN, "ToXlaTensorArena": _OWN, "check_view_sharing": _OWN,
         "MemoryInfo": "xm.get_memory_info() returns a plain dict",
     },
+    "torch_xla.distributed.spmd": dict.fromkeys(
+        ("Mesh", "get_global_mesh", "mark_sharding", "set_global_mesh"), _RANKS),
     "torch_xla.distributed.xla_multiprocessing": {"create_optimized_replica_groups": _RANKS},
     "torch_xla.utils.utils": dict.fromkeys(
         ("Cleaner", "DataWrapper", "FnDataGenerator", "LazyProperty", "TmpFolder",
          "for_each_instance", "for_each_instance_rewrite"), _OWN),
     "torch_xla.utils.serialization": {"TensorReference": _OWN},
-    "torch_xla.test.test_utils": dict.fromkeys(
-        ("close_summary_writer", "get_summary_writer", "write_to_summary"),
-        "torch.utils.tensorboard.SummaryWriter writes scalars"
-    ) | {"mp_test": _RANKS},
+    "torch_xla.test.test_utils": {"mp_test": _RANKS},
     "torch_xla.debug.metrics": {"executed_fallback_ops": "metrics_report() names them: aten::…"},
     "torch_xla.debug.profiler": dict.fromkeys(
-        ("StepTrace", "get_tracer_marked_step", "set_tracer_marked_step", "start_server",
-         "start_trace", "stop_trace", "trace", "trace_detached"), _PROFILE),
+        ("get_tracer_marked_step", "set_tracer_marked_step", "start_trace", "stop_trace", "trace",
+         "trace_detached"), _PROFILE),
     "torch_neuronx": dict.fromkeys(
         ("DataParallel", "PartitionerConfig", "analyze", "async_load", "dynamic_batch",
          "lazy_load", "move_trace_to_device", "replace_weights", "trace"), _INFERENCE),
@@ -51,7 +50,6 @@ ELSEWHERE = {
     "torch_xla.distributed.fsdp": _RANKS,
     "torch_xla.distributed.spmd": _RANKS,
     "torch_xla.distributed.data_parallel": _RANKS,
-    "torch_xla.distributed.zero_redundancy_optimizer": _RANKS,
     "torch_xla.experimental": "only what training on Trn1 takes is, from torch_xla.core.xla_model",
     "torch_xla.stablehlo": _HLO,
     "torch_xla.core.xla_builder": _HLO,

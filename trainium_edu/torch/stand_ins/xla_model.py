@@ -18,12 +18,12 @@ from trainium_edu.xla.executable import Executable
 
 __all__ = [
     "REDUCE_AND", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_MUL", "REDUCE_OR", "REDUCE_SUM",
-    "RateTracker", "add_step_closure", "all_gather", "all_reduce",
-    "broadcast_master_param", "collective_broadcast", "do_on_ordinals", "fork_rng",
+    "RateTracker", "_fetch_gradients", "_maybe_convert_to_cpu", "add_step_closure", "all_gather",
+    "all_reduce", "broadcast_master_param", "collective_broadcast", "do_on_ordinals", "fork_rng",
     "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
-    "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step",
-    "master_print", "mesh_reduce", "optimizer_step", "parse_xla_device", "reduce_gradients",
-    "reduce_scatter", "rendezvous", "save", "send_cpu_data_to_device", "set_rng_state", "sync",
+    "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step", "master_print",
+    "mesh_reduce", "optimizer_step", "parse_xla_device", "reduce_gradients", "reduce_scatter",
+    "rendezvous", "save", "send_cpu_data_to_device", "set_replication", "set_rng_state", "sync",
     "unlazy", "wait_device_ops", "xla_device", "xla_device_hw", "xla_device_kind",
     "xla_real_devices", "xla_rendezvous", "xrt_world_size",
 ]  # fmt: skip
@@ -88,6 +88,10 @@ def parse_xla_device(device: str):
     """Return the kind and the number in a name as ``xla_real_devices`` gives it."""
     kind, _, number = device.partition(":")
     return (kind, int(number)) if number.isdigit() else None
+
+
+def set_replication(device, devices: Sequence) -> None:
+    """Accept it: each process drives one NeuronCore, and knows the others."""
 
 
 def is_xla_tensor(tensor) -> bool:
@@ -239,8 +243,16 @@ def reduce_gradients(optimizer, groups: Sequence | None = None, pin_layout: bool
 
     They travel in buckets of ``ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB``, the last layer's first.
     """
-    groups_of = optimizer.param_groups
-    collectives.reduce_gradients([p for group in groups_of for p in group["params"]], groups)
+    collectives.reduce_gradients(_weights(optimizer), groups)
+
+
+def _weights(optimizer) -> list:
+    return [one for group in optimizer.param_groups for one in group["params"]]
+
+
+def _fetch_gradients(optimizer) -> list:
+    """Return an optimiser's gradients; Accelerate, and so Hugging Face's Trainer, asks for them."""
+    return [one.grad for one in _weights(optimizer) if one.grad is not None]
 
 
 def optimizer_step(optimizer, barrier: bool = False, optimizer_args: Mapping | None = None,
@@ -284,8 +296,9 @@ def _moved(data, move: Callable, wanted: Callable):
     return data
 
 
-def _on_cpu(data):
-    return _moved(data, lambda one: one.detach().cpu(), is_xla_tensor)
+def _maybe_convert_to_cpu(data, convert: bool = True):
+    """Return nested data with its tensors moved to the CPU; the Trainer asks for it."""
+    return _moved(data, lambda one: one.detach().cpu(), is_xla_tensor) if convert else data
 
 
 def send_cpu_data_to_device(datas, device, input_sharding=None):
@@ -305,7 +318,7 @@ def save(data, file_or_path, master_only: bool = True, global_master: bool = Fal
         Only the first rank writes, of each instance or (with `global_master`) of all.
     """
     if not master_only or is_master_ordinal(local=not global_master):
-        torch.save(_on_cpu(data), file_or_path)
+        torch.save(_maybe_convert_to_cpu(data), file_or_path)
 
 
 # -- on the host --------------------------------------------------------------------------------
@@ -342,7 +355,7 @@ def mesh_reduce(tag: str, data, reduce_fn: Callable):
 def do_on_ordinals(target: Callable, data: Sequence = (), ordinals=(0,)):
     """Call a function with data moved to the CPU, on some ranks; None on the others."""
     wanted = [ordinals] if isinstance(ordinals, int) else ordinals
-    result = target(*_on_cpu(data)) if get_ordinal() in wanted else None
+    result = target(*_maybe_convert_to_cpu(data)) if get_ordinal() in wanted else None
     rendezvous("torch_xla.core.xla_model.do_on_ordinals")
     return result
 
