@@ -232,6 +232,19 @@ def test_inference_mode_and_default_device(device):
         assert nn.Linear(2, 2).weight.device == device
 
 
+def test_an_encoder_is_evaluated_with_padding_as_on_the_cpu(core):
+    """On the CPU PyTorch takes nested tensors for it, which it never does on XLA."""
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x, padded = torch.randn(2, 5, 8), torch.arange(5) >= torch.tensor([[5], [3]])
+    with torch.no_grad():
+        expected = encoder(x, src_key_padding_mask=padded)
+        found = encoder.to("xla")(x.to("xla"), src_key_padding_mask=padded.to("xla")).cpu()
+    torch.testing.assert_close(found[~padded], expected[~padded])
+    names = core.compiler.metrics.counter_names()
+    assert not [one for one in names if "nested" in one]
+
+
 def test_a_loader_that_pins_its_batches_works(device):
     data = torch.utils.data.TensorDataset(torch.ones(4, 2))
     batches = torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True)

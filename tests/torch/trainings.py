@@ -317,6 +317,15 @@ def saved_and_loaded_halfway(device):
 
 
 @training
+def pictures_normed_one_by_one(device):
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 4, 2, 1, bias=False), nn.InstanceNorm2d(8, affine=True), nn.LeakyReLU(0.2),
+        nn.Conv2d(8, 4, 4), nn.Flatten(),
+    )  # fmt: skip
+    return classify(model, device, (8, 1, 8, 8))
+
+
+@training
 def two_that_play(device):
     maker = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 2)).to(device)
     judge = nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1)).to(device)

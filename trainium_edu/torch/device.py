@@ -1,6 +1,7 @@
 """The device ``xla``: PyTorch's place for a backend of one's own, filled from Python alone."""
 
 import threading
+import warnings
 from functools import partial, wraps
 
 import torch
@@ -93,7 +94,8 @@ def register() -> None:
         torch.utils.rename_privateuse1_backend("xla")
         mend_engine()
         torch.set_autocast_dtype("xla", torch.bfloat16)
-        torch.load = _load_and_move
+        torch.load, torch.nn.Module.to = _load_and_move, _to_and_tell
+        torch.backends.mha.set_fastpath_enabled(False)  # nested tensors: XLA never takes them
         torch._register_device_module("xla", _Module)
         hooks, guard = _Hooks(), Guard()
         torch._C._acc.register_python_privateuseone_hook(hooks)
@@ -142,6 +144,23 @@ def _load_and_move(f, map_location=None, *args, **kwargs):
         lambda one: one.to(device) if isinstance(one, torch.Tensor | torch.nn.Module) else one,
         _load(f, "cpu", *args, **kwargs),
     )
+
+
+_to = torch.nn.Module.to
+
+
+@wraps(_to)
+def _to_and_tell(self, *args, **kwargs):
+    """Move a module; tell of weights that are one before, and two on the device."""
+    names: dict[torch.nn.Parameter, list[str]] = {}
+    for name, one in self.named_parameters(remove_duplicate=False):
+        names.setdefault(one, []).append(name)
+    moved = _to(self, *args, **kwargs)
+    if len(names) < len(list(self.parameters())):
+        shared = "; ".join(" and ".join(two) for two in names.values() if len(two) > 1)
+        warnings.warn(f"weights of two names are two after the move, as with PyTorch/XLA; tie them "
+                      f"again: {shared}", stacklevel=2)  # fmt: skip
+    return moved
 
 
 _RECURRENT = ("lstm.input", "lstm.data", "gru.input", "gru.data", "lstm_cell", "gru_cell")
