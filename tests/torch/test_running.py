@@ -202,6 +202,40 @@ def test_a_traceback_begins_in_the_script(script, capsys):
     assert bridge.last_run().problem == "KeyError: 'mine' at train.py:4"
 
 
+@pytest.mark.parametrize(("line", "told"), [
+    ("x @ x", "mat1 and mat2 shapes cannot be multiplied"),
+    ("x + torch.ones(2, 3)", "move it to the device first"),
+    ("xm.xla_device(7)", "one process drives one"),
+])  # fmt: skip
+def test_a_traceback_has_no_frame_of_this_package_in_errors_that_are_not_its_own(
+    line, told, script, capsys
+):
+    path = script("import torch\nimport torch_xla.core.xla_model as xm\n"
+                  f"x = torch.ones(2, 3).to('xla')\n{line}\n")  # fmt: skip
+    assert bridge.run_script(path) == 1
+    lines = capsys.readouterr().err.strip().splitlines()[1:]
+    assert [one for one in lines if one.lstrip().startswith("File")] == [lines[1]]
+    assert "train.py" in lines[1]
+    assert told in lines[-1]
+
+
+def test_a_value_asked_for_on_a_rank_that_was_spawned_is_told_in_one_sentence(script):
+    text = ("import torch, torch_xla\ndef f(index):\n    print(torch.ones(2).to('xla')[0].item())\n"
+            "torch_xla.launch(f)\n")  # fmt: skip
+    _, err, code = in_a_process(script(text), values="none")
+    assert code == 1
+    assert "train.py:3 asks for the value of a tensor" in err.splitlines()[1]
+
+
+def test_a_model_that_is_compiled_by_pytorch_is_taken_as_it_is(script, capsys):
+    text = ("import torch\nm = torch.compile(torch.nn.Linear(2, 1).to('xla'))\n"
+            "f = torch.compile(backend='openxla')(torch.sin)\n"
+            "print(m(torch.ones(1, 2).to('xla')).shape, f is torch.sin)\n")  # fmt: skip
+    with pytest.warns(UserWarning, match="torch.compile is left out"):
+        assert bridge.run_script(script(text)) == 0
+    assert capsys.readouterr().out.endswith("torch.Size([1, 1]) True\n")
+
+
 def test_a_missing_script_is_told(tmp_path, capsys):
     assert bridge.run_script(tmp_path / "none.py") == 2
     assert "there is no such script" in capsys.readouterr().err

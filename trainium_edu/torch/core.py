@@ -29,11 +29,11 @@ from trainium_edu.xla.device import Device, current_world
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.executable.memory import needs
 
-__all__ = ["Core", "Step", "ValuesOff", "current", "is_there", "make_current", "user_line"]
+__all__ = ["HERE", "Core", "Step", "ValuesOff", "current", "is_there", "make_current", "user_line"]
 
-_HERE = str(Path(__file__).resolve().parents[1])
+HERE = str(Path(__file__).resolve().parents[1])
 _MANY_CALLS = 50_000  #: pending, before a script is told of mark_step; a step of GPT-2 has 3 000
-_LIBRARIES = (_HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
+_LIBRARIES = (HERE, "site-packages", "dist-packages", str(Path(torch.__file__).parent), "<frozen",
               str(Path(runpy.__file__).parent))  # fmt: skip
 
 

@@ -1,17 +1,26 @@
 """Run a file as Python does, and tell of what goes wrong from the script's first line on."""
 
+import linecache
 import runpy
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainium_edu.torch.core import ValuesOff, is_library
+from trainium_edu.torch.core import HERE, ValuesOff, is_library
 
 __all__ = ["print_from_script", "run_main", "told_of"]
 
-_FORKED = "autograd's threading in combination with fork"
-_NEURON = "device type at start of device string: neuron"
+_NOTES = {
+    "device type at start of device string: neuron":
+        "the device neuron is that of later chips; this is Trn1: xm.xla_device()",
+    "autograd's threading in combination with fork":
+        "ranks apart are forked, and PyTorch cannot go backward in a process whose parent has: run "
+        "the script from the command line",
+    "implement `getNewGenerator`": "PyTorch/XLA has no generator on the device: torch.Generator()",
+}  # fmt: skip
+#: lines of this package that refuse something, or call what may
+_OF_OTHERS = "raise ", "return call.run(", "return self._engine."
 
 
 def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False,
@@ -48,10 +57,6 @@ def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False
         problems.append(str(stop.code))
         print(stop.code, file=sys.stderr)
         return 1
-    except ValuesOff as problem:
-        problems.append(str(problem))
-        print(problem, file=sys.stderr)
-        return 1
     except Exception as problem:
         problems.append(told_of(problem))
         print_from_script(problem, script)
@@ -63,6 +68,8 @@ def run_main(script: str, arguments: Sequence[str] = (), *, module: bool = False
 
 def told_of(problem: BaseException) -> str:
     """Return an error in one line, with the script's innermost line."""
+    if isinstance(problem, ValuesOff):
+        return str(problem)
     told, frames = f"{type(problem).__name__}: {problem}", problem.__traceback__
     place = ""
     while frames is not None:
@@ -73,14 +80,31 @@ def told_of(problem: BaseException) -> str:
     return told if not place or place in told else f"{told} at {place}"
 
 
-def print_from_script(problem: BaseException, script: str) -> None:
-    """Print a traceback that begins in the script, with a word about what belongs elsewhere."""
-    frames = problem.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename != script:
-        frames = frames.tb_next
-    if _NEURON in str(problem):
-        problem.add_note("the device neuron is that of later chips; this is Trn1: xm.xla_device()")
-    if _FORKED in str(problem):
-        problem.add_note("ranks apart are forked, and PyTorch cannot go backward in a process "
-                         "whose parent has: run the script from the command line")  # fmt: skip
-    traceback.print_exception(type(problem), problem, frames or problem.__traceback__)
+def print_from_script(problem: BaseException, script: str = "") -> None:
+    """Print a traceback that begins in the script, with a word about what belongs elsewhere.
+
+    This package's frames are left out, but for errors that are its own.
+    """
+    if isinstance(problem, ValuesOff):
+        print(problem, file=sys.stderr)
+        return
+    found = problem.__traceback__
+    while found is not None and is_library(file := found.tb_frame.f_code.co_filename):
+        if file == script:
+            break
+        found = found.tb_next
+    frames, is_own = [], False
+    while found is not None:
+        file = found.tb_frame.f_code.co_filename
+        is_ours = file.startswith(HERE) and file != script
+        line = linecache.getline(file, found.tb_lineno).strip()
+        is_own = is_ours and not line.startswith(_OF_OTHERS)
+        frames.append((found, is_ours))
+        found = found.tb_next
+    kept = [one for one, is_ours in frames if is_own or not is_ours]
+    for one, after in zip(kept, [*kept[1:], None], strict=True):
+        one.tb_next = after
+    for said, note in _NOTES.items():
+        if said in str(problem):
+            problem.add_note(note)
+    traceback.print_exception(type(problem), problem, kept[0] if kept else problem.__traceback__)

@@ -38,7 +38,7 @@ from trainium_edu.torch.device import register
 from trainium_edu.torch.ranks import group
 from trainium_edu.torch.ranks.desk import Desk, Seat
 from trainium_edu.torch.ranks.exchange import Exchange
-from trainium_edu.torch.script import told_of
+from trainium_edu.torch.script import print_from_script, told_of
 from trainium_edu.torch.translate import Translation
 from trainium_edu.training.parallel.collectives import compiler_for, links
 from trainium_edu.training.parallel.lockstep import check_place
@@ -426,7 +426,7 @@ def _be(exchange: Exchange, begin: _Begin, reached) -> int:
         except KeyboardInterrupt:
             code = 130
         except BaseException as problem:
-            traceback.print_exc()
+            print_from_script(problem)
             told, code = told_of(problem), 1
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()

@@ -215,4 +215,4 @@ def _for_ever(one: Seat, other: Seat) -> str:
     if told.partition(" ")[2].partition(" ")[2] == against.partition(" ")[2].partition(" ")[2]:
         told = f"{told} among {list(one.request.members)}"  # type: ignore[union-attr]
     return (f"{told}, and {against}; on the machine they would wait for each other for ever: let "
-            "all ranks take the same steps")  # fmt: skip
+            "all ranks take the same steps, and ask for the same values")  # fmt: skip
