@@ -65,8 +65,9 @@ def test_a_job_gives_apart_what_it_gives_here(apart, body):
 def test_a_file_of_the_graders_is_not_there_behind_walls(apart, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("the salt")
-    body = f'if (FILE *file = fopen("{secret}", "r")) by = 99;'
-    (first, _) = apart(job(body=body))["outcomes"]
+    head = "#include <sys/syscall.h>\n#include <unistd.h>"  # a system call is what no stub refuses
+    body = f'if (syscall(SYS_openat, -100, "{secret}", 0) >= 0) by = 99;'
+    (first, _) = apart(job(head, body))["outcomes"]
     assert first.output[1] == (2.0 if apart.walls else 99.0)
 
 
