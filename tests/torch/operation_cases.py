@@ -296,11 +296,11 @@ each("scatter.src", (f(4, 5), 1, order, f(4, 3)), (i(9, 5, 4), 0, order.T.contig
 each("gather", (f(), 0, torch.tensor([0])))
 case("scatter.src", b(5), 0, torch.tensor([3, 1]), b(2))
 each("scatter.value", (f(3, 5), 1, i(5, 3, 4), 1.0), (i(9, 5), 0, i(5, 2), 7))
-each("index.Tensor", (f(5, 3), [i(5, 4)]), (f(5, 3), [i(5, 2, 4, low=-5)]),
+each("index.Tensor _unsafe_index.Tensor", (f(5, 3), [i(5, 4)]), (f(5, 3), [i(5, 2, 4, low=-5)]),
      (f(5, 3), [None, i(3, 4)]),
      (f(5, 3, 2), [i(5, 4), i(3, 4)]), (f(5, 3, 2), [None, i(3, 4, 1), i(2, 6)]),
      (f(5, 3, 2), [i(5, 4), None, i(2, 4)]), (i(9, 5), [i(5, 3)]))  # fmt: skip
-for name in ("index_put", "_index_put_impl_"):
+for name in ("index_put", "_index_put_impl_", "_unsafe_index_put"):
     case(name, f(5, 3), [torch.tensor([3, 0])], f(2, 3))
     case(name, f(5, 3), [i(5, 4)], f(4, 3), True)
     case(name, f(5, 3, 2), [None, torch.tensor([2, 0])], f(5, 2, 2))

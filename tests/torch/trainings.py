@@ -80,6 +80,21 @@ def lstm_with_clipping_and_a_schedule(device):
 
 
 @training
+def sequences_of_several_lengths_packed(device):
+    rnn = nn.utils.rnn
+    model, out = nn.LSTM(6, 8, batch_first=True).to(device), nn.Linear(8, 2).to(device)
+    x, labels = torch.randn(4, 5, 6).to(device), (torch.arange(4) % 2).to(device)
+    optimiser = optim.SGD([*model.parameters(), *out.parameters()], 0.1)
+
+    def loss_of(_):
+        packed = rnn.pack_padded_sequence(x, torch.tensor([5, 2, 4, 3]), True, False)
+        found, lengths = rnn.pad_packed_sequence(model(packed)[0], batch_first=True)
+        return F.cross_entropy(out(found.sum(1) / lengths.to(device)[:, None]), labels)
+
+    return steps(model, optimiser, loss_of)
+
+
+@training
 def gru_both_ways(device):
     model = LastOf(nn.GRU, bidirectional=True).to(device)
     text, labels = torch.randint(20, (8, 6)).to(device), (torch.arange(8) % 2).to(device)
@@ -314,6 +329,15 @@ def saved_and_loaded_halfway(device):
     other.load_state_dict(kept[0])
     second.load_state_dict(kept[1])
     return first + steps(other, second, lambda _: F.cross_entropy(other(x), y))
+
+
+@training
+def pictures_made_larger(device):
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.Upsample(scale_factor=2), nn.SiLU(), nn.Conv2d(4, 4, 8),
+        nn.Flatten(),
+    )  # fmt: skip
+    return classify(model, device, (8, 1, 4, 4))
 
 
 @training

@@ -640,6 +640,11 @@ def _empty(core, func, args, kwargs):
     return wrap(Cell(value), shape, _strides(shape), dtype, core.device)
 
 
+def _by_parts(core, func, args, kwargs):
+    """Let PyTorch compose it: its sizes of batches stay on the CPU."""
+    return func._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
+
+
 SPECIAL: dict[Any, Any] = {
     _aten._to_copy.default: _to_copy,
     _aten.copy_.default: _copy,
@@ -648,6 +653,7 @@ SPECIAL: dict[Any, Any] = {
     _aten.detach.default: _same_cell,
     _aten.alias.default: _same_cell,
     _aten.lift_fresh.default: _same_cell,
+    _aten._pack_padded_sequence.default: _by_parts,
     _aten.is_same_size.default: lambda core, func, args, kwargs: args[0].shape == args[1].shape,
     _aten.set_.source_Tensor: _set,
     _aten.set_.source_Storage: _set,

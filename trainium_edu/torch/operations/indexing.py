@@ -183,7 +183,7 @@ def _order(place, rest, front):
     return [*old[:front], *new, *old[front:]]
 
 
-@row("index.Tensor", fits=_by_integers)
+@row("index.Tensor", "_unsafe_index.Tensor", fits=_by_integers)
 def _index(self, indices):
     rows, place, _, rest, front = _turned(self, indices)
     return xnp.transpose(xnp.take(rows, place), _order(place, rest, front))
@@ -194,7 +194,7 @@ def _can_put(self, indices, values, accumulate=False, unsafe=False):
     return alone or _by_integers(self, indices)
 
 
-@row("index_put", "_index_put_impl_", fits=_can_put)
+@row("index_put", "_index_put_impl_", "_unsafe_index_put", fits=_can_put)
 def _index_put(self, indices, values, accumulate=False, unsafe=False):
     if _is_mask(indices[0]):
         mask = xnp.reshape(indices[0], (*indices[0].shape, *(1,) * (self.ndim - indices[0].ndim)))
