@@ -6,41 +6,16 @@ to return a result beside an error, the guard may not throw, and the process end
 takes the error away first, and it is raised where ``backward`` returns.
 """
 
-import ctypes
 import gc
 import threading
+from math import fabs
 
 import torch
 
 __all__ = ["Guard", "mend_engine"]
 
 _KIND = torch._C._autograd.DeviceType.PrivateUse1
-_fetch = ctypes.pythonapi.PyErr_Fetch
-_fetch.restype = None
-_normalize = ctypes.pythonapi.PyErr_NormalizeException
-_normalize.restype = None
-_drop = ctypes.pythonapi.Py_DecRef
-_drop.argtypes, _drop.restype = [ctypes.c_void_p], None
-
-
-_parts = (ctypes.c_void_p * 3)()  # kind, value and traceback of what was fetched
-_places = tuple(ctypes.byref(_parts, i * ctypes.sizeof(ctypes.c_void_p)) for i in range(3))
 _taken: dict[int, BaseException] = {}  # thread -> the error that was on its way out
-
-
-def _keep() -> None:
-    """Make an exception of the three parts that were fetched."""
-    _normalize(*_places)
-    kind, value, trace = _parts
-    assert value is not None  # it was made just now
-    error = ctypes.cast(value, ctypes.py_object).value
-    if trace:
-        error.__traceback__ = ctypes.cast(trace, ctypes.py_object).value
-    for part in (kind, value, trace):
-        if part:
-            _drop(part)
-    _parts[:] = [None, None, None]
-    _taken.setdefault(threading.get_ident(), error)
 
 
 class Guard(torch._C._acc.DeviceGuard):
@@ -48,14 +23,18 @@ class Guard(torch._C._acc.DeviceGuard):
 
     __slots__ = ()
 
-    def type_(self, *, fetch=_fetch, places=_places, parts=_parts, kind=_KIND):
+    def type_(self, *, ask=fabs, minus=-1.0, kind=_KIND):
         """Return the kind of device; also while an error is on its way.
 
-        Nothing is looked up before the error is away: a search in vain would swallow it.
+        CPython's float functions read an argument of -1 as a failed conversion if there is an
+        error, and raise it.  Nothing is looked up before: a search in vain would swallow it.
         """
-        fetch(*places)
-        if parts[0]:
-            _keep()
+        try:
+            ask(minus)
+        except BaseException as error:  # noqa: BLE001
+            trace = error.__traceback__
+            error.__traceback__ = trace and trace.tb_next  # without this function
+            _taken.setdefault(threading.get_ident(), error)
         return kind
 
 
