@@ -262,6 +262,33 @@ def up_(move, tensors):
     return [move(t) for t in tensors]
 
 
+def gradients_of(out, given):
+    """Return a gradient of the result, and those that autograd finds for what was given."""
+    grad = torch.randn(out.shape)
+    return grad, torch.autograd.grad(out, given, grad)
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_attention_by_one_call_is_pytorchs_with_its_gradients(on_device):
+    """Judge: ``scaled_dot_product_attention`` and autograd on it, on the CPU."""
+    given = [torch.randn(2, 3, *s, requires_grad=True) for s in ((5, 4), (7, 4), (7, 6))]
+    wanted = torch.nn.functional.scaled_dot_product_attention(*given, scale=0.3)
+    grad, gradients = gradients_of(wanted, given)
+    there, name = device(), "aten::_scaled_dot_product_efficient_attention"
+    move = (lambda t: moved(t.detach(), there)) if on_device else (lambda t: t.detach())
+    table, given = ROWS if on_device else ON_CPU, [*map(move, given)]
+    out, *kept = table[name](*given, None, True, scale=0.3)
+    held, wanted_of = (None, out, *kept), [True, True, True, False]
+    back = table[f"{name}_backward"](move(grad), *given, *held, 0.0, wanted_of, scale=0.3)
+    there.mark_step()
+    assert back[3] is None
+    for got, right in zip((out, *back), (wanted, *gradients), strict=False):
+        if on_device:
+            assert_same(got, right.detach())
+        else:
+            torch.testing.assert_close(got, right.detach())
+
+
 def check_cell(name, given, wanted, on_device, arguments, gradients, backward):
     there = device()
     move = (lambda t: moved(t.detach(), there)) if on_device else (lambda t: t.detach())

@@ -122,6 +122,12 @@ def test_auto_cast_rounds_the_operands_of_products(model, kind, monkeypatch):
 
 
 @pytest.fixture
+def core():
+    with core_of_a_test() as core:
+        yield core
+
+
+@pytest.fixture
 def tossing(monkeypatch):
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1")
     monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_SEED", "7")
@@ -213,3 +219,37 @@ def test_the_quick_safe_softmax_has_the_bits_of_pytorchs(kind, dim):
     assert (quick(masked, dim)[2] == 0).all() or dim == 0
     assert quick(whole, dim, torch.float32).dtype is torch.float32
     assert quick(whole.to("meta"), dim).shape == whole.shape
+
+
+@pytest.mark.parametrize("scale", [None, 0.3])
+def test_attention_by_one_call_has_the_bits_of_pytorchs_parts(core, scale):
+    """Judge: PyTorch's plain way (``SDPBackend.MATH``) on the CPU, and autograd on it.
+
+    Where a script asks for the plain way it gets its parts, which can be differentiated twice.
+    """
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    torch.manual_seed(0)
+    given = [torch.randn(2, n, 3, k).transpose(1, 2) for n, k in ((5, 4), (7, 4), (7, 6))]
+    grad = torch.randn(2, 5, 3, 6).transpose(1, 2)
+    attention = nn.functional.scaled_dot_product_attention
+
+    def run(device, create_graph=False):
+        there = [t.to(device).detach().requires_grad_() for t in given]
+        out = attention(*there, scale=scale)
+        back = torch.autograd.grad(out, there, grad.to(device), create_graph=create_graph)
+        twice = torch.autograd.grad(back[0].square().sum(), there[1]) if create_graph else ()
+        return out, *back, *twice
+
+    def calls():
+        return [place.call.counter for place in core.tape.path if place.call]
+
+    ours, recorded = run(core.device), calls()
+    assert recorded.count("aten::_scaled_dot_product_efficient_attention") == 1
+    with sdpa_kernel(SDPBackend.MATH):
+        parts, wanted = run(core.device, True), run("cpu", True)
+    assert calls().count("aten::_scaled_dot_product_efficient_attention") == 1
+    for got, apart, right in zip(ours, parts, wanted, strict=False):
+        assert torch.equal(got.cpu(), right)
+        assert torch.equal(apart.cpu(), right)
+    torch.testing.assert_close(parts[-1].cpu(), wanted[-1])

@@ -148,6 +148,7 @@ class Core:
         if key != self._rounds_by:
             self._rounds_by, self.rounded = key, Values(device.narrowed, *key[1:])
         self.rounded.begin(self.number)
+        self.rounded.joins &= current_world().size == 1  # ranks apart do as ranks together do
         self.computes = self.values == "all" or (
             type(self.values) is int and self.taken < self.values
         )

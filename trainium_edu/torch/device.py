@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.autocast import autocast_kernels
 from trainium_edu.torch.backward import Guard, mend_engine
+from trainium_edu.torch.operations.attention import is_plain
 from trainium_edu.torch.tensor import XlaTensor, dispatch
 
 __all__ = ["register"]
@@ -123,11 +124,21 @@ def _kernels() -> list:
         library.impl(name, partial(_composed, name), "AutogradPrivateUse1")
     library.impl("_pin_memory", lambda self, device=None: self.clone(), "CPU")
     library.impl("is_pinned", lambda self, device=None: False, "CPU")
+    library.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
     for name in _FACTORIES:
         packet, _, overload = name.partition(".")
         func = getattr(getattr(torch.ops.aten, packet), overload or "default")
         library.impl(name, partial(_make, func), "PrivateUse1")
     return [library, others]
+
+
+def _attention(query, key, value, *args, scale=None, **kwargs):
+    """Compute an attention by one call, if it is a plain one."""
+    aten, named = torch.ops.aten, kwargs | {"scale": scale}
+    if cores.current().rounded.joins and is_plain(query, key, value, *args, **named):
+        one = aten._scaled_dot_product_efficient_attention
+        return one(query, key, value, None, True, scale=scale)[0]
+    return aten.scaled_dot_product_attention.default.decompose(query, key, value, *args, **named)
 
 
 _load = torch.load

@@ -42,6 +42,7 @@ class Values:
         self.cast, self.cast_type = cast, cast_type
         self.stored = "bf16" if self.fp32 else cast_type if cast == "all" else ""
         self.is_plain = not self.stored and cast == "none" and mode == "nearest"
+        self.joins = self.is_plain  #: whether what PyTorch makes of parts may be one call
         self._dtypes: dict[tuple, list] = {}
 
     def begin(self, step: int) -> None:

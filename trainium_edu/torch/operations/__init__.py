@@ -12,6 +12,7 @@ Read ``table.py`` first, then ``arithmetic.py``.
 
 from trainium_edu.torch.operations import (  # noqa: F401
     arithmetic,
+    attention,
     convolution,
     curves,
     factories,
@@ -41,6 +42,6 @@ from trainium_edu.torch.operations.table import (
 )
 
 __all__ = [
-    "INVERSE", "ON_CPU", "ROWS", "WRITES", "dtype_of", "families", "fits", "name_of", "row",
-    "supported",
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "dtype_of", "families", "fits", "name_of",
+    "row", "supported",
 ]  # fmt: skip

@@ -4,12 +4,11 @@ PyTorch has no kernels of them for the CPU, so their values are here too: ``ON_C
 functions on PyTorch's tensors.  A workspace holds what the backward pass needs.
 """
 
-from functools import partial
 from types import SimpleNamespace
 
 import torch
 
-from trainium_edu.torch.operations.table import ON_CPU, row
+from trainium_edu.torch.operations.table import both
 from trainium_edu.xla import numpy as xnp
 
 __all__: list[str] = []
@@ -24,24 +23,11 @@ _TORCH = SimpleNamespace(
 )  # fmt: skip
 
 
-def _both(name):
-    """Make a function of (front, arguments) the row of an overload, and its values on the CPU."""
-
-    def keep(function):
-        lazy = partial(function, _LAZY)
-        lazy.__module__ = __name__  # the family
-        row(name)(lazy)
-        ON_CPU[f"aten::{name}"] = partial(function, _TORCH)
-        return function
-
-    return keep
-
-
 def _plus(x, bias):
     return x if bias is None else x + bias
 
 
-@_both("_thnn_fused_lstm_cell")
+@both("_thnn_fused_lstm_cell", _LAZY, _TORCH)
 def _lstm(on, input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None):
     gates = _plus(_plus(input_gates + hidden_gates, input_bias), hidden_bias)
     i, f, g, o = on.split(gates, 4)
@@ -50,7 +36,7 @@ def _lstm(on, input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None):
     return o * on.tanh(cy), cy, on.join([i, f, g, o])
 
 
-@_both("_thnn_fused_lstm_cell_backward_impl")
+@both("_thnn_fused_lstm_cell_backward_impl", _LAZY, _TORCH)
 def _lstm_backward(on, grad_hy, grad_cy, cx, cy, workspace, has_bias):
     i, f, g, o = on.split(workspace, 4)
     bent = on.tanh(cy)
@@ -62,7 +48,7 @@ def _lstm_backward(on, grad_hy, grad_cy, cx, cy, workspace, has_bias):
     return gates, of_c * f, on.total(gates) if has_bias else None
 
 
-@_both("_thnn_fused_gru_cell")
+@both("_thnn_fused_gru_cell", _LAZY, _TORCH)
 def _gru(on, input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None):
     ir, iz, i_new = on.split(_plus(input_gates, input_bias), 3)
     hr, hz, h_new = on.split(_plus(hidden_gates, hidden_bias), 3)
@@ -71,7 +57,7 @@ def _gru(on, input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None):
     return new + z * (hx - new), on.join([r, z, new, hx, h_new])
 
 
-@_both("_thnn_fused_gru_cell_backward")
+@both("_thnn_fused_gru_cell_backward", _LAZY, _TORCH)
 def _gru_backward(on, grad_hy, workspace, has_bias):
     r, z, new, hx, h_new = on.split(workspace, 5)
     of_z = grad_hy * (hx - new) * z * (1 - z)

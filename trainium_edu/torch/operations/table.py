@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,8 +14,9 @@ from trainium_edu.xla.operations.table import OPERATIONS, apply, constant
 from trainium_edu.xla.tensor import Tensor
 
 __all__ = [
-    "INVERSE", "ON_CPU", "ROWS", "WRITES", "dtype_of", "families", "fits", "fixed", "gradient",
-    "inverse", "name_of", "of_floats", "record", "row", "small_array", "supported", "to_dtype",
+    "INVERSE", "ON_CPU", "ROWS", "WRITES", "both", "dtype_of", "families", "fits", "fixed",
+    "gradient", "inverse", "name_of", "of_floats", "record", "row", "small_array", "supported",
+    "to_dtype",
 ]  # fmt: skip
 
 ROWS: dict[str, Callable] = {}  #: ``aten::name.overload`` -> row
@@ -56,6 +58,26 @@ def row(*names: str, fits: Callable | None = None, writes: tuple[str, ...] = ())
                 _FITS[key] = fits
             if writes:
                 WRITES[key] = writes
+        return function
+
+    return keep
+
+
+def both(name: str, lazy, front) -> Callable:
+    """Make a function of (namespace, arguments) the row of an overload, and its values.
+
+    Parameters
+    ----------
+    name : str
+    lazy, front : SimpleNamespace
+        What the function calls: for the row, and for PyTorch's tensors on the CPU.
+    """
+
+    def keep(function):
+        recorded = partial(function, lazy)
+        recorded.__module__ = function.__module__  # the family
+        row(name)(recorded)
+        ON_CPU[f"aten::{name}"] = partial(function, front)
         return function
 
     return keep

@@ -44,6 +44,7 @@ class ValuesOfRanks(Values):
     def __init__(self, core, narrowed, *how):
         super().__init__(narrowed, *how)
         self.core, self.ranks = core, core.ranks
+        self.joins = False  # the rules below are of parts
 
     def round(self, value, fmt: str):
         """Round FP32 numbers in place; ranks share their random bits."""
