@@ -31,7 +31,7 @@ class Guard(torch._C._acc.DeviceGuard):
         """
         try:
             ask(minus)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             trace = error.__traceback__
             error.__traceback__ = trace and trace.tb_next  # without this function
             _taken.setdefault(threading.get_ident(), error)
