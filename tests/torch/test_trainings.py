@@ -17,7 +17,8 @@ pytestmark = pytest.mark.judge
 QUICK = {"unet_with_evaluation", "gpt_from_scratch_with_gradients_added_up", "lamb_by_hand",
          "saved_and_loaded_halfway", "a_penalty_on_gradients", "policy_by_its_gradient",
          "two_that_play", "numbers_told_and_plateaus", "pictures_normed_one_by_one",
-         "pictures_made_larger", "sequences_of_several_lengths_packed"}  # fmt: skip
+         "pictures_made_larger", "sequences_of_several_lengths_packed",
+         "adam_by_one_kernel"}  # fmt: skip
 #: whose graphs rightly give other numbers
 OTHERWISE = {
     "gpt_with_dropout": "the chip draws its own random numbers",

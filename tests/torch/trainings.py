@@ -554,6 +554,31 @@ def some_layers_frozen(device):
 
 
 @training
+def adam_by_one_kernel(device):
+    layers = [nn.Linear(8, 8).to(device) for _ in range(4)]
+    x, y = torch.randn(8, 8).to(device), (torch.arange(8) % 4).to(device)
+    kinds = [
+        optim.AdamW(layers[0].parameters(), 0.01, weight_decay=0.1, fused=True),
+        optim.Adam(layers[1].parameters(), 0.01, weight_decay=0.1, amsgrad=True, fused=True),
+        optim.Adam(layers[2].parameters(), torch.tensor(0.01), fused=True),
+        optim.AdamW(layers[3].parameters(), 0.01, maximize=True, fused=True),
+    ]
+    losses = []
+    for _ in range(5):
+        out = x
+        for layer in layers:
+            layer.zero_grad()
+            out = layer(out).tanh()
+        loss = F.cross_entropy(out, y)
+        loss.backward()
+        for optimiser in kinds:
+            optimiser.step()
+        losses.append(loss.detach())
+        mark()
+    return [float(loss) for loss in losses]
+
+
+@training
 def numbers_told_and_plateaus(device):
     model = nn.Linear(8, 4).to(device)
     x, y = torch.randn(8, 8).to(device), (torch.arange(8) % 4).to(device)

@@ -125,6 +125,9 @@ def _kernels() -> list:
     library.impl("_pin_memory", lambda self, device=None: self.clone(), "CPU")
     library.impl("is_pinned", lambda self, device=None: False, "CPU")
     library.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
+    for packet in (torch.ops.aten._fused_adam_, torch.ops.aten._fused_adamw_):
+        for func in (packet.default, packet.tensor_lr):
+            library.impl(func, partial(_fused_adam, func), "AutogradPrivateUse1")
     for name in _FACTORIES:
         packet, _, overload = name.partition(".")
         func = getattr(getattr(torch.ops.aten, packet), overload or "default")
@@ -139,6 +142,33 @@ def _attention(query, key, value, *args, scale=None, **kwargs):
         one = aten._scaled_dot_product_efficient_attention
         return one(query, key, value, None, True, scale=scale)[0]
     return aten.scaled_dot_product_attention.default.decompose(query, key, value, *args, **named)
+
+
+def _fused_adam(func, params, grads, means, squares, largest, steps, *, lr, beta1, beta2,
+                weight_decay, eps, amsgrad, maximize, grad_scale=None, found_inf=None):  # fmt: skip
+    """Take a step of Adam that is one kernel elsewhere, as what it is made of."""
+    if found_inf is not None:  # of a GradScaler, which a BF16 chip does not need: on the CPU
+        with torch._C._AutoDispatchBelowAutograd():
+            return func(params, grads, means, squares, largest, steps, lr=lr, beta1=beta1,
+                        beta2=beta2, weight_decay=weight_decay, eps=eps, amsgrad=amsgrad,
+                        maximize=maximize, grad_scale=grad_scale, found_inf=found_inf)  # fmt: skip
+    if maximize:
+        grads = torch._foreach_neg(grads)
+    if weight_decay and "adamw" in func.name():
+        torch._foreach_mul_(params, 1 - lr * weight_decay)
+    elif weight_decay:
+        grads = torch._foreach_add(grads, params, alpha=weight_decay)
+    torch._foreach_lerp_(means, grads, 1 - beta1)
+    torch._foreach_mul_(squares, beta2)
+    torch._foreach_addcmul_(squares, grads, grads, 1 - beta2)
+    if amsgrad:
+        torch._foreach_maximum_(largest, squares)
+    under = torch._foreach_sqrt(largest if amsgrad else squares)
+    torch._foreach_div_(under, [(1 - beta2**step).sqrt() for step in steps])
+    torch._foreach_add_(under, eps)
+    torch._foreach_div_(under, [-lr / (1 - beta1**step) for step in steps])
+    torch._foreach_addcdiv_(params, means, under)
+    return None
 
 
 _load = torch.load
