@@ -8,7 +8,7 @@ from trainium_edu.neuroncore.timing.merging import on_tiles, rebuilt
 
 __all__ = ["renamed"]
 
-
+#: Whose results do not depend on what was there before; matmuls say it themselves.
 _OVERWRITE = frozenset({
     "activation", "dma_copy", "iota", "memset", "nc_transpose", "reciprocal", "tensor_copy",
     "tensor_reduce", "tensor_scalar", "tensor_tensor",
