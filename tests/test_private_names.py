@@ -18,6 +18,8 @@ PROTOCOLS = {
     "_log_softmax_backward_data": "an operation's name in PyTorch",
     "_weight_norm_interface": "an operation's name in PyTorch",
     "_schema": "what PyTorch says an operation takes",
+    "_fetch_gradients": "a name of torch_xla's that Accelerate calls",
+    "_maybe_convert_to_cpu": "a name of torch_xla's that the Trainer calls",
 }
 _SIZE = "a size from which on another way is taken, lowered so that a small case takes it"
 _CACHED = "expanded anew, as in a fresh process: what is cached on a program has no other name"
