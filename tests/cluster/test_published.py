@@ -54,10 +54,31 @@ def test_every_edition_of_a_printed_mfu_has_its_rate_in_the_row():
 
 def test_half_of_the_consistent_rows_calibrate_and_none_that_contradicts_itself():
     rows = compare()
-    consistent = [one for one in rows if not one.row.conflict]
+    consistent = [one for one in rows if not one.row.conflict and not one.row.is_log]
     assert len(rows) == len(BENCHMARKS)
     assert sum(one.calibrates for one in rows) == (len(consistent) + 1) // 2
-    assert not any(one.calibrates and one.row.conflict for one in rows)
+    assert not any(one.calibrates and (one.row.conflict or one.row.is_log) for one in rows)
+
+
+def test_rows_found_after_the_fit_are_foretold_as_well():
+    """Logs in AWS's tutorials: 2, 4 and 16 instances, which no table has."""
+    logs = {one.row.instances: one for one in compare() if one.row.is_log}
+    assert sorted(logs) == [2, 4, 16]
+    assert all(abs(one.ratio - 1) <= 0.07 for one in logs.values())
+    published = [rate for _, rate in logs[16].row.rates.value]
+    assert published == pytest.approx([1024 / s for s in (285.116, 243.820)], abs=1e-3)
+
+
+def test_early_sdks_were_slower_than_foretold_and_late_ones_are_faster():
+    """One number for a row and not for each SDK: where it misses is said in the front matter."""
+    ratios = {}
+    for one in compare():
+        for edition, rate in one.row.rates.value * (not one.row.conflict and not one.row.is_log):
+            ratios.setdefault(edition, []).append(one.predicted / rate)
+    off = np.abs(np.concatenate(list(ratios.values())) - 1)
+    assert (len(off), np.sum(off <= 0.15)) == (168, 139)
+    assert min(np.median(ratios[sdk]) for sdk in ("2.3", "2.5")) > 1.1
+    assert max(np.median(ratios[sdk]) for sdk in ("2.20", "2.22", "2.28")) < 0.93
 
 
 def test_the_stored_numbers_are_the_fit():
@@ -100,10 +121,10 @@ def test_a_family_is_foretold_by_numbers_fitted_to_the_others(family):
     assert np.mean(near) >= 0.75
 
 
-def test_29_of_33_rows_lie_within_15_per_cent_and_no_llm_but_two_lies_outside():
+def test_32_of_36_rows_lie_within_15_per_cent_and_no_llm_but_two_lies_outside():
     rows = compare()
     far = {one.row.name for one in rows if abs(one.ratio - 1) > 0.15}
-    assert len(rows) == 33
+    assert len(rows) == 36
     assert far == {
         "GPT-3 6.7B, 1 node", "Llama 2 7B", "BERT-large phase 2 FP32, 16 nodes",
         "BERT-large phase 1 LAMB, 16 nodes, 262 144",

@@ -1,7 +1,8 @@
 """AWS's training benchmarks on trn1.32xlarge: every configuration of every edition of the tables.
 
 The tables change with each SDK, and so does what stands in them: one configuration's throughput
-moves by up to 20 % between editions.  A row here is one configuration with all its editions.  What
+moves by up to 20 % between editions.  A row here is one configuration with all its editions.  Three
+rows come from logs in AWS's tutorials instead, on numbers of instances that no table has.  What
 the tables do not say comes from the scripts that they link: sequence length (before 2024), what is
 recomputed, dropout, sequence parallelism (`aws-megatron-reference`, `aws-nemo-megatron`,
 `aws-nxd-examples`).  Vision and language Perceivers and CLIP are left out:
@@ -39,6 +40,11 @@ EDITIONS = {
 _tables = SOURCES["aws-trn1-benchmark-history"]
 
 
+def _date(edition):
+    """Return an edition's date; a log is named by its own."""
+    return EDITIONS.get(edition, (edition,))[0]
+
+
 @dataclass(frozen=True, slots=True)
 class PrintedMfu:
     """One MFU as an edition printed it, and the convention and peak that it follows."""
@@ -69,7 +75,8 @@ class Benchmark:
     fused_softmax : bool
         Whether its script sets NEURON_FUSE_SOFTMAX.
     rates : Fact
-        (edition, sequences per second) for every edition that has the row.
+        (edition, sequences per second) for every edition that has the row; (date, sequences per
+        second) of a log.
     mfu : tuple of PrintedMfu
     conflict : str
         What in its columns contradicts what; such a row calibrates nothing.
@@ -97,7 +104,12 @@ class Benchmark:
     @property
     def first(self) -> str:
         """The date of its first publication."""
-        return min(EDITIONS[edition][0] for edition, _ in self.rates.value)
+        return min(_date(edition) for edition, _ in self.rates.value)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it stands in no table: then it calibrates nothing."""
+        return self.rates.source != _tables.key
 
     @property
     def sequences_per_s(self) -> float:
@@ -111,16 +123,16 @@ class Benchmark:
         return min(rates) / self.sequences_per_s, max(rates) / self.sequences_per_s
 
 
-def _row(name, model, sequence, instances, batches, degrees, how, rates, mfu=(), conflict=""):
+def _row(name, model, sequence, instances, batches, degrees, how, rates, mfu=(), conflict="",
+         source=_tables.key, where=""):  # fmt: skip
     """Return a row from short columns: "micro of global", "tensor x pipeline", words."""
     pairs = tuple((edition, float(rate)) for edition, _, rate in
                   (text.partition(":") for text in rates.split()))  # fmt: skip
     micro, whole = map(int, batches.split(" of "))
     tensor, pipeline = map(int, degrees.split(" x "))
     precision, optimizer, recompute, library, *more = how.split()
-    newest = max(EDITIONS[edition][0] for edition, _ in pairs)
-    fact = Fact(pairs, "(edition, sequences/s)", _tables.key, f"training tables, {name}",
-                Kind.MEASURED, newest)  # fmt: skip
+    fact = Fact(pairs, "(edition, sequences/s)", source, where or f"training tables, {name}",
+                Kind.MEASURED, max(_date(edition) for edition, _ in pairs))  # fmt: skip
     return Benchmark(
         name, model, sequence, instances, micro, whole, tensor, pipeline, int("zero-1" in more),
         precision, optimizer, recompute, _LIBRARIES[library], "flash" in more,
@@ -238,6 +250,17 @@ BENCHMARKS = (
          "2.20:49.47 2.21:53.51 2.22:41.99 2.24:47.95"),
     _row("Llama 3.1 70B", "llama3.1-70b", 8192, 32, "1 of 1024", "32 x 8", f"{_NXD} flash",
          "2.20:7.59 2.21:7.97 2.22:7.51 2.24:7.94"),
+    # from logs
+    _row("BERT-large phase 1, 2 nodes", "bert-large", 128, 2, "16 of 32768", "1 x 1", _HF,
+         "2022-11-15:5528.64 2022-12-21:6453.7", source="aws-bert-log",
+         where="4. Monitor Training: median of three lines; the first log in commit 56a4f8d"),
+    _row("Llama 2 7B, NeMo, 4 nodes", "llama2-7b", 4096, 4, "1 of 64", "8 x 1", _NEMO,
+         "2024-04-01:11.1", source="aws-llama2-log",
+         where="Launch a finetuning job: 64 samples in each of 423 steps"),
+    # shaped as Llama 3.1 is; what the log prints as throughput averages the slow first steps in
+    _row("Llama 3 70B, 16 nodes", "llama3.1-70b", 8192, 16, "1 of 1024", "32 x 8", f"{_NXD} flash",
+         "2024-07-30:3.5915 2025-02-19:4.1998", source="aws-llama3-log",
+         where="1 024 over the median step_time from step 3; the first log in commit 9115451"),
 )  # fmt: skip
 
 _fitted = SOURCES["emulator"].says

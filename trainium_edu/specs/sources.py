@@ -235,6 +235,17 @@ _ALL = (
     Source("aws-nxd-examples", "neuronx-distributed: examples/training/llama", "AWS (public "
            "repository)", "2024-09-16", "https://github.com/aws-neuron/neuronx-distributed/tree/"
            "4f954715/examples/training/llama"),
+    Source("aws-bert-log", "aws-neuron-eks-samples: dp_bert_hf_pretrain, a log", "AWS (public "
+           "repository)", "2022-12-21", "https://github.com/aws-neuron/aws-neuron-eks-samples/blob/"
+           "b8e60cc/dp_bert_hf_pretrain/README.md", Kind.MEASURED),
+    Source("aws-llama2-log", "aws-neuron-parallelcluster-samples: Llama 2 fine-tuning, a log",
+           "AWS (public repository)", "2024-04-01", "https://github.com/aws-neuron/"
+           "aws-neuron-parallelcluster-samples/blob/88772ab/examples/jobs/finetuning/"
+           "neuronx-nemo-megatron-llamav2-finetuning-job.md", Kind.MEASURED),
+    Source("aws-llama3-log", "awsome-distributed-training: Llama 3 70B on Trainium, a log",
+           "AWS (public repository)", "2025-02-19", "https://github.com/aws-samples/"
+           "awsome-distributed-training/blob/f5276b1/3.test_cases/neuronx-distributed/llama3/slurm/"
+           "README.md", Kind.MEASURED),
     Source("aws-megatron-reference", "aws-neuron-reference-for-megatron-lm: examples",
            "AWS (public repository)", "2023-08-28", "https://github.com/aws-neuron/"
            "aws-neuron-reference-for-megatron-lm/tree/868d46c/examples"),
