@@ -1,7 +1,9 @@
 """AWS's training tables against the model's arithmetic and its predictions.
 
 Judges: the MFU that AWS printed, by each row's own peak and FLOP convention; its throughputs, of
-which half calibrate two numbers; Megatron-LM's published 140 TFLOP/s per A100.
+which half calibrate two numbers; Megatron-LM's published TFLOP/s per A100 and utilisations of model
+and hardware (table 1 of 2021, table 5 of Korthikanti et al. 2022); PaLM's table 3; MosaicML's
+tables of MPT on A100 (llm-foundry, scripts/train/benchmarking).
 """
 
 from dataclasses import replace
@@ -13,11 +15,13 @@ from trainium_edu.cluster import (
     MODELS,
     Cluster,
     Rules,
+    Transformer,
     calibrate,
     compare,
     mfu,
     model_flops,
     setup,
+    work,
 )
 from trainium_edu.specs import BENCHMARKS, CALIBRATED
 
@@ -148,6 +152,89 @@ def test_rows_that_differ_from_a_script_run_as_the_script_says():
 def test_a_gpu_s_mfu_takes_its_own_peak():
     sequences = 140e12 * 1024 / 2.197e15  # a second, on 1 024 A100: Megatron-LM's GPT-3 175B
     assert mfu("gpt3-175b", sequences, 1024, peak=312e12) == pytest.approx(140 / 312, rel=1e-3)
+
+
+#: Of table 5: heads, width, layers, A100s, batch, seconds, utilisation of model and hardware.
+TABLE_5 = """
+64  6144  48  8   4   1.10  41.5 43.7
+96  12288 96  64  64  13.75 51.4 52.8
+128 20480 105 280 280 37.83 56.0 57.0
+160 25600 128 512 512 71.49 56.3 57.0
+"""
+
+
+@pytest.mark.parametrize("row", TABLE_5.strip().splitlines())
+def test_korthikantis_utilisations_of_model_and_hardware(row):
+    """To 0.1 point and what the time's two digits leave open.
+
+    The paper counts attention twice in the hardware's; once is what is computed again.
+    """
+    heads, width, layers, gpus, batch = map(int, row.split()[:5])
+    seconds, of_model, of_hardware = map(float, row.split()[5:])
+    model = Transformer("korthikanti", layers, width, heads, 2048, 51200, positions=2048)
+    off = 0.1 + of_model * 0.005 / seconds
+
+    def per_cent(**how):
+        return 100 * mfu(model, batch / seconds, gpus, peak=312e12, **how)
+
+    assert per_cent(convention="megatron") == pytest.approx(of_model, abs=off)
+    attention = model_flops(model, "palm") - model_flops(model, "6nd")
+    twice = model_flops(model, "megatron") + attention
+    assert per_cent(flops_per_sample=twice) == pytest.approx(of_hardware, abs=off)
+    once = work(model, recompute="selective").flops
+    assert once == pytest.approx(model_flops(model, "megatron") + attention / 3)
+
+
+#: Of table 1: billions of parameters, A100s, TFLOP/s of each, per cent of peak.
+MEGATRON_1 = {1.7: (32, 137, 44), 3.6: (64, 138, 44), 7.5: (128, 142, 46), 18.4: (256, 135, 43),
+              39.1: (512, 138, 44), 76.1: (1024, 140, 45), 145.6: (1536, 148, 47),
+              310.1: (1920, 155, 50), 529.6: (2520, 163, 52), 1008: (3072, 163, 52)}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", MEGATRON_1)
+def test_megatrons_table_1_counts_what_is_computed_again(size):
+    gpus, tflops, printed = MEGATRON_1[size]
+    flops = work(f"megatron-{size}b", recompute="full").flops
+    rate = tflops * 1e12 * gpus / flops
+    share = mfu(None, rate, gpus, peak=312e12, flops_per_sample=flops)
+    assert 100 * share == pytest.approx(printed, abs=0.5 + 50 / 312)  # both are rounded
+
+
+def test_palms_table_3():
+    """PaLM 540B by its numbers, Megatron-Turing NLG by ours: with attention, and without."""
+    palm = (6 * 540.35e9 + 12 * 118 * 48 * 256 * 2048) * 2048
+    share = mfu(None, 238.3e3 / 2048, 6144, peak=275e12, flops_per_sample=palm)
+    assert f"{share:.1%}" == "46.2%"
+    rate = 65.43e3 / 2048
+    nlg = [mfu("megatron-529.6b", rate, 2240, convention=c, peak=312e12) for c in ("palm", "6nd")]
+    assert nlg == pytest.approx([0.302, 0.297], abs=1e-3)
+
+
+#: Layers, width, tokens, A100s, tokens/s of all, MFU, HFU, parameters, as MosaicML prints them.
+MPT = """
+12 768  65536 8  162946 54.13 54.13 174070272
+24 2048 2048  8  164109 59.86 59.86 1315950592
+32 4096 2048  8  37130  64.23 64.23 6658859008
+32 4096 65536 8  8108   46.97 62.63 6918905856
+40 5120 4096  8  16482  57.62 76.82 12864440320
+48 7168 8192  8  4594   39.38 52.5  30019254272
+80 8192 2048  64 26274  53.33 71.1  64862437376
+"""
+
+
+@pytest.mark.parametrize("row", MPT.strip().splitlines())
+def test_mpts_utilisations_on_a100(row):
+    layers, width, tokens, gpus = map(int, row.split()[:4])
+    per_s, of_model, of_hardware, parameters = map(float, row.split()[4:])
+    model = Transformer("mpt", layers, width, width // 64, tokens, 50368, positions=tokens)
+    assert work(model).parameters == parameters
+    rate = per_s / tokens
+    share = 100 * mfu(model, rate, gpus, convention="palm", peak=312e12)
+    assert share == pytest.approx(of_model, abs=0.1)
+    again = 4 / 3 if of_hardware > of_model else 1  # all of it, where they compute it again
+    flops = again * model_flops(model, "palm")
+    share = 100 * mfu(None, rate, gpus, peak=312e12, flops_per_sample=flops)
+    assert share == pytest.approx(of_hardware, abs=0.1)
 
 
 @pytest.mark.parametrize(("arguments", "says"), [

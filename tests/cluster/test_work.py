@@ -188,6 +188,9 @@ def test_the_formula_of_blocks_is_that_of_its_docstring():
     assert model_flops(m) == 6 * n * s + 12 * m.layers * s**2 * m.hidden
     logits = 6 * s * m.hidden * m.vocabulary
     assert model_flops(m, "causal") == 6 * n * s + 6 * m.layers * s**2 * m.hidden + logits
+    assert model_flops(m, "megatron") == model_flops(m) + logits
+    dense = 6 * work(m).parameters * s
+    assert model_flops(m, "palm") == dense + 12 * m.layers * s**2 * m.hidden
 
 
 # -- what backward needs ---------------------------------------------------------------------------
@@ -304,7 +307,7 @@ def test_bad_work_is_refused_in_a_sentence(arguments, options, kind, says):
 def test_conventions_that_do_not_hold_are_refused():
     with pytest.raises(ValueError, match="every token sees all others"):
         model_flops("bert-large", "causal")
-    with pytest.raises(ValueError, match="blocks, 6nd, causal"):
+    with pytest.raises(ValueError, match="blocks, 6nd, causal, palm, megatron"):
         model_flops("bert-large", "8nd")
 
 

@@ -15,7 +15,7 @@ two SDKs were an eighth slower than predicted, and those since 2.20 are a tenth 
 two families of models, the numbers foretell the third almost as well.
 
 A model FLOP utilisation is arithmetic, and needs two conventions said: which FLOP count, and which
-peak.  AWS's tables used three peaks in four editions:
+peak.  AWS's tables used three peaks in four editions, papers have counts of their own:
 
 >>> print(f"{mfu('gpt3-175b', 13.9, Cluster(instances=32), peak='per core'):.2%}")
 33.13%
@@ -176,7 +176,7 @@ def mfu(
     samples_per_s: float,
     cluster: Cluster | int,
     *,
-    convention: Literal["blocks", "6nd", "causal"] = "blocks",
+    convention: Literal["blocks", "6nd", "causal", "palm", "megatron"] = "blocks",
     peak: str | float = "documented",
     flops_per_sample: float | None = None,
 ) -> float:
@@ -190,12 +190,13 @@ def mfu(
         Of the whole cluster.
     cluster : Cluster or int
         Or how many chips, or accelerators of any kind.
-    convention : {"blocks", "6nd", "causal"}
+    convention : {"blocks", "6nd", "causal", "palm", "megatron"}
         What a sample's FLOP count; see :func:`~trainium_edu.cluster.model_flops`.
     peak : {"documented", "launch", "array", "per core"} or float
         Of a chip, by name (:data:`PEAKS`); or FLOP/s of one chip, or of one accelerator.
     flops_per_sample : float, optional
-        Instead of the convention.
+        Instead of the convention; with ``work(model, recompute="full").flops`` this is the
+        utilisation of the hardware, which counts what is computed again.
 
     Returns
     -------

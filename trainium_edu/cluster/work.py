@@ -346,18 +346,21 @@ def _of_cnn(model, batch) -> list[Part]:
 
 @checked
 def model_flops(
-    model: str | Transformer, convention: Literal["blocks", "6nd", "causal"] = "blocks"
+    model: str | Transformer,
+    convention: Literal["blocks", "6nd", "causal", "palm", "megatron"] = "blocks",
 ) -> float:
     """Return the FLOP of one training sample under a named convention, as MFU is printed with.
 
     Parameters
     ----------
     model : Transformer, or a name in MODELS
-    convention : {"blocks", "6nd", "causal"}
+    convention : {"blocks", "6nd", "causal", "palm", "megatron"}
         With N weights in the blocks' matrices, l layers, s tokens, h numbers per token:
         6 N s + 12 l s² h, attention in full, no logits, no embeddings;
-        6 times all parameters times s;
-        6 N s + 6 l s² h + 6 s h V, half the attention and the logits of a vocabulary V.
+        6 times all P parameters times s;
+        6 N s + 6 l s² h + 6 s h V, half the attention and the logits of a vocabulary V;
+        6 P s + 12 l s² h, as the PaLM paper does and many since;
+        6 N s + 12 l s² h + 6 s h V, as Megatron-LM does where nothing is computed again.
 
     Returns
     -------
@@ -372,17 +375,24 @@ def model_flops(
     --------
     >>> [f"{model_flops('gpt3-175b', c) / 1e12:.0f} TFLOP" for c in ("blocks", "6nd", "causal")]
     ['2197 TFLOP', '2146 TFLOP', '2175 TFLOP']
+
+    References
+    ----------
+    `palm-2022`, appendix B; `megatron-2021`, equation 3; `korthikanti-2022`, appendix A.
     """
     model = get_model(model)
-    choice(convention, "convention", ("blocks", "6nd", "causal"))
+    choice(convention, "convention", ("blocks", "6nd", "causal", "palm", "megatron"))
     step = work(model)
-    if convention == "6nd":
-        return 6.0 * step.parameters * model.sequence
+    attention = step["scores"].forward_flops + step["context"].forward_flops
+    if convention in ("6nd", "palm"):
+        dense = 6.0 * step.parameters * model.sequence
+        return dense + 3.0 * attention * (convention == "palm")
     blocks = sum(part.forward_flops for part in step.parts if part.in_blocks)
     if convention == "blocks":
         return 3.0 * blocks
+    if convention == "megatron":
+        return 3.0 * (blocks + step["head"].forward_flops)
     if not model.causal:
         raise ValueError(f"{model.name}: every token sees all others, so 'causal', which counts "
                          "half the attention, does not describe it; take 'blocks'")  # fmt: skip
-    attention = step["scores"].forward_flops + step["context"].forward_flops
     return 3.0 * (blocks - attention / 2 + step["head"].forward_flops)

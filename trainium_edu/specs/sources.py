@@ -315,6 +315,8 @@ _ALL = (
            "Model Parallelism", "arXiv", "2019", "https://arxiv.org/abs/1909.08053", Kind.MEASURED),
     Source("megatron-2021", "Efficient Large-Scale Language Model Training on GPU Clusters Using "
            "Megatron-LM", "SC21", "2021", "https://arxiv.org/abs/2104.04473", Kind.MEASURED),
+    Source("palm-2022", "PaLM: Scaling Language Modeling with Pathways", "arXiv", "2022",
+           "https://arxiv.org/abs/2204.02311", Kind.MEASURED),
     Source("bert-paper", "BERT: Pre-training of Deep Bidirectional Transformers", "NAACL", "2018",
            "https://arxiv.org/abs/1810.04805"),
     Source("gpt2-code", "gpt-2: code and model card", "OpenAI (public repository)", "2019-11",
