@@ -461,11 +461,15 @@ def test_the_stages_of_a_replica_hold_the_model_and_a_copy_of_a_tied_embedding(n
     assert memory(model, _plan()).parameters == work(model).parameters
 
 
-@pytest.mark.parametrize("name", ["llama2-7b", "llama2-70b", "llama3.1-8b"])
+NEMO = Transformer("nemo", 40, 5120, 32, 8192, 131072, 8, 14336, gated=True, biases=False,
+                   tied=False, norm="rms", head_size=128)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["llama2-7b", "llama2-70b", "llama3.1-8b", NEMO])
 @pytest.mark.parametrize("tensor", [2, 8, 32])
 def test_ranks_of_a_replica_hold_the_model_and_copies_of_norms_and_of_few_heads(name, tensor):
     """Llama has no biases: norms are whole on every rank, and so is a head of keys and values."""
-    model = MODELS[name]
+    model = get_model(name)
     held = tensor * memory(model, _plan(tensor=tensor)).parameters
     norms = (2 * model.layers + 1) * model.hidden
     heads = max(0, tensor - model.kv_heads) * 2 * model.head_width * model.hidden * model.layers
@@ -474,7 +478,7 @@ def test_ranks_of_a_replica_hold_the_model_and_copies_of_norms_and_of_few_heads(
 
 def test_blocks_keep_what_their_work_says():
     """Two counts of the same: this one rank by rank, ``work`` part by part."""
-    for model, recompute in product(MODELS.values(), STEPS["recompute"]):
+    for model, recompute in product((*MODELS.values(), NEMO), STEPS["recompute"]):
         parts = work(model, batch=2, recompute=recompute).parts
         said = sum(2 * p.elements + p.masks for p in parts if p.in_blocks)
         model = replace(model, positions=0) if model.head == "classes" else model

@@ -60,6 +60,7 @@ def test_a_cnns_shapes_are_those_of_its_rows():
 BAD = {
     "4 heads do not divide a hidden width of 62": lambda: Transformer("t", 1, 62, 4, 8),
     "3 heads for keys and values do not divide 4": lambda: Transformer("t", 1, 64, 4, 8, 9, 3),
+    "head_size is -1": lambda: Transformer("t", 1, 64, 4, 8, head_size=-1),
     "layers is 0": lambda: Transformer("t", 0, 64, 4, 8),
     "1024 tokens and 512 learned positions": lambda: get_model("bert-large", sequence=1024),
     "sequence is 0": lambda: get_model("gpt2", sequence=0),

@@ -21,7 +21,7 @@ from trainium_edu.cluster import (
     step_time,
     work,
 )
-from trainium_edu.cluster.step_time import ELEMENTWISE
+from trainium_edu.cluster.step_time import ELEMENTWISE, products
 from trainium_edu.specs import BENCHMARKS, TRN1
 
 GPT = MODELS["gpt3-23b"]
@@ -66,6 +66,16 @@ def test_the_tensor_engine_never_beats_its_array(row):
     at_peak = rate / plan.cluster.ranks * 1e9
     taken = step_time(model, plan, rules=replace(rules, straggling=1.0)).parts["Tensor Engine"]
     assert 0.97 * at_peak <= taken <= 1.8 * at_peak  # embedding and norms of heads are left out
+
+
+@pytest.mark.parametrize("tensor", [1, 8])
+@pytest.mark.parametrize("size", [0, 64, 256])
+def test_products_of_a_block_are_the_flops_of_its_work(size, tensor):
+    model = replace(TINY, head_size=size)
+    plan = Plan(Cluster(), tensor=tensor, micro_batch=2, global_batch=64)
+    found = sum(2 * m * k * n * count for _, m, k, n, count in products(model, plan))
+    blocks = [part for part in work(model, batch=2).parts if part.in_blocks]
+    assert tensor * found == sum(part.forward_flops for part in blocks)
 
 
 def test_heads_of_64_leave_half_of_the_array_s_rows_empty():

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model, model_flops, work
+from trainium_edu.cluster import MODELS, Cnn, Mlp, Transformer, get_model, mfu, model_flops, work
 from trainium_edu.specs import PUBLISHED_MODELS, SOURCES
 from trainium_edu.training import nn
 from trainium_edu.training.tasks import TASKS
@@ -120,6 +120,35 @@ EXACT = {
 def test_parameters_are_exact_where_weights_are_public(name, parameters):
     """Judge: the sizes of the published weights."""
     assert work(name).parameters == parameters
+
+
+#: Models whose heads are not an equal part of their width, and their parameters.
+_PLAIN = {"gated": True, "biases": False, "norm": "rms"}
+WIDE = {
+    "gemma-7b": (Transformer("gemma-7b", 28, 3072, 16, 8192, 256000, ffn=24576, head_size=256,
+                             **_PLAIN), 8_537_680_896),
+    "mistral-nemo": (Transformer("mistral-nemo", 40, 5120, 32, 8192, 131072, 8, 14336,
+                                 head_size=128, tied=False, **_PLAIN), 12_247_782_400),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_heads_may_have_a_size_of_their_own(name):
+    """Judge: the published weights' sizes; the formula of blocks with heads times their size."""
+    model, parameters = WIDE[name]
+    assert work(model).parameters == parameters
+    width = model.heads * model.head_size
+    n = model.hidden * (2 * width + 2 * model.kv_width + 3 * model.ffn)
+    blocks = model.layers * (6 * n * model.sequence + 12 * model.sequence**2 * width)
+    assert model_flops(model) == blocks
+
+
+def test_palms_parameters_and_utilisation_from_its_shape():
+    """540.35 billion, and 46.2 % at 238 300 tokens/s on 6 144 TPU v4: table 3 and appendix B."""
+    palm = Transformer("palm", 118, 18432, 48, 2048, 256000, 1, 73728, head_size=256, **_PLAIN)
+    assert work(palm).parameters / 1e9 == pytest.approx(540.35, abs=0.01)
+    share = mfu(palm, 238.3e3 / 2048, 6144, convention="palm", peak=275e12)
+    assert f"{share:.1%}" == "46.2%"
 
 
 #: Of table D.1 of the GPT-3 paper, for 300 billion tokens.

@@ -44,7 +44,7 @@ def made(model):
             attn_implementation="eager"))  # fmt: skip
     if model.name.startswith("gpt-neox"):
         return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**sizes))
-    sizes["num_key_value_heads"] = model.kv_heads
+    sizes |= {"num_key_value_heads": model.kv_heads, "head_dim": model.head_width}
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))
 
 
@@ -66,9 +66,13 @@ def trained(network, model, device):
         return loss, forward, counter.get_total_flops()
 
 
+NEMO = Transformer("nemo", 4, 512, 8, 64, 1000, 2, 1024, gated=True, biases=False, tied=False,
+                   norm="rms", head_size=48)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "name",
-    ["bert-base", "bert-large", "gpt2", "vit-base", "llama2-7b",
+    ["bert-base", "bert-large", "gpt2", "vit-base", "llama2-7b", NEMO,
      *(pytest.param(n, marks=pytest.mark.soak)
        for n in ("llama2-13b", "llama2-70b", "llama3.1-8b", "llama3.1-70b", "gpt-neox-6.9b",
                  "gpt-neox-20b"))],

@@ -304,8 +304,8 @@ def _parameters(model, plan, stage) -> tuple[int, int]:
         return sum(layers), max(layers)
     degree, width, (embedding, *last) = plan.tensor, model.hidden, _ends(model, plan.micro_batch)
     keys = -(-model.kv_heads // degree) * model.head_width  # a head is not cut: copies, if few
-    into = width // degree + 2 * keys + model.ffn // degree * (1 + model.gated)
-    out = width // degree + model.ffn // degree
+    into = model.query_width // degree + 2 * keys + model.ffn // degree * (1 + model.gated)
+    out = model.query_width // degree + model.ffn // degree
     norms = 2 * width * (1 + (model.norm == "layer"))
     block = (into + out) * width + norms + (into + 2 * width) * model.biases
     ends = []
@@ -356,9 +356,10 @@ def _block(model, plan, bytes_each) -> tuple[float, float, float, float]:
     tokens = model.sequence * plan.micro_batch
     keys = -(-model.kv_heads // degree) * model.head_width
     lines = tokens * width / (degree if plan.sequence_parallel else 1)
-    projected = tokens * (width / degree + 2 * keys)
+    queries = tokens * model.query_width / degree
+    projected = queries + 2 * tokens * keys
     inner = tokens * model.ffn / degree
-    split = projected + tokens * width / degree + (2 + model.gated) * inner
+    split = projected + queries + (2 + model.gated) * inner
     largest = max(lines, projected, inner * (1 + model.gated))
     rows = tokens * model.heads / degree  # of scores, each as long as the sequence
     if plan.flash_attention:

@@ -44,6 +44,8 @@ class Transformer:
         classifier; logits of one token.
     classes, patch_inputs : int
         How many classes; of a ViT, the numbers in one patch.
+    head_size : int
+        Numbers per head; 0 means ``hidden`` over ``heads``.
     """
 
     name: str
@@ -64,11 +66,13 @@ class Transformer:
     head: Literal["tokens", "masked", "classes"] = "tokens"
     classes: int = 0
     patch_inputs: int = 0
+    head_size: int = 0
 
     def __post_init__(self):
         text(self.name, "name")
         least = dict.fromkeys(("layers", "hidden", "heads", "sequence"), 1) | dict.fromkeys(
-            ("vocabulary", "kv_heads", "ffn", "positions", "classes", "patch_inputs"), 0
+            ("vocabulary", "kv_heads", "ffn", "head_size", "positions", "classes", "patch_inputs"),
+            0,
         )
         for name, low in least.items():  # Python's integers: NumPy's would overflow in products
             object.__setattr__(self, name, whole(getattr(self, name), name, low, 10**7))
@@ -76,10 +80,10 @@ class Transformer:
             object.__setattr__(self, name, flag(getattr(self, name), name))
         choice(self.norm, "norm", ("layer", "rms"))
         choice(self.head, "head", ("tokens", "masked", "classes"))
-        if self.hidden % self.heads:
+        if not self.head_size and self.hidden % self.heads:
             raise ValueError(
                 f"{self.name}: {self.heads} heads do not divide a hidden width of {self.hidden}; "
-                "every head takes an equal part of it"
+                "every head takes an equal part of it, unless you give head_size"
             )
         if 0 < self.positions < self.sequence:
             raise ValueError(f"{self.name}: {self.sequence} tokens and {self.positions} learned "
@@ -96,7 +100,12 @@ class Transformer:
     @property
     def head_width(self) -> int:
         """Numbers per head."""
-        return self.hidden // self.heads
+        return self.head_size or self.hidden // self.heads
+
+    @property
+    def query_width(self) -> int:
+        """Columns of the query projection, and rows of the one after attention."""
+        return self.heads * self.head_width
 
     @property
     def kv_width(self) -> int:

@@ -262,16 +262,16 @@ def products(model: Transformer, plan: Plan) -> tuple:
 
     Each is [m, k] times [k, n], `count` times.
     """
-    t, h, d = plan.tensor, model.hidden, model.head_width
+    t, h, d, q = plan.tensor, model.hidden, model.head_width, model.query_width
     tokens, s = plan.micro_batch * model.sequence, model.sequence
     heads = plan.micro_batch * model.heads // t
     kv = max(1, model.kv_heads // t) * d  # where there are fewer than ranks, they are replicated
     ffn = model.ffn // t
     return (
-        ("qkv", tokens, h, h // t + 2 * kv, 1),
+        ("qkv", tokens, h, q // t + 2 * kv, 1),
         ("scores", s, d, s, heads),
         ("context", s, s, d, heads),
-        ("projection", tokens, h // t, h, 1),
+        ("projection", tokens, q // t, h, 1),
         ("mlp in", tokens, h, (1 + model.gated) * ffn, 1),
         ("mlp out", tokens, ffn, h, 1),
     )
@@ -334,7 +334,7 @@ def _sizes(model, plan):
     return {
         "full": full,
         "residual": full / t if plan.sequence_parallel else full,
-        "heads": tokens * (model.hidden // t + kv),
+        "heads": tokens * (model.query_width // t + kv),
         "scores": _shown(model, plan) * tokens * model.sequence * (model.heads // t),
         "mlp": tokens * model.ffn / t,
     }

@@ -217,6 +217,7 @@ def _norm(model, rows):
 def _block(model, batch, flash) -> list[Part]:
     """Return one block's parts; what is kept follows Korthikanti et al., section 4.1."""
     h, s, f, kv, drop = model.hidden, model.sequence, model.ffn, model.kv_width, model.dropout
+    q = model.query_width
     tokens, up = batch * s, 1 + model.gated
     linear = partial(_linear, bias=model.biases)
     gains, of_norm = _norm(model, tokens)
@@ -227,8 +228,8 @@ def _block(model, batch, flash) -> list[Part]:
     hidden = model.causal and not flash  # a mask over scores that were computed
     scores = Part(
         "scores", 0, product, 2 * product, flash * product, is_split=True,
-        other_flops=tokens * h + hidden * every,  # queries are scaled
-        moved=tokens * (h + kv) + kept, elements=tokens * (h + kv),
+        other_flops=tokens * q + hidden * every,  # queries are scaled
+        moved=tokens * (q + kv) + kept, elements=tokens * (q + kv),
     )  # fmt: skip
     softmax = Part(
         "softmax", other_flops=(_SOFTMAX_OPERATIONS + _DROPOUT_OPERATIONS * drop) * seen,
@@ -237,13 +238,13 @@ def _block(model, batch, flash) -> list[Part]:
     )  # fmt: skip
     context = Part(
         "context", 0, product, 2 * product, is_split=True,
-        moved=kept + tokens * (kv + h), elements=tokens * kv + drop * kept,
+        moved=kept + tokens * (kv + q), elements=tokens * kv + drop * kept,
     )  # fmt: skip
     return [
         Part("norms", 2 * gains, other_flops=2 * of_norm, elements=2 * tokens * h),
-        linear("qkv", tokens, h, h + 2 * kv),
+        linear("qkv", tokens, h, q + 2 * kv),
         scores, softmax, context,
-        linear("projection", tokens, h, h, after=1, is_split=True),  # added to what came in
+        linear("projection", tokens, q, h, after=1, is_split=True),  # added to what came in
         linear("mlp in", tokens, h, up * f),
         # a gate and what it gates are multiplied in one pass, which keeps both and nothing between
         Part("activation", other_flops=up * tokens * f, elements=up * tokens * f, is_split=True),
@@ -355,7 +356,8 @@ def model_flops(
     ----------
     model : Transformer, or a name in MODELS
     convention : {"blocks", "6nd", "causal", "palm", "megatron"}
-        With N weights in the blocks' matrices, l layers, s tokens, h numbers per token:
+        With N weights in the blocks' matrices, l layers, s tokens, h numbers in all heads (most
+        models': per token):
         6 N s + 12 l s² h, attention in full, no logits, no embeddings;
         6 times all P parameters times s;
         6 N s + 6 l s² h + 6 s h V, half the attention and the logits of a vocabulary V;
