@@ -24,6 +24,7 @@ from trainium_edu.cluster import (
     work,
 )
 from trainium_edu.specs import BENCHMARKS, CALIBRATED
+from trainium_edu.specs.benchmarks import RELEASES
 
 PRINTED = [(row, line) for row in BENCHMARKS for line in row.mfu]
 
@@ -54,6 +55,23 @@ def test_the_tables_flop_are_per_sequence_though_the_column_says_token():
 def test_every_edition_of_a_printed_mfu_has_its_rate_in_the_row():
     for row, line in PRINTED:
         assert (line.edition, line.sequences_per_s) in row.rates.value
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "library", "low", "high"),
+    [
+        ("gpt3_2_9", "2.6", "2.9", "megatron-lm", 0.0, 1.0),  # both are up to
+        ("llm_2_16", "2.15", "2.16", "neuronx-distributed", 0.0, 1.02),
+        ("bert_2_20", "2.18", "2.20", "transformers", 0.8, 1.2),
+        ("bert_2_21", "2.20", "2.21", "transformers", -1.2, -0.8),
+    ],
+)
+def test_editions_change_as_release_notes_say(key, before, after, library, low, high):
+    """Judge: the notes, of rows in BF16; where several changed, their median."""
+    rows = (dict(row.rates.value) for row in BENCHMARKS
+            if row.library == library and row.precision != "fp32")  # fmt: skip
+    changes = [row[after] / row[before] - 1 for row in rows if {before, after} <= set(row)]
+    assert low < 100 * np.median(changes) / float(getattr(RELEASES, key)) <= high
 
 
 def test_half_of_the_consistent_rows_calibrate_and_none_that_contradicts_itself():

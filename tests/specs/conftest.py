@@ -3,6 +3,7 @@
 import pytest
 
 from trainium_edu import specs
+from trainium_edu.specs.benchmarks import RELEASES
 from trainium_edu.specs.instances import A100, TRN2_FABRIC, V100
 from trainium_edu.specs.prices import STORAGE_PRICES
 
@@ -14,7 +15,7 @@ def all_facts():
         "ULTRACLUSTER": specs.ULTRACLUSTER, "FABRIC": specs.FABRIC, "CLAIMS": specs.CLAIMS,
         "SOFTWARE": specs.SOFTWARE, "NKI_KNOWN_ISSUES": specs.NKI_KNOWN_ISSUES,
         "TOOLS": specs.TOOLS, "STORAGE": specs.STORAGE, "FAILURES": specs.FAILURES,
-        "CALIBRATED": specs.CALIBRATED,
+        "CALIBRATED": specs.CALIBRATED, "RELEASES": RELEASES,
         **specs.INSTANCES,
         **{f"price of {name}": record for name, record in specs.PRICES.items()},
         "price of storage": STORAGE_PRICES,

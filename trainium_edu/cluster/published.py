@@ -8,11 +8,13 @@ three rows from logs, which were found after the fit.
 [1.0]
 
 Of 36 rows 32 are within 15 %.  Llama 2 7B on 16 nodes runs a quarter faster than predicted, and
-nothing in its script says why; GPT-3 6.7B on one node, published only up to SDK 2.6, runs a sixth
-slower; of a LAMB row with one edition and an FP32 row whose columns conflict, neither is explained.
-Predictions are for the median of editions, which differ by up to a fifth from each other: the first
-two SDKs were an eighth slower than predicted, and those since 2.20 are a tenth faster.  Fitted to
-two families of models, the numbers foretell the third almost as well.
+nothing in its script says why, though its first edition did not; GPT-3 6.7B on one node, published
+only up to SDK 2.6, runs a sixth slower; of a LAMB row with one edition and an FP32 row whose
+columns conflict, neither is explained.  Predictions are for the median of editions, which differ by
+up to a fifth from each other: the first two SDKs were an eighth slower than predicted, and those
+since 2.20 are a tenth faster.  Release notes say what four SDKs changed
+(``specs.benchmarks.RELEASES``); the prediction knows none of it.  Fitted to two families of models,
+the numbers foretell the third almost as well.
 
 A model FLOP utilisation is arithmetic, and needs two conventions said: which FLOP count, and which
 peak.  AWS's tables used three peaks in four editions, papers have counts of their own:

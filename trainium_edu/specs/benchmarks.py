@@ -19,7 +19,7 @@ from trainium_edu.specs.fact import Fact, Kind
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.sources import SOURCES
 
-__all__ = ["BENCHMARKS", "CALIBRATED", "EDITIONS", "Benchmark", "PrintedMfu"]
+__all__ = ["BENCHMARKS", "CALIBRATED", "EDITIONS", "RELEASES", "Benchmark", "PrintedMfu"]
 
 #: SDK edition -> (date, commit of the documentation's repository).
 EDITIONS = {
@@ -261,6 +261,20 @@ BENCHMARKS = (
     _row("Llama 3 70B, 16 nodes", "llama3.1-70b", 8192, 16, "1 of 1024", "32 x 8", f"{_NXD} flash",
          "2024-07-30:3.5915 2025-02-19:4.1998", source="aws-llama3-log",
          where="1 024 over the median step_time from step 3; the first log in commit 9115451"),
+)  # fmt: skip
+
+_notes, _torch = SOURCES["aws-release-notes"].says, SOURCES["aws-torch-notes"].says
+#: By how many per cent an SDK changed training, as its notes say; the rows show it too.
+RELEASES = Record(
+    "what SDKs changed",
+    gpt3_2_9=_notes(10, "per cent", "Neuron 2.9.0 (03/28/2023)",
+                    "up to so much faster: GPT-3 6.7B on several instances"),
+    llm_2_16=_notes(15, "per cent", "Neuron 2.16.0 (12/21/2023)",
+                    "up to so much faster: LLMs by neuronx-distributed"),
+    bert_2_20=_torch(20, "per cent", "Release [2.1.2.2.3.0]",
+                     "faster: BERT-large in BF16, whose linear layers leave the static rings"),
+    bert_2_21=_torch(11, "per cent", "Release [2.5.1.2.4.0]",
+                     "slower: BERT, cast to BF16 by the model instead of by XLA"),
 )  # fmt: skip
 
 _fitted = SOURCES["emulator"].says
