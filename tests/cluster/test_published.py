@@ -14,10 +14,13 @@ import pytest
 from trainium_edu.cluster import (
     MODELS,
     Cluster,
+    Plan,
     Rules,
     Transformer,
+    as_scripted,
     calibrate,
     compare,
+    get_model,
     mfu,
     model_flops,
     setup,
@@ -153,6 +156,20 @@ def test_32_of_36_rows_lie_within_15_per_cent_and_no_llm_but_two_lies_outside():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("row", BENCHMARKS, ids=lambda row: row.name)
+def test_a_table_s_columns_and_its_library_are_enough(row):
+    """But for what a library's scripts do differently: two rows of GPT-3, three of Llama 3."""
+    model, plan, rules = setup(row)
+    told = {"recompute": "selective"} if row.name in ("GPT-3 23B", "GPT-3 175B") else {}
+    columns = Plan(plan.cluster, row.tensor, row.pipeline, micro_batch=row.micro_batch,
+                   global_batch=row.global_batch, optimizer=row.optimizer,
+                   flash_attention=row.flash_attention,
+                   precision="fp32" if row.precision == "fp32" else "bf16-sr", **told)  # fmt: skip
+    found = as_scripted(get_model(row.model, sequence=row.sequence), columns, row.library,
+                        fused_softmax=row.fused_softmax)  # fmt: skip
+    assert found == (model, plan, replace(rules, activation_bytes=None))
+
+
 def test_rows_that_differ_from_a_script_run_as_the_script_says():
     by_name = {row.name: setup(row) for row in BENCHMARKS}
     model, plan, rules = by_name["GPT-3 23B"]
@@ -260,6 +277,11 @@ def test_mpts_utilisations_on_a100(row):
 def test_bad_input_is_refused_in_a_sentence(arguments, says):
     with pytest.raises(ValueError, match=says):
         mfu(*arguments)
+
+
+def test_a_library_without_scripts_is_refused():
+    with pytest.raises(ValueError, match="library is 'jax'; it must be one of transformers, mega"):
+        as_scripted("gpt2", Plan(Cluster()), "jax")
 
 
 @pytest.mark.parametrize(("call", "says"), [

@@ -31,7 +31,7 @@ _HOMES = {
     "placement": "Links Placement placement",
     "plan": "Cluster Plan PlanError",
     "planner": "Ladder NothingFits Option Plans at_least fits ladder smallest",
-    "published": "PEAKS Comparison calibrate compare mfu setup",
+    "published": "PEAKS Comparison as_scripted calibrate compare mfu setup",
     "scaling": "KEYNOTE Bar Generation Point Wall days equal_efficiency overhead scale slowest "
     "utilisation wall",
     "step_time": "PARTS Rules StepTime step_time",

@@ -24,11 +24,11 @@ peak.  AWS's tables used three peaks in four editions, papers have counts of the
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from trainium_edu.cluster.models import MODELS, Transformer, get_model
+from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster, Plan
 from trainium_edu.cluster.step_time import Rules, StepTime, step_time
 from trainium_edu.cluster.work import model_flops
@@ -36,7 +36,11 @@ from trainium_edu.specs import BENCHMARKS, NEURONCORE_V2, TRN1, Benchmark
 from trainium_edu.specs.arguments import choice, number, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["PEAKS", "Comparison", "calibrate", "compare", "mfu", "setup"]
+__all__ = ["PEAKS", "Comparison", "as_scripted", "calibrate", "compare", "mfu", "setup"]
+
+_LIBRARIES = ("transformers", "megatron-lm", "nemo-megatron", "neuronx-distributed")
+#: What a library's scripts compute again, most of them.
+_AGAIN = {"nemo-megatron": "full", "neuronx-distributed": "selective"}
 
 #: FLOP/s of a Trainium chip, by whose figure: the documented 190 T, the 210 T of the launch, the
 #: array's 2 x 91.75 T, "over 90" T per NeuronCore.
@@ -83,23 +87,73 @@ class Comparison:
 
 
 @checked
+def as_scripted(
+    model: str | Transformer, plan: Plan, library: str, *, fused_softmax: bool = True
+) -> tuple[Transformer, Plan, Rules]:
+    """Return model, plan and rules as AWS's scripts for a library set them.
+
+    Parameters
+    ----------
+    model : Transformer, or a name in MODELS
+    plan : Plan
+        What a table says: degrees, batches; and where scripts of one library differ: recomputation
+        and flash attention.
+    library : {"transformers", "megatron-lm", "nemo-megatron", "neuronx-distributed"}
+        NeMo's scripts recompute all unless the plan says "selective" (GPT-3 23B and 175B), and drop
+        a tenth of GPT, nothing of Llama; Megatron-LM's drop nothing and do not split sequences;
+        neuronx-distributed's have ZeRO-1, FP32 master weights, and recompute attention, which is
+        flash for Llama 3.
+    fused_softmax : bool
+        Whether NEURON_FUSE_SOFTMAX is set, as in all Megatron's scripts but the oldest; with
+        transformers it is not.
+
+    Returns
+    -------
+    model : Transformer
+    plan : Plan
+    rules : Rules
+
+    Raises
+    ------
+    ValueError
+        If there is no such library.
+
+    Examples
+    --------
+    >>> table = Plan(Cluster(instances=4), tensor=8, global_batch=64)
+    >>> model, plan, rules = as_scripted("llama2-7b", table, "nemo-megatron")
+    >>> plan.sequence_parallel, plan.recompute, rules.attention
+    (True, 'full', 'split')
+
+    References
+    ----------
+    `aws-megatron-reference`, `aws-nemo-megatron`, `aws-nxd-examples`: the scripts.
+    """
+    base, nxd = get_model(model), library == "neuronx-distributed"
+    choice(library, "library", _LIBRARIES)
+    change: dict[str, Any] = {"sequence_parallel": plan.tensor > 1 and library != "megatron-lm"}
+    if plan.recompute == "none" and library in _AGAIN:
+        change["recompute"] = _AGAIN[library]
+    if nxd:
+        change |= {"zero": max(1, plan.zero), "precision": "bf16-master"}
+    fused = fused_softmax and library != "transformers"
+    drops = {"nemo-megatron": base.norm == "layer", "megatron-lm": False}
+    model = replace(base, dropout=drops.get(library, base.dropout))
+    rules = Rules(attention="fused" if nxd else "split" if fused else "eager")
+    return model, replace(plan, **change), rules
+
+
+@checked
 def setup(row: Benchmark) -> tuple[Transformer, Plan, Rules]:
     """Return a row as model, plan and rules, as its script sets them."""
-    base = MODELS[row.model]
-    # NeMo's GPT script drops a tenth, Megatron-LM's nothing; for Llama both agree with the model
-    drops = {"nemo-megatron": base.norm == "layer", "megatron-lm": False}
-    model = replace(base, sequence=row.sequence,
-                    dropout=drops.get(row.library, base.dropout))  # fmt: skip
     plan = Plan(
-        Cluster("trn1.32xlarge", row.instances), row.tensor, row.pipeline, row.zero,
-        row.tensor > 1 and row.library != "megatron-lm", row.micro_batch, row.global_batch,
-        row.recompute, row.precision, row.optimizer, flash_attention=row.flash_attention,
+        Cluster("trn1.32xlarge", row.instances), row.tensor, row.pipeline, row.zero, False,
+        row.micro_batch, row.global_batch, row.recompute, row.precision, row.optimizer,
+        flash_attention=row.flash_attention,
     )  # fmt: skip
-    attention: Literal["fused", "split", "eager"] = "split" if row.fused_softmax else "eager"
-    if row.library == "neuronx-distributed":
-        attention = "fused"
-    mixed = 3.0 if "AMP" in row.name else None
-    return model, plan, Rules(attention=attention, activation_bytes=mixed)
+    model = get_model(row.model, sequence=row.sequence)
+    model, plan, rules = as_scripted(model, plan, row.library, fused_softmax=row.fused_softmax)
+    return model, plan, replace(rules, activation_bytes=3.0 if "AMP" in row.name else None)
 
 
 def _calibrating():

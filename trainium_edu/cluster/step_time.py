@@ -97,7 +97,7 @@ class Rules:
         operation, as in neuronx-distributed; "split": scale, mask and casts stand alone, as in
         Megatron; "eager": softmax does too, as in Hugging Face's models.  Unless said otherwise,
         what AWS's scripts take: fused for models with RMS norm, split for other causal ones,
-        eager for the rest.
+        eager for the rest; ``published.as_scripted`` knows each library's.
     straggling : float
         How much longer the slowest of several instances computes than one does alone.
     auto_cast : bool
