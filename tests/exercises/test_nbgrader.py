@@ -21,7 +21,8 @@ from trainium_edu.exercises.needed_cells import key_of, with_student
 
 ROOT = Path(__file__).parents[2]
 VENV = Path(os.environ.get("NBGRADER_VENV", ROOT / ".venv-nbgrader"))
-LESSONS = ["02", pytest.param("08", marks=pytest.mark.soak)]  # two minutes each
+#: Every student's lesson runs: the shortest with exercises of all kinds; the others take longer.
+LESSONS = ["03", *(pytest.param(n, marks=pytest.mark.soak) for n in ("02", "08"))]
 CONFIG = """
 c = get_config()
 c.CourseDirectory.course_id = "chips"
