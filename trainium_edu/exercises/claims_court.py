@@ -1,6 +1,7 @@
 """The exercise of lesson 11b: turn a verdict, and move no input farther than it takes."""
 
 import math
+from functools import cache
 
 from trainium_edu.cluster import COURT, judge, overturned
 from trainium_edu.cluster.court import Verdict
@@ -13,13 +14,14 @@ _IN_STEPS = ("network_over_p4d", "ultracluster_chips")
 _FARTHER = 1.05  # times the least move
 
 
-def _can_turn() -> list[str]:
+@cache
+def _can_turn() -> tuple[str, ...]:
     """Return the claims whose verdict one input can turn, moved within its range."""
-    return [
+    return tuple(
         claim.key for claim in COURT.values()
         if claim.key not in _IN_STEPS and claim.verdict is Verdict.ONLY_UNDER
         and claim.ruling.conditions
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 def edge(key: str, name: str) -> float:
