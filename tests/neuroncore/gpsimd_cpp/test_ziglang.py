@@ -35,6 +35,37 @@ def test_it_is_the_wheels(compiler):
     assert not compiler.is_gcc
 
 
+def test_an_operator_that_throws_nothing_needs_none_of_the_wheels_library(
+    build, monkeypatch, tmp_path, capfd
+):
+    """Building it takes a minute; judge: the wheel's own cache, which is empty before."""
+    for cache in ("GLOBAL", "LOCAL"):
+        monkeypatch.setenv(f"ZIG_{cache}_CACHE_DIR", str(tmp_path / "zig"))
+    monkeypatch.setattr(compilers, "cache_folder", lambda: tmp_path)
+    kernel = test_mistakes.ONE.replace("return", "static float one = x.numel(); return")
+    x = test_mistakes.X
+    np.testing.assert_array_equal(build(kernel, one="torch::Tensor x")(-x), x)
+    with pytest.raises(OperatorError, match=r"later\(float\) is declared and used, but none"):
+        build(kernel.replace("x.numel()", "[] { float later(float); return later(1); }()"),
+              one="torch::Tensor x")  # fmt: skip
+    assert not list((tmp_path / "zig").rglob("libc++*"))
+    assert "C++ library" not in capfd.readouterr().err
+
+
+def test_an_operator_that_uses_the_library_gets_it_and_is_told_while_it_waits(
+    build, monkeypatch, tmp_path, capfd
+):
+    monkeypatch.setattr(compilers, "_LONG_S", 0.0)
+    monkeypatch.setattr(compilers, "cache_folder", lambda: tmp_path)
+    kernel = "#include <vector>\n#include <algorithm>\n" + test_mistakes.ONE.replace(
+        "return torch::abs(x);", "auto in = x.accessor<float, 1>(); std::vector<float> v; "
+        "for (int i = 0; i < x.numel(); i++) v.push_back(in[i]); std::sort(v.begin(), v.end());"
+        "auto y = torch::zeros(x.sizes(), torch::kFloat); y.fill_(v[5]); return y;",
+    )  # fmt: skip
+    assert build(kernel, one="torch::Tensor x")(-test_mistakes.X)[0] == np.sort(-test_mistakes.X)[5]
+    assert "this operator uses the C++ library (containers, sort" in capfd.readouterr().err
+
+
 def test_values_equal_numpys(build):
     test_operators.test_operators_of_several_kinds_give_what_numpy_gives(build)
     relu = build(test_operators.RELU, **test_operators.OPERATORS)

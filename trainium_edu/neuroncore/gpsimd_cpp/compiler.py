@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 _CPP = Path(__file__).parent / "cpp"
-_RUNTIME = ("runtime.cpp", "operations.cpp", "guards.cpp")
+_RUNTIME = ("runtime.cpp", "operations.cpp", "guards.cpp", "exceptions.cpp", "without.cpp")
 _ALWAYS = (
     "-w",
     "-Wno-narrowing",
@@ -71,6 +72,9 @@ _THERE_IS = {
         "cos, tan, log, log2, log10, exp, pow, clamp, add, sub, mul, div and bitwise functions",
 }  # fmt: skip
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
+#: What the C++ library may define: std::..., __cxa_throw, typeinfo for int, operator new
+_OF_LIBRARY = re.compile(r"[^(]*(?:std::|__)|operator (?:new|delete)|[\w -]+ (?:for|to) ")
+_LONG_S = 3.0  #: then a first build of the C++ library is spoken of; a link takes a tenth
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +90,22 @@ class Compiler:
         return "clang" not in self.name.lower() and "zig" not in " ".join(self.command)
 
     @property
+    def builds_library(self) -> bool:
+        """Whether it is the wheel's, which builds the C++ library where one is asked for."""
+        return "ziglang" in self.command
+
+    @property
     def counting(self) -> tuple[str, ...]:
         """The flags by which each basic block reports that it runs."""
         if self.is_gcc:
             return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1")
-        plain = ("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops")  # as GCC's -O1
         every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0")
-        return ("-fsanitize-coverage=bb,trace-pc", *every_block, *plain, "-ferror-limit=1")
+        return ("-fsanitize-coverage=bb,trace-pc", *every_block, *self.plain, "-ferror-limit=1")
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """The flags by which clang does no more to loops than GCC at -O1; it is quicker too."""
+        return () if self.is_gcc else ("-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops")
 
     @property
     def linking(self) -> tuple[str, ...]:
@@ -237,8 +250,8 @@ def _program(role, texts, sources, flags, log) -> Path:
             for source, made in zip(_RUNTIME, objects, strict=True):
                 part = building / made.name
                 commands.append((
-                    [*compiler.command, "-std=gnu++14", "-O2", *_ALWAYS, "-c", str(_CPP / source),
-                     "-o", str(part)], part, made,
+                    [*compiler.command, "-std=gnu++14", "-O2", *compiler.plain, *_ALWAYS, "-c",
+                     str(_CPP / source), "-o", str(part)], part, made,
                 ))  # fmt: skip
         units = []
         for number, text in enumerate(texts):
@@ -252,9 +265,7 @@ def _program(role, texts, sources, flags, log) -> Path:
             units.append(made)
         _run_all(commands, sources, log)
         program = building / role
-        link = [*compiler.command, *compiler.linking, "-g1", *map(str, units), *map(str, objects),
-                "-o", str(program)]  # fmt: skip
-        _run_all([(link, program, program)], sources, log)
+        _link(compiler, units, objects, program, sources, log)
         needs = _needs(units, building, sources)
         write(building / "needs.json", json.dumps(needs))
         made_home = building / "made"
@@ -269,8 +280,38 @@ def _program(role, texts, sources, flags, log) -> Path:
     return home / role
 
 
-def _run_all(commands, sources, log) -> None:
-    """Run compilers side by side; raise the first one's first error."""
+def _link(compiler, units, objects, program, sources, log) -> None:
+    """Link; with the wheel's compiler without the C++ library, unless the program needs it.
+
+    The wheel brings that library as sources, and builds it once on a machine, for a minute or two.
+    """
+    *most, with_library, without = objects
+
+    def run(last, *flags, slow=""):
+        parts = map(str, (*units, *most, last))
+        link = [*compiler.command, *compiler.linking, "-g1", "-O1", *flags, *parts,
+                "-o", str(program)]  # fmt: skip
+        _run_all([(link, program, program)], sources, log, slow)
+
+    if not compiler.builds_library:
+        return run(with_library)
+    try:
+        run(without, "-nostdlib++", "-rtlib=none", "-lunwind")
+    except CompileError as problem:
+        if problem.undefined and not all(map(_OF_LIBRARY.match, problem.undefined)):
+            raise
+        run(with_library, slow=(
+            "trainium_edu: this operator uses the C++ library (containers, sort, exceptions), "
+            "which the wheel ziglang builds once on a machine; that takes a minute or two"
+        ))  # fmt: skip
+    return None
+
+
+def _run_all(commands, sources, log, slow="") -> None:
+    """Run compilers side by side; raise the first one's first error.
+
+    What is slow is said once it takes long.
+    """
     running = []
     for command, part, made in commands:
         if log:
@@ -281,6 +322,11 @@ def _run_all(commands, sources, log) -> None:
         )  # fmt: skip
         running.append((process, part, made))
     try:
+        if slow:
+            with suppress(subprocess.TimeoutExpired):
+                running[0][0].wait(_LONG_S)
+            if running[0][0].poll() is None:
+                print(slow, file=sys.stderr, flush=True)
         said = [process.communicate()[0] for process, _, _ in running]
     except BaseException:
         for process, _, _ in running:
@@ -332,11 +378,13 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
     """Return the first error of a compiler's output, at the learner's line."""
     match = _ERROR.search(text)
     if match is None:
-        undefined = _UNDEFINED.search(text)
+        undefined = _UNDEFINED.findall(text)
         if undefined:
-            return CompileError(
-                f"{undefined[1]} is declared and used, but none of the sources defines it"
+            problem = CompileError(
+                f"{undefined[0]} is declared and used, but none of the sources defines it"
             )
+            problem.undefined = undefined
+            return problem
         last = text.strip().rpartition("\n")[2] or "the compiler said nothing"
         return CompileError(f"the C++ compiler failed: {last}")
     file, line, said = match[1], int(match[2]), match[3].strip()

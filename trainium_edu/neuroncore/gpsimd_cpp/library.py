@@ -524,7 +524,8 @@ def load(name: str, compute_srcs: Sequence, shape_srcs: Sequence, *,
     Notes
     -----
     Compiling takes a few seconds, and nothing where the same sources were compiled before.  The
-    wheel's compiler builds its own C++ library when it is first used, which takes a minute or more.
+    wheel's compiler builds its own C++ library for the first operator that needs it (containers,
+    ``std::sort``, exceptions), which takes a minute or two and is said.
     """
     if name == "builtin":
         raise OperatorError("a library cannot be named builtin, which is a reserved word")

@@ -6,8 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <new>
-
 #include "neuron_edu/guards.h"
 
 namespace neuron_edu {
@@ -126,7 +124,7 @@ void give(void *pointer, const char *name) {
 void *made(const void *caller, size_t bytes) {
   void *found = piece_for(caller, bytes);
   if (!found) found = __libc_malloc(bytes ? bytes : 1);
-  if (!found) throw std::bad_alloc();
+  if (!found) no_memory();
   return found;
 }
 }  // namespace

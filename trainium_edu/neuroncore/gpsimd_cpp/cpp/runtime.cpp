@@ -18,9 +18,6 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <exception>
-#include <new>
-
 #include "neuron_edu/bind.h"
 #include "neuron_edu/guards.h"
 
@@ -564,21 +561,6 @@ void on_signal(int number, siginfo_t *info, void *) {
   stop(SIGNALLED, nullptr, 0);
 }
 
-// Nobody catches what the program throws; the stack is still what it was then.
-[[noreturn]] void on_exception() {
-  char text[500] = "it throws an exception";
-  try {
-    if (std::current_exception()) throw;
-    snprintf(text, sizeof text, "it calls std::terminate");
-  } catch (const std::bad_alloc &) {
-    snprintf(text, sizeof text, "it asks for more memory than an operator's process may have here");
-  } catch (const std::exception &problem) {
-    snprintf(text, sizeof text, "it throws an exception: %s", problem.what());
-  } catch (...) {
-  }
-  stop_here("%s", text);
-}
-
 void on_exit() {
   if (call_->status == RUNNING)
     stop_here("it ends its own process; a kernel returns a tensor");
@@ -598,7 +580,7 @@ void guard(const Call &call) {
   action.sa_flags = SA_ONSTACK | SA_RESTART;
   for (int number : {SIGXCPU, SIGALRM}) sigaction(number, &action, nullptr);
   signal(SIGXFSZ, SIG_IGN);
-  std::set_terminate(on_exception);
+  watch_exceptions();
   atexit(on_exit);
   auto limit = [](int what, int64_t soft, int64_t hard) {
     struct rlimit both = {(rlim_t)soft, (rlim_t)hard};
