@@ -154,6 +154,10 @@ BODIES = {
                      "index 64 is outside an array of type"),
     "past an inner array": ("float a[4][4] = {}; y.fill_(a[n & 3][n]);",
                             "index 64 is outside an array of type 'float[4]'"),
+    "past an array in a struct": (
+        "struct S { float a[4], b[4]; } s = {}; for (size_t i = 0; i < n; i++) s.a[i] = 1; "
+        "y.fill_(s.b[0]);", "index 4 is outside an array of type 'float[4]'",
+    ),
     "past an array by a pointer": (
         "float a[8]; float *p = a; for (size_t i = 0; i < n; i++) p[i] = 1; y.fill_(p[n & 7]);",
         "a pointer to 'float' reaches outside the array that it points into",
@@ -186,6 +190,13 @@ BODIES = {
                    "free of memory that was freed already (allocated at kernel.cpp:{line})"),
     "delete twice": ("float *p = new float[n]; float *volatile q = p; delete[] q; delete[] q;",
                      "delete[] of memory that was freed already"),
+    "free twice, for nothing": (f"{FROM_HEAP}free(p); free(p);",
+                                "free of memory that was freed already (allocated at kernel"),
+    "delete of an array": ("float *p = new float[n]; delete p;",
+                           "delete of memory that new[] gave; free goes with malloc, delete with"),
+    "free of new": ("free(new float);", "free of memory that new gave"),
+    "no return": ("auto f = [](float v) -> float { if (v > 99) return v; }; y.fill_(f(n));",
+                  "a function that returns a value ends without a return statement"),
     "free of the middle": (f"{FROM_HEAP}float *volatile q = p; free(q + 1);",
                            "free of a pointer to byte 4 of memory of 256 bytes from the heap"),
     "free of the stack": ("int i[4]; void *volatile p = i; free(p);",
@@ -270,6 +281,22 @@ def test_a_mistake_is_one_sentence_with_its_line_and_python_lives_on(wrong, what
         assert BODIES[what][1].replace("{line}", str(line)) in said, said
         assert "\n" not in said
         assert told.value.line == line
+
+
+def test_the_line_of_a_failed_check_is_not_that_of_a_later_one(build):
+    made = build(
+        ONE.replace("#include", "#include <vector>\n#include", 1).replace(
+            "  return torch::abs(x);",
+            "  torch::Tensor y = torch::zeros(x.sizes(), torch::kFloat);\n"
+            "  std::vector<float> v(x.numel());\n  v[x.numel()] = 1;\n  y.fill_(v[0]);\n"
+            "  return y;",
+        ),
+        one="torch::Tensor x",
+    )  # fmt: skip
+    with pytest.raises(
+        OperatorError, match=r"^kernel\.cpp:6: it aborts: an assertion of the C\+\+"
+    ):
+        made(X)
 
 
 @pytest.mark.parametrize("what", NO_LINE)
@@ -422,6 +449,10 @@ torch::Tensor one(const torch::Tensor& x) {
     ("old", "new", "text"),
     [
         ("abs(x);", "abs(x)", "kernel.cpp:3: the C++ compiler says: expected ';'"),
+        ("torch::abs(x)", "torch::zeros({3})",
+         "a tensor must be given a dtype, as in torch::zeros({n}, torch::kFloat)"),
+        ("return", "} torch::Tensor one(torch::Tensor x, double b) { return",
+         "cannot be called: there are several functions of this name; give each a name of its own"),
         ("return", "auto [a, b] = 3; return", "kernel.cpp:3: the C++ compiler says: "),
         ("abs", "sort", "kernel.cpp:3: the C++ compiler says: 'sort' is not a member of 'torch'"),
         ("abs", "relu", "'relu' is not a member of 'torch'; the processors' tensor library has"),

@@ -12,8 +12,9 @@ looked at), an exception, and races between processors.
 
 Left out: the processors' own instruction set and vectors (a stretch of code has one price), what
 streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Not found:
-overruns within a struct, and those of a plain array by another function's pointer that only read or
-stay in the padding; of the heap the first 4 000 pieces are guarded, up to 32 MiB each, with glibc.
+what another function's pointer to an array does inside the array's struct, or reads past a plain
+one (an index by the array's own name is checked in both); a variable that nobody set.  Of the heap
+the first 4 000 pieces are guarded, up to 32 MiB each, with glibc.
 Programs are the learner's own: the limits keep a notebook alive and are no wall against malice.
 
 Sources: `aws-customop-guide`, `aws-customop-api`, `aws-customop-perf`.  Read first: ``library.py``,

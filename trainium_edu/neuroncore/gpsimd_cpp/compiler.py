@@ -46,8 +46,10 @@ _ALWAYS = (
     f"-I{_CPP / 'include'}",
 )
 _WATCHED = (  # in the learner's code; cpp/guards.cpp words what is found
-    "-fsanitize=bounds,object-size",
+    "-fsanitize=bounds,object-size,return",
     "-fno-sanitize-recover=all",
+    *(f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")),  # kept, also
+    # where nothing comes of them: what is freed twice is to be seen
     "-fstack-protector-strong",
     "-U_FORTIFY_SOURCE",
     "-D_FORTIFY_SOURCE=2",
@@ -67,6 +69,8 @@ _THERE_IS = {
     r"at::Tensor' has no member|no member named .* in 'at::Tensor'":
         "a tensor's data are reached by accessor, read_stream_accessor, write_stream_accessor and "
         "tcm_accessor",
+    r"(?:to|function) .*\b(?:empty|full|zeros|ones|eye)\b":
+        "what makes a tensor must be given a dtype, as in torch::zeros({n}, torch::kFloat)",
     r"is not a member of 'torch'|no member named .* in namespace 'torch'":
         "the processors' tensor library has empty, full, zeros, ones, eye, abs, ceil, floor, sin, "
         "cos, tan, log, log2, log10, exp, pow, clamp, add, sub, mul, div and bitwise functions",
@@ -98,7 +102,11 @@ class Compiler:
     def counting(self) -> tuple[str, ...]:
         """The flags by which each basic block reports that it runs."""
         if self.is_gcc:
-            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1")
+            near = (
+                "-fno-allocation-dce",
+                "-fno-reorder-blocks",
+            )  # a failed check stays in its line
+            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1", *near)
         every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0")
         return ("-fsanitize-coverage=bb,trace-pc", *every_block, *self.plain, "-ferror-limit=1")
 
@@ -436,4 +444,7 @@ def _of_binding(name, said, sources, is_asserted) -> CompileError:
             f"{files} has no kernel function {name}, which the library registers; the third "
             "argument of m.def is the name of a function in compute_srcs"
         )
+    written = re.compile(rf"\bTensor\s+{re.escape(name.rpartition('::')[2])}\s*\(")
+    if sum(len(written.findall(s.read_text(errors="replace"))) for s in sources) > 1:
+        said = "there are several functions of this name; give each a name of its own"
     return CompileError(f"the kernel function {name} of {files} cannot be called: {said}")

@@ -23,6 +23,7 @@ struct Piece {  // of the heap; it ends with a page, between pages that nobody m
   size_t bytes;
   const void *made;  // where the program asked for it
   bool is_live;
+  const char *by;  // malloc, new, new[]
 } pieces[MAX_PIECES];
 int piece_count;
 uint16_t piece_of[ARENA_BYTES / 4096];  // by page; addresses are not used twice
@@ -89,7 +90,7 @@ void __libc_free(void *);
 
 namespace {
 // Memory for the program's own code, as libraries are outside of its text; nullptr: without guards.
-void *piece_for(const void *caller, size_t bytes) {
+void *piece_for(const void *caller, size_t bytes, const char *by = "malloc") {
   if (!is_running || !arena || (uintptr_t)caller > (uintptr_t)&etext || bytes > LARGEST) return nullptr;
   size_t pages = whole_pages(bytes), index = arena_used / page;
   if (piece_count == MAX_PIECES || arena_used + pages + page > ARENA_BYTES) return nullptr;
@@ -98,12 +99,12 @@ void *piece_for(const void *caller, size_t bytes) {
   for (size_t i = 0; i <= pages / page; i++) piece_of[index + i] = (uint16_t)piece_count;
   arena_used += pages + page;
   memset(at, SLACK, pages - bytes);
-  pieces[piece_count++] = {at + pages - bytes, bytes, caller, true};
+  pieces[piece_count++] = {at + pages - bytes, bytes, caller, true, by};
   if (bytes > page) return at + pages - bytes;
   return memset(at + pages - bytes, 0xff, bytes);  // floats are NaN until somebody writes them
 }
 
-void give(void *pointer, const char *name) {
+void give(void *pointer, const char *name, const char *by = "malloc") {
   Piece *piece = find(pointer);
   if (!piece && is_running && (pointer > __builtin_frame_address(0) || is_block((char *)pointer)))
     stop_here("%s of memory that neither malloc nor new gave", name);
@@ -113,6 +114,9 @@ void give(void *pointer, const char *name) {
     stop_here("%s of a pointer to byte %lld of memory of %llu bytes from the heap", name,
               (long long)((char *)pointer - piece->begin), (unsigned long long)piece->bytes);
   if (!piece->is_live) stop_here("%s of memory that was freed already", name);
+  if (strcmp(piece->by, by))
+    stop_here("%s of memory that %s gave; free goes with malloc, delete with new, delete[] with new[]",
+              name, piece->by);
   check_slack(*piece);
   piece->is_live = false;
   size_t pages = whole_pages(piece->bytes);
@@ -121,8 +125,8 @@ void give(void *pointer, const char *name) {
   mprotect(first, pages, PROT_NONE);
 }
 
-void *made(const void *caller, size_t bytes) {
-  void *found = piece_for(caller, bytes);
+void *made(const void *caller, size_t bytes, const char *by) {
+  void *found = piece_for(caller, bytes, by);
   if (!found) found = __libc_malloc(bytes ? bytes : 1);
   if (!found) no_memory();
   return found;
@@ -150,12 +154,12 @@ extern "C" void *realloc(void *pointer, size_t bytes) noexcept {
   return found;
 }
 extern "C" void free(void *pointer) noexcept { give(pointer, "free"); }
-void *operator new(size_t bytes) { return made(CALLER_, bytes); }
-void *operator new[](size_t bytes) { return made(CALLER_, bytes); }
-void operator delete(void *pointer) noexcept { give(pointer, "delete"); }
-void operator delete[](void *pointer) noexcept { give(pointer, "delete[]"); }
-void operator delete(void *pointer, size_t) noexcept { give(pointer, "delete"); }
-void operator delete[](void *pointer, size_t) noexcept { give(pointer, "delete[]"); }
+void *operator new(size_t bytes) { return made(CALLER_, bytes, "new"); }
+void *operator new[](size_t bytes) { return made(CALLER_, bytes, "new[]"); }
+void operator delete(void *pointer) noexcept { give(pointer, "delete", "new"); }
+void operator delete[](void *pointer) noexcept { give(pointer, "delete[]", "new[]"); }
+void operator delete(void *pointer, size_t) noexcept { give(pointer, "delete", "new"); }
+void operator delete[](void *pointer, size_t) noexcept { give(pointer, "delete[]", "new[]"); }
 #endif
 
 // -- plain arrays: what the compiler's checks call ------------------------------------------------
@@ -180,6 +184,9 @@ extern "C" void __ubsan_handle_out_of_bounds_abort(Checked *checked, uintptr_t v
 }
 extern "C" void __ubsan_handle_type_mismatch_v1_abort(Checked *checked, uintptr_t) {
   stop_here("a pointer to %s reaches outside the array that it points into", checked->type->name);
+}
+extern "C" void __ubsan_handle_missing_return(void *) {
+  stop_here("a function that returns a value ends without a return statement");
 }
 extern "C" void __stack_chk_fail() {
   stop_here("the function that ends here wrote past the end of an array on its stack");
