@@ -55,7 +55,7 @@ def test_an_operator_that_throws_nothing_needs_none_of_the_wheels_library(
 def test_an_operator_that_uses_the_library_gets_it_and_is_told_while_it_waits(
     build, monkeypatch, tmp_path, capfd
 ):
-    monkeypatch.setattr(compilers, "_LONG_S", 0.0)
+    monkeypatch.setattr(compilers, "LONG_S", 0.0)
     monkeypatch.setattr(compilers, "cache_folder", lambda: tmp_path)
     kernel = "#include <vector>\n#include <algorithm>\n" + test_mistakes.ONE.replace(
         "return torch::abs(x);", "auto in = x.accessor<float, 1>(); std::vector<float> v; "

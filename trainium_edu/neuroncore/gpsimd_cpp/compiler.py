@@ -20,6 +20,7 @@ from trainium_edu.files import write
 from trainium_edu.neuroncore.gpsimd_cpp.mistakes import CompileError, NoCompilerError, OperatorError
 
 __all__ = [
+    "LONG_S",
     "Compiler",
     "cache_folder",
     "find_compiler",
@@ -78,7 +79,7 @@ _THERE_IS = {
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
 #: What the C++ library may define: std::..., __cxa_throw, typeinfo for int, operator new
 _OF_LIBRARY = re.compile(r"[^(]*(?:std::|__)|operator (?:new|delete)|[\w -]+ (?:for|to) ")
-_LONG_S = 3.0  #: then a first build of the C++ library is spoken of; a link takes a tenth
+LONG_S = 3.0  #: then a first build of the C++ library is spoken of; a link takes a tenth
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +333,7 @@ def _run_all(commands, sources, log, slow="") -> None:
     try:
         if slow:
             with suppress(subprocess.TimeoutExpired):
-                running[0][0].wait(_LONG_S)
+                running[0][0].wait(LONG_S)
             if running[0][0].poll() is None:
                 print(slow, file=sys.stderr, flush=True)
         said = [process.communicate()[0] for process, _, _ in running]
