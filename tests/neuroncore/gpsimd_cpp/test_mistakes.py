@@ -126,6 +126,9 @@ BODIES = {
     "division": ("volatile int z = 0; y.fill_(7 / z);", "it divides an integer by zero"),
     "assertion": ("assert(n == 3);", "its assertion failed: n == 3"),
     "null": ("volatile int *p = nullptr; *p = 1;", "it uses a null pointer"),
+    "null, a field": ("struct S { float a[4], b[4]; } *s = nullptr; s->b[n & 3] = 1; "
+                      "y.fill_(s->b[1]);",
+                      "it uses a null pointer"),
     "wild": ("volatile int *p = (int *)0x123456789000; *p = 1;", "memory that is not its own"),
     "past an argument": (
         "auto in = x.accessor<float, 1>(); volatile const float *p = &in[0]; "
@@ -451,6 +454,10 @@ torch::Tensor one(const torch::Tensor& x) {
         ("abs(x);", "abs(x)", "kernel.cpp:3: the C++ compiler says: expected ';'"),
         ("torch::abs(x)", "torch::zeros({3})",
          "a tensor must be given a dtype, as in torch::zeros({n}, torch::kFloat)"),
+        ("return", "x.accessor<float, 1>()[0] = 1; return",
+         "a tensor that is const is only read: write to one that the kernel makes"),
+        ("return", "auto w = x.write_stream_accessor<float>(); return",
+         "a tensor that is const is only read: write to one that the kernel makes"),
         ("return", "} torch::Tensor one(torch::Tensor x, double b) { return",
          "cannot be called: there are several functions of this name; give each a name of its own"),
         ("return", "auto [a, b] = 3; return", "kernel.cpp:3: the C++ compiler says: "),

@@ -72,7 +72,9 @@ _THERE_IS = {
         "tcm_accessor",
     r"(?:to|function) .*\b(?:empty|full|zeros|ones|eye)\b":
         "what makes a tensor must be given a dtype, as in torch::zeros({n}, torch::kFloat)",
-    r"is not a member of 'torch'|no member named .* in namespace 'torch'":
+    r"read-only|returns a const value|'const at::Tensor' to 'at::Tensor&'|'write_stream_accessor'":
+        "a tensor that is const is only read: write to one that the kernel makes",
+    r"is not a member of '(?:torch|at)'|no member named .* in namespace '(?:torch|at)'":
         "the processors' tensor library has empty, full, zeros, ones, eye, abs, ceil, floor, sin, "
         "cos, tan, log, log2, log10, exp, pow, clamp, add, sub, mul, div and bitwise functions",
 }  # fmt: skip

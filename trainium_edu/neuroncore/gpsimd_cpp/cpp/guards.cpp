@@ -182,7 +182,8 @@ extern "C" void __ubsan_handle_out_of_bounds_abort(Checked *checked, uintptr_t v
   if (checked->index->about & 1 && spare > 0) index = (int64_t)((uint64_t)value << spare) >> spare;
   stop_here("index %lld is outside an array of type %s", (long long)index, checked->type->name);
 }
-extern "C" void __ubsan_handle_type_mismatch_v1_abort(Checked *checked, uintptr_t) {
+extern "C" void __ubsan_handle_type_mismatch_v1_abort(Checked *checked, uintptr_t pointer) {
+  if (pointer < 1u << 20) stop_here("it uses a null pointer");
   stop_here("a pointer to %s reaches outside the array that it points into", checked->type->name);
 }
 extern "C" void __ubsan_handle_missing_return(void *) {
