@@ -16,6 +16,7 @@ from trainium_edu.nki import published
 from trainium_edu.nki.examples import profiled, selective_scan
 from trainium_edu.nki.published import KERNELS, ROWS, device_ns, summary, table, vector_share
 from trainium_edu.specs import SOURCES, TRN1, NkiValidationError
+from trainium_edu.specs.times import PROFILES
 
 predict = cache(published.predict)  # one recording of a row serves all tests: nobody changes it
 compare = cache(published.compare)
@@ -37,8 +38,13 @@ def test_every_row_has_a_kernel_a_source_and_a_label_and_validation_comes_first(
     assert {r.source for r in ROWS} <= set(SOURCES)
     labels = [r.calibration for r in ROWS]
     assert labels == sorted(labels)
-    assert sum(labels) < len(ROWS) / 2
-    assert sum(r.calibration for r in ROWS if r.source == "accelopt-nkibench") <= 4
+    assert sum(labels) <= len(ROWS) / 2
+
+
+def test_at_most_four_of_nkibench_calibrate_in_one_table_or_the_other():
+    bench = {r.kernel: r.calibration for r in ROWS if r.source == "accelopt-nkibench"}
+    assert bench == {p.kernel: p.calibration for p in PROFILES}
+    assert sum(bench.values()) <= 4
 
 
 def test_the_twelve_rows_of_the_mamba_tutorial_are_those_of_specs():

@@ -453,8 +453,8 @@ TIMING = Record(
     fp32_load_speedup=_own(
         2, "times a MultiplyMoving of the same free size", "neuroncore.timing", note="up to 4 is"
         " documented; FP32 elements are twice as wide as the 16-bit ones. Not hidden behind the"
-        " pass before: each of four passes loads another part of the matrix. Three profiled FP32"
-        " kernels show 92 to 143 ns per matmul more than their passes"),
+        " pass before: each of four loads another part of the matrix. A published convolution's"
+        " matmuls take up to 143 ns more than their passes, which would be a speed-up of 1.3"),
     dma_packet_ns_range=_own(
         (100, 205), "ns per packet", "neuroncore.timing", note="80 to 130 GB/s at 1 KiB from large"
         " BF16 matmuls is 125 to 205; a quarter less where nothing was measured"),
@@ -468,7 +468,7 @@ TIMING = Record(
     dma_burst_ns_range=_own(
         (20_000, 200_000), "ns ahead of the sustained rate", "neuroncore.timing"),
     fp32_load_speedup_range=_own(
-        (1.3, 4), "times a MultiplyMoving", "neuroncore.timing", note="up to 4 is documented"),
+        (1.3, 4), "times a MultiplyMoving", "neuroncore.timing", note="a convolution; documents"),
     dma_start_range_ns=_own(
         (1200, 2400), "ns", "neuroncore.timing", note="first data came after 1.2 to 1.4 us with"
         " rows of 4 KiB and after 2.3 to 2.5 us with rows of 8 KiB"),
@@ -484,7 +484,7 @@ TIMING = Record(
         " cycles of an access and a little above what was measured"),
     formula_range=_own(
         (0.98, 1.02), "of the printed cycles", "neuroncore.timing", note="printed as estimates; the"
-        " one slope that was measured is 1 % above its formula, a profiled tensor_tensor 1 %"),
+        " one slope that was measured is 1 % above its formula"),
 )  # fmt: skip
 
 _types = SOURCES["aws-data-types"].says

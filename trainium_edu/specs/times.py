@@ -51,9 +51,12 @@ def _bench(kernel, sizes, us, calibration, vector, scalar, note=""):
                         calibration, note, vector_busy=vector, scalar_busy=scalar)  # fmt: skip
 
 
-#: Every row.  The labels of the rows after Mamba's were fixed before any rule was chosen, with one
-#: change since: the length of a burst of transfers was taken from the addition in tiles of 128 x 2,
-#: which had been set aside and calibrates now.
+#: Every row.  The labels of the rows after Mamba's were fixed before any rule was chosen.  Changed
+#: since: the length of a burst of transfers was taken from the addition in tiles of 128 x 2; that
+#: FP32 matrices are seen to load, from the convolution; and adamw chose a pass of the older
+#: interface's compiler.  Those three had been set aside and calibrate now.  Transpose_matmul, whose
+#: loads were looked at first, validates: the number rests on documents and lies in a range whose
+#: ends are the convolution's and a document's (at its ends this row is 2 % over and 8 % under).
 TIMES = (
     _mamba("mamba v1", 256, 512, 172.93, True, 0.9871, 0.005),
     _mamba("mamba v1", 4096, 512, 2340.0, True, 0.9216, 5.0),
@@ -73,20 +76,20 @@ TIMES = (
     _course("add", (25600, 128, 200), (19.0,), False, "two reports of 19"),
     _course("add", (256000, 128, 2000), (34.0, 33.2), True),
     _course("add", (256000, 128, 1000), (29.0, 29.6), False),
-    _course("convolution", (256, 256, 224), (3681.0,), False),
+    _course("convolution", (256, 256, 224), (3681.0,), True, "FP32 loads are seen"),
     _bench("silu", (4096, 7168), 1333.232, True, 0.7388, 0.3148,
            "1 + x on Scalar, as the busy shares say"),
-    _bench("adamw", (10944, 2048), 1999.829, False, 0.9002, 0.6162,
-           "all products with constants on Scalar, as the busy shares say"),
+    _bench("adamw", (10944, 2048), 1999.829, True, 0.9002, 0.6162,
+           "products with constants on Scalar, as the busy shares say; chose a pass, no time"),
     _bench("rope", (128, 64 * 4096), 4333.010, False, 0.7164, 0.1411,
            "that packets far apart cost more was seen here and in silu; how much, in silu"),
     _bench("bmm", (16, 4096, 64, 4096), 4610.889, True, 0.0, 0.3726,
            "lhs is loaded and turned once, as the bytes say; spills of 46 MB left out"),
     _bench("matmul", (4096, 5120, 12288), 35199.742, True, 0.0, 0.0680,
            "rhs is read again for each of 32 row blocks, as the bytes say"),
-    _bench("transpose_matmul", (4096, 2048, 10944), 9610.311, True, 0.0, 0.0379),
+    _bench("transpose_matmul", (4096, 2048, 10944), 9610.311, False, 0.0, 0.0379),
     _bench("matmul_add_rmsnorm", (4096, 2048, 2048), 2666.580, False, 0.1242, 0.1679,
-           "weights are loaded once, x is turned for each n, as the bytes say"),
+           "weights are loaded once; x is turned for each n, as nl.matmul documents"),
 )  # fmt: skip
 
 
@@ -118,11 +121,11 @@ class Profile:
     instance: str = "trn1.32xlarge"
 
 
-#: The seven profiled kernels; at most four of them calibrate.
+#: The seven profiled kernels; at most four of them calibrate, the same four as in ``TIMES``.
 PROFILES = (
     Profile("silu", {"M": 4096, "N": 7168}, 1333.232, 0.7388, 0.3148, 117440512, 117440512,
             120193024, 120193024, 0, 0, True,
-            "what packets far apart cost in a transfer; no pass"),
+            "what packets far apart cost in a transfer, and a reciprocal; no pass"),
     Profile("adamw", {"M": 10944, "N": 2048}, 1999.829, 0.9002, 0.6162, 358612992, 89653248,
             95993856, 362840064, 0, 2113536, True,
             "engine_balance: operands of tensor_tensor go to PSUM, as its counters say"),
@@ -138,8 +141,8 @@ PROFILES = (
             "reloads: rhs is loaded again for each of 32 row blocks"),
     Profile("transpose_matmul", {"M": 4096, "K": 2048, "N": 10944}, 9610.311, 0.0, 0.0379,
             392167424, 179306496, 236978176, 393568256, 1400832, 46137344, False,
-            "chose no pass; what FP32 matrices take to load lies in a range that holds it"),
+            "chose nothing: that FP32 matrices are seen to load is inferred from a convolution"),
     Profile("matmul_add_rmsnorm", {"M": 4096, "K": 2048, "N": 2048}, 2666.580, 0.1242, 0.1679,
             98115584, 33554432, 49029888, 99959168, 1318912, 10493952, False,
-            "118 loads of weight tiles where 2 048 are written, and 64 are predicted"),
+            "118 loads of weight tiles where 2 048 are written; 64 predicted (timing.rewrites)"),
 )  # fmt: skip

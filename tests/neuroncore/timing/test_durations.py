@@ -267,9 +267,10 @@ def changing(dtype, columns=512, times=6):
 
 
 def test_fp32_stationary_loads_are_seen_and_narrow_ones_hide():
-    """Judge: 92 to 143 ns more per FP32 matmul than its passes in three published kernels.
+    """Judges: 92 to 143 ns more per FP32 matmul than its passes in three published kernels.
 
-    A profiled transpose_matmul and matmul with rmsnorm (NKIBench), and a convolution.
+    A convolution, 143 ns, from which it is inferred; a profiled transpose_matmul and matmul with
+    rmsnorm (NKIBench).
     """
     assert changing("bfloat16")[2:] == pytest.approx(512 / TENSOR_HZ * 1e9, abs=1e-5)
     for columns in (222, 512):

@@ -31,8 +31,10 @@ Where a recorded loop is left in a program, only ``engine_balance`` touches it.
     neighbouring results of single matmuls are copied out of PSUM by one instruction: AWS documents
     that loops of ``affine_range`` are vectorised, and the Scalar Engine's share in bmm, written
     with copies of 512 columns, is that of copies of 1024.  Other consecutive instructions stay
-    apart: the counters of silu and adamw show every one of them.  So do the transposes that a call
-    of ``nl.matmul`` inserts: matmul_add_rmsnorm turns the same x again for each 512 columns.
+    apart: the counters of silu and adamw show every one of them.  So do the transposes of
+    ``nl.matmul``: its documentation (SDK 2.26) says that each call inserts "an additional
+    transpose", and names one way to avoid it, to hand over ``x.T``.  (The counters of
+    matmul_add_rmsnorm agree; without this rule its prediction is 20 % under its latency.)
 ``splits``
     Where what is alive at once does not fit in those 176 KiB, tiles that transfers fill or
     empty as a whole or in long stretches, and instructions touch part by part, are cut into the
@@ -56,8 +58,9 @@ Where a recorded loop is left in a program, only ``engine_balance`` touches it.
     A list scheduler within a window of 32 instructions (assumed), and within the room there is:
     "instruction scheduling" is a documented step of the compiler, its window is not.
 
-Calibrated by: bmm (``loads``, ``algebra``), matmul (``reloads``), adamw (operands in PSUM).  The
-other profiled kernels validate, see ``specs.times.PROFILES``.
+Calibrated by: bmm (``loads``, ``algebra``), matmul (``reloads``), adamw (operands in PSUM; without
+them its latency would be 25.3 % too long), and silu, which chose costs and no pass.  The other
+profiled kernels validate, see ``specs.times.PROFILES``.
 """
 
 import gc
