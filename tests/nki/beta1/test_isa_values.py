@@ -9,7 +9,9 @@ import pytest
 
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from trainium_edu import nki
 from trainium_edu.nki.beta1.kernel import jit
+from trainium_edu.specs import TRN1
 
 F = np.float32
 BF16 = ml_dtypes.bfloat16
@@ -236,3 +238,29 @@ def test_numpy_agrees(name):
         assert one.shape == two.shape
         assert one.dtype == two.dtype
         np.testing.assert_allclose(one.astype(F), two.astype(F), rtol=2e-6, atol=2e-6)
+
+
+def test_an_index_of_more_free_axes_than_hardware_walks_becomes_several_instructions():
+    """Judge: NumPy, element by element; the documented limit is four."""
+    x = DRAW.standard_normal((8, 3, 4, 5)).astype(F)
+    most = TRN1.limits.free_dimensions_max.value
+
+    @jit
+    def kernel(x):
+        out = nl.ndarray((8, 4, 6, 8), F, buffer=nl.shared_hbm)
+        loaded, doubled = nl.load(x), nl.ndarray((8, 4, 6, 8), F, buffer=nl.sbuf)
+        p, a, b, c, i, j, k = nl.mgrid[0:8, 0:2, 0:2, 0:2, 0:2, 0:3, 0:4]
+        near, far = loaded[p, i + a, j + b, k + c], loaded[p, i + 1 - a, j + 1 - b, k + 1 - c]
+        doubled[p, 2 * i + a, 2 * j + b, 2 * k + c] = 0.75 * near + 0.25 * nl.exp(far)
+        nl.store(out, doubled)
+        return out
+
+    run = nki.run(kernel, x)
+    wanted = np.empty((8, 4, 6, 8), F)
+    for a, b, c, i, j, k in np.ndindex(2, 2, 2, 2, 3, 4):
+        near, far = x[:, i + a, j + b, k + c], x[:, i + 1 - a, j + 1 - b, k + 1 - c]
+        wanted[:, 2 * i + a, 2 * j + b, 2 * k + c] = 0.75 * near + 0.25 * np.exp(far)
+    np.testing.assert_allclose(run.outputs, wanted, rtol=2e-6)
+    names = [i.name for i in run.program.instructions]
+    assert names.count("activation") == names.count("tensor_tensor") == 2 ** (6 - most)
+    assert names.count("tensor_scalar") == 2 ** (6 - most) + 1  # 0.25 * lies in one stretch

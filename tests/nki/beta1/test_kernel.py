@@ -168,6 +168,7 @@ def test_compiler_directives_make_kernels():
     assert run.timeline.program is run.program
     ordered = nl.sequential_range(2, directives=nki.compiler.no_reorder())
     assert list(ordered) == [0, 1]
+    assert list(nl.affine_range(1, 3, precise_schedule=True)) == [1, 2]
     assert nki.compiler.multi_buffer(3).factor == 3
 
 

@@ -10,6 +10,7 @@ from trainium_edu.neuroncore.recording.views import View
 __all__ = [
     "check_dtype", "check_flag", "check_not_both_in_psum", "check_pattern", "check_per_partition",
     "check_same_dtype", "check_same_size", "check_shape", "check_tiles", "number", "short",
+    "walked_axes",
 ]  # fmt: skip
 
 
@@ -51,19 +52,12 @@ def _way_out(call) -> str:
     return f"run it on the Vector Engine, or {copy}" if can else copy
 
 
-def check_pattern(call, role: str) -> None:
-    """Raise unless one access pattern of the hardware can walk the tile's free elements.
+def walked_axes(view: View) -> list:
+    """Return (size, stride) of the free axes that an access pattern walks, innermost first.
 
     Axes that lie one after another count as one.
     """
-    view, limits = call.__dict__[role], call.core.spec.limits
-    most = (limits.psum_free_max if view.memory is Memory.PSUM else limits.sbuf_free_max).value
-    if view.free_size > most:
-        call.refuse(
-            f"{role} has {view.free_size} elements per partition, and one instruction walks at "
-            f"most {most} in {view.memory.upper()}; split the free axis"
-        )
-    axes = []  # (size, stride in elements) of what does not merge, innermost first
+    axes: list = []
     for size, stride in zip(reversed(view.shape[1:]), reversed(view.strides[1:]), strict=True):
         if size == 1:
             continue
@@ -71,6 +65,19 @@ def check_pattern(call, role: str) -> None:
             axes[-1] = axes[-1][0] * size, axes[-1][1]
         else:
             axes.append((size, stride))
+    return axes
+
+
+def check_pattern(call, role: str) -> None:
+    """Raise unless one access pattern of the hardware can walk the tile's free elements."""
+    view, limits = call.__dict__[role], call.core.spec.limits
+    most = (limits.psum_free_max if view.memory is Memory.PSUM else limits.sbuf_free_max).value
+    if view.free_size > most:
+        call.refuse(
+            f"{role} has {view.free_size} elements per partition, and one instruction walks at "
+            f"most {most} in {view.memory.upper()}; split the free axis"
+        )
+    axes = walked_axes(view)
     if len(axes) > limits.free_dimensions_max.value:
         call.refuse(
             f"{role} {list(view.shape)} has {len(axes)} free axes with strides of their own, and "

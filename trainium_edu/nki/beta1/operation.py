@@ -44,9 +44,11 @@ from math import prod
 
 import numpy as np
 
+from trainium_edu.neuroncore.engines.checks import walked_axes
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.memory import allowed_starts
+from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.nki.beta1.access import cut
 from trainium_edu.nki.beta1.index import EMPTY, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype
@@ -69,6 +71,9 @@ _SBUF, _PSUM = MemoryRegion.sbuf, MemoryRegion.psum
 #: What writes its own dtype only: it moves bits, or counts.
 _EXACT = frozenset({"nc_matmul", "nc_transpose", "dropout", "local_gather", "nc_n_gather",
                     "dma_transpose", "nc_find_index8", "sequence_bounds"})  # fmt: skip
+#: What does the same to each element, wherever it stands.
+_EACH = frozenset({"activation", "memset", "reciprocal", "scalar_tensor_tensor", "tensor_copy",
+                   "tensor_copy_predicated", "tensor_scalar", "tensor_tensor"})  # fmt: skip
 _ENGINES = {e: None if e is enums.engine.unknown else e.name for e in enums.engine}
 
 
@@ -99,7 +104,25 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
         found[role] = cut(value, box, axes and axes.get(role), space)
         if storage.region is _PSUM:
             storage.note_write(value.block, found[role].footprint())
-    return current().issue(instruction, found, engine)
+    result = None
+    is_each = instruction in _EACH and found.get("reduce_res") is None
+    for part in _walkable(found) if is_each else (found,):
+        result = current().issue(instruction, part, engine)
+    return result
+
+
+def _walkable(found):
+    """Yield an instruction's operands, cut along the outer free axes that the hardware lacks.
+
+    An access pattern walks four; published kernels index six, which the compiler took.
+    """
+    views = {role: v for role, v in found.items() if isinstance(v, View) and v.free_size > 1}
+    shapes, most = {v.shape for v in views.values()}, current().core.spec.limits.free_dimensions_max
+    if len(shapes) != 1 or all(len(walked_axes(v)) <= most.value for v in views.values()):
+        yield found
+        return
+    for k in range(next(iter(shapes))[1]):
+        yield from _walkable(found | {r: v.sliced(slice(None), k) for r, v in views.items()})
 
 
 def _engine(instruction, engine):

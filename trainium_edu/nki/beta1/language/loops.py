@@ -17,8 +17,8 @@ __all__ = [
 
 
 def _range(name, args, more=()):
-    if set(more) - {"directives"}:
-        raise TypeError(f"nl.{name} has no argument {min(set(more) - {'directives'})}")
+    if unknown := set(more) - {"directives", "precise_schedule"}:
+        raise TypeError(f"nl.{name} has no argument {min(unknown)}")
     if not args or len(args) > 3 or not all(map(is_whole, args)):
         raise TypeError(f"nl.{name} takes one to three whole numbers, not {args}; a // b gives one")
     running = current_or_none()
@@ -31,7 +31,8 @@ def _range(name, args, more=()):
 def affine_range(*args, **kwargs):
     """Return a loop whose turns may run in any order, but for sums (AWS's compiler traces it once).
 
-    Here it is a plain loop over numbers; the turns are recorded one after the other.
+    Here it is a plain loop over numbers; the turns are recorded one after the other.  What
+    published kernels hand over (``directives``, ``precise_schedule``) changes nothing here.
     """
     return _range("affine_range", args, kwargs)
 
