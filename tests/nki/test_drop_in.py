@@ -40,6 +40,27 @@ def test_the_public_imports_find_this_package():
     assert python(code).split() == ["True"] * 8
 
 
+def test_kernels_that_aws_published_are_found_where_its_tests_look_for_them(tmp_path):
+    """Judge: Python's import of a file in a folder called reference, under a name of AWS's."""
+    (tmp_path / "reference").mkdir()
+    (tmp_path / "reference" / "attention.py").write_text("twice = lambda x: 2 * x\n")
+    code = """
+import trainium_edu.nki as t; t.activate()
+from neuronxcc.nki.kernels.attention import twice
+from neuronxcc.nki.language.constants import sizeinbytes
+from neuronxcc.nki.compiler.backends.neuron.tensor import local_tile
+from neuronxcc.nki.compiler.backends.neuron.indexing import TileIndex
+import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.language as nl
+kinds = []
+def kernel(x):
+    kinds.append((isinstance(nl.load(x), local_tile), type(nl.arange(4)[:, None]) is TileIndex))
+    return x
+nki.simulate_kernel(nki.jit(kernel), np.zeros((4, 4), np.float32))
+print(twice(4), sizeinbytes(nl.bfloat16), sizeinbytes(np.float32), *kinds[0])
+"""
+    assert python(code, folder=tmp_path).split() == ["8", "2", "4", "True", "True"]
+
+
 def test_deactivate_takes_it_back():
     code = """
 import trainium_edu.nki as ours

@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import logging
 import sys
+from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -63,9 +65,30 @@ def _older() -> dict[str, Any]:
     for part in _OLDER:
         names["neuronxcc.nki" + part] = importlib.import_module(_HERE + ".beta1" + part)
     names["neuronxcc.nki.isa.constants"] = importlib.import_module(_HERE + ".beta1.isa.constants")
+    for name, contents in _inner().items():
+        names["neuronxcc.nki." + name] = module = ModuleType("neuronxcc.nki." + name)
+        vars(module).update(contents)
     if not hasattr(logging, "OFF"):
         logging.OFF = _OFF  # type: ignore[attr-defined]
     return names
+
+
+def _inner() -> dict[str, dict[str, Any]]:
+    """Return what AWS's own kernels and tests import from inside its compiler, by module.
+
+    ``kernels`` held attention and vision kernels that AWS also published, in a folder
+    ``reference``: it is looked for where modules are.
+    """
+    of = partial(importlib.import_module, package=_HERE + ".beta1")
+    as_dtype = of(".promotion").as_dtype
+    places = [Path(p, *rest, "reference") for p in (*sys.path, "src")
+              for rest in ((), ("nki_samples",))]  # fmt: skip
+    return {
+        "kernels": {"__path__": [str(place) for place in places if place.is_dir()]},
+        "language.constants": {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize},
+        "compiler.backends.neuron.tensor": {"local_tile": of(".tile").Tile},
+        "compiler.backends.neuron.indexing": {"TileIndex": of(".index").Expression},
+    }
 
 
 def deactivate() -> None:

@@ -11,7 +11,7 @@ import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 from trainium_edu import nki
 from trainium_edu.nki.beta1.kernel import jit
-from trainium_edu.specs import TRN1
+from trainium_edu.specs import TRN1, NkiValidationError
 
 F = np.float32
 BF16 = ml_dtypes.bfloat16
@@ -264,3 +264,34 @@ def test_an_index_of_more_free_axes_than_hardware_walks_becomes_several_instruct
     names = [i.name for i in run.program.instructions]
     assert names.count("activation") == names.count("tensor_tensor") == 2 ** (6 - most)
     assert names.count("tensor_scalar") == 2 ** (6 - most) + 1  # 0.25 * lies in one stretch
+
+
+def test_a_second_operand_as_large_as_the_data_makes_a_scalar_tensor_tensor():
+    """Judges: NumPy, and the program of the instruction that AWS's kernels take for it since."""
+
+    def run(instruction):
+        def kernel(a, b, c):
+            out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+            a, b, c = nl.load(a), nl.load(b), nl.load(c)
+            found = instruction(data=a, op0=np.subtract, operand0=c, op1=np.multiply, operand1=b)
+            nl.store(out, found)
+            return out
+
+        return nki.run(jit(kernel), A, B, C)
+
+    found, wanted = run(nisa.tensor_scalar), run(nisa.scalar_tensor_tensor)
+    np.testing.assert_array_equal(found.outputs, (A - C) * B)
+    assert [(i.name, i.work) for i in found.program.instructions] == [
+        (i.name, i.work) for i in wanted.program.instructions
+    ]
+
+
+@pytest.mark.parametrize("columns", [24, 17])
+def test_a_mask_as_an_index_is_the_part_where_it_holds(columns):
+    def build(a):
+        p, f = nl.mgrid[0:16, 0:24]
+        return nl.copy(a[p, f][(p < 16) & (f < columns)])
+
+    np.testing.assert_array_equal(computed(build, A), A[:, :columns])
+    with pytest.raises(NkiValidationError):
+        computed(lambda a: nl.copy(a[nl.arange(24)[None, :] < 0]), A)

@@ -109,9 +109,11 @@ def test_benchmark_predicts_what_run_times(capsys):
     for percentile in (0, 1, 10, 25, 50, 90, 99, 100):
         assert latency.get_latency_percentile(percentile) == pytest.approx(expected / 1e3)
     assert latency.band_us[0] < expected / 1e3 < latency.band_us[1]
+    timed[1](X)  # a test of AWS's calls the kernel so, and asks the kernel without the grid
+    assert timed.benchmark_result.nc_latency is not latency
     timed(X)
     said = capsys.readouterr().out
-    assert said.count("doubled: latency") == 2
+    assert said.count("doubled: latency") == 3
     assert said.count("predicts here") <= 1
     with pytest.raises(ValueError, match="percentile 42"):
         latency.get_latency_percentile(42)

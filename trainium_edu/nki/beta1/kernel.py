@@ -84,6 +84,7 @@ class Kernel(current_interface.Kernel):
         self.spec = spec
         self.protects = mode not in ("trace", "baremetal", "benchmark", "profile")
         self.ignores_addresses = False  #: those of ``nki.compiler``
+        self.whole = self  #: the kernel whose ``[grid]`` this is; has its ``benchmark_result`` too
         self.shapes = None  #: of what it returned last: (shape, dtype) in place of tensors
         super().__init__(_adapted(source, self), ())
         self.instances = grid
@@ -113,7 +114,9 @@ class Kernel(current_interface.Kernel):
             ) from None
         if any(size < 1 for size in sizes):
             raise ValueError(f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more")
-        return self.changed(instances=sizes)
+        found = self.changed(instances=sizes)
+        found.whole = self.whole
+        return found
 
     def changed(self, **what) -> "Kernel":
         """Return the same kernel with another source, mode, grid, options, spec or passes."""
@@ -157,7 +160,7 @@ class Kernel(current_interface.Kernel):
             where = _working_directory(options)
         names = {name: options.get(name) and where / options[name] for name in _FILES}
         _write(run, **names)
-        self.benchmark_result = BenchmarkResult(Latency(run))
+        self.benchmark_result = self.whole.benchmark_result = BenchmarkResult(Latency(run))
         _say(self, run)
         return walk(self.shapes, lambda leaf: isinstance(leaf, _Unknown), _Unknown.array)
 

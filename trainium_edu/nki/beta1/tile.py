@@ -13,7 +13,7 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.nki.beta1.access import ALL, check_reach, indexed, parts_of, sliced
-from trainium_edu.nki.beta1.index import Expression
+from trainium_edu.nki.beta1.index import Expression, Mask, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype, outside
 from trainium_edu.nki.objects.dtypes import LOW_PRECISION
 from trainium_edu.nki.objects.enums import MemoryRegion
@@ -245,6 +245,10 @@ class Tile:
         for part in parts:
             if type(part) is Expression:
                 is_indexed = True
+            elif type(part) is Mask:  # the part of the tile where it holds
+                box = box_of(part, self.shape, f"{self!r}[mask]")
+                at = tuple(slice(*pair) for pair in box or ()) or slice(0, 0)
+                return self if box is None else self[at]
             if isinstance(part, Tile | Moved):
                 return at_run_time(self, parts)
         found = indexed(self, parts) if is_indexed else sliced(self, parts)

@@ -107,12 +107,19 @@ def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, 
     op0, op1 : function of nl or NumPy
         Both arithmetic or both bitwise; `op1` may be None.
     operand0, operand1 : number, or tile[P, 1] of floats
+        `operand1` may be as large as `data`, as in AWS's attention kernel of SDK 2.20: that is a
+        ``scalar_tensor_tensor``.
     reverse0, reverse1 : bool
         Swap the inputs: ``operand - data`` instead of ``data - operand``.
     engine : nki.isa.engine
         Vector; Scalar for multiply, add, and multiply then add; GpSimd for rsqrt.
     """
     data = tile(data, "tensor_scalar: data")
+    if isinstance(operand1, Tile) and data.shape[1:] != (1,) and operand1.shape == data.shape:
+        return scalar_tensor_tensor(
+            data=data, op0=op0, operand0=operand0, reverse0=reverse0, op1=op1, operand1=operand1,
+            reverse1=reverse1, dtype=dtype, mask=mask, **kwargs,
+        )  # fmt: skip
     more("tensor_scalar", kwargs, tensor_scalar.__kwdefaults__)
     return operation("tensor_scalar", data.shape, dtype or data.kind, mask=mask, engine=engine,
                      data=data, op0=op_name(op0), operand0=_per_partition(operand0),
