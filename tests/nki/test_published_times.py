@@ -23,6 +23,8 @@ compare = cache(published.compare)
 ROOT = Path(__file__).parents[2]
 SHORT = [r for r in ROWS if min(r.us) < 5000]
 MAMBA = [r for r in ROWS if r.kernel.startswith("mamba")]
+#: Of eight sizes of one kernel, whose times lie on a line: half a minute to record.
+BETWEEN = [r for r in MAMBA if r.kernel == "mamba v3" and 4096 < r.sizes[1] < 8192]
 
 
 def row(kernel, *sizes):
@@ -69,8 +71,15 @@ def test_of_the_short_validation_rows_most_are_near_and_inside_their_band():
 
 
 @pytest.mark.slow
-def test_all_rows_are_within_a_quarter_and_the_validating_ones_within_a_tenth_at_the_median():
-    found = [compare(r) for r in ROWS]
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([r for r in ROWS if r not in BETWEEN], id="without what lies between"),
+        pytest.param(ROWS, id="all", marks=pytest.mark.soak),
+    ],
+)
+def test_rows_are_within_a_quarter_and_the_validating_ones_within_a_tenth_at_the_median(rows):
+    found = [compare(r) for r in rows]
     assert max(abs(p.off) for p in found) <= 0.25, summary(found)
     found = [p for p in found if not p.row.calibration]
     assert np.median([abs(p.off) for p in found]) <= 0.10
