@@ -1,6 +1,7 @@
 """Graphs.  Judges: identity of objects, another process, hashlib, the form of XLA's HLO text."""
 
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -105,6 +106,14 @@ def test_a_saved_graph_is_the_same_graph(seed):
     assert again.fingerprint == graph.fingerprint
     lines = [[n.line and n.line[:2] for n in one.nodes] for one in (graph, again)]
     assert lines[0] == lines[1]
+
+
+def test_a_graph_of_any_depth_can_be_pickled():
+    x = y = parameter(0, F32)
+    for _ in range(3000):
+        y = apply("exp", y)
+    graph = Graph("deep", (x,), (y,))
+    assert pickle.loads(pickle.dumps(graph)) == graph
 
 
 def test_graphs_inside_a_graph_are_written_and_saved():

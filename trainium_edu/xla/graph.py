@@ -310,6 +310,9 @@ class Graph:
             }
         )  # fmt: skip
 
+    def __reduce__(self):  # not node within node: a graph is deeper than pickle may go
+        return Graph.from_json, (self.to_json(),)
+
     @property
     def _all(self):
         """Nodes, and parameters that nothing reads."""
