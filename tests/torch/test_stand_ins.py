@@ -26,10 +26,11 @@ USED = {
     "torch_xla.core.xla_model": """xla_device xla_device_kind xla_device_hw xla_real_devices
         get_xla_supported_devices xrt_world_size get_ordinal get_local_ordinal is_master_ordinal
         master_print mark_step wait_device_ops optimizer_step reduce_gradients all_reduce all_gather
-        reduce_scatter collective_broadcast broadcast_master_param rendezvous mesh_reduce save
-        send_cpu_data_to_device unlazy add_step_closure set_rng_state get_rng_state
+        reduce_scatter all_to_all collective_broadcast broadcast_master_param rendezvous
+        mesh_reduce save send_cpu_data_to_device unlazy add_step_closure set_rng_state get_rng_state
         get_memory_info do_on_ordinals is_xla_tensor RateTracker REDUCE_SUM REDUCE_MAX REDUCE_MIN
         REDUCE_MUL REDUCE_AND REDUCE_OR""",
+    "torch_xla.core.functions": "all_reduce all_gather",
     "torch_xla.runtime": """world_size global_ordinal local_ordinal device_type
         addressable_device_count global_device_count is_spmd use_spmd process_index process_count
         local_process_count""",
@@ -291,6 +292,13 @@ def test_what_accelerate_and_the_trainer_ask_for_is_given(xm):
     assert torch.equal(moved["a"][0], torch.ones(2, 3))
     assert xm._maybe_convert_to_cpu(found, convert=False) is found
     assert xm.set_replication(xm.xla_device(), [xm.xla_device()]) is None
+
+
+def test_tensors_of_one_value_have_one_number(xm):
+    """Transformers tells by it which weights of a state are tied."""
+    number = importlib.import_module("torch_xla")._XLAC._xla_get_tensor_id
+    layer = torch.nn.Linear(2, 2).to(xm.xla_device())
+    assert number(layer.weight) == number(layer.state_dict()["weight"]) != number(layer.bias)
 
 
 def test_a_saved_state_is_read_by_torch_load_alone(xm, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn.functional as dist_functions
 from torch.nn.parallel import DistributedDataParallel
 
 from trainium_edu.torch import core as cores
@@ -39,6 +40,13 @@ def exchanged(backend, device):
     dist.scatter(scattered, [x * i for i in range(count)] if rank == 1 else None, 1)
     handed = [torch.zeros(8).to(device) for _ in range(count)] if rank == 1 else []
     dist.gather(x * 3, handed or None, 1)
+    exchanged = torch.zeros(8).to(device)
+    dist.all_to_all_single(exchanged, x)
+    sent = [torch.zeros(2).to(device) for _ in range(count)]
+    dist.all_to_all(sent, list((x + 1).reshape(count, 2).unbind(0)))
+    leaf = x.clone().requires_grad_()
+    whole_of = torch.cat(dist_functions.all_gather(leaf))  # goes back by an all-to-all
+    (whole_of @ whole_of).backward()
     if backend == "xla":
         cores.current().mark_step()  # of all ranks, though one keeps what was gathered
     pair = dist.new_group([1, 3])
@@ -51,7 +59,7 @@ def exchanged(backend, device):
     dist.broadcast_object_list(said, 1)
     dist.barrier()
     dist.destroy_process_group()
-    tensors = [*found, *parts, whole, part, scattered, mine, *handed]
+    tensors = [*found, *parts, whole, part, scattered, exchanged, *sent, leaf.grad, mine, *handed]
     return [t.cpu().numpy() for t in tensors], objects, said
 
 

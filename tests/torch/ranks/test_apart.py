@@ -21,6 +21,7 @@ from trainium_edu.torch import core as cores  # noqa: E402
 from trainium_edu.torch.clock import transfer_ns  # noqa: E402
 from trainium_edu.torch.ranks import choose, collectives  # noqa: E402
 from trainium_edu.torch.ranks.apart import run_apart, variables  # noqa: E402
+from trainium_edu.torch.stand_ins import functions  # noqa: E402
 from trainium_edu.training import launch  # noqa: E402
 from trainium_edu.training.parallel.collectives import links  # noqa: E402
 from trainium_edu.xla import xm  # noqa: E402
@@ -109,15 +110,49 @@ def test_gather_scatter_and_broadcast_move_what_numpy_moves():
     def on(rank):
         x = torch.from_numpy(rows[rank]).to("xla")
         parts = [collectives.all_gather(x, 1), collectives.reduce_scatter("sum", x, 2.0, 1)]
+        exchanged = [collectives.all_to_all(x.reshape(3, 2, 4), 2, concat) for concat in (0, 1, 2)]
         collectives.broadcast([x], 2)
-        return [t.cpu().numpy() for t in (*parts, x)]
+        return [t.cpu().numpy() for t in (*parts, x, *exchanged)]
 
     found = ran(on, 4).results
     total = links(4).total(np.moveaxis(rows, 2, 1).reshape(4, -1), "float32").reshape(8, 3).T
-    for rank, (gathered, part, same) in enumerate(found):
+    for rank, (gathered, part, same, *exchanged) in enumerate(found):
         np.testing.assert_array_equal(gathered, np.concatenate(rows, 1))
         np.testing.assert_array_equal(part, 2 * total[:, 2 * rank : 2 * rank + 2])
         np.testing.assert_array_equal(same, rows[2])
+        for axis, one in enumerate(exchanged):
+            wanted = np.concatenate([row.reshape(3, 2, 4)[..., rank, None] for row in rows], axis)
+            np.testing.assert_array_equal(one, wanted)
+
+
+def test_gradients_go_through_reductions_and_gathers_as_pytorch_xla_lets_them():
+    """Judge: PyTorch's gradient of this rank's own part of the same expression."""
+    rows = torch.from_numpy(rows_of(2, 3))
+
+    def on(rank):
+        x = rows[rank].to("xla").requires_grad_()
+        total, largest = functions.all_reduce("sum", x, 0.5), functions.all_reduce("max", x)
+        all_ = functions.all_gather(x)
+        (total * 2 + largest + all_[3 * rank : 3 * rank + 3] ** 2).sum().backward()
+        return x.grad.cpu()
+
+    for rank, found in enumerate(ran(on).results):
+        x = rows[rank].clone().requires_grad_()
+        largest = torch.maximum(x, rows[1 - rank])
+        (x + largest + x**2).sum().backward()
+        torch.testing.assert_close(found, x.grad)
+
+
+def test_a_graph_is_told_however_deep_it_is():
+    def on(rank):
+        x = torch.full((2,), float(rank), device="xla")
+        for _ in range(800):
+            x = torch.relu(x + 1.0)
+        (x * 2).cpu()
+        return cores.current().steps[0].executable.graph
+
+    for graph in ran(on, 2).results[:1]:
+        assert len(graph.nodes) > 800
 
 
 @pytest.mark.parametrize("values", ["all", "none", 1])

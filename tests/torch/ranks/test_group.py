@@ -74,7 +74,7 @@ def test_what_the_group_has_not_is_refused_in_a_sentence():
         dist.init_process_group("xla")
         x = torch.ones(2).to("xla")
         for refused in (lambda: dist.send(x, 1 - rank), lambda: dist.recv(x, 1 - rank),
-                        lambda: dist.all_to_all_single(x.clone(), x)):  # fmt: skip
+                        lambda: dist.all_to_all_single(x.clone(), x, [2, 0], [0, 2])):  # fmt: skip
             with pytest.raises(NotImplementedError) as problem:
                 refused()
             told.append(str(problem.value))

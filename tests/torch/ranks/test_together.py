@@ -235,9 +235,14 @@ def test_gather_scatter_and_broadcast_move_what_each_rank_has(together):
         parts = collectives.reduce_scatter("sum", put(torch.arange(16.0).reshape(4, 4)))
         given = own()
         collectives.broadcast([given], 3)
-        return collectives.all_gather(parts).cpu().tolist(), given.cpu().tolist()
+        there = collectives.all_to_all(put(torch.arange(16.0).reshape(4, 4)))
+        back = collectives.all_gather(collectives.all_to_all(there).unsqueeze(0))
+        first = collectives.all_gather(there[:1])  # what rank 0 sent
+        return [one.cpu().tolist() for one in (collectives.all_gather(parts), given, back, first)]
 
-    assert together(main) == ([24.0, 28.0, 32.0, 36.0], [6.0, 7.0])
+    total, given, back, first = together(main)
+    assert (total, given, first) == ([24.0, 28.0, 32.0, 36.0], [6.0, 7.0], [0.0, 1.0, 2.0, 3.0])
+    assert back == np.arange(16.0).reshape(4, 4).tolist()
 
 
 def test_a_value_that_differs_by_rank_asks_to_run_apart(together):

@@ -11,6 +11,7 @@ import pytest
 
 from trainium_edu import fabric
 from trainium_edu.fabric import FabricError
+from trainium_edu.fabric.published import model_time_ns
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.training import Job, Trainer, step_report
 from trainium_edu.training.parallel.clock import peak_flops
@@ -207,6 +208,14 @@ def test_several_instances_take_what_the_hierarchical_schedule_takes(operation):
     node = all_reduce(mine, operation=operation, **more)
     wanted = reached.account(node).total_ns  # which knows that the first step reads less
     assert reached.collective(node).nominal_ns == pytest.approx(wanted, rel=1e-3)
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_an_all_to_all_takes_what_its_fastest_schedule_takes(ranks):
+    reached, more = links(ranks), {"axis": -1, "world": ranks, "groups": None}
+    node = all_reduce(2**20, operation="all_to_all", **more)
+    wanted, _ = model_time_ns(reached.topology, "all_to_all", 2**22, reached.costs)
+    assert reached.collective(node).nominal_ns == pytest.approx(wanted)
 
 
 def test_thousands_of_ranks_have_a_clock_too():

@@ -16,7 +16,7 @@ ONE_INSTANCE = [a for a, able in ALGORITHMS.items() if fabric.Collective.ALL_RED
 
 
 def node_of(name, elements, dtype="float32", **attributes):
-    if name != "all_gather":
+    if name not in ("all_gather", "all_to_all"):
         attributes = {"kind": "sum"} | attributes
     return apply(name, parameter(0, Type((elements,), dtype)), **attributes)
 
@@ -116,6 +116,7 @@ def test_groups_take_part_together(groups):
     gathered = reached.all_gather(
         rows, node_of("all_gather", 40, groups=groups, axis=-1, world=world)
     )
+    moved = reached.all_to_all(rows, node_of("all_to_all", 40, groups=groups, axis=-1, world=world))
     for group in groups:
         some = rows[list(group)]
         wanted = links(world).all_reduce(some, node_of("all_reduce", 40))
@@ -123,6 +124,8 @@ def test_groups_take_part_together(groups):
             np.testing.assert_array_equal(total[rank], wanted)
             np.testing.assert_array_equal(parts[rank], np.split(wanted, world)[place])
             np.testing.assert_array_equal(gathered[rank], some.reshape(-1))
+            sent = [np.split(row, world)[place] for row in some]
+            np.testing.assert_array_equal(moved[rank], np.concatenate(sent))
 
 
 def test_a_rank_in_no_group_is_an_error():

@@ -265,6 +265,7 @@ CASES += [
     for name, more in (
         ("all_reduce", {"kind": "sum"}), ("all_gather", {"axis": -1, "world": 1}),
         ("reduce_scatter", {"kind": "sum", "axis": -2, "world": 1}),
+        ("all_to_all", {"axis": -1, "world": 1}),
     )
 ]  # fmt: skip
 

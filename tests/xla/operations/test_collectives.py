@@ -36,12 +36,16 @@ class Sums:
     def reduce_scatter(self, flat, node, draw):
         return flat.sum(0).reshape(len(flat), -1)
 
+    def all_to_all(self, flat, node, draw):
+        parts = flat.reshape(len(flat), len(flat), -1)
+        return np.stack([parts[:, rank].ravel() for rank in range(len(flat))])
+
 
 REDUCE = {"kind": "sum", "groups": None}
 GATHER = {"axis": -1, "groups": None, "world": WORLD}
 SCATTER = {"kind": "sum", "axis": -2, "groups": None, "world": WORLD}
 ALL = [("all_reduce", REDUCE), ("all_reduce", {"kind": "mean", "groups": None}),
-       ("all_gather", GATHER), ("reduce_scatter", SCATTER)]  # fmt: skip
+       ("all_gather", GATHER), ("reduce_scatter", SCATTER), ("all_to_all", GATHER)]  # fmt: skip
 X = np.random.default_rng(0).normal(size=(WORLD, *ROWS.shape)).astype(np.float32)
 
 
@@ -63,6 +67,9 @@ def test_each_rank_gets_its_part(name, attributes):
         "all_reduce": lambda: np.stack([X.sum(0) / (2 if attributes["kind"] == "mean" else 1)] * 2),
         "all_gather": lambda: np.stack([np.concatenate([X[0], X[1]], 1)] * 2),
         "reduce_scatter": lambda: X.sum(0).reshape(2, 2, 6),
+        "all_to_all": lambda: np.stack(
+            [np.concatenate([X[0][:, part], X[1][:, part]], 1) for part in (slice(3), slice(3, 6))]
+        ),
     }[name]()
     np.testing.assert_allclose(got, want, rtol=1e-6)
 

@@ -45,10 +45,10 @@ from trainium_edu.training.parallel.lockstep import check_place
 from trainium_edu.xla import metrics
 from trainium_edu.xla.compiler import Event
 from trainium_edu.xla.device import World, world
+from trainium_edu.xla.executable.sections import COLLECTIVES
 
 __all__ = ["Outcome", "RankCore", "run_apart", "variables"]
 
-_COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter"}
 _GRACE_S = 2.0  #: between asking a process to end and ending it
 _LOOK_EVERY_S = 0.05
 #: what PyTorch loads late, at the first call on a subclass and at the first optimiser
@@ -145,7 +145,7 @@ class RankCore(Core):
 
     def _give(self, found, executable) -> Known:
         """Tell the others what they need not make."""
-        nodes = [n for n in found.graph.nodes if n.operation in _COLLECTIVES]
+        nodes = [n for n in found.graph.nodes if n.operation in COLLECTIVES]
         groups = [n.of["groups"] or (self.collectives.everybody,) for n in nodes]
         known = Known(
             len(found.graph.outputs), found.graph.fingerprint,

@@ -5,6 +5,7 @@ For ``torch_xla`` and ``torch.distributed``; all take and return tensors on the 
     all_reduce(kind, tensor, scale=1.0, groups=None)    -> new tensor
     all_reduce(kind, [tensors], scale=1.0, groups=None) -> None, in place, one message
     all_gather(tensor, dim=0, groups=None)              -> new tensor
+    all_to_all(tensor, split=0, concat=0, groups=None)  -> new tensor
     reduce_scatter(kind, tensor, scale, dim, groups)    -> new tensor
     broadcast([tensors], root=0, groups=None)           -> None, in place
     reduce_gradients(parameters, groups=None)           -> None, means in place
@@ -15,10 +16,10 @@ For ``torch_xla`` and ``torch.distributed``; all take and return tensors on the 
 
 Values come from ``Core.collectives``, None in a world of one.  It has methods of the names of the
 operators below, which get CPU tensors and return new ones: ``all_reduce(values, kind, scale,
-groups)``, ``all_gather(value, dim, groups)`` and ``reduce_scatter(value, kind, scale, dim,
-groups)`` with `dim` counted from the end, ``broadcast(values, root, groups)``; ``agree(what)``,
-called in their place where values are off, so that ranks that do different things are found;
-``rendezvous(tag, payload)``.
+groups)``, ``all_gather(value, dim, groups)``, ``all_to_all(value, dim, groups)`` and
+``reduce_scatter(value, kind, scale, dim, groups)`` with `dim` counted from the end,
+``broadcast(values, root, groups)``; ``agree(what)``, called in their place where values are off, so
+that ranks that do different things are found; ``rendezvous(tag, payload)``.
 """
 
 import io
@@ -36,8 +37,8 @@ from trainium_edu.xla.operations import apply
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor
 
-__all__ = ["all_gather", "all_reduce", "broadcast", "mesh_reduce", "reduce_gradients",
-           "reduce_scatter", "rendezvous"]  # fmt: skip
+__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "mesh_reduce",
+           "reduce_gradients", "reduce_scatter", "rendezvous"]  # fmt: skip
 
 KINDS = ("sum", "mean", "max", "min")
 
@@ -81,6 +82,27 @@ def all_gather(tensor: torch.Tensor, dim: int = 0, groups: Sequence | None = Non
     return _call("all_gather", tensor, _from_end(tensor, dim), groups=groups)
 
 
+def all_to_all(tensor: torch.Tensor, split: int = 0, concat: int = 0,
+               groups: Sequence | None = None) -> torch.Tensor:  # fmt: skip
+    """Send part r along a dimension to rank r; return what came, along a dimension."""
+    count = _size(groups)
+    if count == 1:
+        return tensor.clone()
+    _check_parts("all_to_all", tensor, split, count)
+    split, concat = split % tensor.dim(), concat % tensor.dim()
+    with torch.no_grad():
+        parts = tensor.unflatten(split, (count, -1)).movedim(split, 0)
+        found = _call("all_to_all", parts, -parts.dim(), groups=groups)
+        return found.movedim(0, concat).flatten(concat, concat + 1)
+
+
+def _check_parts(name, tensor, dim, count) -> None:
+    if tensor.size(dim) % count:
+        raise ValueError(f"{name} of {list(tensor.shape)} along dimension {dim}: "
+                         f"{tensor.size(dim)} elements do not split into {count} equal parts; pad "
+                         "them")  # fmt: skip
+
+
 def reduce_scatter(kind: str, tensor: torch.Tensor, scale: float = 1.0, dim: int = 0,
                    groups: Sequence | None = None) -> torch.Tensor:  # fmt: skip
     """Return this rank's part, along a dimension, of what an all-reduce gives."""
@@ -88,10 +110,7 @@ def reduce_scatter(kind: str, tensor: torch.Tensor, scale: float = 1.0, dim: int
     count = _size(groups)
     if count == 1:
         return _alone([tensor], scale, True)
-    if tensor.size(dim) % count:
-        raise ValueError(f"reduce_scatter of {list(tensor.shape)} along dimension {dim}: "
-                         f"{tensor.size(dim)} elements do not split into {count} equal parts; pad "
-                         "them")  # fmt: skip
+    _check_parts("reduce_scatter", tensor, dim, count)
     return _call("reduce_scatter", tensor, kind, float(scale), _from_end(tensor, dim),
                  groups=groups)  # fmt: skip
 
@@ -196,8 +215,8 @@ def said(name: str, groups, tensors, *rest) -> tuple:
     types = tuple((str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors)
     if name == "broadcast":
         return name, groups, rest[-1], types
-    return (name, groups, "", types, *rest) if name == "all_gather" else (
-        name, groups, rest[0], types, *rest[1:])  # fmt: skip
+    is_move = name in ("all_gather", "all_to_all")
+    return (name, groups, "" if is_move else rest[0], types, *rest[not is_move :])
 
 
 def _groups(flat, size) -> tuple[tuple[int, ...], ...] | None:
@@ -209,6 +228,7 @@ def _groups(flat, size) -> tuple[tuple[int, ...], ...] | None:
 _SCHEMAS = {
     "all_reduce": "(Tensor[] self, str kind, float scale, int[] groups, int size) -> Tensor[]",
     "all_gather": "(Tensor self, int dim, int[] groups, int size) -> Tensor",
+    "all_to_all": "(Tensor self, int dim, int[] groups, int size) -> Tensor",
     "reduce_scatter": "(Tensor self, str kind, float scale, int dim, int[] groups, int size)"
                       " -> Tensor",
     "broadcast": "(Tensor[] self, Tensor mine, int root, int[] groups, int size) -> Tensor[]",
@@ -231,6 +251,10 @@ def _all_reduce(values, kind, scale, groups, size):
 
 def _all_gather(value, dim, groups, size):
     return _others(size).all_gather(value, dim, _groups(groups, size))
+
+
+def _all_to_all(value, dim, groups, size):
+    return _others(size).all_to_all(value, dim, _groups(groups, size))
 
 
 def _reduce_scatter(value, kind, scale, dim, groups, size):
@@ -271,6 +295,7 @@ def _in_place(function):
 
 _KERNELS = {
     "all_reduce": (_all_reduce, _same_shapes), "all_gather": (_all_gather, _gathered_shape),
+    "all_to_all": (_all_to_all, lambda value, *rest: torch.empty_like(value)),
     "reduce_scatter": (_reduce_scatter, _scattered_shape), "broadcast": (_broadcast, _same_shapes),
 }  # fmt: skip
 
@@ -305,6 +330,12 @@ def _row_all_gather(tensor, dim, groups, size):
     return Tensor(tensor.device, node.type, node)
 
 
+def _row_all_to_all(tensor, dim, groups, size):
+    node = apply("all_to_all", tensor.as_node(), world=size, axis=dim,
+                 groups=_groups(groups, size))  # fmt: skip
+    return Tensor(tensor.device, node.type, node)
+
+
 def _row_reduce_scatter(tensor, kind, scale, dim, groups, size):
     node = apply("reduce_scatter", tensor.as_node(), kind=kind, world=size, axis=dim,
                  groups=_groups(groups, size))  # fmt: skip
@@ -320,4 +351,5 @@ def _row_broadcast(tensors, mine, root, groups, size):
 ROWS.update({
     "trainium::all_reduce": _row_all_reduce, "trainium::all_gather": _row_all_gather,
     "trainium::reduce_scatter": _row_reduce_scatter, "trainium::broadcast": _row_broadcast,
+    "trainium::all_to_all": _row_all_to_all,
 })  # fmt: skip

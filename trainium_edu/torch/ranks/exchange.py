@@ -112,6 +112,14 @@ class Exchange:
         shape = (count * first.size(0), *first.shape[1:])
         return _parted(found, [first], shape)[0].movedim(0, dim).contiguous()
 
+    def all_to_all(self, value: torch.Tensor, dim: int, groups: Groups) -> torch.Tensor:
+        """Return this rank's part of every rank's values, one after the other."""
+        members = self.members(groups)
+        first = value.movedim(dim, 0)
+        found = self._row(said("all_to_all", groups, value, dim), [first], times=len(members))
+        parts = found.reshape(len(members), len(members), -1)[:, members.index(self.number)]
+        return _parted(parts.reshape(-1), [first])[0].movedim(0, dim).contiguous()
+
     def reduce_scatter(self, value: torch.Tensor, kind: str, scale: float, dim: int,
                        groups: Groups) -> torch.Tensor:  # fmt: skip
         """Return this rank's part of what the links make of a value."""

@@ -72,6 +72,13 @@ class XlaGroup(dist.ProcessGroup):
             return collectives.all_gather(tensor.unsqueeze(0), 0, self._groups)
         return torch.stack(self._handed_round("all_gather", tensor))
 
+    def _exchange(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Send equal parts along the first axis, and return those that came."""
+        if _are_on_device([tensor]):
+            return collectives.all_to_all(tensor, groups=self._groups)
+        parts = self._handed_round("all_to_all", tensor)
+        return torch.cat([one.chunk(len(self._ranks))[self._place] for one in parts])
+
     def _spread(self, tensors: list, root: int) -> None:
         if _are_on_device(tensors):
             collectives.broadcast(tensors, self._ranks[root], self._groups)
@@ -101,7 +108,17 @@ class XlaGroup(dist.ProcessGroup):
         self._reduce(tensors, getattr(opts, "reduceOp", opts))
         return _done(tensors)
 
-    allreduce_coalesced = reduce = allreduce  # type: ignore[assignment]
+    allreduce_coalesced = allreduce
+
+    def reduce(self, tensors, opts):
+        """Reduce in place on one rank; the others keep theirs."""
+        found = [one.clone() for one in tensors]
+        self._reduce(found, opts.reduceOp)
+        _keep(found)
+        if opts.rootRank == self._place:
+            for one, new in zip(tensors, found, strict=True):
+                one.copy_(new)
+        return _done(tensors)
 
     def broadcast(self, tensors, opts):
         """Give all the tensors of one."""
@@ -132,7 +149,7 @@ class XlaGroup(dist.ProcessGroup):
     def gather(self, outputs, inputs, opts):
         """Fill one rank's list with the tensors of all."""
         found = self._gather(inputs[0]).unbind(0)
-        cores.current().closures.append((len, (found,)))  # alive, so in every rank's graph
+        _keep(found)
         if opts.rootRank == self._place:
             for one, new in zip(outputs[0], found, strict=True):
                 one.copy_(new)
@@ -188,11 +205,22 @@ class XlaGroup(dist.ProcessGroup):
 
     recv = recv_anysource = send
 
-    def alltoall(self, *given):
-        """Refuse."""
-        raise _refused("all_to_all", "gather with all_gather, and take the part that is wanted")
+    def alltoall(self, outputs, inputs, opts=None):
+        """Send a tensor to each, and fill a list with what came."""
+        if len({one.shape for one in (*outputs, *inputs)}) > 1:
+            raise _refused("all_to_all of several shapes", "pad them to one")
+        for one, new in zip(outputs, self._exchange(torch.stack(inputs)).unbind(0), strict=True):
+            one.copy_(new)
+        return _done(outputs)
 
-    alltoall_base = all_to_all_single = alltoall
+    def alltoall_base(self, output, given, output_sizes, input_sizes, opts=None):
+        """Send equal parts of a tensor, one to each, and put together what came."""
+        if len({*output_sizes, *input_sizes}) > 1:
+            raise _refused("all_to_all_single with parts of several sizes", "pad them to one")
+        output.copy_(self._exchange(given).reshape(output.shape))
+        return _done([output])
+
+    all_to_all_single = alltoall_base
 
 
 def _refused(what: str, instead: str) -> NotImplementedError:
@@ -206,6 +234,11 @@ def _kind(operation) -> str:
         if operation is None or operation == getattr(dist.ReduceOp, name):
             return kind
     raise _refused(f"a reduction by {operation}", f"use {', '.join(_KINDS)}")
+
+
+def _keep(tensors) -> None:
+    """Let tensors live up to the step's end, so that they are in every rank's graph."""
+    cores.current().closures.append((len, (tensors,)))
 
 
 def _are_on_device(tensors) -> bool:

@@ -22,12 +22,11 @@ from trainium_edu.torch.tape import Cell
 from trainium_edu.torch.values import Values
 from trainium_edu.training.parallel.collectives import Links, compiler_for
 from trainium_edu.xla.device import World
+from trainium_edu.xla.executable.sections import COLLECTIVES
 from trainium_edu.xla.graph import Type
 from trainium_edu.xla.operations import apply, parameter
 
 __all__ = ["RankAsked", "TogetherCore"]
-
-_COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter"}
 
 
 class TogetherCore(Core):
@@ -90,7 +89,7 @@ class TogetherCore(Core):
 
     def _met_ns(self, executable) -> float:
         nodes = executable.graph.nodes
-        self.collectives.meetings += any(node.operation in _COLLECTIVES for node in nodes)
+        self.collectives.meetings += any(node.operation in COLLECTIVES for node in nodes)
         return super()._met_ns(executable)
 
     # -- cells that get or lose their axis of ranks -----------------------------------------------
@@ -209,6 +208,17 @@ class Collectives:
         self.meetings += 1
         rows = rows_of(value, self.core.ranks)
         return _of_groups(groups, lambda ranks: torch.cat(list(rows[ranks]), dim), rows)
+
+    def all_to_all(self, value, dim: int, groups):
+        """Return to each rank its part of every rank's values, along a dimension from the end."""
+        self.meetings += 1
+        rows = rows_of(value, self.core.ranks)
+        found = [None] * len(rows)
+        for ranks in groups or [range(len(rows))]:
+            parts = [rows[rank].chunk(len(ranks), dim) for rank in ranks]
+            for place, rank in enumerate(ranks):
+                found[rank] = torch.cat([one[place] for one in parts], dim)
+        return PerRank(torch.stack(found))
 
     def reduce_scatter(self, value, kind: str, scale: float, dim: int, groups):
         """Return to each rank its part of what an all-reduce gives."""

@@ -17,6 +17,7 @@ from trainium_edu.torch import loading
 from trainium_edu.torch.stand_ins import (
     amp,
     custom_op,
+    functions,
     host,
     multiprocessing,
     neuronx,
@@ -46,8 +47,10 @@ _HOST = {
 MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
     "torch_xla": (top, top.__all__),
     "torch_xla.torch_xla": (top, top.__all__),
+    "torch_xla._XLAC": (xla_model, ["_xla_get_tensor_id"]),
     "torch_xla.core": (None, []),
     "torch_xla.core.xla_model": (xla_model, xla_model.__all__),
+    "torch_xla.core.functions": (functions, functions.__all__),
     "torch_xla.runtime": (runtime, runtime.__all__),
     "torch_xla.experimental": (None, []),
     "torch_xla.experimental.pjrt": (runtime, runtime.__all__),

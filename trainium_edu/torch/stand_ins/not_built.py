@@ -20,13 +20,16 @@ NOT_BUILT: dict[str, dict[str, str]] = {
     "torch_xla.core.xla_model": {
         "CoalescingBuckets": _ONE_BY_ONE, "all_gather_bucketized": _ONE_BY_ONE,
         "reduce_scatter_bucketized": _ONE_BY_ONE, "send": _GATHER, "recv": _GATHER,
-        "all_to_all": _GATHER, "collective_permute": _GATHER,
+        "collective_permute": _GATHER,
         "all_reduce_bucketized_gradients": "xm.reduce_gradients(optimizer) does it",
         "get_stablehlo": _HLO, "get_stablehlo_bytecode": _HLO,
         "optimization_barrier_": _BARRIER,
         "xla_replication_devices": _RANKS, "CollectiveContext": _RANKS,
         "DeviceContext": _OWN, "ToXlaTensorArena": _OWN, "check_view_sharing": _OWN,
         "MemoryInfo": "xm.get_memory_info() returns a plain dict",
+    },
+    "torch_xla.core.functions": {
+        "distributed_mm": _GATHER, "nms": "torchvision.ops.nms on the CPU has the boxes to keep",
     },
     "torch_xla.distributed.spmd": dict.fromkeys(
         ("Mesh", "get_global_mesh", "mark_sharding", "set_global_mesh"), _RANKS),
@@ -53,7 +56,7 @@ ELSEWHERE = {
     "torch_xla.experimental": "only what training on Trn1 takes is, from torch_xla.core.xla_model",
     "torch_xla.stablehlo": _HLO,
     "torch_xla.core.xla_builder": _HLO,
-    "torch_xla.core": "torch_xla.core.xla_model is",
+    "torch_xla.core": "torch_xla.core.xla_model and .functions are",
     "torch_xla.utils": "torch_xla.utils.utils and .serialization are",
     "torch_xla.debug": "torch_xla.debug.metrics and .profiler are",
     "torch_xla.distributed": "torch_xla.distributed.xla_multiprocessing, .parallel_loader and "

@@ -19,8 +19,8 @@ from trainium_edu.xla.executable import Executable
 __all__ = [
     "REDUCE_AND", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_MUL", "REDUCE_OR", "REDUCE_SUM",
     "RateTracker", "_fetch_gradients", "_maybe_convert_to_cpu", "add_step_closure", "all_gather",
-    "all_reduce", "broadcast_master_param", "collective_broadcast", "do_on_ordinals", "fork_rng",
-    "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
+    "all_reduce", "all_to_all", "broadcast_master_param", "collective_broadcast", "do_on_ordinals",
+    "fork_rng", "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
     "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step", "master_print",
     "mesh_reduce", "optimizer_step", "parse_xla_device", "reduce_gradients", "reduce_scatter",
     "rendezvous", "save", "send_cpu_data_to_device", "set_replication", "set_rng_state", "sync",
@@ -97,6 +97,11 @@ def set_replication(device, devices: Sequence) -> None:
 def is_xla_tensor(tensor) -> bool:
     """Return whether a tensor is on the device."""
     return isinstance(tensor, XlaTensor)
+
+
+def _xla_get_tensor_id(tensor) -> int:
+    """Return a number that tensors share whose value is one; Transformers' saving asks for it."""
+    return id(tensor.cell)
 
 
 def get_memory_info(device=None) -> dict[str, int]:
@@ -200,6 +205,16 @@ def all_gather(value, dim: int = 0, groups: Sequence | None = None, output=None,
                pin_layout: bool = True, channel_id=None, use_global_device_ids=None):  # fmt: skip
     """Record the concatenation of every rank's tensor along an axis."""
     return _each(lambda one: collectives.all_gather(one, dim, groups), value, output)
+
+
+def all_to_all(value, split_dimension: int, concat_dimension: int, split_count: int,
+               groups: Sequence | None = None, pin_layout: bool = True):  # fmt: skip
+    """Record that part r along an axis goes to rank r, and what comes is put together."""
+    count = len(groups[0]) if groups else xrt_world_size()
+    if split_count != count:
+        raise ValueError(f"all_to_all with split_count {split_count}, among {count} ranks; it is "
+                         "as many parts as ranks")  # fmt: skip
+    return collectives.all_to_all(value, split_dimension, concat_dimension, groups)
 
 
 def reduce_scatter(reduce_type: str, input, scale: float, scatter_dim: int, shard_count: int,

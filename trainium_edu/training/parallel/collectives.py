@@ -90,6 +90,14 @@ class Links:
             out[ranks] = flat[ranks].reshape(-1)
         return out
 
+    def all_to_all(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return to rank r of a group the part r of each one's row, in the order of ranks."""
+        out = np.empty_like(flat)
+        for ranks in self._groups(node, len(flat)):
+            parts = flat[ranks].reshape(len(ranks), len(ranks), -1)
+            out[ranks] = parts.swapaxes(0, 1).reshape(len(ranks), -1)
+        return out
+
     def total(self, rows: np.ndarray, dtype: str, draw: int = 0) -> np.ndarray:
         """Return the sum of rows in the order of the schedule, rounded as the dtype is.
 
@@ -168,6 +176,8 @@ class Links:
 
     def schedule(self, collective: str):
         """Return who sends what to whom."""
+        if collective == "all_to_all":  # everybody sends to everybody at once: the fastest
+            return fabric.plan(self.topology, collective, "mesh")
         if self.topology.instances == 1:
             return fabric.plan(self.topology, collective, self.algorithm)
         return fabric.plan(self.topology, collective, "hierarchical", intra=self.inside)
@@ -195,7 +205,7 @@ def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False) -> 
     if shared and topology.direction == "one_way":
         speed = np.where(cables, 0.5, 1.0) * topology.bandwidth_bytes_per_s
         topology = replace(topology, bandwidth_bytes_per_s=speed)
-    if topology.instances == 1:
+    if topology.instances == 1 or operation == "all_to_all":
         bill = fabric.account(reached.schedule(operation), topology, nbytes, costs)
         hops, total = float(bill.latency_ns.sum()), bill.total_ns
         busy_ns = bill.utilisation * total

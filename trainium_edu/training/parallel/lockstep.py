@@ -37,12 +37,12 @@ from trainium_edu.training.parallel.process import Process
 from trainium_edu.xla.compiler import difference
 from trainium_edu.xla.device import Device, World, apart, cut, world
 from trainium_edu.xla.executable import Executable
+from trainium_edu.xla.executable.sections import COLLECTIVES
 from trainium_edu.xla.executor import Setting
 from trainium_edu.xla.graph import Graph, Node
 
 __all__ = ["Ranks", "RanksDisagree", "ReplicasDrift", "launch"]
 
-_COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter"}
 _MOST_FOUND = 256  #: graphs that are found by their roots alone
 _ALONE = 2**40  #: executions of one rank alone count from here, and draw bits of their own
 _DOING = {"cut": "marks a step", "value": "asks for a value", "rendezvous": "waits at rendezvous"}
@@ -434,7 +434,7 @@ def _with_others(graph: Graph) -> bool:
 
 
 def _is_collective(node: Node) -> bool:
-    return node.operation in _COLLECTIVES or any(
+    return node.operation in COLLECTIVES or any(
         isinstance(value, Graph) and _with_others(value) for _, value in node.attributes
     )
 

@@ -9,6 +9,9 @@ take part together, as tuples; None is one group of all.  ``world`` is a group's
 An ``all_reduce`` of several tensors is one message, a *bucket*: nothing is copied together on the
 chip.  So are a ``reduce_scatter`` along no axis and an ``all_gather`` into several `shapes`: there
 a rank's part is a vector, and zeros after the bucket's end make all parts equally long.
+
+In an ``all_to_all`` part d of an axis goes to rank d, and takes the place of the part that rank d
+sends.
 """
 
 import numpy as np
@@ -77,12 +80,22 @@ def _infer_scatter(*types: Type, kind, world, axis=None, groups=None) -> Type:
     if axis is None:
         _check_bucket("reduce_scatter", types)
         return x.like((_width(types, world),))
+    _check_parts("reduce_scatter", x, axis, world)
+    return x.like(tuple(n // world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
+
+
+def _infer_exchange(x: Type, world, axis, groups=None) -> Type:
+    _check("all_to_all", x, "sum", groups, axis, world)
+    _check_parts("all_to_all", x, axis, world)
+    return x
+
+
+def _check_parts(name, x: Type, axis, world):
     if x.shape[axis] % world:
         raise GraphError(
-            f"reduce_scatter of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
+            f"{name} of {x} along axis {axis}: {x.shape[axis]} elements do not split into "
             f"{world} equal parts"
         )
-    return x.like(tuple(n // world if i == axis + x.rank else n for i, n in enumerate(x.shape)))
 
 
 def _value(node, inner, *arrays):
@@ -191,6 +204,10 @@ def _scatter_back(node, g, gradients):
     return (apply("all_gather", g, **of),)
 
 
+def _exchange_back(node, g, gradients):
+    return (apply("all_to_all", g, **node.of),)
+
+
 def _lower(lowering, node):
     """Leave the time to whoever knows the links; tensors of the same size stay in their place."""
     lowering.collectives.append(node)
@@ -202,10 +219,12 @@ def _lower(lowering, node):
 
 
 def _flops(node):
-    return 0 if node.operation == "all_gather" else sum(one.type.size for one in node.inputs)
+    is_move = node.operation in ("all_gather", "all_to_all")
+    return 0 if is_move else sum(one.type.size for one in node.inputs)
 
 
 _SAME = {"value": _value, "lower": _lower, "flops": _flops, "outside": True}
 register("all_reduce", _infer_reduce, vjp=_reduce_back, **_SAME)
 register("all_gather", _infer_gather, vjp=_gather_back, **_SAME)
 register("reduce_scatter", _infer_scatter, vjp=_scatter_back, **_SAME)
+register("all_to_all", _infer_exchange, vjp=_exchange_back, **_SAME)
