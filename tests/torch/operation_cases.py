@@ -292,6 +292,7 @@ each("gather", (f(3, 5), 1, i(5, 3, 1)), (f(3, 5), 1, i(5, 2, 4)), (f(4, 5), 0, 
      (f(2, 3, 4), -2, i(3, 2, 5, 4)), (i(9, 6), 0, i(6, 3)))  # fmt: skip
 each("scatter_add", (f(3, 5), 1, i(5, 3, 4), f(3, 4)), (f(3, 5), 0, i(3, 2, 4), f(4, 5)))
 order = torch.stack([torch.randperm(5)[:3] for _ in range(4)])
+each("scatter_reduce.two", (f(3, 5), 1, i(5, 3, 4), f(3, 4), "sum"))
 each("scatter.src", (f(4, 5), 1, order, f(4, 3)), (i(9, 5, 4), 0, order.T.contiguous(), i(9, 3, 4)))
 each("gather", (f(), 0, torch.tensor([0])))
 case("scatter.src", b(5), 0, torch.tensor([3, 1]), b(2))

@@ -125,6 +125,7 @@ def _kernels() -> list:
     library.impl("_pin_memory", lambda self, device=None: self.clone(), "CPU")
     library.impl("is_pinned", lambda self, device=None: False, "CPU")
     library.impl("scaled_dot_product_attention", _attention, "AutogradPrivateUse1")
+    library.impl("ctc_loss.Tensor", _ctc_loss, "AutogradPrivateUse1")
     for packet in (torch.ops.aten._fused_adam_, torch.ops.aten._fused_adamw_):
         for func in (packet.default, packet.tensor_lr):
             library.impl(func, partial(_fused_adam, func), "AutogradPrivateUse1")
@@ -142,6 +143,12 @@ def _attention(query, key, value, *args, scale=None, **kwargs):
         one = aten._scaled_dot_product_efficient_attention
         return one(query, key, value, None, True, scale=scale)[0]
     return aten.scaled_dot_product_attention.default.decompose(query, key, value, *args, **named)
+
+
+def _ctc_loss(log_probs, targets, input_lengths, target_lengths, *args, **kwargs):
+    """Compute a loss of sequences whose lengths are on the host, as PyTorch/XLA asks for them."""
+    lengths = input_lengths.tolist(), target_lengths.tolist()
+    return torch.ops.aten.ctc_loss.IntList(log_probs, targets, *lengths, *args, **kwargs)
 
 
 def _fused_adam(func, params, grads, means, squares, largest, steps, *, lr, beta1, beta2,

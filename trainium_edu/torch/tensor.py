@@ -80,6 +80,10 @@ class XlaTensor(torch.Tensor):
             )
         return self.detach().cpu().numpy()
 
+    def untyped_storage(self):
+        """Return an empty storage, at address 0: the device has no addresses."""
+        return torch.UntypedStorage(0)
+
     def __array__(self, dtype=None, copy=None):
         return self.numpy()
 
@@ -645,6 +649,10 @@ def _by_parts(core, func, args, kwargs):
     return func._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
 
 
+def _diagonal_copy(core, func, args, kwargs):
+    return args[0].diagonal(*args[1:], **kwargs).clone()
+
+
 SPECIAL: dict[Any, Any] = {
     _aten._to_copy.default: _to_copy,
     _aten.copy_.default: _copy,
@@ -654,6 +662,8 @@ SPECIAL: dict[Any, Any] = {
     _aten.alias.default: _same_cell,
     _aten.lift_fresh.default: _same_cell,
     _aten._pack_padded_sequence.default: _by_parts,
+    _aten._is_all_true.default: _by_parts,
+    _aten.diagonal_copy.default: _diagonal_copy,
     _aten.is_same_size.default: lambda core, func, args, kwargs: args[0].shape == args[1].shape,
     _aten.set_.source_Tensor: _set,
     _aten.set_.source_Storage: _set,

@@ -141,6 +141,15 @@ def _scatter_add(self, dim, index, src):
     return _flat(_added, self, dim, index, src)
 
 
+def _adds(self, dim, index, src, reduce, include_self=True):
+    return reduce == "sum" and include_self  # PyTorch/XLA lowers others too; the table has no rows
+
+
+@row("scatter_reduce.two", fits=_adds)
+def _scatter_reduce(self, dim, index, src, reduce, include_self=True):
+    return _scatter_add(self, dim, index, src)
+
+
 @row("scatter.src")
 def _scatter(self, dim, index, src):
     return _flat(_put, self, dim, index, src)
