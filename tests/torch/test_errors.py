@@ -202,6 +202,13 @@ def test_an_operation_without_a_row_runs_on_the_cpu_and_is_counted(core):
     assert core.compiler.metrics.counter_value("aten::erfinv")
 
 
+def test_an_operation_of_several_results_runs_on_the_cpu_without_values_too():
+    with core_of_a_test(values="none") as core:
+        bag = torch.nn.EmbeddingBag(5, 3).to("xla")
+        assert bag(torch.tensor([[0, 3], [1, 1]]).to("xla")).shape == (2, 3)
+        assert core.compiler.metrics.counter_value("aten::_embedding_bag") == 1
+
+
 def test_without_values_a_shape_that_depends_on_them_is_refused():
     with core_of_a_test(values="none") as core:
         x = torch.ones(3, device=core.device)

@@ -561,7 +561,8 @@ def _hollow_results(core, call, args, kwargs):
     if isinstance(out, torch.Tensor):
         return hollow(out.size(), out.dtype, core)
     if isinstance(out, list | tuple):
-        return type(out)(one and hollow(one.size(), one.dtype, core) for one in out)
+        return type(out)(hollow(one.size(), one.dtype, core) if isinstance(one, torch.Tensor)
+                         else one for one in out)  # fmt: skip
     return out
 
 
