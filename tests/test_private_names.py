@@ -20,6 +20,9 @@ PROTOCOLS = {
     "_schema": "what PyTorch says an operation takes",
     "_fetch_gradients": "a name of torch_xla's that Accelerate calls",
     "_maybe_convert_to_cpu": "a name of torch_xla's that the Trainer calls",
+    "_XLAC": "a name of torch_xla's that Transformers asks for",
+    "_xla_get_tensor_id": "a name of torch_xla's that Transformers calls",
+    "_is_all_true": "an operation's name in PyTorch",
 }
 _SIZE = "a size from which on another way is taken, lowered so that a small case takes it"
 _CACHED = "expanded anew, as in a fresh process: what is cached on a program has no other name"
