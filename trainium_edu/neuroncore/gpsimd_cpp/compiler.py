@@ -49,8 +49,8 @@ _ALWAYS = (
 _WATCHED = (  # in the learner's code; cpp/guards.cpp words what is found
     "-fsanitize=bounds,object-size,return",
     "-fno-sanitize-recover=all",
-    *(f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")),  # kept, also
-    # where nothing comes of them: what is freed twice is to be seen
+    # calls stay where nothing comes of them: what is freed twice is to be seen
+    *(f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")),
     "-fstack-protector-strong",
     "-U_FORTIFY_SOURCE",
     "-D_FORTIFY_SOURCE=2",
@@ -105,11 +105,8 @@ class Compiler:
     def counting(self) -> tuple[str, ...]:
         """The flags by which each basic block reports that it runs."""
         if self.is_gcc:
-            near = (
-                "-fno-allocation-dce",
-                "-fno-reorder-blocks",
-            )  # a failed check stays in its line
-            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1", *near)
+            kept = ("-fno-allocation-dce", "-fno-reorder-blocks")  # and a failed check in its line
+            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1", *kept)
         every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0")
         return ("-fsanitize-coverage=bb,trace-pc", *every_block, *self.plain, "-ferror-limit=1")
 
@@ -394,7 +391,7 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
             problem = CompileError(
                 f"{undefined[0]} is declared and used, but none of the sources defines it"
             )
-            problem.undefined = undefined
+            problem.undefined = tuple(undefined)
             return problem
         last = text.strip().rpartition("\n")[2] or "the compiler said nothing"
         return CompileError(f"the C++ compiler failed: {last}")

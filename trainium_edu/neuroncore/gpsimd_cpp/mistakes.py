@@ -29,7 +29,7 @@ class OperatorError(NkiValidationError):
 class CompileError(OperatorError):
     """The compiler does not take the C++; its first error."""
 
-    undefined: tuple[str, ...] | list[str] = ()  #: names that the linker did not find
+    undefined: tuple[str, ...] = ()  #: names that the linker did not find
 
 
 class NoCompilerError(RuntimeError):
