@@ -412,7 +412,10 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
 
 def is_theirs(file: str, sources: Sequence[Path] = ()) -> bool:
     """Whether a file is the learner's: a source, or no header of ours or a compiler's."""
-    path = Path(file).resolve()
+    path = Path(file)
+    if not path.is_absolute():  # as the wheel's compiler names files below where it ran, then
+        return not any(part in path.as_posix() for part in ("ziglang/", "gpsimd_cpp/cpp/"))
+    path = path.resolve()
     if any(path.name == source.name for source in sources):
         return not path.is_relative_to(_CPP)
     wheel = importlib.util.find_spec("ziglang")
