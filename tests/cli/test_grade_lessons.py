@@ -9,6 +9,8 @@ import pytest
 from tests.solutions import reading
 from trainium_edu import exercises
 from trainium_edu.cli import grade
+from trainium_edu.exercises.capstone_fused_convolution import ASKED_US
+from trainium_edu.exercises.leaderboard import Entry
 
 LESSONS = [lesson for lesson in exercises.LESSONS if exercises.of_lesson(lesson)]
 
@@ -33,6 +35,11 @@ def test_solved_lessons_get_full_points(tmp_path, lesson):
         e.key: (e.points, "") for e in exercises.of_lesson(lesson)
     }
     assert (row.reason, row.notes) == ("", [])
+    assert bool(row.leaderboard) == (lesson == "12")
+    if row.leaderboard:
+        entry = Entry.of(row.leaderboard)
+        assert (entry.assignment, entry.name) == ("lesson 12/fused", "ab123")
+        assert entry.latency_us <= ASKED_US["float32"]
 
 
 OTHERWISE = """

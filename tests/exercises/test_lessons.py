@@ -12,7 +12,7 @@ from trainium_edu.exercises.exercise import Status
 from trainium_edu.exercises.lessons import number_of
 
 STUDENTS = ("", "ab123")
-LONG = ("12/fused",)  # a whole image is timed
+LONG = RANKED = ("12/fused",)  # a whole image is timed; a class compares that
 EXERCISES = [e for lesson in exercises.LESSONS for e in exercises.of_lesson(lesson)]
 
 
@@ -52,6 +52,7 @@ def test_the_solution_gets_full_points(block, student):
     if student or not exercise.literal:
         grade = exercise.grade(answer, student, salt="autumn" if student else "")
         assert (grade.points, grade.status, grade.reason) == (exercise.points, "full", "")
+        assert bool(grade.entry) == (block.key in RANKED)
 
 
 @pytest.mark.parametrize("block", blocks("wrong"))

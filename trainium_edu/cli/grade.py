@@ -165,6 +165,10 @@ def fill(row: Row, lines: Sequence[bytes], code: int, parts: Mapping[str, int] |
         parts = {e.key: e.points for e in exercises.of_lesson(row.lesson)}
     mine = parts if row.lesson else {}
     row.exercises = {key: grade for key, grade in row.exercises.items() if key in mine}
+    for key, grade in row.exercises.items():
+        if entry := grade.pop("entry", {}):
+            name = (row.student or Path(row.submission).stem)[:40]
+            row.leaderboard = {"assignment": f"lesson {key}", "name": name, **entry}
     for key, points in mine.items():
         missing = {"points": 0, "of": points, "status": "stopped",
                    "reason": row.reason, "misconception": ""}  # fmt: skip

@@ -5,6 +5,7 @@ its outputs, time and counts are the check's own.
 """
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from trainium_edu import neuroncore
 from trainium_edu.exercises.exercise import Rejected, reject
 from trainium_edu.exercises.request import Request, measured
 
-__all__ = ["draws", "expect_moved", "figures", "output", "report"]
+__all__ = ["Figures", "draws", "expect_moved", "output", "report"]
 
 _FORGOT_JIT = (
     "Call it as the lesson does: @nki.jit stands above the def, and it returns its output."
@@ -46,24 +47,40 @@ def report(answer, *arrays, **keywords):
 _NOT_A_KERNEL = re.compile(r"'Request' object|TypeError: \w+\(\) missing \d+ required [^;]*$")
 
 
-def figures(found):
-    """Return a function that says how fast a kernel is, and how far from the roof above it."""
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a right kernel takes; called, it says how far that is from the roof above it."""
 
-    def said():
-        timeline = found["timeline"]
+    found: dict
+    ranked: str = ""  #: what it was timed on, if a class compares that
+
+    def __call__(self):
+        """Say it in a sentence."""
+        timeline = self.found["timeline"]
         roof, band = timeline.roofline(), neuroncore.band_of(timeline)
         what, least = max(("FLOPs", roof.compute_ns), ("bytes", roof.memory_ns), key=lambda x: x[1])
         times = [ns / least for ns in (band.nominal_ns, band.low_ns, band.high_ns)]
         mfu = [roof.compute_ns / ns for ns in (band.nominal_ns, band.high_ns, band.low_ns)]
         peak = f"{mfu[0]:.1%} ({mfu[1]:.1%} to {mfu[2]:.1%})" if roof.flops else "0 (no product)"
+        where = f" on {self.ranked}" if self.ranked else ""
         return (
             f"Your kernel takes {band.nominal_ns / 1e3:.1f} µs ({band.low_ns / 1e3:.1f} to"
-            f" {band.high_ns / 1e3:.1f}), MFU {peak}:"
+            f" {band.high_ns / 1e3:.1f}){where}, moves {timeline.hbm_bytes:,.0f} bytes, MFU {peak}:"
             f" {times[0]:.1f} times ({times[1]:.1f} to {times[2]:.1f}) the {least / 1e3:.1f} µs of"
             f" its roof, which its {what} alone would take."
         )
 
-    return said
+    def entry(self):
+        """Return a leaderboard's row of it, but for whose it is; empty if it is not ranked."""
+        if not self.ranked:
+            return {}
+        timeline = self.found["timeline"]
+        band = neuroncore.band_of(timeline)
+        return {
+            "case": self.ranked, "latency_us": band.nominal_ns / 1e3, "low_us": band.low_ns / 1e3,
+            "high_us": band.high_ns / 1e3, "hbm_bytes": int(timeline.hbm_bytes),
+            "mfu": timeline.mfu,
+        }  # fmt: skip
 
 
 def output(found, shape, dtype="float32"):

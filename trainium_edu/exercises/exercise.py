@@ -224,6 +224,7 @@ class Grade:
     status: str  #: "full", "wrong", "not attempted", "not checked", or what stopped it
     reason: str = ""
     misconception: str = ""
+    entry: Mapping = field(default_factory=dict)  #: a leaderboard's row of it, but for whose it is
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -372,7 +373,7 @@ class Exercise:
                 for i in range(HIDDEN_ROUNDS)
             ]
         for i, numbers in enumerate(rounds):
-            error, _ = _examine(self, answer, numbers)
+            error, measured = _examine(self, answer, numbers)
             if isinstance(error, NotAttempted):
                 return Grade(0, self.points, "not attempted", str(error))
             if isinstance(error, NotChecked):
@@ -382,7 +383,8 @@ class Exercise:
                 return Grade(0, self.points, "wrong", where + error.feedback, error.misconception)
         shared = self.literal and not student  # a course without ids
         reason = "no student id, so these numbers are everyone's" if shared else ""
-        return Grade(self.points, self.points, "full", reason)
+        entry = measured.entry() if hasattr(measured, "entry") else {}
+        return Grade(self.points, self.points, "full", reason, entry=entry)
 
     def __repr__(self):
         return f"Exercise({self.key!r})"

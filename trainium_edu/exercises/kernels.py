@@ -6,7 +6,7 @@ outputs, time and counts are the check's own.
 
 import numpy as np
 
-from trainium_edu.exercises.asked import draws, expect_moved, figures, output, report
+from trainium_edu.exercises.asked import Figures, draws, expect_moved, output, report
 from trainium_edu.exercises.exercise import exercise, has_form, recognise, reject
 from trainium_edu.exercises.request import Request, measured
 
@@ -62,7 +62,7 @@ def tile_add(answer, numbers):
     slower = found["makespan_ns"] / ours["makespan_ns"]
     adds = found["instructions"].get("tensor_tensor", 0)
     if slower <= 1.5:
-        return figures(found)
+        return Figures(found)
     if adds >= shape[0]:
         reject(
             "a row at a time",
@@ -107,7 +107,7 @@ def transpose(answer, numbers):
     _expect_written(out)
     if np.array_equal(out, x.T):
         expect_moved(found, x)
-        return figures(found)
+        return Figures(found)
     blocks = x.reshape(128, numbers.blocks, 128).transpose(1, 0, 2)
     recognise(out, (
         ("reshaped", x.reshape(n, 128),
@@ -163,7 +163,7 @@ def matmul_mfu(answer, numbers):
                    " add up in one PSUM tile, allocated outside the loop over K.")  # fmt: skip
         reject("wrong values", "The product is not lhsT.T @ rhs. Try it with small whole numbers.")
     if found["mfu"] >= TARGET_MFU:
-        return figures(found)
+        return Figures(found)
     needed = lhs.nbytes + rhs.nbytes + found["outputs"][0].nbytes
     times = found["hbm_bytes"] / needed
     if times > 1.5:
@@ -234,7 +234,7 @@ def bias_gelu(answer, numbers):
             f"Right, in {passes} compute instructions. One activation adds the bias on its way,"
             " at no cost.",
         )
-    return figures(found)
+    return Figures(found)
 
 
 def _suspects(draw):
