@@ -18,8 +18,8 @@ How the real tool counts is documented in part, and the rest follows from publis
   has no graph to count multiply-adds in), so FP32 counts twice in it too.
 
 Left out: keys of what is not modelled (DMA descriptors by origin, throttling, collectives, events
-and semaphores).  Spills are those that a run's passes report; a kernel that does not fit is refused
-here, so without such a pass they are 0.
+and semaphores).  Spills are those of the older interface's pass ``spills``; a kernel in the current
+one that does not fit is refused.
 
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
@@ -305,8 +305,6 @@ def summary(run: Run) -> dict:
         "neuroncore_cycle_count": round(total_s * clock),
         "peak_flops_bandwidth_ratio": ridge,
         "profiler_version": f"trainium_edu {trainium_edu.__version__}",
-        "spill_reload_bytes": 0,
-        "spill_save_bytes": 0,
         "total_active_time": any_active * _S,
         "total_active_time_percent": any_active / (core.makespan_ns or 1.0),
         "total_exec_time": core.makespan_ns * _S,
@@ -336,6 +334,7 @@ def _counted(program, times) -> dict[str, int]:
     """Return FLOPs and bytes that are sums over instructions; `times` says how often each ran."""
     found = dict.fromkeys((
         "dma_transfer_total_bytes", "hardware_flops", "model_flops", "transpose_flops",
+        "spill_reload_bytes", "spill_save_bytes",
         "sbuf_read_bytes", "sbuf_write_bytes", "psum_read_bytes", "psum_write_bytes",
     ), 0)  # fmt: skip
     keys = {
@@ -344,7 +343,11 @@ def _counted(program, times) -> dict[str, int]:
     }  # fmt: skip
     for instruction, count in zip(program.instructions, times, strict=True):
         if instruction.engine is Engine.DMA:
-            found["dma_transfer_total_bytes"] += _moved(instruction) * count
+            moved = _moved(instruction) * count
+            found["dma_transfer_total_bytes"] += moved
+            for access in instruction.accesses:
+                if access.allocation in program.spills:
+                    found[f"spill_{'save' if access.is_write else 'reload'}_bytes"] += moved
         passes = 1
         if instruction.engine is Engine.TENSOR:
             wide = any(a.geometry[0] == "float32" for a in instruction.accesses if not a.is_write)
@@ -398,7 +401,7 @@ def _union_ns(start, end) -> float:
 
 def _tensor_bytes(program) -> int:
     """Return the size of all tensors in HBM that instructions touch."""
-    tensors = {a.allocation for i in program.instructions for a in i.accesses}
+    tensors = {a.allocation for i in program.instructions for a in i.accesses} - program.spills
     infos = (program.allocations[index] for index in tensors)
     return sum(prod(i.shape) * i.dtype.itemsize for i in infos if i.memory is Memory.HBM)
 

@@ -1,9 +1,11 @@
 """Passes of the older compiler: the same bits, fewer instructions and bytes, switchable.
 
 Judges: the recorded program, issued again beside the rewritten one (every bit of every output);
-closed forms for what is loaded, copied and placed; the bytes that published profiles count; the
-loops' Python source for the compiled ones.
+closed forms for what is loaded, copied and placed; the bytes that published profiles count; a
+search through all choices for what is spilled; the loops' Python source for the compiled ones.
 """
+
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -35,7 +37,7 @@ def bits_of(program, seed=0):
     tiles = replay(program, core, inputs)
     return {
         a.index: core.value(tiles[a.index]).view(np.uint32) for a in program.allocations
-        if a.memory is Memory.HBM and a.index in written
+        if a.memory is Memory.HBM and a.index in written - program.spills
     }  # fmt: skip
 
 
@@ -515,6 +517,121 @@ def test_what_does_not_fit_is_loaded_again_for_each_row_block():
     fits = held(3, 21)
     assert Lives.of(fits).most_alive(*Lives.of(fits).ends()) == ROOM
     assert rewrite(fits, ["reloads"]) is fits
+
+
+# -- spills -------------------------------------------------------------------------------------
+
+
+def computed(uses, wide=8192, address=None):
+    """Tiles of 32 KiB that are computed first, then read (or, where negative, doubled) in turn."""
+    core = NeuronCore(values=False)
+    x, out = core.hbm((128, 8)), core.hbm((len(uses), 128, 8))
+    seed, kept = core.sbuf((128, 8)), {}
+    core.dma_copy(dst=seed, src=x)
+    for k in sorted({abs(use) for use in uses}):
+        kept[k] = core.sbuf((128, wide), address=address)
+        core.memset(dst=kept[k], value=float(k))
+        core.tensor_tensor(
+            dst=kept[k].sliced(EVERYTHING, slice(8)),
+            data1=kept[k].sliced(EVERYTHING, slice(8)),
+            data2=seed,
+            op="add",
+        )
+    for at, use in enumerate(uses):
+        tile = kept[abs(use)]
+        if use < 0:
+            core.tensor_scalar(dst=tile, data=tile, op0="multiply", operand0=2.0)
+        core.dma_copy(dst=out.sliced(at), src=tile.sliced(EVERYTHING, slice(8)))
+    return core.program
+
+
+def fewest_reloads(uses, tiles, slots):
+    """Return the fewest times that something comes back, by trying every choice of what goes."""
+    best = {frozenset(): 0}
+    for step, use in enumerate([*tiles, *uses]):
+        later, following = {}, [*tiles, *uses][step + 1 :]
+        for inside, cost in best.items():
+            cost += use not in inside and step >= len(tiles)
+            held = frozenset(t for t in inside | {use} if t == use or t in [use, *following])
+            for gone in range(max(len(held) - slots, 0), len(held)):
+                for out in combinations(held - {use}, gone):
+                    now = held - set(out)
+                    later[now] = min(cost, later.get(now, cost))
+        best = later
+    return min(best.values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_choice_of_what_goes_to_hbm_moves_less(seed):
+    """Judge: a search through all choices; 176 KiB hold five tiles of 32 KiB beside the seed."""
+    uses = np.random.default_rng(seed).integers(1, 8, 14).tolist()
+    tiles = sorted(set(uses))
+    program = computed(uses)
+    fits = check_bits(program, ["spills"], seed)
+    back = [i for i in fits.instructions if i.label == "spill_reload"]
+    assert len(back) == fewest_reloads(uses, tiles, 5)
+    lives = Lives.of(fits)
+    assert lives.most_alive(*lives.ends()) <= ROOM
+    assert measure(fits).makespan_ns > 0
+
+
+def test_what_was_changed_is_saved_again_and_what_was_not_is_not():
+    program = computed([*range(1, 9), *range(-8, 0), *range(1, 9)])
+    with pytest.raises(NkiValidationError, match="spilling the"):
+        place(program)
+    fits = check_bits(program, ["spills"])
+    assert measure(program, passes=True).program.spills
+    homes = [i.accesses[1].allocation for i in fits.instructions if i.label == "spill_save"]
+    assert len(homes) > len(set(homes))
+    read = computed([*range(1, 9), *range(1, 9)])
+    homes = [i.accesses[1].allocation for i in check_bits(read, ["spills"]).instructions
+             if i.label == "spill_save"]  # fmt: skip
+    assert len(homes) == len(set(homes))
+
+
+def test_what_a_load_filled_is_loaded_again_and_never_saved():
+    program = held(3, 26)
+    again = check_bits(program, ["spills"])
+    assert loads(again) > loads(program)
+    assert not again.spills
+    assert place(again) is not None
+
+
+def sums(address=None, again=False):
+    """Sixteen sums of a bank each, all complete before the first is read."""
+    core = NeuronCore(values=False)
+    x, y = core.hbm((128, 128)), core.hbm((16, 128, 512))
+    moving, stationary = core.sbuf((128, 512)), core.sbuf((128, 128))
+    core.memset(dst=moving, value=0.5)
+    core.dma_copy(dst=stationary, src=x)
+    banks = []
+    for _ in range(16):
+        banks.append(core.psum((128, 512), address=address))
+        core.nc_matmul(dst=banks[-1], stationary=stationary, moving=moving)
+        core.nc_matmul(dst=banks[-1], stationary=stationary, moving=moving, accumulate=True)
+    for bank in banks if again else ():
+        core.nc_matmul(dst=bank, stationary=stationary, moving=moving, accumulate=True)
+    for k, bank in enumerate(banks):
+        result = core.sbuf((128, 512))
+        core.tensor_copy(dst=result, src=bank)
+        core.dma_copy(dst=y.sliced(k), src=result)
+    return core.program
+
+
+def test_sums_that_psum_cannot_hold_are_copied_to_sbuf():
+    program = sums()
+    with pytest.raises(NkiValidationError, match="of each PSUM partition at once"):
+        place(program)
+    fits = check_bits(program, ["spills"])
+    assert len(fits) == len(program) + 16
+    assert place(fits) is not None
+    assert not fits.spills
+
+
+@pytest.mark.parametrize("program", [computed([1, 2, 1]), held(2, 20), sums(address=0),
+                                     sums(again=True)])  # fmt: skip
+def test_nothing_is_spilled_where_it_fits_has_an_address_or_is_added_to_later(program):
+    assert rewrite(program, ["spills"]) is program
 
 
 # -- engine_balance -----------------------------------------------------------------------------

@@ -11,10 +11,13 @@ import pytest
 
 import trainium_edu.nki as current
 import trainium_edu.nki.beta1 as nki
+import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+from trainium_edu.neuroncore.timing.rewrites import PASSES
 from trainium_edu.nki.beta1.typing import mutable_tensor, tensor
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.tools.neuron_profile import summary
 
 F = np.float32
 X = np.arange(32 * 8, dtype=F).reshape(32, 8)
@@ -158,15 +161,58 @@ def test_a_result_wider_than_sbuf_is_never_there_as_a_whole():
         current.run(kernel.changed(passes=()), x, values=False)
 
 
+def test_scores_that_psum_and_sbuf_cannot_hold_go_to_hbm_and_come_back():
+    """Judges: NumPy for the values; for bytes, that each of 128 banks goes out at most once.
+
+    AWS's attention tutorial (its third version, SDK 2.26) has all scores in PSUM before it looks
+    for their maxima, and is timed so.
+    """
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((128, 16, 512), nl.float32, buffer=nl.shared_hbm)
+        lhs = nl.load(x[:, 0:128])
+        scores = nl.ndarray((128, nl.par_dim(128), 512), nl.float32, buffer=nl.psum)
+        for k in nl.affine_range(128):
+            scores[k] = nisa.nc_matmul(lhs, nl.load(x[:, nl.ds(8 * k, 512)]))
+        for g in nl.affine_range(16):
+            largest = nl.ndarray((128, 8), nl.float32, buffer=nl.sbuf)
+            for k in nl.affine_range(8):
+                largest[:, k] = nisa.tensor_reduce(nl.max, scores[8 * g + k], axis=1)
+            most = nl.max(largest, axis=1)
+            nl.store(out[:, g], nisa.tensor_scalar(scores[8 * g], nl.subtract, most))
+        return out
+
+    x = np.random.default_rng(0).integers(-4, 5, (128, 1536)).astype(np.float32)
+    run = current.run(kernel, x)
+    scores = np.stack([x[:, :128].T @ x[:, 8 * k : 8 * k + 512] for k in range(128)])
+    most = scores.reshape(16, 8, 128, 512).max((1, 3))
+    np.testing.assert_array_equal(run.outputs, (scores[::8] - most[:, :, None]).swapaxes(0, 1))
+    found = summary(run)
+    bank = 128 * 512 * 4
+    least = (128 - 176 // 2 - 1) * bank  # 176 KiB hold 88 of them, beside lhs
+    assert least <= found["spill_save_bytes"] <= 128 * bank
+    assert found["spill_save_bytes"] <= found["spill_reload_bytes"]
+    assert found["hbm_write_bytes"] == run.outputs.nbytes + found["spill_save_bytes"]
+    assert "tiles went to HBM and came back" in run.placement.notes[-1]
+    timed = nki.benchmark(kernel)
+    timed(x)
+    both = found["spill_save_bytes"] + found["spill_reload_bytes"]
+    by_bytes = both / float(TRN1.dma.rate_in_bursts.value[1]) * 1e9
+    assert timed.benchmark_result.nc_latency.nanoseconds > by_bytes
+    with pytest.raises(NkiValidationError, match="of each PSUM partition at once"):
+        current.run(kernel.changed(passes=[p for p in PASSES if p != "spills"]), x, values=False)
+
+
 def test_compiler_directives_make_kernels():
     plain = nki.compiler.skip_middle_end_transformations(nki.jit(doubled))
-    assert plain.passes == ("renames", "splits")
+    assert plain.passes == ("renames", "splits", "spills")
     assert nki.jit(doubled).passes is True
-    assert nki.jit(plain).passes == ("renames", "splits")
-    assert nki.compiler.enable_stack_allocator(plain).passes == ("renames", "splits")
+    assert nki.jit(plain).passes == ("renames", "splits", "spills")
+    assert nki.compiler.enable_stack_allocator(plain).passes == ("renames", "splits", "spills")
     np.testing.assert_array_equal(plain(X), 2 * X)
     run = current.run(plain, X)
-    assert run.passes == ("renames", "splits")
+    assert run.passes == ("renames", "splits", "spills")
     assert run.timeline.program is run.program
     ordered = nl.sequential_range(2, directives=nki.compiler.no_reorder())
     assert list(ordered) == [0, 1]

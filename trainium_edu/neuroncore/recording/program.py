@@ -78,6 +78,7 @@ class Program:
     loops: list[Loop] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)  #: allocations that must outlive the program
     instances: list[int] = field(default_factory=list)  #: where each instance of a grid begins
+    spills: frozenset[int] = frozenset()  #: allocations in HBM that a compiler saved tiles in
     #: the program before those passes that the model chose to run (see ``choices``)
     recorded: "Program | None" = field(default=None, repr=False, compare=False)
     _open_loops: list[int] = field(default_factory=list, repr=False)

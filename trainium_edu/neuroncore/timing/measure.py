@@ -60,12 +60,20 @@ def measure(program: Program, *, spec: Record | None = None, buffers=None,
         if done is not program:
             why = _NOT_REWRITTEN if is_rewritten else _NOT_OPTIMISED
             placement = replace(placement, notes=(*placement.notes, why))
+    if placement.program.spills:
+        note = _SPILLED.format(len(placement.program.spills))
+        placement = replace(placement, notes=(*placement.notes, note))
     return schedule(placement.program, placement, spec, parameters=parameters)
 
 
 _NOT_REWRITTEN = "timed as recorded: what the older compiler's passes give does not fit"
 _NOT_OPTIMISED = (
     "timed as recorded: results kept instead of computed again would live longer than fits"
+)
+
+_SPILLED = (
+    "SBUF is too small for what is alive at once: {} tiles went to HBM and came back, wherever "
+    "their next use was furthest ahead (assumed: AWS says that its compiler spills, not what)"
 )
 
 

@@ -32,7 +32,8 @@ class Lives:
     at, tile, is_write : arrays[accesses]
         Instruction, allocation, and whether it is written.
     sbuf_bytes : int64[allocations]
-        Bytes of each SBUF partition that a tile takes; 0 for tiles elsewhere.
+        Bytes of each partition of SBUF (or of the memory asked for) that a tile takes; 0 for tiles
+        elsewhere.
     """
 
     rows: int
@@ -42,14 +43,14 @@ class Lives:
     sbuf_bytes: np.ndarray
 
     @classmethod
-    def of(cls, program: Program) -> "Lives":
+    def of(cls, program: Program, memory: Memory = Memory.SBUF) -> "Lives":
         """Return the arrays of a program."""
         rows = len(program)
         each = [i.accesses for i in program.instructions]
         at = np.repeat(np.arange(rows), np.fromiter(map(len, each), np.int64, rows))
         tile = np.fromiter((a[0] for a in chain.from_iterable(each)), np.int64, at.size)
         is_write = np.fromiter((a[5] for a in chain.from_iterable(each)), np.bool_, at.size)
-        sizes = [a.row_bytes * (a.memory is Memory.SBUF) for a in program.allocations]
+        sizes = [a.row_bytes * (a.memory is memory) for a in program.allocations]
         return cls(rows, at, tile, is_write, np.array(sizes, np.int64))
 
     def ends(self, which=None, tile=None) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +73,7 @@ class Lives:
         return first, last
 
     def most_alive(self, first, last) -> int:
-        """Return the most bytes of each SBUF partition that are alive at one instruction."""
+        """Return the most bytes of each partition that are alive at one instruction."""
         change = np.zeros(self.rows + 1, np.int64)
         held = (last >= 0) & (self.sbuf_bytes > 0)
         np.add.at(change, first[held], self.sbuf_bytes[held])
@@ -80,7 +81,7 @@ class Lives:
         return int(np.cumsum(change).max())
 
     def alive_of(self, tiles) -> int:
-        """Return the most bytes of each SBUF partition that some tiles take at once."""
+        """Return the most bytes of each partition that some tiles take at once."""
         first, last = self.ends()
         mine = np.full(last.size, -1)
         mine[tiles] = last[tiles]

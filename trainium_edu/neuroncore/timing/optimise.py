@@ -475,7 +475,7 @@ def _apply(program: Program, edit: _Edit) -> tuple[Program, list[int]]:
     """Return the edited copy, and for each of its instructions the index before."""
     instructions, removed, instead = program.instructions, edit.removed, edit.instead
     result = Program(program.spec, program.name, program.rounding)
-    result.outputs = list(program.outputs)
+    result.outputs, result.spills = list(program.outputs), program.spills
     order = [i for i in range(len(instructions)) if i not in removed]
     if edit.moved:
         order.sort(key=lambda i: (_position(program, edit, i), i not in edit.moved, i))

@@ -44,9 +44,13 @@ Where a recorded loop is left in a program, only ``engine_balance`` touches it.
     Where what is alive at once does not fit in those 176 KiB, the line of loads that holds most of
     it loads its tiles again after the longer pauses of their readers instead of keeping them: where
     live data overflows, the compiler inserts "the necessary spills or refills".  Profiled: matmul
-    reads rhs, 160 KiB of each partition, again for each of 32 row blocks.  What was computed is not
-    spilled here: the 12.6 MB that bmm saved and the 33.8 MB that it loaded again are left out, and
-    a program that cannot do without spilling raises when it is placed.
+    reads rhs, 160 KiB of each partition, again for each of 32 row blocks.
+``spills``
+    Where what is alive at once does not fit at all, results are copied from PSUM to SBUF as soon as
+    they are complete, and tiles go from SBUF to HBM and come back (``spilling``).  AWS's attention
+    tutorial holds the scores of 4096 tokens in PSUM, 512 KiB of each partition, and its script
+    times that.  Where everything fits nothing is spilled here: the 12.6 MB that bmm saved and the
+    33.8 MB that it loaded again are left out.
 ``engine_balance``
     Copies, and operations with a number, that name no engine go to the Scalar Engine, line by line,
     where that makes the busier of Vector and Scalar less busy ("compiler selects best engine based
@@ -82,6 +86,7 @@ from trainium_edu.neuroncore.timing.optimise import is_pure, optimise
 from trainium_edu.neuroncore.timing.ordering import reordered
 from trainium_edu.neuroncore.timing.psum_tiles import joined, operands_in_psum
 from trainium_edu.neuroncore.timing.renaming import renamed
+from trainium_edu.neuroncore.timing.spilling import copied_out, spilled
 from trainium_edu.neuroncore.timing.splitting import split
 from trainium_edu.specs.arguments import short
 from trainium_edu.specs.signatures import checked
@@ -271,6 +276,11 @@ def _reloads(program: Program) -> Program:
     return _loaded_again(program, lives, largest)
 
 
+def _spills(program: Program) -> Program:
+    program = copied_out(program)
+    return spilled(program, _room(program), _loaded(program, Lives.of(program)))
+
+
 def _loaded(program, lives) -> dict:
     """Return {tile: the load that alone writes it}, of data that the program never changes."""
     writes = np.bincount(lives.tile[lives.is_write], minlength=len(program.allocations))
@@ -343,6 +353,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "algebra": _unrolled(_algebra),
     "splits": _unrolled(_splits),
     "reloads": _unrolled(_reloads),
+    "spills": _unrolled(_spills),
     "engine_balance": _engine_balance,
     "instruction_order": _unrolled(_instruction_order),
 }

@@ -17,11 +17,11 @@ def skip_middle_end_transformations(func=None):
     """Make a kernel that is timed as it was written, without the compiler's passes.
 
     Where tiles lie is decided behind the middle end: those that are filled anew still get places of
-    their own, and those that do not fit are still cut.
+    their own, and those that do not fit are still cut or spilled.
     """
     if func is None:
         return skip_middle_end_transformations
-    return _kernel(func).changed(passes=("renames", "splits"))
+    return _kernel(func).changed(passes=("renames", "splits", "spills"))
 
 
 def enable_stack_allocator(func=None, log_level=50):
