@@ -171,6 +171,14 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
         M, K <= 128, N <= 512.
     mask : mask over (M, N), optional
         Over the result.
+
+    Notes
+    -----
+    The array takes FP32 with FP32 only (AWS's reference of ``nc_matmul``, from SDK 2.27 on), and
+    AWS's attention tutorial multiplies FP32 scores by BF16 values with this function: the narrower
+    one is copied to FP32 first, as "NKI Type Promotion" of SDK 2.26 has it for arithmetic.  That
+    its compiler did the same for a product is assumed.  ``nisa.nc_matmul`` inserts nothing, and
+    refuses such a pair.
     """
     if kwargs:
         raise unknown("matmul", kwargs)
@@ -178,14 +186,19 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
     for operand in (x, y):
         if len(operand.window.shape) != 2:
             raise NkiValidationError(f"nl.matmul takes tiles of two dimensions, not {operand!r}")
+    kinds = x.kind, y.kind
+    is_mixed = "float32" in kinds and x.kind != y.kind and all("float" in k for k in kinds)
     if not transpose_x:
-        x = copied(_times_identity(x) if x.kind == "float32" else transpose(x), x.kind)
+        x = _times_identity(x) if x.kind == "float32" else transpose(x)
+        x = copied(x, "float32" if is_mixed else kinds[0])
+    elif is_mixed and x.kind != "float32":
+        x = copied(x, "float32")
     if x.shape[0] != y.shape[0]:
         raise NkiValidationError(
             f"nl.matmul: x contracts over {x.shape[0]} and y over {y.shape[0]}; both have the "
             "contracted dimension on their partitions once x is transposed"
         )
-    y = in_sbuf(y)
+    y = copied(y, "float32") if is_mixed and y.kind != "float32" else in_sbuf(y)
     return operation(
         "nc_matmul", (x.shape[1], y.shape[1]), "float32", buffer=_PSUM, mask=mask,
         axes={"stationary": (None, 0), "moving": (None, 1)}, stationary=x, moving=y, casts=False,
