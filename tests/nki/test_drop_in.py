@@ -61,6 +61,21 @@ print(twice(4), sizeinbytes(nl.bfloat16), sizeinbytes(np.float32), *kinds[0])
     assert python(code, folder=tmp_path).split() == ["8", "2", "4", "True", "True"]
 
 
+def test_a_script_of_the_documentation_finds_the_kernel_beside_it(tmp_path):
+    """Judge: the import of AWS's layer norm script, ``neuronxcc.nki.docs.examples.<folder>``."""
+    folder = tmp_path / "examples" / "softmax"
+    folder.mkdir(parents=True)
+    (folder / "twice.py").write_text("factor = 2\n")
+    code = f"""
+import sys, trainium_edu.nki as ours
+ours.activate()
+sys.path.insert(0, {str(folder)!r})  # as Python does for a script, and `trainium_edu run`
+from neuronxcc.nki.docs.examples.softmax.twice import factor
+print(factor)
+"""
+    assert python(code) == "2"
+
+
 def test_deactivate_takes_it_back():
     code = """
 import trainium_edu.nki as ours
@@ -129,7 +144,9 @@ from neuronxcc.nki import baremetal, benchmark, simulate_kernel, trace
 from neuronxcc.nki.isa.constants import dge_mode
 from neuronxcc.nki.compiler.sbuf import mod_alloc
 from neuronxcc.nki.language import par_dim
-from neuronxcc.nki.typing import tensor
+from neuronxcc.nki.typing import scalar, tensor
+from neuronxcc.nki.nccl.collectives import collective_permute_implicit
+import neuronxcc.nki.nccl as nccl
 import logging
 logging.disable(logging.OFF)
 import trainium_edu.nki.beta1 as ours

@@ -122,6 +122,10 @@ _OLDER = (
      "assert_shape astype broadcast_to dtype expand_dims itemsize ndim reshape shape view"),
     ("neuronxcc.nki.typing", "done", _B + "kernel.py", "the reference's pages of errors",
      "tensor mutable_tensor"),
+    ("neuronxcc.nki.typing", "missing", "in published kernels, in no reference", "", "scalar"),
+    ("neuronxcc.nki.nccl", "missing", "in published kernels, in no reference", "",
+     "all_gather all_reduce all_to_all collective_permute collective_permute_implicit "
+     "reduce_scatter"),
     ("neuronxcc.nki.language", "done", _B + "index.py", "NumPy's arange and mgrid",
      "arange mgrid"),
     ("neuronxcc.nki.language", "done", _B + "tile.py", "NumPy, AWS's developer guide",

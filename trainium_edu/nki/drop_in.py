@@ -18,7 +18,7 @@ __all__ = ["activate", "deactivate"]
 
 _HERE = "trainium_edu.nki"
 _MODULES = (".language", ".isa", ".isa.constants", ".typing", ".collectives")
-_OLDER = (".language", ".isa", ".typing", ".compiler", ".compiler.sbuf", ".compiler.psum")
+_OLDER = (".language", ".isa", ".typing", ".nccl", ".compiler", ".compiler.sbuf", ".compiler.psum")
 _ROOTS = ("nki", "neuronxcc")
 #: A level that AWS's compiler adds: course scripts say ``logging.disable(logging.OFF)``.
 _OFF = logging.CRITICAL + 10
@@ -77,18 +77,39 @@ def _inner() -> dict[str, dict[str, Any]]:
     """Return what AWS's own kernels and tests import from inside its compiler, by module.
 
     ``kernels`` held attention and vision kernels that AWS also published, in a folder
-    ``reference``: it is looked for where modules are.
+    ``reference``: it is looked for where modules are.  ``docs`` held the folder ``examples`` of the
+    documentation, in which its scripts lie.
     """
     of = partial(importlib.import_module, package=_HERE + ".beta1")
     as_dtype = of(".promotion").as_dtype
-    places = [Path(p, *rest, "reference") for p in (*sys.path, "src")
-              for rest in ((), ("nki_samples",))]  # fmt: skip
     return {
-        "kernels": {"__path__": [str(place) for place in places if place.is_dir()]},
+        "docs": {"__path__": _Folders(_documented)},
+        "nccl.collectives": vars(of(".nccl")),
+        "kernels": {"__path__": _Folders(_published)},
         "language.constants": {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize},
         "compiler.backends.neuron.tensor": {"local_tile": of(".tile").Tile},
         "compiler.backends.neuron.indexing": {"TileIndex": of(".index").Expression},
     }
+
+
+class _Folders:
+    """A package's path that is looked for when something is imported: a script's folder counts."""
+
+    def __init__(self, find):
+        self._find = find
+
+    def __iter__(self):
+        return iter(self._find())
+
+
+def _published() -> list[str]:
+    places = [Path(p, *rest, "reference") for p in (*sys.path, "src")
+              for rest in ((), ("nki_samples",))]  # fmt: skip
+    return [str(place) for place in places if place.is_dir()]
+
+
+def _documented() -> list[str]:
+    return [str(Path(p).parents[1]) for p in sys.path if Path(p).parent.name == "examples"]
 
 
 def deactivate() -> None:

@@ -10,7 +10,7 @@ have block dimensions (``tile.py``); loops run as plain Python, where AWS's comp
 once.  Read ``operation.py`` first, then ``tile.py`` and ``language/``.
 """
 
-from trainium_edu.nki.beta1 import compiler, isa, language, typing
+from trainium_edu.nki.beta1 import compiler, isa, language, nccl, typing
 from trainium_edu.nki.beta1.kernel import (
     FrameworkKernel,
     Kernel,
@@ -25,5 +25,5 @@ from trainium_edu.nki.beta1.tile import Tile as tensor
 
 __all__ = [
     "FrameworkKernel", "Kernel", "baremetal", "benchmark", "compiler", "isa", "jit", "language",
-    "profile", "simulate_kernel", "tensor", "trace", "typing",
+    "nccl", "profile", "simulate_kernel", "tensor", "trace", "typing",
 ]  # fmt: skip

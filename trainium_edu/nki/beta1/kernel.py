@@ -40,6 +40,10 @@ __all__ = [
 ]
 
 _MODES = ("auto", "baremetal", "benchmark", "jax", "profile", "simulation", "torchxla", "trace")
+_NO_INSTANCES = (
+    "{}[{!r}]: grid sizes are 1 or more; no page says what 0 does, and AWS's samples start a kernel"
+    " (pipelined attention) so for one instance: 0 is taken as 1"
+)
 _SPECS = {"trn1": "TRN1", "trn1n": "TRN1", "inf2": "INF2"}
 _FILES = {"save_neff_name": None, "save_trace_name": None}
 _OPTIONS = {
@@ -112,8 +116,11 @@ class Kernel(current_interface.Kernel):
             raise TypeError(
                 f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more"
             ) from None
-        if any(size < 1 for size in sizes):
+        if any(size < 0 for size in sizes):
             raise ValueError(f"{self.__name__}[{grid!r}]: grid sizes are whole numbers, 1 or more")
+        if 0 in sizes:
+            warnings.warn(_NO_INSTANCES.format(self.__name__, grid), UserWarning, stacklevel=2)
+            sizes = tuple(size or 1 for size in sizes)
         found = self.changed(instances=sizes)
         found.whole = self.whole
         return found

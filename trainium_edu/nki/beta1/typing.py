@@ -7,8 +7,9 @@ on an array that nobody has to make.
 import numpy as np
 
 from trainium_edu.nki import typing as current_interface
+from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["mutable_tensor", "tensor"]
+__all__ = ["mutable_tensor", "scalar", "tensor"]
 
 
 class tensor(current_interface.tensor):
@@ -23,3 +24,13 @@ class tensor(current_interface.tensor):
 
 class mutable_tensor(tensor):
     """A tensor argument that the kernel may write to, and returns."""
+
+
+def scalar(*_, **__):
+    """Refuse: a number on the chip as the bound of a loop, which no reference of it describes."""
+    raise NkiValidationError(
+        "nki.typing.scalar makes a loop's bound of a number that is on the chip; no reference of "
+        "the older interface describes it, and it is not modelled: loop as often as it may be "
+        "needed and mask the rest, or write the kernel in the current interface, whose "
+        "nl.fori_loop takes such a bound"
+    )
