@@ -104,9 +104,11 @@ def conflicts() -> Conflicts:
         ("rate of a core's DMA engines", (dma.bytes_per_s, dma.rate_sustained,
          dma.rate_in_bursts), 0, "the documented rate lies between what long streams sustain and"
          " what short kernels reach; timing has both, and a burst's length is assumed"),
-        ("rows of a few bytes", (TRN1.timing.dma_packet_ns, dma.short_rows_in_bursts), 0,
-         "one packet per contiguous run of HBM explains both: rows of neighbouring partitions that"
-         " are neighbours in HBM too travel together"),
+        ("rows of a few bytes", (TRN1.timing.dma_packet_ns, dma.short_rows_in_bursts,
+         TRN1.timing.dma_buffer_ns), 0,
+         "one packet per contiguous run of HBM explains the first two: rows of neighbouring"
+         " partitions that are neighbours in HBM too travel together. Several runs of one partition"
+         " are taken as one packet, too, of a buffer each"),
         ("shortest matmul", (cycles.nc_matmul, te.initiation_cycles), 0,
          "the instruction reference knows the stationary size; the guide says max(N, 64) for all"),
         ("cost of nc_match_replace8", (cycles.nc_match_replace8, cycles.nc_match_replace8_printed),

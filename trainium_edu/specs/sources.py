@@ -281,6 +281,9 @@ _ALL = (
     Source("accelopt-nkibench", "NKIBench: kernels and their profiles in AccelOpt", "zhang677 "
            "(public repository)", "2025", "https://github.com/zhang677/AccelOpt/tree/47e29a7c",
            Kind.MEASURED),
+    Source("nki-samples-tests", "Unit tests of kernels, with limits for their latencies", "AWS "
+           "(public repository nki-samples)", "2025",
+           "https://github.com/aws-neuron/nki-samples/tree/8370e11/test/unit", Kind.MEASURED),
     # storage, and how often jobs fail
     Source("aws-instance-store", "Specifications for Amazon EC2 accelerated computing instances, "
            "instance store (its table as a copy in public code had it)", "Amazon EC2",

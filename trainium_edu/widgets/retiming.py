@@ -18,6 +18,7 @@ _MOST_KEPT = 6  # placements
 _DMA_TIMES = (
     "dma_packet_ns",
     "dma_far_packet_ns",
+    "dma_buffer_ns",
     "dma_row_ns",
     "dma_turnaround_ns",
     "dma_burst_turnaround_ns",

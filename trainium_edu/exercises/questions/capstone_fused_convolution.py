@@ -4,7 +4,7 @@ import numpy as np
 
 from trainium_edu.exercises.predict import Answer, Misconception, question
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
-from trainium_edu.specs import SOURCES
+from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.kernel_view import kernel_view
 
@@ -44,8 +44,8 @@ def _us(run, engine):
                       " bytes came at a time."),
         Misconception("loads", lambda slow, kept: round(
                           _count(slow, "dma_copy") / _count(kept, "dma_copy"), 1), "That many"
-                      " times fewer transfers, as if each cost the same; a row of two bytes costs"
-                      " its queue as much as one of 2 KiB."),
+                      " times fewer transfers, as if each cost the same; one of 16 384 pieces"
+                      " keeps the queues busy for much longer than one of 128 rows."),
         Misconception("groups of rows", lambda slow, kept: _groups(kept), "The weights are used"
                       " once for each group of rows, and now loaded once: that alone would give"
                       " this. The loads themselves became faster, too."),
@@ -55,13 +55,14 @@ def weights(slow, kept):
     """Return how many times as fast it is to keep the weights."""
     return Answer(
         _times(slow, kept, 0),
-        "One place of the window is every ninth number of a row: 16 384 rows of two bytes for each"
-        " load. Whole rows come in 128.",
+        "One place of the window is every ninth number of a row: 16 384 pieces of two bytes for"
+        " each load. Whole rows come in 128.",
         lambda guess: [
             scoreboard({"one row at a time": slow, "weights kept": kept}),
             Prose(
-                "A DMA queue moves a row at a time, one *descriptor*, and up to about 2 KiB each"
-                " costs the same. So the weights are loaded as they lie in"
+                "A DMA queue moves a run of neighbouring bytes at a time, one *descriptor*, and"
+                f" besides its bytes each takes some {TRN1.timing.dma_buffer_ns.value} ns, as long"
+                " as 320 bytes travel. So the weights are loaded as they lie in"
                 " memory, all nine places together, and the Tensor Engine picks one place out of"
                 " SBUF while it turns it: on chip, a stride costs nothing.",
                 "What the kernel says of itself now:",

@@ -8,11 +8,14 @@ and those loads are seen: they are the matmul's fixed part.  A result is written
 dependent instruction on the *same* engine waits only for the first elements: ``chain`` after the
 start.
 
-A transfer's share of a queue lasts as long as the longest of three: the least turnaround, its
-packets (runs that are contiguous in HBM) at the packet rate, its bytes at the queue's rate; from
-HBM to HBM also its bytes, read and written, at the queue's part of HBM's bandwidth.  That
-is the pace of long streams.  A queue may be ahead of it by ``dma_burst_ns``, and is quicker until
-then: short kernels were seen at 385 to 400 GB/s, long ones at 250 to 263.
+A transfer's share of a queue lasts as long as the longest of these: the least turnaround, its
+packets (runs that are contiguous in HBM, or all runs of one partition, near each other) at the
+packet rate, and its bytes at the queue's rate, to which each row adds a little and each of several
+runs of one partition, a DMA buffer of its own, a little more; from HBM to HBM also its bytes, read
+and written, at the queue's part of HBM's bandwidth.  That is the pace of long streams.  A queue may
+be ahead of it by ``dma_burst_ns``, and is quicker until then: short kernels were seen at 385 to 400
+GB/s, long ones at 250 to 263.  Lists of short buffers were seen at one pace only; none costs more
+than a packet of its own.
 
 Every piece is a multiple of 2**-20 ns, so that sums of float64 are exact.
 """
@@ -117,6 +120,7 @@ def parameters(spec: Record) -> dict[str, Parameter]:
     for name, unit, group, more_is_faster in (
         ("dma_packet_ns", "ns per packet", "DMA packets", False),
         ("dma_far_packet_ns", "ns per packet", "DMA packets", False),
+        ("dma_buffer_ns", "ns per buffer", "DMA packets", False),
         ("dma_row_ns", "ns per row", "DMA rate", False),
         ("dma_turnaround_ns", "ns per transfer and queue", "DMA turnaround", False),
         ("dma_burst_turnaround_ns", "ns per transfer and queue", "DMA turnaround", False),
@@ -260,11 +264,12 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     least = float(spec.cycles.min_initiation_cycles)
     queues = int(spec.dma.queues)
     row_bytes, packets, far = np.zeros(n), np.ones(n), np.zeros(n, bool)
+    has_lists = np.zeros(n, bool)
     lanes, in_hbm = np.zeros((n, 2), np.int64), np.zeros(n, bool)
     for k, (name, engine, what, written, detail, *_) in enumerate(run.kinds):
         if engine is Engine.DMA:
             descriptors[k], row_bytes[k] = what[1], what[2]
-            lanes[k], far[k], in_hbm[k] = detail[2:4], detail[1], detail[4]
+            lanes[k], far[k], in_hbm[k], has_lists[k] = detail[2:4], detail[1], detail[4], detail[5]
             packets[k] = max(detail[0], min(what[1], detail[3] or queues)) / max(what[1], 1)
             continue
         ns = 1e9 / values[f"{engine.clock}_clock_hz"]
@@ -295,8 +300,11 @@ def durations(run: Expanded, spec: Record, values: Mapping, without=()) -> Durat
     fixed[is_dma] = values["dma_turnaround_ns"]
     hbm_rate = float(spec.hbm_bytes_per_s) / int(spec.cores) / queues / 1e9  # bytes per ns
     both_ns = np.where(in_hbm, 2 * row_bytes / hbm_rate, 0)  # read there and written there
-    work = np.maximum(work, both_ns)
-    quick = np.maximum(work / max(values["dma_burst_speedup"], 1.0), both_ns)
+    rate, burst = values["dma_bytes_per_s"] / queues / 1e9, max(values["dma_burst_speedup"], 1.0)
+    lists_ns = np.where(has_lists, values["dma_buffer_ns"] + row_bytes / rate, 0)
+    alone_ns = dma_row_ns(row_bytes, values, queues)  # in a packet of its own
+    work = np.maximum.reduce((work, both_ns, np.minimum(lists_ns, alone_ns)))
+    quick = np.maximum.reduce((work / burst, both_ns, np.minimum(lists_ns, alone_ns / burst)))
     quick_fixed = np.minimum(fixed, values["dma_burst_turnaround_ns"])
     if "dma" in without:
         lead[is_dma] = fixed[is_dma] = quick_fixed[is_dma] = work[is_dma] = quick[is_dma] = 0

@@ -37,9 +37,9 @@ class Expanded:
     engine: np.ndarray  #: int8[rows], index into ``ENGINES``
     kind: np.ndarray  #: int32[rows], index into ``kinds``
     #: (instruction name, engine, work, elements per partition written, detail: a transfer's
-    #: (packets, far, first queue, queues, HBM to HBM), or whether a matmul's stationary matrix
-    #: takes the place of another); in a what-if also the parts that are left of lead, fixed part
-    #: and work
+    #: (packets, far, first queue, queues, HBM to HBM, lists of buffers), or whether a matmul's
+    #: stationary matrix takes the place of another); in a what-if also the parts that are left of
+    #: lead, fixed part and work
     kinds: list
     row_access: np.ndarray  #: int64[rows + 1], where each row's accesses begin
     access_row: np.ndarray  #: int32[accesses]
@@ -112,16 +112,18 @@ def _expand(program):
 
 
 def _way(transfer, allocations):
-    """Return (packets, are they far apart, first queue, queues, from HBM to HBM) of a transfer.
+    """Return (packets, are they far apart, first queue, queues, HBM to HBM, lists) of a transfer.
 
-    0 queues: all.
+    0 queues: all; lists: whether a packet is a list of several buffers.
 
     A packet is one run of contiguous bytes in HBM, in whatever order a tile takes them: a
     transposed load reads whole rows of HBM, too, and hands every element to another partition, as a
-    load of neighbours does.  From HBM to HBM one order serves both sides.  A transfer with a row
-    for every queue takes them all, a smaller one those of its partitions: each serves eight.
+    load of neighbours does.  From HBM to HBM one order serves both sides.  Where each partition has
+    several runs of its own, near each other, they are one packet: a list of buffers.  A transfer
+    with a row for every queue takes them all, a smaller one those of its partitions: each serves
+    eight.
     """
-    count, packets, lanes, far = transfer.work[1], 0, [], False
+    count, packets, lanes, far, partitions = transfer.work[1], 0, [], False, 0
     inside = all(
         allocations[a.allocation].memory is Memory.HBM or a.role.endswith(".index")
         for a in transfer.accesses
@@ -138,15 +140,18 @@ def _way(transfer, allocations):
         elif not access.role.endswith(".index"):
             lanes += [info.start_partition + access.first_row,
                       info.start_partition + access.end_row - 1]  # fmt: skip
+            partitions = access.end_row - access.first_row
     is_plain = transfer.name == "dma_copy" or (transfer.name == "dma_transpose" and not inside)
-    is_plain = is_plain and ("indirect", "src") not in transfer.options
-    if not (packets and is_plain and ("indirect", "dst") not in transfer.options):
-        packets = count
-    packets = min(packets, count)
+    if not {("indirect", "src"), ("indirect", "dst")}.isdisjoint(transfer.options):
+        is_plain = False
+    packets = min(packets, count) if packets and is_plain else count
+    has_lists = is_plain and not far and 0 < partitions < packets == count
+    if has_lists:
+        packets = partitions
     if not lanes or count >= QUEUES:
-        return packets, far, 0, 0, not lanes
+        return packets, far, 0, 0, not lanes, has_lists
     first, last = min(lanes) // QUEUE_PARTITIONS, max(lanes) // QUEUE_PARTITIONS
-    return packets, far, first, last - first + 1, False
+    return packets, far, first, last - first + 1, False, has_lists
 
 
 @lru_cache(4096)

@@ -334,7 +334,7 @@ class _Walk:
 def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
     """Return the facts that the pace of one kind of transfer rests on."""
     p, values = timeline.pieces, timeline.parameters
-    packets, far, *_ = timeline.placement.run.kinds[kind][4]
+    packets, far, *_, has_lists = timeline.placement.run.kinds[kind][4]
     rows = max(int(p.descriptors[kind]), 1)
     shares = int(p.lanes[kind, 1]) or int(timeline.spec.dma.queues)
     paths: tuple[str, ...]
@@ -342,6 +342,8 @@ def transfer_facts(timeline, kind: int, what: str) -> tuple[str, ...]:
         paths = ("timing.dma_turnaround_ns",)
     elif packets * values["dma_far_packet_ns" if far else "dma_packet_ns"] >= rows * p.work[kind]:
         paths = (f"timing.dma_{'far_' * far}packet_ns",)
+    elif has_lists:  # as quick in a burst
+        return "dma.bytes_per_s", "timing.dma_buffer_ns"
     else:
         paths = "dma.bytes_per_s", "timing.dma_row_ns"
     if what.endswith("in a burst"):
