@@ -69,22 +69,41 @@ void only_integers(const char *name, const Tensor &self, const char *file, int l
            neuron_edu::name_of(self.scalar_type()));
 }
 
-template <class F> void each(const Tensor &result, const Tensor &self, F f) {
-  int64_t n = self.numel();
-  with_type(result, [&](auto *out) {
-    auto *in = (decltype(out))self.body()->data;
-    using T = std::remove_pointer_t<decltype(out)>;
-    for (int64_t i = 0; i < n; i++) out[i] = (T)f((Wide<T>)in[i]);
+// Functions see a float of any kind as a float and an integer as an int64_t, some at a time: so the
+// compiler makes two of each, and not one for each dtype.
+template <class W>
+__attribute__((noinline)) void load(W *to, const Tensor &tensor, int64_t first, int64_t count) {
+  with_type(tensor, [&](auto *in) {
+    for (int64_t i = 0; i < count; i++) to[i] = (W)in[first + i];
   });
 }
 
-template <class F> void pairs(const Tensor &result, const Tensor &a, const Tensor &b, F f) {
-  int64_t n = a.numel();
-  with_type(result, [&](auto *out) {
-    auto *left = (decltype(out))a.body()->data, *right = (decltype(out))b.body()->data;
-    using T = std::remove_pointer_t<decltype(out)>;
-    for (int64_t i = 0; i < n; i++) out[i] = (T)f((Wide<T>)left[i], (Wide<T>)right[i]);
+template <class W>
+__attribute__((noinline)) void store(const W *from, const Tensor &tensor, int64_t first, int64_t count) {
+  with_type(tensor, [&](auto *out) {
+    for (int64_t i = 0; i < count; i++) out[first + i] = (std::decay_t<decltype(*out)>)from[i];
   });
+}
+
+template <class W, class F>
+void in_pieces(const Tensor &result, const Tensor &a, const Tensor &b, F f) {
+  constexpr int64_t MOST = 256;
+  W left[MOST], right[MOST];
+  for (int64_t first = 0, n = a.numel(); first < n; first += MOST) {
+    int64_t count = n - first < MOST ? n - first : MOST;
+    load(left, a, first, count);
+    load(right, b, first, count);
+    for (int64_t i = 0; i < count; i++) left[i] = f(left[i], right[i]);
+    store(left, result, first, count);
+  }
+}
+
+template <class F> void pairs(const Tensor &result, const Tensor &a, const Tensor &b, F f) {
+  is_float(a.scalar_type()) ? in_pieces<float>(result, a, b, f) : in_pieces<int64_t>(result, a, b, f);
+}
+
+template <class F> void each(const Tensor &result, const Tensor &self, F f) {
+  pairs(result, self, self, [&](auto x, auto) { return f(x); });
 }
 
 }  // namespace
