@@ -30,6 +30,7 @@ test-browser: $(VENV)/.browser $(VENV)/.warm  ## the lessons in real JupyterLab 
 	$(BIN)/python -m pytest -m browser tests/browser
 
 soak: $(VENV)/.test $(VENV)/.warm  ## a class of two hundred; all processors (about an hour)
+	$(PIP) --editable '.[test,cpp]'
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python .ci/processors.py --whole
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from trainium_edu.files import write
@@ -30,37 +31,35 @@ __all__ = [
 ]
 
 _CPP = Path(__file__).parent / "cpp"
-_RUNTIME = ("runtime.cpp", "operations.cpp", "guards.cpp", "exceptions.cpp", "without.cpp")
+_RUNTIME = ("runtime.cpp", "operations.cpp", "guards.cpp")
+#: Of the C++ library, which the wheel brings as sources, the files that operators usually need:
+#: exceptions (but no names in them), containers, strings, sorting; no streams, locales, threads.
+_PARTS = {
+    "libcxxabi": "[!c]* cxa_[!dn]* cxa_default_handlers",
+    "libcxx": "memory algorithm exception functional hash new_helpers stdexcept string verbose*",
+}
+_AS_PART = ("-std=gnu++23", "-O0", "-g0", "-D_LIBCPP_BUILDING_LIBRARY",
+            "-DLIBCXX_BUILDING_LIBCXXABI", "-DLIBCXXABI_NON_DEMANGLING_TERMINATE")  # fmt: skip
 _ALWAYS = (
-    "-w",
-    "-Wno-narrowing",
-    "-g1",
-    "-gdwarf-4",
-    "-fdiagnostics-color=never",
+    "-w", "-Wno-narrowing", "-g1", "-gdwarf-4", "-fdiagnostics-color=never",
     "-UNDEBUG",  # which zig defines: assertions stay
     "-fno-optimize-sibling-calls",  # who called is still on the stack
     "-fno-finite-loops",  # clang leaves out loops that never end
     "-fwrapv",  # integers wrap, as the processors' do
     "-fno-sanitize=undefined",  # zig's default, which counts as the program's own code
-    "-D_GLIBCXX_ASSERTIONS",
-    "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST",
+    "-D_GLIBCXX_ASSERTIONS", "-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST",
     f"-I{_CPP / 'include'}",
-)
+)  # fmt: skip
 _WATCHED = (  # in the learner's code; cpp/guards.cpp words what is found
-    "-fsanitize=bounds,object-size,return",
-    "-fno-sanitize-recover=all",
+    "-fsanitize=bounds,object-size,return", "-fno-sanitize-recover=all",
     # calls stay where nothing comes of them: what is freed twice is to be seen
     *(f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")),
-    "-fstack-protector-strong",
-    "-U_FORTIFY_SOURCE",
-    "-D_FORTIFY_SOURCE=2",
-)
+    "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2",
+)  # fmt: skip
 _NOT_THEIRS = (_CPP, "/usr", "/Library", "/Applications", sys.prefix, sys.base_prefix)
 #: The processors' compiler knows C++14, the host's C++17.
-_KERNEL, _SHAPE = (
-    ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks"),
-    ("-std=gnu++17", "-O0"),
-)
+_KERNEL = ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks")
+_SHAPE = ("-std=gnu++17", "-O0")
 _ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 _PLACE = re.compile(r"^\s*(?:In file included from |from )?(.+?):(\d+)[:,]", re.MULTILINE)
 _ASKED = re.compile(r"^(.+?):(\d+):.*(?:required from|requested here)", re.MULTILINE)
@@ -95,11 +94,6 @@ class Compiler:
     def is_gcc(self) -> bool:
         """Whether it is GCC, and not clang under whatever name."""
         return "clang" not in self.name.lower() and "zig" not in " ".join(self.command)
-
-    @property
-    def builds_library(self) -> bool:
-        """Whether it is the wheel's, which builds the C++ library where one is asked for."""
-        return "ziglang" in self.command
 
     @property
     def counting(self) -> tuple[str, ...]:
@@ -224,7 +218,8 @@ def cache_folder() -> Path:
 @cache
 def _own() -> str:
     """Return a digest of headers, runtime and flags, and of where they are: lines are theirs."""
-    digest = hashlib.sha256(repr((str(_CPP), _ALWAYS, _WATCHED, _KERNEL, _SHAPE)).encode())
+    parts = (str(_CPP), _ALWAYS, _WATCHED, _KERNEL, _SHAPE, _PARTS, _AS_PART)
+    digest = hashlib.sha256(repr(parts).encode())
     for path in sorted(_CPP.rglob("*.*")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -232,11 +227,6 @@ def _own() -> str:
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]
-
-
-def _runtime(compiler: Compiler) -> tuple[Path, ...]:
-    folder = cache_folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
-    return tuple(folder / f"{Path(name).stem}.o" for name in _RUNTIME)
 
 
 def _program(role, texts, sources, flags, log) -> Path:
@@ -251,16 +241,7 @@ def _program(role, texts, sources, flags, log) -> Path:
         return home / role
     with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="building-") as name:
         building = Path(name)
-        commands = []
-        objects = _runtime(compiler)
-        if not all(o.is_file() for o in objects):
-            objects[0].parent.mkdir(exist_ok=True)
-            for source, made in zip(_RUNTIME, objects, strict=True):
-                part = building / made.name
-                commands.append((
-                    [*compiler.command, "-std=gnu++14", "-O2", *compiler.plain, *_ALWAYS, "-c",
-                     str(_CPP / source), "-o", str(part)], part, made,
-                ))  # fmt: skip
+        objects, commands = _runtime(compiler, building)
         units = []
         for number, text in enumerate(texts):
             unit = building / f"unit{number}.cpp"
@@ -288,31 +269,51 @@ def _program(role, texts, sources, flags, log) -> Path:
     return home / role
 
 
+def _runtime(compiler: Compiler, building: Path) -> tuple[list[Path], list[tuple]]:
+    """Return objects of the runtime and of parts of the C++ library, and what makes them."""
+    folder = cache_folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
+    folder.mkdir(exist_ok=True)
+    own = ["-std=gnu++14", "-O2", "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"]  # which is quicker
+    flags = dict.fromkeys(map(_CPP.joinpath, _RUNTIME), own)
+    if "ziglang" in compiler.command:
+        lib = Path(str(files("ziglang")), "lib")
+        headers = (f"-I{lib}/libcxx/src", f"-I{lib}/libcxxabi/include")
+        for part, names in _PARTS.items():
+            found = [
+                f for name in names.split() for f in sorted(lib.glob(f"{part}/src/{name}.cpp"))
+            ]
+            write(building / f"{part}.cpp", "".join(f'#include "{file}"\n' for file in found))
+            flags[building / f"{part}.cpp"] = [*_AS_PART, *headers]
+    made = {source: folder / f"{source.stem}.o" for source in flags}
+    commands = [
+        ([*compiler.command, *compiler.plain, *_ALWAYS, *flags[source], "-c", str(source), "-o",
+          str(building / to.name)], building / to.name, to)
+        for source, to in made.items()
+    ]  # fmt: skip
+    return [*made.values()], [] if all(o.is_file() for o in made.values()) else commands
+
+
 def _link(compiler, units, objects, program, sources, log) -> None:
-    """Link; with the wheel's compiler without the C++ library, unless the program needs it.
+    """Link; with the wheel's compiler with parts of the C++ library, unless it needs all of it.
 
     The wheel brings that library as sources, and builds it once on a machine, for a minute or two.
     """
-    *most, with_library, without = objects
 
-    def run(last, *flags, slow=""):
-        parts = map(str, (*units, *most, last))
-        link = [*compiler.command, *compiler.linking, "-g1", "-O1", *flags, *parts,
+    def run(*parts, slow=""):
+        link = [*compiler.command, *compiler.linking, "-g1", "-O1", *map(str, (*units, *parts)),
                 "-o", str(program)]  # fmt: skip
         _run_all([(link, program, program)], sources, log, slow)
 
-    if not compiler.builds_library:
-        return run(with_library)
+    own, parts = objects[: len(_RUNTIME)], objects[len(_RUNTIME) :]
     try:
-        run(without, "-nostdlib++", "-rtlib=none", "-lunwind")
+        run(*objects, *(("-nostdlib++", "-rtlib=none", "-lunwind") if parts else ()))
     except CompileError as problem:
-        if problem.undefined and not all(map(_OF_LIBRARY.match, problem.undefined)):
+        if not parts or not all(map(_OF_LIBRARY.match, problem.undefined)):
             raise
-        run(with_library, slow=(
-            "trainium_edu: this operator uses the C++ library (containers, sort, exceptions), "
-            "which the wheel ziglang builds once on a machine; that takes a minute or two"
+        run(*own, slow=(
+            "trainium_edu: this operator uses much of the C++ library (streams or threads, say); "
+            "the wheel ziglang builds all of it, once on a machine, which takes a minute or two"
         ))  # fmt: skip
-    return None
 
 
 def _run_all(commands, sources, log, slow="") -> None:

@@ -1,10 +1,14 @@
-// What surrounds the program's own: its heap between guarded pages, its plain arrays, which the
-// compiler watches, and what a processor does not have.
+// What surrounds the program's own: its heap between guarded pages, its exceptions, its plain arrays,
+// which the compiler watches, and what a processor does not have.
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <exception>
+#include <new>
 
 #include "neuron_edu/guards.h"
 
@@ -128,7 +132,7 @@ void give(void *pointer, const char *name, const char *by = "malloc") {
 void *made(const void *caller, size_t bytes, const char *by) {
   void *found = piece_for(caller, bytes, by);
   if (!found) found = __libc_malloc(bytes ? bytes : 1);
-  if (!found) no_memory();
+  if (!found) throw std::bad_alloc();
   return found;
 }
 }  // namespace
@@ -161,6 +165,23 @@ void operator delete[](void *pointer) noexcept { give(pointer, "delete[]", "new[
 void operator delete(void *pointer, size_t) noexcept { give(pointer, "delete", "new"); }
 void operator delete[](void *pointer, size_t) noexcept { give(pointer, "delete[]", "new[]"); }
 #endif
+
+// -- exceptions -----------------------------------------------------------------------------------
+
+// Nobody catches what the program throws; the stack is still what it was then.
+void neuron_edu::on_exception() {
+  char text[500] = "it throws an exception";
+  try {
+    if (std::current_exception()) throw;
+    snprintf(text, sizeof text, "it calls std::terminate");
+  } catch (const std::bad_alloc &) {
+    snprintf(text, sizeof text, "it asks for more memory than an operator's process may have here");
+  } catch (const std::exception &problem) {
+    snprintf(text, sizeof text, "it throws an exception: %s", problem.what());
+  } catch (...) {
+  }
+  stop_here("%s", text);
+}
 
 // -- plain arrays: what the compiler's checks call ------------------------------------------------
 

@@ -18,6 +18,8 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <exception>
+
 #include "neuron_edu/bind.h"
 #include "neuron_edu/guards.h"
 
@@ -580,7 +582,7 @@ void guard(const Call &call) {
   action.sa_flags = SA_ONSTACK | SA_RESTART;
   for (int number : {SIGXCPU, SIGALRM}) sigaction(number, &action, nullptr);
   signal(SIGXFSZ, SIG_IGN);
-  watch_exceptions();
+  std::set_terminate(on_exception);
   atexit(on_exit);
   auto limit = [](int what, int64_t soft, int64_t hard) {
     struct rlimit both = {(rlim_t)soft, (rlim_t)hard};

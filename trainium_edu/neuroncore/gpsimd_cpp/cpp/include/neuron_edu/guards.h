@@ -11,9 +11,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Stop with what was said, at the line that the stack leads to.
 [[noreturn]] void stop_here(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-constexpr const char *TOO_MUCH = "it asks for more memory than an operator's process may have here";
-void watch_exceptions();        // so that one that nobody catches is said
-[[noreturn]] void no_memory();  // as operator new tells it
+[[noreturn]] void on_exception();  // one that nobody catches
 
 bool is_block(const char *pointer);  // a tensor's or TCM
 void begin_heap();
