@@ -137,6 +137,13 @@ def test_what_is_no_mistake_is_none(build):
     test_mistakes.test_what_is_no_mistake_or_harmless_leaves_the_process_as_it_was(build)
 
 
+@pytest.mark.parametrize("what", test_mistakes.UNSET)
+def test_what_nobody_set_or_is_gone_is_told(build, compiler, what):
+    test_mistakes.test_what_nobody_set_or_is_gone_is_told_or_is_no_number_of_use(
+        build, compiler, what
+    )
+
+
 def test_races_are_found_and_clean_programs_not_accused(build):
     def made(kernel):
         return build(kernel, multicore=True, part="torch::Tensor x, double kind")

@@ -11,10 +11,12 @@ full pool, a stack that is too deep, a loop without end (also in library calls: 
 looked at), an exception, and races between processors.
 
 Left out: the processors' own instruction set and vectors (a stretch of code has one price), what
-streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Not found:
-what another function's pointer to an array does inside the array's struct, or reads past a plain
-one (an index by the array's own name is checked in both); a variable that nobody set.  Of the heap
-the first 4 000 pieces are guarded, up to 32 MiB each, with glibc.
+streams overlap, conflicts of eight processors for HBM, floating point beyond C++14's.  Compilers
+tell of a local variable that nobody set, or that is gone, where they are sure; else one that nobody
+set holds NaN (clang), -1.7e38 (GCC 12 on) or an integer that is no index.  Not found: use of a
+variable that is gone where they are not sure; what another function's pointer to an array does
+inside the array's struct, or reads past a plain one (an index by the array's own name is checked in
+both).  Of the heap the first 4 000 pieces are guarded, up to 32 MiB each, with glibc.
 Programs are the learner's own: the limits keep a notebook alive and are no wall against malice.
 
 Sources: `aws-customop-guide`, `aws-customop-api`, `aws-customop-perf`.  Read first: ``library.py``,

@@ -38,10 +38,10 @@ _PARTS = {
     "libcxxabi": "[!c]* cxa_[!dn]* cxa_default_handlers",
     "libcxx": "memory algorithm exception functional hash new_helpers stdexcept string verbose*",
 }
-_AS_PART = ("-std=gnu++23", "-O0", "-g0", "-D_LIBCPP_BUILDING_LIBRARY",
+_AS_PART = ("-w", "-std=gnu++23", "-O0", "-g0", "-D_LIBCPP_BUILDING_LIBRARY",
             "-DLIBCXX_BUILDING_LIBCXXABI", "-DLIBCXXABI_NON_DEMANGLING_TERMINATE")  # fmt: skip
 _ALWAYS = (
-    "-w", "-Wno-narrowing", "-g1", "-gdwarf-4", "-fdiagnostics-color=never",
+    "-Wno-narrowing", "-g1", "-gdwarf-4", "-fdiagnostics-color=never",
     "-UNDEBUG",  # which zig defines: assertions stay
     "-fno-optimize-sibling-calls",  # who called is still on the stack
     "-fno-finite-loops",  # clang leaves out loops that never end
@@ -51,16 +51,21 @@ _ALWAYS = (
     f"-I{_CPP / 'include'}",
 )  # fmt: skip
 _WATCHED = (  # in the learner's code; cpp/guards.cpp words what is found
-    "-fsanitize=bounds,object-size,return", "-fno-sanitize-recover=all",
+    "-Wall", "-fsanitize=bounds,object-size,return", "-fno-sanitize-recover=all",
     # calls stay where nothing comes of them: what is freed twice is to be seen
     *(f"-fno-builtin-{name}" for name in ("malloc", "calloc", "realloc", "free")),
     "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2",
 )  # fmt: skip
+_UNSET = ("-ftrivial-auto-var-init=pattern",)  # no variable is what an earlier call left there
 _NOT_THEIRS = (_CPP, "/usr", "/Library", "/Applications", sys.prefix, sys.base_prefix)
 #: The processors' compiler knows C++14, the host's C++17.
 _KERNEL = ("-std=gnu++14", "-O1", "-fno-delete-null-pointer-checks")
 _SHAPE = ("-std=gnu++17", "-O0")
 _ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
+_WARNED = re.compile(  # what nobody set, or is gone; no "may be used"
+    r"^((.+?):\d+:\d+:) warning: (using dangling pointer '\w+' to '\w+'|.*(?= \[-W(?:uninitialized|"
+    r"return-local-addr|return-stack-address)\])) \[-W.*$", re.MULTILINE,
+)  # fmt: skip
 _PLACE = re.compile(r"^\s*(?:In file included from |from )?(.+?):(\d+)[:,]", re.MULTILINE)
 _ASKED = re.compile(r"^(.+?):(\d+):.*(?:required from|requested here)", re.MULTILINE)
 _ASSERTED = re.compile(r"static.?assert(?:ion)? failed.*?: (.*)$")
@@ -100,8 +105,9 @@ class Compiler:
         """The flags by which each basic block reports that it runs."""
         if self.is_gcc:
             kept = ("-fno-allocation-dce", "-fno-reorder-blocks")  # and a failed check in its line
-            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1", *kept)
-        every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0")
+            unset = _UNSET if re.search(r"\) (1[2-9]|[2-9]\d)\.", self.name) else ()  # GCC 12 on
+            return ("-fsanitize-coverage=trace-pc", "-fmax-errors=1", *kept, *unset)
+        every_block = ("-mllvm", "-sanitizer-coverage-prune-blocks=0", *_UNSET)
         return ("-fsanitize-coverage=bb,trace-pc", *every_block, *self.plain, "-ferror-limit=1")
 
     @property
@@ -273,7 +279,7 @@ def _runtime(compiler: Compiler, building: Path) -> tuple[list[Path], list[tuple
     """Return objects of the runtime and of parts of the C++ library, and what makes them."""
     folder = cache_folder() / f"runtime-{_digest(_own(), compiler.command, compiler.name)}"
     folder.mkdir(exist_ok=True)
-    own = ["-std=gnu++14", "-O2", "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"]  # which is quicker
+    own = ["-w", "-std=gnu++14", "-O2", "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"]  # which is quicker
     flags = dict.fromkeys(map(_CPP.joinpath, _RUNTIME), own)
     if "ziglang" in compiler.command:
         lib = Path(str(files("ziglang")), "lib")
@@ -343,7 +349,8 @@ def _run_all(commands, sources, log, slow="") -> None:
             process.wait()
         raise
     for (process, part, made), text in zip(running, said, strict=True):
-        if process.returncode:
+        text = _WARNED.sub(_as_error, text)
+        if process.returncode or _ERROR.search(text):
             raise _mistake(text, sources)
         if part != made:
             os.replace(part, made)
@@ -381,6 +388,12 @@ def _is_fresh(home: Path, beside: Path) -> bool:
 
 
 # -- what the compiler says -----------------------------------------------------------------------
+
+
+def _as_error(warning: re.Match) -> str:
+    """Return a warning about the learner's code as an error, which it is."""
+    where, file, said = warning.groups()
+    return f"{where} error: {said}" if is_theirs(file) else warning[0]
 
 
 def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
