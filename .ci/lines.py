@@ -16,7 +16,7 @@ BUDGETS = {
     "cluster": 3315, "torch": 7940, "live.py": 330, "viz": 3560, "tools": 1395, "widgets": 3840,
     "exercises": 9405, "cli": 4120, "doctor.py": 200,
 }  # fmt: skip
-JAVASCRIPT_BUDGET, CPP_BUDGET = 9200, 1737
+JAVASCRIPT_BUDGET, CPP_BUDGET = 9200, 1740
 
 
 def code_lines(path):

@@ -141,8 +141,11 @@ void outside(const Index &index, int64_t size, int axis) {
   if (axis < 0)
     refuse(index.file, index.line, "index %lld of sizes with %lld entries",
            (long long)index.value, (long long)size);
-  refuse(index.file, index.line, "index %lld is outside axis %d, which has %lld elements",
-         (long long)index.value, axis, (long long)size);
+  auto low = (uint32_t)index.value;  // as compilers fill variables
+  bool is_unset = low == 0xfefefefe || low == 0xaaaaaaaa;
+  refuse(index.file, index.line, "index %lld is outside axis %d, which has %lld elements%s",
+         (long long)index.value, axis, (long long)size,
+         is_unset ? "; a variable that nobody set has such a value" : "");
 }
 
 size_t itemsize(c10::ScalarType dtype) { return ITEM_SIZES[(int)dtype]; }
