@@ -272,6 +272,10 @@ def test_text_is_nearly_nothing_and_images_are_not():
             "storage is 'tape'; it must be one of nvme, fsx-125",
         ),
         (lambda: cluster.storage_rate("fsx-125"), "fsx-125 without a size"),
+        (lambda: cluster.feed(1, 2, tebibytes=1), "FSx offers none smaller than 1 200 GiB"),
+        (lambda: cluster.optimal_interval_s(1e19, 1e-300), "checkpoint_s is 1e-300; it must be"),
+        (lambda: cluster.checkpoint_bytes(1e308), "parameters is 1e+308; it must be"),
+        (lambda: cluster.cluster_mtbf_s(1e308), "instance_mtbf_hours is 1e+308; it must be"),
         (lambda: cluster.storage_rate("s3", instance="inf2.xlarge"), "one of trn1.32xlarge"),
         (lambda: cluster.checkpoint_bytes(1e9, "fp8"), "precision is 'fp8'; it must be one of"),
         (lambda: cluster.checkpoint(1e13, "nvme"), "room for 7.6 TB on its disks"),
@@ -288,6 +292,11 @@ def test_bad_input_is_told_in_one_sentence(call, said):
         call()
 
 
-def test_where_no_segment_would_end_the_expected_time_is_infinite():
-    assert cluster.expected_time_s(1.0, 1e6, 1.0, 1.0) == math.inf
-    assert cluster.goodput(1e6, 1.0, 1.0) == 0
+@pytest.mark.parametrize("ask", [
+    lambda: cluster.expected_time_s(1.0, 1e6, 1.0, 1.0), lambda: cluster.goodput(1e6, 1.0, 1.0),
+    lambda: cluster.simulate(1.0, 1e6, 1.0, 1.0), lambda: cluster.goodput(1.0, 1.0, 1.0, 1e3),
+])  # fmt: skip
+def test_an_interval_that_no_segment_ends_in_is_refused_and_a_better_one_named(ask):
+    with pytest.raises(ValueError, match=r"never end where 1 s pass.*every 0\.841 s of work"):
+        ask()
+    assert cluster.optimal_interval_s(1.0, 1.0) == pytest.approx(0.841, abs=5e-4)

@@ -304,6 +304,7 @@ def test_an_interrupted_search_can_be_asked_again(monkeypatch):
     (lambda: fits("gpt3-6.7b", Cluster("inf2.48xlarge", 2), global_batch=48), PlanError,
      "has no EFA"),
     (lambda: ladder("gpt3-175b", (0,)), ValueError, "counts is 0"),
+    (lambda: ladder("gpt3-175b", ()), ValueError, "no numbers of instances to look at"),
     (lambda: ladder("gpt3-175b", (1,), "p4d.24xlarge"), PlanError, "no instance 'p4d.24xlarge'"),
     (lambda: ladder("gpt3-175b", (1,), tensors=8), TypeError, "no setting 'tensors'"),
     (lambda: ladder("gpt3-175b", (1,), zero=9), ValueError, "zero is 9"),

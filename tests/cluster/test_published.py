@@ -273,6 +273,7 @@ def test_mpts_utilisations_on_a100(row):
     ((None, 1.0, 1), "needs a model or flops_per_sample"),
     (("bert-large", -1.0, 1), "samples_per_s is -1"),
     (("bert-large", 1.0, 0), "cluster is 0"),
+    (("bert-large", 3530 * 128, 16), r"are 35\.19 times the peak of 16 chips, 3\.04e\+15 FLOP/s"),
 ])  # fmt: skip
 def test_bad_input_is_refused_in_a_sentence(arguments, says):
     with pytest.raises(ValueError, match=says):
@@ -297,3 +298,13 @@ def test_another_kind_of_thing_is_refused_in_a_sentence(call, says):
 def test_an_unknown_peak_is_refused_by_name():
     with pytest.raises(ValueError, match="peak is 'best'; it must be one of documented, launch"):
         mfu("bert-large", 1.0, 1, peak="best")
+
+
+def test_a_peak_in_tflops_is_told_from_one_in_flops():
+    with pytest.raises(ValueError, match=r"peak is 312; .*as 190 TFLOP/s are 190e12"):
+        mfu("bert-large", 1.0, 1, peak=312)
+
+
+def test_one_row_is_too_few_for_two_numbers():
+    with pytest.raises(ValueError, match="rows has 1 rows; two numbers are fitted"):
+        calibrate(BENCHMARKS[:1])

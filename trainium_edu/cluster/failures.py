@@ -10,7 +10,7 @@ on without the failed instance, checkpoints of data loaders.  Sources: `young-19
 """
 
 from dataclasses import dataclass
-from math import ceil, exp, expm1, inf, sqrt
+from math import ceil, exp, expm1, isfinite, sqrt
 from typing import Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ TiB = 2**40
 TIERS = {f"fsx-{tier}": getattr(STORAGE.fsx, f"tier_{tier}") for tier in (125, 250, 500, 1000)}
 STORES = ("nvme", *TIERS, "s3")
 MOST_FAILURES = 10**6  # a simulation beyond never ends
+LONGEST_S = 1e20  # of any time: no unit that was mistaken makes one longer
 
 
 @checked
@@ -59,7 +60,7 @@ def cluster_mtbf_s(instance_mtbf_hours: float, instances: int = 1) -> float:
     >>> print(f"{one / 24:.0f} days; 2 048 of them {cluster_mtbf_s(one, 2048) / 3600:.2f} hours")
     264 days; 2 048 of them 3.09 hours
     """
-    hours = number(instance_mtbf_hours, "instance_mtbf_hours", above=0)
+    hours = number(instance_mtbf_hours, "instance_mtbf_hours", above=0, high=1e9)
     return 3600 * hours / whole(instances, "instances", 1, 10**6)
 
 
@@ -91,7 +92,7 @@ def checkpoint_bytes(parameters: float, precision: str = "bf16-master", optimize
     """
     weights, _, master, state = WIDTHS[choice(precision, "precision", tuple(WIDTHS))]
     states = STATES[choice(optimizer, "optimizer", tuple(STATES))]
-    return number(parameters, "parameters", above=0) * (weights + master + states * state)
+    return number(parameters, "parameters", 1, 1e18) * (weights + master + states * state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def storage_rate(
     direction : {"write", "read"}
         Matters for local disks; what is read from FSx comes from its disks, not from its cache.
     tebibytes : float
-        Size of the file system; only FSx needs one.
+        Size of the file system, at least 1 200 GiB; only FSx needs one.
     burst : bool
         Whether FSx's credits last, which its page grants for reading.
     instance : str
@@ -148,8 +149,8 @@ def storage_rate(
 
     References
     ----------
-    `aws-instance-store`, `aws-fsx-ssd`, `aws-fsx-performance`, `aws-s3-patterns` in
-    :data:`trainium_edu.specs.SOURCES`.
+    `aws-instance-store`, `aws-fsx-ssd`, `aws-fsx-create`, `aws-fsx-performance`,
+    `aws-s3-patterns` in :data:`trainium_edu.specs.SOURCES`.
 
     Examples
     --------
@@ -175,7 +176,8 @@ def storage_rate(
     if tebibytes is None:
         raise ValueError(f"{storage} without a size: its rate grows with its tebibytes, so say "
                          "tebibytes=100 or how many there are")  # fmt: skip
-    size, tier = number(tebibytes, "tebibytes", above=0), TIERS[storage]
+    least, why = STORAGE.fsx.least_gibibytes.value, ": FSx offers none smaller than 1 200 GiB"
+    size, tier = number(tebibytes, "tebibytes", least / 1024, 1e6, why=why), TIERS[storage]
     ending = "_burst_bytes_per_s_per_tib" if burst else "_bytes_per_s_per_tib"
     rates = {
         "the file system's disks": size * float(getattr(tier, f"disk{ending}")),
@@ -265,7 +267,7 @@ def checkpoint(
     >>> print(checkpoint(2.45e12, "fsx-1000", 128, tebibytes=100, asynchronous=True))
     2.45 TB: stalls 0.0748 s, safe after 24.6 s, read in 24.5 s, bound by the file system's disks
     """
-    size = number(nbytes, "nbytes", above=0)
+    size = number(nbytes, "nbytes", 1, 1e21)
     write, read = (
         storage_rate(storage, instances, direction=way, tebibytes=tebibytes, burst=burst,
                      instance=instance)
@@ -383,7 +385,7 @@ def optimal_interval_s(mtbf_s: float, checkpoint_s: float, latency_s: float | No
     116.7
     """
     mtbf, stall = _mtbf(mtbf_s), _stall(checkpoint_s)
-    latency = stall if latency_s is None else number(latency_s, "latency_s", stall)
+    latency = stall if latency_s is None else number(latency_s, "latency_s", stall, LONGEST_S)
     share = stall / mtbf
     x = min(sqrt(2 * share), 1.0)
     for _ in range(60):  # Newton from the right of a convex function's root
@@ -415,12 +417,12 @@ def expected_time_s(work_s: float, interval_s: float, mtbf_s: float, checkpoint_
     Returns
     -------
     float
-        Infinite where no segment would ever end.
+        Huge where segments hardly ever end.
 
     Raises
     ------
     ValueError
-        If a time is not positive, or the latency out of range.
+        If a time is not positive, or the latency out of range; if no segment would ever end.
 
     Notes
     -----
@@ -436,13 +438,21 @@ def expected_time_s(work_s: float, interval_s: float, mtbf_s: float, checkpoint_
     >>> print(f"{expected_time_s(500 * 3600, 7000, 24 * 3600, 300, 600) / 3600:.1f} hours")
     547.9 hours
     """
-    work, interval = number(work_s, "work_s", above=0), number(interval_s, "interval_s", above=0)
+    work, interval = number(work_s, "work_s", above=0, high=LONGEST_S), _interval(interval_s)
     mtbf, stall, restart, late = _times(interval, mtbf_s, checkpoint_s, restart_s, latency_s)
     try:
         again = exp((restart + late) / mtbf)
-        return work / interval * mtbf * again * expm1((interval + stall) / mtbf)
+        found = work / interval * mtbf * again * expm1((interval + stall) / mtbf)
+        if isfinite(found):
+            return found
     except OverflowError:
-        return inf
+        pass
+    best = optimal_interval_s(mtbf, stall)
+    raise ValueError(
+        f"segments of {interval + stall:.4g} s and restarts of {restart:.4g} s never end where "
+        f"{mtbf:.4g} s pass between failures, so nothing is ever done; save more often, such as "
+        f"every {best:.3g} s of work, restart faster, or take fewer instances"
+    )
 
 
 @checked
@@ -563,9 +573,10 @@ def protect(
     saved = checkpoint(nbytes, storage, instances, asynchronous=asynchronous, copies=copies,
                        tebibytes=tebibytes, burst=burst, instance=instance)  # fmt: skip
     mtbf = cluster_mtbf_s(instance_mtbf_hours, instances)
-    begin = number(FAILURES.restart_begin_s if begin_s is None else begin_s, "begin_s", 0)
+    begin = FAILURES.restart_begin_s if begin_s is None else begin_s
+    begin = number(begin, "begin_s", 0, LONGEST_S)
     best = optimal_interval_s(mtbf, saved.stall_s, saved.latency_s)
-    chosen = best if interval_s is None else number(interval_s, "interval_s", above=0)
+    chosen = best if interval_s is None else _interval(interval_s)
     return Protection(saved, mtbf, begin + saved.read_s, chosen)
 
 
@@ -669,17 +680,22 @@ def simulate(
 
 
 def _mtbf(seconds):
-    return number(seconds, "mtbf_s", above=0)
+    return number(seconds, "mtbf_s", above=0, high=LONGEST_S)
+
+
+def _interval(seconds):
+    return number(seconds, "interval_s", above=0, high=LONGEST_S)
 
 
 def _stall(seconds):
     why = ": a checkpoint that takes no time would be written without end"
-    return number(seconds, "checkpoint_s", above=0, why=why)
+    return number(seconds, "checkpoint_s", 1e-9, LONGEST_S, why=why)
 
 
 def _times(interval, mtbf_s, checkpoint_s, restart_s, latency_s):
     """Return M, d, R, L - d, checked."""
-    mtbf, stall, restart = _mtbf(mtbf_s), _stall(checkpoint_s), number(restart_s, "restart_s", 0)
+    mtbf, stall = _mtbf(mtbf_s), _stall(checkpoint_s)
+    restart = number(restart_s, "restart_s", 0, LONGEST_S)
     if latency_s is None:
         return mtbf, stall, restart, 0.0
     why = ": it includes the stall, and ends before the next checkpoint does"
@@ -733,8 +749,8 @@ def feed(samples_per_s: float, bytes_per_sample: float, instances: int = 1, *,
     >>> print(feed(26_000, 2, 32).bytes_per_s, "bytes/s for 26 000 tokens")
     52000.0 bytes/s for 26 000 tokens
     """
-    each = number(samples_per_s, "samples_per_s", 0) * number(bytes_per_sample, "bytes_per_sample",
-                                                              above=0)  # fmt: skip
+    each = number(samples_per_s, "samples_per_s", 0, 1e15)
+    each *= number(bytes_per_sample, "bytes_per_sample", above=0, high=1e15)
     shares = {
         name: each / storage_rate(name, instances, direction="read", tebibytes=tebibytes,
                                   instance=instance).bytes_per_s

@@ -66,9 +66,9 @@ class Links:
 
     def __post_init__(self):
         choice(self.direction, "direction", ("one_way", "both_ways"))
-        number(self.hop_ns, "hop_ns", 0)
-        number(self.network_ns, "network_ns", 0)
-        number(self.hbm_bytes_per_s, "hbm_bytes_per_s", above=0)
+        number(self.hop_ns, "hop_ns", 0, 1e18)
+        number(self.network_ns, "network_ns", 0, 1e18)
+        number(self.hbm_bytes_per_s, "hbm_bytes_per_s", 1, 1e18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,14 @@ class Placement:
         nbytes : float
             Of the whole buffer: what a rank holds before a reduce, or after a gather.
         """
-        nbytes = number(nbytes, "nbytes", 0)
+        nbytes = number(nbytes, "nbytes", 0, 1e21)
         choice(operation, "operation", _OPERATIONS)
         return _collective_ns(self.plan.cluster.instance, self.group(kind), operation,
                               self.links, nbytes)  # fmt: skip
 
     def send_ns(self, nbytes: float) -> float:
         """Return how long every rank needs to send to its like in the next pipeline stage."""
-        nbytes = number(nbytes, "nbytes", 0)
+        nbytes = number(nbytes, "nbytes", 0, 1e21)
         group = self.group("pipeline")
         if group.ranks == 1:
             return 0.0

@@ -116,7 +116,8 @@ class Plan:
         if self.global_batch % at_once:
             raise PlanError(
                 f"a global batch of {self.global_batch} does not divide among {self.data} replicas "
-                f"with micro-batches of {self.micro_batch}; take a multiple of {at_once}"
+                f"with micro-batches of {self.micro_batch}; take a multiple of {at_once}, or fewer "
+                "replicas: fewer instances, or larger tensor or pipeline degrees"
             )
         if self.interleave > 1 and (self.pipeline == 1 or self.micro_batches % self.pipeline):
             raise PlanError(

@@ -226,6 +226,8 @@ def ladder(
     """
     search = _search(model, Cluster(instance), **_known(settings))
     numbers = [whole(count, "counts", 1, 10**6) for count in counts]
+    if not numbers:
+        raise ValueError("no numbers of instances to look at; take counts=(1, 2, 4), say")
     return Ladder(tuple(_planned(search.on(count), 1) for count in numbers))
 
 

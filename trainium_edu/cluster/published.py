@@ -184,8 +184,10 @@ def calibrate(rows: tuple[Benchmark, ...] | None = None) -> tuple[float, float, 
     A step is linear in both numbers, so its logarithm's derivative is known and Gauss-Newton steps
     converge in a few rounds from anywhere near.
     """
-    lines = []
-    for row in _calibrating() if rows is None else rows:
+    lines, rows = [], _calibrating() if rows is None else rows
+    if len(rows) < 2:
+        raise ValueError(f"rows has {len(rows)} rows; two numbers are fitted, so give two at least")
+    for row in rows:
         model, plan, rules = setup(row)
         base, one = (
             step_time(model, plan, rules=replace(rules, passes=passes, host_ns=0.0)).step_ns
@@ -259,6 +261,11 @@ def mfu(
     float
         1.0 is all of it.
 
+    Raises
+    ------
+    ValueError
+        If it is more than all of it; if there is neither a model nor `flops_per_sample`.
+
     Examples
     --------
     >>> f"{mfu('bert-large', 3530, Cluster()):.2%}"
@@ -272,8 +279,17 @@ def mfu(
         if model is None:
             raise ValueError("mfu needs a model or flops_per_sample: it divides FLOP by a peak")
         flops_per_sample = model_flops(get_model(model), convention)
-    flops_per_sample = number(flops_per_sample, "flops_per_sample", above=0)
-    named = isinstance(peak, str)
-    each = float(PEAKS[choice(peak, "peak", PEAKS)]) if named else number(peak, "peak", above=0)
-    chips = cluster.chips if isinstance(cluster, Cluster) else whole(cluster, "cluster", 1)
-    return samples_per_s * flops_per_sample / (chips * each)
+    flops_per_sample = number(flops_per_sample, "flops_per_sample", above=0, high=1e30)
+    why = ": in FLOP/s, as 190 TFLOP/s are 190e12"
+    each = (float(PEAKS[choice(peak, "peak", PEAKS)]) if isinstance(peak, str)
+            else number(peak, "peak", 1e9, 1e20, why=why))  # fmt: skip
+    chips = cluster.chips if isinstance(cluster, Cluster) else whole(cluster, "cluster", 1, 10**9)
+    share = samples_per_s * flops_per_sample / (chips * each)
+    if share > 1:
+        raise ValueError(
+            f"{samples_per_s:.4g} samples/s of {flops_per_sample:.4g} FLOP are {share:.4g} times "
+            f"the peak of {chips:,} chips, {chips * each:.4g} FLOP/s, and none exceeds its peak: "
+            "check that samples are sequences and not tokens, how many chips there are, and the "
+            "FLOP of a sample"
+        )
+    return share

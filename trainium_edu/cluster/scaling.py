@@ -202,7 +202,7 @@ class Wall:
         Instances whose efficiency is just under a half, by bisection: a power of two beyond may
         do better, since only they can sum gradients by halves.
     part : str
-        What lost most there, or at the last that works.
+        What lost most there, or at the last that works; empty if no more instances do.
     reason : str
     """
 
@@ -265,11 +265,11 @@ def wall(
     low = bisect_left(counts, True, key=lambda count: at(count)[1].efficiency < 0.5)
     half = counts[low] if low < len(counts) else None
     first, last = at(half or counts[-1])
-    part, lost = _lost(first, last)
+    part, lost = _lost(first, last) if len(counts) > 1 else ("", "the first to look at")
     strong = kind == "strong"
     replicas = plan.global_batch if strong else inf
     ends = replicas * plan.tensor * plan.pipeline / (plan.cluster.ranks / own)
-    split = f"nothing more can be split beyond {replicas} replicas, {ends:g} instances; "
+    split = f"nothing more can be split beyond {replicas:,} replicas, {ends:,g} instances; "
     where = "under a half" if half else f"still {last.efficiency:.1%}"
     reason = f"efficiency is {where} at {last.instances:,} instances, {lost}"
     return Wall(replicas, ends, half, part, split * strong + reason)
@@ -314,9 +314,9 @@ def days(tokens: float, tokens_per_s: float, goodput: float = 1.0) -> float:
     >>> print(f"{days(300e9, 12.7 * 2048):.0f} days for GPT-3 on 32 instances")
     133 days for GPT-3 on 32 instances
     """
-    each = number(tokens_per_s, "tokens_per_s", above=0)
+    each = number(tokens_per_s, "tokens_per_s", 1e-9, 1e30)
     useful = number(goodput, "goodput", above=0, high=1)
-    return number(tokens, "tokens", 0) / each / useful / 86400
+    return number(tokens, "tokens", 0, 1e30) / each / useful / 86400
 
 
 @checked
@@ -356,7 +356,7 @@ def slowest(ranks: int, sigma: float, *, how: Literal["exact", "gumbel"] = "exac
     >>> print(f"{slowest(32, 0.01):.4f} {slowest(200_000, 0.01):.4f}")
     1.0207 1.0453
     """
-    n, spread = whole(ranks, "ranks", 1, 10**7), number(sigma, "sigma", 0, 1)
+    n, spread = whole(ranks, "ranks", 1, 10**8), number(sigma, "sigma", 0, 1)
     if choice(how, "how", ("exact", "gumbel")) == "exact":
         return 1 + spread * _greatest_normal(n)
     u = sqrt(2 * log(whole(n, "ranks", 2)))

@@ -294,6 +294,8 @@ _ALL = (
     Source("aws-fsx-performance", "Amazon FSx for Lustre performance (as others quote it)",
            "Amazon FSx for Lustre", "2025",
            "https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html"),
+    Source("aws-fsx-create", "CreateFileSystem: StorageCapacity", "Amazon FSx", "2025",
+           "https://docs.aws.amazon.com/fsx/latest/APIReference/API_CreateFileSystem.html"),
     Source("aws-s3-patterns", "Performance design patterns for Amazon S3", "Amazon S3", "2023",
            "https://github.com/awsdocs/amazon-s3-userguide/blob/1992a1c0/doc_source/"
            "optimizing-performance-design-patterns.md"),

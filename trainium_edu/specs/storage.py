@@ -56,6 +56,8 @@ STORAGE = Record(
         tier_1000=_tier(1000, None, 2600, None),
         client_bits_per_s=_clients(100 * 10**9, "bits/s", "Throughput to individual client "
                                    "instances", "without EFA; up to 1 200 Gbit/s with it on p5"),
+        least_gibibytes=SOURCES["aws-fsx-create"].says(
+            1200, "GiB", "StorageCapacity, PERSISTENT_2 with SSD", "then multiples of 2 400"),
     ),
     s3=Record(
         "Amazon S3",
