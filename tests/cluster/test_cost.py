@@ -147,7 +147,8 @@ def test_the_tornado_begins_with_the_input_that_moves_the_bill_most():
     first, second = found.tornado[:2]
     assert (first.name, second.name) == ("step time", "goodput")
     assert (first.low, first.high) == pytest.approx((86 * 0.9 / 0.9, 86 * 1.3 / 0.9))
-    assert (second.low, second.high) == pytest.approx((86 / 1.0, 86 / 0.85))
+    assert (second.low, second.high) == pytest.approx((86 / 0.85, 86 / 1.0))  # less goodput, dearer
+    assert (found.low, found.high) == pytest.approx((86 * 0.9 / 1.0, 86 * 1.3 / 0.85))
     assert "step time moves it most: $86.00 to $124.22" in found.uncertain
     long = bill((0.9, 1.0, 1.3), 10**9, FOUR).uncertain
     assert "$21,500,000.00 to $31,055,555.56" in long  # no exponents
@@ -235,6 +236,15 @@ def test_p4d_against_your_model_is_a_range():
     assert found.by_bert.cost_reduction == pytest.approx(1 - ratio * 5.44 / 6.64)
 
 
+@pytest.mark.parametrize("priced", [bill, lambda step, n, at: waste(step, at, steps=n)])
+def test_a_step_predicted_on_another_cluster_is_not_billed(priced):
+    """It would be billed for instances that it never ran on."""
+    step = step_time("gpt3-6.7b", Plan(Cluster(), tensor=8))
+    assert priced(step, 1000, Cluster()).usd > 0
+    with pytest.raises(ValueError, match=r"predicted on 1 x trn1\.32x.* for 4 x trn1\.32x.*"):
+        priced(step, 1000, FOUR)
+
+
 def test_at_the_break_even_share_both_cost_the_same():
     share = against_p4d(1e18, 200.0, FOUR).break_even
     again = against_p4d(1e18, 200.0, FOUR, efficiency=share)
@@ -251,7 +261,8 @@ def test_an_input_writes_its_range_and_where_the_ends_come_from():
     ("call", "says"),
     [(lambda: bill(1e308, 10**12, FOUR), "step_s is 1e+308"),
      (lambda: bill(1, 1, FOUR, usd_per_hour=1e300), "usd_per_hour is 1e+300"),
-     (lambda: bill(1, 1, FOUR, checkpoint_bytes=1e300), "checkpoint_bytes is 1e+300")],
+     (lambda: bill(1, 1, FOUR, checkpoint_bytes=1e300), "checkpoint_bytes is 1e+300"),
+     (lambda: cost_to_train("gpt2", 1e9, 1e-300, FOUR), "tokens_per_s is 1e-300")],
 )  # fmt: skip
 def test_a_bill_is_never_infinite(call, says):
     with pytest.raises(ValueError, match=re.escape(says)):

@@ -372,7 +372,7 @@ def test_the_fullest_stage_is_the_one_returned(interleave):
     ("change", "part", "remedy", "words"),
     [
         ({}, "activations", {"sequence_parallel": True}, "sequence parallelism"),
-        ({"micro_batch": 2}, "activations", {"recompute": "full"}, "recompute='full'"),
+        ({"micro_batch": 2}, "activations", {"recompute": "full"}, "whole blocks computed again"),
         ({"pipeline": 1}, "states", {"zero": 1}, "ZeRO-1 over 8 replicas"),
         (
             {"pipeline": 1, "tensor": 2, "zero": 2, "recompute": "full"},

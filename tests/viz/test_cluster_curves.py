@@ -107,12 +107,14 @@ def test_without_an_input_there_is_the_claim_alone():
 
 
 def test_the_best_interval_lies_at_the_bottom_of_the_sum():
-    minutes = np.geomspace(1, 10080, 200)
+    minutes = np.geomspace(0.1, 10080, 200)
     best = (2 * 2 * 2000) ** 0.5
     least = 2 / best + best / 4000
     scene = picture.draw_interval(
         minutes, 2 / minutes, minutes / 4000, {"Young": (best, least)}, 60
     )
+    soon = picture.draw_interval(minutes, 2 / minutes, minutes, {"Young": (0.2, 0.3)}, 60)
+    assert "Young: 12 s, 30 %" in words(soon)
     (mark,) = [s for s in scene.shapes if s[0] == "rect" and (s[3], s[4]) == (10, 10)]
     curve = named(scene, "path")["both"]
     assert mark[2] + 5 == pytest.approx(curve[1].max(), abs=0.3)

@@ -43,7 +43,7 @@ def test_the_bill_is_the_days_times_the_price(price):
 def test_failures_are_the_uncertain_part_of_the_bill():
     sketch = bill()
     sketch.set(goodput=50)
-    assert "(pale: failures, checkpoints)" in said(sketch)
+    assert "(faded: failures, checkpoints)" in said(sketch)
     (share,) = [w for w in said(sketch).split(". ") if "assumed inputs" in w]
     assert float(share.split(" %")[0]) == pytest.approx(50, abs=0.5)
 
@@ -56,7 +56,11 @@ def test_the_button_goes_to_dalys_interval_and_nothing_costs_less():
     assert f"takes {written.stall_s:.3g} s" in said(sketch)
     press(sketch, "best")
     daly = failures.daly_interval_s(mtbf, written.stall_s)
-    least = 1 - failures.goodput(daly, mtbf, written.stall_s, written.read_s)
+    again = float(FAILURES.restart_begin_s) + written.read_s
+    least = 1 - failures.goodput(daly, mtbf, written.stall_s, again)
+    assert failures.protect(nbytes, "fsx-1000", 128, mtbf * 128 / 3600, tebibytes=100,
+                            interval_s=daly).goodput == pytest.approx(1 - least)  # fmt: skip
+    assert f"a restart {again / 60:.3g} min" in said(sketch)
     assert f"**{100 * least:.3g} %** of the time" in said(sketch)
     assert f"Daly: {daly / 60:.3g} min, {100 * least:.3g} %" in said(sketch)
     for place in (0, 100, 199):

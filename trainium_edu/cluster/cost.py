@@ -117,10 +117,14 @@ def as_input(value, name: str, unit: str, **bounds: Any) -> Input:
     return Input(name, low, used, high, unit, fact)
 
 
-def _step(value) -> Input:
+def _step(value, cluster) -> Input:
     """Return the time of a step as an Input: a predicted one brings its band, and is derived."""
     if not hasattr(value, "step_ns"):
         return as_input(value, "step_s", "s", above=0, high=1e9)
+    if value.plan.cluster != cluster:
+        on, paid = (f"{c.instances} x {c.instance}" for c in (value.plan.cluster, cluster))
+        raise ValueError(f"step_s is predicted on {on}, and the bill is for {paid}: predict the "
+                         "step on the cluster that is paid for")  # fmt: skip
     low, used, high = (ns / 1e9 for ns in (value.low_ns, value.step_ns, value.high_ns))
     fact = Fact(used, "s", "derived", "step_time(model, plan)", Kind.DERIVED, "2026",
                 formula=lambda: used)  # fmt: skip
@@ -255,7 +259,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What a bill comes to at the two ends of one input's range, the others as used."""
+    """What a bill comes to at the low and high end of one input's range, the others as used."""
 
     name: str
     low: float
@@ -265,7 +269,7 @@ class Swing:
     @property
     def width(self) -> float:
         """How far the input moves the bill."""
-        return self.high - self.low
+        return abs(self.high - self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +350,8 @@ class Bill:
         if not self.tornado or not self.tornado[0].width:
             return f"{said}; no input has a range."
         most = self.tornado[0]
-        return f"{said}; {most.name} moves it most: ${most.low:,.2f} to ${most.high:,.2f}."
+        low, high = sorted((most.low, most.high))
+        return f"{said}; {most.name} moves it most: ${low:,.2f} to ${high:,.2f}."
 
     def __str__(self):
         lines = [f"{self.cluster.instances} x {self.price}, {self.hours:,.4g} hours"]
@@ -422,7 +427,7 @@ def bill(
     rent = getattr(STORAGE_PRICES, f"{storage}_usd_per_gb_month")
     inputs = {
         "price": hourly.hourly,
-        "step time": _step(step_s),
+        "step time": _step(step_s, cluster),
         "goodput": as_input(goodput, "goodput", "", above=0, high=1),
         "checkpoint": as_input(checkpoint_bytes, "checkpoint_bytes", "bytes", low=0, high=1e21),
         "storage price": as_input(rent if usd_per_gb_month is None else usd_per_gb_month,
@@ -441,10 +446,10 @@ def bill(
         }
 
     def at(end, name=None):
-        """Return the rows with one input (or all) at the end that makes them cheap or dear."""
-        other = {"low": "high", "high": "low"}
+        """Return the rows with one input at an end, or with all where they are cheap or dear."""
         ends = {n: end if name in (None, n) else "used" for n in inputs}
-        ends["goodput"] = other.get(ends["goodput"], "used")
+        if name is None and end != "used":  # the higher goodput is the cheaper one
+            ends["goodput"] = "high" if end == "low" else "low"
         return rows_at(*(getattr(inputs[n], ends[n]) for n in inputs))
 
     used, low, high = (at(end) for end in ("used", "low", "high"))
@@ -527,9 +532,9 @@ def cost_to_train(
     (133, 2.2)
     """
     trained = get_model(model)
-    per_step = whole(global_batch, "global_batch", 1) * trained.sequence
-    steps = ceil(number(tokens, "tokens", above=0) / per_step)
-    rate = as_input(tokens_per_s, "tokens_per_s", "tokens/s", above=0)
+    per_step = whole(global_batch, "global_batch", 1, 10**9) * trained.sequence
+    steps = ceil(number(tokens, "tokens", above=0, high=1e12 * per_step) / per_step)
+    rate = as_input(tokens_per_s, "tokens_per_s", "tokens/s", low=per_step / 1e9)
     peak = cluster.instances * float(INSTANCES[cluster.instance].peak_flops)
     most = peak / (model_flops(trained, "6nd") / trained.sequence)
     if rate.high > most:
@@ -608,8 +613,8 @@ class Offer:
 
     def __post_init__(self):
         text(self.name, "name")
-        number(self.throughput, f"the throughput of {self.name}", above=0)
-        number(self.usd_per_hour, f"the price of {self.name}", above=0)
+        number(self.throughput, f"the throughput of {self.name}", 1e-15, 1e18)
+        number(self.usd_per_hour, f"the price of {self.name}", 1e-9, 1e9)
 
     @property
     def usd_per_million(self) -> float:
@@ -765,13 +770,13 @@ def against_p4d(
     """
     slowest, fastest = float(CLAIMS.a100_share_of_peak), float(CLAIMS.a100_share_of_peak_best)
     given = (slowest, (slowest + fastest) / 2, fastest) if efficiency is None else efficiency
-    share = as_input(given, "efficiency", "of the peak", above=0, high=1)
-    work = number(flops, "flops", above=0)
+    share = as_input(given, "efficiency", "of the peak", low=1e-6, high=1)
+    work = number(flops, "flops", 1, 1e40)
     peak_s = work / (cluster.instances * float(INSTANCES[_P4D].peak_flops))
     ours = price(cluster.instance, kind, **pricing).usd_per_hour
     discount = pricing.get("spot_discount")
     theirs = price(_P4D, kind, usd_per_hour=p4d_usd_per_hour, spot_discount=discount).usd_per_hour
-    mine = number(step_s, "step_s", above=0)
+    mine = number(step_s, "step_s", 1e-9, 1e9)
     least = work / (cluster.instances * float(INSTANCES[cluster.instance].peak_flops))
     if mine < least:
         raise ValueError(

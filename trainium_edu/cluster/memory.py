@@ -46,9 +46,9 @@ STATES = {"adamw": 2, "lamb": 2, "sgd": 1}
 _REMEDIES = (
     ("activations", "sequence parallelism", {"sequence_parallel": True}),
     ("activations buffers", "flash attention", {"flash_attention": True}),
-    ("activations", "recompute='selective'", {"recompute": "selective"}),
+    ("activations", "attention's scores computed again", {"recompute": "selective"}),
     ("activations buffers", "micro-batches of one sample", {"micro_batch": 1}),
-    ("activations", "recompute='full'", {"recompute": "full"}),
+    ("activations", "whole blocks computed again", {"recompute": "full"}),
     ("states master", "ZeRO-1 over {0.data} replicas", {"zero": 1}),
     ("states master", "rounding BF16 weights and states with dice", {"precision": "bf16-sr"}),
     ("gradients", "ZeRO-2 over {0.data} replicas", {"zero": 2}),
@@ -139,7 +139,7 @@ class Memory:
             getattr(self, part) / self.total,
             {"master": "master weights"}.get(part, part),
         )
-        said = (f"{self.total / 2**30:.1f} of {self.available / 2**30:.0f} GiB{at}{many}: {words} "
+        said = (f"{self.total / 2**30:,.1f} of {self.available / 2**30:.0f} GiB{at}{many}: {words} "
                 f"take {share:.0%} of it").replace("%", " %")  # fmt: skip
         if self.fits:
             return said

@@ -125,17 +125,17 @@ class Rules:
 
     def __post_init__(self):
         if self.efficiency is not None:
-            number(self.efficiency, "efficiency", above=0, high=1)
+            number(self.efficiency, "efficiency", 1e-9, 1)
         if self.attention is not None:
             choice(self.attention, "attention", ("fused", "split", "eager"))
-        number(self.passes, "passes", 0)
-        number(self.host_ns, "host_ns", 0)
-        number(self.straggling, "straggling", 1)
+        number(self.passes, "passes", 0, 1e6)
+        number(self.host_ns, "host_ns", 0, 1e18)
+        number(self.straggling, "straggling", 1, 1e6)
         flag(self.auto_cast, "auto_cast")
         if self.activation_bytes is not None:
             number(self.activation_bytes, "activation_bytes", 1, 8)
         number(self.hidden, "hidden", 0, 1)
-        number(self.dma_bytes_per_s, "dma_bytes_per_s", above=0)
+        number(self.dma_bytes_per_s, "dma_bytes_per_s", 1, 1e18)
         instance(self.links, "links", Links, "Links(), say")
 
 
@@ -202,11 +202,12 @@ class StepTime:
 
     def __str__(self):
         lines = [f"{self.model.name}, {self.plan}"]
+        one, unit, digits = (1e9, "s", 2) if self.step_ns >= 1e10 else (1e6, "ms", 1)
         for name, ns in self.parts.items():
-            lines.append(f"  {name:26}{ns / 1e6:12.1f} ms{ns / self.step_ns:8.1%}")
-        band = f"{self.low_ns / 1e6:.0f} to {self.high_ns / 1e6:.0f}"
-        lines.append(f"  {'a step':26}{self.step_ns / 1e6:12.1f} ms  ({band}), MFU {self.mfu:.1%}, "
-                     f"{self.samples_per_s:.5g} samples/s")  # fmt: skip
+            lines.append(f"  {name:26}{ns / one:12,.{digits}f} {unit}{ns / self.step_ns:8.1%}")
+        band = " to ".join(f"{ns / one:,.{digits - 1}f}" for ns in (self.low_ns, self.high_ns))
+        lines.append(f"  {'a step':26}{self.step_ns / one:12,.{digits}f} {unit}  ({band}), MFU "
+                     f"{self.mfu:.1%}, {self.samples_per_s:.5g} samples/s")  # fmt: skip
         return "\n".join([*lines, self.why])
 
 
@@ -251,7 +252,7 @@ def step_time(
     `megatron-2021` for the bubble, `nki-trn1-arch` for the engines' costs.
     """
     model, rules = get_model(model), rules or Rules()
-    slowest = number(slowest, "slowest", 1)
+    slowest = number(slowest, "slowest", 1, 1e6)
     plan.check(model)
     parts = zip(PARTS, _parts(model, plan, rules, slowest), strict=True)
     return StepTime(model, plan, rules, slowest, dict(parts))

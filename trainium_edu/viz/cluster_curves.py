@@ -6,6 +6,7 @@ from trainium_edu.viz.bars import colours_of, key_row, short
 from trainium_edu.viz.chart import Chart, plain_ticks, round_steps, two_boxes
 from trainium_edu.viz.colours import COLOURS
 from trainium_edu.viz.scene import Scene, linear
+from trainium_edu.viz.units import long_time_text
 
 __all__ = ["VERDICT", "draw_claim", "draw_interval", "draw_wall"]
 
@@ -186,6 +187,7 @@ def draw_interval(minutes, writing, lost, marks, at: float, *, width=960.0) -> S
     key = [(words, colour, False) for _, colour, _, words in looks]
     for (name, (x, share)), colour in zip(marks.items(), ("red", "green", "pink"), strict=False):
         _draw_mark(chart, x, 100 * share, COLOURS[colour])
-        key.append((f"{name}: {x:.3g} min, {100 * share:.3g} %", COLOURS[colour], False))
+        said = f"{name}: {long_time_text(60 * x)}, {100 * share:.3g} %"
+        key.append((said, COLOURS[colour], False))
     _draw_key(chart, key)
     return scene

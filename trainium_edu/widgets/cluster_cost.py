@@ -124,13 +124,13 @@ def bill(model: str = "gpt3-175b", plan: Plan | None = None, tokens: float = 300
             f"{plan.cluster.instances:,} instances for **{found.hours / 24:.3g} days**: **{usd}**, "
             f"from {low} to {high}.",
             f"{100 * found.shares.get(Kind.ASSUMED, 0.0):.3g} % of it rests on assumed inputs "
-            f"(pale: {', '.join(unsure) or 'nothing'}), and the rest is derived; what moves it "
+            f"(faded: {', '.join(unsure) or 'nothing'}), and the rest is derived; what moves it "
             f"most: **{found.tornado[0].name}**.",
         ]
         return Page(scene, said, {"goodput": f"{values['goodput']} %"})
 
     controls = [choice("price", "Price", _PRICES, "on-demand"),
-                slider("goodput", "Useful share of the time", 50, 100, 90)]  # fmt: skip
+                slider("goodput", "Goodput (useful share of the time)", 50, 100, 90)]  # fmt: skip
     return Sketch(controls, page, f"Bill of {shape.name}", words=page(first(controls)).said)
 
 
@@ -271,7 +271,7 @@ def _mtbf_days(name) -> float:
 
 def _interval_page(mtbf, written, place, width):
     """Return the scene and the sentences for one place on the axis."""
-    stall, again = written.stall_s, written.read_s
+    stall, again = written.stall_s, float(FAILURES.restart_begin_s) + written.read_s
 
     def lost(minutes):  # of the time: on writing, and in all
         useful = failures.goodput(60 * minutes, mtbf, stall, again)
@@ -287,7 +287,8 @@ def _interval_page(mtbf, written, place, width):
                      for name, (minutes, share) in marks.items())  # fmt: skip
     return scene, [
         f"The job fails every **{long_time_text(mtbf)}**. A checkpoint of "
-        f"{written.nbytes / 1e12:.3g} TB takes {stall:.3g} s, bound by {written.bound}.",
+        f"{written.nbytes / 1e12:.3g} TB takes {stall:.3g} s, bound by {written.bound}; a restart "
+        f"{long_time_text(again)}, most of it assumed.",
         f"Written every **{long_time_text(60 * here)}**, checkpoints and failures take **"
         f"{100 * both[place]:.3g} %** of the time: {100 * writing[place]:.3g} % to write, the rest "
         f"to restart and to do work again. {said}.",
