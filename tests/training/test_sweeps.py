@@ -1,10 +1,12 @@
 """Judges: the same points one after the other, bit for bit; files that count every run; Dask."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -152,6 +154,25 @@ def test_points_of_a_killed_worker_begin_again(tmp_path, runs):
         table = sweep(SMALL, {"seed": range(4)}, steps=1, measure=dies_once, folder=tmp_path / "k")
     assert table.column("twice") == [0, 2, 4, 6]
     assert runs().count("1") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies", [0, 1])
+def test_workers_killed_between_two_looks_are_replaced(runs, dies):
+    """All points have their results, whether or not one ran when the workers were killed."""
+
+    def kills(row):
+        if row.point["seed"] == dies:
+            workers = multiprocessing.active_children()
+            for worker in workers:
+                worker.kill()
+                worker.join()
+            time.sleep(0.5)  # until the executor knows
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WorkerKilled)
+        table = sweep(SMALL, {"seed": range(4)}, steps=1, measure=noted, on_result=kills)
+    assert table.column("twice") == [0, 2, 4, 6]
 
 
 @pytest.mark.slow

@@ -263,8 +263,9 @@ class _Crew:
             is_suspect = any(tries[i] for i in (*waiting, *running.values()))
             room = 1 if is_suspect else self.workers if self.given is None else len(jobs)
             while waiting and len(running) < room:
-                running[self._submit(work, jobs[waiting[0]], steps)] = waiting[0]
-                waiting.popleft()
+                if (future := self._submit(work, jobs[waiting[0]], steps)) is None:
+                    break
+                running[future] = waiting.popleft()
             done, _ = wait(running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
             if any(_was_killed(one) for one in done) and self._own is not None:
                 done, _ = wait(running)  # a pool dies as a whole
@@ -288,6 +289,7 @@ class _Crew:
                               WorkerKilled, stacklevel=3)  # fmt: skip
 
     def _submit(self, work, job, steps):
+        """Return the future of a point, or None where a worker was killed since the last look."""
         if self.given is not None:
             try:
                 return self.given.submit(_at_point, work, job, steps)
@@ -298,7 +300,13 @@ class _Crew:
         if self._own is None:
             context = multiprocessing.get_context("spawn")
             self._own = ProcessPoolExecutor(self.workers, context, initializer=_begin)
-        return self._own.submit(_at_point, work, job, steps)
+        try:
+            return self._own.submit(_at_point, work, job, steps)
+        except BrokenExecutor:
+            if self._futures:  # which tell whose worker it was
+                return None
+            self.end()
+            return self._submit(work, job, steps)
 
     def end(self):
         """Stop what still runs, at once."""
