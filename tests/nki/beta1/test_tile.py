@@ -201,6 +201,24 @@ def test_a_mask_cuts_all_operands_to_one_box():
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", [F, np.int32])
+def test_a_masked_load_leaves_the_rest_of_fresh_zeros(dtype):
+    def kernel(x):
+        t = nl.zeros((2, nl.par_dim(32), 24), dtype)
+        for b in nl.affine_range(2):
+            t[b, P, J] = nl.load(x[32 * b + P, J], mask=32 * b + P < 40)
+        out = nl.ndarray((64, 24), dtype, buffer=nl.shared_hbm)
+        for b in nl.affine_range(2):
+            nl.store(out[32 * b + P, J], t[b])
+        return out
+
+    x = (100 * floats(40, 24)).astype(dtype)
+    found, names = run(kernel, x)
+    np.testing.assert_array_equal(found, np.pad(x, ((0, 24), (0, 0))))
+    assert names.count("memset") == 2
+    assert "tensor_copy" not in names  # loaded where it belongs
+
+
 def test_a_mask_that_holds_nowhere_issues_nothing():
     def kernel(x):
         t = nl.ndarray((32, 24), F)

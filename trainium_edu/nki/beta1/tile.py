@@ -63,7 +63,10 @@ class Storage:
         if found is None:
             found = self._views[block] = self._allocated(block)
             if self.zero is not None and self.region is not _PSUM:
-                current().issue("memset", {"dst": found, "value": self.zero})
+                running = current()
+                waiting, running.waiting = running.waiting, None  # it may be about to write here
+                running.issue("memset", {"dst": found, "value": self.zero})
+                running.waiting = waiting
         return found
 
     def _allocated(self, block):
