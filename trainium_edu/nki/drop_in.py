@@ -68,6 +68,9 @@ def _older() -> dict[str, Any]:
     for name, contents in _inner().items():
         names["neuronxcc.nki." + name] = module = ModuleType("neuronxcc.nki." + name)
         vars(module).update(contents)
+        parent, _, child = ("neuronxcc.nki." + name).rpartition(".")
+        if parent in names:  # ``import a.b as c`` looks for it there
+            setattr(names[parent], child, module)
     if not hasattr(logging, "OFF"):
         logging.OFF = _OFF  # type: ignore[attr-defined]
     return names
