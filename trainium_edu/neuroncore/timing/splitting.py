@@ -60,7 +60,7 @@ class _Splitting:
     def cut(self, info, uses):
         """Cut one tile, if long transfers and parts that do not overlap are all that it has."""
         whole = [(i, a) for i, a in uses if self._is_long(i, a, info)]
-        steps = {a.geometry[2][1] for _, a in whole}
+        steps = {_walk(a)[2][1] for _, a in whole}
         parts = [(i, a) for i, a in uses if not any(i is one for one, _ in whole)]
         if len(steps) != 1 or any(_jumps(a, info) for _, a in parts):
             return
@@ -88,12 +88,12 @@ class _Splitting:
         if i.name != "dma_copy" or len(i.accesses) != 2 or i.after:
             return False
         other = next(b for b in i.accesses if b is not a)
-        dtype, shape, strides, offset = a.geometry
+        dtype, shape, strides, offset = _walk(a)
         size = get_dtype(dtype).itemsize
         return (
             self.program.allocations[other.allocation].memory is Memory.HBM
             and not any(name == "indirect" for name, _ in i.options)
-            and len(shape) > 1 and other.geometry[:2] == (dtype, shape)
+            and len(shape) > 1 and _walk(other)[:2] == (dtype, shape)
             and a.end_byte - a.first_byte >= 2 * _PIECE_BYTES and offset < info.row_bytes
             and contiguous_run(shape, strides, size, 1) == prod(shape[1:])
         )  # fmt: skip
@@ -113,8 +113,8 @@ class _Splitting:
     def _transfer(self, i, a, info, pieces, whole):
         """Put a transfer of each piece in place of one of all columns, where it is due."""
         other = next(b for b in i.accesses if b is not a)
-        dtype, shape, strides, _ = a.geometry
-        far = other.geometry
+        dtype, shape, strides, _ = _walk(a)
+        far = _walk(other)
         users = [(user, b) for user, b in self.touched[other.allocation] if not _beside(b, other)]
         for low, end, number, mine in pieces:
             first, end = max(low, a.first_byte), min(end, a.end_byte)
@@ -157,6 +157,13 @@ class _Splitting:
         return rebuilt(self.program, result, self.allocations)
 
 
+def _walk(a):
+    """Return the geometry of an access without its free axes of one element."""
+    dtype, shape, strides, offset = a.geometry
+    kept = [k for k, size in enumerate(shape) if size > 1 or not k]
+    return dtype, tuple(shape[k] for k in kept), tuple(strides[k] for k in kept), offset
+
+
 def _jumps(a, info) -> bool:
     """Whether an access does not go down the partitions of a tile as it lies."""
     _, shape, strides, _ = a.geometry
@@ -165,7 +172,7 @@ def _jumps(a, info) -> bool:
 
 def _beside(a, b) -> bool:
     """Whether two accesses are other columns of rows with the same pitch."""
-    (_, shape, strides, start), (_, others, steps, begin) = a.geometry, b.geometry
+    (_, shape, strides, start), (_, others, steps, begin) = _walk(a), _walk(b)
     if strides != steps or shape[2:] != others[2:] or len(shape) < 2:
         return False
     end, stop = start + shape[1] * strides[1], begin + others[1] * steps[1]
