@@ -214,6 +214,18 @@ def test_a_product_of_fp32_and_bf16_is_one_of_fp32(x_is_wide, turned):
         nki.run(jit(refused), x, Y.astype(kinds[1]))
 
 
+@pytest.mark.parametrize("other", ["a number", "a tile"])
+def test_where_chooses_by_a_comparison_of_indices(other):
+    def kernel(x, y):
+        rows, columns = nl.arange(32)[:, None], nl.arange(24)[None, :]
+        x, y = nl.load(x), nl.load(y)
+        return stored(nl.where(rows >= columns + 3, x, -9984.0 if other == "a number" else y))
+
+    below = np.arange(32)[:, None] >= np.arange(24) + 3
+    expected = np.where(below, X, -9984.0 if other == "a number" else Y)
+    np.testing.assert_array_equal(simulate_kernel(jit(kernel), X, Y), expected)
+
+
 def test_gathering_and_constants():
     def kernel(x):
         index = np.tile(np.uint32([[3, 1, 4, 1]]), (32, 1))

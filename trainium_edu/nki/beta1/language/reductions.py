@@ -5,8 +5,10 @@ from functools import partial
 from math import prod as _prod
 
 from trainium_edu.nki import language as current_interface
-from trainium_edu.nki.beta1.isa import tensor_reduce
+from trainium_edu.nki.beta1.index import Mask
+from trainium_edu.nki.beta1.isa import affine_select, tensor_reduce
 from trainium_edu.nki.beta1.language import elementwise as ew
+from trainium_edu.nki.beta1.language.creation import ones
 from trainium_edu.nki.beta1.operation import operation, scalar, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Tile, of_tensor
@@ -129,12 +131,15 @@ def where(condition, x, y, *, dtype=None, mask=None, **kwargs):
 
     Parameters
     ----------
-    condition : tile
+    condition : tile, or comparison of index expressions
     x, y : tile or number
     dtype : dtype, optional
         Of the result; default: that of the first tile of `x` and `y`.
     mask : mask, optional
     """
+    if isinstance(condition, Mask):
+        shape = next((v.shape for v in (x, y) if isinstance(v, Tile)), condition.shape)
+        condition = affine_select(condition, ones(shape, "float32"), 0.0)
     condition = tile(condition, "where: condition")
     x, y = (t.tensor if isinstance(t, Tile) else t for t in (scalar(x), scalar(y)))
     kind = as_dtype(dtype) if dtype is not None else None
