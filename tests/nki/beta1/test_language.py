@@ -214,6 +214,21 @@ def test_a_product_of_fp32_and_bf16_is_one_of_fp32(x_is_wide, turned):
         nki.run(jit(refused), x, Y.astype(kinds[1]))
 
 
+def test_numpys_reductions_of_tiles_run_on_the_chip():
+    def kernel(x):
+        x = nl.load(x)
+        assert np.shape(x) == (32, 24)
+        means = np.mean(x * x, axis=[1])
+        return stored(np.where(x > 1.0, x, np.max(x, axis=1, keepdims=True) + means))
+
+    found = nki.run(jit(kernel), X)
+    expected = np.where(X > 1, X, X.max(1, keepdims=True) + np.mean(X * X, 1, keepdims=True))
+    np.testing.assert_allclose(found.outputs, expected, rtol=1e-6)
+    assert sum(i.name == "dma_copy" for i in found.program.instructions) == 2  # no constants
+    with pytest.raises(TypeError, match=r"np\.median does not compute on tiles; nl has what"):
+        simulate_kernel(jit(lambda x: stored(np.median(nl.load(x), axis=1))), X)
+
+
 @pytest.mark.parametrize("other", ["a number", "a tile"])
 def test_where_chooses_by_a_comparison_of_indices(other):
     def kernel(x, y):

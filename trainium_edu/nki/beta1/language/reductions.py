@@ -11,7 +11,7 @@ from trainium_edu.nki.beta1.language import elementwise as ew
 from trainium_edu.nki.beta1.language.creation import ones
 from trainium_edu.nki.beta1.operation import operation, scalar, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
-from trainium_edu.nki.beta1.tile import Tile, of_tensor
+from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
 from trainium_edu.nki.mistakes import is_whole
 from trainium_edu.nki.objects.dtypes import DTYPE_NAMES
 from trainium_edu.specs.errors import NkiValidationError
@@ -155,3 +155,21 @@ def dropout(x, rate, *, dtype=None, mask=None, **kwargs):
     return _composed(
         "dropout", x, mask, dtype, rate=rate.tensor if isinstance(rate, Tile) else rate
     )
+
+
+_NUMPYS = {f.__name__: f for f in (all, max, mean, min, prod, sum, var, where)}
+_NUMPYS |= {"amax": max, "amin": min}
+
+
+def _numpy_function(self, function, types, args, kwargs):
+    """Let ``np.mean(tile, axis=1)`` mean this language's function, as ``np.exp(tile)`` does."""
+    name = function.__name__
+    if name in ("ndim", "shape", "size"):
+        return getattr(self, name)
+    if name not in _NUMPYS:
+        raise TypeError(f"np.{name} does not compute on tiles; nl has what the chip can do")
+    return _NUMPYS[name](*args, **kwargs)
+
+
+for _kind in (Tile, Blocks):
+    setattr(_kind, "__array_function__", _numpy_function)  # noqa: B010
