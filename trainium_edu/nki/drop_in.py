@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from trainium_edu.nki.objects.dtypes import DType
 
 __all__ = ["activate", "deactivate"]
@@ -66,9 +68,9 @@ def _older() -> dict[str, Any]:
         names["neuronxcc.nki" + part] = importlib.import_module(_HERE + ".beta1" + part)
     names["neuronxcc.nki.isa.constants"] = importlib.import_module(_HERE + ".beta1.isa.constants")
     for name, contents in _inner().items():
-        names["neuronxcc.nki." + name] = module = ModuleType("neuronxcc.nki." + name)
+        names["neuronxcc." + name] = module = ModuleType("neuronxcc." + name)
         vars(module).update(contents)
-        parent, _, child = ("neuronxcc.nki." + name).rpartition(".")
+        parent, _, child = ("neuronxcc." + name).rpartition(".")
         if parent in names:  # ``import a.b as c`` looks for it there
             setattr(names[parent], child, module)
     if not hasattr(logging, "OFF"):
@@ -85,14 +87,29 @@ def _inner() -> dict[str, dict[str, Any]]:
     """
     of = partial(importlib.import_module, package=_HERE + ".beta1")
     as_dtype = of(".promotion").as_dtype
+    nl, inner = of(".language"), "nki.compiler.backends.neuron."
     return {
-        "docs": {"__path__": _Folders(_documented)},
-        "nccl.collectives": vars(of(".nccl")),
-        "kernels": {"__path__": _Folders(_published)},
-        "language.constants": {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize},
-        "compiler.backends.neuron.tensor": {"local_tile": of(".tile").Tile},
-        "compiler.backends.neuron.indexing": {"TileIndex": of(".index").Expression},
+        "nki.docs": {"__path__": _Folders(_documented)},
+        "nki.nccl.collectives": vars(of(".nccl")),
+        "nki.kernels": {"__path__": _Folders(_published)},
+        "nki.language.constants": {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize},
+        "nki.compile": {"GenericKernel": of(".kernel").Kernel},
+        inner + "tensor": {"local_tile": of(".tile").Tile},
+        inner + "tensors": {"KernelHBMTensor": of(".tile").Tile},
+        inner + "indexing": {"TileIndex": of(".index").Expression},
+        inner + "dimensions": {"VNC": nl.nc},
+        "starfish.penguin.targets.nki.private_api": {"vnc": nl.nc},
+        "starfish.support.dtype": {"bfloat16": nl.bfloat16, "static_cast": nl.static_cast},
+        "starfish.support.util": {"allclose": _allclose},
     }
+
+
+def _allclose(actual, expected, *, verbose=0, **tolerances):
+    """Compare as numpy.allclose does; AWS's scripts ask for its compiler's, which also prints."""
+    found = np.allclose(actual, expected, **tolerances)
+    if verbose and not found:
+        print(f"allclose: the largest error is {np.max(np.abs(actual - expected)):.6g}")
+    return found
 
 
 class _Folders:
