@@ -295,3 +295,16 @@ def test_a_mask_as_an_index_is_the_part_where_it_holds(columns):
     np.testing.assert_array_equal(computed(build, A), A[:, :columns])
     with pytest.raises(NkiValidationError):
         computed(lambda a: nl.copy(a[nl.arange(24)[None, :] < 0]), A)
+
+
+def test_a_comparison_of_loop_variables_as_an_index_is_a_mask_too():
+    """Where it does not hold nothing would be done, which an index cannot say: mask= can."""
+
+    def build(a, limit):
+        for k in nl.affine_range(2):
+            out = nl.copy(a[k < limit][nl.arange(24)[None, :] < 17])
+        return out
+
+    np.testing.assert_array_equal(computed(lambda a: build(a, 2), A), A[:, :17])
+    with pytest.raises(NkiValidationError, match="holds nowhere; say mask= to the instruction"):
+        computed(lambda a: build(a, 1), A)

@@ -243,6 +243,13 @@ class Tile:
     # -- parts --------------------------------------------------------------------------------
 
     def __getitem__(self, key):
+        if isinstance(key, bool | np.bool_):  # of loop variables, which were symbols: a mask
+            if key:
+                return self
+            raise NkiValidationError(
+                f"{self!r}[condition]: the condition holds nowhere; say mask= to the instruction, "
+                "which then does nothing"
+            )
         parts = parts_of(key)
         is_indexed = False
         for part in parts:
