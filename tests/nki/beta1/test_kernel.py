@@ -82,6 +82,9 @@ def test_outputs_as_arguments():
     assert nki.simulate_kernel(into, X, out) is None
     np.testing.assert_array_equal(out, X + 1)
     nki.baremetal(into)(X, out=out.T.copy().T)  # what is no plain array is copied back
+    again = np.zeros_like(X)
+    nki.trace()(nki.jit(into.source))(X, again)  # a kernel that was made otherwise before
+    np.testing.assert_array_equal(again, X + 1)
 
 
 def test_a_kernel_calls_kernels():

@@ -371,8 +371,10 @@ def _made(function, mode, options):
     options = {**known, **{name: value for name, value in options.items() if name in known}}
     if isinstance(function, Kernel):
         kept = mode if mode != "auto" else function.mode
-        return function.changed(mode=kept, options=options or function.options,
-                                spec=spec or function.spec)  # fmt: skip
+        found = function.changed(mode=kept, options=options or function.options,
+                                 spec=spec or function.spec)  # fmt: skip
+        found.protects = function.protects and mode != "trace"
+        return found
     if isinstance(function, current_interface.Kernel):
         raise TypeError(
             f"{function!r} was made by the current interface (import nki); in the older one "
