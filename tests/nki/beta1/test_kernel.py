@@ -147,6 +147,13 @@ def test_files_of_a_benchmark_and_a_profile(tmp_path):
     nki.profile(working_directory=str(tmp_path / "p"), overwrite=True)(doubled)(X)
     with pytest.raises(ValueError, match="absolute path"):
         nki.profile(working_directory="here")(doubled)(X)
+    where = tmp_path / "nth"  # names as AWS's unit test of nki.profile asks for them
+    nki.profile(working_directory=str(where), profile_nth=10, num_execs=20)(doubled)(X)
+    assert {p.name for p in where.iterdir()} == {
+        "file.neff", "profile_exec_10.ntff", "profile_exec_20.ntff",
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="profile_nth is 0; it is a whole number, 1 or more"):
+        nki.profile(working_directory=str(where), profile_nth=0)(doubled)(X)
     saved = nki.baremetal(doubled, save_neff_name=str(tmp_path / "b.neff"))
     np.testing.assert_array_equal(saved(X), 2 * X)
     assert (tmp_path / "b.neff").exists()

@@ -23,7 +23,7 @@ from trainium_edu.nki.beta1.operation import settle
 from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
 from trainium_edu.nki.beta1.traced_once import warn_of_loops
 from trainium_edu.nki.launching.arguments import walk
-from trainium_edu.nki.mistakes import describe, near
+from trainium_edu.nki.mistakes import describe, is_whole, near
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
@@ -50,7 +50,8 @@ _OPTIONS = {
     "benchmark": {"warmup": 10, "iters": 100, **_FILES},
     "baremetal": _FILES,
     "profile": {"working_directory": None, "save_neff_name": "file.neff",
-                "save_trace_name": "profile.ntff", "overwrite": False, "profile_nth": 1},
+                "save_trace_name": "profile.ntff", "overwrite": False, "profile_nth": 1,
+                "num_execs": 1},
 }  # fmt: skip
 #: Of AWS's compiler and caches; they change nothing here.
 _WITHOUT_EFFECT = frozenset({
@@ -162,11 +163,14 @@ class Kernel(current_interface.Kernel):
     def _timed(self, args, kwargs):
         """Predict the latency; return arrays without numbers, as those of AWS hold none either."""
         run = current_interface.run(self, *args, spec=self.spec, values=False, **kwargs)
-        options, where = self.options, Path()
+        options = self.options
         if self.mode == "profile":
-            where = _working_directory(options)
-        names = {name: options.get(name) and where / options[name] for name in _FILES}
-        _write(run, **names)
+            neff, *traces = _artifacts(options)
+            _write(run, neff)
+            for trace in traces:
+                _write(run, save_trace_name=trace)
+        else:
+            _write(run, **{name: options.get(name) for name in _FILES})
         self.benchmark_result = self.whole.benchmark_result = BenchmarkResult(Latency(run))
         _say(self, run)
         return walk(self.shapes, lambda leaf: isinstance(leaf, _Unknown), _Unknown.array)
@@ -192,19 +196,27 @@ def _write(run, save_neff_name=None, save_trace_name=None):
         run_io.write_trace(run, save_trace_name)
 
 
-def _working_directory(options) -> Path:
-    where = options.get("working_directory")
+def _artifacts(options) -> list[Path]:
+    """Return where nki.profile writes the program, and the traces of the runs that it profiles.
+
+    They are numbered as AWS's unit test of it expects: ``profile_exec_2.ntff`` for the second.
+    """
+    where, nth = options["working_directory"], options["profile_nth"]
     if not where or not Path(where).is_absolute():
         raise ValueError(
             f"nki.profile: working_directory is {where!r}; it has to be an absolute path"
         )
-    where = Path(where)
+    if not is_whole(nth) or nth < 1:
+        raise ValueError(f"nki.profile: profile_nth is {nth!r}; it is a whole number, 1 or more")
+    where, trace = Path(where), Path(options["save_trace_name"])
     where.mkdir(parents=True, exist_ok=True)
-    there = [n for n in (options["save_neff_name"], options["save_trace_name"])
-             if (where / n).exists()]  # fmt: skip
+    runs = range(nth, max(nth, options["num_execs"]) + 1, nth)
+    names = [trace.name if n == 1 else f"{trace.stem}_exec_{n}{trace.suffix}" for n in runs]
+    found = [where / name for name in (options["save_neff_name"], *names)]
+    there = [path.name for path in found if path.exists()]
     if there and not options["overwrite"]:
         raise FileExistsError(f"nki.profile: {where} holds {there[0]} already; overwrite=True?")
-    return where
+    return found
 
 
 @dataclass(frozen=True, slots=True)
