@@ -278,6 +278,45 @@ def test_tied_weights_are_written_once_where_storages_are_asked_for(core, tmp_pa
         torch.testing.assert_close(found[name], one.detach().cpu())
 
 
+NOTHING = {
+    "alive": lambda x: x[:0] * 2,
+    "sum": lambda x: x[:0].sum(),
+    "mean": lambda x: x[:0].mean(),
+    "cat": lambda x: torch.cat([x[:0] * 2, x, x.new_zeros(0)]),
+    "product": lambda x: F.linear(x[:0], x).sum(0),
+    "index_add": lambda x: torch.zeros_like(x).index_add(0, x.new_zeros(0).long(), x[:0]),
+    "index_put": lambda x: x.clone().index_put_((x.new_zeros(0).long(),), x[:0]),
+    "padding": lambda x: F.pad(x[:0], (0, 0, 1, 0)),
+    "loss": lambda x: F.cross_entropy(x[:0], x.new_zeros(0).long(), reduction="sum"),
+}
+
+
+@pytest.mark.parametrize("how", NOTHING)
+def test_tensors_without_elements_live_over_a_cut_and_have_gradients(core, how):
+    found = []
+    for place in ("cpu", core.device):
+        x = torch.arange(12.0).reshape(4, 3).to(place).requires_grad_()
+        y = NOTHING[how](x) + 0
+        core.mark_step()
+        y.sum().backward()
+        core.mark_step()
+        found.append((y.detach().cpu(), x.grad.cpu()))
+    torch.testing.assert_close(*found, equal_nan=True)
+
+
+def test_an_evaluated_norm_keeps_its_graph_over_a_cut(core):
+    core.compiler.metrics.clear_counters()
+    found = []
+    for place in ("cpu", core.device):
+        net = nn.BatchNorm2d(2).eval().to(place)
+        y = net(torch.arange(16.0).reshape(2, 2, 2, 2).to(place))
+        core.mark_step()
+        y.square().sum().backward()
+        found.append((y.detach().cpu(), net.weight.grad.cpu()))
+    torch.testing.assert_close(*found)
+    assert not [one for one in core.compiler.metrics.counter_names() if "aten" in one]
+
+
 def test_a_loader_that_pins_its_batches_works(device):
     data = torch.utils.data.TensorDataset(torch.ones(4, 2))
     batches = torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True)

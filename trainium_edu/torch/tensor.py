@@ -279,7 +279,22 @@ def _is_recorded(call, args, kwargs) -> bool:
     """Return whether a row takes such a call; asked when it comes for the first time."""
     if call.out:
         kwargs = {key: one for key, one in kwargs.items() if key not in call.writes}
-    return fits(call.row, *args, **kwargs)
+    return fits(call.row, *args, **kwargs) and not _is_of_nothing(call, args, kwargs)
+
+
+_LEAVE_OUT = {"aten::cat", "aten::native_batch_norm_backward"}  # what has no elements
+
+
+def _is_of_nothing(call, args, kwargs) -> bool:
+    """Return whether numbers are made of tensors without elements, which no engine works on."""
+    parts = (one if isinstance(one, list | tuple) else (one,) for one in (*args, *kwargs.values()))
+    given = [one for part in parts for one in part if type(one) is XlaTensor]
+    if all(one.numel() for one in given) or call.counter in _LEAVE_OUT:
+        return False
+    if call.counter.startswith("aten::_foreach") or call.is_view:
+        return False
+    made = [meta[0] for meta in _metas_of(call, args, kwargs, None) if meta]
+    return any(0 not in shape for shape in made or [given[0].shape])
 
 
 def _templates(tape, args, kwargs, call, fed_before):

@@ -118,7 +118,7 @@ def translate(path: Sequence[Place], live: Sequence[tuple[int, int]], fed: Seque
     roots, replaced, slots = [], [], {}
     for slot, leaf_slot in live:
         node = records[slot].read().as_node()
-        if node.operation == "parameter":
+        if node.operation == "parameter" or 0 in node.shape:  # data, or none to compute
             continue
         if node not in slots:
             slots[node] = len(roots)

@@ -8,14 +8,10 @@ from trainium_edu.xla.tensor import Tensor
 __all__: list[str] = []
 
 
-def _is_forgotten(x) -> bool:
-    """Return whether ``cat`` leaves a tensor out: PyTorch does so with empty ones of one axis."""
-    return tuple(x.shape) == (0,)
-
-
 @row("cat")
 def _cat(tensors, dim=0):
-    kept = [t for t in tensors if not _is_forgotten(t)] or list(tensors[:1])
+    kept = [t for t in tensors if 0 not in t.shape]  # PyTorch takes empty ones of any one axis
+    kept = kept or [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
     return xnp.concatenate(kept, dim)
 
 
