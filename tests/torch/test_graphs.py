@@ -225,6 +225,27 @@ def test_writes_through_views_of_views_reach_the_graph(judge):
     assert judge.compared >= 1
 
 
+def test_a_buffer_filled_part_by_part_is_joined_once(judge):
+    """As DDP fills its buckets; closed form: the elements that are moved, once each."""
+    parts = [torch.arange(5.0).to("xla") + i for i in range(8)]
+    judge.core.mark_step()
+    bucket = torch.zeros(6, 8, device="xla").t().contiguous().view(-1)
+    views = [bucket[6 * i : 6 * i + 5] for i in range(8)]
+    for view, one in zip(views, parts, strict=True):
+        view.copy_(one)
+    total = bucket.as_strided((2, 3), (3, 1), 6).sum() + views[7].sum()
+    bucket[4:9] += 1
+    judge.core.mark_step()
+    graph = judge.core.newest.graph
+    assert sum(n.type.size for n in graph.nodes if n.operation == "concatenate") <= 2 * 48
+    wanted = torch.zeros(8, 6)
+    wanted[:, :5] = torch.arange(5.0) + torch.arange(8.0)[:, None]
+    assert total.item() == wanted[1].sum() + wanted[7].sum()
+    wanted.view(-1)[4:9] += 1
+    assert torch.equal(bucket.cpu(), wanted.view(-1))
+    assert judge.compared >= 2
+
+
 def test_tensors_made_from_data_are_on_the_device(judge):
     made = [torch.tensor([1.5, 2.0], device="xla"), torch.tensor(3, device="xla"),
             torch.tensor([], device="xla")]  # fmt: skip

@@ -17,8 +17,28 @@ __all__ = ["diagonal", "part", "with_part"]
 
 
 def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
-    """Return a stretch of one axis."""
-    return x[(slice(None),) * (dim % x.ndim) + (slice(start, stop, step),)]
+    """Return a stretch of one axis; where it lies in one of joined pieces, a stretch of that."""
+    dim %= x.ndim
+    first, last, by = slice(start, stop, step).indices(x.shape[dim])
+    pieces = _pieces(x, dim, first, last) if by == 1 else []
+    return pieces[0] if len(pieces) == 1 else _stretch(x, dim, first, last, by)
+
+
+def _stretch(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
+    return x[(slice(None),) * dim + (slice(start, stop, step),)]
+
+
+def _pieces(x: Tensor, dim: int, start: int, stop: int) -> list[Tensor]:
+    """Return what lies in a stretch, one behind the other: of the pieces, if `x` was joined."""
+    node = x.as_node()
+    joined = node.operation == "concatenate" and node.of["axis"] + x.ndim == dim
+    found, at = [], 0
+    for one in [Tensor(x.device, i.type, i) for i in node.inputs] if joined else [x]:
+        first, last = max(start - at, 0), min(stop - at, one.shape[dim])
+        if first < last:
+            found.append(_stretch(one, dim, first, last))
+        at += one.shape[dim]
+    return found
 
 
 def with_part(base: Tensor, new: Tensor, dim: int, start: int, step: int = 1) -> Tensor:
@@ -29,8 +49,8 @@ def with_part(base: Tensor, new: Tensor, dim: int, start: int, step: int = 1) ->
     if not count:
         return base
     if step == 1:
-        pieces = part(base, dim, 0, start), new, part(base, dim, start + count, size)
-        return xnp.concatenate([p for p in pieces if p.size], dim)
+        before = _pieces(base, dim, 0, start)  # not of base: each write would join it anew
+        return xnp.concatenate([*before, new, *_pieces(base, dim, start + count, size)], dim)
     place = np.arange(size) - start
     inside = (place >= 0) & (place % step == 0) & (place < count * step)
     places = np.where(inside, place // step, 0).astype(np.int32)
@@ -44,13 +64,20 @@ def with_part(base: Tensor, new: Tensor, dim: int, start: int, step: int = 1) ->
 
 @row("view", "_unsafe_view", "reshape", "_reshape_alias")
 def _view(self, size, stride=None):
-    return xnp.reshape(self, size)
+    return _shaped(self, size)
 
 
 @inverse("view", "_unsafe_view", "reshape", "_reshape_alias", "squeeze", "squeeze.dim",
          "squeeze.dims", "unsqueeze", "alias", "detach", "lift_fresh")  # fmt: skip
 def _reshaped_back(base, new, *_, **__):
-    return xnp.reshape(xnp.astype(new, base.dtype), base.shape)
+    return _shaped(xnp.astype(new, base.dtype), base.shape)
+
+
+def _shaped(x: Tensor, shape) -> Tensor:
+    """Return the same elements in another shape; what was reshaped from that one, as it was."""
+    node, found = x.as_node(), xnp.reshape(x, shape)
+    back = node.operation == "reshape" and node.inputs[0].shape == found.shape
+    return Tensor(x.device, found.type, node.inputs[0]) if back else found
 
 
 @row("alias", "detach", "lift_fresh")
