@@ -107,7 +107,8 @@ def _xla_get_tensor_id(tensor) -> int:
 def get_memory_info(device=None) -> dict[str, int]:
     """Return how much of a NeuronCore's HBM the newest graph uses, by the names of all versions."""
     ran = (step.executable for step in reversed(cores.current().steps))
-    needs = next((one.needs for one in ran if isinstance(one, Executable)), {})
+    needs = next((dict(one.needs) for one in ran if isinstance(one, Executable)), {})
+    needs.pop("flops", None)  # all others are bytes
     used = needs.get("tensors", 0) + needs.get("constants", 0)
     return {"bytes_used": used, "bytes_limit": HBM_BYTES, "peak_bytes_used": sum(needs.values()),
             "kb_free": (HBM_BYTES - used) // 1024, "kb_total": HBM_BYTES // 1024}  # fmt: skip
