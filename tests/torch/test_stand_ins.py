@@ -7,6 +7,7 @@ scripts use them; PyTorch's optimisers and ``torch.load``; a hand-written sum.
 import importlib
 import importlib.util
 import sys
+from functools import partial
 
 import pytest
 
@@ -43,9 +44,12 @@ USED = {
     "torch_xla.utils.serialization": "save load",
     "torch_xla.amp": "autocast GradScaler",
     "torch_xla.amp.syncfree": "SGD Adam AdamW",
+    "torch_xla.amp.syncfree.adamw": "AdamW",
+    "torch_xla._XLAC": "_xla_get_tensor_id _xla_metrics_report",
     "torch_xla.test.test_utils": """print_training_update print_test_update get_summary_writer
         write_to_summary close_summary_writer""",
-    "torch_xla.debug.profiler": "start_server StepTrace Trace",
+    "torch_xla.utils.checkpoint": "checkpoint",
+    "torch_xla.debug.profiler": "start_server StepTrace Trace trace trace_detached",
     "torch_xla.distributed.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
     "torch_neuronx.utils": "get_platform_target",
 }
@@ -106,7 +110,7 @@ def test_what_is_not_built_says_in_one_sentence_what_to_take(module, name, xm):
 @pytest.mark.parametrize(
     ("module", "instead"),
     [
-        ("torch_xla.distributed.fsdp", "xm.optimizer_step"),
+        ("torch_xla.distributed.fsdp.utils", "xm.optimizer_step"),
         ("torch_xla.distributed.spmd.xla_sharding", "torchrun"),
         ("torch_xla.experimental.scan", "torch_xla.core.xla_model"),
         ("torch_xla.stablehlo", "--report"),
@@ -123,6 +127,18 @@ def test_a_misspelt_name_is_answered_with_the_nearest_one(xm):
     with pytest.raises(AttributeError, match="there is 'optimizer_step'"):
         xm.optimiser_step  # noqa: B018
     assert not hasattr(xm, "nothing_like_it")
+
+
+def test_graphs_are_kept_where_a_script_says_unless_a_switch_does(xm, tmp_path, monkeypatch):
+    runtime = importlib.import_module("torch_xla.runtime")
+    monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", "")  # and what is set below is undone at the end
+    monkeypatch.delenv("NEURON_COMPILE_CACHE_URL")
+    monkeypatch.setenv("NEURON_CC_FLAGS", "")
+    runtime.initialize_cache(str(tmp_path / "first"))
+    runtime.initialize_cache(str(tmp_path / "second"))
+    assert torch.ones(3, device="xla").exp().sum().item() > 3
+    assert list(tmp_path.rglob("*.neff"))
+    assert not (tmp_path / "second").exists()
 
 
 def test_spmd_is_refused_in_a_sentence(xm):
@@ -165,6 +181,50 @@ def test_memory_is_that_of_the_newest_graph(xm):
     info = xm.get_memory_info()
     assert info["bytes_limit"] == 16 * 2**30
     assert y.nbytes <= info["bytes_used"] <= info["peak_bytes_used"] <= 4 * y.nbytes
+
+
+def test_what_is_computed_again_for_gradients_takes_time_and_saves_memory(xm):
+    """Judge: the same network with all activations kept; a closed form of products."""
+    module = importlib.import_module("torch_xla.utils.checkpoint")
+    checkpoint = partial(torch.utils.checkpoint.checkpoint, use_reentrant=True)
+    torch.manual_seed(0)
+    parts = [torch.nn.Sequential(torch.nn.Linear(32, 128), torch.nn.Dropout(0.5), torch.nn.Tanh(),
+                                 torch.nn.Linear(128, 32)) for _ in range(8)]  # fmt: skip
+    net = torch.nn.Sequential(*parts).to(xm.xla_device())
+    given = torch.randn(1024, 32).to("xla")
+    found = []
+    for call in (lambda part, x: part(x), checkpoint, module.checkpoint):
+        torch.manual_seed(1)
+        net.zero_grad()
+        x = given.clone().requires_grad_()
+        xm.mark_step()
+        y = x
+        for part in net:
+            y = call(part, y)
+        y.square().mean().backward()
+        xm.mark_step()
+        core = current()
+        products = [n for n in core.newest.graph.nodes if n.operation == "dot"]
+        gradients = [one.grad.cpu() for one in (x, *net.parameters())]
+        found.append((gradients, len(products), xm.get_memory_info()["peak_bytes_used"]))
+    kept, merged, again = found
+    torch.testing.assert_close(again[0], kept[0])
+    assert again[1] == kept[1] + 8  # the second product of a part is not asked for
+    assert again[2] < 0.8 * kept[2]
+    assert merged[1] == kept[1]  # as PyTorch/XLA's guide says of PyTorch's own
+    with pytest.raises(ValueError, match="use_reentrant=True only"):
+        module.checkpoint(net, given, use_reentrant=False)
+
+
+def test_a_barrier_keeps_equal_work_apart(xm):
+    x = torch.arange(4.0).to("xla")
+    one, y = x.exp(), x.clone()
+    xm.optimization_barrier_([y])
+    other = y.exp()
+    xm.mark_step()
+    graph = current().newest.graph
+    assert sum(n.operation == "exp" for n in graph.nodes) == 2
+    torch.testing.assert_close(one.cpu(), other.cpu())
 
 
 # -- steps ----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from types import ModuleType
 from trainium_edu.torch import loading
 from trainium_edu.torch.stand_ins import (
     amp,
+    checkpoint,
     custom_op,
     functions,
     host,
@@ -40,34 +41,37 @@ _HOST = {
     "test.test_utils": """close_summary_writer get_summary_writer now print_test_update
         print_training_update write_to_summary""",
     "utils.serialization": "load save",
-    "debug.profiler": "StepTrace Trace start_server trace_me",
+    "debug.profiler": """StepTrace Trace start_server start_trace stop_trace trace trace_detached
+        trace_me""",
 }
 
 #: Module → (where its names come from, the names).
 MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
     "torch_xla": (top, top.__all__),
     "torch_xla.torch_xla": (top, top.__all__),
-    "torch_xla._XLAC": (xla_model, ["_xla_get_tensor_id"]),
+    "torch_xla._XLAC": (xla_model, ["_xla_get_tensor_id", "_xla_metrics_report"]),
     "torch_xla.core": (None, []),
     "torch_xla.core.xla_model": (xla_model, xla_model.__all__),
     "torch_xla.core.functions": (functions, functions.__all__),
     "torch_xla.runtime": (runtime, runtime.__all__),
     "torch_xla.experimental": (None, []),
-    "torch_xla.experimental.pjrt": (runtime, runtime.__all__),
+    "torch_xla.experimental.pjrt": (runtime, [*runtime.__all__, "broadcast_master_param"]),
     "torch_xla.experimental.pjrt_backend": (None, []),
     "torch_xla.distributed": (None, []),
     "torch_xla.distributed.parallel_loader": (loading, _LOADERS),
-    "torch_xla.distributed.spmd": (None, []),
+    **{f"torch_xla.distributed.{name}": (None, []) for name in ("fsdp", "fsdp.wrap", "spmd")},
     "torch_xla.distributed.zero_redundancy_optimizer": (zero, zero.__all__),
     "torch_xla.distributed.xla_backend": (xla_model, ["ProcessGroupXla"]),
     "torch_xla.distributed.xla_multiprocessing": (multiprocessing, multiprocessing.__all__),
     "torch_xla.debug": (None, []),
     "torch_xla.debug.metrics": (metrics, _METRICS),
     "torch_xla.utils": (None, []),
+    "torch_xla.utils.checkpoint": (checkpoint, ["checkpoint"]),
     "torch_xla.test": (None, []),
     **{f"torch_xla.{name}": (host, names.split()) for name, names in _HOST.items()},
     "torch_xla.amp": (amp, ["autocast", "GradScaler"]),
     "torch_xla.amp.syncfree": (amp, ["SGD", "Adam", "AdamW"]),
+    **{f"torch_xla.amp.syncfree.{one.lower()}": (amp, [one]) for one in ("SGD", "Adam", "AdamW")},
     "torch_neuronx": (neuronx, ["__version__", "nki_jit"]),
     "torch_neuronx.utils": (neuronx, ["get_platform_target"]),
     "torch_neuronx.experimental": (None, []),

@@ -21,7 +21,7 @@ __all__ = [
     "close_summary_writer", "eprint", "flatten_nested_tuple", "get_free_tcp_ports", "get_print_fn",
     "get_summary_writer", "getenv_as", "list_copy_append", "load", "now", "null_print",
     "parallel_work", "print_test_update", "print_training_update", "save", "shape", "start_server",
-    "timed", "trace_me", "write_to_summary",
+    "start_trace", "stop_trace", "timed", "trace", "trace_detached", "trace_me", "write_to_summary",
 ]  # fmt: skip
 
 
@@ -240,9 +240,21 @@ def StepTrace(name: str, **kwargs) -> Iterator[None]:
 
 def start_server(port: int, only_on_master: bool = True) -> object:
     """Say that nobody listens: a run's timeline is in its report."""
+    return _told(f"start_server({port}): nothing listens there")
+
+
+def trace(*args, **kwargs) -> None:
+    """Say that nothing is written: a run's timeline is in its report."""
+    _told("trace: nothing is written")
+
+
+trace_detached = start_trace = stop_trace = trace
+
+
+def _told(what: str) -> object:
     if xm.is_master_ordinal():
-        eprint(f"torch_xla.debug.profiler.start_server({port}): nothing listens there; the run's "
-               "timeline is in the report: run --report DIR")  # fmt: skip
+        eprint(f"torch_xla.debug.profiler.{what}; the run's timeline is in the report: run "
+               "--report DIR")  # fmt: skip
     return object()
 
 

@@ -3,13 +3,13 @@
 __all__ = ["ELSEWHERE", "NOT_BUILT"]
 
 _RANKS = "let each NeuronCore have a process (torchrun) and gradients their mean: xm.optimizer_step"
+_SHARDED = "ZeroRedundancyOptimizer shards an optimiser's state, and " + _RANKS
 _GATHER = "xm.all_gather gives every rank the tensors of all, of which it takes its part"
 _ONE_BY_ONE = "call xm.all_gather or xm.reduce_scatter for each tensor"
 _HLO = "the run's graph and its timing are in the report: run --report DIR"
 _INFERENCE = "run the model on xm.xla_device() and end each batch with xm.mark_step()"
 _PROFILE = "the run's timeline is in the report: run --report DIR"
 _OWN = "it is of the real package's inside; tensors move with .to(device) and .cpu()"
-_BARRIER = "nothing is moved across a graph's cut: xm.mark_step()"
 
 #: Module → name → what to do instead.
 NOT_BUILT: dict[str, dict[str, str]] = {
@@ -23,7 +23,6 @@ NOT_BUILT: dict[str, dict[str, str]] = {
         "collective_permute": _GATHER,
         "all_reduce_bucketized_gradients": "xm.reduce_gradients(optimizer) does it",
         "get_stablehlo": _HLO, "get_stablehlo_bytecode": _HLO,
-        "optimization_barrier_": _BARRIER,
         "xla_replication_devices": _RANKS, "CollectiveContext": _RANKS,
         "DeviceContext": _OWN, "ToXlaTensorArena": _OWN, "check_view_sharing": _OWN,
         "MemoryInfo": "xm.get_memory_info() returns a plain dict",
@@ -33,6 +32,12 @@ NOT_BUILT: dict[str, dict[str, str]] = {
     },
     "torch_xla.distributed.spmd": dict.fromkeys(
         ("Mesh", "get_global_mesh", "mark_sharding", "set_global_mesh"), _RANKS),
+    "torch_xla.distributed.fsdp": dict.fromkeys(
+        ("XlaFullyShardedDataParallel", "checkpoint_module"), _SHARDED),
+    "torch_xla.distributed.fsdp.wrap": dict.fromkeys(
+        ("recursive_wrap", "size_based_auto_wrap_policy", "transformer_auto_wrap_policy"),
+        _SHARDED),
+    "torch_xla.experimental": {"eager_mode": "set NEURON_USE_EAGER_DEBUG_MODE=1"},
     "torch_xla.distributed.xla_multiprocessing": {"create_optimized_replica_groups": _RANKS},
     "torch_xla.utils.utils": dict.fromkeys(
         ("Cleaner", "DataWrapper", "FnDataGenerator", "LazyProperty", "TmpFolder",
@@ -41,8 +46,7 @@ NOT_BUILT: dict[str, dict[str, str]] = {
     "torch_xla.test.test_utils": {"mp_test": _RANKS},
     "torch_xla.debug.metrics": {"executed_fallback_ops": "metrics_report() names them: aten::…"},
     "torch_xla.debug.profiler": dict.fromkeys(
-        ("get_tracer_marked_step", "set_tracer_marked_step", "start_trace", "stop_trace", "trace",
-         "trace_detached"), _PROFILE),
+        ("get_tracer_marked_step", "set_tracer_marked_step"), _PROFILE),
     "torch_neuronx": dict.fromkeys(
         ("DataParallel", "PartitionerConfig", "analyze", "async_load", "dynamic_batch",
          "lazy_load", "move_trace_to_device", "replace_weights", "trace"), _INFERENCE),
@@ -50,14 +54,14 @@ NOT_BUILT: dict[str, dict[str, str]] = {
 
 #: Beginning of a module's name → what to do instead.
 ELSEWHERE = {
-    "torch_xla.distributed.fsdp": _RANKS,
+    "torch_xla.distributed.fsdp": _SHARDED,
     "torch_xla.distributed.spmd": _RANKS,
     "torch_xla.distributed.data_parallel": _RANKS,
     "torch_xla.experimental": "only what training on Trn1 takes is, from torch_xla.core.xla_model",
     "torch_xla.stablehlo": _HLO,
     "torch_xla.core.xla_builder": _HLO,
     "torch_xla.core": "torch_xla.core.xla_model and .functions are",
-    "torch_xla.utils": "torch_xla.utils.utils and .serialization are",
+    "torch_xla.utils": "torch_xla.utils.utils, .checkpoint and .serialization are",
     "torch_xla.debug": "torch_xla.debug.metrics and .profiler are",
     "torch_xla.distributed": "torch_xla.distributed.xla_multiprocessing, .parallel_loader and "
                              ".xla_backend are",

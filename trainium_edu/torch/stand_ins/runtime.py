@@ -1,5 +1,7 @@
 """``torch_xla.runtime``: who takes part, and what there is."""
 
+import os
+
 from trainium_edu import settings
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.stand_ins import xla_model as xm
@@ -19,6 +21,7 @@ global_ordinal = process_index = xm.get_ordinal
 local_ordinal = xm.get_local_ordinal
 global_runtime_device_count = xm.xrt_world_size
 xla_device = xm.xla_device
+broadcast_master_param = xm.broadcast_master_param  # of torch_xla.experimental.pjrt
 
 
 def device_type() -> str:
@@ -91,11 +94,16 @@ def use_spmd(auto: bool = False) -> None:
 
 
 def initialize_cache(path: str, readonly: bool = False) -> None:
-    """Refuse: where compiled graphs are kept is said by AWS's switches."""
-    raise NotImplementedError(
-        "torch_xla.runtime.initialize_cache is not emulated; set NEURON_COMPILE_CACHE_URL, or "
-        "--cache_dir in NEURON_CC_FLAGS"
-    )
+    """Keep compiled graphs in a folder, unless AWS's switches name another already.
+
+    Parameters
+    ----------
+    path : str
+        What ``NEURON_COMPILE_CACHE_URL`` says from here on; ``--cache_dir`` wins over both.
+    readonly : bool
+        Changes nothing here: whoever compiles a graph first keeps it.
+    """
+    os.environ.setdefault("NEURON_COMPILE_CACHE_URL", path)
 
 
 def get_num_cached_compilation_graph() -> int:

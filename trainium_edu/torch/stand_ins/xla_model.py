@@ -13,7 +13,9 @@ from trainium_edu.torch import core as cores
 from trainium_edu.torch.clock import seconds
 from trainium_edu.torch.ranks import collectives
 from trainium_edu.torch.ranks.group import XlaGroup
+from trainium_edu.torch.stand_ins.checkpoint import optimization_barrier_
 from trainium_edu.torch.tensor import XlaTensor
+from trainium_edu.xla import metrics
 from trainium_edu.xla.executable import Executable
 
 __all__ = [
@@ -22,13 +24,14 @@ __all__ = [
     "all_reduce", "all_to_all", "broadcast_master_param", "collective_broadcast", "do_on_ordinals",
     "fork_rng", "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
     "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step", "master_print",
-    "mesh_reduce", "optimizer_step", "parse_xla_device", "reduce_gradients", "reduce_scatter",
-    "rendezvous", "save", "send_cpu_data_to_device", "set_replication", "set_rng_state", "sync",
-    "unlazy", "wait_device_ops", "xla_device", "xla_device_hw", "xla_device_kind",
-    "xla_real_devices", "xla_rendezvous", "xrt_world_size",
+    "mesh_reduce", "optimization_barrier_", "optimizer_step", "parse_xla_device",
+    "reduce_gradients", "reduce_scatter", "rendezvous", "save", "send_cpu_data_to_device",
+    "set_replication", "set_rng_state", "sync", "unlazy", "wait_device_ops", "xla_device",
+    "xla_device_hw", "xla_device_kind", "xla_real_devices", "xla_rendezvous", "xrt_world_size",
 ]  # fmt: skip
 
 ProcessGroupXla = XlaGroup  # of torch_xla.distributed.xla_backend
+_xla_metrics_report = metrics.metrics_report  # of torch_xla._XLAC
 REDUCE_SUM, REDUCE_MUL, REDUCE_AND, REDUCE_OR = "sum", "mul", "and", "or"
 REDUCE_MIN, REDUCE_MAX = "min", "max"
 
