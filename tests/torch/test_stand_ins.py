@@ -52,6 +52,7 @@ USED = {
     "torch_xla.debug.profiler": "start_server StepTrace Trace trace trace_detached",
     "torch_xla.distributed.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
     "torch_neuronx.utils": "get_platform_target",
+    "libneuronxla": "register_hlo_snapshot_callback",
 }
 
 
@@ -115,6 +116,8 @@ def test_what_is_not_built_says_in_one_sentence_what_to_take(module, name, xm):
         ("torch_xla.experimental.scan", "torch_xla.core.xla_model"),
         ("torch_xla.stablehlo", "--report"),
         ("torch_neuronx.distributed", "torch_neuronx.utils"),
+        ("neuronx_distributed", "ZeroRedundancyOptimizer"),
+        ("optimum", "transformers.Trainer"),
     ],
 )
 def test_a_module_that_is_not_built_says_so_when_it_is_imported(module, instead, xm):

@@ -1,4 +1,4 @@
-"""``torch_xla`` and ``torch_neuronx`` while a script runs: the names of 1.13 to 2.9 together.
+"""``torch_xla`` and what belongs to it while a script runs: the names of 1.13 to 2.9 together.
 
 ``install`` puts modules into ``sys.modules``, and ``remove`` takes them out.  ``MODULES`` says
 which there are and where their names come from; ``NOT_BUILT`` names what the real ones have
@@ -10,7 +10,7 @@ Sources: pytorch/xla, tags 1.13.0, 2.1.0, 2.5.0 and 2.9.0; `aws-torch-guide`.
 import importlib.util
 import sys
 from difflib import get_close_matches
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from trainium_edu.torch import loading
@@ -76,11 +76,12 @@ MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
     "torch_neuronx.utils": (neuronx, ["get_platform_target"]),
     "torch_neuronx.experimental": (None, []),
     "torch_neuronx.experimental.profiler": (neuronx, ["profile"]),
+    "libneuronxla": (neuronx, ["__version__", "register_hlo_snapshot_callback"]),
     "torch_neuronx.xla_impl": (None, []),
     "torch_neuronx.xla_impl.ops": (neuronx, ["nki_jit"]),
     "torch_neuronx.xla_impl.custom_op": (custom_op, custom_op.__all__),
 }
-_FACES = ("torch_xla", "torch_neuronx")
+_FACES = ("torch_xla", "torch_neuronx", "libneuronxla")
 
 
 def is_installed() -> bool:
@@ -177,7 +178,9 @@ class _Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] not in _FACES:
+        if name.partition(".")[0] not in _FACES and (
+            name not in ELSEWHERE or PathFinder.find_spec(name, path) is not None
+        ):
             return None
         near = max((one for one in ELSEWHERE if name.startswith(one)), key=len, default="")
         raise ModuleNotFoundError(

@@ -65,5 +65,8 @@ ELSEWHERE = {
     "torch_xla.debug": "torch_xla.debug.metrics and .profiler are",
     "torch_xla.distributed": "torch_xla.distributed.xla_multiprocessing, .parallel_loader and "
                              ".xla_backend are",
+    "neuronx_distributed": _SHARDED,
+    "neuronx_distributed_training": _SHARDED,
+    "optimum": "transformers.Trainer trains on this device",
     "torch_neuronx": "torch_neuronx.utils is, for training; " + _INFERENCE,
 }  # fmt: skip
