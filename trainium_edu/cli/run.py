@@ -7,8 +7,6 @@ import argparse
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from trainium_edu.cli import torch_script
@@ -41,32 +39,10 @@ def add(commands) -> None:
 def _run(options) -> int:
     path = Path(options.script)
     if path.is_file() and torch_script.is_for_torch(path):
-        with nki_here(options.platform or options.instance[:4], options.replace):
-            return torch_script.run(options, replace=options.replace)
+        return torch_script.run(options, replace=options.replace, platform=options.platform)
     return run_script(
         options.script, options.arguments, platform=options.platform, replace=options.replace
     )
-
-
-@contextmanager
-def nki_here(platform: str, replace: bool = False) -> Iterator[None]:
-    """Return a context in which ``import nki`` means this package, for a chip.
-
-    Parameters
-    ----------
-    platform : {"trn1", "inf2"}
-    replace : bool
-        Also where AWS's own package is installed, which is left alone otherwise.
-    """
-    import trainium_edu.nki as nki
-    from trainium_edu.nki import kernel
-
-    nki.activate(replace=replace)
-    before = kernel.chip_for_all(platform)
-    try:
-        yield
-    finally:
-        kernel.chip_for_all(before)
 
 
 def run_script(script, arguments=(), *, platform=None, replace=False) -> int:

@@ -5,6 +5,8 @@ import ast
 import importlib.util
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,7 +85,28 @@ def imported(script: Path, known: set[Path] | None = None) -> set[str]:
     return found
 
 
-def run(options, *, ranks: int = 1, nodes: int = 1, **more) -> int:
+@contextmanager
+def _nki_here(platform: str, replace: bool = False) -> Iterator[None]:
+    """Return a context in which ``import nki`` means this package, for a chip.
+
+    Parameters
+    ----------
+    platform : {"trn1", "inf2"}
+    replace : bool
+        Also where AWS's own package is installed, which is left alone otherwise.
+    """
+    import trainium_edu.nki as nki
+    from trainium_edu.nki import kernel
+
+    nki.activate(replace=replace)
+    before = kernel.chip_for_all(platform)
+    try:
+        yield
+    finally:
+        kernel.chip_for_all(before)
+
+
+def run(options, *, ranks: int = 1, nodes: int = 1, platform: str | None = None, **more) -> int:
     """Run a PyTorch script as the options say, and write the report if one is wanted.
 
     Parameters
@@ -91,6 +114,8 @@ def run(options, *, ranks: int = 1, nodes: int = 1, **more) -> int:
     options : argparse.Namespace
     ranks, nodes : int
         Ranks per instance, and instances.
+    platform : {"trn1", "inf2"}, optional
+        The chip of its kernels; default that of the instance.
     **more
         Of ``trainium_edu.torch.run_script``.
 
@@ -106,7 +131,8 @@ def run(options, *, ranks: int = 1, nodes: int = 1, **more) -> int:
     from trainium_edu.training.run_numbers import summary_lines
 
     before = last_run(or_none=True)
-    with tools_on_path():
+    platform = platform or options.instance[:4]
+    with tools_on_path(), _nki_here(platform, more.get("replace", False)):
         code = run_script(
             options.script, options.arguments, ranks=ranks, nodes=nodes,
             instance=options.instance, values=options.values, clock=options.clock,
