@@ -225,6 +225,17 @@ def test_writes_through_views_of_views_reach_the_graph(judge):
     assert judge.compared >= 1
 
 
+@pytest.mark.parametrize(("shape", "wrap"), [((5, 5), False), ((4, 7), False), ((9, 3), True)])
+def test_a_diagonal_is_filled_in_place(judge, shape, wrap):
+    """As contrastive losses leave a sample's likeness to itself out."""
+    there, here = (torch.arange(1.0 * np.prod(shape)).reshape(shape).to(d) for d in ("xla", "cpu"))
+    judge.core.mark_step()
+    found, wanted = (x.mul(2).fill_diagonal_(-1.0, wrap=wrap) for x in (there, here))
+    judge.core.mark_step()
+    assert torch.equal(found.cpu(), wanted)
+    assert judge.compared == 1
+
+
 def test_a_buffer_filled_part_by_part_is_joined_once(judge):
     """As DDP fills its buckets; closed form: the elements that are moved, once each."""
     parts = [torch.arange(5.0).to("xla") + i for i in range(8)]

@@ -273,12 +273,25 @@ def _as_strided(self, size, stride, storage_offset=None):
 @inverse("as_strided")
 def _as_strided_back(base, new, size, stride, storage_offset=None):
     order = _dense(size, stride)
+    if order is None and len(size) == 1 and stride[0] > 1:  # as a diagonal lies
+        return _every(xnp.reshape(base, -1), new, storage_offset or 0, stride[0], base.shape)
     if order is None:
         raise GraphError(f"a write through as_strided({size}, {stride}), which has gaps or overlaps"
                          "; write through slices")  # fmt: skip
     lies = xnp.reshape(xnp.transpose(new, order), -1)
     flat = with_part(xnp.reshape(base, -1), lies, 0, storage_offset or 0)
     return xnp.reshape(flat, base.shape)
+
+
+def _every(flat: Tensor, new: Tensor, start: int, step: int, shape) -> Tensor:
+    """Return elements with new ones from `start`, each `step`: the first of rows of `step`."""
+    count, size = new.size, flat.size
+    stop = start + count * step
+    wide = xnp.concatenate([flat, part(flat, 0, 0, stop - size)], 0) if stop > size else flat
+    rows = xnp.reshape(part(wide, 0, start, stop), (count, step))
+    rows = with_part(rows, xnp.reshape(new, (count, 1)), 1, 0)
+    wide = with_part(wide, xnp.reshape(rows, -1), 0, start)
+    return xnp.reshape(part(wide, 0, 0, size), shape)
 
 
 def _dense(size, stride) -> list[int] | None:
