@@ -317,6 +317,12 @@ def test_an_evaluated_norm_keeps_its_graph_over_a_cut(core):
     assert not [one for one in core.compiler.metrics.counter_names() if "aten" in one]
 
 
+def test_data_parallel_leaves_a_module_as_it_is(device):
+    """As where PyTorch knows of no accelerator but XLA's."""
+    net, x = nn.Linear(3, 2).to(device), torch.ones(4, 3, device=device)
+    assert torch.equal(nn.DataParallel(net)(x).cpu(), net(x).cpu())
+
+
 def test_a_loader_that_pins_its_batches_works(device):
     data = torch.utils.data.TensorDataset(torch.ones(4, 2))
     batches = torch.utils.data.DataLoader(data, batch_size=2, pin_memory=True)

@@ -1,8 +1,10 @@
 """The device ``xla``: PyTorch's place for a backend of one's own, filled from Python alone."""
 
+import sys
 import threading
 import warnings
 from functools import partial, wraps
+from typing import Any
 
 import torch
 from torch._decomp import decompositions
@@ -98,6 +100,9 @@ def register() -> None:
         torch.load, torch.nn.Module.to = _load_and_move, _to_and_tell
         torch.backends.mha.set_fastpath_enabled(False)  # nested tensors: XLA never takes them
         torch._register_device_module("xla", _Module)
+        # DataParallel leaves a module alone, as where the only accelerator is XLA's
+        parallel: Any = sys.modules["torch.nn.parallel.data_parallel"]  # a function has its name
+        parallel._get_available_device_type = lambda: None
         hooks, guard = _Hooks(), Guard()
         torch._C._acc.register_python_privateuseone_hook(hooks)
         torch._C._acc.register_python_privateuseone_device_guard(guard)
