@@ -248,3 +248,10 @@ def test_calls_of_a_backward_pass_name_the_forward_line_and_module():
     assert core_places["aten::mm"].scope == "0"
     assert core_places["aten::tanh_backward"].line.line == here + 1
     assert core_places["aten::mul"].line.line == here + 2
+
+
+def test_what_neither_the_chip_nor_the_cpu_has_is_one_sentence(core):
+    norm = torch.nn.SyncBatchNorm(3).to(core.device)
+    with pytest.raises(NotImplementedError, match="SyncBatchNorm is for") as e:
+        torch.batch_norm_stats(torch.ones(4, 3, device=core.device), norm.eps)
+    assert "\n" not in str(e.value)

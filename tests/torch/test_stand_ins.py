@@ -31,7 +31,7 @@ USED = {
         mesh_reduce save send_cpu_data_to_device unlazy add_step_closure set_rng_state get_rng_state
         get_memory_info do_on_ordinals is_xla_tensor RateTracker REDUCE_SUM REDUCE_MAX REDUCE_MIN
         REDUCE_MUL REDUCE_AND REDUCE_OR""",
-    "torch_xla.core.functions": "all_reduce all_gather",
+    "torch_xla.core.functions": "all_reduce all_gather SyncBatchNorm",
     "torch_xla.runtime": """world_size global_ordinal local_ordinal device_type
         addressable_device_count global_device_count is_spmd use_spmd process_index process_count
         local_process_count""",

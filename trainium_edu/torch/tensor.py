@@ -503,6 +503,9 @@ def ask(core, cell: Cell, kind: str = "value", operation: str = "") -> torch.Ten
     return core.ask(cell, kind, operation)
 
 
+_INSTEAD = {"aten::batch_norm_stats": "torch_xla.core.functions.SyncBatchNorm is for this device"}
+
+
 def fall_back(core, call: Call, args, kwargs):
     """Run an operation without a row on the CPU: the graph is cut around it."""
     core.compiler.metrics.count(call.counter)
@@ -518,7 +521,15 @@ def fall_back(core, call: Call, args, kwargs):
             return _CPU
         return given
 
-    out = call.run(*map(value, args), **{key: value(one) for key, one in kwargs.items()})
+    given, named = [*map(value, args)], {key: value(one) for key, one in kwargs.items()}
+    try:
+        out = call.run(*given, **named)
+    except NotImplementedError:  # of which PyTorch says, in 40 lines, where it has a kernel
+        where = cores.user_line() or "the script"
+        raise NotImplementedError(f"{call.counter} at {where}: the chip has no such operation, and "
+                                  "PyTorch none for the CPU; "
+                                  + _INSTEAD.get(call.counter, "compose it of others")
+                                  ) from None  # fmt: skip
     if call.writes:
         written = _written_on_cpu(core, call, args, kwargs)
         if call.returns_written:

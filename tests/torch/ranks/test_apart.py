@@ -143,6 +143,39 @@ def test_gradients_go_through_reductions_and_gathers_as_pytorch_xla_lets_them():
         torch.testing.assert_close(found, x.grad)
 
 
+def test_a_norm_over_ranks_is_that_of_the_whole_batch():
+    """Judge: PyTorch's BatchNorm2d on all ranks' samples, and their gradients."""
+    rows = torch.from_numpy(rows_of(2, 4, 3, 2, 2))
+
+    def on(rank):
+        norm = functions.SyncBatchNorm(3).to("xla")
+        x = rows[rank].to("xla").requires_grad_()
+        y = norm(x)
+        y.pow(3).sum().backward()
+        gradients = [norm.weight.grad, norm.bias.grad]
+        for one in gradients:  # as xm.optimizer_step does
+            one.copy_(functions.all_reduce("sum", one))
+        norm.eval()
+        with torch.no_grad():
+            last = norm(x)
+        return [one.detach().cpu() for one in (y, x.grad, *gradients, norm.running_mean, last)]
+
+    norm, whole = torch.nn.BatchNorm2d(3), rows.flatten(0, 1).requires_grad_()
+    wanted = norm(whole)
+    wanted.pow(3).sum().backward()
+    biased = rows.transpose(2, 0).flatten(1).var(1, correction=0)
+    norm.running_var = 0.9 + 0.1 * biased  # PyTorch/XLA keeps the variance of the batch itself
+    last = norm.eval()(whole)
+    for rank, (y, grad, weight, bias, mean, after) in enumerate(ran(on).results):
+        mine = slice(4 * rank, 4 * rank + 4)
+        for found, right in [(y, wanted[mine]), (grad, whole.grad[mine]), (after, last[mine]),
+                             (weight, norm.weight.grad), (bias, norm.bias.grad),
+                             (mean, norm.running_mean)]:  # fmt: skip
+            torch.testing.assert_close(found, right.detach(), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="it takes"):
+        functions.SyncBatchNorm(3)(torch.ones(2, 4))
+
+
 def test_a_graph_is_told_however_deep_it_is():
     def on(rank):
         x = torch.full((2,), float(rank), device="xla")
