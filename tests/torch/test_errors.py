@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from tests.torch.replay import core_of_a_test  # noqa: E402
 from trainium_edu.torch.core import ValuesOff, user_line  # noqa: E402
+from trainium_edu.xla.graph import GraphError  # noqa: E402
 
 
 @pytest.fixture(params=[0, 3])
@@ -255,3 +256,11 @@ def test_what_neither_the_chip_nor_the_cpu_has_is_one_sentence(core):
     with pytest.raises(NotImplementedError, match="SyncBatchNorm is for") as e:
         torch.batch_norm_stats(torch.ones(4, 3, device=core.device), norm.eps)
     assert "\n" not in str(e.value)
+
+
+def test_a_step_that_cannot_run_does_not_keep_the_next_from_running(core):
+    base = torch.ones(6, device=core.device)
+    base.as_strided((2, 2), (1, 1)).fill_(2.0)
+    with pytest.raises(GraphError, match="gaps or overlaps"):
+        core.mark_step()
+    assert core.taken == 0

@@ -173,10 +173,12 @@ class Core:
         self.follow()
         tape = self.tape
         live = tape.live()
-        if live:
-            self._execute(tape, live, "step")
-            self.taken += 1
-        self.tape = self.trie.begin()
+        try:
+            if live:
+                self._execute(tape, live, "step")
+                self.taken += 1
+        finally:  # what could not run is left out: the next step begins anew
+            self.tape = self.trie.begin()
         self.number += 1
         self.origins.forget()
         self.follow()

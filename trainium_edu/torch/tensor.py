@@ -158,7 +158,7 @@ def _check_kind(dtype, layout=torch.strided) -> None:
     if layout is not torch.strided:
         raise RuntimeError(
             f"a tensor of layout {layout} at {cores.user_line()}; the device holds dense tensors "
-            "only: call to_dense() first"
+            "only: call to_dense() first, and make embeddings with sparse=False"
         )
     try:
         dtype_of(dtype)
