@@ -121,6 +121,7 @@ class Core:
         self.taken = 0  #: steps that ran something; a loader marks one before anything is recorded
         self.closures: list[tuple[Callable, Sequence]] = []
         self.problem = ""  #: that ended the script
+        self.counts_on_host = False  #: DDP makes its map of the weights that were used
         self.spawned: Any = None  #: what ranks did that the script has started itself
         self.collectives: Any = None  #: of ``ranks``: moves and sums values; None: alone
         self.trie = Trie()

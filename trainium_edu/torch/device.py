@@ -250,5 +250,7 @@ def _make(func, *args, device=None, layout=None, pin_memory=None, memory_format=
     """Make a tensor out of nothing; how it lies has no meaning here."""
     kwargs = {key: one for key, one in kwargs.items() if one is not None}
     core = cores.current()
+    if core.counts_on_host and kwargs.get("dtype") is torch.int32:
+        return func(*args, **kwargs, device="cpu")
     core.follow_at_first()
     return dispatch(func, args, kwargs | {"device": core.device})

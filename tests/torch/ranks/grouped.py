@@ -141,6 +141,33 @@ def shapes_only():
     return [(step.begin_ns, step.end_ns) for step in core.steps], core.compiler.history[-1].kind
 
 
+class Branches(torch.nn.Module):
+    """Takes one of its parts at a time."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(torch.nn.Linear(3, 2) for _ in range(4))
+
+    def forward(self, x, which):
+        return self.parts[which](x)
+
+
+def partly_used(backend, device):
+    """Train with DDP where ranks use other weights, and some nobody's; return all of them."""
+    dist.init_process_group(backend)
+    torch.manual_seed(0)
+    model = Branches().to(device)
+    wrapped = DistributedDataParallel(model, find_unused_parameters=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        wrapped(torch.arange(6.0).view(2, 3).to(device), dist.get_rank() * step).sum().backward()
+        optimizer.step()
+        if device == "xla":
+            cores.current().mark_step()
+    return [one.detach().cpu().numpy() for one in model.parameters()]
+
+
 FUNCTIONS = {
     "exchanged gloo": lambda: exchanged("gloo", "cpu"),
     "exchanged xla": lambda: exchanged("xla", "xla"),
@@ -148,6 +175,8 @@ FUNCTIONS = {
     **{f"trained {how}": lambda how=how: trained(how)
        for how in ("gloo", "copies", "views", "reduced", "zero")},
     **{f"sharded {device}": lambda device=device: sharded(device) for device in ("cpu", "xla")},
+    "partly used gloo": lambda: partly_used("gloo", "cpu"),
+    "partly used xla": lambda: partly_used("xla", "xla"),
     "shapes only": shapes_only,
 }  # fmt: skip
 

@@ -51,6 +51,12 @@ def test_ddp_and_reduced_gradients_and_sharded_state_agree_with_gloo(results, ho
     np.testing.assert_array_equal(*(weights for _, weights, _ in found))
 
 
+def test_ddp_leaves_weights_alone_that_no_rank_uses(results):
+    for mine, right in zip(results["partly used xla"], results["partly used gloo"], strict=True):
+        for found, expected in zip(mine, right, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_sharded_state_is_clipped_stepped_and_read_back_as_one_optimisers(results):
     for found, expected in zip(results["sharded xla"], results["sharded cpu"], strict=True):
         for one, other in zip(found, expected, strict=True):

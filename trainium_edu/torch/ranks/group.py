@@ -307,7 +307,18 @@ def _found(before, url: str, **named):
 
 
 class _Reducer(dist.Reducer):
-    """DDP's own, which agrees on an order of buckets by way of the device."""
+    """DDP's own, which agrees on an order of buckets by way of the device.
+
+    Its map of the weights that were used stays on the host: only there is memory that it can pin.
+    """
+
+    def __init__(self, *given, **named):
+        core = cores.current()
+        core.counts_on_host = True
+        try:
+            super().__init__(*given, **named)
+        finally:
+            core.counts_on_host = False
 
     def _rebuild_buckets(self):
         with _with_values():
