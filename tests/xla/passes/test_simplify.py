@@ -8,9 +8,9 @@ import pytest
 
 from tests.xla.random_graphs import random_graph
 from trainium_edu.xla.executor import Plan
-from trainium_edu.xla.graph import Graph, Type
+from trainium_edu.xla.graph import Graph, GraphError, Type
 from trainium_edu.xla.operations import apply, constant, parameter
-from trainium_edu.xla.operations.table import constant_array
+from trainium_edu.xla.operations.table import OPERATIONS, constant_array
 from trainium_edu.xla.passes import simplify
 
 X = parameter(0, Type((4, 6), "float32"), "x")
@@ -135,6 +135,24 @@ def test_a_stretched_operand_is_stretched_by_who_reads_it():
     row = parameter(1, Type((1, 6), "float32"))
     total = apply("add", X, apply("broadcast", row, shape=(4, 6)))
     assert operations(after(total, parameters=(X, row))) == ["parameter", "parameter", "add"]
+
+
+def takes_two_numbers(name):
+    try:
+        return OPERATIONS[name].is_elementwise and bool(apply(name, X, X))
+    except (GraphError, TypeError):  # of one operand, of three, or with attributes
+        return False
+
+
+@pytest.mark.parametrize("name", list(filter(takes_two_numbers, OPERATIONS)))
+def test_an_operand_is_stretched_for_an_operation_that_takes_one_type(name):
+    """As the gradient of a sum, behind a relu."""
+    one = parameter(1, Type((1, 1), "float32"))
+    node = apply(name, apply("broadcast", one, shape=(4, 6)), X)
+    graph = Graph("test", (X, one), (node,))
+    feeds = [np.arange(24, dtype=np.float32).reshape(4, 6) - 9, np.full((1, 1), 2.0, np.float32)]
+    found = Plan(simplify(graph).after).run(feeds)
+    np.testing.assert_array_equal(found, Plan(graph).run(feeds))
 
 
 def test_two_stretched_operands_leave_one_wide():

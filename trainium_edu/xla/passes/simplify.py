@@ -5,10 +5,11 @@ one keep every bit (-0 counts as 0): ``x * a * b`` becomes ``x * (a * b)``, whic
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
-from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.graph import Graph, GraphError, Node
 from trainium_edu.xla.operations.table import (
     OPERATIONS,
     apply,
@@ -80,9 +81,10 @@ def _unstretched(node):
     if inputs == node.inputs:
         return None
     for kept in (inputs, *_with_one_stretched(node.inputs, inputs)):
-        found = on_inputs(node, kept)
-        if found.type == node.type:
-            return found if found is not node else None
+        with suppress(GraphError):  # of an operation whose operands have to be alike
+            found = on_inputs(node, kept)
+            if found.type == node.type:
+                return found if found is not node else None
     return None
 
 
