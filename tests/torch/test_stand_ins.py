@@ -51,6 +51,7 @@ USED = {
     "torch_xla.utils.checkpoint": "checkpoint",
     "torch_xla.debug.profiler": "start_server StepTrace Trace trace trace_detached",
     "torch_xla.distributed.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
+    "torch_neuronx": "trace dynamic_batch DataParallel lazy_load async_load move_trace_to_device",
     "torch_neuronx.utils": "get_platform_target",
     "libneuronxla": "register_hlo_snapshot_callback",
 }
@@ -115,7 +116,7 @@ def test_what_is_not_built_says_in_one_sentence_what_to_take(module, name, xm):
         ("torch_xla.distributed.spmd.xla_sharding", "torchrun"),
         ("torch_xla.experimental.scan", "torch_xla.core.xla_model"),
         ("torch_xla.stablehlo", "--report"),
-        ("torch_neuronx.distributed", "torch_neuronx.utils"),
+        ("torch_neuronx.distributed", "torch_neuronx.trace"),
         ("neuronx_distributed", "ZeroRedundancyOptimizer"),
         ("optimum", "transformers.Trainer"),
     ],

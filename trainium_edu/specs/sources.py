@@ -144,6 +144,8 @@ _ALL = (
          "2025-10-17", "about-neuron/benchmarks/inf2/inf2_instance_prices.csv"),
     _sdk("aws-torch-guide", "PyTorch NeuronX developer guide for training", "a3247f5b",
          "2026-08-17", "archive/nxd-training/pytorch-neuron-programming-guide.rst"),
+    _sdk("aws-torch-trace", "PyTorch NeuronX Tracing API for Inference", "ee7d6e00", "2026-07-07",
+         "frameworks/torch/torch-neuronx/api-reference-guide/inference/api-torch-neuronx-trace.rst"),
     _sdk("aws-model-fit", "Model Architecture Fit Guidelines", "4a4f4cca", "2023-02-25",
          "general/arch/model-architecture-fit.rst"),
     _sdk("aws-caching", "Neuron Persistent Cache", "539a73c5", "2026-04-03",

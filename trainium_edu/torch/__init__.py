@@ -1,9 +1,9 @@
 """A PyTorch script on the emulated chip (extra ``[torch]``); only here is torch imported.
 
 Modelled: PyTorch/XLA on Neuron, 2022 to 2026: the device ``xla``, which records what a script does
-and runs it at ``mark_step``.  PyTorch computes the values on the CPU, rounded after each operation
-as the chip rounds; the recorded graph gives the time.  Left out: the native ``neuron`` device of
-later chips.
+and runs it at ``mark_step``; for inference also ``torch_neuronx.trace``.  PyTorch computes the
+values on the CPU, rounded after each operation as the chip rounds; the recorded graph gives the
+time.  Left out: the native ``neuron`` device of later chips.
 
 Sources: `aws-torch-guide`, `aws-torch-variables`.  Read first: ``tape.py``, ``tensor.py``,
 ``translate.py``, ``core.py``.  Notebook: ``10_your_own_script``.

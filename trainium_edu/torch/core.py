@@ -228,12 +228,14 @@ class Core:
             return
         executable = self._compiled(found)
         event = self.compiler.history[-1]
-        begin, end = self.clock.execute(self._met_ns(executable))
-        self._publish(found.graph, executable, end - begin)
         line = user_line() if kind != "step" or event.kind != "memory" else None
-        self.steps.append(
-            Step(self.number, kind, begin, end, executable, line, event.why, operation)
-        )
+        self.ran(executable, found.graph, kind, line, event.why, operation)
+
+    def ran(self, executable, graph, kind: str, line, why: str = "", operation: str = "") -> None:
+        """Queue an execution, and keep what :class:`Step` has of it."""
+        begin, end = self.clock.execute(self._met_ns(executable))
+        self._publish(graph, executable, end - begin)
+        self.steps.append(Step(self.number, kind, begin, end, executable, line, why, operation))
 
     def _publish(self, graph, executable, ns: float) -> None:
         """Let the tools around a run see an execution."""

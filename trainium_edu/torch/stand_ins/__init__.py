@@ -33,6 +33,8 @@ from trainium_edu.xla import metrics
 __all__ = ["MODULES", "install", "is_installed", "remove"]
 
 _LOADERS = ["MpDeviceLoader", "ParallelLoader", "PerDeviceLoader"]
+_TORCH_NEURONX = ["DataParallel", "__version__", "async_load", "dynamic_batch", "lazy_load",
+                  "move_trace_to_device", "nki_jit", "trace"]  # fmt: skip
 _METRICS = [name for name in metrics.__all__ if name.islower()]
 _HOST = {
     "utils.utils": """SampleGenerator TimedScope as_list check_env_flag eprint flatten_nested_tuple
@@ -72,7 +74,7 @@ MODULES: dict[str, tuple[ModuleType | None, list[str]]] = {
     "torch_xla.amp": (amp, ["autocast", "GradScaler"]),
     "torch_xla.amp.syncfree": (amp, ["SGD", "Adam", "AdamW"]),
     **{f"torch_xla.amp.syncfree.{one.lower()}": (amp, [one]) for one in ("SGD", "Adam", "AdamW")},
-    "torch_neuronx": (neuronx, ["__version__", "nki_jit"]),
+    "torch_neuronx": (neuronx, _TORCH_NEURONX),
     "torch_neuronx.utils": (neuronx, ["get_platform_target"]),
     "torch_neuronx.experimental": (None, []),
     "torch_neuronx.experimental.profiler": (neuronx, ["profile"]),

@@ -7,7 +7,7 @@ _SHARDED = "ZeroRedundancyOptimizer shards an optimiser's state, and " + _RANKS
 _GATHER = "xm.all_gather gives every rank the tensors of all, of which it takes its part"
 _ONE_BY_ONE = "call xm.all_gather or xm.reduce_scatter for each tensor"
 _HLO = "the run's graph and its timing are in the report: run --report DIR"
-_INFERENCE = "run the model on xm.xla_device() and end each batch with xm.mark_step()"
+_INFERENCE = "trace the model for each shape and each set of weights: torch_neuronx.trace"
 _PROFILE = "the run's timeline is in the report: run --report DIR"
 _OWN = "it is of the real package's inside; tensors move with .to(device) and .cpu()"
 
@@ -48,8 +48,8 @@ NOT_BUILT: dict[str, dict[str, str]] = {
     "torch_xla.debug.profiler": dict.fromkeys(
         ("get_tracer_marked_step", "set_tracer_marked_step"), _PROFILE),
     "torch_neuronx": dict.fromkeys(
-        ("DataParallel", "PartitionerConfig", "analyze", "async_load", "dynamic_batch",
-         "lazy_load", "move_trace_to_device", "replace_weights", "trace"), _INFERENCE),
+        ("BucketModelConfig", "PartitionerConfig", "analyze", "bucket_model_trace",
+         "replace_weights"), _INFERENCE),
 }  # fmt: skip
 
 #: Beginning of a module's name → what to do instead.
@@ -68,5 +68,5 @@ ELSEWHERE = {
     "neuronx_distributed": _SHARDED,
     "neuronx_distributed_training": _SHARDED,
     "optimum": "transformers.Trainer trains on this device",
-    "torch_neuronx": "torch_neuronx.utils is, for training; " + _INFERENCE,
+    "torch_neuronx": "torch_neuronx.trace and torch_neuronx.utils are",
 }  # fmt: skip
