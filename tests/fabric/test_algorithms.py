@@ -131,6 +131,12 @@ def sum_everything(topology, rng):
     return count
 
 
+def test_a_rank_to_which_none_sends_ends_a_permute_with_zeros():
+    data = np.arange(8).reshape(4, 2) + 1
+    out = fabric.run(fabric.ring(4), "permute", data, "mesh", target=[1, -1, -1, 0])
+    assert np.array_equal(out, [data[3], data[0], [0, 0], [0, 0]])
+
+
 @pytest.mark.parametrize("per_chip", [1, 2, 4])
 @pytest.mark.parametrize("ranks", [4, 8, 12, 16, 24, 32])
 def test_integers_are_exact(ranks, per_chip):

@@ -27,10 +27,10 @@ USED = {
     "torch_xla.core.xla_model": """xla_device xla_device_kind xla_device_hw xla_real_devices
         get_xla_supported_devices xrt_world_size get_ordinal get_local_ordinal is_master_ordinal
         master_print mark_step wait_device_ops optimizer_step reduce_gradients all_reduce all_gather
-        reduce_scatter all_to_all collective_broadcast broadcast_master_param rendezvous
-        mesh_reduce save send_cpu_data_to_device unlazy add_step_closure set_rng_state get_rng_state
-        get_memory_info do_on_ordinals is_xla_tensor RateTracker REDUCE_SUM REDUCE_MAX REDUCE_MIN
-        REDUCE_MUL REDUCE_AND REDUCE_OR""",
+        reduce_scatter all_to_all collective_permute collective_broadcast broadcast_master_param
+        rendezvous mesh_reduce save send_cpu_data_to_device unlazy add_step_closure set_rng_state
+        get_rng_state get_memory_info do_on_ordinals is_xla_tensor RateTracker REDUCE_SUM REDUCE_MAX
+        REDUCE_MIN REDUCE_MUL REDUCE_AND REDUCE_OR""",
     "torch_xla.core.functions": "all_reduce all_gather SyncBatchNorm",
     "torch_xla.runtime": """world_size global_ordinal local_ordinal device_type
         addressable_device_count global_device_count is_spmd use_spmd process_index process_count
@@ -356,6 +356,15 @@ def test_what_accelerate_and_the_trainer_ask_for_is_given(xm):
     assert torch.equal(moved["a"][0], torch.ones(2, 3))
     assert xm._maybe_convert_to_cpu(found, convert=False) is found
     assert xm.set_replication(xm.xla_device(), [xm.xla_device()]) is None
+
+
+def test_alone_a_permute_gives_the_tensor_or_zeros(xm):
+    x = torch.ones(2, device=xm.xla_device())
+    assert xm.collective_permute(x, [[0, 0]]).tolist() == [1.0, 1.0]
+    assert xm.collective_permute(x, []).tolist() == [0.0, 0.0]
+    for pairs in ([[0, 1]], [[0, 0], [0, 0]], [[0, 0, 0]]):
+        with pytest.raises(ValueError, match=r"among 1 ranks by .* at most one's target"):
+            xm.collective_permute(x, pairs)
 
 
 def test_tensors_of_one_value_have_one_number(xm):

@@ -110,7 +110,7 @@ def _frozen(options):
     found = []
     for name, value in sorted(options.items()):
         if isinstance(value, list | tuple | np.ndarray):
-            value = tuple(whole_numbers(value, name).tolist())
+            value = tuple(whole_numbers(value, name, least=-1).tolist())
         elif not isinstance(value, bool | int | float | str | np.generic | None):
             raise FabricError(f"{name} is {shown(value)}, which is not an option of a plan")
         found.append((name, value, type(value)))

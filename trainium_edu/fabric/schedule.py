@@ -286,7 +286,7 @@ class Moves:
             fused=fused.astype(np.bool_),
             owner=owner,
             root=root,
-            target=tuple(whole_numbers(target, "target", most=ranks - 1).tolist()),
+            target=tuple(whole_numbers(target, "target", -1, ranks - 1).tolist()),
             note=note,
         )
 
@@ -385,6 +385,8 @@ def expected(schedule: Schedule):
         case Collective.PERMUTE:
             first[:, :items] = True
             for rank, target in enumerate(schedule.target):
+                if target < 0:
+                    continue
                 must[target, items:] = True
                 origin[target, items:, 0], origin[target, items:, 1] = rank, every
     return first, must, origin

@@ -111,12 +111,15 @@ def test_gather_scatter_and_broadcast_move_what_numpy_moves():
         x = torch.from_numpy(rows[rank]).to("xla")
         parts = [collectives.all_gather(x, 1), collectives.reduce_scatter("sum", x, 2.0, 1)]
         exchanged = [collectives.all_to_all(x.reshape(3, 2, 4), 2, concat) for concat in (0, 1, 2)]
+        sent = collectives.collective_permute(x, [[0, 1], [1, 3], [3, 0]])
         collectives.broadcast([x], 2)
-        return [t.cpu().numpy() for t in (*parts, x, *exchanged)]
+        return [t.cpu().numpy() for t in (*parts, sent, x, *exchanged)]
 
     found = ran(on, 4).results
     total = links(4).total(np.moveaxis(rows, 2, 1).reshape(4, -1), "float32").reshape(8, 3).T
-    for rank, (gathered, part, same, *exchanged) in enumerate(found):
+    permuted = rows[[3, 0, 2, 1]] * np.array([1, 1, 0, 1], np.float32)[:, None, None]
+    for rank, (gathered, part, sent, same, *exchanged) in enumerate(found):
+        np.testing.assert_array_equal(sent, permuted[rank])
         np.testing.assert_array_equal(gathered, np.concatenate(rows, 1))
         np.testing.assert_array_equal(part, 2 * total[:, 2 * rank : 2 * rank + 2])
         np.testing.assert_array_equal(same, rows[2])

@@ -238,9 +238,13 @@ def test_gather_scatter_and_broadcast_move_what_each_rank_has(together):
         there = collectives.all_to_all(put(torch.arange(16.0).reshape(4, 4)))
         back = collectives.all_gather(collectives.all_to_all(there).unsqueeze(0))
         first = collectives.all_gather(there[:1])  # what rank 0 sent
-        return [one.cpu().tolist() for one in (collectives.all_gather(parts), given, back, first)]
+        sent = collectives.collective_permute(own(), [(0, 1), (1, 3), (3, 0)])
+        sent = collectives.all_gather(sent.unsqueeze(0))
+        gathered = collectives.all_gather(parts)
+        return [one.cpu().tolist() for one in (sent, gathered, given, back, first)]
 
-    total, given, back, first = together(main)
+    sent, total, given, back, first = together(main)
+    assert sent == [[6.0, 7.0], [0.0, 1.0], [0.0, 0.0], [2.0, 3.0]]
     assert (total, given, first) == ([24.0, 28.0, 32.0, 36.0], [6.0, 7.0], [0.0, 1.0, 2.0, 3.0])
     assert back == np.arange(16.0).reshape(4, 4).tolist()
 

@@ -218,6 +218,25 @@ def test_an_all_to_all_takes_what_its_fastest_schedule_takes(ranks):
     assert reached.collective(node).nominal_ns == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "pairs", "hop_ns", "carried"),
+    [
+        (8, [(0, 2)], 1500, 1),  # to the next chip; each of four has two ranks
+        (8, [(0, 2), (3, 1)], 1500, 1),  # links have two directions
+        (8, [(i, (i + 2) % 8) for i in range(8)], 1500, 2),  # both ranks of a chip, by one link
+        (64, [(0, 32)], 15000, 1),  # to the other instance
+    ],
+)
+def test_a_permute_takes_a_hop_and_the_bytes_of_its_busiest_link(ranks, pairs, hop_ns, carried):
+    reached, more = links(ranks), {"pairs": tuple(pairs), "world": ranks, "groups": None}
+    node = all_reduce(2**20, operation="collective_permute", **more)
+    speed = reached.topology.bandwidth_bytes_per_s
+    speed = speed.min() if ranks == 64 else speed.max()
+    assert reached.collective(node).nominal_ns == pytest.approx(
+        hop_ns + carried * 2**22 / speed * 1e9
+    )
+
+
 def test_thousands_of_ranks_have_a_clock_too():
     reached = links(4096, "trn1n.32xlarge", algorithm="kangaring")
     node = all_reduce(10**6)

@@ -16,7 +16,7 @@ ONE_INSTANCE = [a for a, able in ALGORITHMS.items() if fabric.Collective.ALL_RED
 
 
 def node_of(name, elements, dtype="float32", **attributes):
-    if name not in ("all_gather", "all_to_all"):
+    if name not in ("all_gather", "all_to_all", "collective_permute"):
         attributes = {"kind": "sum"} | attributes
     return apply(name, parameter(0, Type((elements,), dtype)), **attributes)
 
@@ -126,6 +126,15 @@ def test_groups_take_part_together(groups):
             np.testing.assert_array_equal(gathered[rank], some.reshape(-1))
             sent = [np.split(row, world)[place] for row in some]
             np.testing.assert_array_equal(moved[rank], np.concatenate(sent))
+
+
+@pytest.mark.parametrize("pairs", [[(0, 3), (3, 0), (1, 1)], [(i, (i + 1) % 4) for i in range(4)]])
+def test_a_permute_moves_what_numpy_moves(pairs):
+    rows = np.random.default_rng(0).normal(size=(4, 40)).astype(np.float32)
+    node = node_of("collective_permute", 40, pairs=tuple(pairs), world=4, groups=None)
+    matrix = np.zeros((4, 4), np.float32)
+    matrix[[target for _, target in pairs], [source for source, _ in pairs]] = 1
+    np.testing.assert_array_equal(links(4).collective_permute(rows, node), matrix @ rows)
 
 
 def test_a_rank_in_no_group_is_an_error():

@@ -266,6 +266,7 @@ CASES += [
         ("all_reduce", {"kind": "sum"}), ("all_gather", {"axis": -1, "world": 1}),
         ("reduce_scatter", {"kind": "sum", "axis": -2, "world": 1}),
         ("all_to_all", {"axis": -1, "world": 1}),
+        ("collective_permute", {"pairs": ((0, 0),), "world": 1}),
     )
 ]  # fmt: skip
 

@@ -40,12 +40,18 @@ class Sums:
         parts = flat.reshape(len(flat), len(flat), -1)
         return np.stack([parts[:, rank].ravel() for rank in range(len(flat))])
 
+    def collective_permute(self, flat, node, draw):
+        sent = {target: source for source, target in node.of["pairs"]}
+        return np.stack([flat[sent[r]] if r in sent else 0 * flat[r] for r in range(len(flat))])
+
 
 REDUCE = {"kind": "sum", "groups": None}
 GATHER = {"axis": -1, "groups": None, "world": WORLD}
 SCATTER = {"kind": "sum", "axis": -2, "groups": None, "world": WORLD}
+SHIFT = {"pairs": ((0, 1),), "groups": None, "world": WORLD}
 ALL = [("all_reduce", REDUCE), ("all_reduce", {"kind": "mean", "groups": None}),
-       ("all_gather", GATHER), ("reduce_scatter", SCATTER), ("all_to_all", GATHER)]  # fmt: skip
+       ("all_gather", GATHER), ("reduce_scatter", SCATTER), ("all_to_all", GATHER),
+       ("collective_permute", SHIFT)]  # fmt: skip
 X = np.random.default_rng(0).normal(size=(WORLD, *ROWS.shape)).astype(np.float32)
 
 
@@ -70,6 +76,7 @@ def test_each_rank_gets_its_part(name, attributes):
         "all_to_all": lambda: np.stack(
             [np.concatenate([X[0][:, part], X[1][:, part]], 1) for part in (slice(3), slice(3, 6))]
         ),
+        "collective_permute": lambda: np.stack([0 * X[0], X[0]]),
     }[name]()
     np.testing.assert_allclose(got, want, rtol=1e-6)
 

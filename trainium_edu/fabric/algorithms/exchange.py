@@ -35,7 +35,9 @@ def all_to_all(topology: Topology, *, style: str = "mesh"):
 
 
 def permute(topology: Topology, target):
-    """Plan a permute: rank r's buffer goes to rank ``target[r]``, all at once.
+    """Plan a permute: rank r's buffer goes to rank ``target[r]``, all at once; of -1, nowhere.
+
+    A rank to which none sends ends with zeros.
 
     Raises
     ------
@@ -43,13 +45,16 @@ def permute(topology: Topology, target):
         If two ranks send to the same one.
     """
     n = topology.ranks
-    target = whole_numbers(target, "target", most=n - 1).tolist()
-    if sorted(target) != list(range(n)):
+    target = whole_numbers(target, "target", least=-1, most=n - 1).tolist()
+    src = [rank for rank in range(len(target)) if target[rank] >= 0]
+    dst = [target[rank] for rank in src]
+    if len(target) != n or len(set(dst)) != len(src):
         raise FabricError(
-            f"a permute of {n} ranks names each of 0 to {n - 1} once as a target; got {target}"
+            f"a permute of {n} ranks names each of 0 to {n - 1} at most once as a target, and -1 "
+            f"for a rank that sends nothing; got {target}"
         )
     moves = Moves()
-    moves.add(0, np.arange(n), target, 0, Op.COPY, into=1)
+    moves.add(0, np.array(src, int), dst, 0, Op.COPY, into=1)
     return moves.schedule(
         Collective.PERMUTE, "mesh", n, topology.ranks_per_chip, owner=[0], target=target
     )

@@ -6,6 +6,7 @@ For ``torch_xla`` and ``torch.distributed``; all take and return tensors on the 
     all_reduce(kind, [tensors], scale=1.0, groups=None) -> None, in place, one message
     all_gather(tensor, dim=0, groups=None)              -> new tensor
     all_to_all(tensor, split=0, concat=0, groups=None)  -> new tensor
+    collective_permute(tensor, pairs)                   -> new tensor
     reduce_scatter(kind, tensor, scale, dim, groups)    -> new tensor
     broadcast([tensors], root=0, groups=None)           -> None, in place
     reduce_gradients(parameters, groups=None)           -> None, means in place
@@ -16,7 +17,8 @@ For ``torch_xla`` and ``torch.distributed``; all take and return tensors on the 
 
 Values come from ``Core.collectives``, None in a world of one.  It has methods of the names of the
 operators below, which get CPU tensors and return new ones: ``all_reduce(values, kind, scale,
-groups)``, ``all_gather(value, dim, groups)``, ``all_to_all(value, dim, groups)`` and
+groups)``, ``all_gather(value, dim, groups)``, ``all_to_all(value, dim, groups)``,
+``collective_permute(value, pairs, groups)`` with the pairs' ranks in one list, and
 ``reduce_scatter(value, kind, scale, dim, groups)`` with `dim` counted from the end,
 ``broadcast(values, root, groups)``; ``agree(what)``, called in their place where values are off, so
 that ranks that do different things are found; ``rendezvous(tag, payload)``.
@@ -34,11 +36,12 @@ from trainium_edu.torch import core as cores
 from trainium_edu.torch.operations import ROWS
 from trainium_edu.torch.tensor import dispatch, on_device
 from trainium_edu.xla.operations import apply
+from trainium_edu.xla.operations.collectives import check_pairs
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.tensor import Tensor
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "mesh_reduce",
-           "reduce_gradients", "reduce_scatter", "rendezvous"]  # fmt: skip
+__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "collective_permute",
+           "mesh_reduce", "reduce_gradients", "reduce_scatter", "rendezvous"]  # fmt: skip
 
 KINDS = ("sum", "mean", "max", "min")
 
@@ -94,6 +97,15 @@ def all_to_all(tensor: torch.Tensor, split: int = 0, concat: int = 0,
         parts = tensor.unflatten(split, (count, -1)).movedim(split, 0)
         found = _call("all_to_all", parts, -parts.dim(), groups=groups)
         return found.movedim(0, concat).flatten(concat, concat + 1)
+
+
+def collective_permute(tensor: torch.Tensor, pairs: Sequence) -> torch.Tensor:
+    """Send the tensor of a pair's first rank to its second; zeros where no rank sends to."""
+    check_pairs(_size(), pairs)
+    if _size() == 1 or not pairs:
+        return tensor.clone() if pairs else torch.zeros_like(tensor)
+    flat = [int(rank) for pair in pairs for rank in pair]
+    return _call("collective_permute", tensor, flat, groups=None)
 
 
 def _check_parts(name, tensor, dim, count) -> None:
@@ -215,7 +227,7 @@ def said(name: str, groups, tensors, *rest) -> tuple:
     types = tuple((str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors)
     if name == "broadcast":
         return name, groups, rest[-1], types
-    is_move = name in ("all_gather", "all_to_all")
+    is_move = name in ("all_gather", "all_to_all", "collective_permute")
     return (name, groups, "" if is_move else rest[0], types, *rest[not is_move :])
 
 
@@ -229,6 +241,7 @@ _SCHEMAS = {
     "all_reduce": "(Tensor[] self, str kind, float scale, int[] groups, int size) -> Tensor[]",
     "all_gather": "(Tensor self, int dim, int[] groups, int size) -> Tensor",
     "all_to_all": "(Tensor self, int dim, int[] groups, int size) -> Tensor",
+    "collective_permute": "(Tensor self, int[] pairs, int[] groups, int size) -> Tensor",
     "reduce_scatter": "(Tensor self, str kind, float scale, int dim, int[] groups, int size)"
                       " -> Tensor",
     "broadcast": "(Tensor[] self, Tensor mine, int root, int[] groups, int size) -> Tensor[]",
@@ -255,6 +268,10 @@ def _all_gather(value, dim, groups, size):
 
 def _all_to_all(value, dim, groups, size):
     return _others(size).all_to_all(value, dim, _groups(groups, size))
+
+
+def _collective_permute(value, pairs, groups, size):
+    return _others(size).collective_permute(value, pairs, None)
 
 
 def _reduce_scatter(value, kind, scale, dim, groups, size):
@@ -296,6 +313,7 @@ def _in_place(function):
 _KERNELS = {
     "all_reduce": (_all_reduce, _same_shapes), "all_gather": (_all_gather, _gathered_shape),
     "all_to_all": (_all_to_all, lambda value, *rest: torch.empty_like(value)),
+    "collective_permute": (_collective_permute, lambda value, *rest: torch.empty_like(value)),
     "reduce_scatter": (_reduce_scatter, _scattered_shape), "broadcast": (_broadcast, _same_shapes),
 }  # fmt: skip
 
@@ -336,6 +354,12 @@ def _row_all_to_all(tensor, dim, groups, size):
     return Tensor(tensor.device, node.type, node)
 
 
+def _row_collective_permute(tensor, pairs, groups, size):
+    node = apply("collective_permute", tensor.as_node(), world=size, groups=None,
+                 pairs=_groups(pairs, 2))  # fmt: skip
+    return Tensor(tensor.device, node.type, node)
+
+
 def _row_reduce_scatter(tensor, kind, scale, dim, groups, size):
     node = apply("reduce_scatter", tensor.as_node(), kind=kind, world=size, axis=dim,
                  groups=_groups(groups, size))  # fmt: skip
@@ -352,4 +376,5 @@ ROWS.update({
     "trainium::all_reduce": _row_all_reduce, "trainium::all_gather": _row_all_gather,
     "trainium::reduce_scatter": _row_reduce_scatter, "trainium::broadcast": _row_broadcast,
     "trainium::all_to_all": _row_all_to_all,
+    "trainium::collective_permute": _row_collective_permute,
 })  # fmt: skip

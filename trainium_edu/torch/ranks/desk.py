@@ -174,7 +174,7 @@ class Desk:
             result.array(count, carrier)[:] = seats[root].row.array(count, carrier)
             return
         rows = np.stack([seat.row.array(count, carrier) for seat in seats])
-        if name in ("all_gather", "all_to_all"):  # of which each rank takes its parts
+        if name in ("all_gather", "all_to_all", "collective_permute"):  # each rank takes its part
             result.array(rows.size, carrier)[:] = rows.reshape(-1)
             return
         links = replace(self.links.among(len(seats)), rounding=rounding, seed=seed)  # type: ignore[union-attr]

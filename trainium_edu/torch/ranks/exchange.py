@@ -120,6 +120,15 @@ class Exchange:
         parts = found.reshape(len(members), len(members), -1)[:, members.index(self.number)]
         return _parted(parts.reshape(-1), [first])[0].movedim(0, dim).contiguous()
 
+    def collective_permute(self, value: torch.Tensor, pairs: list, groups: Groups) -> torch.Tensor:
+        """Return the value of the rank that sends to this one, else zeros."""
+        what, sent = said("collective_permute", None, value, pairs), pairs[1::2]
+        found = self._row(what, [value], times=len(self.everybody))
+        if self.number not in sent:
+            return torch.zeros_like(value)
+        source = pairs[2 * sent.index(self.number)]
+        return _parted(found[source * value.numel() :], [value])[0]
+
     def reduce_scatter(self, value: torch.Tensor, kind: str, scale: float, dim: int,
                        groups: Groups) -> torch.Tensor:  # fmt: skip
         """Return this rank's part of what the links make of a value."""

@@ -220,6 +220,14 @@ class Collectives:
                 found[rank] = torch.cat([one[place] for one in parts], dim)
         return PerRank(torch.stack(found))
 
+    def collective_permute(self, value, pairs, groups):
+        """Return to each rank the value of the one that sends to it, else zeros."""
+        self.meetings += 1
+        rows = rows_of(value, self.core.ranks)
+        found = torch.zeros_like(rows, memory_format=torch.contiguous_format)
+        found[pairs[1::2]] = rows[pairs[::2]]
+        return PerRank(found)
+
     def reduce_scatter(self, value, kind: str, scale: float, dim: int, groups):
         """Return to each rank its part of what an all-reduce gives."""
         (total,) = self.all_reduce([value], kind, scale, groups)

@@ -20,7 +20,6 @@ NOT_BUILT: dict[str, dict[str, str]] = {
     "torch_xla.core.xla_model": {
         "CoalescingBuckets": _ONE_BY_ONE, "all_gather_bucketized": _ONE_BY_ONE,
         "reduce_scatter_bucketized": _ONE_BY_ONE, "send": _GATHER, "recv": _GATHER,
-        "collective_permute": _GATHER,
         "all_reduce_bucketized_gradients": "xm.reduce_gradients(optimizer) does it",
         "get_stablehlo": _HLO, "get_stablehlo_bytecode": _HLO,
         "xla_replication_devices": _RANKS, "CollectiveContext": _RANKS,

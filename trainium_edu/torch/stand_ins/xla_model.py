@@ -21,7 +21,8 @@ from trainium_edu.xla.executable import Executable
 __all__ = [
     "REDUCE_AND", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_MUL", "REDUCE_OR", "REDUCE_SUM",
     "RateTracker", "_fetch_gradients", "_maybe_convert_to_cpu", "add_step_closure", "all_gather",
-    "all_reduce", "all_to_all", "broadcast_master_param", "collective_broadcast", "do_on_ordinals",
+    "all_reduce", "all_to_all", "broadcast_master_param", "collective_broadcast",
+    "collective_permute", "do_on_ordinals",
     "fork_rng", "get_local_ordinal", "get_memory_info", "get_ordinal", "get_rng_state",
     "get_xla_supported_devices", "is_master_ordinal", "is_xla_tensor", "mark_step", "master_print",
     "mesh_reduce", "optimization_barrier_", "optimizer_step", "parse_xla_device",
@@ -219,6 +220,11 @@ def all_to_all(value, split_dimension: int, concat_dimension: int, split_count: 
         raise ValueError(f"all_to_all with split_count {split_count}, among {count} ranks; it is "
                          "as many parts as ranks")  # fmt: skip
     return collectives.all_to_all(value, split_dimension, concat_dimension, groups)
+
+
+def collective_permute(value, pairs: Sequence):
+    """Record that ranks send their tensors by pairs of (source, target); others get zeros."""
+    return collectives.collective_permute(value, pairs)
 
 
 def reduce_scatter(reduce_type: str, input, scale: float, scatter_dim: int, shard_count: int,

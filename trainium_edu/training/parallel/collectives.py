@@ -12,7 +12,6 @@ import numpy as np
 
 from trainium_edu import fabric
 from trainium_edu.fabric.collectives import MOST_RANKS
-from trainium_edu.fabric.schedule import Collective
 from trainium_edu.fabric.topology import FabricError, Topology
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.neuroncore.timing.bands import Band
@@ -98,6 +97,13 @@ class Links:
             out[ranks] = parts.swapaxes(0, 1).reshape(len(ranks), -1)
         return out
 
+    def collective_permute(self, flat: np.ndarray, node: Node, draw: int = 0) -> np.ndarray:
+        """Return to each rank the row of the one that sends to it, else zeros."""
+        out = np.zeros_like(flat)
+        for source, target in node.of["pairs"]:
+            out[target] = flat[source]
+        return out
+
     def total(self, rows: np.ndarray, dtype: str, draw: int = 0) -> np.ndarray:
         """Return the sum of rows in the order of the schedule, rounded as the dtype is.
 
@@ -152,7 +158,7 @@ class Links:
         A hop takes 1 to 2 us (`aws-intranode`), and nobody says whether a link's bandwidth counts
         one direction or both: the slow end halves it.  EFA and HBM have one documented rate each.
         """
-        return _band(self._timed(node), node.operation, _nbytes(node))
+        return _band(self._timed(node), node.operation, _nbytes(node), _target(node))
 
     def _timed(self, node) -> "Links":
         """Return the links of those who take part together; values do not count."""
@@ -165,17 +171,19 @@ class Links:
 
         Zeros for one of parts of the ranks, whose places are not known here.
         """
-        busy = _bill(self._timed(node), node.operation, _nbytes(node)).busy_ns
+        busy = _bill(self._timed(node), node.operation, _nbytes(node), target=_target(node)).busy_ns
         return busy if len(busy) == self.topology.links else np.zeros(self.topology.links)
 
     def account(self, node: Node) -> fabric.Account:
         """Return the bill of one collective, step by step; of up to 512 ranks."""
         here = self._timed(node)
-        schedule = here.schedule(Collective(node.operation))
+        schedule = here.schedule(node.operation, _target(node))
         return fabric.account(schedule, here.topology, _nbytes(node), here.costs)
 
-    def schedule(self, collective: str):
-        """Return who sends what to whom."""
+    def schedule(self, collective: str, target: tuple[int, ...] = ()):
+        """Return who sends what to whom; of a permute by `target`."""
+        if target:
+            return fabric.plan(self.topology, "permute", "mesh", target=target)
         if collective == "all_to_all":  # everybody sends to everybody at once: the fastest
             return fabric.plan(self.topology, collective, "mesh")
         if self.topology.instances == 1:
@@ -198,15 +206,16 @@ class _Bill:
 
 
 @lru_cache(maxsize=4096)
-def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False) -> _Bill:
+def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False,
+          target: tuple[int, ...] = ()) -> _Bill:  # fmt: skip
     """Return what one collective takes; `shared`: both directions share a link's figure."""
     topology, costs = reached.topology, reached.costs
     cables = (topology.src < topology.chips) & (topology.dst < topology.chips)
     if shared and topology.direction == "one_way":
         speed = np.where(cables, 0.5, 1.0) * topology.bandwidth_bytes_per_s
         topology = replace(topology, bandwidth_bytes_per_s=speed)
-    if topology.instances == 1 or operation == "all_to_all":
-        bill = fabric.account(reached.schedule(operation), topology, nbytes, costs)
+    if topology.instances == 1 or operation == "all_to_all" or target:
+        bill = fabric.account(reached.schedule(operation, target), topology, nbytes, costs)
         hops, total = float(bill.latency_ns.sum()), bill.total_ns
         busy_ns = bill.utilisation * total
     else:
@@ -226,9 +235,9 @@ def _bill(reached: Links, operation: str, nbytes: int, shared: bool = False) -> 
 
 
 @lru_cache(maxsize=4096)
-def _band(reached: Links, operation: str, nbytes: int) -> Band:
+def _band(reached: Links, operation: str, nbytes: int, target: tuple[int, ...]) -> Band:
     """Return the ns of one collective with the ends of what facts leave open."""
-    usual, shared = (_bill(reached, operation, nbytes, both) for both in (False, True))
+    usual, shared = (_bill(reached, operation, nbytes, both, target) for both in (False, True))
     few, many = (hop / fabric.HOP_LATENCY_NS for hop in FABRIC.hop_latency_ns.value)
     nominal, slower = usual.hops_ns + usual.rest_ns, shared.hops_ns + shared.rest_ns
     ends = usual.rest_ns + few * usual.hops_ns, usual.rest_ns + many * usual.hops_ns
@@ -252,6 +261,12 @@ def _part(topology: Topology, ranks: int) -> Topology:
             "are parts of trn1.32xlarge, or whole instances"
         )
     return fabric.group(ranks, link_bytes_per_s=float(topology.bandwidth_bytes_per_s[0]))
+
+
+def _target(node: Node) -> tuple[int, ...]:
+    """Return the rank that each rank sends to in a permute, -1 for none; of others nothing."""
+    sent = dict(node.of.get("pairs", ()))
+    return tuple(sent.get(rank, -1) for rank in range(node.of["world"])) if sent else ()
 
 
 def _types(node) -> list[Type]:

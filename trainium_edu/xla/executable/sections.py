@@ -22,7 +22,8 @@ from trainium_edu.xla.remedies import WORDS
 __all__ = ["COLLECTIVES", "LONG", "MOST", "Body", "Section", "cut", "in_order", "sections_of"]
 
 #: Operations of all ranks together.
-COLLECTIVES = frozenset({"all_gather", "all_reduce", "all_to_all", "reduce_scatter"})
+COLLECTIVES = frozenset({"all_gather", "all_reduce", "all_to_all", "collective_permute",
+                         "reduce_scatter"})  # fmt: skip
 
 #: Instructions of an operation that gets a section of its own.  Assumed: at some 100 ns each it
 #: lasts 50 us, beside which the 2 us of a transfer's start that an overlap hides are small.

@@ -11,7 +11,8 @@ chip.  So are a ``reduce_scatter`` along no axis and an ``all_gather`` into seve
 a rank's part is a vector, and zeros after the bucket's end make all parts equally long.
 
 In an ``all_to_all`` part d of an axis goes to rank d, and takes the place of the part that rank d
-sends.
+sends.  In a ``collective_permute`` the `pairs` say which rank's tensor goes to which; a rank that
+is no target has zeros.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ from trainium_edu.xla.graph import GraphError, Type
 from trainium_edu.xla.operations.control import item
 from trainium_edu.xla.operations.table import apply, carrier, register
 
-__all__: list[str] = []
+__all__ = ["check_pairs"]
 
 _KINDS = ("sum", "mean", "max", "min")
 
@@ -90,6 +91,21 @@ def _infer_exchange(x: Type, world, axis, groups=None) -> Type:
     return x
 
 
+def _infer_permute(x: Type, world, pairs, groups=None) -> Type:
+    check_pairs(world, pairs)
+    return x
+
+
+def check_pairs(world: int, pairs) -> None:
+    """Refuse pairs by which a rank would send or get two tensors, or that name another rank."""
+    apart = all(len({*side} & {*range(world)}) == len(pairs) for side in zip(*pairs, strict=False))
+    if not apart or any(len(pair) != 2 for pair in pairs):
+        raise GraphError(
+            f"collective_permute among {world} ranks by {list(pairs)}: pairs are (source, target), "
+            f"and each of 0 to {world - 1} is at most one's source, and at most one's target"
+        )
+
+
 def _check_parts(name, x: Type, axis, world):
     if x.shape[axis] % world:
         raise GraphError(
@@ -111,7 +127,9 @@ def _value(node, inner, *arrays):
             )
         is_alone = True
     ranks, axis = setting.replicas or 1, node.of.get("axis")
-    if is_alone and (axis is not None or node.operation == "all_reduce"):
+    if is_alone and node.of.get("pairs") == ():
+        return np.zeros_like(arrays[0])
+    if is_alone and (axis is not None or node.operation in ("all_reduce", "collective_permute")):
         return arrays if len(arrays) > 1 else arrays[0]
     types = [one.type for one in node.inputs]
     results = [node.type] if isinstance(node.type, Type) else node.type
@@ -208,6 +226,11 @@ def _exchange_back(node, g, gradients):
     return (apply("all_to_all", g, **node.of),)
 
 
+def _permute_back(node, g, gradients):
+    back = tuple((target, source) for source, target in node.of["pairs"])
+    return (apply("collective_permute", g, **node.of | {"pairs": back}),)
+
+
 def _lower(lowering, node):
     """Leave the time to whoever knows the links; tensors of the same size stay in their place."""
     lowering.collectives.append(node)
@@ -219,7 +242,7 @@ def _lower(lowering, node):
 
 
 def _flops(node):
-    is_move = node.operation in ("all_gather", "all_to_all")
+    is_move = node.operation in ("all_gather", "all_to_all", "collective_permute")
     return 0 if is_move else sum(one.type.size for one in node.inputs)
 
 
@@ -228,3 +251,4 @@ register("all_reduce", _infer_reduce, vjp=_reduce_back, **_SAME)
 register("all_gather", _infer_gather, vjp=_gather_back, **_SAME)
 register("reduce_scatter", _infer_scatter, vjp=_scatter_back, **_SAME)
 register("all_to_all", _infer_exchange, vjp=_exchange_back, **_SAME)
+register("collective_permute", _infer_permute, vjp=_permute_back, **_SAME)
