@@ -8,6 +8,7 @@ in closed form (PyTorch NeuronX Tracing API, DataParallel API).
 import io
 import subprocess
 import sys
+from threading import Thread
 
 import pytest
 
@@ -212,6 +213,28 @@ def test_neuroncores_take_parts_of_a_batch_beside_each_other(neuronx):
     assert ns_of(lambda: along(wide)) == pytest.approx(once)
     with pytest.raises(ValueError, match="NeuronCores 0 to 1"):
         neuronx.DataParallel(traced, [2])
+
+
+@pytest.mark.parametrize(("models", "runs"), [(1, 20), (2, 10), (3, 20)])
+def test_threads_run_models_beside_each_other_on_the_two_neuroncores(models, runs, neuronx):
+    """Ten calls by each of as many threads as models; of one model alone, by two."""
+    model, (example,) = mlp()
+    file = io.BytesIO()
+    torch.jit.save(neuronx.trace(model, example), file)
+    loaded = [torch.jit.load(io.BytesIO(file.getvalue())) for _ in range(models)]
+    once = ns_of(lambda: loaded[0](example))
+
+    def in_threads():
+        called = loaded * 2 if models == 1 else loaded
+        threads = [
+            Thread(target=lambda one=one: [one(example) for _ in range(10)]) for one in called
+        ]
+        for step in (Thread.start, Thread.join):
+            for one in threads:
+                step(one)
+        current().clock.here()
+
+    assert ns_of(in_threads) == pytest.approx(runs * once)
 
 
 def test_without_values_there_is_the_time(neuronx):

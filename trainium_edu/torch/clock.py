@@ -64,7 +64,31 @@ class Clock:
         self.device_free_ns = 0.0
         self.spent_ns: dict[str, float] = {}  #: what the host waited for, and how long
         self.waits: list[tuple[float, float, str]] = []  #: (begin, end, what), but for the chip
+        self.read_ns = 0.0  #: for which the clock was read
+        self.of_models: dict[int, Clock] = {}  #: of the NeuronCores of models that threads call
+        self.of_threads: dict[threading.Thread, Clock] = {}  #: of these, where each waited last
         self._aside = False
+
+    def here(self) -> "Clock":
+        """Return the clock of the thread that asks.
+
+        A thread that called a traced model has that of the NeuronCore on which it runs; the main
+        one has this, and has waited for threads that ended.
+        """
+        thread = threading.current_thread()
+        if thread in self.of_threads or thread is not threading.main_thread():
+            return self.of_threads.get(thread, self)
+        for one in list(self.of_threads):
+            if not one.is_alive():
+                self.join(self.of_threads.pop(one, self))
+        if not self.of_threads:
+            self.of_models.clear()
+        return self
+
+    def join(self, other: "Clock") -> None:
+        """Wait until it is as late as on another clock."""
+        self.wait_for(other.host_ns, "threads")
+        self.read_ns = max(self.read_ns, other.read_ns)
 
     @checked
     def execute(self, makespan_ns: float) -> tuple[float, float]:
@@ -175,12 +199,13 @@ class _Shown:
     """A clock that is shown to scripts: when it began, and how often it was read."""
 
     def __init__(self, clock):
-        self.clock, self.thread, self.read_ns = clock, threading.get_ident(), 0.0
+        self.clock, self.thread = clock, threading.get_ident()
         self.began = {name: real() for name, real in _REAL.items() if name != "sleep"}
 
     def now(self, name):
-        self.read_ns += float(READING_NS)
-        passed = self.clock.host_ns + self.read_ns
+        clock = self.clock.here()
+        clock.read_ns += float(READING_NS)
+        passed = clock.host_ns + clock.read_ns
         began, unit = self.began[name], _READINGS[name]
         return began + int(passed) if unit == 1 else began + passed / unit
 

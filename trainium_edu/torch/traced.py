@@ -6,8 +6,8 @@ gives such; a call copies its inputs to the chip, runs the graph and copies the 
 time that this takes.  Values are those of the compiled graph, by ``xla``'s own executor; where a
 run keeps shapes only, the results are on ``meta``.
 
-Left out: the time that loading onto a NeuronCore takes, and beside each other only
-:class:`DataParallel` runs: the calls of a script's threads follow one another.
+Models are dealt to the NeuronCores in turn as a script's threads first call them, and threads run
+beside each other on different ones.  Left out: the time that loading onto one takes.
 
 Source: `aws-torch-trace`.
 """
@@ -17,11 +17,12 @@ import hashlib
 import json
 import re
 import shlex
+import threading
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
-from threading import RLock
 
 import numpy as np
 import torch
@@ -40,7 +41,7 @@ from trainium_edu.xla.flags import parse
 __all__ = ["DataParallel", "dynamic_batch", "inputs_of", "trace"]
 
 _BUILT, _FIXED, _DYNAMIC = -1, 0, 1  #: what the buffer `batch` of a traced model says
-_lock = RLock()  # a script's threads take turns
+_lock = threading.RLock()  # a script's threads take turns
 _executables: dict[str, Executable] = {}  # by their programs' hashes
 
 
@@ -207,7 +208,7 @@ def _forward(about, program, weights, inputs, batch):
             raise ValueError(f"input {number} is {shown[0]}, and the model was traced for "
                              f"{shown[1]}: a compiled graph has fixed shapes and dtypes; pad the "
                              "input, or trace the model for it")  # fmt: skip
-    with _lock, torch.no_grad():
+    with _lock, _on_own_core(program), torch.no_grad():
         if model["key"] not in _executables:
             _executables[model["key"]] = Executable.from_bytes(program.numpy().tobytes())
         if not size:
@@ -217,6 +218,30 @@ def _forward(about, program, weights, inputs, batch):
         batches = zip(*(one.split(most) for one in padded), strict=True)
         found = [_run(model, weights, batch) for batch in batches]
         return [torch.cat(parts)[:size] for parts in zip(*found, strict=True)]
+
+
+@contextmanager
+def _on_own_core(program):
+    """Let what runs inside, called by one of a script's threads, be on its model's NeuronCore."""
+    core, thread = cores.current(), threading.current_thread()
+    shown = core.clock
+    if thread is threading.main_thread() or shown.of_threads.get(thread) is shown:
+        shown.here()
+    else:
+        clocks, most = shown.of_models, _cores_of(core)  # of as many models as there are cores,
+        beside = [*clocks.values()][-most] if len(clocks) >= most else Clock()  # then in turn again
+        before = shown.of_threads.get(thread, shown)
+        core.clock = shown.of_threads[thread] = clocks.setdefault(program.data_ptr(), beside)
+        core.clock.join(before)
+    try:
+        yield
+    finally:
+        core.clock = shown
+
+
+def _cores_of(core) -> int:
+    """Return how many NeuronCores this process has."""
+    return int(INSTANCES[core.instance].cores.value) if core.world.size == 1 else 1
 
 
 def _run(model, weights, inputs):
@@ -326,7 +351,7 @@ class DataParallel(torch.nn.Module):
                  set_dynamic_batching: bool = True):  # fmt: skip
         super().__init__()
         core = cores.current()
-        most = int(INSTANCES[core.instance].cores.value) if core.world.size == 1 else 1
+        most = _cores_of(core)
         numbers = [int(str(one).removeprefix("nc:")) for one in device_ids or range(most)]
         if not set(numbers) <= set(range(most)):
             raise ValueError(f"device_ids are {device_ids}; this process has the NeuronCores "
@@ -344,15 +369,16 @@ class DataParallel(torch.nn.Module):
         """Return what the model gives for all parts, one after the other along `dim`."""
         with _lock:
             core, found = cores.current(), []
-            shown, clocks = core.clock, [Clock() for _ in self.device_ids]
+            before, clocks = core.clock, [Clock() for _ in self.device_ids]
+            shown = before.here()
             for one in clocks:
-                one.host_ns = shown.wait()
+                one.host_ns, one.of_threads[threading.current_thread()] = shown.wait(), one
             size = self.split_size or max(1, inputs[0].shape[self.dim] // len(clocks))
             try:
                 for parts in zip(*(one.split(size, self.dim) for one in inputs), strict=True):
                     core.clock = clocks[len(found) % len(clocks)]
                     found.append(self.model(*parts))
             finally:
-                core.clock = shown
+                core.clock = before
             shown.wait_for(max(one.host_ns for one in clocks))
         return tree_map(lambda *some: torch.cat(some, self.dim), *found)
