@@ -8,6 +8,10 @@ _GATHER = "xm.all_gather gives every rank the tensors of all, of which it takes 
 _ONE_BY_ONE = "call xm.all_gather or xm.reduce_scatter for each tensor"
 _HLO = "the run's graph and its timing are in the report: run --report DIR"
 _INFERENCE = "trace the model for each shape and each set of weights: torch_neuronx.trace"
+_PLACED = dict.fromkeys(
+    ("multicore_context", "neuron_cores_context", "set_multicore", "set_neuron_cores"),
+    "models that threads call are on the NeuronCores in turn; torch_neuronx.DataParallel takes all",
+)  # fmt: skip
 _PROFILE = "the run's timeline is in the report: run --report DIR"
 _OWN = "it is of the real package's inside; tensors move with .to(device) and .cpu()"
 
@@ -48,7 +52,8 @@ NOT_BUILT: dict[str, dict[str, str]] = {
         ("get_tracer_marked_step", "set_tracer_marked_step"), _PROFILE),
     "torch_neuronx": dict.fromkeys(
         ("BucketModelConfig", "PartitionerConfig", "analyze", "bucket_model_trace",
-         "replace_weights"), _INFERENCE),
+         "replace_weights"), _INFERENCE) | _PLACED,
+    "torch_neuronx.experimental": _PLACED,
 }  # fmt: skip
 
 #: Beginning of a module's name → what to do instead.
