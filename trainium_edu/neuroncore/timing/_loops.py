@@ -229,11 +229,10 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
     matter, from ``newest[0]`` and ``newest[1]`` on: a write drops what it covers; a read of the
     same bytes by the same in-order engine takes the place of the earlier one.  ``progress``: next
     row, edges so far.  Edges beyond the length of ``edge_pred`` are counted and not stored.
+    ``limit``: of nodes that are looked at, after which it returns at the end of a row.
     """
-    rows = row_engine.size
     row, edges = progress[0], progress[1]
-    stop = min(rows, row + limit)
-    while row < stop:
+    while row < row_engine.size and limit > 0:
         engine = row_engine[row]
         edge_start[row] = edges
         for a in range(row_access[row], row_access[row + 1]):
@@ -243,6 +242,7 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
             for reads in range(2):
                 before, node = -1, newest[reads, d]
                 while node >= 0:
+                    limit -= 1
                     follow, gone = older[node], False
                     if (
                         r0[node] < r1[a] and r0[a] < r1[node]
@@ -284,6 +284,7 @@ def hazards(limit, row_access, row_engine, domain, r0, r1, b0, b1, is_write, tra
                 older[a] = newest[mine, d]
                 newest[mine, d] = a
                 owner[a] = row
+        limit -= 1
         row += 1
     edge_start[row] = edges
     progress[0], progress[1] = row, edges

@@ -12,7 +12,7 @@ from trainium_edu.numerics.launch import launch
 
 __all__ = ["Hazards", "find_hazards"]
 
-_PIECE = 100_000  # rows per call of a loop
+_PIECE = 1_000_000  # looks at an earlier access per call of a loop: Ctrl-C comes between two
 _DMA = ENGINES.index(Engine.DMA)
 _PLACES = _loops.WAW, _loops.WAR
 _FOLLOWER = np.dtype([("row", np.int32), ("kind", np.int8)], align=True)
