@@ -211,8 +211,9 @@ def test_neuroncores_take_parts_of_a_batch_beside_each_other(neuronx):
     along = neuronx.DataParallel(traced, device_ids=[0, 1], dim=2)
     torch.testing.assert_close(along(wide), halves)
     assert ns_of(lambda: along(wide)) == pytest.approx(once)
-    with pytest.raises(ValueError, match="NeuronCores 0 to 1"):
-        neuronx.DataParallel(traced, [2])
+    for wrong in ([2], ["gpu"], [-1], []):
+        with pytest.raises(ValueError, match=r"take NeuronCores of 0 to 1$"):
+            neuronx.DataParallel(traced, wrong)
 
 
 @pytest.mark.parametrize(("models", "runs"), [(1, 20), (2, 10), (3, 20)])

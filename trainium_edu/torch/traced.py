@@ -352,11 +352,11 @@ class DataParallel(torch.nn.Module):
         super().__init__()
         core = cores.current()
         most = _cores_of(core)
-        numbers = [int(str(one).removeprefix("nc:")) for one in device_ids or range(most)]
-        if not set(numbers) <= set(range(most)):
-            raise ValueError(f"device_ids are {device_ids}; this process has the NeuronCores "
-                             f"0 to {most - 1}")  # fmt: skip
-        self.model, self.device_ids, self.dim = model, numbers, dim
+        wanted = list(range(most)) if device_ids is None else list(device_ids)
+        numbers = [str(one).removeprefix("nc:") for one in wanted]
+        if not numbers or not {*numbers} <= {*map(str, range(most))}:
+            raise ValueError(f"device_ids is {device_ids}; take NeuronCores of 0 to {most - 1}")
+        self.model, self.device_ids, self.dim = model, [*map(int, numbers)], dim
         self.split_size, self.num_workers = None, 2 * len(numbers)
         if dim == 0 and set_dynamic_batching:
             dynamic_batch(model)
