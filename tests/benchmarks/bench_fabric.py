@@ -66,8 +66,8 @@ def main():
     seconds, _ = best_of(3, lambda: fabric.hierarchical_time(cluster, 2**30))
     row("hierarchical all-reduce of that cluster timed", seconds, 1.0, "12,528 steps")
     sizes = np.geomspace(1, 1e12, 1_000_000)
-    names = ("ring", "recursive_doubling", "halving_doubling", "ring_by_dimension")
-    lines = [fabric.closed_form(n, (4, 4), hop_ns=1500, link_bytes_per_s=1e11) for n in names]
+    names = ("ring", "mesh", "mesh_single_step", "rdh")
+    lines = [fabric.inter_node(n, 16, step_ns=1500, bytes_per_s=1e11) for n in names]
     seconds, _ = best_of(7, lambda: fabric.sweep(lines[:1], sizes))
     row("alpha-beta sweep, a million points", seconds, 0.020)
     seconds, _ = best_of(7, lambda: fabric.sweep(lines, sizes))

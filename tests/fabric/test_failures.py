@@ -1,4 +1,4 @@
-"""Judges: networkx on the damaged graph; sums on real data; hand-made recursions."""
+"""Judges: networkx on the damaged graph; sums on real data."""
 
 import networkx as nx
 import numpy as np
@@ -40,13 +40,9 @@ def test_a_dead_link_halves_the_rings_that_are_left():
 
 def test_impact_is_never_a_gain():
     damaged = fabric.without_link(TORUS, 0, 1)
-    slow = fabric.with_slow_link(TORUS, 0, 1, 8)
-    for broken in (damaged, slow):
-        for row in fabric.impact(TORUS, broken, 2**26, costs=LINKS_ONLY):
-            assert row.rerouted_ns >= row.healthy_ns * (1 - 1e-12)
-            assert row.algorithm in str(row)
-    rows = {r.algorithm: r for r in fabric.impact(TORUS, slow, 2**26, costs=LINKS_ONLY)}
-    assert rows["ring"].rerouted_ns == pytest.approx(8 * rows["ring"].healthy_ns, rel=0.2)
+    for row in fabric.impact(TORUS, damaged, 2**26, costs=LINKS_ONLY):
+        assert row.rerouted_ns >= row.healthy_ns * (1 - 1e-12)
+        assert row.algorithm in str(row)
 
 
 def test_a_machine_in_two_pieces_cannot():
@@ -59,50 +55,11 @@ def test_a_machine_in_two_pieces_cannot():
     assert "cannot" in str(row)
 
 
-def test_a_straggler_costs_each_algorithm_its_steps():
-    base = {}
-    for algorithm in ("mesh", "rdh", "kangaring", "ring"):
-        schedule = fabric.plan(TORUS, "all_reduce", algorithm)
-        healthy = fabric.rank_clocks(schedule, TORUS, 2**20)
-        total = fabric.account(schedule, TORUS, 2**20).total_ns
-        assert healthy[-1].max() == pytest.approx(total)
-        slow = fabric.rank_clocks(schedule, TORUS, 2**20, slow_ns={7: 10_000})
-        base[algorithm] = (slow[-1].max() - healthy[-1].max()) / 10_000
-        late = fabric.rank_clocks(schedule, TORUS, 2**20, late_ns={7: 10_000})
-        assert late[-1].max() == pytest.approx(healthy[-1].max() + 10_000)
-    assert base["ring"] == pytest.approx(62)
-    assert base["mesh"] <= 4
-    assert base["mesh"] < base["rdh"] < base["kangaring"] < base["ring"]
-
-
-def test_lateness_spreads_one_rank_a_step():
-    """Judge: the recursion of a ring, written out: a rank waits for its two neighbours."""
-    n = 8
-    ring = fabric.ring(n)
-    schedule = fabric.plan(ring, "all_reduce", "ring", cycles=1)
-    clocks = fabric.rank_clocks(schedule, ring, 0, late_ns={0: 1e6})
-    hand = np.zeros((schedule.steps + 1, n))
-    hand[0, 0] = 1e6
-    for s in range(schedule.steps):
-        begin = np.maximum(hand[s], np.roll(hand[s], -1))  # of the message r -> r + 1
-        ends = begin + 1500
-        hand[s + 1] = np.maximum(ends, np.roll(ends, 1))
-    assert np.allclose(clocks, hand)
-
-
 @pytest.mark.parametrize(
     "call",
     [
         lambda: fabric.without_link(TORUS, 0, 5),
         lambda: fabric.without_link(TORUS, 99, 0),
-        lambda: fabric.with_slow_link(TORUS, 0, 1, 0.5),
-        lambda: fabric.with_slow_link(TORUS, 0, 1, float("nan")),
-        lambda: fabric.rank_clocks(
-            fabric.plan(TORUS, "all_reduce", "mesh"), TORUS, 64, late_ns={32: 1}
-        ),
-        lambda: fabric.rank_clocks(
-            fabric.plan(TORUS, "all_reduce", "mesh"), TORUS, 64, late_ns={0: -1}
-        ),
     ],
 )
 def test_bad_failures(call):

@@ -3,7 +3,7 @@
 Modelled: topologies of chips and directed links (Trn1's torus and hypercube, Inf2's rings, the
 UltraCluster, any ring, torus, mesh, hypercube); collectives as schedules of moves (ring, kangaring,
 mesh, rdh, ring by dimension, halving/doubling, hierarchical), checked, executed on real data in a
-stated order, and timed step by step; max-min fair sharing of links; failures; pooled memory; the
+stated order, and timed step by step; dead links; pooled memory; the
 ``nccom-test`` look-alike.
 Left out: congestion control and packets, CC-Cores, what the real scheduler fuses; times are models,
 and ``published.compare()`` shows how far they are from every published table.
@@ -37,14 +37,12 @@ _HOMES = {
     "executor": "RanksDisagree check_agreement execute",
     "accounting": "Account Costs Hbm Latency account busiest_link_chunks hbm_touches link_loads "
     "memory_loads timeline",
-    "alpha_beta": "CLOSED_FORMS Line closed_form crossovers inter_node lower_bound "
-    "single_step_break_even_bytes sweep",
+    "alpha_beta": "Line crossovers inter_node lower_bound single_step_break_even_bytes sweep",
     "selection": "DOCUMENTED Selection choose line select",
-    "flow": "FlowResult flow_level max_min_rates",
     "cluster_time": "HierarchicalTime Stage flat_ring_time hierarchical_time",
     "bulk": "ring_all_reduce",
     "sums": "sum_in_ring sum_rows",
-    "failures": "Impact impact rank_clocks with_slow_link without_link",
+    "failures": "Impact impact without_link",
     "memory_pool": "Pool pool",
     "nccom": "NccomReport nccom_test",
     "published": "Calibration Comparison calibrate compare",

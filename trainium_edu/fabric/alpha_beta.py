@@ -7,7 +7,6 @@ chip, every algorithm here costs ``steps * a + factor * B / b``.  Lower bounds s
 import math
 import sys
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -20,13 +19,11 @@ from trainium_edu.fabric.arguments import (
     real_numbers,
     shown,
     whole_number,
-    whole_numbers,
 )
 from trainium_edu.fabric.embedding import is_power_of_two
 
 __all__ = [
-    "CLOSED_FORMS", "Line", "closed_form", "crossovers", "inter_node", "lower_bound",
-    "single_step_break_even_bytes", "sweep",
+    "Line", "crossovers", "inter_node", "lower_bound", "single_step_break_even_bytes", "sweep",
 ]  # fmt: skip
 
 _BLOCK = 8192  # points
@@ -57,85 +54,6 @@ def sizes_of(nbytes):
     if are_several(nbytes):
         return real_numbers(nbytes, "the numbers of bytes", most=_FINITE)
     return np.float64(real_number(nbytes, "the number of bytes", most=_FINITE))
-
-
-class _Form(StrEnum):
-    RING = "ring"
-    RECURSIVE_DOUBLING = "recursive_doubling"
-    HALVING_DOUBLING = "halving_doubling"
-    RING_BY_DIMENSION = "ring_by_dimension"
-    WHOLE_BY_DIMENSION = "whole_by_dimension"
-
-
-#: All-reduce forms that :func:`closed_form` knows.
-CLOSED_FORMS = tuple(_Form)
-
-
-def closed_form(
-    name: str, shape, *, hop_ns: float, link_bytes_per_s: float, lanes: int = 1
-) -> Line:
-    """Return the textbook time of an all-reduce on a torus of this shape.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`CLOSED_FORMS`.
-    shape : int or sequence of int
-        Extents; their product is P.
-    hop_ns : float
-        a.
-    link_bytes_per_s : float
-        b, one direction.
-    lanes : int
-        Directed cycles (ring) or dimension orders (ring by dimension) that work side by side on
-        links of their own.
-
-    Returns
-    -------
-    Line
-
-    Examples
-    --------
-    >>> line = closed_form("ring", 16, hop_ns=1000, link_bytes_per_s=96 * 2**30)
-    >>> round(float(line.at(2**20)) / 1e3, 2)
-    49.07
-
-    Notes
-    -----
-    ====================  ====================  =========================
-    form                  steps                 factor
-    ====================  ====================  =========================
-    ring                  2 (P - 1)             2 (P - 1) / P / lanes
-    recursive doubling    log2 P                log2 P
-    halving/doubling      2 log2 P              2 (P - 1) / P
-    ring by dimension     2 sum(k - 1)          2 (P - 1) / P / lanes
-    whole by dimension    2 sum(k - 1)          sum(2 (k - 1) / k)
-    ====================  ====================  =========================
-    """
-    form, shape = choice(name, _Form, "closed form"), _extents(shape)
-    lanes = whole_number(lanes, "lanes", most=64)
-    a, b = real_number(hop_ns, "hop_ns"), _rate(link_bytes_per_s, "link_bytes_per_s")
-    chips = math.prod(shape)
-    share, hops = 2 * (chips - 1) / chips, 2 * sum(k - 1 for k in shape)
-    if "doubling" in form and not is_power_of_two(chips):
-        raise FabricError(f"{form} needs a power of two of chips; {chips} is not")
-    rounds = math.log2(chips) if "doubling" in form else 0
-    steps, factor = {
-        _Form.RING: (2 * (chips - 1), share / lanes),
-        _Form.RECURSIVE_DOUBLING: (rounds, rounds),
-        _Form.HALVING_DOUBLING: (2 * rounds, share),
-        _Form.RING_BY_DIMENSION: (hops, share / lanes),
-        _Form.WHOLE_BY_DIMENSION: (hops, sum(2 * (k - 1) / k for k in shape)),
-    }[form]
-    return Line(str(form), steps * a, factor / b * 1e9)
-
-
-def _extents(shape):
-    """Return a shape, or one extent, as a list of integers with a product in range."""
-    given = whole_numbers(shape, "shape").tolist() if are_several(shape) else [shape]
-    extents = [whole_number(k, "an extent") for k in given or [None]]
-    whole_number(math.prod(extents), "the number of chips")
-    return extents
 
 
 def _rate(value, name):
@@ -261,7 +179,7 @@ def _lines(lines):
     if not isinstance(lines, list | tuple):
         made(lines, Line, "give a list of them")
         raise FabricError("one line does not cross itself; give a list of lines")
-    return [made(one, Line, "closed_form('ring', 16, ...) makes one") for one in lines]
+    return [made(line, Line, "inter_node('ring', 16, ...) makes one") for line in lines]
 
 
 def crossovers(lines):
