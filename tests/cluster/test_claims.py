@@ -15,7 +15,6 @@ from trainium_edu.cluster import (
     KEYNOTE,
     Verdict,
     docket,
-    equal_efficiency,
     judge,
     needed,
     overhead,
@@ -131,7 +130,9 @@ def test_the_keynote_rows_are_those_of_the_scaling_model():
         assert needed(f"two_weeks_{key}", "utilisation") == pytest.approx(utilisation(each))
     at_launch = needed("two_weeks_trn1", "utilisation", trn1_flops=trn1.peak_flops)
     assert at_launch == pytest.approx(utilisation(trn1))
-    assert judge("p3dn_like_p4d").value == pytest.approx(equal_efficiency(p4d, 0.14, p3dn, 0.5))
+    assert judge("p3dn_like_p4d").value == pytest.approx(
+        200 * p4d.peak_flops * 0.86 / (p3dn.peak_flops * 0.5)
+    )
 
 
 def test_a_torus_of_16_chips_is_a_hypercube_and_one_of_64_is_not():

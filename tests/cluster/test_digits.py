@@ -13,7 +13,6 @@ from trainium_edu.cluster import (
     Offer,
     Verdict,
     days,
-    equal_efficiency,
     judge,
     needed,
     overhead,
@@ -45,6 +44,12 @@ RESERVED = {
 )  # fmt: skip
 def test_every_published_price(kind, published):
     assert {name: price(name, kind).usd_per_hour for name in published} == published
+
+
+def equal_efficiency(base, base_share, other, other_share):
+    """Return how many of another instance do a base's work, less what communication takes."""
+    useful = base.instances * base.peak_flops * (1 - base_share)
+    return useful / (other.peak_flops * (1 - other_share))
 
 
 def _claim(name):

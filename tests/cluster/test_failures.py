@@ -221,28 +221,6 @@ def test_copies_on_local_disks_are_written_and_sent():
         assert found.bound == "local disks"
 
 
-def test_a_protected_job_puts_the_pieces_together():
-    one = float(FAILURES.llama3.instance_mtbf_hours)
-    size = cluster.checkpoint_bytes(405e9)
-    found = cluster.protect(size, "fsx-1000", 2048, one, tebibytes=500)
-    assert found.mtbf_s == pytest.approx(float(FAILURES.llama3.mtbf_hours) * HOUR)
-    assert found.checkpoint == cluster.checkpoint(size, "fsx-1000", 2048, tebibytes=500)
-    assert found.restart_s == float(FAILURES.restart_begin_s) + found.checkpoint.read_s
-    assert found.interval_s == cluster.optimal_interval_s(found.mtbf_s, found.checkpoint.stall_s)
-    runs = cluster.simulate(200 * found.interval_s, found.interval_s, found.mtbf_s,
-                            found.checkpoint.stall_s, found.restart_s, runs=2000)  # fmt: skip
-    assert runs.goodput == pytest.approx(found.goodput, abs=0.002)
-    assert found.bytes_per_s * (found.interval_s + found.checkpoint.stall_s) == pytest.approx(size)
-    often = cluster.protect(size, "fsx-1000", 2048, one, tebibytes=500, interval_s=120)
-    assert often.goodput < found.goodput
-    late = cluster.protect(
-        size, "fsx-1000", 2048, one, tebibytes=500, asynchronous=True, begin_s=60
-    )
-    assert late.goodput > found.goodput
-    assert late.interval_s >= late.checkpoint.latency_s - late.checkpoint.stall_s
-    assert f"{found.goodput:.1%}" in str(found)
-
-
 def test_text_is_nearly_nothing_and_images_are_not():
     tokens = cluster.feed(26_000 * 32, float(STORAGE.token_bytes), 32)
     assert tokens.bytes_per_s == 1_664_000
@@ -282,7 +260,6 @@ def test_text_is_nearly_nothing_and_images_are_not():
         (lambda: cluster.checkpoint(1e12, "s3", asynchronous=True), "0.55 TB in its host memory"),
         (lambda: cluster.checkpoint(1e12, "s3", 4, copies=2), "only local disks want copies"),
         (lambda: cluster.checkpoint(1e12, "nvme", 4, copies=5), "each on another instance"),
-        (lambda: cluster.protect(1e12, "s3", 4, -1), "instance_mtbf_hours is -1; it must be"),
         (lambda: cluster.simulate(1e6, 1e4, 100, 1), "hardly ever end where 100 s pass"),
         (lambda: cluster.feed(-1, 2), "samples_per_s is -1; it must be"),
     ],

@@ -48,18 +48,6 @@ def test_two_weeks_of_gpt_3_need_the_published_utilisation():
     assert f"{100 * cluster.utilisation(LATER):.1f}" == "65.7"
 
 
-def test_equal_efficiency_gives_the_published_instances():
-    share = dict(CLAIMS.communication_share.value)
-    others = {"p3dn": (P3DN, "p3dn"), "210": (TRN1, "trn1"), "190": (LATER, "trn1")}
-    of = {
-        name: cluster.equal_efficiency(P4D, share["p4d"], other, share[key])
-        for name, (other, key) in others.items()
-    }
-    assert {name: round(n) for name, n in of.items()} == {"p3dn": 859, "210": 137, "190": 152}
-    assert [round(100 * (of[n] / 130 - 1)) for n in ("210", "190")] == [6, 17]
-    assert round(100 * (1 - 600 / of["p3dn"])) == 30
-
-
 def test_gpt_3_takes_133_days_on_32_instances_and_33_on_130():
     """Judge: the facts file, and the derived facts that ``specs.CLAIMS`` holds already."""
     rate = float(CLAIMS.gpt3_sequences_per_s) * 2048
@@ -240,7 +228,6 @@ def test_days_of_a_point_are_those_of_its_tokens():
         (lambda: cluster.overhead(0.5, kind="both"), "kind is 'both'; it must be one of weak"),
         (lambda: cluster.days(1e9, 0), "tokens_per_s is 0; it must be"),
         (lambda: cluster.utilisation(TRN1, 0), "in_days is 0; it must be"),
-        (lambda: cluster.equal_efficiency(P4D, 0.1, TRN1, 1), "other_share is 1; it must be"),
         (lambda: cluster.slowest(0, 0.1), "ranks is 0; it must be an integer from 1"),
         (lambda: cluster.slowest(4, -0.1), "sigma is -0.1; it must be a finite number from 0 to 1"),
     ],

@@ -21,19 +21,18 @@ from trainium_edu import aside
 
 _HOMES = {
     "claims": "COURT Docket docket judge needed overturned",
-    "cost": "Bill Input Offer against_p4d bill cost_to_train price price_performance waste",
+    "cost": "Bill Input Offer against_p4d bill price price_performance waste",
     "court": "Claim Condition Ruling Verdict",
-    "failures": "Checkpoint Feed Protection Rate Simulated checkpoint checkpoint_bytes "
+    "failures": "Checkpoint Feed Rate Simulated checkpoint checkpoint_bytes "
     "cluster_mtbf_s daly_interval_s expected_time_s feed goodput optimal_interval_s "
-    "protect simulate storage_rate young_interval_s",
+    "simulate storage_rate young_interval_s",
     "memory": "Memory memory stages",
     "models": "MODELS Cnn Mlp Transformer get_model",
     "placement": "Links Placement placement",
     "plan": "Cluster Plan PlanError",
     "planner": "Ladder NothingFits Option Plans at_least fits ladder smallest",
     "published": "PEAKS Comparison as_scripted calibrate compare mfu setup",
-    "scaling": "KEYNOTE Bar Generation Point Wall days equal_efficiency overhead scale slowest "
-    "utilisation wall",
+    "scaling": "KEYNOTE Bar Generation Point Wall days overhead scale slowest utilisation wall",
     "step_time": "PARTS Rules StepTime step_time",
     "traffic": "Sent traffic",
     "work": "Part Work model_flops work",

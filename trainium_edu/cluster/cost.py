@@ -9,12 +9,9 @@ References: `third-party-prices`, `aws-trn1-rates`, `aws-ml-blog-sagemaker` (spe
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 from typing import Any, Literal
 
-from trainium_edu.cluster.models import Transformer, get_model
 from trainium_edu.cluster.plan import Cluster
-from trainium_edu.cluster.work import model_flops
 from trainium_edu.specs import CLAIMS, INSTANCES, PRICES, SOURCES, Fact, Kind
 from trainium_edu.specs.arguments import number, short, text, whole
 from trainium_edu.specs.prices import STORAGE_PRICES
@@ -22,7 +19,7 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = [
     "AgainstP4d", "Bill", "Input", "Offer", "Price", "PricePerformance", "Row", "Swing",
-    "against_p4d", "bill", "cost_to_train", "price", "price_performance", "waste",
+    "against_p4d", "bill", "price", "price_performance", "waste",
 ]  # fmt: skip
 
 Pricing = Literal["on-demand", "reserved", "sagemaker", "spot"]
@@ -488,64 +485,6 @@ def _shares(wasted) -> dict[str, float]:
         raise ValueError(f"wasted adds up to {sum(shares.values()):.4g} of a step; its shares "
                          "cannot exceed 1 together")  # fmt: skip
     return shares
-
-
-@checked
-def cost_to_train(
-    model: str | Transformer,
-    tokens: float,
-    tokens_per_s: Any,
-    cluster: Cluster,
-    *,
-    global_batch: int = 1024,
-    **more: Any,
-) -> Bill:
-    """Return what training a model on so many tokens costs.
-
-    Parameters
-    ----------
-    model : str or Transformer
-    tokens : float
-        Of the whole training; rounded up to whole steps.
-    tokens_per_s : float, Fact or (low, used, high)
-        Of the whole cluster.
-    cluster : Cluster
-    global_batch : int
-        Samples of a step.
-    **more
-        As for :func:`bill`.
-
-    Returns
-    -------
-    Bill
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, above what the cluster's peak allows (6 FLOP per parameter and
-        token), or no such price is published.
-
-    Examples
-    --------
-    >>> run = cost_to_train("gpt3-175b", 300e9, 12.7 * 2048, Cluster("trn1.32xlarge", 32))
-    >>> round(run.hours / 24), round(run.usd / 1e6, 2)
-    (133, 2.2)
-    """
-    trained = get_model(model)
-    per_step = whole(global_batch, "global_batch", 1, 10**9) * trained.sequence
-    steps = ceil(number(tokens, "tokens", above=0, high=1e12 * per_step) / per_step)
-    rate = as_input(tokens_per_s, "tokens_per_s", "tokens/s", low=per_step / 1e9)
-    peak = cluster.instances * float(INSTANCES[cluster.instance].peak_flops)
-    most = peak / (model_flops(trained, "6nd") / trained.sequence)
-    if rate.high > most:
-        raise ValueError(
-            f"tokens_per_s is {rate.high:.4g}, and {cluster.instances} x {cluster.instance} train "
-            f"{trained.name} at {most:.4g} tokens/s at their peak; take more instances"
-        )
-    low, used, high = (per_step / r for r in (rate.high, rate.used, rate.low))
-    step_s = Input("step_s", low, used, high, "s", rate.fact)
-    return bill(step_s, steps, cluster, samples_per_step=global_batch, tokens_per_step=per_step,
-                **more)  # fmt: skip
 
 
 @checked

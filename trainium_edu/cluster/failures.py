@@ -16,14 +16,14 @@ from typing import Literal
 import numpy as np
 
 from trainium_edu.cluster.memory import STATES, WIDTHS
-from trainium_edu.specs import FAILURES, INSTANCES, STORAGE
+from trainium_edu.specs import INSTANCES, STORAGE
 from trainium_edu.specs.arguments import choice, flag, number, whole
 from trainium_edu.specs.signatures import checked
 
 __all__ = [
-    "Checkpoint", "Feed", "Protection", "Rate", "Simulated", "checkpoint", "checkpoint_bytes",
+    "Checkpoint", "Feed", "Rate", "Simulated", "checkpoint", "checkpoint_bytes",
     "cluster_mtbf_s", "daly_interval_s", "expected_time_s", "feed", "goodput",
-    "optimal_interval_s", "protect", "simulate", "storage_rate", "young_interval_s",
+    "optimal_interval_s", "simulate", "storage_rate", "young_interval_s",
 ]  # fmt: skip
 
 TiB = 2**40
@@ -475,109 +475,6 @@ def goodput(interval_s: float, mtbf_s: float, checkpoint_s: float, restart_s: fl
     91.3%
     """
     return 1 / expected_time_s(1.0, interval_s, mtbf_s, checkpoint_s, restart_s, latency_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """A job that writes checkpoints.
-
-    Attributes
-    ----------
-    checkpoint : Checkpoint
-    mtbf_s : float
-        Of the job.
-    restart_s : float
-        From a failure to the next step, the reading of the checkpoint included.
-    interval_s : float
-        Seconds of work between two checkpoints.
-    """
-
-    checkpoint: Checkpoint
-    mtbf_s: float
-    restart_s: float
-    interval_s: float
-
-    @property
-    def young_s(self) -> float:
-        """Young's interval."""
-        return young_interval_s(self.mtbf_s, self.checkpoint.stall_s)
-
-    @property
-    def daly_s(self) -> float:
-        """Daly's interval."""
-        return daly_interval_s(self.mtbf_s, self.checkpoint.stall_s)
-
-    @property
-    def goodput(self) -> float:
-        """Useful share of the time, on average."""
-        saved = self.checkpoint
-        return goodput(self.interval_s, self.mtbf_s, saved.stall_s, self.restart_s, saved.latency_s)
-
-    @property
-    def bytes_per_s(self) -> float:
-        """Traffic of the checkpoints, on average."""
-        return self.checkpoint.nbytes / (self.interval_s + self.checkpoint.stall_s)
-
-    def __str__(self):
-        return "\n".join([
-            f"a failure every {self.mtbf_s / 3600:.2f} h, {self.restart_s:.0f} s to restart",
-            f"a checkpoint every {self.interval_s / 60:.1f} min (Young {self.young_s / 60:.1f}, "
-            f"Daly {self.daly_s / 60:.1f}), {self.bytes_per_s / 1e9:.2f} GB/s on average",
-            str(self.checkpoint),
-            f"goodput {self.goodput:.1%}",
-        ])  # fmt: skip
-
-
-@checked
-def protect(
-    nbytes: float,
-    storage: str,
-    instances: int,
-    instance_mtbf_hours: float,
-    *,
-    interval_s: float | None = None,
-    begin_s: float | None = None,
-    asynchronous: bool = False,
-    copies: int = 1,
-    tebibytes: float | None = None,
-    burst: bool = False,
-    instance: str = "trn1.32xlarge",
-) -> Protection:
-    """Choose how often a job writes checkpoints, and return what that costs.
-
-    Parameters
-    ----------
-    nbytes, storage, instances, asynchronous, copies, tebibytes, burst, instance
-        As in :func:`checkpoint`.
-    instance_mtbf_hours : float
-        As in :func:`cluster_mtbf_s`.
-    interval_s : float, optional
-        Seconds of work between checkpoints; :func:`optimal_interval_s` unless given.
-    begin_s : float, optional
-        From a failure to the reading of the checkpoint; an *assumed* 300 s unless given.
-
-    Returns
-    -------
-    Protection
-
-    Examples
-    --------
-    >>> from trainium_edu.specs import FAILURES
-    >>> one = float(FAILURES.llama3.instance_mtbf_hours)
-    >>> print(protect(checkpoint_bytes(175e9), "fsx-1000", 1024, one, tebibytes=100))
-    a failure every 6.19 h, 324 s to restart
-    a checkpoint every 17.1 min (Young 17.4, Daly 17.1), 2.33 GB/s on average
-    2.45 TB: stalls 24.5 s, safe after 24.5 s, read in 24.5 s, bound by the file system's disks
-    goodput 94.0%
-    """
-    saved = checkpoint(nbytes, storage, instances, asynchronous=asynchronous, copies=copies,
-                       tebibytes=tebibytes, burst=burst, instance=instance)  # fmt: skip
-    mtbf = cluster_mtbf_s(instance_mtbf_hours, instances)
-    begin = FAILURES.restart_begin_s if begin_s is None else begin_s
-    begin = number(begin, "begin_s", 0, LONGEST_S)
-    best = optimal_interval_s(mtbf, saved.stall_s, saved.latency_s)
-    chosen = best if interval_s is None else _interval(interval_s)
-    return Protection(saved, mtbf, begin + saved.read_s, chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from trainium_edu.specs import CLAIMS, INSTANCES
 from trainium_edu.specs.arguments import choice, number, whole
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["KEYNOTE", "Bar", "Generation", "Point", "Wall", "days", "equal_efficiency",
+__all__ = ["KEYNOTE", "Bar", "Generation", "Point", "Wall", "days", 
            "overhead", "scale", "slowest", "utilisation", "wall"]  # fmt: skip
 
 MOST = 6250  # instances: 100 000 chips
@@ -524,31 +524,3 @@ def utilisation(generation: Generation, in_days: float = 14.0, flops: float | No
 
 
 _GPT3_FLOPS = float(CLAIMS.gpt3_years_on_p4d.inputs[0])
-
-
-@checked
-def equal_efficiency(base: Generation, base_share: float, other: Generation,
-                     other_share: float) -> float:  # fmt: skip
-    """Return how many of another instance do the work of a base, computing at the same efficiency.
-
-    Parameters
-    ----------
-    base, other : Generation
-    base_share, other_share : float
-        Shares of a step that communication takes, from 0 and below 1.
-
-    Returns
-    -------
-    float
-        ``base.instances`` by the ratio of peaks times what communication leaves of them.
-
-    Examples
-    --------
-    >>> p3dn, p4d, trn1 = KEYNOTE
-    >>> print(f"{equal_efficiency(p4d, 0.14, p3dn, 0.50):.0f} P3dn")
-    859 P3dn
-    """
-    _known((base, other))
-    left = [1 - number(s, n, 0, below=1) for n, s in (("base_share", base_share),
-                                                      ("other_share", other_share))]  # fmt: skip
-    return base.instances * base.peak_flops * left[0] / (other.peak_flops * left[1])
