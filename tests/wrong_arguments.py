@@ -477,8 +477,6 @@ GOOD: dict[str, list[str]] = {
         _ARRAY + "sa.frames_of_run(run, dataflow='weight-stationary', swapped=False)",
         _ARRAY + "sa.run_dataflow('output-stationary', a, b[:, :4], array=small, fmt='bf16')",
         _ARRAY + "run.state(3)",
-        _ARRAY + "plan = sa.plan_gemm(4, 3, 5, array=small)\n"
-        "sa.simulate_elements(a, b, plan, array=small)",
     ],
     "fabric": [
         "import trainium_edu.fabric as f\nf.trn1_2xlarge(), f.trn1n_32xlarge()",

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     TRN1_ARRAY,
     Pass,
@@ -14,7 +15,6 @@ from trainium_edu.neuroncore.systolic_array import (
     load_cycles,
     plan_gemm,
     schedule,
-    simulate_elements,
     steady_interval,
     stream_cycles,
     tile_cycles,

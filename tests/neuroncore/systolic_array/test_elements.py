@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from trainium_edu.neuroncore.systolic_array import Pass, SystolicArray, simulate_elements
+from tests.neuroncore.systolic_array import elements
+from tests.neuroncore.systolic_array.elements import simulate_elements
+from trainium_edu.neuroncore.systolic_array import Pass, SystolicArray
 
 
 def test_two_by_two_written_out_by_hand():
@@ -40,9 +42,7 @@ def test_weights_wait_until_their_tile_begins():
 
 
 def test_it_stops_when_it_would_take_for_ever(monkeypatch):
-    from trainium_edu.neuroncore.systolic_array import elements as registers
-
-    monkeypatch.setattr(registers, "MOST_CYCLES", 5)
+    monkeypatch.setattr(elements, "MOST_CYCLES", 5)
     with pytest.raises(ValueError, match="stops after 5"):
         simulate_elements([[1.0]], np.ones((1, 99)), (Pass(0, 1, 0, 1, 0, 99),),
                            array=SystolicArray(1, 1), fmt="bf16")  # fmt: skip

@@ -6,13 +6,13 @@ Judges: NumPy in float64 (exact on small whole numbers), IEEE 754 for infinities
 import numpy as np
 import pytest
 
+from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     SystolicArray,
     matmul,
     plan_gemm,
     reordering_bound,
     run,
-    simulate_elements,
 )
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.neuroncore.systolic_array.elements import simulate_elements
 from trainium_edu.neuroncore.systolic_array import (
     Pass,
     SystolicArray,
@@ -16,7 +17,6 @@ from trainium_edu.neuroncore.systolic_array import (
     plan_gemm,
     reordering_bound,
     run,
-    simulate_elements,
 )
 from trainium_edu.neuroncore.systolic_array.operands import check_operands
 from trainium_edu.specs import NkiValidationError
@@ -188,26 +188,6 @@ def test_a_long_run_may_be_interrupted_between_calls(monkeypatch):
     )
 
 
-@given(runs(), st.data())
-def test_the_journey_of_a_result_ends_in_that_result(case, data):
-    array, w, x, fmt, plan = case
-    recorded = run(w, x, array=array, fmt=fmt, plan=plan, record=True)
-    m = data.draw(st.integers(0, w.shape[1] - 1))
-    n = data.draw(st.integers(0, x.shape[1] - 1))
-    steps = recorded.journey(m, n)
-    assert bits(steps[-1].after) == bits(recorded.result[m, n])
-    products = [s for s in steps if s.stage == "multiply-add"]
-    assert len(products) == w.shape[0] * len(check_operands(w, x, fmt).passes)
-    for s in products:
-        assert bits(s.after) == bits(np.float32(s.before) + np.float32(s.weight * s.moving))
-    at = 0
-    for _ in range(sum(s.stage == "PSUM" for s in steps)):  # one pass: down the rows, then PSUM
-        one = [s.cycle for s in steps[at : at + array.rows + 1]]
-        assert one == list(range(one[0], one[0] + array.rows + 1))
-        at += array.rows + 1
-    assert at == len(steps)
-
-
 def test_looking_into_an_unrecorded_run_says_what_to_do():
     done = run([[1.0]], [[1.0]], fmt="bf16")
     with pytest.raises(ValueError, match="record=True"):
@@ -218,8 +198,6 @@ def test_no_such_cycle_or_element():
     done = run([[1.0]], [[1.0]], fmt="bf16", array=SystolicArray(2, 2), record=True)
     with pytest.raises(IndexError, match="cycles 0 to"):
         done.state(done.cycles)
-    with pytest.raises(IndexError, match="no element"):
-        done.journey(1, 0)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,14 @@ stationary's column m sits in column m, vectors of the moving operand enter at t
 delayed by k cycles, sums fall, results leave at the bottom into PSUM.
 
 Three models of one thing, each held to the next by tests: ``functional.matmul`` (values),
-``run`` (every register of every PE at every cycle; ``elements.py`` is its plain twin), and
-``cycles`` (closed forms).  Beside it ``dataflows`` (output- and input-stationary) and ``counts``
+``run`` (every register of every PE at every cycle), and ``cycles`` (closed forms).  Beside it ``dataflows`` (output- and input-stationary) and ``counts``
 (traffic, and the same product on a register-file and a SIMD machine).
 Left out: energy, clock gating, instruction fetch, waiting for SBUF.
 Sources: the NKI architecture guide; Kung 1982.  ``evidence.py`` says line by line what is
 documented of Trainium and what is a textbook's guess: do not quote the guess as Trainium.
 
-Read ``elements.py`` first (one PE, one cycle), then ``march.py``.  Used by the notebook
-``03_systolic_array``.
+Read the plain twin of ``run`` first (``tests/neuroncore/systolic_array/elements.py``: one PE, one
+cycle), then ``march.py``.  Used by the notebook ``03_systolic_array``.
 
 Decisions
 ---------
@@ -35,7 +34,6 @@ _HOMES = {
     "march": "ArrayRun run",
     "frames": "Frames frames_of_run",
     "functional": "matmul reordering_bound",
-    "elements": "simulate_elements",
     "dataflows": "Dataflow dataflow_cycles dataflow_traffic run_dataflow",
     "choice": "choice_cycles convolution_operands",
     "tables": "choice_table dataflow_table evidence_table interval_table machine_table",

@@ -1,6 +1,7 @@
 """Compiled loops of the systolic array: arrays in, planes and results filled, nothing checked.
 
-Read ``elements.py`` first: it moves the same numbers between the same registers, one PE at a time.
+Read the plain twin first (``elements.py`` of the tests): the same numbers and registers, one PE at
+a time.
 
 A sweep goes over the rows bottom first, so that each row still finds the sums of the row above from
 the cycle before.  In row k at cycle t the PEs of columns lo to hi - 1 work for one pass: vector

@@ -28,7 +28,7 @@ from trainium_edu.numerics.launch import launch, launch_parallel
 from trainium_edu.specs import NkiValidationError
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["ArrayRun", "PeState", "Step", "run"]
+__all__ = ["ArrayRun", "PeState", "run"]
 
 _RECORD_LIMIT_BYTES = 2**30
 _RUN_LIMIT_CYCLES = 2**31
@@ -59,19 +59,6 @@ class PeState:
     multiplied: np.ndarray  #: bool, whether the PE did a multiply-add in this cycle
     pass_index: np.ndarray  #: int, which pass the sum belongs to, or -1
     vector: np.ndarray  #: int, which column n of dst the sum belongs to, or -1
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One cycle in the life of one result."""
-
-    cycle: int
-    stage: str  #: "multiply-add", "pass" or "PSUM"
-    row: int  #: which row of the array, or -1 for PSUM
-    weight: float
-    moving: float
-    before: float
-    after: float
 
 
 @dataclass(frozen=True)
@@ -175,50 +162,6 @@ class ArrayRun:
             np.where(sum_valid, n + self._tables["n0"][index], -1),
         )
 
-    @checked
-    def journey(self, m: int, n: int) -> list[Step]:
-        """Return the life of ``dst[m, n]``: one step per row and pass, and its arrival in PSUM.
-
-        Examples
-        --------
-        >>> life = run([[2.0], [3.0]], [[10.0], [100.0]], fmt="bf16", record=True,
-        ...            array=SystolicArray(2, 2)).journey(0, 0)
-        >>> [(s.cycle, s.stage, s.after) for s in life]
-        [(1, 'multiply-add', 20.0), (2, 'multiply-add', 320.0), (3, 'PSUM', 320.0)]
-        """
-        self._check_recorded()
-        _, m_all, n_all = self.operands.shape
-        m, n = whole(m, "m", least=0), whole(n, "n", least=0)
-        if m >= m_all or n >= n_all:
-            raise IndexError(f"dst is [{m_all}, {n_all}]; it has no element [{m}, {n}]")
-        steps, psum = [], 0.0
-        timed = zip(self.schedule.passes, self.schedule.feed_start, strict=True)
-        rows = np.arange(self.array.rows)
-        for index, (p, start) in enumerate(timed):
-            if not (p.m0 <= m < p.m1 and p.n0 <= n < p.n1):
-                continue
-            column, enters, before = m - p.m0, start + n - p.n0, 0.0
-            falling = self._kept_sums(index, n - p.n0, True, rows, column)
-            for row in range(self.array.rows):
-                cycle = enters + row + column
-                after = float(falling[row])
-                w = x = float("nan")
-                stage = "pass"
-                if row < p.k1 - p.k0:
-                    stage = "multiply-add"
-                    w = float(self.pieces[0][p.stationary_piece, p.k0 + row, m])
-                    late = n - (self._delays[row] - row)
-                    held = p.n0 <= late < p.n1
-                    x = float(self.pieces[1][p.moving_piece, p.k0 + row, late]) if held else 0.0
-                steps.append(Step(cycle, stage, row, w, x, before, after))
-                before = after
-            psum_before = psum if p.accumulate else 0.0
-            psum = float(np.float32(psum_before) + np.float32(before))
-            leaves = enters + self.array.rows + column
-            nan = float("nan")
-            steps.append(Step(leaves, "PSUM", -1, nan, nan, psum_before, psum))
-        return steps
-
     # -- wave time ------------------------------------------------------------------------------
 
     @cached_property
@@ -306,7 +249,7 @@ def run(
     plan : tuple of Pass, optional
         Which tiles in which order; ``plan_gemm`` of the shapes if not given.
     record : bool
-        Keep every sum at every cycle, so that ``state`` and ``journey`` can look inside.
+        Keep every sum at every cycle, so that ``state`` can look inside.
     skew : sequence of int, optional
         The delay in cycles with which each row is fed; 0, 1, 2, ... if not given.  Any other
         gives wrong results, as it would in hardware: one tile only, and row 0 has delay 0.

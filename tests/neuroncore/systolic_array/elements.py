@@ -14,7 +14,6 @@ import numpy as np
 from trainium_edu.neuroncore.systolic_array.array import SystolicArray
 from trainium_edu.neuroncore.systolic_array.operands import check_operands, pieces_of
 from trainium_edu.neuroncore.systolic_array.plan import Pass
-from trainium_edu.specs.signatures import checked
 
 __all__ = ["Pe", "simulate_elements"]
 
@@ -143,7 +142,6 @@ class Sequencer:
             self.next_load += 1
 
 
-@checked
 def simulate_elements(
     stationary, moving, plan: Sequence[Pass], *, array: SystolicArray, fmt=None,
     skew: Sequence[int] | None = None,
