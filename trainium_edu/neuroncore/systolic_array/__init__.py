@@ -5,8 +5,9 @@ stationary's column m sits in column m, vectors of the moving operand enter at t
 delayed by k cycles, sums fall, results leave at the bottom into PSUM.
 
 Three models of one thing, each held to the next by tests: ``functional.matmul`` (values),
-``run`` (every register of every PE at every cycle), and ``cycles`` (closed forms).  Beside it ``dataflows`` (output- and input-stationary) and ``counts``
-(traffic, and the same product on a register-file and a SIMD machine).
+``run`` (every register of every PE at every cycle), and ``cycles`` (closed forms).  Beside it
+``dataflows`` (output- and input-stationary) and ``counts`` (traffic, and the same product on a
+register-file and a SIMD machine).
 Left out: energy, clock gating, instruction fetch, waiting for SBUF.
 Sources: the NKI architecture guide; Kung 1982.  ``evidence.py`` says line by line what is
 documented of Trainium and what is a textbook's guess: do not quote the guess as Trainium.
