@@ -48,6 +48,16 @@ def a_mask_in_a_while(t, x):
         nl.add(t, 1.0)
 
 
+def a_loaded_tile_in_a_while(t, x):
+    while t:
+        nl.add(t, 1.0)
+
+
+def a_tensor_in_hbm_in_a_while(t, x):
+    while x:
+        nl.add(t, 1.0)
+
+
 def a_mask_negated(t, x):
     return not nl.equal(t, t)
 
@@ -106,6 +116,7 @@ def the_first_turn_of_a_loop(t, x):
 
 BRANCHES = [
     a_mask_in_an_if, a_mask_made_earlier, a_mask_in_an_expression, a_mask_in_a_while,
+    a_loaded_tile_in_a_while, a_tensor_in_hbm_in_a_while,
     a_mask_negated, a_mask_joined, a_mask_by_bool, a_mask_in_any, a_tile_against_a_number,
     a_tile_against_a_numpy_number, a_tensor_in_hbm_against_a_number, a_tile_against_a_tile,
     a_tile_matched, a_register_in_an_if, a_register_compared, the_first_turn_of_a_loop,

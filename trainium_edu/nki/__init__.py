@@ -17,7 +17,7 @@ Decision: an NkiTensor holds a view and is none; NKI counts in elements, engines
 
 from trainium_edu import aside
 from trainium_edu.nki import isa, language
-from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.kernel import jit, load, run, run_ranks, simulate
 from trainium_edu.nki.objects.dtypes import DType as dtype
 
@@ -31,11 +31,12 @@ __all__ = [
     "Run", "activate", "collectives", "compare", "coverage", "deactivate", "dtype", "isa", "jit",
     "language", "load", "run", "run_ranks", "simulate", "typing",
 ]  # fmt: skip
+_missing = names_of(__name__, "nki")
 
 
 def __getattr__(name):
     if name in _MODULES:
         return aside.load(f"{__name__}.{name}")
     if name not in _LATER:
-        raise no_attribute("nki", name)
+        return _missing(name)
     return getattr(aside.load(f"trainium_edu.{_LATER[name]}"), name)

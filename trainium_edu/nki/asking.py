@@ -5,12 +5,16 @@ run.  A branch on them has no instruction: AWS's tracer raises TypeError (refere
 ``VirtualRegister``), and so does this module, with numbers and without (``values=False``).  Two
 statements stay: ``assert nl.equal(a, b)``, which takes no other path, and ``while register:``,
 which the chip can run.  Looking at numbers (``np.array(tile)``) is said in the run's advice.
+
+The older interface refuses more, as AWS's list of its errors says: what was only loaded, and masks,
+but for ``mask_a and mask_b``, which Python's bytecode tells from a branch (``kept_until``).
 """
 
 import ast
 import dis
 import linecache
 import sys
+import warnings
 from functools import lru_cache
 from types import FrameType
 
@@ -19,7 +23,8 @@ from trainium_edu.neuroncore.recording.source import source_line
 from trainium_edu.nki import running
 from trainium_edu.nki.mistakes import is_ours
 
-__all__ = ["note_looking", "refuse_branch", "refuse_comparison", "truth_of_tile"]
+__all__ = ["kept_until", "note_looking", "refuse_branch", "refuse_comparison", "truth_of_result",
+           "truth_of_tile", "warn_at_kernel"]  # fmt: skip
 
 _INSTEAD = (
     "nl.where(mask, a, b) chooses element by element, nl.fori_loop and nl.while_loop let the chip "
@@ -36,13 +41,18 @@ def _statement() -> str:
         return ""
     text = linecache.getlines(frame.f_code.co_filename)
     found = _kind(frame.f_code.co_filename, frame.f_lineno, _Text(text)) if text else ""
-    return found or ("assert" if _fails_next(frame.f_code, frame.f_lasti) else "")
+    return found or _kind_without_source(frame.f_code, frame.f_lasti)
 
 
-def _fails_next(code, at) -> bool:
-    """Return whether an AssertionError is made next: what an assert is in code without source."""
-    ahead = [i for i in dis.get_instructions(code) if i.offset > at][:3]
-    return any(i.opname == "LOAD_ASSERTION_ERROR" or i.argval is AssertionError for i in ahead)
+@lru_cache(maxsize=4096)
+def _kind_without_source(code, at) -> str:
+    """Return the same from what comes next: an AssertionError, a jump back to no ``for``."""
+    steps = {step.offset: step for step in dis.get_instructions(code)}
+    ahead = [step for offset, step in steps.items() if offset >= at][:4]
+    if any(i.opname == "LOAD_ASSERTION_ERROR" or i.argval is AssertionError for i in ahead):
+        return "assert"
+    back = next((step for step in ahead[:3] if "JUMP_BACKWARD" in step.opname), None)
+    return "" if back is None or steps[back.argval].opname == "FOR_ITER" else "while"
 
 
 class _Text(list):
@@ -66,6 +76,63 @@ def _kind(_, line, text) -> str:
     return "branch"
 
 
+@lru_cache(maxsize=4096)
+def kept_until(code, at) -> int | None:
+    """Return the offset where `b` of ``a and b`` ends, or None where Python branches.
+
+    Parameters
+    ----------
+    code : code
+    at : int
+        Offset of the instruction that asks for the truth of `a`.
+    """
+    steps = list(dis.get_instructions(code))
+    place = next(k for k, step in enumerate(steps) if step.offset == at)
+    before, jump = steps[place - 1], steps[place + (steps[place].opname == "TO_BOOL")]
+    is_copied = jump.opname == "POP_JUMP_IF_FALSE" and before.opname == "COPY"
+    return jump.argval if is_copied or jump.opname == "JUMP_IF_FALSE_OR_POP" else None
+
+
+def truth_of_result(tile) -> bool:
+    """Return True for a tensor in HBM, with a warning, and in an assert what a fresh tile holds.
+
+    Raises
+    ------
+    TypeError
+        For a tile on chip in any other statement, and for any tensor in ``while``.
+    """
+    statement = _statement()
+    if tile.on_chip and statement == "assert":
+        return _nothing_is_zero(tile.tensor, _last_writer(tile.tensor))
+    if tile.on_chip or statement == "while":
+        raise TypeError(
+            f"{tile!r} has no truth value for Python, which branches before the chip has run: "
+            "nl.where(mask, a, b) chooses element by element, a & b, a | b and ~a combine tiles, "
+            "and Python may test shapes, dtypes and arguments (`t is not None`) "
+            "(err_dynamic_control_flow_not_supported, err_ambiguous_tensor_truth_value)"
+        )
+    warn_at_kernel(
+        f"Python tests the truth of {tile!r}, which says that it was passed, not what it holds: "
+        "write `is not None` (err_ambiguous_tensor_truth_value)"
+    )
+    return True
+
+
+def warn_at_kernel(text: str) -> None:
+    """Warn of the kernel's line that now runs; Python shows the same warning of a line once."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is not None:
+        warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno)
+
+
+def _nothing_is_zero(tensor, writer) -> bool:
+    """Return whether nothing speaks against an assert: all elements that are known hold."""
+    known = writer is not None and tensor._view.buffer.base is not None and _is_last(writer)
+    return not known or bool((tensor._numbers() != 0).all())
+
+
 def truth_of_tile(tensor) -> bool:
     """Return True, for the tensor exists; in an assert on a fresh result, whether all of it holds.
 
@@ -74,19 +141,16 @@ def truth_of_tile(tensor) -> bool:
     TypeError
         For a computed tile, where Python would take one path or another.
     """
-    writer = _last_writer(tensor)
-    if writer is None:
-        return True
-    if writer.engine is Engine.DMA:
-        if _statement() != "assert":
+    writer, statement = _last_writer(tensor), _statement()
+    if statement == "assert":
+        return writer is None or writer.engine is Engine.DMA or _nothing_is_zero(tensor, writer)
+    if statement != "while" and (writer is None or writer.engine is Engine.DMA):
+        if writer is not None:
             note_looking(
                 f"Python tests the truth of {tensor.name}, which says that the tile exists, "
                 "not what it holds (`t is not None` says so, too)"
             )
         return True
-    if _statement() == "assert":
-        known = tensor._view.buffer.base is not None and _is_last(writer)
-        return not known or bool((tensor._numbers() != 0).all())  # nothing speaks against it
     raise TypeError(
         f"{tensor!r} holds what the chip computes, and Python branches before it has run, so no "
         f"path can depend on it: {_INSTEAD}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from trainium_edu import fabric
 from trainium_edu.neuroncore.engines.operators import operator_name
-from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.issuing import issue
 from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.objects.object import NKIObject
@@ -626,5 +626,4 @@ def all_gather_v(srcs, dsts, replica_group, metadata_tensor, recv_counts_known=F
     raise later_chip("all_gather_v", "NeuronCore-v3 (Trainium2), where LNC is 2")
 
 
-def __getattr__(name):
-    raise no_attribute("nki.collectives", name)
+__getattr__ = names_of(__name__, "nki.collectives")

@@ -4,10 +4,13 @@ Kernels of the first interface (``neuronxcc.nki``) run by ``nki/beta1``: its fun
 results, and those of the current one take where to put them, ``dst``, first.
 """
 
-from trainium_edu.nki.mistakes import NAMES, near
+import sys
+from types import ModuleType
+
+from trainium_edu.nki.mistakes import near
 from trainium_edu.specs.software import SOFTWARE
 
-__all__ = ["NEWER", "no_attribute"]
+__all__ = ["NEWER", "names_of"]
 
 _RUN = "nki.run(kernel, ...) returns outputs and device time: nki.run(...).timeline.makespan_ns"
 _SLICES = "slice tiles, t[0:128, 0:512] or t[:, nl.ds(start, size)], or write t.ap(pattern=...)"
@@ -37,21 +40,45 @@ _OLDER = {
     "nki.language": "slices do the same: t[i * 128:(i + 1) * 128, j * 512:(j + 1) * 512]",
     "nki.collectives": "all_to_all_v and all_gather_v do both halves in one call",
 }
-_PREFIXES = {"nki.language": "nl.", "nki.isa": "nisa."}
+_SHORT = {"nki.language": "nl.", "nki.isa": "nisa."}
+_OTHER = {"nki.language": ".isa", "nki.isa": ".language"}
 
 
-def no_attribute(module: str, name: str) -> AttributeError:
-    """Return the error for a name that `module`, such as "nki.language", does not have."""
-    instead = _INSTEAD.get(module, {}).get(name)
+def names_of(module: str, public: str):
+    """Return a module's ``__getattr__``: names of other interfaces, and what was probably meant.
+
+    Parameters
+    ----------
+    module : str
+        Its ``__name__``.
+    public : str
+        As AWS calls it: "neuronxcc.nki.language".
+    """
+
+    def missing(name):
+        raise AttributeError(_instead_of(name, module, public))
+
+    return missing
+
+
+def _instead_of(name, module, public) -> str:
+    instead = _INSTEAD.get(public, {}).get(name)
     if instead is not None:
-        return AttributeError(f"{module}.{name} was part of an earlier NKI; {instead}")
-    if name in NEWER.get(module, "").split():
-        return AttributeError(
-            f"{module}.{name} is new in NKI {SOFTWARE.newest_nki_version.value}; this follows "
-            f"{SOFTWARE.nki_version.value}, as nki.coverage() says; {_OLDER[module]}"
+        return f"{public}.{name} was part of an earlier NKI; {instead}"
+    if name in NEWER.get(public, "").split():
+        return (
+            f"{public}.{name} is new in NKI {SOFTWARE.newest_nki_version.value}; this follows "
+            f"{SOFTWARE.nki_version.value}, as nki.coverage() says; {_OLDER[public]}"
         )
-    own = _PREFIXES.get(module, "nki.")
-    homes = [start for start in _PREFIXES.values() if start != own and name in NAMES[start]]
-    hint = "".join(f"; is {start}{name} meant?" for start in homes)
-    hint = hint or near(name, NAMES[own], own)
-    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+    home = public.removeprefix("neuronxcc.")
+    hint = near(name, _public(module), _SHORT.get(home, home + "."))
+    if home in _OTHER and name in _public(module.rpartition(".")[0] + _OTHER[home]):
+        hint = f"; is {_SHORT['nki' + _OTHER[home]]}{name} meant?"
+    return f"module {public!r} has no attribute {name!r}{hint}"
+
+
+def _public(module) -> list[str]:
+    """Return a module's public names."""
+    names = vars(sys.modules.get(module))
+    own = (key for key, value in names.items() if not isinstance(value, ModuleType))
+    return names.get("__all__") or [key for key in own if key[0] != "_"]

@@ -54,13 +54,34 @@ def test_the_box_of_a_mask_is_where_numpy_says_that_it_holds(number):
 
 def test_python_and_means_both():
     i, j = arange(6)[:, None], arange(8)[None, :]
-    assert box_of(i < 4 and j < 6, (6, 8), "test") == ((0, 4), (0, 6))
-    assert box_of(i < 4 and j < 6 and j > 0, (6, 8), "test") == ((0, 4), (1, 6))
-    if i < 4:  # asked for itself: what comes later is another mask
-        pass
-    for _ in range(1):
-        later = (lambda: j < 6)()
+    inner = (j > 0) & (j < 6)
+    masks = [  # outside of asserts, whose `and` pytest rewrites
+        i < 4 and j < 6,
+        i < 4 and j < 6 and j > 0,
+        i < 4 and 0 < j < 6,
+        i < 4 and (lambda: j < 6)(),
+        i < 4 and ~(j >= 6),
+        i < 4 and (j < 6) & (j > 0),
+        i < 4 and inner & True,
+        3 < 4 and i < 4,
+    ]
+    boxes = [box_of(mask, (6, 8), "test") for mask in masks]
+    wide, narrow = ((0, 4), (0, 6)), ((0, 4), (1, 6))
+    assert boxes == [wide, narrow, narrow, wide, wide, narrow, narrow, ((0, 4), (0, 8))]
+    later = j < 6
     assert box_of(later, (6, 8), "test") == ((0, 6), (0, 6))
+    corner = i < 3 and ((j < 2) | (j < 6))
+    np.testing.assert_array_equal(
+        corner.values(), np.broadcast_to(np.arange(6)[:, None] < 3, (6, 8)) & (np.arange(8) < 6)
+    )
+
+
+def test_and_with_what_is_no_new_mask_is_refused():
+    i, j = arange(6)[:, None], arange(8)[None, :]
+    made_before = j < 6
+    for mask in (lambda: i < 4 and made_before, lambda: i < 4 and 2 < 3):
+        with pytest.raises(TypeError, match="write mask & "):
+            box_of(mask(), (6, 8), "test")
 
 
 def test_numbers_and_truth_values_are_masks_too():

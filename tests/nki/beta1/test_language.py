@@ -356,6 +356,18 @@ def test_loops_and_reductions_over_them():
     np.testing.assert_allclose(sums, 2 * X.T @ X, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float16"), nl.bfloat16, "bfloat16"])
+def test_reduction_over_a_loop_takes_numpys_dtypes(dtype):
+    def kernel(x):
+        for k in nl.affine_range(3):
+            total = nl.loop_reduce(nl.load(x[:, k * 8 : k * 8 + 8]), np.add, [k], dtype=dtype)
+        assert total.dtype == np.dtype(dtype)
+        return stored(nl.copy(total, dtype=F))
+
+    ones = np.ones((32, 24), F)
+    np.testing.assert_array_equal(simulate_kernel(kernel, ones), np.full((32, 8), 3, F))
+
+
 def test_a_grid_of_instances_runs_on_one_core():
     def kernel(x):
         out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)

@@ -22,8 +22,11 @@ from trainium_edu.nki.beta1.kernel import (
     trace,
 )
 from trainium_edu.nki.beta1.tile import Tile as tensor
+from trainium_edu.nki.earlier import names_of
 
 __all__ = [
     "FrameworkKernel", "Kernel", "baremetal", "benchmark", "compiler", "isa", "jit", "language",
     "nccl", "profile", "simulate_kernel", "tensor", "trace", "typing",
 ]  # fmt: skip
+
+__getattr__ = names_of(__name__, "neuronxcc.nki")

@@ -11,9 +11,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from trainium_edu.nki.asking import kept_until
+from trainium_edu.nki.mistakes import describe
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["EMPTY", "Expression", "Grid", "Mask", "arange", "box_of", "mgrid"]
+__all__ = ["EMPTY", "Expression", "Grid", "Mask", "arange", "box_of", "forget_asked", "mgrid"]
 
 #: The box of a mask that holds nowhere.
 EMPTY = ()
@@ -80,9 +82,10 @@ class Expression:
         return f"index expression of shape {list(self.shape)}, {low} … {high}"
 
     def __bool__(self):
-        raise TypeError(
-            f"{self!r} has no truth value; a comparison of it is a mask, and masks combine with &"
-        )
+        raise _no_branch(self)
+
+    def __setitem__(self, key, value):
+        raise _not_assigned(self)
 
     def __iter__(self):
         raise TypeError(f"{self!r} cannot be iterated; loops go over nl.affine_range")
@@ -375,25 +378,20 @@ class Mask:
             found = found & (part.numbers() >= 0)
         return np.broadcast_to(found, self.shape)
 
+    def __setitem__(self, key, value):
+        raise _not_assigned(self)
+
     def __and__(self, other):
         if isinstance(other, bool | np.bool_):
-            return (
-                self
-                if other
-                else Mask(self.shape, (Expression(self.shape, -1, (0,) * len(self.shape)),))
-            )
-        if not isinstance(other, Mask):
-            return NotImplemented
-        shape = np.broadcast_shapes(self.shape, other.shape)
-        if self.truth is None and other.truth is None:
-            return Mask(shape, self.parts + other.parts)
-        return _of_truth(self.values() & other.values())
+            never = Mask(self.shape, (Expression(self.shape, -1, (0,) * len(self.shape)),))
+            return _joined(self if other else never)
+        return _joined(_both(self, other)) if isinstance(other, Mask) else NotImplemented
 
     __rand__ = __and__
 
     def __or__(self, other):
         if isinstance(other, bool | np.bool_):
-            return True if other else self
+            return True if other else _joined(self)
         if not isinstance(other, Mask):
             return NotImplemented
         return _of_truth(self.values() | other.values())
@@ -404,14 +402,62 @@ class Mask:
         return _of_truth(~self.values())
 
     def __bool__(self):
-        """Remember that Python asked, so that ``a and b`` means both (Python returns b alone)."""
+        """Return True in ``a and b``, of which Python keeps b alone, and let b mean both."""
         frame = sys._getframe(1)
-        _asked[:] = [(frame.f_code, frame.f_lineno, self)]
+        until = kept_until(frame.f_code, frame.f_lasti)
+        if until is None:
+            raise _no_branch(self)
+        _check_joined()
+        _asked[:] = [(frame.f_code, frame.f_lasti, until, self), False]
         return True
 
 
-_asked: list = []  #: (code, line, Mask): whose truth value was asked last
-_NEAR = 3  # lines, over which one `and` may be written
+#: [(code, offset, where b ends, a) of the ``a and b`` that was met last, whether b is a mask].
+_asked: list = []
+
+
+def _both(a, b):
+    """Return the mask that holds where both do."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    if a.truth is None and b.truth is None:
+        return Mask(shape, a.parts + b.parts)
+    return Mask(shape, (), a.values() & b.values())
+
+
+def _no_branch(value) -> TypeError:
+    return TypeError(
+        f"{value!r} has no truth value: it holds at some indices of nl.arange or nl.mgrid and not "
+        "at others, so no branch, `not`, `or` or loop can depend on it; pass it as mask= to the "
+        "instruction, and combine masks with &, | and ~ "
+        "(err_control_flow_condition_depending_on_arange)"
+    )
+
+
+def _not_assigned(value) -> TypeError:
+    return TypeError(
+        f"{value!r} cannot be assigned to: it has no memory; nisa.iota(index, dtype=nl.uint32) "
+        "makes a tile of it (err_cannot_assign_to_index)"
+    )
+
+
+def forget_asked() -> None:
+    """Forget the ``a and b`` of a kernel that ended inside it."""
+    _asked.clear()
+
+
+def _check_joined() -> None:
+    """Raise for a mask that ``and`` joined to something else than a mask made there.
+
+    Python keeps the second operand alone, so the mask would be lost.
+    """
+    if _asked and not _asked[1]:
+        mask = _asked[0][-1]
+        _asked.clear()
+        raise TypeError(
+            f"{mask!r} is joined by `and` to what is not compared there, and Python keeps that "
+            "alone: write mask & (condition), which takes masks and truth values"
+        )
+    _asked.clear()
 
 
 def _mask(*parts):
@@ -432,13 +478,15 @@ def _joined(mask):
     """Return a new mask, and with it the one whose truth ``a and b`` has just asked."""
     if not _asked:
         return mask
-    code, line, other = _asked.pop()
+    code, first, until, other = _asked[0]
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") == __name__:
+    while frame is not None and frame.f_code is not code:
         frame = frame.f_back
-    if frame is not None and frame.f_code is code and abs(frame.f_lineno - line) <= _NEAR:
-        return mask & other
-    return mask
+    if frame is None or not first < frame.f_lasti < until:
+        _check_joined()
+        return mask
+    _asked[1] = True
+    return _both(other, mask)
 
 
 def box_of(mask, shape, what: str):
@@ -462,14 +510,18 @@ def box_of(mask, shape, what: str):
     NkiValidationError
         For a mask of another shape, or one that is no box (a triangle).
     """
-    if mask is None or mask is True:
+    if _asked:
+        _check_joined()
+    if mask is None:
         return None
-    if mask is False:
-        return EMPTY
+    if isinstance(mask, bool | np.bool_):
+        return None if mask else EMPTY
     if not isinstance(mask, Mask):
-        if isinstance(mask, np.bool_):
-            return None if mask else EMPTY
-        raise TypeError(f"{what}: mask is {type(mask).__name__}; compare index expressions for one")
+        raise TypeError(
+            f"{what}: mask is {describe(mask)}; a mask compares index expressions that are known "
+            "before the kernel runs (nl.arange(n)[:, None] < limit), and nl.where(tile, a, b) "
+            "chooses by what a tile holds (err_unsupported_expression_in_mask)"
+        )
     lead = _lead(mask.shape, shape, what)
     low, high = [0] * len(shape), list(shape)
     if mask.truth is not None:

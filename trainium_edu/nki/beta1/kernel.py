@@ -19,6 +19,7 @@ from trainium_edu import settings, specs
 from trainium_edu.neuroncore import run_io
 from trainium_edu.nki import kernel as current_interface
 from trainium_edu.nki import launching
+from trainium_edu.nki.beta1.index import forget_asked
 from trainium_edu.nki.beta1.operation import settle
 from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
 from trainium_edu.nki.beta1.traced_once import warn_of_loops
@@ -309,6 +310,7 @@ def _adapted(source, kernel):
             _protect(source, args, kwargs)
         result = None
         warn_of_loops(source)
+        forget_asked()
         running.core.sbuf_memory.is_virtual = True
         running.grid = kernel.instances
         running.shared["ignores addresses"] = kernel.ignores_addresses

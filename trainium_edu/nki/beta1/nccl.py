@@ -1,5 +1,6 @@
 """``nki.nccl``: names that published kernels import, and no reference says what they do."""
 
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "collective_permute",
@@ -21,3 +22,5 @@ def _refused(name):
 
 (all_gather, all_reduce, all_to_all, collective_permute, collective_permute_implicit,
  reduce_scatter) = map(_refused, __all__)  # fmt: skip
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.nccl")

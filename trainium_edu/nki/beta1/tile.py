@@ -12,9 +12,11 @@ import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.nki.asking import truth_of_result
 from trainium_edu.nki.beta1.access import ALL, check_reach, indexed, parts_of, sliced
 from trainium_edu.nki.beta1.index import Expression, Mask, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype, outside
+from trainium_edu.nki.mistakes import no_such_attribute
 from trainium_edu.nki.objects.dtypes import LOW_PRECISION
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.nki.objects.indexing import DynamicSlice, Shape
@@ -228,7 +230,12 @@ class Tile:
         return self.shape[0]
 
     def __bool__(self):
-        return True  # it is there; what it holds, Python cannot ask
+        return truth_of_result(self)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise no_such_attribute(self, name)
 
     __hash__ = object.__hash__
 
@@ -345,6 +352,9 @@ class Blocks:
 
     def __len__(self):
         return self.shape[0]
+
+    def __bool__(self):
+        return bool(self.one())
 
     def _described(self):
         return f"{self!r}, whose partitions are not its first dimension"

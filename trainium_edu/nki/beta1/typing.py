@@ -7,6 +7,7 @@ on an array that nobody has to make.
 import numpy as np
 
 from trainium_edu.nki import typing as current_interface
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["mutable_tensor", "scalar", "tensor"]
@@ -34,3 +35,6 @@ def scalar(*_, **__):
         "needed and mask the rest, or write the kernel in the current interface, whose "
         "nl.fori_loop takes such a bound"
     )
+
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.typing")

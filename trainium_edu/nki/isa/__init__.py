@@ -27,7 +27,7 @@ a handle on the instruction, for ``depends_on``.
 [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
 """
 
-from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.isa import constants, instructions, later, registers
 from trainium_edu.nki.isa.constants import *
 from trainium_edu.nki.isa.instructions import *
@@ -45,5 +45,4 @@ __all__ = [
 NAMES["nisa."] = __all__
 
 
-def __getattr__(name):
-    raise no_attribute("nki.isa", name)
+__getattr__ = names_of(__name__, "nki.isa")

@@ -5,7 +5,7 @@ arithmetic also name the operators of instructions (``op=nl.add``).  Read ``elem
 What a later chip brought is here by name and raises when used.
 """
 
-from trainium_edu.nki.earlier import no_attribute
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.language import (
     creation,
     elementwise,
@@ -59,5 +59,4 @@ __all__ = [
 NAMES["nl."] = __all__
 
 
-def __getattr__(name):
-    raise no_attribute("nki.language", name)
+__getattr__ = names_of(__name__, "nki.language")

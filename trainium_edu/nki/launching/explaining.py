@@ -22,6 +22,9 @@ _TILE = (
     "nl.device_print shows them"
 )
 
+#: Classes of the older interface's tiles, as Python's sentences name them.
+_OLDER = re.compile(r"\b(Blocks|Moved|Operation|Tile)\b(?!\()")
+
 
 def explain(problem: Exception, names: dict) -> None:
     """Add to Python's message about a line of the kernel what it means for kernels.
@@ -42,7 +45,7 @@ def explain(problem: Exception, names: dict) -> None:
         return  # this package's own sentence
     more = _more(problem, names, linecache.getline(file, place.tb_lineno))
     if more:
-        problem.args = (f"{problem}; {more}",)
+        problem.args = (f"{_OLDER.sub('tile', str(problem))}; {more}",)
 
 
 def frames_of_kernel(problem: BaseException) -> TracebackType | None:
@@ -73,7 +76,7 @@ def _more(problem, names, line) -> str:
         return HANDLE
     if "has no setter" in text:
         return "t.reshape(...), t.view(dtype) and nl.copy(t, dtype=...) return another tensor"
-    if re.search(r"NkiTensor(?!\()", text):
+    if re.search(r"NkiTensor(?!\()", text) or _OLDER.search(text):
         return _TILE
     for given in names.values():
         if isinstance(problem, AttributeError) and f"{given}.{problem.name}" in line:

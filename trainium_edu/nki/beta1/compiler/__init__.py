@@ -12,9 +12,12 @@ from trainium_edu.nki.beta1.compiler.directives import (
     multi_buffer,
     skip_middle_end_transformations,
 )
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.language.loops import no_reorder
 
 __all__ = [
     "allocation_scope", "enable_stack_allocator", "force_auto_alloc", "multi_buffer", "no_reorder",
     "psum", "sbuf", "skip_middle_end_transformations",
 ]  # fmt: skip
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.compiler")

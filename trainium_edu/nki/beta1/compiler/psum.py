@@ -2,6 +2,7 @@
 
 from trainium_edu.nki.beta1.compiler.modulo import Placed, modulo, tiles
 from trainium_edu.nki.beta1.compiler.sbuf import asked, sizes_of
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.arguments import whole
@@ -86,3 +87,6 @@ def mod_alloc(*, base_bank, base_addr=0, base_partition=0, num_bank_tiles=(), nu
 def auto_alloc() -> Placed:
     """Let the compiler place the tiles: the same as ``nl.psum``."""
     return Placed(_PSUM)
+
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.compiler.psum")

@@ -5,6 +5,7 @@ from math import prod
 
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.nki.beta1.compiler.modulo import Placed, modulo, tiles
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.objects.enums import MemoryRegion
 from trainium_edu.specs.arguments import whole
 from trainium_edu.specs.errors import NkiValidationError
@@ -96,3 +97,6 @@ def mod_alloc(*, base_addr, base_partition=0, num_par_tiles=(), num_free_tiles=(
 def auto_alloc() -> Placed:
     """Let the compiler place the tiles: the same as ``nl.sbuf``."""
     return Placed(_SBUF)
+
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.compiler.sbuf")

@@ -16,6 +16,7 @@ from trainium_edu.nki.beta1.isa.constants import *
 from trainium_edu.nki.beta1.isa.moving import *
 from trainium_edu.nki.beta1.isa.selection import *
 from trainium_edu.nki.beta1.isa.tensor import *
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.isa import (
     get_nc_version,
     gpsimd_engine,
@@ -33,3 +34,5 @@ __all__ = [
     "scalar_engine", "tensor_engine", "unknown_engine", "vector_engine", *arithmetic.__all__,
     *constants.__all__, *moving.__all__, *selection.__all__, *tensor.__all__,
 ]  # fmt: skip
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.isa")

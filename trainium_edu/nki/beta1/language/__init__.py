@@ -12,5 +12,8 @@ from trainium_edu.nki.beta1.language.elementwise import *
 from trainium_edu.nki.beta1.language.loops import *
 from trainium_edu.nki.beta1.language.moving import *
 from trainium_edu.nki.beta1.language.reductions import *
+from trainium_edu.nki.earlier import names_of
 from trainium_edu.nki.language.tile_sizes import tile_size as tile_size
 from trainium_edu.nki.objects.indexing import ds as ds
+
+__getattr__ = names_of(__name__, "neuronxcc.nki.language")

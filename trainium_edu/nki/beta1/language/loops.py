@@ -4,6 +4,7 @@ import sys
 
 from trainium_edu.nki import language as current_interface
 from trainium_edu.nki.beta1.operation import Operation, copied, op_name, operation, settle, tile
+from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import allocate
 from trainium_edu.nki.beta1.traced_once import begin_loop, turns_of
 from trainium_edu.nki.mistakes import is_whole
@@ -96,7 +97,7 @@ class _Totals:
 
     def of(self, turns, indices):
         """Return the total that this turn goes on with, or None."""
-        equal = {loop for loop, value in turns.items() if value in indices}
+        equal = {loop for loop, value in turns.items() if is_whole(value) and value in indices}
         self.reduced = equal if self.reduced is None else self.reduced & equal
         if not self.reduced:  # an index of no loop that was found: one total
             return self.known[-1][1] if self.known else None
@@ -128,7 +129,7 @@ def _begun(x, dtype):
         total = allocate(x.shape, "float32", x.region)
         x.into(total)
         return total
-    return copied(tile(x, "nl.loop_reduce: x"), dtype and tile(x, "").kind.__class__(dtype))
+    return copied(tile(x, "nl.loop_reduce: x"), dtype and as_dtype(dtype))
 
 
 def all_reduce(x, op, program_axes, *, dtype=None, mask=None, parallel_reduce=True,
