@@ -84,6 +84,27 @@ def test_text_is_utf8_and_a_missing_folder_is_named(tmp_path):
         files.write(tmp_path / "nowhere" / "a.txt", "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device is Linux's (full(4))")
+def test_full_disk_names_the_file():
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
+        files.write("/dev/full", "text")
+
+
+def test_errors_name_the_file_and_not_its_temporary_part(tmp_path):
+    """A limit of 100 bytes on files (setrlimit(2)): EFBIG, without a name from the system."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"File too large: '{tmp_path}/big.bin'"):
+            files.write(tmp_path / "big.bin", bytes(101))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(OSError, match=r"^own words$"), files.replacing(tmp_path / "big.bin"):
+        raise OSError("own words")
+
+
 def test_every_file_of_the_package_is_written_through_here():
     """Journals are appended to, line by line; everything else is replaced."""
     direct = re.compile(r"\.write_(text|bytes)\(|open\([^)]*[\"'][wx]b?\+?[\"']")

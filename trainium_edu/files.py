@@ -51,18 +51,22 @@ def replacing(path) -> Iterator[BinaryIO]:
         raise FileNotFoundError(
             f"there is no folder {path.parent}; make it first, or name a file in another one"
         )
-    if path.exists() and not path.is_file():
-        with path.open("wb") as file:
-            yield file
-        return
-    part = path.with_name(f".{path.name}.{os.getpid()}.{next(_COUNT)}.part")
+    is_plain = path.is_file() or not path.exists()
+    part = path.with_name(f".{path.name}.{os.getpid()}.{next(_COUNT)}.part") if is_plain else path
     try:
         with part.open("wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
+            if is_plain:
+                os.fsync(file.fileno())
+        if path.is_file():
             shutil.copymode(path, part)
-        os.replace(part, path)
+        if is_plain:
+            os.replace(part, path)
+    except OSError as problem:
+        if problem.errno and problem.filename in (None, str(part)):  # no space, and for which file?
+            problem.filename = str(path)
+        raise
     finally:
-        part.unlink(missing_ok=True)
+        if is_plain:
+            part.unlink(missing_ok=True)

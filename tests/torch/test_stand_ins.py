@@ -6,6 +6,8 @@ scripts use them; PyTorch's optimisers and ``torch.load``; a hand-written sum.
 
 import importlib
 import importlib.util
+import os
+import pickle
 import sys
 from functools import partial
 
@@ -384,6 +386,22 @@ def test_a_saved_state_is_read_by_torch_load_alone(xm, tmp_path):
     torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).load_state_dict(
         found["model"]
     )
+
+
+def test_serialization_reads_tensors_and_runs_no_program_of_a_file(xm, tmp_path):
+    """``torch.load`` refuses what is not plain since PyTorch 2.6; so does its name here."""
+    xser = importlib.import_module("torch_xla.utils.serialization")
+    xser.save({"weight": torch.arange(3), "epoch": 3}, tmp_path / "plain.pt")
+    assert xser.load(tmp_path / "plain.pt")["weight"].tolist() == [0, 1, 2]
+
+    class Program:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "was run"),)
+
+    torch.save(Program(), tmp_path / "program.pt")
+    with pytest.raises(pickle.UnpicklingError, match=r"program.pt is not loaded: .*If you trust"):
+        xser.load(tmp_path / "program.pt")
+    assert not (tmp_path / "was run").exists()
 
 
 def test_cpu_data_are_sent_with_their_nesting(xm):

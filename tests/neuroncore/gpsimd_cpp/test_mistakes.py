@@ -1,12 +1,20 @@
 """Bad C++ and bad programs: one sentence with the line; judge: the line where it was put."""
 
+import errno
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
+import psutil
 import pytest
 
 from trainium_edu.neuroncore import NeuronCore, gpsimd_cpp
 from trainium_edu.neuroncore.gpsimd_cpp import CompileError, OperatorError, worker
+from trainium_edu.neuroncore.gpsimd_cpp import compiler as compilers
 from trainium_edu.specs.errors import NkiValidationError
 
 X = np.arange(64, dtype=np.float32)
@@ -41,6 +49,7 @@ static int depth(int n) {
 RAW_FORK = "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)"  # what no stub of ours refuses
 FROM_HEAP = "float *p = (float *)malloc(n * 4); "
 SLOW = "it ran for 1 s without an end"
+WAITED = "it waited for 2 s without an end (it ran for 0.0 s of them)"
 BODIES = {
     "index outside": (
         "auto in = x.accessor<float, 1>(); float s = in[n];",
@@ -118,8 +127,15 @@ BODIES = {
     "endless containers": ("std::map<int, int> m; for (int i = 0;; i++) m[i % 100] = i;", SLOW),
     "endless library": ("for (;;) torch::exp_out(y, x);", SLOW),
     "endless printf": ('for (;;) printf("%d\\n", 3);', SLOW),
-    "endless sleep": ("for (;;) sleep(1);", SLOW),
-    "a program that waits": (f"if ({RAW_FORK} == 0) for (;;) {{}} for (;;) pause();", SLOW),
+    "endless sleep": ("for (;;) sleep(1);", WAITED),
+    "sleep that a signal ends": ("sleep(100000);", WAITED),  # POSIX: it returns what is left
+    "pause that a signal ends": ("pause();", WAITED),  # POSIX: it returns -1, EINTR
+    "a stop": ("raise(SIGSTOP);", WAITED),  # POSIX: cannot be caught; SIGKILL still ends it
+    "deaf to signals": (
+        "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, nullptr); sleep(100000);",
+        WAITED,
+    ),
+    "a program that waits": (f"if ({RAW_FORK} == 0) for (;;) {{}} for (;;) pause();", WAITED),
     "deep recursion": ("depth(100000);", "its stack needs more than 8192 bytes"),
     "large array": (
         "volatile char all[30000]; for (size_t i = 0; i < 30000; i++) all[i] = (char)n;",
@@ -278,7 +294,7 @@ def test_a_mistake_is_one_sentence_with_its_line_and_python_lives_on(wrong, what
     number = list(ALL).index(what)
     deep = next(i for i, text in enumerate(HEAD.splitlines()) if "room[n" in text)
     lines = (deep, deep + 1) if what == "deep recursion" else (FIRST + number,)
-    for _ in range(1 if BODIES[what][1] is SLOW else 2):
+    for _ in range(1 if BODIES[what][1] in (SLOW, WAITED) else 2):
         with pytest.raises(OperatorError) as told:
             wrong(X, number)
         said = str(told.value).replace("float [", "float[")  # as clang has it
@@ -625,3 +641,96 @@ def test_without_a_compiler_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(gpsimd_cpp.NoCompilerError, match="pip install 'trainium_edu"):
         compiler.find_compiler.__wrapped__()
+
+
+# -- limits of the compiler, of killed sessions and of full memory ------------------------------
+
+#: 2^24 different types, which C++ says are instantiated one by one
+BOMB = """template<int N, long M> struct B {
+  static const int v = B<N - 1, 2 * M>::v ^ B<N - 1, 2 * M + 1>::v;
+};
+template<long M> struct B<0, M> { static const int v = M; };
+static const int many = B<24, 1>::v;
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "told"),
+    [("MOST_S", 2, "more than 2 s for kernel.cpp"),
+     ("MOST_BYTES", 1 << 29, "more than 0.5 GiB for kernel.cpp")],
+)  # fmt: skip
+def test_template_without_end_stops_compiling_in_a_sentence(build, monkeypatch, limit, value, told):
+    build(ONE, one="torch::Tensor x")  # the runtime is compiled once, without these limits
+    monkeypatch.setattr(compilers, limit, value)
+    with pytest.raises(CompileError, match=told) as caught:
+        build(BOMB + ONE, one="torch::Tensor x")
+    assert "\n" not in str(caught.value)
+
+
+def _session(tmp_path, then=""):
+    """Start Python that builds what `build` wrote last."""
+    script = (
+        "import numpy as np; from trainium_edu.neuroncore import gpsimd_cpp\n"
+        f"made = gpsimd_cpp.load('made', [r'{tmp_path}/kernel.cpp'], [r'{tmp_path}/shape.cpp'])\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", script + then], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+
+
+def _started(child, name):
+    """Return the child's processes, once one of them has a name."""
+    end, below = time.monotonic() + 60, []
+    while not any(name in process.name() for process in below):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        below = psutil.Process(child.pid).children(recursive=True)
+    return below
+
+
+def test_ctrl_c_ends_compiling_with_all_that_the_compiler_started(build, tmp_path):
+    build(ONE, one="torch::Tensor x")
+    (tmp_path / "kernel.cpp").write_text(BOMB + ONE)
+    with _session(tmp_path) as child:
+        below = _started(child, "cc1plus" if compilers.find_compiler().is_gcc else "zig")
+        child.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        _, told = child.communicate(timeout=30)
+    assert time.monotonic() - sent < 10
+    assert "KeyboardInterrupt" in told
+    assert not psutil.wait_procs(below, timeout=5)[1]
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="a file system that is memory")
+def test_killed_session_leaves_nothing_in_shared_memory(build, tmp_path):
+    build(ONE, one="torch::Tensor x")
+    before = set(os.listdir("/dev/shm"))
+    call = "print(made(np.ones(1 << 20, np.float32))[:2], flush=True); input()"
+    with _session(tmp_path, call) as child:
+        assert child.stdout.readline() == "[1. 1.]\n"
+        below = _started(child, "kernel")
+        child.kill()
+    assert not psutil.wait_procs(below, timeout=5)[1]
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_full_shared_memory_is_an_error_that_names_it_and_the_next_call_works(build, monkeypatch):
+    made = build(ONE, one="torch::Tensor x")
+
+    def full(file, offset, length):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full, raising=False)
+        with pytest.raises(OSError, match=r"No space left on device: '/.+'"):
+            made(-X)
+    np.testing.assert_array_equal(made(-X), X)
+
+
+def test_operator_that_stops_the_process_which_waits_for_it(build, monkeypatch):
+    monkeypatch.setattr(worker, "_SLACK_S", 1.0)
+    made = build(_kernel("kill(getppid(), SIGSTOP); sleep(9);"), wrong=WRONG, cpu_seconds=1)
+    with pytest.raises(OperatorError, match="it stopped the process that waits for it"):
+        made(X, 0)

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -85,6 +87,9 @@ _THERE_IS = {
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^'\n]+)'?")
 #: What the C++ library may define: std::..., __cxa_throw, typeinfo for int, operator new
 _OF_LIBRARY = re.compile(r"[^(]*(?:std::|__)|operator (?:new|delete)|[\w -]+ (?:for|to) ")
+MOST_S, MOST_BYTES = 120, 4 << 30  #: of a compiler's; templates can ask for any amount of both
+_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'  # macOS has none of these
+_NO_ROOM = re.compile(r"out of memory|memory exhausted|bad_alloc|annot allocate")
 LONG_S = 3.0  #: then a first build of the C++ library is spoken of; a link takes a tenth
 
 
@@ -332,8 +337,9 @@ def _run_all(commands, sources, log, slow="") -> None:
         if log:
             log(" ".join(command))
         process = subprocess.Popen(
-            ["env", "LC_ALL=C", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace",
+            ["sh", "-c", _LIMITED, str(MOST_BYTES >> 10), "env", "LC_ALL=C", *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True,
         )  # fmt: skip
         running.append((process, part, made))
     try:
@@ -342,11 +348,16 @@ def _run_all(commands, sources, log, slow="") -> None:
                 running[0][0].wait(LONG_S)
             if running[0][0].poll() is None:
                 print(slow, file=sys.stderr, flush=True)
-        said = [process.communicate()[0] for process, _, _ in running]
-    except BaseException:
+        end = time.monotonic() + MOST_S * (10 if slow else 1)
+        said = [process.communicate(timeout=max(0, end - time.monotonic()))[0]
+                for process, _, _ in running]  # fmt: skip
+    except BaseException as problem:  # Ctrl-C: neither drivers nor what they started go on
         for process, _, _ in running:
-            process.kill()
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        if isinstance(problem, subprocess.TimeoutExpired):
+            raise _too_much(f"{MOST_S} s", sources) from None
         raise
     for (process, part, made), text in zip(running, said, strict=True):
         text = _WARNED.sub(_as_error, text)
@@ -407,6 +418,8 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
             )
             problem.undefined = tuple(undefined)
             return problem
+        if _NO_ROOM.search(text):
+            return _too_much(f"{MOST_BYTES / 2**30:g} GiB", sources)
         last = text.strip().rpartition("\n")[2] or "the compiler said nothing"
         return CompileError(f"the C++ compiler failed: {last}")
     file, line, said = match[1], int(match[2]), match[3].strip()
@@ -422,6 +435,14 @@ def _mistake(text: str, sources: Sequence[Path]) -> CompileError:
         said += "neuron/neuron-utils.hpp"
     said += next((f"; {has}" for asked, has in _THERE_IS.items() if re.search(asked, said)), "")
     return CompileError(f"the C++ compiler says: {said}", file, line)
+
+
+def _too_much(limit: str, sources: Sequence[Path]) -> CompileError:
+    files = " or ".join(source.name for source in sources)
+    return CompileError(
+        f"the C++ compiler needs more than {limit} for {files} and was stopped; does a template or "
+        "macro unfold without end, or into very many?"
+    )
 
 
 def is_theirs(file: str, sources: Sequence[Path] = ()) -> bool:

@@ -6,6 +6,7 @@
 
 import json
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -41,7 +42,6 @@ _SIGNALS = {4: "an index or a pointer leaves its array, which a check of the com
             8: "it divides an integer by zero",
             11: "it touches memory that is not its own",
             9: "it was killed, as a system does that has no memory left"}  # fmt: skip
-_TIME_SIGNALS = 14, 24  # SIGALRM, SIGXCPU
 _ASSERTED = re.compile(r".*[Aa]ssertion [`'\"]?(.*?)['\"]? failed.*")
 _OVERFLOW = re.compile(r".*buffer overflow detected.*")  # by the C library's checked functions
 _LIBRARY = "trainium_edu library of custom operators"
@@ -398,7 +398,9 @@ class Operator:
                 "memory); keep large arrays in TCM, or ask for slower memory with extra_cflags="
                 "['-DSTACK_SIZE=n'], up to 400 000"
             )
-        if call.signal in _TIME_SIGNALS:
+        if call.signal == signal.SIGALRM:
+            return text or "it stopped the process that waits for it"
+        if call.signal == signal.SIGXCPU:
             return f"it ran for {limits.cpu_seconds} s without an end; does a loop ever stop?"
         last = _ASSERTED.sub(r"an assertion of the C++ library failed: \1", last)
         last = _OVERFLOW.sub(
@@ -506,7 +508,8 @@ def load(name: str, compute_srcs: Sequence, shape_srcs: Sequence, *,
     verbose : bool
         Print the compiler's commands.
     cpu_seconds : int
-        For how long one processor may run on this machine; an endless loop ends then.
+        For how long one processor may run on this machine; an endless loop ends then, and what
+        waits after twice as long.
 
     Returns
     -------

@@ -7,7 +7,6 @@ leaves nothing behind for the next, and a crash ends a child of a child.
 import ctypes
 import mmap
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -16,7 +15,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 from select import select
-from typing import IO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -72,14 +71,15 @@ class Worker:
         now = self._running
         if now and now.owner == os.getpid() and now.process.poll() is None:
             return now
-        folder = Path(tempfile.mkdtemp(prefix="trainium_edu-", dir=_shared_memory()))
+        files = tuple(tempfile.TemporaryFile(dir=_shared_memory()) for _ in range(3))  # noqa: SIM115
+        numbers = [file.fileno() for file in files]
         process = subprocess.Popen(
-            [str(self.program), self.role], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            start_new_session=True,
+            [str(self.program), self.role, *map(str, numbers)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, start_new_session=True, pass_fds=numbers,
         )  # fmt: skip
         assert process.stdin
         assert process.stdout
-        now = _Running(process, process.stdin, process.stdout, folder, os.getpid())
+        now = _Running(process, process.stdin, process.stdout, files, os.getpid())
         self._end = weakref.finalize(self, _end, now)
         ready, _, _ = select([now.answers], [], [], START_S)
         said = now.answers.readline() if ready else b""
@@ -116,8 +116,7 @@ class Worker:
             )
 
     def _run(self, running, entry, arguments, out, multicore, processors, limits, watch):
-        path = running.folder / "call"
-        layout, size = _Layout(ctypes.sizeof(wire.Call)), 0
+        layout = _Layout(ctypes.sizeof(wire.Call))
         call = wire.Call(entry, len(arguments), multicore, processors, limits.cpu_seconds,
                          limits.memory_bytes, limits.stack_bytes)  # fmt: skip
         call.watch_tensor = -1
@@ -134,13 +133,7 @@ class Worker:
             placed.append((number, slot.tensor, given))
         if out is not None:
             layout.put(call.out, *out, multicore)
-        size = layout.end
-        path.touch()
-        for length in (0, size):  # all of it zeros, whatever an earlier call left there
-            os.truncate(path, length)
-        with path.open("r+b") as file:
-            shared = mmap.mmap(file.fileno(), size)
-        buffer = np.frombuffer(shared, np.uint8)
+        buffer = np.frombuffer(_shared(running.files[0], layout.end), np.uint8)
         for _, slot, given in placed:
             if isinstance(given, np.ndarray) and given.size:
                 there = buffer[slot.offset : slot.offset + given.nbytes]
@@ -148,8 +141,10 @@ class Worker:
         buffer[: ctypes.sizeof(call)] = np.frombuffer(bytes(call), np.uint8)
         if out is not None:
             _fresh(buffer, call.out, *out)
-        self._ask(running, path, limits)
+        problem = self._ask(running, processors * (2 * limits.cpu_seconds + 2))
         answer = wire.Call.from_buffer_copy(buffer[: ctypes.sizeof(call)].tobytes())
+        if problem:
+            answer.status, answer.signal = wire.Status.SIGNALLED, problem
         output = np.empty(0)
         if out is not None:
             output = _array(buffer, answer.out.offset, *out).copy()
@@ -159,21 +154,25 @@ class Worker:
                 (number, *_maps(buffer, slot))
                 for number, slot in [*((n, s) for n, s, _ in placed), (wire.OUT, call.out)]
             )
-        printed, errors = (_said(running.folder / f"call.{kind}") for kind in ("out", "err"))
+        printed, errors = map(_said, running.files[1:])
+        os.ftruncate(running.files[0].fileno(), 0)  # it is memory, which others may need
+        if problem:
+            self._kill()
         return Answer(answer, output, printed, errors, touched)
 
-    def _ask(self, running: "_Running", path: Path, limits: "Limits") -> None:
+    def _ask(self, running: "_Running", longest_s: float) -> int:
+        """Wait for an answer; without one, return the signal that says why."""
         try:
-            running.requests.write(f"{path}\n".encode())
+            running.requests.write(b"\n")
             running.requests.flush()
-            longest = 16 * limits.cpu_seconds + _SLACK_S
-            ready, _, _ = select([running.answers], [], [], longest)
-            said = running.answers.readline() if ready else b""
+            ready, _, _ = select([running.answers], [], [], longest_s + _SLACK_S)
+            is_done = ready and running.answers.readline() == b"done\n"
         except BaseException:  # Ctrl-C: what runs must not go on
             self._kill()
             raise
-        if said != b"done\n":
-            self._kill()
+        if is_done:
+            return 0
+        return signal.SIGKILL if ready else signal.SIGALRM
 
     def _kill(self) -> None:
         self._end()
@@ -181,24 +180,37 @@ class Worker:
 
 
 class _Running(NamedTuple):
-    """A program that was started, and the folder in which it finds calls."""
+    """A program that was started, and the files that it inherits.
+
+    They have no names, so nothing stays of them when both processes are killed.
+    """
 
     process: subprocess.Popen
     requests: IO[bytes]
     answers: IO[bytes]
-    folder: Path
+    files: tuple[BinaryIO, ...]  #: the call, standard output, standard error
     owner: int  #: the process that started it
 
 
-def _said(path: Path) -> str:
-    """Return what a program printed to a file, and empty it."""
+def _shared(file: BinaryIO, nbytes: int) -> mmap.mmap:
+    """Return an empty file's memory: zeros, all of them there."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _MOST_PRINTED))
-            text = file.read()
-        path.unlink()
-    except FileNotFoundError:
-        return ""
+        os.ftruncate(file.fileno(), nbytes)
+        if hasattr(os, "posix_fallocate"):  # where memory is full, an error, and no SIGBUS later
+            os.posix_fallocate(file.fileno(), 0, nbytes)
+        return mmap.mmap(file.fileno(), nbytes)
+    except OSError as problem:
+        os.ftruncate(file.fileno(), 0)
+        problem.filename = _shared_memory() or tempfile.gettempdir()
+        raise
+
+
+def _said(file: BinaryIO) -> str:
+    """Return what a program printed to a file, and empty it."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_PRINTED))
+    text = file.read()
+    file.seek(0)
+    file.truncate()
     return text.decode(errors="replace")
 
 
@@ -266,4 +278,5 @@ def _end(running: _Running) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(running.process.pid, signal.SIGKILL)
     running.process.wait()
-    shutil.rmtree(running.folder, ignore_errors=True)
+    for file in running.files:
+        file.close()

@@ -137,7 +137,8 @@ class TrainingJob:
         for part, name in (("model", "model"), ("output/data", "output")):
             kept = sorted((self.folder / part).iterdir())
             if kept or part == "model":
-                with tarfile.open(self.folder / f"output/{name}.tar.gz", "w:gz") as archive:
+                with (files.replacing(self.folder / f"output/{name}.tar.gz") as file,
+                      tarfile.open(fileobj=file, mode="w:gz") as archive):  # fmt: skip
                     for path in kept:
                         archive.add(path, path.name)
         if self.status == "Stopping":

@@ -211,13 +211,18 @@ def load(path):
     ------
     ValueError
         For a file of torch_xla itself, whose tensors lie in a folder beside it.
+    UnpicklingError
+        For a file with more than tensors, numbers and text: reading it could run any program.
     """
     if Path(f"{path}.tensors").is_dir():
         raise ValueError(f"{path} was written by torch_xla, tensors apart; write it with xm.save")
     try:
         return torch.load(path)
-    except pickle.UnpicklingError:
-        return torch.load(path, weights_only=False)
+    except pickle.UnpicklingError as refusal:
+        raise pickle.UnpicklingError(
+            f"{path} is not loaded: it asks for more than tensors, numbers and text, which may be "
+            "any program. If you trust who wrote it: torch.load(path, weights_only=False)"
+        ) from refusal
 
 
 # -- torch_xla.debug.profiler ---------------------------------------------------------------------

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +48,9 @@ constexpr uintptr_t CODE = 1 << 18;  // bytes of the program in which blocks are
 uint32_t times[CODE / 4];            // that each ran
 pid_t own;      // the process that runs the program, not one that it forks
 int protocol;   // where answers to Python go
+int files[3];   // Python's, without names: the call, and what the program prints to two streams
 bool is_slow;   // the time is up, and stacks are sampled
+bool is_over;   // and the process that hears no signal was killed
 at::TensorBody *dst;  // what get_dst_tensor gave
 
 enum What { TCM, STREAM, MADE, ARGUMENT };
@@ -527,8 +528,8 @@ namespace {
 
 // What is slow is somewhere else every time, so several stacks are looked at.
 void on_time(int number) {
-  call_->signal = number;
   bool is_first = !is_slow;
+  if (is_first) call_->signal = number;
   is_slow = true;
   sample();
   if (call_->samples == MAX_SAMPLES) stop(SIGNALLED, nullptr, 0);
@@ -637,7 +638,7 @@ pid_t real_fork() {
   return real();
 }
 
-void run(const char *path, int processor) {
+void run(int processor) {
   own = getpid();
   setpgid(0, 0);  // what it starts ends with it
 #ifdef __linux__
@@ -649,20 +650,15 @@ void run(const char *path, int processor) {
   last_pc = &call_->last_pc;
   here.call = call_, here.processor = processor, here.processors = call_->processors;
   here.is_multicore = call_->multicore;
-  for (int stream : {0, 1, 2}) {
-    char name[PATH_MAX];
-    snprintf(name, sizeof name, "%s.%s", path, stream == 1 ? "out" : "err");
-    bool is_quiet = processor || !stream;
-    int file = real_open(is_quiet ? "/dev/null" : name, O_RDWR | O_CREAT | O_APPEND);
-    dup2(file, stream);
-    close(file);
-  }
-  close(protocol);
+  int nothing = real_open("/dev/null", O_RDWR);
+  for (int stream : {0, 1, 2}) dup2(processor || !stream ? nothing : files[stream], stream);
+  for (int file : {nothing, protocol, files[0], files[1], files[2]}) close(file);
   guard_arguments();
   begin_heap();
   guard(*call_);
   at::Tensor result = enter(entries[call_->entry]);
   if (getpid() != own) _exit(0);  // of a program that forks, both come here
+  if (is_slow) stop(SIGNALLED, nullptr, 0);  // the signal ended its waiting
   if (!dst && here.is_multicore) stop(NO_DST, nullptr, 0);
   if (!dst) copy_out(result);
   for (int i = 0; i < block_count; i++)
@@ -674,24 +670,37 @@ void run(const char *path, int processor) {
   _exit(0);
 }
 
-void answer(const char *path) {
-  int file = real_open(path, O_RDWR);
+pid_t waited;  // the process that runs the program
+
+void answer() {
   struct stat about;
-  if (file < 0 || fstat(file, &about)) return;
-  base = (char *)mmap(nullptr, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
+  if (fstat(files[0], &about)) return;
+  base = (char *)mmap(nullptr, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, files[0], 0);
   call_ = (Call *)base;
+  int64_t limit = 2 * call_->cpu_seconds;  // on the clock
+  signal(SIGALRM, [](int) { is_over = !kill(waited, SIGKILL); });
   for (int processor = 0; processor < call_->processors; processor++) {
-    pid_t child = real_fork();
-    if (child == 0) run(path, processor);
+    is_over = false;
+    waited = real_fork();
+    if (waited == 0) run(processor);
+    alarm((unsigned)limit + 2);  // it may have stopped itself, or block its own
     int ended = 0;
     struct rusage used;
-    while (wait4(child, &ended, 0, &used) < 0 && errno == EINTR) continue;
-    kill(-child, SIGKILL);
-    bool is_late = used.ru_utime.tv_sec + used.ru_stime.tv_sec >= call_->cpu_seconds;
+    while (wait4(waited, &ended, 0, &used) < 0 && errno == EINTR) continue;
+    alarm(0);
+    kill(-waited, SIGKILL);
+    double ran = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
     if (WIFSIGNALED(ended) || call_->status == RUNNING) {
+      bool is_late = ran >= (double)call_->cpu_seconds;
       call_->signal = !WIFSIGNALED(ended) ? 0 : is_late ? SIGXCPU : WTERMSIG(ended);
       call_->status = SIGNALLED, call_->processor = processor;
+    }
+    if (is_over) call_->signal = SIGALRM;
+    if (call_->status == SIGNALLED && call_->signal == SIGALRM) {
+      if (ran > 0.1 * (double)call_->cpu_seconds) call_->signal = SIGXCPU;  // on a busy machine
+      say("it waited for %d s without an end (it ran for %.1f s of them); what would wake it from "
+          "sleep, pause, a stop or a lock?", (int)limit, ran);
     }
     if (call_->status != OK) break;
   }
@@ -742,16 +751,15 @@ __attribute__((constructor(101))) static void begin() {
 }
 
 int main(int count, char **arguments) {
-  here.is_shape = count > 1 && !strcmp(arguments[1], "shape");
+  here.is_shape = count > 4 && !strcmp(arguments[1], "shape");
+  for (int i = 0; i < 3 && count > 4; i++) files[i] = atoi(arguments[2 + i]);
   fflush(stdout);
   dprintf(protocol, "%d\n", entry_count);
   for (int i = 0; i < entry_count && i < MAX_ENTRIES; i++)
     dprintf(protocol, "%s\t%s\t%s\t%s\n", entries[i].library, entries[i].name, entries[i].kernel,
             entries[i].signature);
-  char path[PATH_MAX];
-  while (fgets(path, sizeof path, stdin)) {
-    path[strcspn(path, "\n")] = 0;
-    answer(path);
+  while (getchar() == '\n') {
+    answer();
     dprintf(protocol, "done\n");
   }
   return 0;
