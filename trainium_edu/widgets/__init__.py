@@ -10,3 +10,9 @@ draws, Python does not draw again: the notebooks of this project hold a picture 
 notebooks`` took in Chromium, and a learner's own copy holds its text (the fixed ``repr`` with its
 numbers), unless JupyterLab's *Save Widget State Automatically* is on.
 """
+
+from trainium_edu.widgets.release import release_on_rerun
+
+__all__: list[str] = []
+
+release_on_rerun()
