@@ -506,7 +506,7 @@ GOOD: dict[str, list[str]] = {
         )),
         _LAZY + "x.reshape(2, 8), x.set_(x + 1.0), device.add_step_closure(print, ())",
         _LAZY + "with xla.world(xm.World(0, 1)):\n    xm.mark_step(), xm.add_step_closure(print)",
-        _LAZY + "xm.all_reduce('sum', x), xm.mesh_reduce('a', 1.0, sum), xm.save(x, 'saved.npz')",
+        _LAZY + "xm.all_reduce('sum', x), xm.mesh_reduce('a', 1.0, sum), xm.save(x, 'saved')",
         _LAZY + "model = nn.Linear(4, 4).to(device)\n"
         "optimizer = optim.SGD(model.parameters(), lr=0.1)\n"
         "model(x).sum().backward(), xm.optimizer_step(optimizer, True)",

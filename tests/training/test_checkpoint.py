@@ -1,5 +1,7 @@
 """Judges: the run that was never stopped, bit for bit; the safetensors library for the format."""
 
+import hashlib
+import json
 import os
 import resource
 import subprocess
@@ -12,6 +14,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from trainium_edu.training import checkpoint, nn
 from trainium_edu.training.checkpoint import (
@@ -82,11 +86,10 @@ def test_bf16_takes_two_bytes_per_number(tmp_path):
 
 @pytest.mark.judge
 def test_the_safetensors_library_reads_it(tmp_path):
-    safetensors = pytest.importorskip("safetensors")
     torch = pytest.importorskip("torch")
     path = save_checkpoint(tmp_path, a_state())
     ours = load_checkpoint(path).arrays
-    with safetensors.safe_open(path, "pt") as file:
+    with safe_open(path, "pt") as file:
         assert set(file.keys()) == set(ours)
         for name in file.keys():  # noqa: SIM118  not a mapping
             theirs = file.get_tensor(name)
@@ -111,7 +114,7 @@ def test_every_cut_is_noticed(tmp_path):
         with pytest.raises(CheckpointError, match=r"cut|header of a checkpoint"):
             load_checkpoint(path)
     path.write_bytes(data + b"more")
-    with pytest.raises(CheckpointError, match=r"more than its header counts"):
+    with pytest.raises(CheckpointError, match=r"cut or damaged: its checksum differs"):
         load_checkpoint(path)
 
 
@@ -121,12 +124,76 @@ def test_the_one_before_a_damaged_one_is_used_and_a_warning_says_so(tmp_path):
     data = path.read_bytes()
     path.write_bytes(data[:-1] + b"\xff")
     (tmp_path / "step-00000020.safetensors").write_bytes(data[:50])
-    told = r"step-00000030.*checksum of .* differs; step-00000020.* is cut .*; step-00000010"
+    told = r"step-00000030.*checksum differs; step-00000020.* is cut.*; step-00000010"
     with pytest.warns(CheckpointDamaged, match=told):
         assert load_checkpoint(tmp_path).step == 10
     (tmp_path / "step-00000010.safetensors").write_bytes(b"")
     with pytest.raises(CheckpointError, match=r"no checkpoint in .* is whole: .*to begin anew"):
         load_checkpoint(tmp_path)
+
+
+LIES = {
+    "no number": {"state": {"job": {}}},
+    "no job": {"state": {"number": 30}},
+    "number as text": {"state": {"number": "30", "job": {}}},
+    "negative number": {"state": {"number": -30, "job": {}}},
+    "job as a number": {"state": {"number": 30, "job": 1}},
+    "state as a list": {"state": [30]},
+    "no state": {"state": None},
+    "array that is not there": {
+        "state": {"number": 30, "job": {}, "w": {"__array__": "elsewhere"}}
+    },
+    "array named by a list": {"state": {"number": 30, "job": {}, "w": {"__array__": [1]}}},
+}
+
+
+def _lying(about, arrays=None, change=lambda header: header):
+    """Return a file whose sum is right."""
+    about = {"sum": "0" * 64, "version": checkpoint.VERSION} | about
+    raw = save(
+        {"w": np.ones(3)} if arrays is None else arrays, {checkpoint.FORMAT: json.dumps(about)}
+    )
+    length = int.from_bytes(raw[:8], "little")
+    header = json.dumps(change(json.loads(raw[8 : 8 + length]))).encode()
+    raw = len(header).to_bytes(8, "little") + header + raw[8 + length :]
+    return raw.replace(b"0" * 64, hashlib.sha256(raw).hexdigest().encode(), 1)
+
+
+def _changed(name, value):
+    def change(header):
+        header["w"][name] = value
+        return header
+
+    return change
+
+
+GOOD = {"state": {"number": 30, "job": {}, "w": {"__array__": "w"}}}
+LYING = {name: _lying(about) for name, about in LIES.items()} | {
+    "dtype of FP8": _lying(GOOD, change=_changed("dtype", "F8_E4M3")),
+    "unknown dtype": _lying(GOOD, change=_changed("dtype", "F128")),
+    "larger shape": _lying(GOOD, change=_changed("shape", [2**40, 2**40])),
+    "negative shape": _lying(GOOD, change=_changed("shape", [-3])),
+    "offsets turned round": _lying(GOOD, change=_changed("data_offsets", [24, 0])),
+    "offsets beyond the end": _lying(GOOD, change=_changed("data_offsets", [0, 240])),
+    "array as a number": _lying(GOOD, change=lambda header: header | {"w": 1}),
+    "header as a list": len(b"[1]").to_bytes(8, "little") + b"[1]",
+    "deep header": (200_000).to_bytes(8, "little") + b"[" * 200_000,
+    "length beyond all": b"\xff" * 16,
+}
+
+
+@pytest.mark.parametrize("lie", LYING)
+def test_right_sums_with_a_lying_header_fall_back_to_the_one_before(tmp_path, lie):
+    """The format's README names each part of a header; safetensors itself refuses these too."""
+    save_checkpoint(tmp_path, a_state(20))
+    path = tmp_path / "step-00000030.safetensors"
+    path.write_bytes(_lying(GOOD))
+    assert load_checkpoint(tmp_path).step == 30  # what is changed below is what is refused
+    path.write_bytes(LYING[lie])
+    with pytest.warns(CheckpointDamaged, match=r"step-00000030.* step-00000020.* is used instead"):
+        assert load_checkpoint(tmp_path).step == 20
+    with pytest.raises(CheckpointError, match=r"step-00000030.* cannot be used"):
+        load_checkpoint(path)
 
 
 def test_the_newest_stay_and_a_damaged_newer_one_pushes_no_good_one_out(tmp_path):
@@ -141,10 +208,20 @@ def test_the_newest_stay_and_a_damaged_newer_one_pushes_no_good_one_out(tmp_path
 
 
 def test_another_format_or_version_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "VERSION", 2)
+    monkeypatch.setattr(checkpoint, "VERSION", 3)
     path = save_checkpoint(tmp_path, a_state())
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match=r"version 2 of the format.* reads 1"):
+    with pytest.raises(CheckpointError, match=r"version 3 of the format.* reads 2"):
+        load_checkpoint(tmp_path)
+    older = {
+        "format": checkpoint.FORMAT,
+        "version": "1",
+        "sum": "0" * 64,
+        "state": "{}",
+        "sums": "{}",
+    }
+    path.write_bytes(save({"w": np.ones(3)}, older))
+    with pytest.raises(CheckpointError, match=r"version 1 of the format.* reads 2; use the train"):
         load_checkpoint(tmp_path)
     np.savez(tmp_path / "weights.npz", a=np.ones(3))
     with pytest.raises(CheckpointError, match=r"weights.npz cannot be used: .*"):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from trainium_edu import xla
 from trainium_edu.xla import numpy as xnp
@@ -182,22 +183,23 @@ def test_mesh_reduce_collects_the_values_of_all_ranks():
     assert xm.rendezvous("here", b"x") == [b"x"]
 
 
-def test_save_writes_arrays_that_numpy_loads_on_the_first_rank_only(tmp_path):
+def test_save_writes_arrays_that_safetensors_loads_on_the_first_rank_only(tmp_path):
     device = xm.xla_device()
     state = {"w": as_tensor([1.5], device, "bfloat16"), "adam": {"m": as_tensor([[2]], device)},
              "file": 3.0}  # fmt: skip
-    xm.save(state, tmp_path / "state.npz")
-    with np.load(tmp_path / "state.npz") as saved:
-        assert {k: v.tolist() for k, v in saved.items()} == {"w": [1.5], "adam.m": [[2]], "file": 3}
+    xm.save(state, tmp_path / "state.safetensors")
+    saved = load_file(tmp_path / "state.safetensors")
+    assert {k: v.tolist() for k, v in saved.items()} == {"w": [1.5], "adam.m": [[2]], "file": 3}
     meet = SimpleNamespace(rendezvous=lambda tag, load: [])
     with xm.world(xm.World(1, 2, meet)):
-        xm.save(state, tmp_path / "other.npz")
-        assert not (tmp_path / "other.npz").exists()
-        xm.save(state, tmp_path / "other.npz", master_only=False)
-    assert (tmp_path / "other.npz").exists()
-    with pytest.raises(TypeError, match="bad"):
-        xm.save({"bad": object()}, tmp_path / "third.npz")
-    assert not (tmp_path / "third.npz").exists()
+        xm.save(state, tmp_path / "other.safetensors")
+        assert not (tmp_path / "other.safetensors").exists()
+        xm.save(state, tmp_path / "other.safetensors", master_only=False)
+    assert (tmp_path / "other.safetensors").exists()
+    for bad in (object(), "text", 1j):
+        with pytest.raises(TypeError, match="bad"):
+            xm.save({"bad": bad}, tmp_path / "third.safetensors")
+    assert not (tmp_path / "third.safetensors").exists()
 
 
 # -- switches -----------------------------------------------------------------------------------

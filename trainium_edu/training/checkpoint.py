@@ -1,10 +1,9 @@
 """Checkpoints: all that a run needs to go on as if nothing had happened, in one file each.
 
-A checkpoint is a safetensors file (8 bytes of length, a JSON header, the arrays' bytes), so other
-programs read its arrays, BF16 ones at two bytes per number.  The header's metadata hold the plain
-data, a SHA-256 sum of each array, and one of the header itself, which by that covers all.  It is
-written beside and renamed: what is there is whole, unless the disk damaged it later.  Then the one
-before it is used, and a warning says so.
+A checkpoint is a safetensors file, so other programs read its arrays, BF16 ones at two bytes per
+number.  Its metadata hold the plain data, and a SHA-256 sum of the whole file.  It is written
+beside and renamed: what is there is whole, unless the disk damaged it later.  Then the one before
+it is used, and a warning says so.
 
 The format is described in the README of github.com/huggingface/safetensors.
 """
@@ -23,6 +22,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import psutil
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save
 
 from trainium_edu import files
 from trainium_edu.specs.arguments import short, whole
@@ -31,15 +32,14 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["Checkpoint", "CheckpointDamaged", "CheckpointError", "Checkpoints", "load_checkpoint",
            "save_checkpoint"]  # fmt: skip
 
-FORMAT, VERSION = "trainium_edu checkpoint", 1
+FORMAT, VERSION = "trainium_edu checkpoint", 2
 _DTYPES = {
     "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,
     "I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "I16": np.int16,
     "U16": np.uint16, "I8": np.int8, "U8": np.uint8, "BOOL": np.bool_,
 }  # fmt: skip
-_NAME_OF = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ARRAY = "__array__"  #: in plain data, the key of an array's name
-_NO_SUM = "0" * 64  # stands in the header while its own sum is computed
+_NO_SUM = b"0" * 64  # stands in the file while its own sum is computed
 _FILE = re.compile(r"step-(\d{8,})\.safetensors")
 #: What a job must share with the checkpoint that it goes on from.
 _SAME = ("task", "dtype", "optimizer", "momentum", "master_weights", "seed")
@@ -122,7 +122,7 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
     step, arrays = whole(state["number"], "number", 0), {}
     plain = _split(state, "", arrays)
     for name, array in arrays.items():
-        if array.dtype not in _NAME_OF:
+        if array.dtype not in _DTYPES.values():
             raise CheckpointError(f"{name} is {array.dtype}; use one of {', '.join(_DTYPES)}")
         if not np.issubdtype(array.dtype, np.integer) and not np.isfinite(array).all():
             raise CheckpointError(
@@ -132,9 +132,7 @@ def save_checkpoint(folder: str | Path, state: Mapping, keep: int = 3) -> Path:
     folder = _made(Path(folder))
     path = folder / f"step-{step:08d}.safetensors"
     try:
-        with files.replacing(path) as file:
-            for piece in (_header(plain, arrays), *arrays.values()):
-                file.write(piece if isinstance(piece, bytes) else _bytes(piece))
+        files.write(path, _sealed(plain, arrays))
     except OSError as problem:
         raise _not_written(path, problem) from problem
     for old in [one for one in _written(folder) if one.name < path.name][keep - 1 :]:
@@ -271,6 +269,10 @@ class _Damage(Exception):
     """Why a file is not what was written."""
 
 
+#: What reading raises of a file that somebody else made, or that lies about itself.
+_NOT_SUCH = (SafetensorError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
+
+
 def _written(folder: Path) -> list[Path]:
     """Return the checkpoints of a folder, the newest first."""
     names = os.listdir(folder) if folder.is_dir() else ()
@@ -334,64 +336,47 @@ def _joined(plain, arrays):
     return [_joined(one, arrays) for one in plain] if isinstance(plain, list) else plain
 
 
-def _bytes(array: np.ndarray) -> memoryview:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+def _sealed(plain, arrays) -> bytes:
+    """Return a file's bytes, with their sum in them."""
+    about = json.dumps({"sum": _NO_SUM.decode(), "version": VERSION, "state": plain})
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    raw = save(arrays, {FORMAT: about})
+    return raw.replace(_NO_SUM, _sum(raw), 1)
 
 
-def _sum(data) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _header(plain, arrays) -> bytes:
-    """Return the length and header of a safetensors file."""
-    table, end = {}, 0
-    for name, array in arrays.items():
-        begin, end = end, end + array.nbytes
-        table[name] = {"dtype": _NAME_OF[array.dtype], "shape": list(array.shape),
-                       "data_offsets": [begin, end]}  # fmt: skip
-    about = {
-        "sum": _NO_SUM, "format": FORMAT, "version": str(VERSION), "state": json.dumps(plain),
-        "sums": json.dumps({name: _sum(_bytes(array)) for name, array in arrays.items()}),
-    }  # fmt: skip
-    raw = json.dumps({"__metadata__": about, **table}).encode()
-    raw += b" " * (-len(raw) % 8)
-    length = len(raw).to_bytes(8, "little")
-    return length + raw.replace(_NO_SUM.encode(), _sum(length + raw).encode(), 1)
+def _sum(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
 
 
 def _read(path: Path) -> Checkpoint:
     """Read one file, and check every byte of it."""
     try:
-        data = memoryview(path.read_bytes())
+        data = path.read_bytes()
+        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        if FORMAT in metadata:
+            about = json.loads(metadata[FORMAT])
+            said = about["sum"].encode()
+            if _sum(data.replace(said, _NO_SUM, 1)) != said:
+                raise _Damage("is cut or damaged: its checksum differs")
+        else:  # version 1 of the format
+            about = {"version": int(metadata["version"])}
     except OSError as problem:
         raise _Damage(f"cannot be read ({problem.strerror})") from None
-    end = 8 + int.from_bytes(data[:8], "little")
-    raw = bytes(data[8:end])
-    if len(data) < end:
-        raise _Damage(f"is cut or damaged: it ends after {len(data)} bytes, inside its header")
-    try:
-        table = json.loads(raw)
-        about = table.pop("__metadata__")
-        said, kind, version = about["sum"], about["format"], int(about["version"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise _Damage("has no header of a checkpoint, or a damaged one") from None
-    blank = raw.replace(str(said).encode(), _NO_SUM.encode(), 1)
-    if kind != FORMAT or _sum(bytes(data[:8]) + blank) != said:
-        raise _Damage("has a damaged header (its checksum differs)")
-    if version != VERSION:
+    except _NOT_SUCH:
+        raise _Damage("is cut, or has no header of a checkpoint") from None
+    if about["version"] != VERSION:
         raise CheckpointError(
-            f"{path} has version {version} of the format, and this trainium_edu reads {VERSION}; "
-            "use the trainium_edu that wrote it"
+            f"{path} has version {about['version']} of the format, and this trainium_edu reads "
+            f"{VERSION}; use the trainium_edu that wrote it"
         )
-    sums, arrays = json.loads(about["sums"]), {}
-    for name, row in table.items():
-        begin, stop = row["data_offsets"]
-        part = data[end + begin : end + stop]
-        if len(part) < stop - begin:
-            raise _Damage(f"is cut: it ends after {len(data)} bytes, inside {name}")
-        if _sum(part) != sums[name]:
-            raise _Damage(f"is damaged: the checksum of {name} differs")
-        arrays[name] = np.frombuffer(part, _DTYPES[row["dtype"]]).reshape(row["shape"]).copy()
-    if len(data) != end + max((row["data_offsets"][1] for row in table.values()), default=0):
-        raise _Damage(f"is damaged: it has {len(data)} bytes, more than its header counts")
-    return Checkpoint(path, _joined(json.loads(about["state"]), arrays), arrays)
+    try:
+        arrays = {
+            name: np.frombuffer(one["data"], _DTYPES[one["dtype"]]).reshape(one["shape"])
+            for name, one in deserialize(data)
+        }
+        found = Checkpoint(path, _joined(about["state"], arrays), arrays)
+        whole(found.step, "number", 0)
+        dict(found.job)
+    except _NOT_SUCH as problem:
+        raise _Damage(f"does not hold what its header says ({short(problem)})") from None
+    return found

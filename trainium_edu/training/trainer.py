@@ -569,6 +569,9 @@ class Trainer:
         ValueError
             For arrays that are missing, unknown or of another shape; nothing is loaded then.
         """
+        parts = ("arrays", "number", "epoch", "begin", "optimizer_steps", "executions", "dropouts")
+        if lacking := [name for name in parts if name not in state]:
+            raise ValueError(f"the state has no {lacking[0]!r}; load what Trainer.state() returned")
         arrays, held = state["arrays"], self._arrays()
         if odd := sorted(held.keys() ^ arrays.keys()):
             kind = "is missing" if odd[0] in held else "is not of this job"

@@ -4,12 +4,11 @@ One process of the original drives one NeuronCore.  Who takes part is a *world* 
 ``device.World``), which a trainer sets; by itself it is of one rank.
 """
 
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import safetensors.numpy
 
 from trainium_edu import files, settings
 from trainium_edu.neuroncore.recording.dtypes import get_dtype
@@ -302,7 +301,7 @@ def mesh_reduce(tag: str, data, reduce_fn: Callable):
 @checked
 def save(data, file_or_path: str | Path, master_only: bool = True,
          global_master: bool = False) -> None:  # fmt: skip
-    """Move tensors to the host and write them to a file that ``numpy.load`` reads.
+    """Move tensors to the host and write them to a safetensors file, as checkpoints are.
 
     Parameters
     ----------
@@ -314,11 +313,7 @@ def save(data, file_or_path: str | Path, master_only: bool = True,
     """
     arrays = dict(_flat(data))
     if not master_only or is_master_ordinal(local=not global_master):
-        with files.replacing(file_or_path) as file, zipfile.ZipFile(file, "w") as folder:
-            for name, array in arrays.items():
-                part = BytesIO()
-                np.lib.format.write_array(part, array, allow_pickle=False)
-                folder.writestr(f"{name}.npy", part.getbuffer())
+        files.write(file_or_path, safetensors.numpy.save(arrays))
     rendezvous("torch_xla.core.xla_model.save")
 
 
@@ -328,8 +323,8 @@ def _flat(data, name=""):
         for key, value in data.items():
             yield from _flat(value, f"{name}.{key}" if name else str(key))
     else:
-        array = np.asarray(data)
-        if array.dtype.hasobject:
+        array = np.asarray(data, order="C")
+        if array.dtype.kind in "OUSMmc":
             raise TypeError(f"save takes tensors, arrays and dicts of them; {name} is {data!r}")
         yield name or "data", array
 

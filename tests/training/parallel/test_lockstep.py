@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from trainium_edu.fabric import FabricError
 from trainium_edu.specs import INF2, TRN1
@@ -309,11 +310,11 @@ def test_ranks_exchange_payloads_and_reduce_on_the_host(tmp_path):
         mean = xm.mesh_reduce("mean", float(index), np.mean)
         x = vector([index])
         total = xm.mesh_reduce("of tensors", x, sum)
-        xm.save({"x": x}, tmp_path / "saved.npz")
+        xm.save({"x": x}, tmp_path / "saved.safetensors")
         return got, mean, total.tolist()
 
     assert launch(main, 4) == [([0, 2, 4, 6], 1.5, [6.0])] * 4
-    assert np.load(tmp_path / "saved.npz")["x"].tolist() == [0.0]
+    assert load_file(tmp_path / "saved.safetensors")["x"].tolist() == [0.0]
 
 
 def test_loader_and_step_closures_see_values_after_the_cut():
