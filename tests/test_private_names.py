@@ -34,7 +34,6 @@ EXCEPTIONS = {
     ("neuroncore/timing/test_scheduler.py", "_expanded"): _CACHED,
     ("neuroncore/timing/test_scheduler.py", "_PIECE"): _SIZE,
     ("neuroncore/timing/test_bands.py", "_MOST_ROWS"): _SIZE,
-    ("neuroncore/timing/test_choices.py", "_MOST_ROWS"): _SIZE,
     ("neuroncore/test_run.py", "_MAX_BYTES"): _SIZE,
     ("nki/test_mistakes.py", "_MOST_HELD_BYTES"): _SIZE,
     ("neuroncore/execution/test_deferred.py", "_MOST_CALLS"): _SIZE,

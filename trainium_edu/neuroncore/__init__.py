@@ -27,8 +27,7 @@ Decisions
     over those of its partitions); order among transfers comes from their data alone.  A queue has
     a sustained pace and may be ahead of it for a while: one rule gives the 385 to 400 GB/s of short
     kernels and the 250 to 263 of long ones; how long a while is assumed.
-    Where not every tile can have its buffers, slots go where a byte saves most waiting by an ideal
-    clock in program order (``room``); ``place(favour=...)`` has two other choices.
+    Where not every tile can have its buffers, all sites have the largest number that fits.
     How values are computed is one replaceable object, the core's executor.  Kernels run with
     ``execution.deferred``, which computes matmuls later, on several CPUs: up to twice as fast, and
     tests hold its bits, record and errors equal to the plain ``recording/executor.py``'s.
@@ -38,7 +37,6 @@ from trainium_edu import aside
 
 _FROM = {
     "timing.bands": ("Band", "Ratio", "band", "band_of", "compare", "tie"),
-    "timing.choices": ("choices",),
     "timing.causes": ("causes_table", "without"),
     "recording.core": ("NeuronCore",),
     "timing.timeline": ("CoreTimeline",),
@@ -58,8 +56,8 @@ _WHERE = {name: module for module, names in _FROM.items() for name in names}
 _SUBMODULES = ("systolic_array", "tilings")
 __all__ = [
     "INSTRUCTIONS", "Band", "CoreTimeline", "Engine", "Memory", "NeuronCore", "Placement",
-    "Program", "Ratio", "Roofline", "Why", "band", "band_of", "causes_table", "choices", "compare",
-    "load", "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array",
+    "Program", "Ratio", "Roofline", "Why", "band", "band_of", "causes_table", "compare", "load",
+    "measure", "optimise", "parameters", "place", "save", "schedule", "systolic_array",
     "tie", "tilings", "why", "without",
 ]  # fmt: skip
 

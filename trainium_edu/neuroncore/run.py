@@ -13,8 +13,8 @@ from trainium_edu.neuroncore.recording.core import NeuronCore
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Band, Times
 from trainium_edu.neuroncore.timing.measure import effects, measure
+from trainium_edu.neuroncore.timing.optimise import PassEffect, check_passes
 from trainium_edu.neuroncore.timing.placement import Placement
-from trainium_edu.neuroncore.timing.rewrites import PassEffect, check_passes
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.why import Why, why
 from trainium_edu.specs.signatures import checked
@@ -141,7 +141,7 @@ class Run(run_io.Parts):
 
     def why(self) -> Why:
         """Return where the time went: the critical path in pieces that add up to the makespan."""
-        return why(self.timeline, self.times)
+        return why(self.timeline)
 
     def __repr__(self):
         cores = f", {len(self.programs)} programs" if len(self.programs) > 1 else ""

@@ -221,7 +221,7 @@ def run(
     optimise : bool or tuple of str
         The passes that the program goes through before it is timed.
     passes : bool or tuple of str, optional
-        What the older compiler would have changed, by name (``timing.rewrites``), in place of
+        What the older compiler would have changed, by name (``timing.optimise``), in place of
         ``optimise=True``; ``()`` times the program as it was written.  Default: the kernel's own
         ``passes``, all for ``neuronxcc.nki``.
     values : bool

@@ -18,8 +18,7 @@ How the real tool counts is documented in part, and the rest follows from publis
   has no graph to count multiply-adds in), so FP32 counts twice in it too.
 
 Left out: keys of what is not modelled (DMA descriptors by origin, throttling, collectives, events
-and semaphores).  Spills are those of the older interface's pass ``spills``; a kernel in the current
-one that does not fit is refused.
+and semaphores).  Nothing spills here (``timing.placement``), so the two keys of spills are 0.
 
 References: `aws-neuron-profile`, `aws-profile-schema`, `aws-neuron-explorer`, `accelopt-nkibench`.
 """
@@ -343,11 +342,7 @@ def _counted(program, times) -> dict[str, int]:
     }  # fmt: skip
     for instruction, count in zip(program.instructions, times, strict=True):
         if instruction.engine is Engine.DMA:
-            moved = _moved(instruction) * count
-            found["dma_transfer_total_bytes"] += moved
-            for access in instruction.accesses:
-                if access.allocation in program.spills:
-                    found[f"spill_{'save' if access.is_write else 'reload'}_bytes"] += moved
+            found["dma_transfer_total_bytes"] += _moved(instruction) * count
         passes = 1
         if instruction.engine is Engine.TENSOR:
             wide = any(a.geometry[0] == "float32" for a in instruction.accesses if not a.is_write)
@@ -401,7 +396,7 @@ def _union_ns(start, end) -> float:
 
 def _tensor_bytes(program) -> int:
     """Return the size of all tensors in HBM that instructions touch."""
-    tensors = {a.allocation for i in program.instructions for a in i.accesses} - program.spills
+    tensors = {a.allocation for i in program.instructions for a in i.accesses}
     infos = (program.allocations[index] for index in tensors)
     return sum(prod(i.shape) * i.dtype.itemsize for i in infos if i.memory is Memory.HBM)
 

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing.bands import Times
-from trainium_edu.neuroncore.timing.choices import Variants
 from trainium_edu.neuroncore.timing.measure import measure
-from trainium_edu.neuroncore.timing.placement import Placement, place
+from trainium_edu.neuroncore.timing.placement import place
 from trainium_edu.neuroncore.timing.scheduler import schedule
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.timeline import Timeline
@@ -73,7 +72,6 @@ class Retiming:
         self.core = core
         self.first = Settings(buffers=self._buffers_of(core), without=frozenset(core.without))
         self._placements = {self._key(self.first): core.placement}
-        self._variants: dict[Placement, Variants] = {}  # of the placements that are kept
 
     @staticmethod
     def _buffers_of(core):
@@ -106,8 +104,7 @@ class Retiming:
             placement = place(program, spec, buffers=asked, endless=key[1])
             self._placements[key] = placement
             if len(self._placements) > _MOST_KEPT:  # the oldest goes; the recorded one stays
-                oldest = self._placements.pop(list(self._placements)[1])
-                self._variants.pop(oldest, None)
+                self._placements.pop(list(self._placements)[1])
         return schedule(
             program,
             placement,
@@ -122,9 +119,7 @@ class Retiming:
         As recorded they are the two numbers of its band; a parameter that a slider has multiplied
         keeps its doubt in proportion.
         """
-        found = Times(core, variants=self._variants.get(core.placement), in_proportion=True)
-        self._variants[core.placement] = found.variants
-        return found
+        return Times(core, in_proportion=True)
 
     def _parameters(self, settings):
         values = dict(self.core.parameters)

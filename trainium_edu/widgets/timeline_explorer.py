@@ -203,8 +203,8 @@ class TimelineExplorer(anywidget.AnyWidget):
 
     def _trace(self, core, *, band):
         times = self._retiming.times(core)
-        bounds = times.ends()[:2] if band else None
-        return trace_of_core(core, why=why(core, times), band=bounds, curves=self._profile)
+        bounds = times.ends() if band else None
+        return trace_of_core(core, why=why(core), band=bounds, curves=self._profile)
 
     def _follow(self, leader):
         """Show another explorer's timing of the same program."""

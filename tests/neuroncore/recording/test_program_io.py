@@ -26,7 +26,7 @@ def test_a_saved_program_loads_as_it_was(tmp_path):
         for field in ("name", "memory", "shape", "dtype", "row_bytes", "site", "address",
                       "start_partition", "partitions", "index"):  # fmt: skip
             assert getattr(a, field) == getattr(b, field), field
-    assert optimise(back).effects == optimise(core.program).effects
+    assert optimise(back).instructions == optimise(core.program).instructions
     save(back, tmp_path / "again.json.gz")
     assert (tmp_path / "run.json.gz").read_bytes() == (tmp_path / "again.json.gz").read_bytes()
 

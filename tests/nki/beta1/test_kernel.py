@@ -13,7 +13,6 @@ import trainium_edu.nki as current
 import trainium_edu.nki.beta1 as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
-from trainium_edu.neuroncore.timing.rewrites import PASSES
 from trainium_edu.nki.beta1.typing import mutable_tensor, tensor
 from trainium_edu.specs import TRN1
 from trainium_edu.specs.errors import NkiValidationError
@@ -159,7 +158,7 @@ def test_files_of_a_benchmark_and_a_profile(tmp_path):
     assert (tmp_path / "b.neff").exists()
 
 
-def test_a_result_wider_than_sbuf_is_never_there_as_a_whole():
+def test_a_result_wider_than_sbuf_is_timed_beside_it():
     """Judge: NumPy; a published solution of a course keeps 222 x 222 FP32 results in one tile."""
 
     @nki.jit
@@ -176,12 +175,13 @@ def test_a_result_wider_than_sbuf_is_never_there_as_a_whole():
     run = current.run(kernel, x, values=False)
     by_bytes = 2 * x.nbytes / float(TRN1.dma.rate_in_bursts.value[1]) * 1e9
     assert run.timeline.makespan_ns > by_bytes
-    with pytest.raises(NkiValidationError, match="197136 bytes"):
-        current.run(kernel.changed(passes=()), x, values=False)
+    (note,) = run.placement.notes
+    assert note.startswith("SBUF is too small: ")
+    assert "there are 196608" in note
 
 
-def test_scores_that_psum_and_sbuf_cannot_hold_go_to_hbm_and_come_back():
-    """Judges: NumPy for the values; for bytes, that each of 128 banks goes out at most once.
+def test_scores_that_psum_cannot_hold_are_timed_beside_it():
+    """Judge: NumPy for the values; the bytes of 128 banks.
 
     AWS's attention tutorial (its third version, SDK 2.26) has all scores in PSUM before it looks
     for their maxima, and is timed so.
@@ -207,31 +207,19 @@ def test_scores_that_psum_and_sbuf_cannot_hold_go_to_hbm_and_come_back():
     scores = np.stack([x[:, :128].T @ x[:, 8 * k : 8 * k + 512] for k in range(128)])
     most = scores.reshape(16, 8, 128, 512).max((1, 3))
     np.testing.assert_array_equal(run.outputs, (scores[::8] - most[:, :, None]).swapaxes(0, 1))
-    found = summary(run)
-    bank = 128 * 512 * 4
-    least = (128 - 176 // 2 - 1) * bank  # 176 KiB hold 88 of them, beside lhs
-    assert least <= found["spill_save_bytes"] <= 128 * bank
-    assert found["spill_save_bytes"] <= found["spill_reload_bytes"]
-    assert found["hbm_write_bytes"] == run.outputs.nbytes + found["spill_save_bytes"]
-    assert "tiles went to HBM and came back" in run.placement.notes[-1]
-    timed = nki.benchmark(kernel)
-    timed(x)
-    both = found["spill_save_bytes"] + found["spill_reload_bytes"]
-    by_bytes = both / float(TRN1.dma.rate_in_bursts.value[1]) * 1e9
-    assert timed.benchmark_result.nc_latency.nanoseconds > by_bytes
-    with pytest.raises(NkiValidationError, match="of each PSUM partition at once"):
-        current.run(kernel.changed(passes=[p for p in PASSES if p != "spills"]), x, values=False)
+    assert summary(run)["hbm_write_bytes"] == run.outputs.nbytes
+    assert f"PSUM is too small: {128 * 2048} bytes of each partition" in run.placement.notes[-1]
 
 
 def test_compiler_directives_make_kernels():
     plain = nki.compiler.skip_middle_end_transformations(nki.jit(doubled))
-    assert plain.passes == ("renames", "splits", "spills")
+    assert plain.passes == ()
     assert nki.jit(doubled).passes is True
-    assert nki.jit(plain).passes == ("renames", "splits", "spills")
-    assert nki.compiler.enable_stack_allocator(plain).passes == ("renames", "splits", "spills")
+    assert nki.jit(plain).passes == ()
+    assert nki.compiler.enable_stack_allocator(plain).passes == ()
     np.testing.assert_array_equal(plain(X), 2 * X)
     run = current.run(plain, X)
-    assert run.passes == ("renames", "splits", "spills")
+    assert run.passes == ()
     assert run.timeline.program is run.program
     ordered = nl.sequential_range(2, directives=nki.compiler.no_reorder())
     assert list(ordered) == [0, 1]

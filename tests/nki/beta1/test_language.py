@@ -13,7 +13,7 @@ import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
 import trainium_edu.nki.language as now
-from trainium_edu.neuroncore.timing.rewrites import traffic
+from trainium_edu.neuroncore.timing.optimise import traffic
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
 from trainium_edu.specs.errors import NkiValidationError
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.neuroncore.timing.test_rewrites import check_bits
+from tests.neuroncore.timing.test_passes import check_bits
 from tests.nki.beta1 import profiled
 from tests.nki.beta1.test_both_ways import PAIRS
 from trainium_edu import nki
-from trainium_edu.neuroncore.timing.rewrites import PASSES, traffic
+from trainium_edu.neuroncore.timing.optimise import PASSES, traffic
 from trainium_edu.nki.beta1 import jit
 from trainium_edu.nki.published import device_ns
 from trainium_edu.specs import SOURCES, TRN1

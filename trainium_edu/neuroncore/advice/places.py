@@ -165,13 +165,10 @@ def _one_place(run, row):
         text = f"{name} is one tile for all turns: the next waits until the last has used it up"
         return text, Remedy.ALLOCATE_INSIDE, {}, None
     site = run.placement.site_of(mine)
-    if site.lends:
-        text = f"{name} waits until another tile that lies in the same bytes is used up"
-    else:
-        text = (
-            f"{name} waits until the tile before it in the same place is used up (it has "
-            f"{several(site.buffers, 'buffer')})"
-        )
+    text = (
+        f"{name} waits until the tile before it in the same place is used up (it has "
+        f"{several(site.buffers, 'buffer')})"
+    )
     return text, *_more_buffers(run, site)
 
 
@@ -189,7 +186,7 @@ def _more_buffers(run, site):
     for buffers in trials:
         sites = place(run.program, run.placement.spec, buffers=buffers).sites
         found = next(s for s in sites if (s.name, s.line) == (site.name, site.line))
-        if found.slots <= site.slots and found.lends >= site.lends:
+        if found.slots <= site.slots:
             continue
         remedy = Remedy.NO_ROOM_TO_SPARE
         number = max(found.buffers, -(-found.slots // found.alive))  # part of a set is one, too

@@ -107,7 +107,7 @@ class OnChipMemory:
         self._bytes: np.ndarray | None = None
         self._written = Written(self.partitions, self.bytes_per_partition)
         self.stated = []  #: Allocations with an address, in order
-        self.is_virtual = False  #: a compiler splits or spills tiles that are too wide
+        self.is_virtual = False  #: a compiler moves out what is too wide
 
     @property
     def bytes(self) -> np.ndarray:

@@ -77,10 +77,6 @@ class Program:
     allocations: list[Allocation] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)  #: allocations that must outlive the program
-    instances: list[int] = field(default_factory=list)  #: where each instance of a grid begins
-    spills: frozenset[int] = frozenset()  #: allocations in HBM that a compiler saved tiles in
-    #: the program before those passes that the model chose to run (see ``choices``)
-    recorded: "Program | None" = field(default=None, repr=False, compare=False)
     _open_loops: list[int] = field(default_factory=list, repr=False)
 
     def __len__(self):
@@ -118,6 +114,5 @@ def copy_of(program: Program) -> Program:
     """Return a copy of a program, which does not grow when the original does."""
     return replace(
         program, instructions=list(program.instructions), allocations=list(program.allocations),
-        loops=list(program.loops), outputs=list(program.outputs),
-        instances=list(program.instances), _open_loops=[],
+        loops=list(program.loops), outputs=list(program.outputs), _open_loops=[],
     )  # fmt: skip

@@ -207,7 +207,6 @@ def _to_plain(program: Program) -> dict:
         "name": program.name,
         "rounding": program.rounding,
         "outputs": list(program.outputs),
-        "instances": list(program.instances),
         "loops": [
             [x.start, x.end, x.count, x.first_allocation, x.end_allocation] for x in program.loops
         ],
@@ -234,7 +233,6 @@ def _from_plain(plain: dict) -> Program:
     ]
     program.loops = [Loop(*map(_count, row)) for row in plain["loops"]]
     program.outputs = [_within(i, program.allocations) for i in plain["outputs"]]
-    program.instances = [_count(i) for i in plain.get("instances", ())]
     tables["lines"] = [_source_line(*row) for row in tables["lines"]]
     tables["rows"] = aside.load("trainium_edu.neuroncore").INSTRUCTIONS  # filled by the front door
     for index, row in enumerate(plain["instructions"]):

@@ -5,16 +5,13 @@ long program comes back to Python between pieces.  Times are float64 nanoseconds
 2**-20, so that sums are exact.
 """
 
-import numpy as np
-
 import trainium_edu.numerics.launch  # noqa: F401  (loads Numba)
 
 # isort: split
 from numba import njit
 
 __all__ = [
-    "alive_together", "first_fit", "hazards", "lateness", "lives", "most_alive", "rotate",
-    "simulate", "successors",
+    "first_fit", "hazards", "rotate", "simulate", "successors",
 ]  # fmt: skip
 
 RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
@@ -22,27 +19,6 @@ RAW, WAW, WAR, STATED = 1, 2, 3, 4  # kinds of edges
 W_START, W_ENGINE, W_RAW, W_WAW, W_WAR, W_PORT, W_QUEUE, W_CHAIN, W_STATED = range(9)
 TENSOR, VECTOR, SCALAR, GPSIMD, SYNC, DMA = 0, 1, 2, 3, 4, 5
 SBUF_PORT, PSUM_PORT = 1, 2
-
-
-@njit(cache=True)
-def most_alive(site_start, first_sorted, last_sorted, out):
-    """Count the most instances alive at once, per site.
-
-    ``first_sorted`` and ``last_sorted`` hold each site's first and last rows, each in order.
-    """
-    for s in range(out.size):
-        a, b, end = site_start[s], site_start[s], site_start[s + 1]
-        alive = most = 0
-        while a < end:
-            if last_sorted[b] < first_sorted[a]:
-                alive -= 1
-                b += 1
-            else:
-                alive += 1
-                a += 1
-                if alive > most:
-                    most = alive
-        out[s] = most
 
 
 @njit(cache=True)
@@ -79,112 +55,13 @@ def rotate(site_start, last, slots, slot_start, until, heap, out):
 
 
 @njit(cache=True)
-def alive_together(first, last, slot, living, together):
-    """Mark which slots ever have owners alive at the same time; owners by first row."""
-    count = 0
-    for i in range(first.size):
-        kept = 0
-        for k in range(count):
-            j = living[k]
-            if last[j] >= first[i]:
-                living[kept] = j
-                kept += 1
-                together[slot[i], slot[j]] = together[slot[j], slot[i]] = True
-        living[kept] = i
-        count = kept + 1
-
-
-@njit(cache=True)
-def lives(row_access, access_instance, is_write, row_engine, on_chip, lead, hold, result, moved,
-          free, written_by, newest, is_read, ready, writer, write_ns, lead_ns, make_ns, need_ns,
-          dead_ns, end_ns):  # fmt: skip
-    """Find when each instance is written, needed and done with if there were bytes for all.
-
-    ``moved``: what the queues have to do before each row's transfer is done, at the least.
-    ``writer`` (-1 at first) becomes the engine of its first access, ``written_by`` that of its last
-    write, ``newest`` its last row; ``is_read`` whether somebody came who does not stand in the
-    writer's line; ``end_ns`` (-inf at first) when each engine is done.
-    """
-    now = 0.0
-    for r in range(row_engine.size):
-        engine = row_engine[r]
-        t = free[engine]
-        for a in range(row_access[r], row_access[r + 1]):
-            i = access_instance[a]
-            if on_chip[i] and not is_write[a] and (written_by[i] != engine or engine == DMA):
-                t = max(t, ready[i])
-        if engine == DMA:
-            end = max(t + lead[r] + hold[r], moved[r])
-        else:
-            end = free[engine] = t + hold[r]
-            now = max(now, t)
-        for a in range(row_access[r], row_access[r + 1]):
-            i = access_instance[a]
-            if is_write[a]:
-                ready[i], written_by[i] = end + result[r], engine
-            if writer[i] < 0:
-                writer[i] = engine
-                write_ns[i] = need_ns[i] = now
-                lead_ns[i] = lead[r]
-                make_ns[i] = hold[r]
-            else:
-                other = engine != writer[i] or (engine == DMA and not is_write[a])
-                if other and not is_read[i]:
-                    is_read[i] = True
-                    need_ns[i] = t
-                if not is_read[i] and newest[i] != r:
-                    make_ns[i] += hold[r]
-            end_ns[i, engine] = max(end_ns[i, engine], end)
-            dead_ns[i] = now
-            newest[i] = r
-    for i in range(writer.size):
-        if not is_read[i] and writer[i] != DMA:
-            make_ns[i] = 0.0
-
-
-@njit(cache=True)
-def lateness(last, writer, write_ns, lead_ns, make_ns, need_ns, dead_ns, end_ns, slots, alive,
-             out):  # fmt: skip
-    """Add up for how long a site's readers wait for its tiles, per number of slots.
-
-    Its tiles rotate (:func:`rotate`); each is begun when everybody but its own writer, who works
-    in order, is done with its slot, and the tile before it is made.  Whoever needs it then makes
-    everything behind wait as well.  No slots (0): as many as are alive, lent to others in between,
-    so that nothing is begun before its row, and who comes next waits for stores.
-    """
-    most = slots[-1]
-    until, heap = np.empty(most, np.int64), np.empty(most, np.int64)
-    free_ns = np.empty((most, end_ns.shape[1]))
-    for k in range(slots.size):
-        count = slots[k] if slots[k] > 0 else alive
-        until[:] = -1
-        heap[:] = np.arange(most)
-        free_ns[:] = -np.inf
-        late, made = 0.0, -np.inf
-        for i in range(last.size):
-            slot = heap[0]
-            until[slot] = last[i]
-            _sink(heap, until, 0, count)
-            begin = -np.inf if slots[k] > 0 else write_ns[i] + late
-            for engine in range(end_ns.shape[1]):
-                if engine != writer[i] or engine == DMA:
-                    begin = max(begin, free_ns[slot, engine])
-            made = max(made, begin + lead_ns[i]) + make_ns[i]
-            late += max(0.0, made - (need_ns[i] + late))
-            free_ns[slot] = end_ns[i] + late
-            if slots[k] == 0:
-                late += max(0.0, end_ns[i, DMA] - dead_ns[i])
-        out[k] = late
-
-
-@njit(cache=True)
-def first_fit(low, high, start, end, p0, p1, size, align, lender, apart, bank, capacity, count,
-              order, address):  # fmt: skip
+def first_fit(low, high, start, end, p0, p1, size, align, bank, capacity, count, order,
+              address):  # fmt: skip
     """Put boxes [low, high) into the lowest free bytes of the partitions while they are alive.
 
-    A box lives in rows start..end (both included) and on partitions [p0, p1); even then those
-    whose ``lender`` numbers (-1: none) are ``apart`` may share bytes.  The first ``count[0]``
-    entries of ``order`` are boxes that have an address, by address; what is placed joins them.
+    A box lives in rows start..end (both included) and on partitions [p0, p1).  The first
+    ``count[0]`` entries of ``order`` are boxes that have an address, by address; what is placed
+    joins them.
     A box that fits nowhere gets -1.  ``bank`` > 0: up to that size inside one bank, longer ones
     from a bank's first byte.
     """
@@ -195,8 +72,6 @@ def first_fit(low, high, start, end, p0, p1, size, align, lender, apart, bank, c
             for k in range(count[0]):
                 j = order[k]
                 if start[j] > end[i] or end[j] < start[i] or p0[j] >= p1[i] or p1[j] <= p0[i]:
-                    continue
-                if apart[lender[i], lender[j]]:
                     continue
                 if address[j] >= here + size[i]:
                     break

@@ -1,13 +1,11 @@
 """How sure a predicted time is, and what can be concluded from two.
 
-What is not known comes in two forms.  A *parameter* lies between two ends; those of one group move
-together.  A *choice* (``choices``) is something the model does and a compiler may do otherwise.
-For every combination of choices the program is compiled, placed and scheduled anew; then the order
-in which its instructions start is frozen, so that time can only grow when a piece grows, and all
-parameters at their fast ends and all at their slow ends bound everything between.
+A doubtful *parameter* lies between two ends; those of one group move together.  The order in which
+instructions start is frozen, so that time can only grow when a piece grows, and all parameters at
+their fast ends and all at their slow ends bound everything between.
 
 **The one rule for two predictions.**  What they assume together cancels, so bands that overlap
-decide nothing.  :func:`compare` moves the same parameters and choices together in both and gives
+decide nothing.  :func:`compare` moves the same parameters together in both and gives
 their *ratio* a band of its own: if 1 lies outside, one is faster wherever the truth lies between
 the ends; if 1 lies inside, the model cannot tell, and nobody should claim it: a *tie*.
 """
@@ -21,7 +19,6 @@ from math import prod
 import numpy as np
 
 from trainium_edu.neuroncore.recording.program import Program
-from trainium_edu.neuroncore.timing.choices import Variants
 from trainium_edu.neuroncore.timing.durations import durations
 from trainium_edu.neuroncore.timing.durations import parameters as known_parameters
 from trainium_edu.neuroncore.timing.placement import Placement
@@ -30,9 +27,8 @@ from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.specs.record import Record
 from trainium_edu.specs.signatures import checked
 
-__all__ = ["ALL_TOGETHER", "Band", "Ratio", "Times", "band", "band_of", "compare", "tie"]
+__all__ = ["Band", "Ratio", "Times", "band", "band_of", "compare", "tie"]
 
-ALL_TOGETHER = "all together"
 _ENDS = "fast", "slow"
 _MOST_ROWS = 1_000_000  # scheduled for one band or ratio; then not every combination is tried
 _ROWS_OF_A_CALL = 500  # as long as a call takes without any
@@ -46,13 +42,10 @@ class Band:
     nominal_ns: float
     high_ns: float  #: everything doubtful adverse
     effects: dict  #: group → (low_ns, high_ns) when only that group moves, the widest first
-    #: False for a long program with many choices: then one choice after the other was changed,
-    #: for as long as that moved an end, instead of trying every combination
-    is_exhaustive: bool = True
 
     @property
     def most(self) -> str:
-        """The group of parameters, or the choice, that moves the time most ("" if none does)."""
+        """The group of parameters that moves the time most ("" if none does)."""
         return _most(self.effects)
 
     def __contains__(self, ns):
@@ -74,7 +67,9 @@ class Ratio:
     nominal: float
     high: float
     effects: dict  #: group → (low, high) when only that group moves, the widest first
-    is_exhaustive: bool = True  #: as for :class:`Band`; here also of the ends of groups
+    #: False for long programs: then one group after the other was moved, for as long as that moved
+    #: an end, instead of trying every combination
+    is_exhaustive: bool = True
 
     @property
     def is_tie(self) -> bool:
@@ -83,7 +78,7 @@ class Ratio:
 
     @property
     def most(self) -> str:
-        """The group of parameters, or the choice, that moves the ratio most ("" if none does)."""
+        """The group of parameters that moves the ratio most ("" if none does)."""
         return _most(self.effects)
 
     def __contains__(self, ratio):
@@ -99,39 +94,22 @@ def _most(effects):
 
 
 class Times:
-    """Makespans of one program, for any ends of its parameters and any setting of its choices.
+    """Makespans of one program, for any ends of its parameters.
 
     Nothing is timed twice, so keep it for as long as there may be questions (``Run.times`` does).
 
     Parameters
     ----------
     timeline : CoreTimeline
-    variants : Variants, optional
-        Those of its placement, where another timing of it has them already.
     in_proportion : bool
         Whether a parameter that was given another value keeps its doubt in proportion; otherwise it
         is taken as certain.
     """
 
-    def __init__(self, timeline: CoreTimeline, *, variants: Variants | None = None,
-                 in_proportion: bool = False):  # fmt: skip
+    def __init__(self, timeline: CoreTimeline, *, in_proportion: bool = False):
         self.timeline = timeline
         self._in_proportion = in_proportion
-        if variants is not None:
-            self.variants = variants
-        #: each variant in the order that the nominal parameters give
-        self._ordered = {timeline.placement: timeline}
-        self._found: dict = {}
-
-    @cached_property
-    def variants(self) -> Variants:
-        """The program, compiled anew under other choices."""
-        return Variants(self.timeline.placement)
-
-    @cached_property
-    def choices(self) -> dict:
-        """Group of each choice that is open in this program → the ``Choice``."""
-        return {choice.group: choice for choice in self.variants.open.values()}
+        self._found: dict = {(): timeline.makespan_ns}
 
     @cached_property
     def groups(self) -> dict:
@@ -150,42 +128,29 @@ class Times:
 
     @property
     def axes(self) -> dict:
-        """Group of parameters or of a choice → what it may be, besides nominal (None)."""
-        others = {group: choice.others for group, choice in self.choices.items()}
-        return dict.fromkeys(self.groups, _ENDS) | others
+        """Group of parameters → what it may be, besides nominal (None)."""
+        return dict.fromkeys(self.groups, _ENDS)
 
-    def at(self, point: Mapping) -> float | None:
-        """Return the makespan in ns at one point, or None where the program does not fit.
+    def at(self, point: Mapping) -> float:
+        """Return the makespan in ns at one point.
 
         Parameters
         ----------
-        point : dict of str to str, tuple, int or None
-            Group → end or setting; a group that is not named, or not of this program, is nominal.
+        point : dict of str to str or None
+            Group → end; a group that is not named, or not of this program, is nominal.
         """
-        placement = self.variants.placement({c.name: point.get(g) for g, c in self.choices.items()})
-        if placement is None:
-            return None
         ends = tuple((g, point[g]) for g in self.groups if point.get(g) is not None)
-        key = placement, ends
-        if key not in self._found:
-            self._found[key] = self._makespan(placement, ends)
-        return self._found[key]
-
-    def _makespan(self, placement, ends):
-        """Schedule a variant in its own order, which stays while its pieces grow and shrink."""
-        if placement not in self._ordered:
-            self._ordered[placement] = reschedule(self.timeline, placement)
-        base = self._ordered[placement]
-        if not ends:
-            return base.makespan_ns
-        moved = dict(self.timeline.parameters)
-        for group, end in ends:
-            moved |= self.groups[group][end]
-        return reschedule(base, parameters=moved, order=base.order).makespan_ns
+        if ends not in self._found:
+            moved = dict(self.timeline.parameters)
+            for group, end in ends:
+                moved |= self.groups[group][end]
+            order = self.timeline.order
+            self._found[ends] = reschedule(self.timeline, parameters=moved, order=order).makespan_ns
+        return self._found[ends]
 
     @property
     def active(self) -> set:
-        """The choices, and the groups on which the length of some piece depends.
+        """The groups on which the length of some piece depends.
 
         Of two terms the longer counts: one may hide behind another unless all others are fast.
         """
@@ -198,56 +163,28 @@ class Times:
             found = durations(t.placement.run, t.spec, values, t.without)
             return [np.asarray(getattr(found, name)).tolist() for name in found.__slots__]
 
-        return {*self.choices} | {
+        return {
             group for group in self.groups for others in _ENDS
             if pieces(group, "fast", others) != pieces(group, "slow", others)
         }  # fmt: skip
 
-    @property
-    def _choice_axes(self):
-        return {group: (None, *choice.others) for group, choice in self.choices.items()}
-
-    @property
-    def _most(self):
-        return _MOST_ROWS // (4 * self.timeline.rows + _ROWS_OF_A_CALL)
-
-    def ends(self) -> tuple[float, float, bool]:
-        """Return the least and the greatest makespan, and whether all combinations were tried."""
-        axes, most = self._choice_axes, self._most
-        return (
-            _extreme(lambda p: self.at(dict.fromkeys(self.groups, "fast") | p), axes, min, most),
-            _extreme(lambda p: self.at(dict.fromkeys(self.groups, "slow") | p), axes, max, most),
-            _count(axes) <= most,
-        )
+    def ends(self) -> tuple[float, float]:
+        """Return the least and the greatest makespan."""
+        low, high = (self.at(dict.fromkeys(self.groups, end)) for end in _ENDS)
+        return low, high
 
     @cached_property
     def band(self) -> Band:
         """The range in which the makespan lies."""
-        low, high, is_exhaustive = self.ends()
-        effects = _alone(self.at, self.axes)
-        return Band(low, self.timeline.makespan_ns, high, effects, is_exhaustive)
-
-    def shares_of_choices(self) -> dict[str, float]:
-        """Return by which part of itself the time moves when one choice alone is made otherwise.
-
-        The widest first; under ``ALL_TOGETHER`` when they are made otherwise in any combination.
-        """
-        axes, nominal = self._choice_axes, self.timeline.makespan_ns
-        if not axes or not nominal:
-            return {}
-        found = _alone(self.at, axes)
-        found[ALL_TOGETHER] = tuple(
-            _extreme(self.at, axes, best, self._most) for best in (min, max)
-        )
-        return {g: min(1.0, max(nominal - low, high - nominal) / nominal)
-                for g, (low, high) in found.items()}  # fmt: skip
+        low, high = self.ends()
+        return Band(low, self.timeline.makespan_ns, high, _alone(self.at, self.axes))
 
 
 def _alone(f, axes):
     """Return axis → (least, greatest) of f while only that axis moves, the widest first."""
     found = {}
     for axis, settings in axes.items():
-        values = [x for s in (None, *settings) if (x := f({axis: s})) is not None]
+        values = [f({axis: s}) for s in (None, *settings)]
         found[axis] = min(values), max(values)
     return dict(sorted(found.items(), key=lambda item: item[1][0] - item[1][1]))
 
@@ -264,14 +201,14 @@ def _extreme(f, axes, best, most):
     """
     if _count(axes) <= most:
         points = (dict(zip(axes, settings, strict=True)) for settings in product(*axes.values()))
-        return best(x for point in points if (x := f(point)) is not None)
+        return best(map(f, points))
     point, value, before = {}, f({}), None
     while value != before:
         before = value
         for axis, settings in axes.items():
             for setting in settings:
                 x = f({**point, axis: setting})
-                if x is not None and x != value and best(x, value) == x:
+                if x != value and best(x, value) == x:
                     point, value = {**point, axis: setting}, x
     return value
 
@@ -284,8 +221,7 @@ def band(program: Program, placement: Placement, spec: Record | None = None, *,
     Parameters
     ----------
     program, placement, spec, parameters
-        As for ``schedule``; a parameter that is given is
-        taken as certain, and so is a number of buffers that the placement was asked for.
+        As for ``schedule``; a parameter that is given is taken as certain.
 
     Returns
     -------
@@ -340,26 +276,19 @@ def compare(before, after) -> Ratio:
 
     Notes
     -----
-    The ratio is taken where every group of parameters is at one of its ends, and every choice at
-    one of its settings, in both alike.
+    The ratio is taken where every group of parameters is at one of its ends, in both alike.
     """
     before, after = _times(before), _times(after)
-    axes: dict = {}
-    for times in (*before, *after):
-        for axis, settings in times.axes.items():
-            axes[axis] = tuple(dict.fromkeys((*axes.get(axis, ()), *settings)))
+    axes = {axis: ends for times in (*before, *after) for axis, ends in times.axes.items()}
 
     def ratio(point):
-        found = [[t.at(point) for t in side] for side in (before, after)]
-        if any(ns is None for side in found for ns in side):
-            return None
-        return sum(found[0]) / sum(found[1])
+        return sum(t.at(point) for t in before) / sum(t.at(point) for t in after)
 
     for side in (before, after):
         if not sum(t.timeline.makespan_ns for t in side):
             raise ValueError(f"{side[0].timeline!r} takes no time, and a ratio needs two times")
     active = {group for t in (*before, *after) for group in t.active}
-    corners = {a: s if s == _ENDS else (None, *s) for a, s in axes.items() if a in active}
+    corners = {group: ends for group, ends in axes.items() if group in active}
     most = _MOST_ROWS // sum(t.timeline.rows + _ROWS_OF_A_CALL for t in (*before, *after))
     low, high = (_extreme(ratio, corners, best, most) for best in (min, max))
     nominal, effects = ratio({}), _alone(ratio, axes)

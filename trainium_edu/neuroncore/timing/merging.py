@@ -6,86 +6,44 @@ one's writers are dropped, and its readers read the first one, which then lives 
 there is room for that is asked of live ranges: of the sum of what is alive at any moment.
 """
 
-from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import compress
 
 import numpy as np
 
-from trainium_edu.neuroncore.recording.engine import Memory
+from trainium_edu.neuroncore.recording.engine import Engine, Memory
+from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.memory import Allocation
 from trainium_edu.neuroncore.recording.program import Instruction, Program, copy_of
+from trainium_edu.neuroncore.timing.liveness import Lives
 
-__all__ = ["Lives", "line_of", "merge", "number_contents", "on_tiles", "rebuilt"]
+__all__ = ["is_pure", "keeps_state", "line_of", "merge", "number_contents", "on_tiles", "rebuilt"]
 
-_NEVER = np.iinfo(np.int64).max
+_SETTLED = ("idle", None)  # reduce_cmd values that leave an engine's registers alone
 _PLAIN = (str, int, float, bool, type(None))
 
 
-@dataclass(frozen=True, slots=True)
-class Lives:
-    """A program without recorded loops as arrays: who touches which tile, and when.
+def is_pure(instruction: Instruction) -> bool:
+    """Return whether an instruction gives the same whenever its operands are the same."""
+    if instruction.engine is Engine.DMA or instruction.engine is Engine.SYNC:
+        return False
+    if keeps_state(instruction):
+        return False
+    for name, value in instruction.options:
+        if name == "accumulate" and value:
+            return False  # adds to what was there
+        if name == "indirect":
+            return False  # a register may have moved the operand in between
+    return True
 
-    Attributes
-    ----------
-    rows : int
-        How many instructions there are.
-    at, tile, is_write : arrays[accesses]
-        Instruction, allocation, and whether it is written.
-    sbuf_bytes : int64[allocations]
-        Bytes of each partition of SBUF (or of the memory asked for) that a tile takes; 0 for tiles
-        elsewhere.
-    """
 
-    rows: int
-    at: np.ndarray
-    tile: np.ndarray
-    is_write: np.ndarray
-    sbuf_bytes: np.ndarray
-
-    @classmethod
-    def of(cls, program: Program, memory: Memory = Memory.SBUF) -> "Lives":
-        """Return the arrays of a program."""
-        rows = len(program)
-        each = [i.accesses for i in program.instructions]
-        at = np.repeat(np.arange(rows), np.fromiter(map(len, each), np.int64, rows))
-        tile = np.fromiter((a[0] for a in chain.from_iterable(each)), np.int64, at.size)
-        is_write = np.fromiter((a[5] for a in chain.from_iterable(each)), np.bool_, at.size)
-        sizes = [a.row_bytes * (a.memory is memory) for a in program.allocations]
-        return cls(rows, at, tile, is_write, np.array(sizes, np.int64))
-
-    def ends(self, which=None, tile=None) -> tuple[np.ndarray, np.ndarray]:
-        """Return each allocation's first and last instruction; -1 as the last if there is none.
-
-        Parameters
-        ----------
-        which : bool[accesses], optional
-            The accesses that count; default all.
-        tile : int64[accesses], optional
-            Other tiles than those that were recorded.
-        """
-        at, tile = self.at, self.tile if tile is None else tile
-        if which is not None:
-            at, tile = at[which], tile[which]
-        first = np.full(self.sbuf_bytes.size, _NEVER)
-        last = np.full(self.sbuf_bytes.size, -1)
-        first[tile[::-1]] = at[::-1]
-        last[tile] = at
-        return first, last
-
-    def most_alive(self, first, last) -> int:
-        """Return the most bytes of each partition that are alive at one instruction."""
-        change = np.zeros(self.rows + 1, np.int64)
-        held = (last >= 0) & (self.sbuf_bytes > 0)
-        np.add.at(change, first[held], self.sbuf_bytes[held])
-        np.subtract.at(change, last[held] + 1, self.sbuf_bytes[held])
-        return int(np.cumsum(change).max())
-
-    def alive_of(self, tiles) -> int:
-        """Return the most bytes of each partition that some tiles take at once."""
-        first, last = self.ends()
-        mine = np.full(last.size, -1)
-        mine[tiles] = last[tiles]
-        return self.most_alive(first, mine)
+def keeps_state(instruction: Instruction) -> bool:
+    """Return whether an engine's registers or dice matter to it, or it to them."""
+    row = INSTRUCTIONS.get(instruction.name)
+    if row is None or not row.pure:
+        return True
+    if any(access[6] == "reduce_res" for access in instruction.accesses):
+        return True
+    return any(n == "reduce_cmd" and value not in _SETTLED for n, value in instruction.options)
 
 
 def line_of(info: Allocation) -> tuple:
@@ -194,7 +152,7 @@ class _Merging:
                          for a in program.allocations], bool)  # fmt: skip
         free[program.outputs] = False
         free[tile[writes & ~counts[at]]] = False
-        settled = np.flatnonzero(free & (done >= 0) & (first_read > done) & (last_read >= 0))
+        settled = np.flatnonzero(free & (done >= 0) & (first_read > done))
         settled = settled[np.argsort(written[settled], kind="stable")]
         self.rank = np.full(free.size, -1)
         self.rank[settled] = np.arange(settled.size)
@@ -267,7 +225,6 @@ def rebuilt(program: Program, instructions, allocations=None) -> Program:
         Default: the program's own.
     """
     result = copy_of(program)
-    result.recorded, result.instances = None, []
     if allocations is not None:
         result.allocations = allocations
     place: dict[int, int] = {}

@@ -13,8 +13,8 @@ from trainium_edu.neuroncore.recording.program import Program
 from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.neuroncore.timing.durations import durations, settle
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded, expand
-from trainium_edu.neuroncore.timing.merging import rebuilt
-from trainium_edu.neuroncore.timing.optimise import keeps_state
+from trainium_edu.neuroncore.timing.liveness import alive_bytes
+from trainium_edu.neuroncore.timing.merging import keeps_state, rebuilt
 from trainium_edu.numerics.launch import launch
 
 __all__ = ["reordered"]
@@ -71,10 +71,8 @@ def _ahead(run: Expanded, size, room: int) -> np.ndarray:
     psum = int(run.program.spec.psum.bytes_per_partition)
     for memory, most in ((Memory.SBUF, room), (Memory.PSUM, psum)):
         held = (run.last >= 0) & (run.memory == MEMORIES.index(memory))
-        change = np.zeros(run.rows + 1, np.int64)
-        np.add.at(change, run.first[held], size[held, 0])
-        np.subtract.at(change, run.last[held] + 1, size[held, 0])
-        limits[MEMORIES.index(memory)] = most - np.cumsum(change).max()
+        alive = alive_bytes(run.rows, run.first[held], run.last[held], size[held, 0])
+        limits[MEMORIES.index(memory)] = most - alive.max(initial=0)
     return limits
 
 

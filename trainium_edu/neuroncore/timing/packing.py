@@ -2,11 +2,9 @@
 
 A *site* (a line that allocates) whose tiles come and go takes `slots` = the most that it has alive
 at once x `buffers`, and its tiles rotate over them: with one buffer a load waits until the tile
-before it is used up, with two it runs ahead by one.  Where not all of them fit, sites whose extents
-do not meet share bytes, and the others start from the slots that they cannot do without and get
-more, slot by slot, in the order of what a byte gains there (``room``), as long as there is room.
-Where not even that much fits, slots *lend* their bytes to slots that are never alive at the same
-time; to keep them is then the first thing that a site can get.
+before it is used up, with two it runs ahead by one.  All sites have the same number of buffers, as
+many as fit.  Sites whose extents do not meet share bytes.  Where not even one buffer each fits,
+every tile gets bytes for its own live range, begun as many turns early as fit.
 """
 
 from collections import Counter
@@ -15,16 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Memory
-from trainium_edu.neuroncore.timing import _loops, room
+from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.neuroncore.timing.expansion import MEMORIES
+from trainium_edu.neuroncore.timing.liveness import alive_bytes
 from trainium_edu.numerics.launch import launch
 from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = ["Packing", "Site", "capacity"]
 
-_MOST_TRIALS = 32  # of more slots for one site, when most are given; where sites have few slots
-_MOST_COMPARED = 4_000_000  # more, until so many pairs of slots were compared
-_MOST_SHARING = 2048  # slots; of more, nobody asks which are never alive together
+_ENDLESS = 2**40  # bytes
 _MOST_NAMED = 12  # sites in a note
 
 
@@ -42,7 +39,6 @@ class Site:
     buffers: int  #: how many times that, rounded down
     slots: int  #: how many of its tiles have bytes at once
     wanted: int  #: slots asked for; more than its tiles could use are none
-    lends: bool  #: while it has nothing alive, others use its bytes
     addresses: tuple  #: of its slots
     line: object  #: SourceLine-like (file, line) or None
 
@@ -51,8 +47,8 @@ class Site:
             f"{self.name}: {self.tiles} x {self.dtype}{list(self.shape)} "
             f"({self.row_bytes} bytes per partition), {self.alive} alive, "
             f"{self.buffers} buffer{'s' * (self.buffers != 1)}, {self.slots} slots"
-            + f" of {self.wanted}" * (self.slots < self.wanted)
-            + ", lent" * self.lends
+            + f" of {self.wanted}"
+            * (self.slots < self.wanted)
         )
 
 
@@ -95,16 +91,16 @@ class Packing:
         count = len(self.site_info)
         self.site_start = np.searchsorted(self.site, np.arange(count + 1))
         self.tiles = np.diff(self.site_start)
-        last_sorted = self.last[np.lexsort((self.last, self.site))]
+        ends = np.sort(self.site * (run.rows + 1) + self.last)  # by site, as are the beginnings
+        gone = np.searchsorted(ends, self.site * (run.rows + 1) + self.first)
         self.alive = np.zeros(count, np.int64)
-        launch(_loops.most_alive, self.site_start, self.first, last_sorted, self.alive)
+        np.maximum.at(self.alive, self.site, np.arange(1, self.site.size + 1) - gone)
         self.site_bytes = np.array([x.row_bytes for x in self.site_info], np.int64)
         self.p0 = np.array([x.start_partition for x in self.site_info], np.int64)
         self.p1 = self.p0 + np.array([x.partitions for x in self.site_info], np.int64)
         self.align = np.array([x.dtype.itemsize for x in self.site_info], np.int64)
-        self.apart = np.zeros((1, 1), np.bool_)
         self.slot_address = self.slot_size = np.zeros(0, np.int64)
-        self.member_slot = np.zeros(0, np.int64)
+        self.member_slot = np.zeros(self.members.size, np.int64)
 
     @property
     def high_water_bytes(self):
@@ -130,10 +126,7 @@ class Packing:
         best = (-1, 0, everyone)
         for quarter in range(0, 128, 32):
             here = (p0 < quarter + 32) & (p1 > quarter)
-            change = np.zeros(self.run.rows + 1, np.int64)
-            np.add.at(change, first[here], size[here])
-            np.subtract.at(change, last[here] + 1, size[here])
-            total = np.cumsum(change)
+            total = alive_bytes(self.run.rows, first[here], last[here], size[here])
             row = int(np.argmax(total))
             if total[row] > best[0]:
                 best = (int(total[row]), row, everyone[here & (first <= row) & (last >= row)])
@@ -141,99 +134,54 @@ class Packing:
 
     # -- rotating slots -----------------------------------------------------------------------
 
-    def pack(self, wanted, favour):
-        """Give every site the slots that it wants, or, as far as they fit, those that help most."""
+    def pack(self, wanted, beside):
+        """Give every site the largest number of buffers that fits for all, or what it asks for.
+
+        Sites that are named keep theirs for as long as the others have one.
+        """
         default, named = wanted
         if not self.site_info:
             return
-        is_named = np.array([x.name in named or x.site in named for x in self.site_info])
-        goal = np.array(
-            [named.get(x.name, named.get(x.site, default)) for x in self.site_info], np.int64
-        )
+        asked = [named.get(x.name, named.get(x.site)) for x in self.site_info]
+        is_named = np.array([count is not None for count in asked])
+        goal = np.array([default if count is None else count for count in asked], np.int64)
         goal = np.minimum(goal, -(-self.tiles // self.alive))  # more than has tiles does nothing
         self.wanted = np.minimum(self.alive * goal, self.tiles)
-        if self._try(self.wanted):
-            return
-        lending = not self._try(self.alive)
-        come_again = np.where(self.tiles > self.alive, 0, self.alive)
-        if lending and not (self._share() and (self._try(come_again) or self._try(self.alive * 0))):
-            self._pack_instances(goal)
-            return
-        steps = room.steps(
-            self.run, self.spec, self.members, self.site_start, self.last, self.alive, self.wanted,
-            self.site_bytes, lending=lending,
-        )  # fmt: skip
-        begin, _ = self._extents()
-        match favour:
-            case "gain":
-                steps.sort(key=lambda step: not is_named[step.site])
-            case "order":
-                steps.sort(key=lambda step: (begin[step.site], step.slots))
-            case "nobody":
-                steps = []
-        self._climb(steps)
-        self._say_who_is_short(is_named)
 
-    def _climb(self, steps):
-        """Take the steps in order as long as they fit, then whichever later ones still fit."""
-        base = self.own
-
-        def after(steps):
-            own = base.copy()
-            for step in steps:
-                own[step.site] = step.slots
-            return own
-
-        def most(low, high, own_of):
-            """Return the greatest number for which it fits; for `low` it does."""
+        def most(limited, others):
+            """Return the most buffers for `limited` sites with which everything fits, or 0."""
+            low, high = 0, int(goal[limited].max(initial=1))
             while low < high:
                 middle = (low + high + 1) // 2
-                low, high = (middle, high) if self._try(own_of(middle)) else (low, middle - 1)
+                buffers = np.where(limited, np.minimum(goal, middle), others)
+                if self._try(np.minimum(self.alive * buffers, self.tiles)):
+                    low = middle
+                else:
+                    high = middle - 1
             return low
 
-        taken = most(0, len(steps), lambda count: after(steps[:count]))
-        trials, full = _MOST_TRIALS + _MOST_COMPARED // (1 + self.slot_size.size**2), set()
-        for step in steps[taken:]:
-            s = step.site
-            if s in full or trials <= 0:
-                continue
-            own = self.own.copy()
-
-            def with_slots(slots, own=own, s=s):
-                own[s] = slots
-                return own.copy()
-
-            trials -= 1
-            if not self._try(with_slots(step.slots)):
-                least = max(int(self.own[s]), int(self.alive[s]) - 1)
-                trials -= (step.slots - least).bit_length()
-                most(least, step.slots - 1, with_slots)
-                full.add(s)
-
-    def _say_who_is_short(self, is_named):
-        """Note which sites lend slots, which got fewer than they want, and what named ones lack."""
-        what = self.memory.upper()
-        lent, short = np.flatnonzero(self.lends), np.flatnonzero(self.slots < self.wanted)
-        if lent.size:
-            self.notes.append(
-                f"{what} is too full for every site to keep bytes of its own: while none of their "
-                f"tiles is alive, others use those of {self._list(lent, lambda s: '')}"
-            )
+        if self._try(self.wanted):
+            return
+        if not most(~is_named, goal) and not most(is_named, 1):
+            self._pack_instances(goal, beside)
+        short = np.flatnonzero(self.slots < self.wanted)
         if short.size:
             self.notes.append(
-                f"{what} is full before every tile has its buffers; fewer for "
+                f"{self.memory.upper()} is full before every tile has its buffers; fewer for "
                 + self._list(short, lambda s: f" {self.slots[s]} of {self.wanted[s]} slots")
             )
+        self._say_what_is_in_the_way(short[is_named[short]])
+
+    def _say_what_is_in_the_way(self, short):
         by_bytes = np.argsort(-self.slots * self.site_bytes, kind="stable")
         begin, end = self._extents()
-        for s in short[is_named[short]][:_MOST_NAMED]:
-            beside = (begin <= end[s]) & (end >= begin[s])
-            others = [k for k in by_bytes if k != s and beside[k]][:3]
+        for s in short[:_MOST_NAMED]:
+            others = [k for k in by_bytes if k != s and begin[k] <= end[s] and end[k] >= begin[s]]
             self.notes.append(
                 f"{self.site_info[s].name} got {self.slots[s]} of the {self.wanted[s]} slots that "
-                f"buffers asks for, each {self.site_bytes[s]} bytes of {self.capacity} in {what}; "
-                "in the way are " + (self._list(
-                    others, lambda k: f" ({self.slots[k]} x {self.site_bytes[k]} bytes)"
+                f"buffers asks for, each {self.site_bytes[s]} bytes of {self.capacity} in "
+                f"{self.memory.upper()}; in the way are " + (self._list(
+                    others[:3], lambda k: f" ({self.slots[k]} x {self.site_bytes[k]} bytes)"
                 ) or "its own tiles")
             )  # fmt: skip
 
@@ -242,24 +190,22 @@ class Packing:
         more = len(sites) - len(said)
         return ", ".join(said) + f" and {more} more" * (more > 0)
 
-    def _try(self, own):
-        """Take these numbers of slots, if they fit: 0 is as many as are alive, lent in between."""
-        slots = np.where(own > 0, own, self.alive)
+    def _try(self, slots):
+        """Take these numbers of slots, if they fit."""
         site = np.repeat(np.arange(slots.size), slots)
-        address, never = None, np.zeros(site.size, np.int64)
-        lends = own == 0
-        if not lends.any() and slots @ self.site_bytes <= self.capacity:
-            address = self._fit(never, never + self.run.rows, site)
+        begin, end = np.zeros(site.size, np.int64), np.full(site.size, self.run.rows)
+        address = None
+        if slots @ self.site_bytes <= self.capacity:
+            address = self._fit(begin, end, site)
         if address is None:  # a site's bytes are its own from its first access to its last
-            begin, end = self._extents()
-            lender = np.full(site.size, -1)
-            lender[lends[site]] = np.flatnonzero(np.repeat(lends, self.alive))
-            address = self._fit(begin[site], end[site], site, lender)
+            begin, end = (rows[site] for rows in self._extents())
+            address = self._fit(begin, end, site)
         if address is None:
             return False
-        self.own, self.slots, self.lends = own, slots, lends
-        self.slot_address, self.slot_size = address, self.site_bytes[site]
-        self.member_slot, self.slot_start = self._rotate(slots)
+        self.slots, self.slot_address, self.slot_size = slots, address, self.site_bytes[site]
+        self.slot_start = np.concatenate(([0], np.cumsum(slots)))
+        launch(_loops.rotate, self.site_start, self.last, slots, self.slot_start,
+               np.full(site.size, -1), np.arange(site.size), self.member_slot)  # fmt: skip
         return True
 
     def _extents(self):
@@ -268,49 +214,29 @@ class Packing:
             self.last, self.site_start[:-1]
         )
 
-    def _rotate(self, slots):
-        """Return each member's slot, and each site's first."""
-        slot_start = np.concatenate(([0], np.cumsum(slots)))
-        total = int(slot_start[-1])
-        member_slot = np.zeros(self.members.size, np.int64)
-        launch(_loops.rotate, self.site_start, self.last, slots, slot_start, np.full(total, -1),
-               np.arange(total), member_slot)  # fmt: skip
-        return member_slot, slot_start
-
-    def _share(self):
-        """Find which slots are never alive together; False where there are too many to check."""
-        slot, slot_start = self._rotate(self.alive)
-        n = int(slot_start[-1])
-        if n > _MOST_SHARING:
-            return False
-        order = np.lexsort((self.members, self.first))
-        together = np.eye(n + 1, dtype=bool)  # the last is everything that lends nothing
-        together[-1] = together[:, -1] = True
-        launch(_loops.alive_together, self.first[order], self.last[order], slot[order],
-               np.zeros(order.size, np.int64), together)  # fmt: skip
-        self.apart = ~together
-        return True
-
-    def _fit(self, start, end, site, lender=None):
+    def _fit(self, start, end, site, orders=(False, True), capacity=None):
         """Return addresses of boxes alive from `start` to `end`, or None.
 
-        Boxes with the numbers of `lender` share bytes with those that they are ``apart`` from.
+        They are laid down by start or not (by size), in each of the `orders` until one fits.
         """
-        lender = np.full(site.size, -1) if lender is None else lender
         f, n, size = self.fixed.shape[1], site.size, self.site_bytes[site]
-        for keys in ((start, -size), (-size, start)):
-            order = np.lexsort(keys)
+        for by_start in orders:
+            order = np.lexsort((-size, start) if by_start else (start, -size))
             picked = site[order]
             boxes = np.zeros((6, f + n), np.int64)  # two rows, two partitions, address, size
             boxes[1, :f], boxes[2:, :f] = self.run.rows, self.fixed
             boxes[:4, f:] = start[order], end[order], self.p0[picked], self.p1[picked]
             boxes[5, f:] = size[order]
             align = np.concatenate((np.ones(f, np.int64), self.align[picked]))
-            who = np.concatenate((np.full(f, -1), lender[order]))
             by_address, count, step = np.arange(f + n), np.array([f]), 2048
             for low in range(f, f + n, step):
+                if by_start:  # what died before will never be in the way again
+                    alive = by_address[: count[0]][
+                        boxes[1, by_address[: count[0]]] >= boxes[0, low]
+                    ]
+                    by_address[: alive.size], count[0] = alive, alive.size
                 launch(_loops.first_fit, low, min(f + n, low + step), boxes[0], boxes[1], boxes[2],
-                       boxes[3], boxes[5], align, who, self.apart, self.bank, self.capacity, count,
+                       boxes[3], boxes[5], align, self.bank, capacity or self.capacity, count,
                        by_address, boxes[4])  # fmt: skip
                 if (boxes[4, low : low + step] < 0).any():
                     break
@@ -322,24 +248,33 @@ class Packing:
 
     # -- instance by instance -----------------------------------------------------------------
 
-    def _pack_instances(self, goal):
-        """Give every tile bytes for its own live range, stretched by the most turns that fit."""
+    def _pack_instances(self, goal, beside):
+        """Give every tile bytes for its own live range, stretched by the most turns that fit.
+
+        Where not even the live ranges fit, and `beside`, bytes behind the memory's end hold the
+        rest.
+        """
+        what = self.memory.upper()
         for turns in range(int(goal.max()), 0, -1):
             buffers = np.minimum(goal, turns)
             earlier = np.arange(self.site.size) - ((buffers - 1) * self.alive)[self.site]
-            earlier = np.maximum(earlier, self.site_start[self.site])
-            address = self._fit(self.first[earlier], self.last, self.site)
+            begin = self.first[np.maximum(earlier, self.site_start[self.site])]
+            address = self._fit(begin, self.last, self.site, (True, False)[: 1 + (turns == 1)])
             if address is not None:
+                early = f"begun up to {turns - 1} turns early" if turns > 1 else "without buffers"
+                note = f"{what} is too full for sites to have slots: every tile was packed by its "
+                self.notes.append(f"{note}own live range, {early}")
                 break
         else:
-            raise NkiValidationError(self._too_big())
+            if not beside:
+                raise NkiValidationError(self._too_big())
+            address = self._fit(self.first, self.last, self.site, (True,), _ENDLESS)
+            self.notes.append(
+                f"{what} is too small: {self.alive_bytes} bytes of each partition are needed at "
+                f"once, and there are {self.capacity}; the rest is timed as if it lay beside them, "
+                "without what it costs to move it out and in"
+            )
         self._one_each(address)
-        self.own, self.lends = buffers * self.alive, np.ones(goal.size, bool)
-        early = f"begun up to {turns - 1} turns early" if turns > 1 else "without buffers"
-        self.notes.append(
-            f"{self.memory.upper()} is too full for sites to have slots, even lent ones: every "
-            f"tile was packed by its own live range, {early}"
-        )
 
     def _one_each(self, address):
         self.slots, self.slot_start = self.tiles, self.site_start
@@ -351,7 +286,7 @@ class Packing:
         size = self.site_bytes[self.site]
         begin = max((x.address + x.row_bytes for x in self.stated_info), default=0)
         self._one_each(begin + np.cumsum(size) - size)
-        self.own, self.wanted, self.lends = self.tiles, self.tiles, np.zeros(self.tiles.size, bool)
+        self.wanted = self.tiles
 
     def sites(self):
         """Return the Site records."""
@@ -362,9 +297,8 @@ class Packing:
             line = site[:2] if isinstance(site[0], str) else None
             found.append(
                 Site(info.name, info.memory, info.shape, info.dtype.name, info.row_bytes,
-                     int(self.tiles[s]), alive, max(int(self.own[s]) // alive, 1), int(b - a),
-                     int(self.wanted[s]), bool(self.lends[s]),
-                     tuple(int(x) for x in self.slot_address[a:b]), line)
+                     int(self.tiles[s]), alive, max(int(b - a) // alive, 1), int(b - a),
+                     int(self.wanted[s]), tuple(int(x) for x in self.slot_address[a:b]), line)
             )  # fmt: skip
         return found
 

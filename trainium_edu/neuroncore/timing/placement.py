@@ -21,7 +21,6 @@ from trainium_edu.specs.signatures import checked
 __all__ = ["Placement", "place"]
 
 _MOST_NOTES = 20
-_FAVOURS = "gain", "order", "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,6 @@ class Placement:
         The most bytes per partition that are needed at one moment.
     notes : tuple of str
         What a reader should know: buffers that did not fit, stated tiles that overlap.
-    favour : str
-        As asked.
     """
 
     program: Program
@@ -73,15 +70,11 @@ class Placement:
     high_water_bytes: dict
     alive_bytes: dict
     notes: tuple
-    favour: str = "gain"
 
     @property
     def short(self) -> tuple:
-        """The sites that got fewer slots than they want, for lack of room.
-
-        Empty where everything fits; then every `favour` gives the same placement.
-        """
-        return tuple(site for site in self.sites if site.slots < site.wanted or site.lends)
+        """The sites that got fewer slots than they want, for lack of room."""
+        return tuple(site for site in self.sites if site.slots < site.wanted)
 
     def site_of(self, instance: int) -> Site | None:
         """Return the site of an instance of the run; None if it has a stated address or none."""
@@ -134,7 +127,7 @@ class Placement:
 
 @checked
 def place(program: Program, spec: Record | None = None, *, buffers=None, endless: bool = False,
-          favour: str = "gain"):  # fmt: skip
+          beside: bool = False):  # fmt: skip
     """Choose the address of every tile; raise if they do not fit.
 
     Parameters
@@ -149,9 +142,8 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         first, and a note says who got how much.
     endless : bool
         Give every tile bytes of its own, as if memory had no end (a what-if).
-    favour : {"gain", "order", "nobody"}
-        Who gets more slots than it cannot do without, where not everybody can: whom they help
-        most, who comes first in the program, or nobody (two what-ifs about the compiler's choice).
+    beside : bool
+        Give tiles that do not fit even one at a time bytes behind the memory's end, with a note.
 
     Returns
     -------
@@ -165,8 +157,6 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
     spec = program.spec if spec is None else spec
     check_chip(spec)
     wanted = _check_buffers(buffers, int(spec.timing.default_buffers))
-    if favour not in _FAVOURS:
-        raise ValueError(f"favour {favour!r} must be one of {', '.join(map(repr, _FAVOURS))}")
     _check_names(program, wanted[1])
     run = expand(program)
     address = np.full(run.allocation.size, -1, np.int64)
@@ -179,7 +169,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         if endless:
             job.spread()
         else:
-            job.pack(wanted, favour)
+            job.pack(wanted, beside)
         for i in job.stated:
             address[i] = program.allocations[run.allocation[i]].address
         if job.members.size:
@@ -190,7 +180,7 @@ def place(program: Program, spec: Record | None = None, *, buffers=None, endless
         notes += [*_overlaps(job.stated_info), *job.notes]
         high[memory], alive[memory] = job.high_water_bytes, job.alive_bytes
     return Placement(program, spec, run, buffers, endless, tuple(sites), address, slot, high,
-                     alive, tuple(notes), favour)  # fmt: skip
+                     alive, tuple(notes))  # fmt: skip
 
 
 def _check_buffers(buffers, default):

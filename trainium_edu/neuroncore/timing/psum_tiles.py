@@ -13,7 +13,8 @@ from trainium_edu.neuroncore.recording.program import Access, Program
 from trainium_edu.neuroncore.recording.views import View
 from trainium_edu.neuroncore.timing.durations import durations, settle
 from trainium_edu.neuroncore.timing.expansion import ENGINES, expand
-from trainium_edu.neuroncore.timing.merging import Lives, line_of, rebuilt
+from trainium_edu.neuroncore.timing.liveness import Lives
+from trainium_edu.neuroncore.timing.merging import line_of, rebuilt
 
 __all__ = ["joined", "operands_in_psum", "reworked"]
 

@@ -2,16 +2,13 @@
 
 Walk back from the last result: an instruction's own pieces, then what held it back last, then that
 one's pieces, until time 0.  Pieces touch each other, and their sum is the makespan to the last bit.
-That path is one of the program as the model compiled it.  By how much the time would be another
-under other choices (``choices``) rests on no fact of any piece, and counts as assumed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.program import Instruction
-from trainium_edu.neuroncore.timing.bands import ALL_TOGETHER, Times
 from trainium_edu.neuroncore.timing.durations import OPERATOR_PARAMETERS, parameters
 from trainium_edu.neuroncore.timing.timeline import CoreTimeline
 from trainium_edu.neuroncore.timing.waits import Wait
@@ -20,7 +17,6 @@ from trainium_edu.specs.signatures import checked
 
 __all__ = ["Piece", "Why", "certainty", "why"]
 
-_WORTH_SAYING = 0.0005  # of the time
 _RANK = (Kind.DOCUMENTED, Kind.DERIVED, Kind.MEASURED, Kind.ASSUMED)
 
 
@@ -89,7 +85,6 @@ class Why:
     name: str
     makespan_ns: float
     pieces: tuple[Piece, ...]
-    times: Times | None = field(default=None, repr=False)  #: what it would be by other choices
 
     def __iter__(self):
         return iter(self.pieces)
@@ -123,8 +118,7 @@ class Why:
     def share_by_kind(self) -> dict[Kind, float]:
         """Return how much of the time rests on documented, derived, measured, assumed facts.
 
-        What rests on a choice of the model is assumed, whatever its pieces are; of the rest each
-        piece counts as the least certain of its facts.
+        Each piece counts as the least certain of its facts.
         """
         kinds = {}  # pieces that rest on the same facts share one tuple of them
 
@@ -134,18 +128,8 @@ class Why:
                 kinds[key] = piece.kind
             return kinds[key]
 
-        ns, chosen = self.ns_by(kind), self._chosen.get(ALL_TOGETHER, 0.0)
-        shares = {k: (1 - chosen) * ns.get(k, 0.0) / (self.makespan_ns or 1.0) for k in _RANK}
-        shares[Kind.ASSUMED] += chosen
-        return shares
-
-    def share_by_choice(self) -> dict[str, float]:
-        """Return the share by which the time moves when one choice alone is made otherwise."""
-        return {group: share for group, share in self._chosen.items() if group != ALL_TOGETHER}
-
-    @property
-    def _chosen(self):
-        return self.times.shares_of_choices() if self.times else {}
+        ns = self.ns_by(kind)
+        return {k: ns.get(k, 0.0) / (self.makespan_ns or 1.0) for k in _RANK}
 
     def share_by_cause(self) -> dict[str, float]:
         """Return how much of the time each engine's work, overhead, ... takes on the path."""
@@ -156,22 +140,16 @@ class Why:
         lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical path"]
         lines += [f"  {part:>6.1%}  {cause}" for cause, part in self.share_by_cause().items()]
         kinds = [f"{part:.1%} {kind}" for kind, part in self.share_by_kind().items()]
-        chosen = self.share_by_choice().items()
-        chosen = [f"{part:.1%} {group}" for group, part in chosen if part >= _WORTH_SAYING]
-        if chosen:
-            kinds[-1] += f" (choices of the model: {', '.join(chosen)})"
         return "\n".join([*lines, "  known how: " + ", ".join(kinds)])
 
 
 @checked
-def why(timeline: CoreTimeline, times: Times | None = None) -> Why:
+def why(timeline: CoreTimeline) -> Why:
     """Explain a makespan.
 
     Parameters
     ----------
     timeline : CoreTimeline
-    times : Times, optional
-        The timeline's, where they are kept.
 
     Returns
     -------
@@ -191,7 +169,7 @@ def why(timeline: CoreTimeline, times: Times | None = None) -> Why:
     result latency 121 measured
     """
     walk = _Walk(timeline)
-    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces(), times or Times(timeline))
+    return Why(timeline.program.name, timeline.makespan_ns, walk.pieces())
 
 
 class _Walk:

@@ -75,7 +75,7 @@ class Kernel(current_interface.Kernel):
     mode : str
         How it was made: "simulation", "benchmark", ...
     passes : bool or tuple of str
-        What AWS's compiler decided, by name (``neuroncore.timing.rewrites``): the passes that its
+        What AWS's compiler decided, by name (``neuroncore.timing.optimise``): the passes that its
         programs go through before they are timed; True for all, ``()`` for none.
     benchmark_result : BenchmarkResult
         After a call in the modes "benchmark" and "profile".
@@ -318,7 +318,6 @@ def _adapted(source, kernel):
         for place in itertools.product(*map(range, kernel.instances)):
             running.program_id = place
             shared["turn"] = 0
-            running.core.program.instances.append(len(running.core.program))
             result = source(*args, **kwargs)
             settle()
         running.grid = running.program_id = ()

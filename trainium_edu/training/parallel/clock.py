@@ -173,8 +173,7 @@ def _end(placed: Sequence[Placed]) -> float:
 def _shifted(band: Band, ns: float) -> Band:
     """Return a band of something that begins later."""
     effects = {name: (low + ns, high + ns) for name, (low, high) in band.effects.items()}
-    return Band(band.low_ns + ns, band.nominal_ns + ns, band.high_ns + ns, effects,
-                band.is_exhaustive)  # fmt: skip
+    return Band(band.low_ns + ns, band.nominal_ns + ns, band.high_ns + ns, effects)
 
 
 def products_of(executable: Executable) -> tuple[int, float, str]:

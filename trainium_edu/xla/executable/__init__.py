@@ -353,7 +353,7 @@ class Executable:
         widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
         return Band(
             span(b.low_ns for b in bands), span(b.nominal_ns for b in bands),
-            span(b.high_ns for b in bands), widest, all(b.is_exhaustive for b in bands),
+            span(b.high_ns for b in bands), widest,
         )  # fmt: skip
 
     def why(self) -> Why:

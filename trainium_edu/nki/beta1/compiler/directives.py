@@ -14,14 +14,10 @@ def _kernel(function) -> Kernel:
 
 
 def skip_middle_end_transformations(func=None):
-    """Make a kernel that is timed as it was written, without the compiler's passes.
-
-    Where tiles lie is decided behind the middle end: those that are filled anew still get places of
-    their own, and those that do not fit are still cut or spilled.
-    """
+    """Make a kernel that is timed as it was written, without the compiler's passes."""
     if func is None:
         return skip_middle_end_transformations
-    return _kernel(func).changed(passes=("renames", "splits", "spills"))
+    return _kernel(func).changed(passes=())
 
 
 def enable_stack_allocator(func=None, log_level=50):
