@@ -17,6 +17,7 @@ from trainium_edu.nki.mistakes import describe, is_whole
 from trainium_edu.nki.remedies import WORDS
 from trainium_edu.nki.running import current, is_running
 from trainium_edu.specs.errors import NkiValidationError
+from trainium_edu.specs.record import Record
 
 __all__ = ["Kernel", "chip_for_all", "jit", "load", "run", "run_ranks", "simulate"]
 
@@ -33,6 +34,7 @@ class Kernel:
     __name__: str
     #: what the older compiler would have changed, where nobody says it: here, nothing
     passes: bool | tuple[str, ...] | None = None
+    spec: Record | None = None  #: the chip, where the kernel names one
 
     def __init__(self, function, grid=(), schedule=()):
         self.function = function
@@ -95,6 +97,9 @@ class Kernel:
             return args[0].report(self)
         __tracebackhide__ = True
         settings.nki_simulator()  # runs on the CPU whatever it says; a senseless value raises
+        results = launching.call_on_device(self, args, kwargs)
+        if results is not NotImplemented:
+            return results
         ((outputs, _),) = launching.execute(self, [(args, kwargs)])
         return outputs
 

@@ -38,7 +38,7 @@ def _names(graph: Graph) -> dict[Node, str]:
     found = {}
     for place, node in enumerate(graph.nodes):
         said = node.of.get("name") if node.operation == "parameter" else ""
-        parts = [*node.scope.split("/"), f"{said or node.operation}_{place}"]
+        parts = [*node.scope.split("/"), f"{said or node.title}_{place}"]
         found[node] = "/".join(re.sub(r"[^\w.>-]", "_", part) for part in parts if part)
     return found
 
@@ -88,7 +88,7 @@ def run_metadata(executable: Executable):
     for one in executable.operations():
         lasts = one.end_ns - one.start_ns
         stats = device.node_stats.add(
-            node_name=names[one.node], timeline_label=one.node.operation,
+            node_name=names[one.node], timeline_label=one.node.title,
             all_start_micros=round(one.start_ns / 1e3), all_start_nanos=round(one.start_ns),
             op_end_rel_micros=round(lasts / 1e3), op_end_rel_nanos=round(lasts),
             all_end_rel_micros=round(lasts / 1e3), all_end_rel_nanos=round(lasts),
@@ -126,7 +126,7 @@ def text(executable: Executable) -> str:
     longest = sorted((one for one in done if one.section is not None),
                      key=lambda one: one.start_ns - one.end_ns)[:_LONGEST]  # fmt: skip
     rows = [
-        f"| {one.node.operation} | {_line(one.node)} | {(one.end_ns - one.start_ns) / 1e3:.1f} | "
+        f"| {one.node.title} | {_line(one.node)} | {(one.end_ns - one.start_ns) / 1e3:.1f} | "
         f"{100 * (one.end_ns - one.start_ns) / whole:.0f} % | {_busiest(one.engine_ns)} | "
         f"{one.roofline_ns / 1e3:.1f} |"
         for one in longest

@@ -97,7 +97,7 @@ class Call:
         self.row = self._row()
         base = schema.name.partition("::")[2].rstrip("_").removeprefix("_foreach_")
         self.lifts = base in _LIFTED
-        self.moves = base in _MOVES or schema.name.startswith("trainium::")  # which rounds itself
+        self.moves = base in _MOVES or schema.name.startswith("trainium")  # which rounds itself
         self.products = _PRODUCTS.get(base, ())
         self.special = None
         kinds = [str(r.type) for r in schema.returns]

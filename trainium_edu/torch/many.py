@@ -19,6 +19,7 @@ from trainium_edu.xla.compiler import Event
 from trainium_edu.xla.executable import Executable
 from trainium_edu.xla.flags import Flags
 from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["MASTER", "Place", "on_ranks", "record_of", "spawn"]
 
@@ -67,7 +68,7 @@ class _Told:
     """What a rank that is a process tells in the end; it can be pickled."""
 
     steps: list[tuple[StepRecord, int]]  #: with the fingerprint of each one's graph
-    graphs: dict[int, Graph]  #: of those that this rank compiled
+    graphs: dict[int, Graph | bytes]  #: or programs, where custom calls are in them
     history: list[Event]
     counters: Mapping[str, int]
     waits: list[tuple[float, float, str]]
@@ -80,7 +81,8 @@ def _told(core: Core) -> _Told:
     for one in core.steps:
         graph = getattr(one.executable, "graph", one.executable)
         if isinstance(one.executable, Executable):
-            graphs[graph.fingerprint] = graph
+            is_known_here = calls(graph.nodes)
+            graphs[graph.fingerprint] = one.executable.to_bytes() if is_known_here else graph
         steps.append((replace(_recorded(one), executable=None), graph.fingerprint))
     return _Told(steps, graphs, list(core.compiler.history), _counters(core),
                  list(core.clock.waits), core.compiler.flags,
@@ -205,7 +207,14 @@ def _joined(record: RunRecord, told: list[_Told], reached: Links | None) -> RunR
     compiler.flags = first.flags
     if not first.flags.no_cache:
         compiler.cache = open_cache(first.flags.cache_dir, first.cache_url, log=_silent)
-    executables = {p: compiler.get(graphs[p], 0) for p in longest if p in graphs}
+
+    def opened(graph):
+        if isinstance(graph, Graph):
+            return compiler.get(graph, 0)
+        return Executable.from_bytes(graph, flags=first.flags, times=compiler.times,
+                                     overlaps=compiler.overlaps)  # fmt: skip
+
+    executables = {p: opened(graphs[p]) for p in longest if p in graphs}
     steps = [replace(step, executable=executables.get(print_)) for step, print_ in first.steps]
     seen: set[int] = set()
     history = []

@@ -13,9 +13,10 @@ import torch
 
 from trainium_edu.torch import core as cores
 from trainium_edu.torch.calls import Call, call_of
+from trainium_edu.torch.kernels import kernel_call
 from trainium_edu.torch.operations import dtype_of, fits
 from trainium_edu.torch.tape import Cell, Fed, Place, Slot, Storage
-from trainium_edu.xla.graph import GraphError
+from trainium_edu.xla.graph import GraphError, Type
 
 __all__ = ["XlaTensor", "dispatch", "hollow", "on_device", "wrap"]
 
@@ -90,6 +91,23 @@ class XlaTensor(torch.Tensor):
     def tolist(self):
         """Return the values as Python numbers."""
         return self.detach().cpu().tolist()
+
+    @property
+    def kernel_type(self) -> Type:
+        """What a kernel in NKI sees of it in HBM."""
+        kind, narrowed = dtype_of(self.dtype), cores.current().recorder.narrowed
+        return Type(tuple(self.shape), narrowed.get(kind, kind))
+
+    def call_kernel(self, kernel, tensors) -> list:
+        """Record a kernel on tensors of this device; those that it writes get new values."""
+        core = cores.current()
+        core.follow_at_first()
+        call = call_of(kernel_call(kernel))
+        results = record(core, call, (kernel.digest, tensors), {})
+        for place in reversed(kernel.writes):
+            with torch.no_grad():
+                tensors[place].copy_(results.pop())
+        return results
 
     def __deepcopy__(self, memo):
         if id(self) in memo:

@@ -290,7 +290,7 @@ def _call_and_tell(self, *args, **kwargs):
         if told is None or __file__ not in str(problem):
             raise
         kind, sentence = told.groups()
-    raise getattr(builtins, kind)(sentence)
+    raise getattr(builtins, kind, RuntimeError)(sentence)
 
 
 torch.jit.ScriptModule.__call__ = _call_and_tell

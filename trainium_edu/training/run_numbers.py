@@ -28,6 +28,7 @@ from trainium_edu.xla.executable.sections import Body
 from trainium_edu.xla.executable.times import Spent, Times, with_advice, with_band
 from trainium_edu.xla.executable.tracks import ENGINES, LINKS, critical, exposed_ns
 from trainium_edu.xla.graph import Graph
+from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["MOST_INSTRUCTIONS", "band_of", "numbers", "summary_lines"]
 
@@ -294,7 +295,8 @@ def _engines(executable: Executable, whole: float) -> dict[str, float]:
             if name != "dma":
                 busy[track] += sum(spent.engine_ns[name] for spent in times.spent)
         if body not in moving:
-            moving[body] = _moving(body, times, body in from_run)
+            is_open = body in from_run and not calls(body.own)  # those, only where they were called
+            moving[body] = _moving(body, times, is_open)
         busy[TRACK_OF["dma"]] += moving[body]
     return {track: ns / whole for track, ns in busy.items()}
 
@@ -319,7 +321,7 @@ def _slowest(executable: Executable, whole: float) -> list[dict[str, Any]]:
             row = found[section.body] = {
                 "name": section.body.name, "count": 0, "ns": times.makespan_ns,
                 "lines": list(lines)[:3], "busiest": TRACK_OF[max(engine, key=engine.__getitem__)],
-                "operations": _words(Counter(node.operation for node in section.nodes)),
+                "operations": _words(Counter(node.title for node in section.nodes)),
                 "type": str(section.nodes[longest].type),
             }  # fmt: skip
         row["count"] += 1

@@ -22,6 +22,7 @@ from trainium_edu.xla.executor import Setting, hollow
 from trainium_edu.xla.flags import Flags, parse
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.metrics import PROCESS, Metrics
+from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["Compiler", "Event", "compile_bytes", "difference"]
 
@@ -134,7 +135,9 @@ class Compiler:
             raise type(problem)(*problem.args)
         why = self._why(graph)
         if self.extracting:
-            if self.cache is not None:
+            if self.cache is not None and calls(graph.nodes):
+                self._compiled(graph)  # another process does not know what is called
+            elif self.cache is not None:
                 self.cache.put_graph(graph.fingerprint, self.flags.hash, graph.to_json(),
                                      self.flags.json)  # fmt: skip
             return "extracted", why, Extracted(graph)

@@ -2,9 +2,7 @@
 
 from trainium_edu.neuroncore.gpsimd_cpp import Operator
 from trainium_edu.specs.signatures import checked
-from trainium_edu.xla.graph import GraphError
-from trainium_edu.xla.operations.custom import node_of
-from trainium_edu.xla.tensor import Tensor
+from trainium_edu.xla.tensor import Tensor, called
 
 __all__ = ["custom_op"]
 
@@ -31,9 +29,5 @@ def custom_op(operator: Operator, *arguments, backward: Operator | None = None) 
     GraphError
         If no tensor is among the arguments, or the shape function refuses.
     """
-    tensors = [a for a in arguments if isinstance(a, Tensor)]
-    if not tensors:
-        raise GraphError(f"{operator.name} is called without a lazy tensor; call it directly")
-    given = [a.as_node() if isinstance(a, Tensor) else a for a in arguments]
-    node = node_of(operator, given, backward)
-    return Tensor(tensors[0].device, node.type, node)
+    (result,) = called(operator, arguments, backward)
+    return result

@@ -337,9 +337,12 @@ def _by_replica(node, call, arrays):
     if not any(own):
         return call(*arrays)
     ranks = next(len(a) for a, o in zip(arrays, own, strict=True) if o)
-    return np.stack([
+    found = [
         call(*(a[r] if o else a for a, o in zip(arrays, own, strict=True))) for r in range(ranks)
-    ])  # fmt: skip
+    ]
+    if isinstance(node.type, Type):
+        return np.stack(found)
+    return tuple(np.stack(one) for one in zip(*found, strict=True))
 
 
 def _stretches(steps, kept) -> list:

@@ -123,6 +123,11 @@ class Node:
         return self._of
 
     @property
+    def title(self) -> str:
+        """Its operation; of a custom call, the name of what it calls."""
+        return self.of["name"] if self.operation == "custom_op" else self.operation
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of its one result."""
         return self.type.shape

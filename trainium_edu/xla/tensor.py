@@ -24,8 +24,11 @@ from trainium_edu.xla.device import Device
 from trainium_edu.xla.executor import as_held, hollow
 from trainium_edu.xla.graph import DTYPES, GraphError, Node, Type
 from trainium_edu.xla.operations import apply, constant
+from trainium_edu.xla.operations.control import item
+from trainium_edu.xla.operations.custom import node_of
 
-__all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "promoted"]
+__all__ = ["EarlyRun", "NotFinite", "Tensor", "aligned", "as_tensor", "binary", "called",
+           "promoted"]  # fmt: skip
 
 _INTEGERS = ("bool", "uint8", "int32")
 _FLOATS = ("float16", "bfloat16", "tfloat32", "float32")
@@ -230,6 +233,20 @@ class Tensor:
         text = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
         return f"tensor({text}, device='{self.device}', dtype={self.dtype})"
 
+    # -- kernels --------------------------------------------------------------------------------
+
+    @property
+    def kernel_type(self) -> Type:
+        """What a kernel in NKI sees of it in HBM."""
+        return self.type
+
+    def call_kernel(self, kernel, tensors) -> "list[Tensor]":
+        """Record a kernel on tensors of this device; those that it writes get new values."""
+        results = called(kernel, tensors)
+        for place in reversed(kernel.writes):
+            tensors[place].set_(results.pop())
+        return results
+
     # -- gradients ----------------------------------------------------------------------------
 
     @checked
@@ -337,6 +354,19 @@ class Tensor:
 
     def __hash__(self):
         return id(self)
+
+
+def called(called, arguments, backward=None) -> list[Tensor]:
+    """Record a custom call with tensors and numbers; return all of its results."""
+    tensors = [a for a in arguments if isinstance(a, Tensor)]
+    if not tensors:
+        raise GraphError(f"{called.name} is called without a lazy tensor; call it directly")
+    check_device(called.name, *tensors)
+    given = [a.as_node() if isinstance(a, Tensor) else a for a in arguments]
+    node, device = node_of(called, given, backward), tensors[0].device
+    if isinstance(node.type, Type):
+        return [Tensor(device, node.type, node)]
+    return [Tensor(device, type, item(node, i)) for i, type in enumerate(node.type)]
 
 
 def unary(operation: str, x: Tensor, /, **attributes) -> Tensor:

@@ -23,7 +23,7 @@ from trainium_edu.nki.beta1.index import forget_asked
 from trainium_edu.nki.beta1.operation import settle
 from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
 from trainium_edu.nki.beta1.traced_once import warn_of_loops
-from trainium_edu.nki.launching.arguments import walk
+from trainium_edu.nki.launching.arguments import leaves_in, walk
 from trainium_edu.nki.mistakes import describe, is_whole, near
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, is_running
@@ -152,6 +152,10 @@ class Kernel(current_interface.Kernel):
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
             return args[0].report(self)
         settings.nki_simulator()
+        if self.mode in ("auto", "jax", "torchxla", "trace"):
+            results = launching.call_on_device(self, args, kwargs)
+            if results is not NotImplemented:
+                return results
         if self.mode in ("benchmark", "profile"):
             return self._timed(args, kwargs)
         files = {name: self.options.get(name) for name in _FILES}
@@ -360,14 +364,8 @@ def _protect(source, args, kwargs):
         note = bound.signature.parameters[name].annotation
         if "mutable_tensor" in (note if isinstance(note, str) else getattr(note, "__name__", "")):
             continue
-        for tile in _tiles_in(value):
+        for tile in leaves_in(value, _is_tile):
             tile.storage.is_input = name
-
-
-def _tiles_in(value):
-    found = []
-    walk(value, _is_tile, lambda tile: found.append(tile) or tile)
-    return found
 
 
 def _made(function, mode, options):

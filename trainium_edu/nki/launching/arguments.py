@@ -26,7 +26,8 @@ from trainium_edu.numerics.frameworks import (
 )
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["Arguments", "give_back", "tensors_in", "walk", "written"]
+__all__ = ["Arguments", "checked_output", "give_back", "is_on_device", "is_output", "leaves_in",
+           "tensors_in", "walk", "written"]  # fmt: skip
 
 
 def walk(value, is_leaf, change):
@@ -67,42 +68,42 @@ class Arguments:
     ----------
     framework : {"numpy", "torch", "jax"}
         What the results come back as.
-    device : torch.device or None
-        Where torch's results come back to: where the first tensor argument is.
+
+    Raises
+    ------
+    TypeError
+        For a tensor of a device, on which the kernel itself can be called.
     """
 
     def __init__(self, args, kwargs, *, precise=True, names=None):
         self.framework = "numpy"
-        self.device = None
         self._names = names or {}
         self._precise = precise
         self._prepared = {}  #: id of a caller's array -> _Prepared
         self._places = {}  #: where an array lies -> the same: two names for one stay one
         self._holds = []  #: keeps the ids valid
-        try:
-            walk([args, kwargs], is_array, self._prepare)
-        except RecursionError:
-            raise TypeError(
-                "an argument of the kernel contains itself, so its arrays cannot be "
-                "found; pass objects that form a tree"
-            ) from None
+        for value in leaves_in((args, kwargs), lambda one: is_array(one) or is_on_device(one)):
+            self._prepare(value)
         self._args, self._kwargs = args, kwargs
 
     def _prepare(self, value):
         if id(value) in self._prepared:
-            return value
+            return
+        if is_on_device(value):
+            raise TypeError(
+                f"{self._names.get(id(value), 'an argument')} is a tensor on {value.device}, and "
+                "this runs the kernel on the host: call the kernel itself, kernel(...), which is "
+                "then a part of the device's graph; or bring the tensor here: .cpu(), .numpy()"
+            )
         array = value
         if not isinstance(value, np.ndarray):
             self.framework, array = framework_of(value), as_array(value)
-            if self.device is None and self.framework == "torch":
-                self.device = value.device
         self._holds.append(value)
         place = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
         if place not in self._places:
             name = self._names.get(id(value)) or f"argument_{len(self._places)}"
             self._places[place] = _Prepared(value, array, self._precise, name)
         self._prepared[id(value)] = self._places[place]
-        return value
 
     def for_program(self, running):
         """Return (args, kwargs) with tensors of the program's own core in place of arrays."""
@@ -122,10 +123,14 @@ class Arguments:
         found = (pair for prepared in self._places.values() for pair in prepared.allocations)
         return {index for owner, index in found if owner is core}
 
-    def update(self, programs) -> None:
+    def written(self) -> list:
+        """Return the arrays that the programs wrote."""
+        return [one.source for one in self._places.values() if one.is_written()]
+
+    def update(self) -> None:
         """Write what the kernel changed back to arrays that could not be used in place."""
         for prepared in self._places.values():
-            prepared.update(programs)
+            prepared.update()
 
 
 class _Prepared:
@@ -157,10 +162,13 @@ class _Prepared:
         self.allocations.append((running.core, view.buffer.info.index))
         return NkiTensor._wrap(view, self.dtype, region)
 
-    def update(self, cores):
+    def is_written(self) -> bool:
+        return any(index in written(core.program) for core, index in self.allocations)
+
+    def update(self):
         if self.array is self.given and not is_torch(self.source):
             return
-        if not any(index in written(core.program) for core, index in self.allocations):
+        if not self.is_written():
             return
         if is_torch(self.source):
             if self.array.ctypes.data != self.given.ctypes.data or (
@@ -182,28 +190,58 @@ def written(program) -> set[int]:
     return {a.allocation for i in program.instructions for a in i.accesses if a.is_write}
 
 
+def is_on_device(value) -> bool:
+    """Return whether a value is a tensor of a lazy device, which can make kernels a part of it."""
+    return hasattr(type(value), "call_kernel")
+
+
 def give_back(value, arguments: Arguments):
     """Return what a kernel returned, its HBM tensors as arrays of the caller's framework."""
-    return walk(value, _leaves, lambda item: _array(item, arguments))
+    return walk(value, is_output, lambda item: _array(checked_output(item), arguments))
 
 
-def _leaves(value) -> bool:
+def is_output(value) -> bool:
+    """Return whether a part of what a kernel returns is a tensor, or looks like one."""
     return isinstance(value, NkiTensor | NkiInstruction | GeneratorType) or is_array(value)
+
+
+def leaves_in(value, is_leaf) -> list:
+    """Return the leaves of a value, in the order of :func:`walk`.
+
+    Raises
+    ------
+    TypeError
+        For a value that contains itself.
+    """
+    found = []
+
+    def keep(leaf):
+        found.append(leaf)
+        return leaf
+
+    try:
+        walk(value, is_leaf, keep)
+    except RecursionError:
+        raise TypeError(
+            "an argument of the kernel contains itself, so its arrays cannot be found; pass "
+            "objects that form a tree"
+        ) from None
+    return found
 
 
 def tensors_in(value) -> list[NkiTensor]:
     """Return the tensors in what a kernel returns."""
-    found = []
-
-    def keep(tensor):
-        found.append(tensor)
-        return tensor
-
-    walk(value, lambda item: isinstance(item, NkiTensor), keep)
-    return found
+    return leaves_in(value, lambda item: isinstance(item, NkiTensor))
 
 
-def _array(tensor, arguments):
+def checked_output(tensor) -> NkiTensor:
+    """Return a tensor that a kernel returns.
+
+    Raises
+    ------
+    NkiValidationError
+        If it is none, or on chip.
+    """
     if isinstance(tensor, NkiInstruction):
         raise NkiValidationError(
             f"the kernel returns {describe(tensor)}; return the tensor in nl.shared_hbm that the "
@@ -222,11 +260,14 @@ def _array(tensor, arguments):
             "to the next kernel; copy it to a tensor in nl.shared_hbm (nisa.dma_copy, nl.store) "
             "and return that"
         )
+    return tensor
+
+
+def _array(tensor, arguments):
     array = np.array(tensor._numbers())
     wanted = tensor.dtype
     if wanted == "bool":
         array = array.astype(bool)
     elif array.dtype.name != wanted and wanted in LOW_PRECISION:
         array = array.astype(get_dtype(wanted).storage)
-    found = in_framework(array, arguments.framework)
-    return found if arguments.device is None else found.to(arguments.device)
+    return in_framework(array, arguments.framework)

@@ -19,7 +19,8 @@ from trainium_edu.specs.errors import NkiValidationError
 __all__ = ["execute"]
 
 
-def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None) -> list:
+def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None,
+            give=None) -> list:  # fmt: skip
     """Run a kernel's programs, all ranks in one launch, and return (outputs, cores) of each rank.
 
     Parameters
@@ -31,6 +32,9 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None
         As for ``nki.run``.
     precise : bool, optional
         False keeps low precision as float32; default: as the environment says.
+    give : callable, optional
+        Makes outputs of what the kernel returned and its ``Arguments``; default arrays, and
+        without values None.
 
     Returns
     -------
@@ -44,13 +48,13 @@ def execute(kernel, entries, *, spec=None, values=True, limit=None, precise=None
     """
     __tracebackhide__ = True  # IPython and pytest show the caller's line and the kernel's
     try:
-        return _execute(kernel, entries, spec, values, limit, precise)
+        return _execute(kernel, entries, spec, values, limit, precise, give)
     except BaseException as problem:  # Ctrl-C too shows where the kernel was
         problem.__traceback__ = frames_of_kernel(problem)
         raise
 
 
-def _execute(kernel, entries, spec, values, limit, precise) -> list:
+def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
     if is_running():
         raise RuntimeError(
             f"{kernel.__name__} is started inside a running kernel; call it directly, then it is "
@@ -106,8 +110,9 @@ def _execute(kernel, entries, spec, values, limit, precise) -> list:
         cores = [running.core for running in runnings if running.rank == rank]
         if values:
             _note_unwritten(cores[0], result)
-        found.append((give_back(result, arguments) if values else None, cores))
-        arguments.update(cores)
+        make = give or give_back
+        found.append((make(result, arguments) if values or give else None, cores))
+        arguments.update()
         if result is None:
             _warn_of_lost(kernel.function, cores[0].program, arguments.allocations(cores[0]))
     return found

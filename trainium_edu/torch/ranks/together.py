@@ -198,7 +198,7 @@ class Collectives:
         for one in rows:
             end = begin + one[0].numel()
             part = total[..., begin:end]
-            part = part.view(*part.shape[:-1], *one.shape[1:]).to(one.dtype, copy=True)
+            part = part.view((*part.shape[:-1], *one.shape[1:])).to(one.dtype, copy=True)
             found.append(rounded.settle(PerRank(part) if groups else part))
             begin = end
         return found

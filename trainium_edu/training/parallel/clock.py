@@ -178,7 +178,7 @@ def _shifted(band: Band, ns: float) -> Band:
 
 def products_of(executable: Executable) -> tuple[int, float, str]:
     """Return the FLOPs of a program's products, the ns they take at the peak, and that peak."""
-    products = [node for node in executable.final.nodes if node.operation in _PRODUCTS]
+    products = [n for n in executable.final.nodes if n.operation in _PRODUCTS or n.of.get("flops")]
     flops = {node: OPERATIONS[node.operation].flops(node) for node in products}
     ideal = sum(
         n / peak_flops(executable.spec, node.inputs[0].dtype) for node, n in flops.items()
@@ -232,7 +232,7 @@ def step_spans(executable: Executable, placed: Sequence[Placed], wait: float = 0
             done.setdefault(operation.section, []).append(operation)
     before = executable.tracks()
     for place, one in enumerate(placed):
-        names = [node.operation for node in one.section.nodes]
+        names = [node.title for node in one.section.nodes]
         info = {"section": place, "operations": names}
         spans.append(Span(one.track, one.name, one.start_ns + wait, one.end_ns + wait, info))
         if one.track == LINKS:

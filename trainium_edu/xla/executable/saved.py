@@ -1,7 +1,8 @@
 """An executable as bytes: both graphs, and what was found out about its time, as plain data.
 
 No program is in it: a section's is made again from the graph when someone opens it, the same to the
-last instruction.  So a large model loads in the time that its numbers take to be read.
+last instruction.  One of a custom call is made only where that was called; so all that is asked of
+its time is worked out before.  So a large model loads in the time that its numbers take to be read.
 """
 
 import json
@@ -14,8 +15,9 @@ from hashlib import md5
 from trainium_edu.specs import INF2, TRN1
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.executable.sections import Section, sections_of
-from trainium_edu.xla.executable.times import Times
+from trainium_edu.xla.executable.times import Times, with_advice, with_band
 from trainium_edu.xla.graph import Graph, Node
+from trainium_edu.xla.operations.custom import calls
 
 __all__ = ["CHIPS", "FORMAT", "Kept", "pack", "unpack"]
 
@@ -84,6 +86,10 @@ def pack(executable) -> bytes:
     old = {node: i for i, node in enumerate(executable.graph._all)}
     bodies = {section.body: None for section in sections}
     number = {body: i for i, body in enumerate(bodies)}
+
+    def whole(times, body):
+        return with_advice(with_band(times, body), body)
+
     plain = {
         "name": executable.name, "auto_cast": executable.flags.auto_cast,
         "auto_cast_type": executable.flags.auto_cast_type, "is_fused": executable.is_fused,
@@ -95,7 +101,9 @@ def pack(executable) -> bytes:
         "body_of": [number[section.body] for section in sections],
         "collective": [body.is_collective for body in bodies],
         "times": [
-            None if body.is_collective else executable.times_of(body).to_plain() for body in bodies
+            None if body.is_collective
+            else executable.times_of(body, whole if calls(body.own) else None).to_plain()
+            for body in bodies
         ],
     }  # fmt: skip
     text = zlib.compress(json.dumps(plain, separators=(",", ":")).encode(), 6)

@@ -8,6 +8,7 @@ A collective is a section of its own.  Where there are some, the graph is reorde
 cut: see :func:`in_order`.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,7 @@ from trainium_edu.neuroncore.run import Run
 from trainium_edu.specs.record import Record
 from trainium_edu.xla.graph import Graph, Node
 from trainium_edu.xla.lowering import Lowering, casts_on_load, line_of, lower_all
+from trainium_edu.xla.operations.custom import is_alone, run_alone
 from trainium_edu.xla.remedies import WORDS
 
 __all__ = ["COLLECTIVES", "LONG", "MOST", "Body", "Section", "cut", "in_order", "sections_of"]
@@ -61,7 +63,7 @@ class Body:
     def name(self) -> str:
         """Its first operation, and how many follow."""
         more = f"+{len(self.own) - 1}" if len(self.own) > 1 else ""
-        return f"{self.own[0].operation}{more}"
+        return f"{self.own[0].title}{more}"
 
     @cached_property
     def key(self) -> tuple:
@@ -88,6 +90,8 @@ class Body:
     @cached_property
     def run(self) -> Run:
         """Its program, timeline, why and advice, as a kernel's; made when first asked for."""
+        if is_alone(self.own[0]):
+            return run_alone(self.own[0], self.spec)
         return Run.of(self.name, None, [self.lowered.core], words=WORDS)
 
     @cached_property
@@ -96,6 +100,8 @@ class Body:
 
         A view copies what does not lie as it is seen; that is its reader's.
         """
+        if is_alone(self.own[0]):
+            return defaultdict(int)
         own = {node: i for i, node in enumerate(self.own)}
         found, reader = {}, len(own) - 1
         for i, node in reversed(list(enumerate(self.order))):
@@ -161,6 +167,8 @@ class _Cutter:
         """Return how many instructions an operation has, and whether other ranks take part."""
         if node in self.on_load:
             return 0, False
+        if is_alone(node):
+            return LONG + 1, False
         body = self.body((node,))
         if body.key not in self.alone:
             count, is_collective = len(body.lowered.core.program), bool(body.lowered.collectives)

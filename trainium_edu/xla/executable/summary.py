@@ -117,8 +117,8 @@ class Why:
         return self._shares(lambda node, piece: piece.kind)
 
     def share_by_operation(self) -> dict[str, float]:
-        """Return how much of the time each kind of operation takes on the paths."""
-        return self._shares(lambda node, piece: node.operation)
+        """Return how much of the time each kind of operation, each kernel takes on the paths."""
+        return self._shares(lambda node, piece: node.title)
 
     def __str__(self):
         lines = [f"{self.name}: {self.makespan_ns:.1f} ns on the critical paths of its sections"]

@@ -1,31 +1,36 @@
-"""An operator in C++ as a node: its shape function when it is recorded, its kernel when it runs.
+"""A custom call: an operator in C++, or a kernel in NKI, as a node.
 
-A node names its operator by a digest of sources and flags; who holds the library hands the operator
-in with :func:`node_of`.  Its time is that of a call with numbers of a normal distribution, since a
-program may do more with some values than with others.
+Its type is known when it is recorded, its values when it runs.  A node names what it calls by a
+digest of sources and arguments; who holds that hands it in with :func:`node_of`.  A kernel is timed
+as a program of its own.  An operator's time is that of a call with numbers of a normal
+distribution, since a program may do more with some values than with others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from trainium_edu.neuroncore.engines.custom_op import label_of
 from trainium_edu.neuroncore.gpsimd_cpp import Operator, OperatorError
 from trainium_edu.neuroncore.recording.dtypes import DTYPES as STORED
+from trainium_edu.neuroncore.run import Run
+from trainium_edu.specs.record import Record
 from trainium_edu.xla.graph import DTYPES, Graph, GraphError, Node, Type, as_type
 from trainium_edu.xla.operations.table import apply, carrier, register
 
-__all__ = ["check_libraries", "node_of"]
+__all__ = ["callee", "calls", "check_libraries", "is_alone", "node_of", "run_alone", "values_of"]
 
-_known: dict[str, Operator] = {}
+_known: dict[str, Any] = {}
 
 
-def node_of(operator: Operator, arguments: Sequence, backward: Operator | None = None) -> Node:
-    """Return the node of an operator on nodes and numbers.
+def node_of(called, arguments: Sequence, backward: Operator | None = None) -> Node:
+    """Return the node of a call with nodes and numbers.
 
     Parameters
     ----------
-    operator : Operator
+    called : Operator or recorded kernel
+        Has ``name``, ``digest``, ``shape(*types)``, and computes when it is called.
     arguments : sequence of Node or float
         As its functions take them.
     backward : Operator, optional
@@ -36,20 +41,22 @@ def node_of(operator: Operator, arguments: Sequence, backward: Operator | None =
     GraphError
         If the shape function refuses.
     """
-    for one in (operator, backward):
+    for one in (called, backward):
         if one is not None:
             _known[one.digest] = one
     numbers = tuple("" if isinstance(a, Node) else float(a) for a in arguments)
     return apply(
-        "custom_op", *(a for a in arguments if isinstance(a, Node)), key=operator.digest,
-        name=operator.name, library=operator.library.name, numbers=numbers,
-        backward=backward.digest if backward else "",
+        "custom_op", *(a for a in arguments if isinstance(a, Node)), key=called.digest,
+        name=called.name, library=called.library.name if isinstance(called, Operator) else "",
+        numbers=numbers, backward=backward.digest if backward else "",
+        flops=getattr(called, "flops", 0),
     )  # fmt: skip
 
 
 def check_libraries(graph: Graph) -> None:
     """Raise if a graph has operators of two libraries: a model can have one."""
     names = {node.of["library"]: node for node in graph.nodes if node.operation == "custom_op"}
+    names.pop("", None)  # of kernels, which need none
     if len(names) > 1:
         where = next(iter(names.values())).line
         raise GraphError(
@@ -59,14 +66,36 @@ def check_libraries(graph: Graph) -> None:
         )
 
 
-def _operator(key: str, name: str) -> Operator:
-    operator = _known.get(key)
-    if operator is None:
+def callee(key: str, name: str):
+    """Return what a node calls.
+
+    Raises
+    ------
+    GraphError
+        If this process has not seen it.
+    """
+    found = _known.get(key)
+    if found is None:
         raise GraphError(
-            f"the custom operator {name} is not loaded here, or its sources have changed; load its "
-            "library first"
+            f"the kernel or custom operator {name} is not loaded here, or its sources have "
+            "changed; call the kernel, or load the operator's library, first"
         )
-    return operator
+    return found
+
+
+def calls(nodes: Iterable[Node]) -> bool:
+    """Return whether custom calls are among nodes, which other processes cannot lower."""
+    return any(node.operation == "custom_op" for node in nodes)
+
+
+def is_alone(node: Node) -> bool:
+    """Return whether a node is a program of its own: a kernel."""
+    return node.operation == "custom_op" and not node.of["library"]
+
+
+def run_alone(node: Node, spec: Record) -> Run:
+    """Return the run of a kernel's node."""
+    return callee(node.of["key"], node.of["name"]).timed_on(spec)
 
 
 def _filled(numbers, tensors) -> list:
@@ -75,23 +104,33 @@ def _filled(numbers, tensors) -> list:
     return [next(rest) if number == "" else number for number in numbers]
 
 
-def _infer(*types: Type, key, name, numbers, library, backward):
+def _infer(*types: Type, key, name, numbers, library, backward, flops):
     try:
-        given = [(t.shape, t.dtype) for t in types]
-        shape, dtype = _operator(key, name).shape(*_filled(numbers, given))
+        found = callee(key, name).shape(*_filled(numbers, [(t.shape, t.dtype) for t in types]))
     except OperatorError as problem:
         raise GraphError(str(problem)) from None
-    if dtype not in DTYPES:
-        raise GraphError(f"{name} returns {dtype}, and a graph knows {', '.join(DTYPES)}")
-    return as_type(shape, dtype)
+    several = found if isinstance(found, list) else [found]
+    for _, dtype in several:
+        if dtype not in DTYPES:
+            raise GraphError(f"{name} returns {dtype}, and a graph knows {', '.join(DTYPES)}")
+    made = tuple(as_type(shape, dtype) for shape, dtype in several)
+    return made if isinstance(found, list) else made[0]
+
+
+def values_of(called, arguments: Sequence, dtypes: Sequence[str]) -> list[np.ndarray]:
+    """Return the results of a call with numbers, and arrays that hold numbers of these dtypes."""
+    kinds = iter(dtypes)
+    stored = [np.asarray(a, STORED[next(kinds)].storage) if isinstance(a, np.ndarray) else a
+              for a in arguments]  # fmt: skip
+    found = called(*stored)
+    several = found if isinstance(found, list) else [found]
+    return [one.astype(carrier(one.dtype.name)) for one in several]
 
 
 def _value(node, *arrays):
-    stored = [
-        np.asarray(a, STORED[i.dtype].storage) for a, i in zip(arrays, node.inputs, strict=True)
-    ]
-    operator = _operator(node.of["key"], node.of["name"])
-    return operator(*_filled(node.of["numbers"], stored)).astype(carrier(node.dtype))
+    called = callee(node.of["key"], node.of["name"])
+    found = values_of(called, _filled(node.of["numbers"], arrays), [i.dtype for i in node.inputs])
+    return found[0] if isinstance(node.type, Type) else tuple(found)
 
 
 def _vjp(node, gradient):
@@ -101,15 +140,18 @@ def _vjp(node, gradient):
     numbers = ("", *of["numbers"])
     made = apply(
         "custom_op", gradient, *node.inputs, key=of["backward"],
-        name=_operator(of["backward"], of["name"]).name, library=of["library"], numbers=numbers,
-        backward="",
+        name=callee(of["backward"], of["name"]).name, library=of["library"], numbers=numbers,
+        backward="", flops=0,
     )  # fmt: skip
     return made, *(None for _ in node.inputs[1:])
 
 
 def _lower(lowering, node):
     of = node.of
-    operator = _operator(of["key"], of["name"])
+    operator = callee(of["key"], of["name"])
+    if is_alone(node):
+        raise GraphError(f"the kernel {of['name']} is called in a branch or a loop of the graph, "
+                         "and it is a program of its own: call it outside")  # fmt: skip
     types = [(i.shape, i.dtype) for i in node.inputs]
     works, sites, stack, *hot = operator.typical(*_filled(of["numbers"], types))
     core = lowering.core
@@ -120,4 +162,9 @@ def _lower(lowering, node):
     )  # fmt: skip
 
 
-register("custom_op", _infer, value=_value, vjp=_vjp, lower=_lower, by_replica=True)
+def _flops(node):
+    types = (node.type,) if isinstance(node.type, Type) else node.type
+    return node.of["flops"] or sum(type.size for type in types)
+
+
+register("custom_op", _infer, value=_value, vjp=_vjp, lower=_lower, flops=_flops, by_replica=True)

@@ -67,7 +67,10 @@ def _product(node, inputs, narrow):
 
 def _everything(graph, narrow):
     def rule(node: Node, inputs):
-        if any(isinstance(v, Graph) for v in node.of.values()):  # what is inside keeps its dtypes
+        if not all(isinstance(i.type, Type) for i in inputs):  # picks one of several results
+            return on_inputs(node, inputs)
+        if node.operation == "custom_op" or any(isinstance(v, Graph) for v in node.of.values()):
+            # what is inside keeps its dtypes
             own = [_as(new, old.dtype, node) for new, old in zip(inputs, node.inputs, strict=True)]
             return on_inputs(node, tuple(own))
         if node.operation == "constant" and node.dtype == _WIDE:
