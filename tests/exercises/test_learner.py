@@ -50,11 +50,11 @@ def home(tmp_path, monkeypatch):
 def questions(home, monkeypatch):
     """Lesson 02 asks three questions."""
     asked = [
-        predict.question("02/steps", "How many steps?")(lambda n: predict.Answer(n)),
-        predict.question("02/way", "Which?", options=["up", "down"])(
+        predict.question("02/steps", {"ask": "How many steps?"})(lambda n: predict.Answer(n)),
+        predict.question("02/way", {"ask": "Which?", "options": ["up", "down"]})(
             lambda n: predict.Answer("up")
         ),
-        predict.question("02/late", "How many more?")(lambda n: predict.Answer(n)),
+        predict.question("02/late", {"ask": "How many more?"})(lambda n: predict.Answer(n)),
     ]
     monkeypatch.setattr(predict, "of_lesson", lambda lesson: asked if lesson[:2] == "02" else ())
     monkeypatch.setattr(predict, "ASKED", {})

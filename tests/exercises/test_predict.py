@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -17,10 +18,11 @@ import pytest
 
 from trainium_edu import exercises
 from trainium_edu.exercises import predict
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = {path.name.split("_")[0]: path for path in sorted(FOLDER.glob("[0-9][0-9]*_*.ipynb"))}
+NUMBERS = {path.stem.partition("_")[2]: number for number, path in LESSONS.items()}
 ASKED = re.compile(r"predict\.ask\(\s*\"([^\"]+)\"")
 REVEALED = re.compile(r"predict\.reveal\(\s*\"([^\"]+)\"")
 
@@ -160,6 +162,22 @@ def test_no_source_between_question_and_reveal_spells_the_answer(lesson):
 
 # -- the machinery --------------------------------------------------------------------------------
 
+SAMPLE = """
+[bytes]
+ask = "How many bytes are n FP32 numbers?"
+unit = "bytes"
+whole = true
+explain = "{each} each."
+wrong = [
+    { name = "bits for bytes", says = "That counts bits; a byte has 8." },
+    { name = "numbers for bytes", says = "Each number takes several bytes." },
+]
+[way]
+ask = "Which is faster?"
+options = ["one", "two"]
+wrong = [{ name = "fewer is faster", option = "one", says = "Two work side by side here." }]
+"""
+
 
 @pytest.fixture
 def lesson_99(monkeypatch, tmp_path):
@@ -169,20 +187,14 @@ def lesson_99(monkeypatch, tmp_path):
     module = types.ModuleType("trainium_edu.exercises.questions.sample")
     module.__spec__ = __import__("importlib.machinery").machinery.ModuleSpec(module.__name__, None)
 
-    @question(
-        "99/bytes", "How many bytes are n FP32 numbers?", unit="bytes", whole=True,
-        wrong=[
-            Misconception("bits for bytes", lambda n: 32 * n, "That counts bits; a byte has 8."),
-            Misconception("numbers for bytes", lambda n: n, "Each number takes several bytes."),
-        ],
-    )  # fmt: skip
-    def size(n):
-        return Answer(4 * n, "Four each.", lambda guess: f"you said {guess}")
+    words = tomllib.loads(SAMPLE)
 
-    @question(
-        "99/way", "Which is faster?", options=["one", "two"],
-        wrong=[Misconception("fewer is faster", lambda a, b: "one", "Two work side by side here.")],
-    )  # fmt: skip
+    @question("99/bytes", words["bytes"])
+    def size(n):
+        wrong = {"bits for bytes": 32 * n, "numbers for bytes": n}
+        return Answer(4 * n, wrong, {"each": 4}, lambda guess: f"you said {guess}")
+
+    @question("99/way", words["way"])
     def faster(a, b):
         return Answer("two")
 
@@ -233,6 +245,22 @@ def test_a_wrong_option_gets_its_sentence_and_is_drawn_beside_the_right_one(less
     assert "Two work side by side here." in shown.bundle()["text/plain"]
     assert "✗ one <i>(your choice)</i>" in shown.children[0].value
     assert "✓ two" in shown.children[0].value
+
+
+@pytest.mark.parametrize("wrong", [{}, {"bits for bytes": 1, "numbers for bytes": 2, "else": 3}])
+def test_reveal_rejects_values_without_words_and_words_without_values(wrong):
+    @question("99/bytes", tomllib.loads(SAMPLE)["bytes"])
+    def size():
+        return Answer(4, wrong)
+
+    with pytest.raises(KeyError, match="99/bytes: the wrong models of the data file are"):
+        size.bind()
+
+
+def test_every_table_of_words_belongs_to_a_question():
+    for path in Path(predict.__file__).with_name("questions").glob("*.toml"):
+        keys = {q.key.partition("/")[2] for q in predict.of_lesson(NUMBERS[path.stem])}
+        assert set(predict.words_of(path)) - {"headlines"} <= keys
 
 
 def test_unknown_keys_are_one_sentence(lesson_99):

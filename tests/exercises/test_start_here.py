@@ -29,7 +29,7 @@ def test_the_next_number_and_each_wrong_one(found):
     q = found["00/after-256"]
     x = np.nextafter(ml_dtypes.bfloat16(256), ml_dtypes.bfloat16(math.inf))
     assert q.function(256.0).value == f"{float(x):g}"
-    said = {m.name: m.model(256.0) for m in q.wrong}
+    said = q.bind(x=256.0).wrong
     assert {*said.values(), q.function(256.0).value} == set(q.options)
     half = np.nextafter(np.float16(256), np.float16(math.inf))
     assert said["FP16's step"] == f"{float(half):g}"

@@ -4,17 +4,21 @@ A lesson asks with ``predict.ask("07/detour")`` and answers, in a later cell, wi
 ``predict.reveal("07/detour", machine=trn1)``.  The values are bound, and the answer is computed,
 when that cell runs; nothing that a later cell does to a name changes it.  No cell spells an answer.
 
-A wrong guess is recognised by running the wrong model that leads to it on the question's own
-numbers (:class:`Misconception`), and is told what that model leaves out.
+A wrong guess is recognised because the question's function also computes what each wrong model
+answers (:class:`Misconception`); the learner reads what that model leaves out.
 
-The questions of each lesson are in a module of ``exercises/questions``, named like its notebook.
+The questions of each lesson are two files of ``exercises/questions``, named like its notebook: a
+module computes the numbers, a TOML file holds the words.
 """
 
 import importlib
 import importlib.util
 import math
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from trainium_edu.exercises import catalogue
@@ -22,7 +26,7 @@ from trainium_edu.exercises.lessons import number_of
 from trainium_edu.widgets import prediction
 
 __all__ = ["Answer", "Misconception", "Question", "ask", "bound", "gate", "of_lesson", "question",
-           "reveal"]  # fmt: skip
+           "reveal", "words_of"]  # fmt: skip
 
 #: The questions of this kernel, by key.
 ASKED: dict[str, prediction.Prediction] = {}
@@ -31,19 +35,22 @@ _bound: dict[str, "Bound"] = {}
 
 @dataclass(frozen=True, slots=True)
 class Misconception:
-    """A wrong model that people have, and what to say to them."""
+    """A wrong model that people have, and the sentence for them; a lesson's data file holds it."""
 
     name: str  #: a few words, for the class's table: "row for partition"
-    model: Callable[..., Any]  #: takes the question's values; returns what it would answer
     says: str  #: one or two sentences on what the model leaves out
+    option: str = ""  #: the option it leads to, where that does not depend on values
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a question's function returns for its values."""
+    """The numbers of a question: what its function returns for the lesson's values."""
 
     value: Any  #: a number, one of the options, or all items in order
-    explain: str = ""  #: the reason, in one to three sentences
+    wrong: Mapping[str, Any] = field(default_factory=dict)
+    """What each wrong model answers, by misconception; those with an option of their own have it
+    in the data file."""
+    terms: Mapping[str, Any] = field(default_factory=dict)  #: values that `explain` names
     show: Callable[[Any], Any] | None = None
     """Takes the guess (None where the lesson is read along); returns what is shown below."""
 
@@ -60,6 +67,7 @@ class Question:
     above: float  #: a number that is not above it is no answer
     most: float  #: a number beyond it is no answer
     whole: bool
+    explain: str  #: the reason, in one to three sentences; ``{name}`` stands for a term
     wrong: tuple[Misconception, ...]
     function: Callable[..., Answer]
 
@@ -72,6 +80,23 @@ class Question:
             raise ValueError(f"{value:g} is not a possible answer: the number is {what}.")
         if value > self.most:
             raise ValueError(f"{value:g} is not a possible answer: there are only {self.most:g}.")
+
+    def bind(self, **values) -> "Bound":
+        """Return the question with a lesson's values: the answer and what wrong models answer.
+
+        Raises
+        ------
+        KeyError
+            If a wrong model of the data file has no value, or a value has no sentence there.
+        """
+        answer = self.function(**values)
+        fixed = {m.name: m.option for m in self.wrong if m.option}
+        if {m.name for m in self.wrong} - set(fixed) != set(answer.wrong):
+            raise KeyError(
+                f"{self.key}: the wrong models of the data file are {[m.name for m in self.wrong]},"
+                f" and the answer has values of {list(answer.wrong)}"
+            )
+        return Bound(self, answer, fixed | dict(answer.wrong))
 
     @property
     def _of_what(self):
@@ -105,51 +130,58 @@ def _same(guess, value, whole) -> bool:
     return guess == value if whole else math.isclose(guess, value, rel_tol=0.03)
 
 
-def question(key: str, text: str, *, unit: str = "", options: Sequence[str] = (),
-             ordered: bool = False, above: float = 0.0, most: float = math.inf,
-             whole: bool = False, wrong: Sequence[Misconception] = ()):  # fmt: skip
-    """Turn a function of a question's values into a :class:`Question`.
+def question(key: str, words: Mapping[str, Any] | None = None):
+    """Turn a function of a lesson's values into a :class:`Question`.
 
     Parameters
     ----------
     key : str
         ``"07/detour"``: the lesson, and a name that never changes.
-    text : str
-    unit : str
-        Of a number.
-    options : sequence of str
-        Of a choice, or the items to put in order.
-    ordered : bool
-        The options are to be put in order.
-    above : float
-        A number has to be above it; -1 lets zero pass.
-    most : float
-        How many there are, where a number counts some of them.
-    whole : bool
-        Only whole numbers are answers.
-    wrong : sequence of Misconception
-        For a choice, one for each wrong option.
+    words : mapping, optional
+        Its words; the table of that name in the TOML file beside the function's module unless
+        given.  ``ask``: the question.  ``explain``: the reason, where ``{name}`` or ``{name:.1f}``
+        stands for a term of the answer.  ``wrong``: tables of ``name``, ``says`` and, for an option
+        that does not depend on values, ``option``.  For a number: ``unit``, ``whole`` (no
+        fractions), ``above`` (0 unless given; -1 lets zero pass) and ``most``.  For a choice:
+        ``options``, ``ordered`` if they are to be put in order.
 
     Returns
     -------
     decorator
 
+    Raises
+    ------
+    KeyError, TypeError
+        If the file has no such table, or the table lacks ``ask`` or has a key that is not listed.
+
     Examples
     --------
-    >>> @question("99/sides", "Sides of a square?", whole=True,
-    ...           wrong=[Misconception("a cube's", lambda n: 2 * n, "A cube has faces.")])
+    >>> @question("99/sides", {"ask": "Sides of a square?", "whole": True, "explain": "{n} edges.",
+    ...           "wrong": [{"name": "a cube's", "says": "A cube has faces."}]})
     ... def sides(n):
-    ...     return Answer(n, "One for each direction.")
+    ...     return Answer(n, wrong={"a cube's": 2 * n}, terms={"n": n})
     >>> sides.kind, sides.function(4).value
     ('number', 4)
     """
-    kind = "order" if ordered else "choice" if options else "number"
 
     def decorate(function):
-        return Question(key, text, kind, unit, tuple(options), above, most, whole,
-                        tuple(wrong), function)  # fmt: skip
+        table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
+        return _made(key, function, **table)
 
     return decorate
+
+
+@cache
+def words_of(module: str) -> dict:
+    """Return the tables of the TOML file beside a lesson's module, named by its path."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def _made(key, function, *, ask, explain="", unit="", options=(), ordered=False, above=0.0,
+          most=math.inf, whole=False, wrong=()):  # fmt: skip
+    kind = "order" if ordered else "choice" if options else "number"
+    return Question(key, ask, kind, unit, tuple(options), above, most, whole, explain,
+                    tuple(Misconception(**row) for row in wrong), function)  # fmt: skip
 
 
 def of_lesson(lesson: str) -> tuple:
@@ -171,7 +203,9 @@ def of_lesson(lesson: str) -> tuple:
     name = f"{__package__}.questions.{names.get(number, '')}"
     if number not in names or importlib.util.find_spec(name) is None:
         return ()
-    return tuple(v for v in vars(importlib.import_module(name)).values() if isinstance(v, Question))
+    rows = vars(importlib.import_module(name)).values()
+    listed = (row if isinstance(row, tuple) else (row,) for row in rows)
+    return tuple(q for row in listed for q in row if isinstance(q, Question))
 
 
 def _find(key: str) -> Question:
@@ -220,12 +254,10 @@ def reveal(key: str, /, **values) -> prediction.Reveal:
     Reveal
     """
     it = _find(key)
-    answer = it.function(**values)
-    here = Bound(it, answer, {m.name: m.model(**values) for m in it.wrong})
-    _bound[key] = here
-    asked, show = _of(key), answer.show
+    here = _bound[key] = it.bind(**values)
+    asked, answer, show = _of(key), here.answer, here.answer.show
     return asked.reveal(
-        answer.value, answer.explain, recognise=here.recognise,
+        answer.value, it.explain.format(**answer.terms), recognise=here.recognise,
         show=None if show is None else lambda: show(asked.commitment.counted or None),
     )  # fmt: skip
 

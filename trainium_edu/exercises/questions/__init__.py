@@ -1,5 +1,6 @@
-"""The questions that lessons ask before they run something: one module a lesson.
+"""The questions that lessons ask before they run something: a module and a TOML file a lesson.
 
-Each is one function, decorated with :func:`trainium_edu.exercises.predict.question`, that takes the
-values its lesson has at hand and returns the answer, the reason, and what to show.
+Each question is one function, decorated with :func:`trainium_edu.exercises.predict.question`, that
+takes the values its lesson has at hand and returns the answer, what each wrong model answers, and
+what to show.  Its words are the table of its name in the TOML file beside the module.
 """

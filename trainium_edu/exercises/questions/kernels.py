@@ -3,7 +3,7 @@
 import numpy as np
 
 import trainium_edu.nki as nki
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.scoreboard import advice, scoreboard
 from trainium_edu.specs import SOURCES
 from trainium_edu.widgets.card import Prose
@@ -37,29 +37,18 @@ def _us(run, name=""):
     return f"{ns / 1e3:_.0f}".replace("_", "\u202f")
 
 
-@question(
-    "05/rows",
-    "How many times faster are tiles of 128 rows than single rows?",
-    unit="times",
-    wrong=[
-        Misconception("128 lanes, 128 times", lambda slow, tiles: 128, "That would be so if the"
-                      " arithmetic were all. The bytes stay the same, and once Vector is quick"
-                      " their transfers set the pace."),
-        Misconception("instructions", lambda slow, tiles:
-                          _instructions(slow) / _instructions(tiles), "That many times fewer"
-                      " instructions; but each of the single rows is four times as long, and"
-                      " instructions do not all cost the same."),
-        Misconception("same bytes, same time", lambda slow, tiles: 1, "The bytes are the same, but"
-                      " with one row at a time it is not the transfers that one waits for."),
-    ],
-)  # fmt: skip
+@question("05/rows")
 def rows(slow, tiles):
     """Return how many times as fast tiles are as rows."""
     runs = {"a row at a time": slow, "128 x 512": tiles}
     return Answer(
         _times(slow, tiles),
-        "One row keeps one lane of 128 busy, and pays the fixed cost of an instruction each time.",
-        lambda guess: [
+        wrong={
+            "128 lanes, 128 times": 128,
+            "instructions": _instructions(slow) / _instructions(tiles),
+            "same bytes, same time": 1,
+        },
+        show=lambda guess: [
             scoreboard(runs),
             Prose(
                 "**Partitions first**: an engine takes as long for one row as for 128, two cycles"
@@ -76,25 +65,16 @@ def rows(slow, tiles):
     )
 
 
-@question(
-    "05/wide",
-    "How many times faster are tiles of 128 x 2048 than of 128 x 256?",
-    unit="times",
-    wrong=[
-        Misconception("rows are what counts", lambda by_width:
-                          _instructions(by_width[256]) / _instructions(by_width[2048]), "There are"
-                      " that many times fewer rows. Up to 2 KiB that is what counts; a row of 8 KiB"
-                      " takes its queue longer than one of 1 KiB, for its bytes."),
-        Misconception("same bytes, same time", lambda by_width: 1, "The bytes are the same; but a"
-                      " row of 1 KiB holds its queue as long as one of 2."),
-    ],
-)  # fmt: skip
+@question("05/wide")
 def wide(by_width):
     """Return how many times as fast the widest tiles are as the narrowest."""
     return Answer(
         _times(by_width[256], by_width[2048]),
-        "Up to 2 KiB a row costs the same whatever its length; beyond that, its bytes count.",
-        lambda guess: [
+        wrong={
+            "rows are what counts": _instructions(by_width[256]) / _instructions(by_width[2048]),
+            "same bytes, same time": 1,
+        },
+        show=lambda guess: [
             scoreboard({f"128 x {n}": run for n, run in by_width.items()}),
             f"128 x 2048 against 128 x 512: {nki.compare(by_width[512], by_width[2048])}",
             Prose(
@@ -106,26 +86,17 @@ def wide(by_width):
     )
 
 
-@question(
-    "05/buffers",
-    "How many times faster are two buffers than one, for the 128 x 512 tiles?",
-    unit="times",
-    wrong=[
-        Misconception("two at a time", lambda by_buffers: 2, "That would be so if two passes never"
-                      " wanted the same. Loads and stores share the queues, and the first load"
-                      " and the last store overlap with nothing."),
-        Misconception("all stages overlap", lambda by_buffers: 3, "Load, add and store of three"
-                      " different passes would need places for three passes."),
-        Misconception("same work, same time", lambda by_buffers: 1, "The work is the same. With one"
-                      " buffer, though, queues and Vector take turns, and starts are waited for."),
-    ],
-)  # fmt: skip
+@question("05/buffers")
 def buffers(by_buffers):
     """Return how many times as fast two buffers are as one."""
     return Answer(
         _times(by_buffers[1], by_buffers[2]),
-        "The load of one pass overlaps with the addition and the store of the pass before.",
-        lambda guess: [
+        wrong={
+            "two at a time": 2,
+            "all stages overlap": 3,
+            "same work, same time": 1,
+        },
+        show=lambda guess: [
             scoreboard({f"buffers={n}": run for n, run in by_buffers.items()}),
             Prose(
                 "Four buffers gain something more, eight hardly anything: the transfers themselves"
@@ -137,28 +108,21 @@ def buffers(by_buffers):
     )
 
 
-@question(
-    "05/hoisting",
-    "tiled -> hoisted: how many times fewer bytes travel?",
-    unit="times",
-    wrong=[
-        Misconception("the moving tiles forgotten", lambda products: 4, "That many times less"
-                      " of lhsT is loaded: once for each row of pieces, no longer for each of its"
-                      " four pieces. rhs is loaded as often as before."),
-        Misconception("transfers for bytes", lambda products: round(
-                          _instructions(products["tiled"], "dma_copy")
-                          / _instructions(products["hoisted"], "dma_copy"), 1), "That many times"
-                      " fewer transfers; those that are gone are the small ones."),
-    ],
-)  # fmt: skip
+@question("05/hoisting")
 def hoisting(products):
     """Return how many times fewer bytes the hoisted kernel moves."""
     blocked, deep = products["blocked"], products["fully blocked"]
     return Answer(
         round(_bytes(products["tiled"]) / _bytes(products["hoisted"]), 1),
-        "Each stationary tile has 32 KiB, each moving one 128 KiB: hoisting spared the smaller"
-        " ones. That is a seventh of the bytes.",
-        lambda guess: [
+        wrong={
+            "the moving tiles forgotten": 4,
+            "transfers for bytes": round(
+                _instructions(products["tiled"], "dma_copy")
+                / _instructions(products["hoisted"], "dma_copy"),
+                1,
+            ),
+        },
+        show=lambda guess: [
             scoreboard(products),
             Prose(
                 "All four issue the same 512 products, and differ only in what they load. What each"
@@ -189,28 +153,17 @@ def hoisting(products):
     )
 
 
-@question(
-    "05/fusion",
-    "How many times faster is the one kernel than the three together?",
-    unit="times",
-    wrong=[
-        Misconception("bytes", lambda three, one: round(_bytes(three) / _bytes(one), 1), "That many"
-                      " times fewer bytes travel. The fused kernel no longer waits for transfers,"
-                      " but for its chain of small steps."),
-        Misconception("kernels", lambda three, one: len(three), "One kernel instead of three; but"
-                      " it does the arithmetic of all of them."),
-        Misconception("instructions", lambda three, one:
-                          round(_instructions(three) / _instructions(one), 1), "That many times"
-                      " fewer instructions. Those that are gone are transfers, and these took"
-                      " longer than most."),
-    ],
-)  # fmt: skip
+@question("05/fusion")
 def fusion(three, one):
     """Return how many times as fast the fused kernel is."""
     return Answer(
         _times(three, one),
-        "Scores and weights, 1 MiB each, travelled to HBM and back.",
-        lambda guess: [
+        wrong={
+            "bytes": round(_bytes(three) / _bytes(one), 1),
+            "kernels": len(three),
+            "instructions": round(_instructions(three) / _instructions(one), 1),
+        },
+        show=lambda guess: [
             scoreboard({"three kernels": three, "fused": one}),
             f"differ by less than 1e-5: {np.allclose(three[-1].outputs, one.outputs, 0, 1e-5)}",
             Prose(

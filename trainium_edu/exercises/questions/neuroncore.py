@@ -1,6 +1,6 @@
 """Questions of lesson 04: one partition, the knee of a DMA, buffers, the cause to remove first."""
 
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore import causes_table, measure
 from trainium_edu.neuroncore.timing.waits import CAUSES
 from trainium_edu.specs import SOURCES
@@ -8,25 +8,16 @@ from trainium_edu.widgets.card import Prose
 from trainium_edu.widgets.timeline_explorer import timeline_explorer
 
 
-@question(
-    "04/one-partition",
-    "And how long for the same 32 768 numbers on one partition, [1, 32768]?",
-    unit="µs",
-    wrong=[
-        Misconception("same work, same time", lambda time: round(time(128), 1), "That is the time"
-                      " with all 128 lanes at work. A lane takes only what lies in its own"
-                      " partition."),
-        Misconception("128 times all of it", lambda time: round(128 * time(128), 1), "That pays"
-                      " the fixed cost of an instruction 128 times. There is still one"
-                      " instruction: only its work is 128 times as long."),
-    ],
-)  # fmt: skip
+@question("04/one-partition")
 def one_partition(time):
     """Return the µs that `time` (partitions -> µs) gives for one partition."""
     return Answer(
         round(time(1), 1),
-        "127 of 128 lanes have nothing to do. An empty partition costs as much as a full one.",
-        lambda guess: "\n".join(
+        wrong={
+            "same work, same time": round(time(128), 1),
+            "128 times all of it": round(128 * time(128), 1),
+        },
+        show=lambda guess: "\n".join(
             f"on {p:3} partitions: {time(p):6.2f} µs" for p in (128, 64, 32, 1)
         ),
     )
@@ -38,29 +29,20 @@ def _knee_alone(curve):
     return next(b for b, rate in rows if rate >= 0.9 * max(curve.alone))
 
 
-@question(
-    "04/knee",
-    "At how many bytes per row does the stream reach 90 % of its best rate? (a power of two)",
-    unit="bytes",
-    whole=True,
-    wrong=[
-        Misconception("all rows together", lambda curve: 128 * curve.knee(0.9), "That is a whole"
-                      " transfer of 128 rows. Each row is a piece of its own for the queues."),
-        Misconception("one transfer alone", _knee_alone, "A transfer alone needs rows that long,"
-                      " to make up for its start. In a stream the starts overlap."),
-        Misconception("half of the best", lambda curve: curve.knee(0.5), "There it passes half of"
-                      " its best rate: one step further."),
-    ],
-)  # fmt: skip
+@question("04/knee")
 def knee(curve):
     """Return the knee of a payload curve."""
     at = curve.row_bytes.index(curve.knee(0.9))
     held = curve.row_bytes[0] / curve.stream[0] * curve.stream[at] / curve.row_bytes[at]
     return Answer(
         curve.knee(0.9),
-        f"A row of {curve.row_bytes[0]} bytes holds its queue {held:.0%} as long as one of"
-        f" {curve.row_bytes[at] // 1024} KiB: most of what it costs is being a row.",
-        lambda guess: [
+        wrong={
+            "all rows together": 128 * curve.knee(0.9),
+            "one transfer alone": _knee_alone(curve),
+            "half of the best": curve.knee(0.5),
+        },
+        terms={"shortest": curve.row_bytes[0], "held": held, "kib": curve.row_bytes[at] // 1024},
+        show=lambda guess: [
             curve.picture(),
             Prose(
                 "The blue band is what we do *not* know. The curve is that of a figure in AWS's DMA"
@@ -104,24 +86,7 @@ def _with_buffers(run, n):
     return f"{count:10} {time}, Vector busy {busy:.0%}, SBUF {sbuf:,} bytes"
 
 
-@question(
-    "04/buffers",
-    "What do two buffers instead of one do to the time of the sixteen tiles, and what do four?",
-    options=[_TWO_DO, _ON_AND_ON, _A_LITTLE, _NOTHING],
-    wrong=[
-        Misconception("two hide everything", lambda run: _told(*(
-                          _times(run)[0] / min(n, 2) for n in _SLOTS)), "With two, a load can run"
-                      " ahead by one tile only, and it takes 1.3 µs to start: Vector still has"
-                      " gaps for a third one to fill."),
-        Misconception("buffers are workers", lambda run: _told(*(
-                          _times(run)[0] / n for n in _SLOTS)), "A buffer is a place, not an"
-                      " engine. There is one Vector Engine, and its work alone takes nearly half of"
-                      " what one buffer takes."),
-        Misconception("work is time", lambda run: _told(*(_times(run)[0] for _ in _SLOTS)), "The"
-                      " work is the same. With one buffer DMA and engines take turns; with two"
-                      " they work at the same time."),
-    ],
-)  # fmt: skip
+@question("04/buffers")
 def buffers(run):
     """Tell of a run's time with one, two and four buffers."""
     times = _times(run)
@@ -129,9 +94,13 @@ def buffers(run):
     vector = run.busy_ns("vector") / 1e3
     return Answer(
         _told(*times),
-        f"With one, two and four buffers {one}, {two} and {four} µs: three are enough, with which"
-        f" Vector, busy for {vector:.0f} µs, has hardly a gap left.",
-        lambda guess: [
+        wrong={
+            "two hide everything": _told(*(_times(run)[0] / min(n, 2) for n in _SLOTS)),
+            "buffers are workers": _told(*(_times(run)[0] / n for n in _SLOTS)),
+            "work is time": _told(*(_times(run)[0] for _ in _SLOTS)),
+        },
+        terms={"one": one, "two": two, "four": four, "vector": vector},
+        show=lambda guess: [
             "\n".join(_with_buffers(run, n) for n in (1, 2, 3, 4, 8)),
             str(run),
             Prose(
@@ -181,30 +150,16 @@ def _longest_on_the_path(run):
     return _REMOVED["dma" if shares["transfer"] > shares["fixed"] else "fixed"]
 
 
-@question(
-    "04/cause",
-    "Which one saves the most?",
-    options=list(_REMOVED.values()),
-    wrong=[
-        Misconception("the longest on the critical path", _longest_on_the_path, "They are nearly"
-                      " half of the critical path. But a cause can hide behind another: with one"
-                      " buffer engines take turns, and with more of them transfers pass behind the"
-                      " computation."),
-        Misconception("engines in each other's way", lambda run: _REMOVED["ports"], "Vector and"
-                      " Scalar do not share a port to SBUF, and nothing here lies in PSUM."),
-        Misconception("starts are what hurts", lambda run: _REMOVED["fixed"], "Starts count, 1.3 µs"
-                      " each, but only because everybody waits for each of them: with enough"
-                      " places they overlap."),
-    ],
-)  # fmt: skip
+@question("04/cause")
 def cause(run):
     """Return the cause of a run that saves most."""
     found = causes_table(run)
     return Answer(
         _REMOVED[found.first],
-        "It saves even more than free transfers: while there is one buffer, engines take turns"
-        " whatever each of them costs. With four, little is left to gain from any of them.",
-        lambda guess: [
+        wrong={
+            "the longest on the critical path": _longest_on_the_path(run),
+        },
+        show=lambda guess: [
             _table(run),
             Prose(
                 "A cause can hide behind another: take one away, and what was in its shadow costs"

@@ -4,7 +4,7 @@ from math import floor, isfinite, log2
 
 import numpy as np
 
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.numerics import cast_to_bits, configure, draw_bits, get_format, range_of
 from trainium_edu.numerics.compression import measure
 from trainium_edu.numerics.grid import land, number_text, stretches
@@ -25,35 +25,17 @@ def _run(fmt, low, high):
     return run
 
 
-@question(
-    "01/bf16-1024",
-    "How many BF16 numbers are there from 1024 up to 2048 (2048 not counted)?",
-    unit="numbers",
-    whole=True,
-    wrong=[
-        Misconception("each whole number", lambda fmt, low, high: high - low,
-                      "As if each whole number were there. That takes ten mantissa bits (FP16 has"
-                      " them); BF16 stores seven."),
-        Misconception("one step everywhere", lambda fmt, low, high:
-                          round((high - low) / (2 - 1) * _run(fmt, 1, 2).count),
-                      "As if numbers stood as close as between 1 and 2. The exponent has grown by"
-                      " ten since, and each time the gap doubled."),
-        Misconception("the hidden one counted", lambda fmt, low, high:
-                          2 * _run(fmt, low, high).count,
-                      "That is two to the eighth. The hidden one is always 1: it makes no choice,"
-                      " so it makes no numbers."),
-        Misconception("both ends", lambda fmt, low, high: _run(fmt, low, high).count + 1,
-                      "That counts the upper end as well; it belongs to the next power of two."),
-    ],
-)  # fmt: skip
+@question("01/bf16-1024")
 def between_powers(fmt, low, high):
     """Return how many numbers a format has from `low` to `high`."""
     run = _run(fmt, low, high)
     rows = []
     for start in (0.25, 1, 128, 256, low):
         there = _run(fmt, start, 2 * start)
-        rows.append(f"from {start:g} to {2 * start:g}: {there.count} numbers, "
-                    f"{number_text(there.spacing)} apart")  # fmt: skip
+        rows.append(
+            f"from {start:g} to {2 * start:g}: {there.count} numbers, "
+            f"{number_text(there.spacing)} apart"
+        )
 
     def show(guess):
         wrong = guess is not None and guess != run.count
@@ -62,29 +44,18 @@ def between_powers(fmt, low, high):
 
     return Answer(
         run.count,
-        "The mantissa has seven bits everywhere, so each power of two gets as many numbers, twice"
-        " as far apart as the last. Relative to the number, the gap stays between one part in"
-        f" {run.count} and one in {2 * run.count}.",
-        show,
+        wrong={
+            "each whole number": high - low,
+            "one step everywhere": round((high - low) / (2 - 1) * _run(fmt, 1, 2).count),
+            "the hidden one counted": 2 * _run(fmt, low, high).count,
+            "both ends": _run(fmt, low, high).count + 1,
+        },
+        terms={"steps": run.count, "double": 2 * run.count},
+        show=show,
     )
 
 
-@question(
-    "01/257-in-bf16",
-    "What does 257 become in BF16?",
-    options=["256", "257", "258", "infinity"],
-    wrong=[
-        Misconception("whole numbers are exact", lambda x: f"{land(x, 'fp16').value:g}",
-                      "FP16 keeps it. BF16 has three mantissa bits fewer, and from 256 on its gap"
-                      " is two: every other whole number is missing."),
-        Misconception("ties go up", lambda x: f"{land(x, 'bf16').above:g}",
-                      "A half goes up, as at school. Here, half-way between two numbers, the one"
-                      " whose last bit is 0 wins, and that is the lower one."),
-        Misconception("FP8's range", lambda x: _spelled(land(x, "fp8_e4m3").value),
-                      "That happens in FP8 E4M3, which ends at 240. BF16 has eight exponent bits"
-                      " and reaches as far as FP32."),
-    ],
-)  # fmt: skip
+@question("01/257-in-bf16")
 def at_a_tie(x):
     """Return what BF16 makes of x."""
     rows = []
@@ -94,10 +65,13 @@ def at_a_tie(x):
     it = land(x, "bf16")
     return Answer(
         _spelled(it.value),
-        f"{x:g} lies exactly between {it.below:g} and {it.above:g}. At such a tie the even last bit"
-        " wins (nearest-even), unless Trainium is told otherwise. If ties always went up, sums"
-        " would slowly drift up.",
-        lambda guess: [
+        wrong={
+            "whole numbers are exact": f"{land(x, 'fp16').value:g}",
+            "ties go up": f"{land(x, 'bf16').above:g}",
+            "FP8's range": _spelled(land(x, "fp8_e4m3").value),
+        },
+        terms={"x": x, "below": it.below, "above": it.above},
+        show=lambda guess: [
             "\n".join(rows),
             Prose(
                 "Drag the needle, and use the buttons on top. Look for four things:",
@@ -134,32 +108,17 @@ def _below_normal(x, fmt):
     return q.vanished + q.subnormal
 
 
-@question(
-    "01/gradients-lost",
-    "In which format do most gradients become zero? Order from most to fewest.",
-    options=[label_of(f) for f in _HALF_AND_LESS],
-    ordered=True,
-    wrong=[
-        Misconception("mantissa bits keep small numbers", lambda x: _from_most(
-                          lambda f: -get_format(f).mantissa_bits),
-                      "That is the order by mantissa bits. They make numbers finer, not smaller;"
-                      " how near to zero a format reaches is mostly its exponent bits."),
-        Misconception("subnormal numbers forgotten", lambda x: _from_most(
-                          lambda f: _below_normal(x, f)),
-                      "That would be so if subnormal numbers were zero. FP16 has ten mantissa bits"
-                      " to go on below its smallest normal number; E5M2 has two."),
-        Misconception("read from fewest to most", lambda x: _order_lost(x)[::-1],
-                      "The right order, from the other end: the question is from most to fewest."),
-    ],
-)  # fmt: skip
+@question("01/gradients-lost")
 def gradients_lost(x):
     """Return the formats by how many numbers of x they turn into zero."""
     return Answer(
         _order_lost(x),
-        "Small numbers need range, and range is exponent bits: 4, 5, 5 and 8. FP16 reaches lower"
-        " than E5M2, for its longer mantissa makes smaller subnormal numbers. BF16 keeps every"
-        " gradient, each roughly, and so it became the format of training.",
-        lambda guess: [
+        wrong={
+            "mantissa bits keep small numbers": _from_most(lambda f: -get_format(f).mantissa_bits),
+            "subnormal numbers forgotten": _from_most(lambda f: _below_normal(x, f)),
+            "read from fewest to most": _order_lost(x)[::-1],
+        },
+        show=lambda guess: [
             Prose(
                 "Read the picture like a map. Each bar is a format: from left to right what it"
                 " reaches, and the higher, the more finely it counts. The outlined part on the left"
@@ -176,34 +135,7 @@ def _codes(exponent_bits, mantissa_bits):
     return 2 ** (1 + exponent_bits + mantissa_bits)
 
 
-@question(
-    "01/e4m3-finite",
-    "Eight bits make 256 codes. How many different finite numbers does FP8 E4M3 have, "
-    "with infinities and NaN, zero counted once?",
-    unit="numbers",
-    whole=True,
-    most=256,
-    wrong=[
-        Misconception("every code a number", _codes,
-                      "Not every code is a finite number: some are infinite or NaN, and two are"
-                      " zero."),
-        Misconception("one NaN", lambda exponent_bits, mantissa_bits:
-                          _codes(exponent_bits, mantissa_bits) - 4,
-                      "That leaves out two infinities, one NaN and one zero. With an exponent of"
-                      " all ones, every code is spent: on infinity if the mantissa is zero, and"
-                      " else on NaN."),
-        Misconception("both zeros", lambda exponent_bits, mantissa_bits:
-                          range_of(configure(exponent_bits, mantissa_bits)).finite_values + 1,
-                      "Close: +0 and −0 have two codes, and are equal."),
-        Misconception("no infinities", lambda exponent_bits, mantissa_bits: range_of(
-                          configure(exponent_bits, mantissa_bits, infinities=False)).finite_values,
-                      "The other E4M3, often called e4m3fn, has that many: no infinities, and one"
-                      " NaN of each sign. This one spends all codes with the top exponent."),
-        Misconception("one sign", lambda exponent_bits, mantissa_bits:
-                          range_of(configure(exponent_bits, mantissa_bits)).finite_values // 2,
-                      "Those are the positive ones. As many are negative, and there is zero."),
-    ],
-)  # fmt: skip
+@question("01/e4m3-finite")
 def finite_numbers(exponent_bits, mantissa_bits):
     """Return how many finite numbers a float with infinities has."""
     here = range_of(configure(exponent_bits, mantissa_bits)).finite_values
@@ -216,8 +148,17 @@ def finite_numbers(exponent_bits, mantissa_bits):
         rows.append(f"1-{e}-{7 - e}: {r.finite_values} numbers, {ends}")
     return Answer(
         here,
-        f"{codes} codes, less 2 infinities, {nan} NaN, and one because +0 and −0 are equal.",
-        lambda guess: [
+        wrong={
+            "every code a number": _codes(exponent_bits, mantissa_bits),
+            "one NaN": _codes(exponent_bits, mantissa_bits) - 4,
+            "both zeros": range_of(configure(exponent_bits, mantissa_bits)).finite_values + 1,
+            "no infinities": range_of(
+                configure(exponent_bits, mantissa_bits, infinities=False)
+            ).finite_values,
+            "one sign": range_of(configure(exponent_bits, mantissa_bits)).finite_values // 2,
+        },
+        terms={"codes": codes, "nan": nan},
+        show=lambda guess: [
             "\n".join(rows),
             Prose(
                 "Look at the top picture while you move *exponent bits* from 2 to 6: about as many"
@@ -254,23 +195,7 @@ def _mostly_normal(x, fmt):
     return f.mantissa_bits if _below_normal(x, f) < 0.1 * x.size and f.exponent_bits else -1
 
 
-@question(
-    "01/weights-8-bit",
-    "As they are, not scaled: which 8-bit format keeps the weights best?",
-    options=[label_of(f) for f in _EIGHT_BITS],
-    wrong=[
-        Misconception("range is all", lambda x: _best(lambda f: get_format(f).exponent_bits),
-                      "It has the widest range of the four. These weights lie within a few powers"
-                      " of two, where the bits are better spent on the mantissa."),
-        Misconception("subnormal is lost", lambda x: _best(lambda f: _mostly_normal(x, f)),
-                      "It holds nearly all weights as normal numbers. But subnormal is not lost:"
-                      " its neighbour has most of them there, and resolves the large ones, which"
-                      " decide the error, twice as finely."),
-        Misconception("equal steps", lambda x: _best(lambda f: -get_format(f).exponent_bits),
-                      "It has the most steps, and each is 1 wide: far too wide for weights that are"
-                      " all below 1."),
-    ],
-)  # fmt: skip
+@question("01/weights-8-bit")
 def best_for_weights(x):
     """Return the eight-bit format with the highest signal-to-noise ratio."""
     names = {label_of(f): f for f in _EIGHT_BITS}
@@ -283,9 +208,11 @@ def best_for_weights(x):
     top = floor(log2(np.abs(x).max())) + 1
     return Answer(
         best,
-        f"The weights are of similar size, below {2.0**top:g}: precision counts, range is idle."
-        " INT8 sees next to nothing but zeros, because nothing is scaled.",
-        show,
+        wrong={
+            "subnormal is lost": _best(lambda f: _mostly_normal(x, f)),
+        },
+        terms={"top": 2.0**top},
+        show=show,
     )
 
 
@@ -307,30 +234,7 @@ def _zeros(x):
     return f"{100 * np.mean(np.asarray(x) == 0):.0f} %"
 
 
-def _bits(function):
-    return lambda arrays: round(function(arrays, _sizes(arrays)["weights"].fields), 1)
-
-
-@question(
-    "01/compressed",
-    "Frequent exponents get short words and rare ones long words; sign and mantissa stay as they"
-    " are. How many of its 16 bits does a trained weight still need, on average?",
-    unit="bits",
-    most=32,
-    wrong=[
-        Misconception("nothing to gain", _bits(lambda arrays, f: 16),
-                      "Weights do look like dice, and their signs and mantissas almost are. But a"
-                      " fair die would use all 256 exponents equally often."),
-        Misconception("exponents for nothing", _bits(lambda arrays, f: 8),
-                      "That is sign and mantissa alone: then all weights would need to have one and"
-                      " the same exponent."),
-        Misconception("all alike", _bits(lambda arrays, f: 8 + log2(_exponents(arrays))),
-                      "So it would be if the exponents that occur were equally frequent. A few are"
-                      " far more frequent, and these get the short words."),
-        Misconception("the exponent alone", _bits(lambda arrays, f: f.exponent),
-                      "That is what the exponent needs. Sign and mantissa are there, too."),
-    ],
-)  # fmt: skip
+@question("01/compressed")
 def compressed(arrays):
     """Return the bits that each weight needs, its share of the code's table included."""
     sizes = _sizes(arrays)
@@ -342,11 +246,20 @@ def compressed(arrays):
     table = describe_sizes(sizes)
     return Answer(
         round(weights.bits, 1),
-        f"{_exponents(arrays)} of 256 exponents occur, and their entropy is {fields.exponent:.1f}"
-        f" bits. Mantissas are dice: {fields.mantissa:.1f} of 7. No code that takes field by field"
-        f" can do with less than {fields.total:.1f} bits in all; this one, with the list of its"
-        f" words, needs {weights.bits:.1f}.",
-        lambda guess: [
+        wrong={
+            "nothing to gain": 16,
+            "exponents for nothing": 8,
+            "all alike": 8 + log2(_exponents(arrays)),
+            "the exponent alone": fields.exponent,
+        },
+        terms={
+            "exponents": _exponents(arrays),
+            "exponent": fields.exponent,
+            "mantissa": fields.mantissa,
+            "total": fields.total,
+            "bits": weights.bits,
+        },
+        show=lambda guess: [
             table,
             Picture(
                 lambda: plot_sizes(sizes),

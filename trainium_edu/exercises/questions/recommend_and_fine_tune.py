@@ -2,7 +2,7 @@
 
 import math
 
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.training import nn
 from trainium_edu.training.fine_tuning import BEGINNINGS
 from trainium_edu.training.scaled import scaling
@@ -29,38 +29,23 @@ _BOUND = ("0, with enough weights and steps", "the loss on the samples it was tr
           "the mean entropy of the coins", "log 2, the loss of a coin of one half")  # fmt: skip
 
 
-@question(
-    "09c/bound",
-    "Somebody trains a larger network, for longer, on more baskets. Below which loss on new"
-    " baskets can it not be expected to get?",
-    options=_BOUND,
-    wrong=[
-        Misconception("everything can be learned", lambda shop, reached: _BOUND[0],
-                      "On the samples it has seen, perhaps, by heart. But a new coin falls as it"
-                      " likes: even who knows its bias exactly is often wrong."),
-        Misconception("training loss bounds", lambda shop, reached: _BOUND[1],
-                      "That one can go as low as weights suffice, for coins that have fallen can be"
-                      " learned by heart. It bounds nothing."),
-        Misconception("chance bounds", lambda shop, reached: _BOUND[3],
-                      "That is what one pays who knows nothing. Whoever knows that a coin falls"
-                      " nine times in ten on one side pays less."),
-    ],
-)  # fmt: skip
+@question("09c/bound")
 def bound(shop, reached):
     """Return what bounds the loss on new baskets."""
     return Answer(
         _BOUND[2],
-        f"A model that says each coin's true bias loses the coin's entropy, {shop.best_loss:.2f} on"
-        " average. One that says anything else loses more, by Gibbs' inequality.",
-        lambda guess: [
+        terms={"best_loss": shop.best_loss},
+        show=lambda guess: [
             bound_table(shop, reached),
-            Prose("With real clicks nobody knows the biases, and so nobody knows how good a model"
-                  " could be. That is why this shop is made up: its process is written down, and"
-                  " its bound computed. The expected loss is taken not over the coins that fell,"
-                  " but over how they may fall, so that luck plays no part. The model stops a"
-                  " little above the bound: it has to learn the traits of 128 items from coins."),
+            Prose(
+                "With real clicks nobody knows the biases, and so nobody knows how good a model"
+                " could be. That is why this shop is made up: its process is written down, and"
+                " its bound computed. The expected loss is taken not over the coins that fell,"
+                " but over how they may fall, so that luck plays no part. The model stops a"
+                " little above the bound: it has to learn the traits of 128 items from coins."
+            ),
         ],
-    )  # fmt: skip
+    )
 
 
 # --- lookups --------------------------------------------------------------------------------------
@@ -90,49 +75,34 @@ def _spoken(table: str) -> str:
     return "; ".join(" ".join(line.split()) for line in table.splitlines())
 
 
-def _us(function):
-    return lambda narrow, wide, paces: round(function(narrow, wide) / 1e3, 1)
-
-
-@question(
-    "09c/lookups",
-    "Eight times as many numbers in each row, 64 for 8: 128 bytes and not 16. For how long does DMA"
-    " work on the lookups of a step now?",
-    unit="µs",
-    wrong=[
-        Misconception("bytes take time", _us(lambda a, b: 8 * a.dma_ns),
-                      "Eight times the bytes, eight times as long? Up to some 2 KiB a descriptor"
-                      " holds its queue as long as any other: the packet takes its time, not the"
-                      " bytes."),
-        Misconception("the bytes alone", _us(lambda a, b: b.bytes_ns),
-                      "At the queues' full rate the bytes would take no longer. But short rows"
-                      " never reach it."),
-        Misconception("twice", _us(lambda a, b: 2 * a.dma_ns),
-                      "Somewhat longer, then? Not even that: nothing in it depends on the bytes"
-                      " yet."),
-    ],
-)  # fmt: skip
+@question("09c/lookups")
 def lookups(narrow, wide, paces):
     """Return the microseconds in which DMA works on the lookups of wider rows."""
     first = next(one for one in paces if one.ns_per_row > 1.05 * paces[0].ns_per_row)
     return Answer(
         round(wide.dma_ns / 1e3, 1),
-        f"As long as before. {wide.rows:,} descriptors it was, {wide.rows:,} it is, and each holds"
-        " its queue for a packet's time, 147 ns, whatever it brings.",
-        lambda guess: [
+        wrong={
+            "bytes take time": 8 * narrow.dma_ns / 1e3,
+            "the bytes alone": wide.bytes_ns / 1e3,
+            "twice": 2 * narrow.dma_ns / 1e3,
+        },
+        terms={"rows": wide.rows},
+        show=lambda guess: [
             f"{lookups_text(wide)}\n{_apart(wide)}",
             Picture(lambda: plot_paces(paces), alt=_spoken(describe_paces(paces))),
             describe_paces(paces),
-            Prose(f"A lookup begins to feel its bytes at {first.width} numbers. Below that, wider"
-                  " rows are free, and fewer rows are what saves time: tables that are asked with"
-                  " the same number side by side as one, each number once where a batch asks for it"
-                  " often, popular rows kept on the chip. Long rows reach no more than half of the"
-                  " rate here: each is fetched, and put in its place. What wider rows do cost is"
-                  " elsewhere in the step: a table's gradient is as large as the table, and all of"
-                  " it is summed over ranks and updated, touched or not. print(step_of(width=64))"
-                  " shows the whole step."),
+            Prose(
+                f"A lookup begins to feel its bytes at {first.width} numbers. Below that, wider"
+                " rows are free, and fewer rows are what saves time: tables that are asked with"
+                " the same number side by side as one, each number once where a batch asks for it"
+                " often, popular rows kept on the chip. Long rows reach no more than half of the"
+                " rate here: each is fetched, and put in its place. What wider rows do cost is"
+                " elsewhere in the step: a table's gradient is as large as the table, and all of"
+                " it is summed over ranks and updated, touched or not. print(step_of(width=64))"
+                " shows the whole step."
+            ),
         ],
-    )  # fmt: skip
+    )
 
 
 # --- few labels -----------------------------------------------------------------------------------
@@ -150,28 +120,17 @@ def scratch_text(rows) -> str:
             f" the test right (seeds: {seeds})")  # fmt: skip
 
 
-@question(
-    "09c/few-labels",
-    "With the same twelve labelled passages, how many per cent of the test's does the encoder name"
-    " right that has read before?",
-    unit="%",
-    most=100,
-    wrong=[
-        Misconception("no labels, no gain", lambda rows: round(_mean(rows, 4, BEGINNINGS[1])),
-                      "It was never told who wrote what, true. But guessing hidden words taught it"
-                      " which words go together, and each author has words that do."),
-        Misconception("it knows the books", lambda rows: 100,
-                      "It has read their other pages, not those of the test, and nobody has told it"
-                      " which are whose: twelve passages have to teach it that."),
-    ],
-)  # fmt: skip
+@question("09c/few-labels")
 def few_labels(rows):
     """Return the per cent that the pre-trained encoder names right, on average over seeds."""
     read, scratch = (_mean(rows, 4, beginning) for beginning in BEGINNINGS)
     return Answer(
         round(read),
-        f"On average over five seeds, {read:.0f} % beside {scratch:.0f}. What has been read without"
-        " labels need not be learned from labels.",
+        wrong={
+            "no labels, no gain": round(_mean(rows, 4, BEGINNINGS[1])),
+            "it knows the books": 100,
+        },
+        terms={"read": read, "scratch": scratch},
     )
 
 
@@ -189,30 +148,15 @@ def _kind_of(first, last) -> str:
     return _LEAD[0] if last > 1.2 * first else _LEAD[1] if last > 0.8 * first else _LEAD[2]
 
 
-@question(
-    "09c/many-labels",
-    "Now 256 labelled passages of each author, and all else as before. The lead of the one that has"
-    " read before:",
-    options=_LEAD,
-    wrong=[
-        Misconception("the rich get richer", lambda rows: _LEAD[0],
-                      "It has less left to learn, so labels bring it less than the other."),
-        Misconception("a constant gift", lambda rows: _LEAD[1],
-                      "What reading taught can be learned from labels too, if there are enough:"
-                      " the gift is worth most where labels are few."),
-        Misconception("reading gets in the way", lambda rows: _LEAD[3],
-                      "With very many labels that is seen at times. These are not so many."),
-    ],
-)  # fmt: skip
+@question("09c/many-labels")
 def many_labels(rows):
     """Return what becomes of the lead."""
     first, last = (_lead(rows, n) for n in (rows[0].per_author, rows[-1].per_author))
     return Answer(
         _kind_of(first, last),
-        f"From {first:.0f} points to {last:.0f}. Labels are dear, text is cheap: pre-training moves"
-        " the work to where the data are.",
-        lambda guess: [
+        terms={"first": first, "last": last},
+        show=lambda guess: [
             Picture(lambda: plot_curve(rows), alt=_spoken(describe_curve(rows))),
             describe_curve(rows),
         ],
-    )  # fmt: skip
+    )

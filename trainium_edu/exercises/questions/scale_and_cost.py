@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 from trainium_edu.cluster import memory
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.specs import INSTANCES, SOURCES
 from trainium_edu.widgets.card import Prose
 
@@ -20,47 +20,31 @@ _KEPT = (("weights, BF16", 2), ("gradients, BF16", 2), ("weights, FP32", 4),
          ("Adam's two means, FP32", 8))  # fmt: skip
 
 
-def _instances(nbytes_of_each):
-    """Return a model that needs so many bytes of each parameter, in whole instances."""
-
-    def needed(parameters, instance):
-        return math.ceil(parameters * nbytes_of_each / INSTANCES[instance].memory_bytes.value)
-
-    return needed
+def _instances(parameters, nbytes_of_each, instance):
+    """Return the instances whose memory holds so many bytes of each parameter."""
+    return math.ceil(parameters * nbytes_of_each / INSTANCES[instance].memory_bytes.value)
 
 
-@question(
-    "11/fits-at-all",
-    "How many trn1.32xlarge, 512 GiB each, until GPT-3 fits with all that training keeps of it?",
-    unit="instances",
-    whole=True,
-    wrong=[
-        Misconception("weights only", _instances(2), "Two bytes of each parameter fit, and that is"
-                      " enough to ask the model something. To train it takes gradients and what the"
-                      " optimiser keeps."),
-        Misconception("weights and gradients", _instances(4), "Weights and gradients, yes. Adam"
-                      " keeps three FP32 numbers more of each parameter: a copy of the weight, and"
-                      " two means. That is three quarters of it all."),
-        Misconception("no copy of the weights", _instances(12), "The FP32 copy of the weights is"
-                      " missing: without it, or dice, small updates are lost (lesson 02)."),
-        Misconception("BF16 throughout", _instances(8), "Two bytes of everything. That does it if"
-                      " dice round each update; the usual recipe keeps weights and means in FP32."),
-    ],
-)  # fmt: skip
+@question("11/fits-at-all")
 def fits_at_all(parameters, instance):
     """Return the instances whose memory holds weights, gradients and states once."""
     rows = [f"{name:24}{each:6}{parameters * each / _GIB:12,.0f} GiB" for name, each in _KEPT]
     total = sum(each for _, each in _KEPT)
     rows.append(f"{'':24}{total:6}{parameters * total / _GIB:12,.0f} GiB")
     return Answer(
-        _instances(total)(parameters, instance),
-        f"{total} bytes of each of {parameters / 1e9:.1f} billion parameters. Nothing has been"
-        " computed yet, and nothing is kept twice.",
-        lambda guess: [
+        _instances(parameters, total, instance),
+        wrong={
+            "weights only": _instances(parameters, 2, instance),
+            "weights and gradients": _instances(parameters, 4, instance),
+            "no copy of the weights": _instances(parameters, 12, instance),
+            "BF16 throughout": _instances(parameters, 8, instance),
+        },
+        terms={"total": total, "billions": parameters / 1e9},
+        show=lambda guess: [
             "bytes of each parameter\n" + "\n".join(rows),
-            f"rounded with dice, 8 bytes of each: {_instances(8)(parameters, instance)} instances",
+            f"rounded with dice, 8 bytes of each: {_instances(parameters, 8, instance)} instances",
         ],
-    )  # fmt: skip
+    )
 
 
 # --- where to cut ---------------------------------------------------------------------------------
@@ -87,31 +71,13 @@ def _at(plan, way):
     return replace(plan, tensor=_WAYS[way][0], pipeline=_WAYS[way][1])
 
 
-def _least(counted):
-    """Return the least cut of which what is counted fits a NeuronCore."""
-
-    def model(shape, plan, plans=None):
-        held = {way: memory(shape, _at(plan, way)) for way in _CUT}
-        return next((way for way in _CUT if counted(held[way]) <= held[way].available), _CUT[-1])
-
-    return model
+def _least(shape, plan, part="total"):
+    """Return the least cut of which a part of the memory fits a NeuronCore."""
+    held = {way: memory(shape, _at(plan, way)) for way in _CUT}
+    return next((w for w in _CUT if getattr(held[w], part) <= held[w].available), _CUT[-1])
 
 
-@question(
-    "11/cut",
-    "32 instances, ZeRO-1. Over how many ranks, at least, does one replica have to be cut?",
-    options=_CUT,
-    wrong=[
-        Misconception("ZeRO shares out all", lambda shape, plan, plans: _CUT[0], "If all of it were"
-                      " shared out, each would keep 2.5 GiB. ZeRO-1 shares out what the"
-                      " optimiser keeps; weights and gradients stay whole on each replica."),
-        Misconception("weights only", _least(lambda held: held.weights), "The weights fit then,"
-                      " with room to spare. The gradients, as large again, do not."),
-        Misconception("ZeRO forgotten", lambda shape, plan, plans: _least(lambda held: held.total)(
-                      shape, replace(plan, zero=0)), "Without ZeRO, yes: all 16 bytes of its"
-                      " parameters on each replica. Here replicas share 12 of them out."),
-    ],
-)  # fmt: skip
+@question("11/cut")
 def cut(shape, plan, plans):
     """Return the least cut that fits, of those that are offered."""
     held = {way: memory(shape, _at(plan, way)) for way in _CUT}
@@ -121,14 +87,17 @@ def cut(shape, plan, plans):
     rows = [
         f"{tensor:3} x {pipeline:<4}"
         + "".join(f"{getattr(held[way], part) / _GIB:{w}.1f}" for part, w in wide.items())
-        + f"{held[way].total / _GIB:7.1f}" + ("" if held[way].fits else "  too much")
+        + f"{held[way].total / _GIB:7.1f}"
+        + ("" if held[way].fits else "  too much")
         for way, (tensor, pipeline) in _WAYS.items()
-    ]  # fmt: skip
+    ]
     return Answer(
-        _least(lambda held: held.total)(shape, plan),
-        "32 instances have six times the memory it takes, and most ways to use them do not fit."
-        " The smallest cut that does has to compute each block again in backward.",
-        lambda guess: [
+        _least(shape, plan),
+        wrong={
+            "weights only": _least(shape, plan, "weights"),
+            "ZeRO forgotten": _least(shape, replace(plan, zero=0)),
+        },
+        show=lambda guess: [
             "\n".join([head, *rows]),
             Prose(
                 "**All ways, tried by a search.** The smallest cut is not the fastest: it pays by"
@@ -149,74 +118,40 @@ def _bytes(sent, kind) -> float:
                for each in sent[kind])  # fmt: skip
 
 
-def _times(tensor):
-    """Return a wrong model: so many bytes between tensor neighbours, over those of replicas."""
-    return lambda sent, plan: tensor(sent, plan) / _bytes(sent, "data")
-
-
 def _sums(sent) -> float:
     """Return the bytes of the tensor sums alone: each is a reduce-scatter and an all-gather."""
     (scattered,) = (each for each in sent["tensor"] if each.operation == "reduce_scatter")
     return 2 * scattered.count * scattered.nbytes
 
 
-@question(
-    "11/wires",
-    "In a step, how many times as many bytes pass between tensor neighbours as between replicas?",
-    unit="times",
-    wrong=[
-        Misconception("one micro-batch", _times(lambda sent, plan: _bytes(sent, "tensor")
-                      / plan.micro_batches), "You took one micro-batch. Each of them goes through"
-                      " all layers; the gradients are summed once, at the end."),
-        Misconception("the sums alone", _times(lambda sent, plan: _sums(sent)), "Close: those are"
-                      " the four sums. Backward also gathers again what forward left split along"
-                      " the sequence."),
-        Misconception("forward only", _times(lambda sent, plan: _sums(sent) / 2), "Backward sums as"
-                      " often as forward: two more in each layer."),
-        Misconception("one sum a layer", _times(lambda sent, plan: _sums(sent) / 4), "Four in each"
-                      " layer: after attention and after the MLP, forward and backward."),
-        Misconception("the same", lambda sent, plan: 1.0, "Gradients are summed once in a step,"
-                      " activations four times in each layer, for each micro-batch."),
-    ],
-)  # fmt: skip
+@question("11/wires")
 def wires(sent, plan):
     """Return the ratio of what passes between tensor neighbours and between replicas."""
     tensor, gradients = _bytes(sent, "tensor"), _bytes(sent, "data")
     rows = [
         f"{kind:10}{each.operation:16}{each.count:10,.0f} x {each.nbytes / 2**20:7.2f} MiB"
         f"{each.count * each.nbytes / _GIB:12,.2f} GiB"
-        for kind in ("tensor", "data", "pipeline") for each in sent[kind]
-    ]  # fmt: skip
+        for kind in ("tensor", "data", "pipeline")
+        for each in sent[kind]
+    ]
     return Answer(
         float(f"{tensor / gradients:.3g}"),
-        f"{tensor / _GIB:,.0f} GiB of activations against {gradients / _GIB:.2f} GiB of gradients."
-        " So those who share a matrix sit on one instance's links, and replicas may be far apart.",
-        lambda guess: "\n".join(rows),
+        wrong={
+            "one micro-batch": tensor / plan.micro_batches / gradients,
+            "the sums alone": _sums(sent) / gradients,
+            "forward only": _sums(sent) / 2 / gradients,
+            "one sum a layer": _sums(sent) / 4 / gradients,
+            "the same": 1.0,
+        },
+        terms={"tensor_gib": tensor / _GIB, "gradients_gib": gradients / _GIB},
+        show=lambda guess: "\n".join(rows),
     )
 
 
 # --- the bubble -----------------------------------------------------------------------------------
 
 
-@question(
-    "11/bubble",
-    "For which share of the step does each stage stand idle?",
-    unit="%",
-    above=-1,
-    most=100,
-    wrong=[
-        Misconception("share of the work", lambda stages, micro, **_: 100 * (stages - 1) / micro,
-                      "That is idle time over working time. The step is both together."),
-        Misconception("one stage works", lambda stages, micro, **_: 100 * (1 - 1 / stages), "So it"
-                      " would be with one micro-batch: one stage works, the others wait. With"
-                      " several, a stage takes the next as soon as it has passed one on."),
-        Misconception("all stages counted", lambda stages, micro, **_: 100 * stages
-                      / (micro + stages), "Nearly. The first stage does not wait for itself: it is"
-                      " one less."),
-        Misconception("a full pipeline", lambda stages, micro, **_: 0.0, "Once it is full, none"
-                      " waits. It has to fill first, and in the end it empties."),
-    ],
-)  # fmt: skip
+@question("11/bubble")
 def bubble(stages, micro, batch):
     """Return the per cent of a step that the pipeline is not full."""
 
@@ -228,9 +163,14 @@ def bubble(stages, micro, batch):
     rows = [f"{batch // m:9}{m:15}{share(m):9.1%}" for m in counts]
     return Answer(
         round(100 * share(micro), 1),
-        f"Each stage has {micro} micro-batches to do and waits for {stages - 1} more:"
-        f" {stages - 1} of {micro + stages - 1} turns.",
-        lambda guess: " replicas  micro-batches     idle\n" + "\n".join(rows),
+        wrong={
+            "share of the work": 100 * (stages - 1) / micro,
+            "one stage works": 100 * (1 - 1 / stages),
+            "all stages counted": 100 * stages / (micro + stages),
+            "a full pipeline": 0.0,
+        },
+        terms={"micro": micro, "waits": stages - 1, "slots": micro + stages - 1},
+        show=lambda guess: " replicas  micro-batches     idle\n" + "\n".join(rows),
     )
 
 
@@ -248,20 +188,7 @@ def _bubble_left(times):
     return _grown(times) * left[1] / left[0]
 
 
-@question(
-    "11/wall",
-    "Thirty-two times the instances, the same batch: how many times as fast is the step?",
-    unit="times",
-    wrong=[
-        Misconception("as many times as fast", _grown, "That needs every part of the step to"
-                      " shrink with it. Computing does. The turns in which stages wait, and the"
-                      " sum of all gradients, do not."),
-        Misconception("only the bubble", _bubble_left, "The bubble, yes. And more replicas sum the"
-                      " same gradients: that takes no less time on 1 024 instances than on 32."),
-        Misconception("the root", lambda times: _grown(times) ** 0.5, "It is better than that:"
-                      " computing, the largest part, does shrink with each instance."),
-    ],
-)  # fmt: skip
+@question("11/wall")
 def wall_of(times):
     """Return how many times as fast a step is on the most instances as on the fewest."""
     few, many = times[min(times)], times[max(times)]
@@ -274,50 +201,34 @@ def wall_of(times):
     ]
     return Answer(
         float(f"{few.step_ns / many.step_ns:.3g}"),
-        f"{few.step_ns / 1e9:.1f} s become {many.step_ns / 1e9:.1f} s. What shrinks is computing;"
-        " what stays is the time to fill a pipeline and to sum the gradients.",
-        lambda guess: "\n".join(rows),
+        wrong={
+            "as many times as fast": _grown(times),
+            "only the bubble": _bubble_left(times),
+            "the root": _grown(times) ** 0.5,
+        },
+        terms={"few_s": few.step_ns / 1e9, "many_s": many.step_ns / 1e9},
+        show=lambda guess: "\n".join(rows),
     )
 
 
 # --- the bill -------------------------------------------------------------------------------------
 
 
-def _even(found):
-    """Return a wrong model of the share at which both cost the same, in per cent."""
-
-    def model(compared, flops, step_s, cluster):
-        ours, theirs = (INSTANCES[n].peak_flops.value for n in (cluster.instance, "p4d.24xlarge"))
-        per_s = flops / step_s / cluster.instances
-        return 100 * found(per_s / ours, per_s / theirs, compared.used.price)
-
-    return model
-
-
-@question(
-    "11/break-even",
-    "Which share of its peak does P4d have to reach on this model to cost the same?",
-    unit="%",
-    wrong=[
-        Misconception("as fast", _even(lambda ours, theirs, price: theirs), "There it is as fast."
-                      " But its hour costs half as much again, so it has to be faster."),
-        Misconception("the price turned round", _even(lambda ours, theirs, price: theirs * price),
-                      "You let P4d's hour be the cheaper one."),
-        Misconception("one peak for both", _even(lambda ours, theirs, price: ours / price),
-                      "You took Trn1's share of the peak and the two prices. But the peaks differ"
-                      " too: a share of P4d's is less work."),
-        Misconception("the same share", _even(lambda ours, theirs, price: ours), "That is Trn1's"
-                      " share of its own peak. Peaks and prices both differ."),
-    ],
-)  # fmt: skip
+@question("11/break-even")
 def break_even(compared, flops, step_s, cluster):
     """Return P4d's share of its peak at which the same work costs the same."""
+    ours, theirs = (INSTANCES[n].peak_flops.value for n in (cluster.instance, "p4d.24xlarge"))
+    per_s = flops / step_s / cluster.instances
     return Answer(
         round(100 * compared.break_even, 1),
-        "Work per second and dollar has to be equal. Published runs on A100 reach 44 to 52 % of its"
-        f" peak ({SOURCES['megatron-2021'].cited}): so which is cheaper hangs on how well your own"
-        " model runs.",
-        lambda guess: [
+        wrong={
+            "as fast": 100 * per_s / theirs,
+            "the price turned round": 100 * per_s / theirs * compared.used.price,
+            "one peak for both": 100 * per_s / ours / compared.used.price,
+            "the same share": 100 * per_s / ours,
+        },
+        terms={"source": SOURCES["megatron-2021"].cited},
+        show=lambda guess: [
             str(compared),
             Prose(
                 "**The uncertain half.** P4d's speed is a range from other people's runs, on"

@@ -5,7 +5,7 @@ from textwrap import fill
 
 import numpy as np
 
-from trainium_edu.exercises.predict import Answer, Misconception, question
+from trainium_edu.exercises.predict import Answer, question
 from trainium_edu.neuroncore.gpsimd_cpp import OperatorError
 from trainium_edu.specs import SOURCES, TRN1
 from trainium_edu.widgets.card import Prose
@@ -72,29 +72,18 @@ def _times(slow, fast):
 # --- element by element ---------------------------------------------------------------------------
 
 
-@question(
-    "13/trips",
-    "Half of the numbers are positive. How many trips to HBM does the program make for one number,"
-    " on average?",
-    unit="trips",
-    wrong=[
-        Misconception("there and back", lambda run, x: 2.0, "It is read once and written once, says"
-                      " the result. The program says something else: count how often it names an"
-                      " element of in."),
-        Misconception("as it is written", lambda run, x: 3.0, "in[i][j] is written twice and"
-                      " out[i][j] once; but the second is only reached for a positive number."),
-        Misconception("one a round", lambda run, x: 1.0, "Each round has one number, but names it"
-                      " more than once."),
-    ],
-)  # fmt: skip
+@question("13/trips")
 def trips(run, x):
     """Return the trips to HBM for an element."""
     (work,) = run.works
     return Answer(
         round(work.elements / x.size, 2),
-        "One to compare, one to write, and for every positive number one more to read it again. An"
-        " accessor is no pointer: each name is a trip, and no cache keeps what was read.",
-        lambda guess: [
+        wrong={
+            "there and back": 2.0,
+            "as it is written": 3.0,
+            "one a round": 1.0,
+        },
+        show=lambda guess: [
             by_line(run),
             spent({"element": run}),
             str(run.why()),
@@ -106,28 +95,18 @@ def trips(run, x):
 # --- streamed -------------------------------------------------------------------------------------
 
 
-@question(
-    "13/stream",
-    "How many times as fast is the streamed program?",
-    unit="times",
-    wrong=[
-        Misconception("fewer trips", lambda element, stream: round(
-                          element.works[0].elements / stream.works[0].copies), "That many fewer"
-                      " times it goes to HBM. But then it carries 4 KB, and read() and write() run"
-                      " code for each number, which now takes most of the time."),
-        Misconception("one trip for two and a half", lambda element, stream: 2.5, "As if a stream"
-                      " went to HBM for each number, once. It goes for 1 024 at a time."),
-        Misconception("the same bytes", lambda element, stream: 1.0, "The bytes are the same. It is"
-                      " the trips that take time, whatever they carry."),
-    ],
-)  # fmt: skip
+@question("13/stream")
 def streamed(element, stream):
     """Return how many times as fast a stream is."""
     return Answer(
         _times(element, stream),
-        f"{element.works[0].elements:,} trips became {stream.works[0].copies} copies of 4 KB"
-        " between HBM and TCM. What is left is the code behind read() and write().",
-        lambda guess: spent({"element": element, "stream": stream}),
+        wrong={
+            "fewer trips": round(element.works[0].elements / stream.works[0].copies),
+            "one trip for two and a half": 2.5,
+            "the same bytes": 1.0,
+        },
+        terms={"trips": element.works[0].elements, "copies": stream.works[0].copies},
+        show=lambda guess: spent({"element": element, "stream": stream}),
     )
 
 
@@ -140,27 +119,18 @@ def _factor(ratio) -> str:
     return _FACTORS[0] if ratio < 1.5 else _FACTORS[1] if ratio < 5 else _FACTORS[2]
 
 
-@question(
-    "13/tcm",
-    "The same 4 KB at a time, now copied by the program itself. It is",
-    options=_FACTORS,
-    wrong=[
-        Misconception("a copy is a copy", lambda stream, tcm: _FACTORS[0], "The copies are the"
-                      " same. But a stream checks at every number whether its 4 KB are used up; a"
-                      " loop over a buffer does not."),
-        Misconception("memory is all", lambda stream, tcm: _FACTORS[2], "Against element accessors"
-                      " it is. The stream went through TCM already: what is saved is code."),
-    ],
-)  # fmt: skip
+@question("13/tcm")
 def tcm(stream, tcm):
     """Return how much faster copies by hand are."""
     ratio = _ns(stream) / _ns(tcm)
     return Answer(
         _factor(ratio),
-        f"{ratio:.1f} times: the copies are the same, {tcm.works[0].copies} of them, and the code"
-        f" is {stream.works[0].blocks / tcm.works[0].blocks:.0f} times shorter. AWS documents the"
-        " order of the three, not the factor between the last two; both bands are wide.",
-        lambda guess: [spent({"stream": stream, "TCM": tcm}), Prose(str(tcm.advice[0]))],
+        terms={
+            "ratio": ratio,
+            "copies": tcm.works[0].copies,
+            "factor": stream.works[0].blocks / tcm.works[0].blocks,
+        },
+        show=lambda guess: [spent({"stream": stream, "TCM": tcm}), Prose(str(tcm.advice[0]))],
     )
 
 
@@ -192,22 +162,7 @@ def published_table(versions) -> str:
     return "\n".join(lines)
 
 
-@question(
-    "13/iteration",
-    "AWS's tutorial runs a network of three layers, with this ReLU behind two of them. With one"
-    " processor and TCM it prints 220.7 iterations per second. And with eight processors?",
-    unit="iterations/s",
-    wrong=[
-        Misconception("eight times all", lambda versions: 8 * float(PUBLISHED["TCM"]), "Eight"
-                      " processors share the two operators. An iteration has more in it: the"
-                      " layers, transfers, the host."),
-        Misconception("no change", lambda versions: float(PUBLISHED["TCM"]), "The operators were"
-                      " still a fifth of an iteration; seven eighths of that are saved."),
-        Misconception("the operators were all", lambda versions: 1e9 / sum(map(_ns,
-                      versions["eight"])), "That is how often the two operators alone would fit"
-                      " into a second."),
-    ],
-)  # fmt: skip
+@question("13/iteration")
 def iteration(versions):
     """Return what the tutorial prints with eight processors."""
     one, eight = (sum(map(_ns, versions[name])) for name in ("TCM", "eight"))
@@ -215,10 +170,18 @@ def iteration(versions):
     short, long = FACTS.block_ns_range.value
     return Answer(
         round(float(PUBLISHED["eight"]), 1),
-        f"The operators became {one / eight:.1f} times as fast, {one / 1e6:.2f} ms to"
-        f" {eight / 1e6:.2f}; in this reading the other {OTHER_NS / 1e6:.2f} ms of an iteration"
-        " stayed. What is left to gain in the operator is hardly worth a day's work.",
-        lambda guess: [
+        wrong={
+            "eight times all": 8 * float(PUBLISHED["TCM"]),
+            "no change": float(PUBLISHED["TCM"]),
+            "the operators were all": 1e9 / sum(map(_ns, versions["eight"])),
+        },
+        terms={
+            "factor": one / eight,
+            "one_ms": one / 1e6,
+            "eight_ms": eight / 1e6,
+            "other_ms": OTHER_NS / 1e6,
+        },
+        show=lambda guess: [
             published_table(versions),
             Prose(
                 "The rows are **calibration**: the prices of an element, of a stretch of code and"
@@ -243,57 +206,33 @@ _RACES = ("the result is right, only the work is done eight times", "it is refus
           " write one element", "only the last processor's part is right")  # fmt: skip
 
 
-@question(
-    "13/race",
-    "Each processor's share is taken one number too long: the next one writes that number too, and"
-    " the same value. What happens here?",
-    options=_RACES,
-    wrong=[
-        Misconception("the same value anyway", lambda said, ratio: _RACES[0], "True of this value,"
-                      " on this day. It stays true until somebody changes the program, say, to work"
-                      " in place; then it fails at times. So any race is refused."),
-        Misconception("the last one wins all", lambda said, ratio: _RACES[2], "Whoever is last wins"
-                      " the elements that two of them write, not all others."),
-    ],
-)  # fmt: skip
+@question("13/race")
 def race(said, ratio):
     """Return what becomes of shares that overlap."""
     return Answer(
         _RACES[1] if "race" in said else _RACES[0],
-        "Processors have no way to wait for each other, and TCM copies are not kept coherent. On"
-        " the chip such a program runs, and is right most of the time, which is worse.",
-        lambda guess: [said, f"right shares, eight processors: {ratio:.1f} times as fast as one"],
+        show=lambda guess: [
+            said,
+            f"right shares, eight processors: {ratio:.1f} times as fast as one",
+        ],
     )
 
 
 # --- another engine -------------------------------------------------------------------------------
 
 
-@question(
-    "13/scalar",
-    "The Scalar Engine has ReLU as an instruction. How many times as fast is a kernel that loads"
-    " the numbers, runs it, and stores them, as the operator on eight processors?",
-    unit="times",
-    wrong=[
-        Misconception("lanes over processors", lambda eight, kernel: 16.0, "128 lanes, eight"
-                      " processors, one clock. But the kernel also waits for load and store,"
-                      " which take most of its time; and a processor needs more than a cycle."),
-        Misconception("the instruction alone", lambda eight, kernel: round(
-                          _ns(eight) / kernel.timeline.busy_ns("scalar")), "That is the"
-                      " instruction alone; numbers have to come from HBM, and go back."),
-        Misconception("both wait for HBM", lambda eight, kernel: 1.0, "Both do. But sixteen DMA"
-                      " queues carry the kernel's tile at once, and each processor carries its 4 KB"
-                      " and waits."),
-    ],
-)  # fmt: skip
+@question("13/scalar")
 def scalar(eight, kernel):
     """Return how many times as fast the Scalar Engine is."""
     return Answer(
         _times(eight, kernel),
-        f"{_ns(kernel) / 1e3:.1f} µs, of which the instruction takes"
-        f" {kernel.timeline.busy_ns('scalar') / 1e3:.2f}. In a larger kernel load and store vanish"
-        " behind other work; the operator is a node of its own and always goes through HBM.",
-        lambda guess: [
+        wrong={
+            "lanes over processors": 16.0,
+            "the instruction alone": round(_ns(eight) / kernel.timeline.busy_ns("scalar")),
+            "both wait for HBM": 1.0,
+        },
+        terms={"kernel_us": _ns(kernel) / 1e3, "busy_us": kernel.timeline.busy_ns("scalar") / 1e3},
+        show=lambda guess: [
             f"operator on eight processors {_ns(eight) / 1e3:8.1f} µs\n"
             f"kernel on Scalar             {_ns(kernel) / 1e3:8.1f} µs",
             timeline_explorer(kernel, memory=False, sliders=False),
@@ -315,20 +254,7 @@ def _longer(run, than) -> int:
     return round(100 * (_ns(run) / _ns(than) - 1))
 
 
-@question(
-    "13/cast",
-    "Vector copies numbers into a tile of BF16, rounded to nearest. The chip is then told to round"
-    " stochastically. How many per cent longer does the kernel take?",
-    unit="%",
-    above=-1,
-    wrong=[
-        Misconception("dice cost a pass", lambda operator, nearest, stochastic, x: 100, "There is"
-                      " no second pass: whichever engine writes BF16 rounds on the way out."),
-        Misconception("as in C++", lambda operator, nearest, stochastic, x:
-                      _longer(operator, nearest), "That is what your own dice cost, on eight"
-                      " processors. The chip has its own."),
-    ],
-)  # fmt: skip
+@question("13/cast")
 def cast(operator, nearest, stochastic, x):
     """Return by how much stochastic rounding lengthens a kernel."""
     wanted = float(np.mean(x, dtype=np.float64))
@@ -339,10 +265,12 @@ def cast(operator, nearest, stochastic, x):
     )
     return Answer(
         _longer(stochastic, nearest),
-        f"The same instruction, the same time (assumed: nobody publishes another). All numbers are"
-        f" {wanted:.6f}; your dice and the chip's both keep the mean, and rounding to nearest moves"
-        " it.",
-        lambda guess: [
+        wrong={
+            "dice cost a pass": 100,
+            "as in C++": _longer(operator, nearest),
+        },
+        terms={"wanted": wanted},
+        show=lambda guess: [
             table,
             Prose(
                 "The hardware's own rounding is better in three ways. It costs nothing, and the"
