@@ -3,18 +3,28 @@
 Judge: the promises made to learners; SHA-256's published test vector for the numbers.
 """
 
+import ast
 import contextlib
 import importlib
 import io
 import signal
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from trainium_edu.exercises import afterwards, learner
 from trainium_edu.exercises.card import Card
-from trainium_edu.exercises.exercise import SOLUTION_SEEN, Draw, Numbers, Status, exercise, reject
+from trainium_edu.exercises.exercise import (
+    SOLUTION_SEEN,
+    Draw,
+    Numbers,
+    Status,
+    exercise,
+    reject,
+    words_of,
+)
 from trainium_edu.widgets import journal
 
 
@@ -362,3 +372,21 @@ def test_an_answer_that_does_not_end_is_stopped_with_a_sentence(monkeypatch):
     thread.start()
     thread.join()
     assert found == [Status.PASSED]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(afterwards.__file__).parent.glob("*.toml")), ids=lambda p: p.stem
+)
+def test_words_and_checks_name_the_same_misconceptions(path):
+    tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))
+    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+    alone = {
+        call.args[0].value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "id", "") == "reject"
+        and len(call.args) == 1
+        and isinstance(call.args[0], ast.Constant)
+    }
+    words = {name for table in words_of(path).values() for name in table.get("wrong", {})}
+    assert alone <= words <= texts

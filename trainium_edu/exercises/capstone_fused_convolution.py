@@ -72,18 +72,6 @@ def reference(images, weights, bias, pool_size=1) -> np.ndarray:
 
 @exercise(
     "12/turn",
-    title="Turn the weights",
-    answer="turned",
-    points=4,
-    tests="loads in whole rows, strides on chip, nc_transpose by the Tensor Engine",
-    hints=(
-        "weights[:, :, i, j] in HBM is 16 384 rows of two bytes. Load all of the weights in one"
-        " nl.load, as they lie in memory: 128 filters on the partitions.",
-        "Of the loaded tile, tile[:, :, i, j] is (filters, channels). nisa.nc_transpose turns it,"
-        " into PSUM.",
-        "Copy what was turned to SBUF with nl.copy(..., dtype=weights.dtype), and nl.store it to"
-        " out[wide * i + j].",
-    ),
     numbers=lambda draw: {
         "high": draw.integer("high", 2, 4),
         "wide": draw.choice("wide", [3, 5]),
@@ -101,18 +89,19 @@ def turn(answer, numbers):
     out = output(found, shape, "float16")
     right = weights.astype(np.float32).transpose(2, 3, 1, 0).reshape(shape)
     if not np.array_equal(out, right):
-        recognise(out, (
-            ("not turned", right.transpose(0, 2, 1),
-             "The places are right, but each still has filters first. Channels come first."),
-            ("places turned", right.reshape(high, wide, 128, 128).swapaxes(0, 1).reshape(shape),
-             "Each tile is turned, but the places stand column by column: wide * i + j."),
-        ))  # fmt: skip
-        reject("wrong values", "out[wide * i + j, c, f] should be weights[f, c, i, j].")
+        recognise(
+            out,
+            {
+                "not turned": right.transpose(0, 2, 1),
+                "places turned": right.reshape(high, wide, 128, 128).swapaxes(0, 1).reshape(shape),
+            },
+        )
+        reject("wrong values")
     expect_moved(found, weights)
     if found["makespan_ns"] <= ASKED_TURNED_US * 1e3:
         return Figures(found)
     if found["hbm_bytes"] > 1.5 * (weights.nbytes + out.size * 2):
-        reject("loaded again", "Right, but bytes travel more than once. One load has them all.")
+        reject("loaded again")
     reject(
         "short rows",
         f"Right, in {found['makespan_ns'] / 1e3:.0f} µs: its transfers have rows of a few bytes."
@@ -122,15 +111,6 @@ def turn(answer, numbers):
 
 @exercise(
     "12/pool-once",
-    title="Pool in one instruction",
-    answer="largest",
-    points=4,
-    tests="index expressions: a tile read in an order of its own, and reduced on its last axes",
-    hints=(
-        "nl.mgrid[0:128, 0:rows // n, 0:columns // n, 0:n, 0:n] gives five index expressions.",
-        "tile[p, n * r + i, n * c + j] with them is a view of five axes; nothing is copied.",
-        "nisa.tensor_reduce(np.max, that, axis=[3, 4]) reduces the last two.",
-    ),
     numbers=lambda draw: {
         "side": draw.integer("side", 2, 4),
         "rows": draw.integer("rows", 3, 6),
@@ -148,13 +128,15 @@ def pool(answer, numbers):
     out = output(found, (128, rows, columns))
     squares = x.reshape(128, rows, n, columns, n)
     if not np.array_equal(out, squares.max((2, 4))):
-        recognise(out, (
-            ("corner", squares[:, :, 0, :, 0], "That is the top left corner of each square."),
-            ("one axis", squares.max(4)[:, :, 0],
-             "That is the largest along the row only; reduce both of the last axes."),
-            ("sum", squares.sum((2, 4)), "That is the sum; the largest is asked for: np.max."),
-        ))  # fmt: skip
-        reject("wrong values", "That is not the largest of each square.")
+        recognise(
+            out,
+            {
+                "corner": squares[:, :, 0, :, 0],
+                "one axis": squares.max(4)[:, :, 0],
+                "sum": squares.sum((2, 4)),
+            },
+        )
+        reject("wrong values")
     expect_moved(found, x)
     passes = sum(count for name, count in found["instructions"].items() if "dma" not in name)
     if passes > 1:
@@ -168,18 +150,6 @@ def pool(answer, numbers):
 
 @exercise(
     "12/fused",
-    title="The capstone",
-    answer="convolution",
-    points=10,
-    tests="a whole kernel: blocks of an image, products that fill the array, pooling on the way",
-    hints=(
-        "Get it right on a small image first, with the loops of stage 1. Then keep the weights,"
-        " turned; then blocks of the image's rows; then as many rows a product as fit 512 columns.",
-        "Per partition: an image of 256 channels in FP32 has 2 * 224 * 4 bytes a row, and weights"
-        " 9 KiB a tile of filters. Blocks of 16 rows leave room for two of them.",
-        "Pool straight out of PSUM, add the bias to what is left, collect the block's result in"
-        " SBUF, and store it at once: rows of the result that lie together travel together.",
-    ),
     numbers=lambda draw: {
         "rows": 2 * draw.integer("rows", 3, 6) + 2,
         "columns": 2 * draw.integer("columns", 6, 12) + 2,
@@ -212,11 +182,13 @@ def _expect_values(found, arrays, pool_size, dtype):
     if np.array_equal(out, right):
         return
     plain = reference(images, weights, 0 * bias, pool_size)
-    recognise(out, (
-        ("no bias", plain, "That is right but for the bias, which is missing."),
-        ("flipped", reference(images, weights[:, :, ::-1, ::-1], bias, pool_size),
-         "The window is flipped: place (i, j) takes the image from row i, column j on."),
-    ))  # fmt: skip
+    recognise(
+        out,
+        {
+            "no bias": plain,
+            "flipped": reference(images, weights[:, :, ::-1, ::-1], bias, pool_size),
+        },
+    )
     with_pool = " with pooling" if pool_size > 1 else ""
     reject(
         "wrong values",

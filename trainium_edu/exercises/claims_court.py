@@ -18,10 +18,12 @@ _FARTHER = 1.05  # times the least move
 def _can_turn() -> tuple[str, ...]:
     """Return the claims whose verdict one input can turn, moved within its range."""
     return tuple(
-        claim.key for claim in COURT.values()
-        if claim.key not in _IN_STEPS and claim.verdict is Verdict.ONLY_UNDER
+        claim.key
+        for claim in COURT.values()
+        if claim.key not in _IN_STEPS
+        and claim.verdict is Verdict.ONLY_UNDER
         and claim.ruling.conditions
-    )  # fmt: skip
+    )
 
 
 def edge(key: str, name: str) -> float:
@@ -57,27 +59,12 @@ def headlines(student: str = "") -> list[str]:
 
 
 @exercise(
-    "11b/overturn",
-    title="Overturn one verdict",
-    answer="turned",
-    points=3,
-    tests="what a verdict hangs on: which input, and from which value on",
-    hints=(
-        "`print(judge(key))` shows the arithmetic of a headline, its inputs and their ranges. Which"
-        " input has a range? The others are what they are.",
-        "Solve the arithmetic for that input: at which value does it give what the headline just"
-        " allows (`judge(key).claim.allowed`)?",
-        "The line `right only under` names the value from which on the verdict turns. Use the unit"
-        " in which the inputs are stored: FLOP/s and not TFLOPS, a share and not per cent.",
-    ),
-    numbers=lambda draw: {"headlines": draw.shuffled("headlines", _can_turn())[:3]},
-    literal=True,
+    "11b/overturn", numbers=lambda draw: {"headlines": draw.shuffled("headlines", _can_turn())[:3]}
 )
 def overturn(answer, numbers):
     """Move the input in the court, and look whether the verdict turns just there."""
     if not has_form(answer, str, str, NUMBER):
-        reject("no move", 'Three things are asked for: a headline, one of its inputs, and a number,'
-               ' such as ("petaflops", "chip_flops", 1.9e14).')  # fmt: skip
+        reject("no move")
     key, name, value = answer
     if key not in numbers.headlines:
         reject(
@@ -92,13 +79,18 @@ def overturn(answer, numbers):
         _unit(key, name, value)
         ruling = judge(key, **{name: value})
         gives = ruling.claim.written(ruling.value)
-        reject("not turned", f"With {name} at {value:.4g} the arithmetic gives {gives}: that does"
-               " not turn it. Which way does the input have to go, and how far?")  # fmt: skip
+        reject(
+            "not turned",
+            f"With {name} at {value:.4g} the arithmetic gives {gives}: that does"
+            " not turn it. Which way does the input have to go, and how far?",
+        )
     used = next(each.used for each in COURT[key].inputs if each.name == name)
     least = edge(key, name)
     if not abs(value - used) <= _FARTHER * abs(least - used):
-        reject("farther than it takes", f"It turns, and it turns sooner: between {used:.4g} and"
-               f" {value:.4g}. From where on?")  # fmt: skip
+        reject(
+            "farther than it takes",
+            f"It turns, and it turns sooner: between {used:.4g} and {value:.4g}. From where on?",
+        )
 
 
 def _unit(key, name, value):
@@ -107,5 +99,8 @@ def _unit(key, name, value):
     for factor, words in ((1e12, "TFLOPS"), (1e15, "PFLOPS"), (100, "per cent"), (1e9, "billions")):
         for scaled in (value * factor, value / factor):
             if math.isclose(scaled, least, rel_tol=0.1):
-                reject("another unit", f"{value:.4g} looks like the right move in {words}; inputs"
-                       " are in the unit that `judge` stores them in.")  # fmt: skip
+                reject(
+                    "another unit",
+                    f"{value:.4g} looks like the right move in {words}; inputs"
+                    " are in the unit that `judge` stores them in.",
+                )

@@ -9,18 +9,6 @@ from trainium_edu.exercises.exercise import NUMBER, compare, exercise, reject
 
 @exercise(
     "08/ring-reduce-scatter",
-    title="A ring reduce-scatter of your own",
-    answer="ring_reduce_scatter",
-    points=4,
-    tests="the step structure of a ring, as a schedule that the executor accepts",
-    hints=(
-        "In every step every rank sends one chunk to its right-hand neighbour, (rank + 1) % ranks,"
-        " which adds it. What did it receive in the step before?",
-        "A rank passes on the chunk that it has just received and added to. Work backwards from the"
-        " end: in the last step rank r receives chunk r.",
-        "In step s rank r sends the chunk numbered r - 1 - s, counted modulo the number of ranks,"
-        " for s = 0 ... ranks - 2.",
-    ),
     numbers=lambda draw: {
         "ranks": draw.integer("ranks", 5, 12),
         "seed": draw.seed("data") % 2**32,
@@ -108,17 +96,6 @@ _BYTES = [2**20, 3 * 2**20, 2**24, 10**8, 2**28]
 
 @exercise(
     "08/bus-bandwidth",
-    title="Bus bandwidth from a time",
-    answer="bus_bandwidth",
-    points=2,
-    tests="busbw = algbw x factor, and decimal GB/s",
-    hints=(
-        "Algorithm bandwidth is bytes over time. Bus bandwidth multiplies it by what each rank must"
-        " really send, per byte of the buffer.",
-        "An all-reduce sends 2 (r - 1) / r of the buffer, a gather or a scatter (r - 1) / r.",
-        "bytes / microseconds / 1000 is decimal GB/s; then times 2 * (ranks - 1) / ranks, or half"
-        " of that factor for the other two collectives.",
-    ),
     numbers=lambda draw: {
         "ranks": draw.choice("ranks", [2, 4, 8, 12, 16, 24, 32, 64]),
         "nbytes": draw.choice("nbytes", _BYTES),
@@ -147,22 +124,16 @@ def _judge_bandwidth(got, algbw, times, ranks, collective):
 
     if is_(algbw * factor):
         return
-    beliefs = (
-        ("algorithm bandwidth", algbw,
-         "That is bytes over time, the algorithm bandwidth. Bus bandwidth counts what each rank's "
-         "link really carries."),
-        ("binary units", algbw * factor * 1e9 / 2**30,
-         "That is in GiB/s; the newer tables print decimal GB/s, 10^9 bytes."),
-        ("two trips", algbw * factor * (3 - times), f"{collective} makes one trip, not two: only "
-         "an all-reduce is a reduce-scatter followed by an all-gather."),
-        ("one trip", algbw * factor / times, "An all-reduce makes two trips: it is a "
-         "reduce-scatter followed by an all-gather."),
-        ("own part too", algbw * times,
-         "A rank never sends its own share to itself: of r shares, r - 1 travel."),
-    )  # fmt: skip
-    for name, believed, feedback in beliefs:
+    beliefs = {
+        "algorithm bandwidth": algbw,
+        "binary units": algbw * factor * 1e9 / 2**30,
+        "two trips": algbw * factor * (3 - times),
+        "one trip": algbw * factor / times,
+        "own part too": algbw * times,
+    }
+    for name, believed in beliefs.items():
         if is_(believed):
-            reject(name, feedback)
+            reject(name)
     if any(is_(algbw * factor * power) for power in (1e3, 1e-3, 1e-6)):
         reject("wrong power of ten", "A power of ten is off: bytes per microsecond are MB/s.")
     reject(
@@ -189,20 +160,7 @@ def _lines(draw):
     }
 
 
-@exercise(
-    "08/choose",
-    title="The algorithm for a gradient",
-    answer="choose",
-    points=3,
-    tests="reading time against size: latency decides small buffers, bandwidth large ones",
-    hints=(
-        "How many bytes does the gradient have? One number for each parameter.",
-        "Each algorithm's time is its latency plus bytes over its rate; keep the units consistent.",
-        "1 GB/s is 1000 bytes per microsecond. Compute latency_us[name] + nbytes / (1000 *"
-        " gb_per_s[name]) for every name and return the name with the smallest.",
-    ),
-    numbers=_lines,
-)
+@exercise("08/choose", numbers=_lines)
 def choose(answer, numbers):
     """Check gradients around every crossover, where the usual mistakes choose differently."""
     latency, rate, width = numbers.latency_us, numbers.gb_per_s, numbers.bytes_per_parameter
@@ -217,14 +175,10 @@ def choose(answer, numbers):
     got = [answer(n, width, dict(latency), dict(rate)) for n in sizes]
     if any(not isinstance(g, str) or g not in latency for g in got):
         reject("no name", f"choose(...) should return one of {', '.join(names)}.")
-    beliefs = (
-        ("bandwidth alone", lambda n: "kangaring",
-         "The fastest wires do not help a buffer of a few kilobytes: its time is all latency."),
-        ("latency alone", lambda n: "mesh",
-         "The fewest steps do not help a gigabyte: its time is all bytes."),
-        ("parameters as bytes", best,
-         f"A gradient has one number for each parameter, and each number has {width} bytes."),
-        ("bits as bytes", lambda n: best(8 * n * width),
-         "The rates are in gigabytes, not gigabits, per second."),
-    )  # fmt: skip
+    beliefs = {
+        "bandwidth alone": lambda n: "kangaring",
+        "latency alone": lambda n: "mesh",
+        "parameters as bytes": best,
+        "bits as bytes": lambda n: best(8 * n * width),
+    }
     compare(got, [(n,) for n in sizes], lambda n: best(n * width), beliefs, "choices")

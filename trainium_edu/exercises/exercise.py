@@ -21,10 +21,14 @@ import re
 import signal
 import sys
 import threading
+import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +38,7 @@ from trainium_edu.exercises.answers import canonical
 
 __all__ = ["NUMBER", "SOLUTION_SEEN", "Draw", "Exercise", "Grade", "Numbers", "Result", "Said",
            "Status", "compare", "exercise", "has_form", "recognise", "reject", "short",
-           "truth_values"]  # fmt: skip
+           "truth_values", "words_of"]  # fmt: skip
 
 #: The types that a plain number has (True and False are none).
 NUMBER = (int, float)
@@ -74,15 +78,16 @@ class NotChecked(Exception):
     """The machine lacks what the check needs; the answer may be right."""
 
 
-def reject(misconception: str, feedback: str):
-    """Say that an answer is wrong, and why; call it in the body of an exercise.
+def reject(misconception: str, feedback: str = ""):
+    """Reject an answer, with the reason; call it in the body of an exercise.
 
     Parameters
     ----------
     misconception : str
         A short name, for example ``"ties away from zero"``; it stands in the grader's table.
     feedback : str
-        One or two sentences to the learner that fit this misconception.
+        One or two sentences to the learner that fit this misconception; those of the exercise's
+        own words unless given.
     """
     raise Rejected(misconception, feedback)
 
@@ -240,6 +245,7 @@ class Exercise:
     draw: Callable[[Draw], Mapping]
     function: Callable  #: function(answer, numbers), the check itself
     literal: bool  #: the answer is a value for one student's numbers, not a function of numbers
+    wrong: Mapping[str, str]  #: feedback by misconception
 
     def numbers(self, student: str = "") -> Numbers:
         """Return this student's numbers.
@@ -393,13 +399,8 @@ class Exercise:
 def exercise(
     key: str,
     *,
-    title: str,
-    answer: str,
-    points: int,
-    tests: str,
-    hints: Sequence[str],
     numbers: Callable[[Draw], Mapping] = lambda draw: {"seed": draw.seed("seed")},
-    literal: bool = False,
+    **words: Any,
 ):
     """Turn a check function into an :class:`Exercise`.
 
@@ -407,31 +408,36 @@ def exercise(
     ----------
     key : str
         ``"02/spacing"``: the lesson's number, and a name that never changes.
-    title : str
-    answer : str
-        The name that the learner's cell binds.
-    points : int
-    tests : str
-        What it tests, in half a sentence, for the instructor's table.
-    hints : sequence of str
-        At least two; the last one stops short of the solution.
     numbers : callable, optional
         Takes a :class:`Draw`, returns a mapping; by default one ``seed``.
-    literal : bool
-        True where the answer is a value for the student's own numbers instead of a function.
+    **words
+        The exercise's words; the table of that name in the TOML file beside the function's module
+        unless given.  ``title``; ``answer``: the name that the learner's cell binds; ``points``;
+        ``tests``: what it tests, in half a sentence, for the instructor's table; ``hints``: at
+        least two, the last of which stops short of the solution; ``wrong``: the feedback of each
+        misconception that :func:`reject`, :func:`compare` or :func:`recognise` names without one,
+        where ``{name}`` stands for one of the numbers;
+        ``literal``: true where the answer is a value for the student's own numbers instead of a
+        function.
 
     Returns
     -------
     decorator
 
+    Raises
+    ------
+    ValueError
+        If the key, the points, the hints or the answer's name are none.
+
     Examples
     --------
     >>> @exercise("99/double", title="Double it", answer="double", points=1, tests="doubling",
     ...           hints=("What is x + x?", "Multiply by two."),
+    ...           wrong={"squares": "That is the square; the double of 3 is 6."},
     ...           numbers=lambda draw: {"x": draw.integer("x", 2, 9)})
     ... def double(answer, numbers):
     ...     if answer(numbers.x) == numbers.x**2:
-    ...         reject("squares", "That is the square; the double of 3 is 6.")
+    ...         reject("squares")
     ...     if answer(numbers.x) != 2 * numbers.x:
     ...         reject("other", "Not the double.")
     >>> double(lambda x: x + x).status
@@ -439,13 +445,26 @@ def exercise(
     """
     if not re.fullmatch(r"\d\d[a-z]?/[a-z0-9]+(-[a-z0-9]+)*", key):
         raise ValueError(f"{key!r} is not an exercise key; a key looks like '02/spacing'")
-    if points < 1 or len(hints) < 2 or not answer.isidentifier():
-        raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
 
     def decorate(function):
-        return Exercise(key, title, answer, points, tests, tuple(hints), numbers, function, literal)
+        table = words or words_of(function.__code__.co_filename)[key.partition("/")[2]]
+        return _made(key, numbers, function, **table)
 
     return decorate
+
+
+def _made(key, numbers, function, *, title, answer, points, tests, hints, wrong=None,
+          literal=False):  # fmt: skip
+    if points < 1 or len(hints) < 2 or not answer.isidentifier():
+        raise ValueError(f"{key} needs points, two or more hints, and a name for its answer")
+    return Exercise(key, title, answer, points, tests, tuple(hints), numbers, function, literal,
+                    wrong or {})  # fmt: skip
+
+
+@cache
+def words_of(module: str) -> dict:
+    """Return the tables of the TOML file beside a lesson's module, named by its path."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _card():
@@ -456,7 +475,7 @@ def _card():
 # -- looking at an answer -------------------------------------------------------------------
 
 
-def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Sequence, what: str):
+def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Mapping, what: str):
     """Reject what a function told of some cases, unless all of it is right; name the belief.
 
     Parameters
@@ -467,17 +486,17 @@ def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Sequence,
         The arguments of each.
     right : callable
         Takes a case; returns what it should have been told.
-    beliefs : sequence of (name, callable, feedback)
-        Wrong models; one that tells all cases as the learner did is rejected by its name.
+    beliefs : dict of str to callable
+        Wrong models, by misconception; one that tells all cases as the learner did is rejected.
     what : str
         What the cases are, in the plural.
     """
     wanted = [right(*case) for case in cases]
     if list(told) == wanted:
         return
-    for name, belief, feedback in beliefs:
+    for name, belief in beliefs.items():
         if list(told) == [belief(*case) for case in cases]:
-            reject(name, feedback)
+            reject(name)
     wrong = [i for i, value in enumerate(told) if value != wanted[i]]
     shown = ", ".join(str(value) for value in cases[wrong[0]])
     reject(
@@ -487,11 +506,11 @@ def compare(told: Sequence, cases: Sequence, right: Callable, beliefs: Sequence,
     )
 
 
-def recognise(got, beliefs: Sequence):
-    """Reject an answer that is what a wrong model gives: rows of (name, its answer, feedback)."""
-    for name, believed, feedback in beliefs:
+def recognise(got, beliefs: Mapping):
+    """Reject an answer that is what a wrong model gives; their answers by misconception."""
+    for name, believed in beliefs.items():
         if np.array_equal(got, believed):
-            reject(name, feedback)
+            reject(name)
 
 
 def has_form(value, *kinds) -> bool:
@@ -529,6 +548,8 @@ def _examine(exercise, answer, numbers):
         watched = _Watched(answer) if callable(answer) else answer
         return None, exercise.function(watched, numbers)
     except (Rejected, NotAttempted, NotChecked) as error:
+        if isinstance(error, Rejected) and not error.feedback:
+            error.feedback = exercise.wrong[error.misconception].format_map(numbers)
         return error, None
     except Exception as error:
         # The check met a type or a shape that its author did not foresee.

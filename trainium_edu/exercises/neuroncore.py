@@ -22,18 +22,6 @@ _DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "uint8": 1}
 
 @exercise(
     "04/keep-vector-busy",
-    title="An order that keeps Vector busy",
-    answer="order",
-    points=3,
-    tests="engines take their instructions in order, so the order of the program decides who waits",
-    hints=(
-        "While the Scalar Engine works on one tile, the Vector Engine needs another tile to work"
-        " on. Which instruction could that be?",
-        "Start with the squares of as many tiles as there is room for; after that, every 'scale'"
-        " gives one place back and the square of a later tile can take it.",
-        "Issue square and exp of tiles 0 to room - 1. Then for every tile k: scale k, and if there"
-        " is a tile k + room, its square and exp.",
-    ),
     numbers=lambda draw: {
         "tiles": draw.integer("tiles", 7, 12),
         "room": draw.integer("room", 2, 3),
@@ -155,22 +143,7 @@ def _draw_tiles(draw):
     ]
 
 
-@exercise(
-    "04/sbuf-plan",
-    title="How much SBUF a plan needs",
-    answer="sbuf_plan",
-    points=2,
-    tests="SBUF is counted per partition: columns x bytes x tiles alive x buffers",
-    hints=(
-        "How many bytes does one tile take in each partition? Does the number of its partitions"
-        " matter?",
-        "A partition has 192 KiB = 196 608 bytes. Each line of the plan takes columns x bytes of"
-        " its dtype x tiles alive at once x buffers of it.",
-        "one = sum(columns * size[dtype] * alive); then the largest b from 4 down to 1 with"
-        " b * one <= 192 * 1024, and (b, b * one); if there is none, (0, one).",
-    ),
-    numbers=lambda draw: {"tiles": _draw_tiles(draw)},
-)
+@exercise("04/sbuf-plan", numbers=lambda draw: {"tiles": _draw_tiles(draw)})
 def sbuf_plan(answer, numbers):
     """Check the student's plan, one that does not fit, and some near the edges."""
     plans = [
@@ -184,9 +157,9 @@ def sbuf_plan(answer, numbers):
     for plan in plans:
         got = answer([tuple(line) for line in plan])
         if not isinstance(got, list | tuple) or len(got) != 2:
-            reject("not a pair", "sbuf_plan(tiles) returns a pair: (buffers, bytes per partition).")
+            reject("not a pair")
         if not has_form(got, int, int):
-            reject("not whole numbers", "Both are whole numbers: buffers, and bytes per partition.")
+            reject("not whole numbers")
         _judge_plan(plan, tuple(got))
 
 
@@ -219,16 +192,15 @@ def _judge_plan(plan, got):
             "That counts the bytes of whole tiles. Each partition has its own 192 KiB, and a tile"
             " on half of the partitions is no shorter in them: count one partition.",
         )
-    recognise(got, (
-        ("decimal kilobytes", plan_that_fits(one, 192_000),
-         "A partition has 192 KiB, and a KiB is 1024 bytes."),
-        ("one of each", plan_that_fits(needed_bytes(plan, alive=False)),
-         "Some lines need several tiles at once, and each buffer is a whole set of those."),
-        ("elements as bytes", plan_that_fits(needed_bytes(plan, width=False)),
-         "A float32 takes 4 bytes, a bfloat16 2, a uint8 1."),
-        ("bytes of one buffer", (plan_that_fits(one)[0], one),
-         "The number of buffers is right; the bytes are all of them."),
-    ))  # fmt: skip
+    recognise(
+        got,
+        {
+            "decimal kilobytes": plan_that_fits(one, 192_000),
+            "one of each": plan_that_fits(needed_bytes(plan, alive=False)),
+            "elements as bytes": plan_that_fits(needed_bytes(plan, width=False)),
+            "bytes of one buffer": (plan_that_fits(one)[0], one),
+        },
+    )
     if plan_that_fits(one)[0] == 0:
         reject("does not fit", f"One buffer of {plan} already needs more than a partition has.")
     if got[1] > SBUF_BYTES:
@@ -239,23 +211,7 @@ def _judge_plan(plan, got):
 # -- 3: the race ------------------------------------------------------------------------------
 
 
-@exercise(
-    "04/race",
-    title="Find the race of two tiles at one address",
-    answer="find_race",
-    points=3,
-    tests="two tiles race if they share bytes of a partition while one is still to be read",
-    hints=(
-        "Sharing an address is not a crime: a tile that nobody reads any more may be overwritten."
-        " When is it one?",
-        "Two tiles share bytes if their ranges of partitions overlap and their ranges of bytes"
-        " overlap. Then look whether the first is read again after the second is written.",
-        "For every step i that writes tile w, and every other tile d that shares bytes with w: was"
-        " d written before i, and is it read at a later step before it is written again? Then"
-        " (d, w) is the race.",
-    ),
-    numbers=lambda draw: {"seed": draw.seed("plan") % 2**32},
-)
+@exercise("04/race", numbers=lambda draw: {"seed": draw.seed("plan") % 2**32})
 def race(answer, numbers):
     """Check several random plans with one race each, and near misses of every kind."""
     for turn in range(6):
@@ -263,7 +219,7 @@ def race(answer, numbers):
         got = answer(dict(tiles), [(w, list(r)) for w, r in steps])
         pair = tuple(got) if has_form(got, str, str) else ()
         if not pair or not all(name in tiles for name in pair):
-            reject("not a pair", "find_race returns two names: (the destroyed, the destroyer).")
+            reject("not a pair")
         (wanted,) = races(tiles, steps)
         if pair == wanted:
             continue
@@ -370,22 +326,7 @@ def has_decoys(tiles, found):
 _CAUSES = ("dma", "ports", "buffers", "fixed")
 
 
-@exercise(
-    "04/remove-first",
-    title="Which causes to remove first",
-    answer="remove_first",
-    points=2,
-    tests="causes hide behind each other: the best pair need not contain the best single cause",
-    hints=(
-        "The table has the time without each set of causes. You may remove at most `budget` of"
-        " them: which sets are allowed?",
-        "Do not add up what single causes save: some save nothing until another is gone. Compare"
-        " the times of the sets themselves.",
-        "Among all sets with at most budget causes, take the smallest time; if several are equal,"
-        " the one with the fewest causes. Return it as a tuple in alphabetical order.",
-    ),
-    numbers=lambda draw: {"seed": draw.seed("times") % 2**32},
-)
+@exercise("04/remove-first", numbers=lambda draw: {"seed": draw.seed("times") % 2**32})
 def remove_first(answer, numbers):
     """Check tables with hidden pairs, with causes that change nothing, and of budget 1 and 2."""
     for turn in range(8):
@@ -393,11 +334,11 @@ def remove_first(answer, numbers):
         for budget in (1, 2):
             got = answer(dict(times), budget)
             if isinstance(got, str):
-                reject("a name", "Return a tuple of names, even when it has only one: ('dma',).")
+                reject("a name")
             if not isinstance(got, list | tuple) or not all(c in _CAUSES for c in got):
                 reject("no causes", f"Return a tuple of names out of {', '.join(_CAUSES)}.")
             if tuple(got) not in times:
-                reject("no set of the table", "Return one of the table's keys: a sorted tuple.")
+                reject("no set of the table")
             _judge_causes(times, budget, tuple(got))
 
 

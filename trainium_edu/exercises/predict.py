@@ -14,14 +14,12 @@ module computes the numbers, a TOML file holds the words.
 import importlib
 import importlib.util
 import math
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from trainium_edu.exercises import catalogue
+from trainium_edu.exercises.exercise import words_of
 from trainium_edu.exercises.lessons import number_of
 from trainium_edu.widgets import prediction
 
@@ -169,12 +167,6 @@ def question(key: str, words: Mapping[str, Any] | None = None):
         return _made(key, function, **table)
 
     return decorate
-
-
-@cache
-def words_of(module: str) -> dict:
-    """Return the tables of the TOML file beside a lesson's module, named by its path."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def _made(key, function, *, ask, explain="", unit="", options=(), ordered=False, above=0.0,

@@ -12,8 +12,19 @@ from trainium_edu.cluster.step_time import step_time
 from trainium_edu.cluster.work import work
 from trainium_edu.exercises.exercise import NUMBER, exercise, has_form, reject, short
 
-__all__ = ["CHOICES", "CUTS", "INTERVALS", "cheapest", "chosen", "fit", "interval", "plan",
-           "run_plan", "smallest_cut", "waste"]  # fmt: skip
+__all__ = [
+    "CHOICES",
+    "CUTS",
+    "INTERVALS",
+    "cheapest",
+    "chosen",
+    "fit",
+    "interval",
+    "plan",
+    "run_plan",
+    "smallest_cut",
+    "waste",
+]
 
 # --- a model in 16 chips --------------------------------------------------------------------------
 
@@ -34,8 +45,15 @@ def plan(tensor: int, pipeline: int) -> Plan:
     >>> print(plan(8, 2))
     1 x trn1.32xlarge, tensor 8 x pipeline 2 x data 2, ZeRO-1, micro-batch 1 of 32, recompute ...
     """
-    return Plan(Cluster("trn1.32xlarge"), tensor, pipeline, zero=1, precision="bf16-master",
-                recompute="full", global_batch=32)  # fmt: skip
+    return Plan(
+        Cluster("trn1.32xlarge"),
+        tensor,
+        pipeline,
+        zero=1,
+        precision="bf16-master",
+        recompute="full",
+        global_batch=32,
+    )
 
 
 def smallest_cut(model, kept=lambda held: held.total, room: float = _CORE_BYTES) -> int:
@@ -77,64 +95,51 @@ def _per_parameter(nbytes):
     return believed
 
 
-#: Wrong ways to the cut: (name, belief, sentence).
-CUTS = (
-    ("weights only", _per_parameter(2), "That is enough for the weights alone: two bytes of each"
-     " parameter. Training also keeps gradients, FP32 weights and Adam's two means."),
-    ("states forgotten", _per_parameter(4), "That is enough for weights and gradients. The"
-     " optimiser keeps 12 bytes more of each parameter: FP32 weights and two means."),
-    ("ZeRO forgotten", _per_parameter(16), "You let each replica keep all 16 bytes of its"
-     " parameters. With ZeRO-1 replicas share 12 of them out, so a smaller cut does."),
-    ("everything shared out", lambda model: 1, "You cut nothing. ZeRO-1 shares out what the"
-     " optimiser keeps; weights and gradients stay whole on each replica."),
-    ("as deep as it goes", lambda model: 32, "That fits, but all 32 ranks hold one replica: many"
-     " models fit with a smaller cut, and each cut costs time on the wires."),
-    ("activations forgotten", lambda model: smallest_cut(
-        model, lambda held: held.total - held.activations - held.buffers),
-     "Weights, gradients and states fit, and nothing else: what forward keeps for backward needs"
-     " room too."),
-    ("a chip's memory", lambda model: smallest_cut(model, room=2 * _CORE_BYTES),
-     "A chip has 32 GiB, and two NeuronCores share them: a rank has 16."),
-    ("GB for GiB", lambda model: smallest_cut(model, room=16e9), "You count 16 GB, and there are"
-     " 16 GiB, seven per cent more: one of the models fits into just that."),
-)  # fmt: skip
+#: Wrong ways to the cut, by misconception.
+CUTS = {
+    "weights only": _per_parameter(2),
+    "states forgotten": _per_parameter(4),
+    "ZeRO forgotten": _per_parameter(16),
+    "everything shared out": lambda model: 1,
+    "as deep as it goes": lambda model: 32,
+    "activations forgotten": lambda model: smallest_cut(
+        model, lambda held: held.total - held.activations - held.buffers
+    ),
+    "a chip's memory": lambda model: smallest_cut(model, room=2 * _CORE_BYTES),
+    "GB for GiB": lambda model: smallest_cut(model, room=16e9),
+}
 
 
 def _models(draw):
     """Draw models of every size that 16 chips can hold; one all but fills a NeuronCore."""
-    shapes = ((2048, 16, 24, 40), (2560, 20, 24, 48), (4096, 32, 24, 36), (5120, 20, 40, 44),
-              (6144, 48, 32, 36), (8192, 64, 20, 28))  # fmt: skip
+    shapes = (
+        (2048, 16, 24, 40),
+        (2560, 20, 24, 48),
+        (4096, 32, 24, 36),
+        (5120, 20, 40, 44),
+        (6144, 48, 32, 36),
+        (8192, 64, 20, 28),
+    )
     made = []
     for i, (hidden, heads, low, high) in enumerate(shapes):
         layers = 4 * draw.integer(f"layers {i}", low // 4, high // 4)
         words = 1000 * draw.integer(f"words {i}", 32, 64)
-        made.append(Transformer(f"model {i + 1}", layers, hidden, heads, 2048, words,
-                                positions=2048))  # fmt: skip
+        made.append(
+            Transformer(f"model {i + 1}", layers, hidden, heads, 2048, words, positions=2048)
+        )
     begin = draw.integer("vocabulary", 0, 49)
     vocabularies = [32_000 + 1000 * ((begin + i) % 50) for i in range(50)]
-    full = next(m for words in vocabularies
-                if smallest_cut(m := Transformer("nearly full", 32, 4096, 32, 2048, words))
-                != smallest_cut(m, room=16e9))  # fmt: skip
+    full = next(
+        m
+        for words in vocabularies
+        if smallest_cut(m := Transformer("nearly full", 32, 4096, 32, 2048, words))
+        != smallest_cut(m, room=16e9)
+    )
     long = Transformer("long sequences", 32, 4096, 32, 8192, 32000)  # activations decide
     return {"cases": [*draw.shuffled("order", made), full, long]}
 
 
-@exercise(
-    "11/fit",
-    title="Fit a model into 16 chips",
-    answer="fit",
-    points=4,
-    tests="what a NeuronCore keeps of a model under a plan, and the smallest cut that fits",
-    hints=(
-        "A NeuronCore has 16 GiB. Begin with no cut at all, and cut further until the model fits:"
-        " `memory(model, check.plan(tensor, pipeline)).fits` says whether it does.",
-        "Try products of tensor and pipeline in order: 1, 2, 4, 8, 16, 32. For each, all ways to"
-        " make it; a way that does not divide raises PlanError, so try the next.",
-        "Two loops: `for cut in (1, 2, 4, 8, 16, 32): for tensor in (1, 2, 4, 8, 16, 32):` with"
-        " pipeline = cut // tensor where cut % tensor == 0. Return the first pair that fits.",
-    ),
-    numbers=_models,
-)
+@exercise("11/fit", numbers=_models)
 def fit(answer, numbers):
     """Ask the memory of each plan; recognise what was forgotten by the cuts that it leads to."""
     told = []
@@ -145,9 +150,9 @@ def fit(answer, numbers):
         told.append(tuple(got))
     products = [tensor * pipeline for tensor, pipeline in told]
     wanted = [smallest_cut(model) for model in numbers.cases]
-    for name, belief, says in CUTS if products != wanted else ():
+    for name, belief in CUTS.items() if products != wanted else ():
         if products == [belief(model) for model in numbers.cases]:
-            reject(name, says)
+            reject(name)
     for model, (tensor, pipeline), cut in zip(numbers.cases, told, wanted, strict=True):
         who = f"{model.name} ({model.layers} layers of {model.hidden}, {model.heads} heads)"
         try:
@@ -157,8 +162,10 @@ def fit(answer, numbers):
         if not held.fits:
             reject("does not fit", f"{who} with {tensor} x {pipeline}: {held.explain()}.")
         if tensor * pipeline > cut:
-            reject("cut too far", f"{who} fits with {tensor} x {pipeline}, and with fewer ranks to"
-                   " a replica too.")  # fmt: skip
+            reject(
+                "cut too far",
+                f"{who} fits with {tensor} x {pipeline}, and with fewer ranks to a replica too.",
+            )
 
 
 # --- the cheapest plan in time --------------------------------------------------------------------
@@ -181,9 +188,16 @@ def run_plan(instances: int, tensor: int, pipeline: int) -> Plan:
     >>> print(run_plan(4, 8, 4))
     4 x trn1.32xlarge, tensor 8 x pipeline 4 x data 4, ZeRO-1, sequence parallel, ...
     """
-    return Plan(Cluster("trn1.32xlarge", instances), tensor, pipeline, zero=1,
-                sequence_parallel=True, precision="bf16-master", recompute="selective",
-                global_batch=_BATCH)  # fmt: skip
+    return Plan(
+        Cluster("trn1.32xlarge", instances),
+        tensor,
+        pipeline,
+        zero=1,
+        sequence_parallel=True,
+        precision="bf16-master",
+        recompute="selective",
+        global_batch=_BATCH,
+    )
 
 
 @lru_cache(maxsize=512)
@@ -222,15 +236,12 @@ def _least(by, late=False):
 
 #: Takes (model, tokens, days); returns the cheapest plan in time.
 chosen = _least(_usd)
-#: Wrong ways to choose: (name, belief, sentence).
-CHOICES = (
-    ("the fastest", _least(_takes), "You take the fastest. In time is in time: which of those in"
-     " time costs least?"),
-    ("late", _least(_usd, late=True), "That is the cheapest, and it is late. First those in time,"
-     " then the cheapest of them."),
-    ("never in time", lambda model, tokens, days: "none", "Nothing is ever in time, you say. Speeds"
-     " are tokens per second, the deadline is in days, and a day has 86 400 seconds."),
-)  # fmt: skip
+#: Wrong ways to choose, by misconception.
+CHOICES = {
+    "the fastest": _least(_takes),
+    "late": _least(_usd, late=True),
+    "never in time": lambda model, tokens, days: "none",
+}
 
 
 def _deadlines(draw):
@@ -246,36 +257,23 @@ def _deadlines(draw):
     return {"cases": [*cases, (names[1], 10**13, 1.0)]}
 
 
-@exercise(
-    "11/cheapest",
-    title="The cheapest plan in time",
-    answer="cheapest",
-    points=4,
-    tests="a search over plans: those that fit, of these those in time, of these the cheapest",
-    hints=(
-        "Three questions to each plan, in this order: does it divide, does it fit, is it in time?"
-        " Of those that pass, the bill decides.",
-        "days = tokens / step_time(model, plan).tokens_per_s / 86400, and the bill is instances"
-        " times days times a price that is the same for all: the least product is the cheapest.",
-        "Three loops over instances, tensor and pipeline; `continue` on PlanError, where"
-        " memory(model, plan).fits is False, and where it is late. Keep (instances * days, shape);"
-        " return the shape of the smallest, or 'none'.",
-    ),
-    numbers=_deadlines,
-)
+@exercise("11/cheapest", numbers=_deadlines)
 def cheapest(answer, numbers):
     """Ask memory and time of each plan returned, and compare its bill with the least of all."""
     told = []
     for case in numbers.cases:
         got = answer(*case)
         if got != "none" and not has_form(got, int, int, int):
-            reject("no plan", f"It returned {short(got)}; three numbers (instances, tensor,"
-                   " pipeline) are asked for, or 'none'.")  # fmt: skip
+            reject(
+                "no plan",
+                f"It returned {short(got)}; three numbers (instances, tensor,"
+                " pipeline) are asked for, or 'none'.",
+            )
         told.append(got if got == "none" else tuple(got))
     wanted = [chosen(*case) for case in numbers.cases]
-    for name, belief, says in CHOICES if told != wanted else ():
+    for name, belief in CHOICES.items() if told != wanted else ():
         if told == [belief(*case) for case in numbers.cases]:
-            reject(name, says)
+            reject(name)
     for case, got, best in zip(numbers.cases, told, wanted, strict=True):
         _judge(case, got, best)
 
@@ -305,8 +303,11 @@ def _judge(case, got, best):
         reject("is late", f"{said}: with {got} it takes {_takes(offer, tokens):.1f}.")
     least = min(_usd(o, tokens) for o in _offers(model) if _takes(o, tokens) <= days)
     if _usd(offer, tokens) > _MUCH * least:
-        reject("too dear", f"{said}: with {got} it costs {_usd(offer, tokens) / least - 1:.0%} more"
-               " than it has to. Did you try every way to cut?")  # fmt: skip
+        reject(
+            "too dear",
+            f"{said}: with {got} it costs {_usd(offer, tokens) / least - 1:.0%} more"
+            " than it has to. Did you try every way to cut?",
+        )
 
 
 # --- how often to save ----------------------------------------------------------------------------
@@ -353,27 +354,17 @@ def _best(step_s, save_s, instance_mtbf_h, instances) -> float:
     return min(waste(step_s, save_s, instance_mtbf_h, instances, k) for k in tried)
 
 
-#: Wrong ways to the interval: (name, belief, sentence).
-INTERVALS = (
-    ("one instance's failures", lambda step, save, mtbf, n: _young(step, save, mtbf, 1),
-     "You wait for one instance's failure. All of them stop when any of them does, so together"
-     " they fail as many times as often as there are instances."),
-    ("seconds for steps", lambda *case: _young(*case) * case[0],
-     "Those are seconds between two saves; steps are asked for."),
-    ("hours for seconds", lambda *case: _young(*case, hour=1.0),
-     "The failures are given in hours, the rest in seconds."),
-    ("minutes", lambda *case: _young(*case, hour=60.0), "An hour has 3600 seconds."),
-    ("once per failure", lambda step, save, mtbf, n: mtbf * 3600 / n / step,
-     "You save once per failure. Half of what lies between two saves is lost with each failure,"
-     " and that is much more than a save takes."),
-    ("the two forgotten", lambda *case: _young(*case, two=1.0),
-     "A failure loses *half* an interval on average, not a whole one: saving may be a little"
-     " rarer."),
-    ("no root", lambda step, save, mtbf, n: 2 * save * mtbf * 3600 / n / step,
-     "Something is missing: as a time, that has the unit of seconds squared."),
-    ("after each step", lambda *case: 1, "Saving after each step loses nothing to failures, and"
-     " nearly all time to saving."),
-)  # fmt: skip
+#: Wrong ways to the interval, by misconception.
+INTERVALS = {
+    "one instance's failures": lambda step, save, mtbf, n: _young(step, save, mtbf, 1),
+    "seconds for steps": lambda *case: _young(*case) * case[0],
+    "hours for seconds": lambda *case: _young(*case, hour=1.0),
+    "minutes": lambda *case: _young(*case, hour=60.0),
+    "once per failure": lambda step, save, mtbf, n: mtbf * 3600 / n / step,
+    "the two forgotten": lambda *case: _young(*case, two=1.0),
+    "no root": lambda step, save, mtbf, n: 2 * save * mtbf * 3600 / n / step,
+    "after each step": lambda *case: 1,
+}
 
 
 def _runs(draw):
@@ -389,45 +380,33 @@ def _runs(draw):
     return {"cases": [*cases, (30.0, 120, 4000, 250), (900.0, 1, 40, 10)]}
 
 
-@exercise(
-    "11/interval",
-    title="How many steps between two checkpoints",
-    answer="interval",
-    points=3,
-    tests="saving costs time, failing costs work: the interval at which both together cost least",
-    hints=(
-        "First how often the run fails: any instance stops all of them. Then weigh: saving twice"
-        " as often costs twice as much, and each failure loses half as much.",
-        "With t seconds between saves, a share of save_s / t goes into saving, and t / 2 out of"
-        " every mtbf seconds is lost to failures. For which t is the sum least?",
-        "The sum save_s / t + t / (2 mtbf) is least where both are equal: t * t = 2 * save_s * mtbf"
-        " (Young). Then t / step_s, as a whole number, at least 1.",
-    ),
-    numbers=_runs,
-)
+@exercise("11/interval", numbers=_runs)
 def interval(answer, numbers):
     """Judge each interval by Daly's expected time; recognise the usual short cuts."""
     told = []
     for case in numbers.cases:
         got = answer(*case)
         if type(got) not in NUMBER or not 1 <= got < 1e9 or got != round(got):
-            reject("no number of steps", f"For {case} it returned {short(got)}; a whole number of"
-                   " steps is asked for, at least 1.")  # fmt: skip
+            reject(
+                "no number of steps",
+                f"For {case} it returned {short(got)}; a whole number of"
+                " steps is asked for, at least 1.",
+            )
         told.append(int(got))
     pairs = list(zip(numbers.cases, told, strict=True))
     lost = [waste(*case, steps) / _best(*case) - 1 for case, steps in pairs]
     if max(lost) <= 0.015:
         return
-    for name, belief, says in INTERVALS:
-        if all(abs(steps - max(1, belief(*case))) <= 1 + 1e-6 * steps
-               for case, steps in pairs):  # fmt: skip
-            reject(name, says)
+    for name, belief in INTERVALS.items():
+        if all(abs(steps - max(1, belief(*case))) <= 1 + 1e-6 * steps for case, steps in pairs):
+            reject(name)
     i = lost.index(max(lost))
     case, steps = pairs[i]
     fewer = "rarely" if steps > _young(*case) else "often"
     reject(
         "other",
         f"For {case} you return {steps}: that saves too {fewer}. Saves and lost work take"
-        f" {lost[i]:.0%} more than they have to." if lost[i] < 10 else
-        f"For {case} you return {steps}: that saves far too {fewer}.",
-    )  # fmt: skip
+        f" {lost[i]:.0%} more than they have to."
+        if lost[i] < 10
+        else f"For {case} you return {steps}: that saves far too {fewer}.",
+    )

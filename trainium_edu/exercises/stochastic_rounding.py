@@ -22,9 +22,15 @@ __all__ = ["mean_over_random_bits", "round_with_random_bits", "stands_still", "s
 # --- which sums stand still ---------------------------------------------------------------------
 
 _KINDS = (  # term in spacings, and whether the total's last bit is even, odd or either
-    (0.5, "even"), (0.5, "odd"), (0.75, "any"), (0.28, "any"), (0.44, "top"), (0.62, "top"),
-    (1.0, "any"), (0.03, "any"),
-)  # fmt: skip
+    (0.5, "even"),
+    (0.5, "odd"),
+    (0.75, "any"),
+    (0.28, "any"),
+    (0.44, "top"),
+    (0.62, "top"),
+    (1.0, "any"),
+    (0.03, "any"),
+)
 
 
 def _sums(draw):
@@ -44,50 +50,26 @@ def _sums(draw):
     return {"mantissa_bits": bits, "sums": draw.shuffled("order", cases)}
 
 
-@exercise(
-    "02/stands-still",
-    title="Which sums stand still?",
-    answer="stands_still",
-    points=2,
-    tests="half a spacing, the tie, and spacing as a property of the total",
-    hints=(
-        "Around `total` the format's numbers lie 2**(e - mantissa_bits) apart, where 2**e is the "
-        "largest power of two not above `total`. math.frexp or math.log2 finds e.",
-        "Nearest-even goes back to `total` when the term is less than half of that distance. And "
-        "when it is exactly half?",
-        "A tie goes to the even neighbour: total / spacing is a whole number; if it is even, the "
-        "sum stands still, if it is odd, the sum moves.",
-    ),
-    numbers=_sums,
-)
+@exercise("02/stands-still", numbers=_sums)
 def stands_still(answer, numbers):
     """Say whether nearest-even rounds total + term back to total."""
     bits = numbers.mantissa_bits
     told = truth_values(answer, [(*case, bits) for case in numbers.sums])
     half = Fraction(1, 2)
-    beliefs = (
-        ("whole spacing", lambda t, a, s, n: a < s,
-         "You wait for a whole spacing. Nearest-even moves as soon as the term passes half of it."),
-        ("ties stand still", lambda t, a, s, n: a <= s * half,
-         "You let every tie stand still. A tie goes to the even neighbour, and that may be the "
-         "upper one."),
-        ("ties move", lambda t, a, s, n: a < s * half,
-         "You let every tie move. A tie goes to the even neighbour, and that may be the total "
-         "itself."),
-        ("relative to the total", lambda t, a, s, n: a < t / 2 ** (bits + 1),
-         "You compare with a fraction of the total. The spacing follows the power of two below "
-         "the total: it is the same at 1.1 and at 1.9."),
-        ("one epsilon for all", lambda t, a, s, n: a < Fraction(1, 2 ** (bits + 1)),
-         "You compare with one fixed number. The spacing grows with the total."),
-        ("spacing of the next power", lambda t, a, s, n: a < s or (a == s and n % 2 == 0),
-         "Your spacing is twice too wide: 2**mantissa_bits steps fit between 2**e and 2**(e+1)."),
-    )  # fmt: skip
+    beliefs = {
+        "whole spacing": lambda t, a, s, n: a < s,
+        "ties stand still": lambda t, a, s, n: a <= s * half,
+        "ties move": lambda t, a, s, n: a < s * half,
+        "relative to the total": lambda t, a, s, n: a < t / 2 ** (bits + 1),
+        "one epsilon for all": lambda t, a, s, n: a < Fraction(1, 2 ** (bits + 1)),
+        "spacing of the next power": lambda t, a, s, n: a < s or (a == s and n % 2 == 0),
+    }
 
     def exactly(belief):
         return lambda t, a: belief(Fraction(t), Fraction(a), *_spacing(t, bits))
 
     right = exactly(lambda t, a, s, n: a < s * half or (a == s * half and n % 2 == 0))
-    beliefs = [(name, exactly(belief), feedback) for name, belief, feedback in beliefs]
+    beliefs = {name: exactly(belief) for name, belief in beliefs.items()}
     compare(told, numbers.sums, right, beliefs, "sums")
 
 
@@ -100,20 +82,7 @@ def _spacing(total, bits):
 # --- dice of your own ---------------------------------------------------------------------------
 
 
-@exercise(
-    "02/round-with-tosses",
-    title="Throw the dice yourself",
-    answer="round_with_random_bits",
-    points=3,
-    tests="stochastic rounding as an addition to the dropped bits",
-    hints=(
-        "x.view(np.uint32) shows the 32 bits of each number; BF16 is the upper 16 of them.",
-        "Add the toss to the whole 32-bit word, as numbers of type uint32: if the dropped half "
-        "overflows, the carry moves the kept half one up.",
-        "After the addition clear the lower 16 bits, with & np.uint32(0xFFFF0000), and look at the "
-        "word as float32 again, with .view(np.float32).",
-    ),
-)
+@exercise("02/round-with-tosses")
 def round_with_random_bits(answer, numbers):
     """Round float32 numbers to BF16 with given 16-bit tosses."""
     x, random_bits = numbers_and_bits(numbers.seed)
@@ -136,36 +105,24 @@ def round_with_random_bits(answer, numbers):
         return
     nearest = (low > 0x8000) | ((low == 0x8000) & ((kept >> 16) % 2 == 1))
     noise = low + t
-    beliefs = (
-        ("nearest-even", made(nearest),
-         "This is nearest-even: the tosses change nothing."),
-        ("cut off", made(np.zeros(x.shape, bool)),
-         "Every number is cut off: the carry from the dropped half never arrives."),
-        ("fair coin", made(t >= 0x8000),
-         "You go up in half of all cases, wherever x lies. The odds are the distance from the "
-         "lower neighbour; a number that BF16 holds must stay."),
-        ("fair coin", made(t < 0x8000),
-         "You go up in half of all cases, wherever x lies. The odds are the distance from the "
-         "lower neighbour; a number that BF16 holds must stay."),
-        ("odds upside down", made((low + t < 0x10000) & (low > 0)),
-         "You go up when there is no carry: the odds of the two neighbours are swapped."),
-        ("rounds twice",
-         ((words + t + 0x7FFF + ((words + t) >> 16) % 2) & 0xFFFF0000)
-         .astype(np.uint32).view(np.float32),
-         "You add the toss and then round to nearest. The toss has done the rounding; what is "
-         "left has to be cut off, or everything drifts up by half a spacing."),
-        ("compares instead of adds", made(t < low),
-         "The odds are right, but other tosses go up than in the addition, so nobody could "
-         "replay your run. Add the toss to the dropped bits and keep the carry."),
-        ("sign", np.where(x < 0, made((0x10000 - low + t < 0x10000) & (low > 0)),
-                          made(noise >= 0x10000)),
-         "Positive numbers are right. For negative ones you round towards plus infinity on a "
-         "carry; the sign bit rides along, and the toss is added to the magnitude."),
-    )  # fmt: skip
+    beliefs = {
+        "nearest-even": made(nearest),
+        "cut off": made(np.zeros(x.shape, bool)),
+        "fair coin": made(t >= 0x8000),
+        "odds upside down": made((low + t < 0x10000) & (low > 0)),
+        "rounds twice": ((words + t + 0x7FFF + ((words + t) >> 16) % 2) & 0xFFFF0000)
+        .astype(np.uint32)
+        .view(np.float32),
+        "compares instead of adds": made(t < low),
+        "sign": np.where(
+            x < 0, made((0x10000 - low + t < 0x10000) & (low > 0)), made(noise >= 0x10000)
+        ),
+    }
     recognise(got, beliefs)
+    recognise(got, {"fair coin": made(t < 0x8000)})
     wrong = ~(got == made(noise >= 0x10000))
     if (got.view(np.uint32) & 0xFFFF).any():
-        reject("not BF16", "Some results are not BF16 numbers: their lower 16 bits are not zero.")
+        reject("not BF16")
     i = int(np.argmax(wrong))
     reject(
         "other",
@@ -196,23 +153,7 @@ def _proof_numbers(draw):
     return {"cases": [(float(v), b) for v in x for b in bits]}
 
 
-@exercise(
-    "02/mean-over-tosses",
-    title="Prove that the dice are fair",
-    answer="mean_over_random_bits",
-    points=3,
-    tests="unbiased means every toss counted, not a sample; and what fewer random bits cost",
-    hints=(
-        "There are only 2**n_random_bits different tosses. Round x with each of them and take the "
-        "mean, in float64.",
-        "A toss of fewer bits is added at the upper end of the 16 dropped bits: shift it left by "
-        "16 - n_random_bits.",
-        "word = int(np.float32(x).view(np.uint32)); np.arange(2**n_random_bits) << (16 - "
-        "n_random_bits) are all tosses; add, clear the lower half as before, and average as "
-        "float64.",
-    ),
-    numbers=_proof_numbers,
-)
+@exercise("02/mean-over-tosses", numbers=_proof_numbers)
 def mean_over_random_bits(answer, numbers):
     """Return the mean of x rounded to BF16 over all tosses of n_random_bits bits."""
     got = []
@@ -225,10 +166,12 @@ def mean_over_random_bits(answer, numbers):
     spacing = np.array([s for _, _, s in parts])
 
     def means(share):
-        return np.array([
-            lower + s * share(low, bits)
-            for (lower, low, s), (_, bits) in zip(parts, numbers.cases, strict=True)
-        ])  # fmt: skip
+        return np.array(
+            [
+                lower + s * share(low, bits)
+                for (lower, low, s), (_, bits) in zip(parts, numbers.cases, strict=True)
+            ]
+        )
 
     def off(values):
         return np.abs(np.array(got) - values) / spacing
@@ -237,28 +180,16 @@ def mean_over_random_bits(answer, numbers):
     if (off(exact) < 1e-9).all():
         return
     if (off(np.array([x for x, _ in numbers.cases])) < 1e-9).all():
-        reject(
-            "returns x",
-            "You return x itself. That is what you want to prove, and with fewer than 16 random "
-            "bits it is not true: count the tosses.",
-        )
+        reject("returns x")
     if (off(means(lambda low, k: min(max(low + 2**k - 0x10000, 0), 2**k) / 2**k)) < 1e-9).all():
-        reject(
-            "toss at the bottom",
-            "Your short tosses are added at the lower end, where they hardly ever make a carry. A "
-            "toss of few bits stands at the upper end of the dropped bits.",
-        )
+        reject("toss at the bottom")
     if (off(means(lambda low, k: float(low > 0x8000))) < 1e-9).all():
-        reject("nearest-even", "This is where nearest-even puts x, every time; no toss enters.")
+        reject("nearest-even")
     again = [float(answer(x, bits)) for x, bits in numbers.cases]
     if again != got or ((off(exact) < 0.2).all() and (off(exact) > 1e-5).any()):
-        reject(
-            "a sample is not a proof",
-            "You are close, but not exact: a sample of tosses has an error of its own. There are "
-            "few enough tosses to count all of them.",
-        )
+        reject("a sample is not a proof")
     if (off(exact) < 0.2).all():
-        reject("rounded mean", "You are off in the last digits: take the mean in float64.")
+        reject("rounded mean")
     i = int(np.argmax(off(exact)))
     x, bits = numbers.cases[i]
     reject(
@@ -298,20 +229,7 @@ def _cases(draw):
     return {"cases": cases}
 
 
-@exercise(
-    "02/stopping-rate",
-    title="Where does nearest-even stop learning?",
-    answer="stopping_rate",
-    points=3,
-    tests="an experiment with a control: nearest-even against stochastic, all else equal",
-    hints=(
-        'train("nearest", learning_rate=rate, epochs=8, seeds=[seed]).final_accuracy[0] is one '
-        'of the two accuracies you need; "stochastic" gives the other.',
-        "A rate counts if stochastic minus nearest is 0.10 or more. Several rates may count.",
-        "Collect the rates that count, and return the largest of them.",
-    ),
-    numbers=_cases,
-)
+@exercise("02/stopping-rate", numbers=_cases)
 def stopping_rate(answer, numbers):
     """Check the largest rate at which nearest-even ends ten points behind stochastic."""
     for rates, seed in numbers.cases:

@@ -24,9 +24,14 @@ from trainium_edu.neuroncore.systolic_array import (
 from trainium_edu.neuroncore.systolic_array.frames import Frames
 
 __all__ = [
-    "cycle_count", "faulty_frames", "faulty_player", "find_fault", "slow_array", "tiling_plan",
+    "cycle_count",
+    "faulty_frames",
+    "faulty_player",
+    "find_fault",
+    "slow_array",
+    "tiling_plan",
     "who_stays",
-]  # fmt: skip
+]
 
 _MOST_PASSES = 20_000
 
@@ -52,53 +57,23 @@ def _cycles(rows, m, n, speed, tiles):
     return load + (tiles - 1) * max(n, load) + n + (rows - 1) + (m - 1)
 
 
-@exercise(
-    "03/cycle-count",
-    title="The cycle-count formula",
-    answer="cycle_count",
-    points=2,
-    tests="load, feed, fall and skew of one tile, and what the pipeline hides of the next",
-    hints=(
-        "Start with tiles = 1 and follow the last vector: it waits for the load, then for the "
-        "vectors before it, then its sum falls through the rows, in the last column.",
-        "With load = ceil(m / speed), one tile takes load + n + (rows - 1) + (m - 1). A further "
-        "tile starts when the wires are free and its weights are there: which comes later?",
-        "Each further tile adds max(n, load): the load hides behind the feed, or the feed waits "
-        "for the load.",
-    ),
-    numbers=_streams,
-)
+@exercise("03/cycle-count", numbers=_streams)
 def cycle_count(answer, numbers):
     """Return the cycles of equal tiles back to back, each with new weights."""
     got = [answer(*case) for case in numbers.cases]
     for value in got:
         if type(value) not in NUMBER:
             reject("no count", f"It returned {short(value)}; it should return a number of cycles.")
-    beliefs = (
-        ("forgets the load", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - math.ceil(m / s),
-         "You forget that the first weights have to come in before anything is fed."),
-        ("forgets the skew", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - (m - 1),
-         "You stop when the first column is done. The last column works m - 1 cycles later."),
-        ("forgets the fall", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - (r - 1),
-         "You stop when the last vector has entered row 0. Its sum still falls through rows - 1 "
-         "further rows."),
-        ("hides nothing",
-         lambda r, m, n, s, t: t * (math.ceil(m / s) + n) + r + m - 2,
-         "You let every load wait for the feed before it. With a second weight register it runs "
-         "behind that feed."),
-        ("drains between tiles",
-         lambda r, m, n, s, t: t * (math.ceil(m / s) + n + r + m - 2),
-         "You let the array run empty between two tiles. The next tile follows right behind."),
-        ("hides everything",
-         lambda r, m, n, s, t: math.ceil(m / s) + t * n + r + m - 2,
-         "Your load always hides. When n is smaller than the load, the feed has to wait for it."),
-        ("loads one column per cycle",
-         lambda r, m, n, s, t: m + (t - 1) * max(n, m) + n + r + m - 2,
-         "You load one column per cycle. `speed` columns enter at once."),
-        ("index of the last cycle", lambda r, m, n, s, t: _cycles(r, m, n, s, t) - 1,
-         "You are one off: cycles are counted from 0, so the number of cycles is the last one "
-         "plus 1."),
-    )  # fmt: skip
+    beliefs = {
+        "forgets the load": lambda r, m, n, s, t: _cycles(r, m, n, s, t) - math.ceil(m / s),
+        "forgets the skew": lambda r, m, n, s, t: _cycles(r, m, n, s, t) - (m - 1),
+        "forgets the fall": lambda r, m, n, s, t: _cycles(r, m, n, s, t) - (r - 1),
+        "hides nothing": lambda r, m, n, s, t: t * (math.ceil(m / s) + n) + r + m - 2,
+        "drains between tiles": lambda r, m, n, s, t: t * (math.ceil(m / s) + n + r + m - 2),
+        "hides everything": lambda r, m, n, s, t: math.ceil(m / s) + t * n + r + m - 2,
+        "loads one column per cycle": lambda r, m, n, s, t: m + (t - 1) * max(n, m) + n + r + m - 2,
+        "index of the last cycle": lambda r, m, n, s, t: _cycles(r, m, n, s, t) - 1,
+    }
     compare(got, numbers.cases, _cycles, beliefs, "counts")
 
 
@@ -119,28 +94,13 @@ def _gemms(draw):
     return {"rows": wide if turned else narrow, "k": k, "columns": narrow if turned else wide}
 
 
-@exercise(
-    "03/tiling-plan",
-    title="A tiling plan that reaches 90 %",
-    answer="tiling_plan",
-    points=3,
-    tests="full tiles, who stays, and loading each stationary tile once",
-    hints=(
-        "On this array a load costs 128 cycles that nothing hides. How many vectors have to "
-        "follow one load, so that it is less than a tenth?",
-        "A stationary tile meets all columns of the moving operand. Let the operand with the "
-        "larger free axis move, and load each stationary tile once: k outside, n inside.",
-        "For m0, then k0, then n0 in steps of 128, 128, 512: load=True only when n0 is 0, "
-        "accumulate=True when k0 is not 0.",
-    ),
-    numbers=_gemms,
-)
+@exercise("03/tiling-plan", numbers=_gemms)
 def tiling_plan(answer, numbers):
     """Return (who stays, passes) for x[rows, k] @ W[k, columns]."""
     rows, k, columns = numbers.rows, numbers.k, numbers.columns
     got = answer(rows, k, columns)
     if not (isinstance(got, list | tuple) and len(got) == 2 and got[0] in ("x", "W")):
-        reject("wrong form", 'It should return a pair: "x" or "W", and the list of passes.')
+        reject("wrong form")
     who, plan = got[0], got[1] if isinstance(got[1], list | tuple) else ()
     if not 0 < len(plan) <= _MOST_PASSES or not all(isinstance(p, Pass) for p in plan):
         reject("wrong form", "The second part should be a list of Pass records, not too long.")
@@ -242,47 +202,22 @@ def _stays(rows, k, columns):
     return "W" if by_w < by_x else "x"
 
 
-@exercise(
-    "03/who-stays",
-    title="Who stays?",
-    answer="who_stays",
-    points=2,
-    tests="the documented price of a tile, applied to both orientations",
-    hints=(
-        "Cut both orientations into tiles: the contraction in pieces of 128, the free axis of "
-        "what stays in pieces of 128, the free axis of what moves in pieces of 512.",
-        "One tile costs max(min(64, its stationary columns), its moving columns). Add up all "
-        "tiles of an orientation; the pieces along k only multiply both sums.",
-        "Write price(m, n) with two loops over the pieces of m (128) and n (512); W stays means "
-        "m = columns, n = rows. Compare price(columns, rows) with price(rows, columns).",
-    ),
-    numbers=_products,
-)
+@exercise("03/who-stays", numbers=_products)
 def who_stays(answer, numbers):
     """Say which operand of x[rows, k] @ W[k, columns] should stay, by documented prices."""
     told = [answer(*case) for case in numbers.cases]
     for value in told:
         if value not in ("x", "W"):
             reject("wrong form", f'It returned {short(value)}; it should return "x" or "W".')
-    beliefs = (
-        ("weights always stay", lambda r, k, c: "W",
-         "You let W stay whatever its size. It is called weight-stationary after what usually "
-         "pays, not after a rule."),
-        ("the larger one moves", lambda r, k, c: "W" if c < r else "x",
-         "You let the operand with the larger free axis move. A long moving operand costs a cycle "
-         "per column; a wide stationary costs little, because it loads four times faster, behind "
-         "the work."),
-        ("exchanged", lambda r, k, c: "x" if _stays(r, k, c) == "W" else "W",
-         "Your choice is always the dearer one: are x and W swapped? What stays gives the "
-         "partitions of dst."),
-        ("counts tiles only",
-         lambda r, k, c: "W"
-         if -(-c // 128) * -(-r // 512) < -(-r // 128) * -(-c // 512) else "x",
-         "You count tiles. A tile with few moving columns is cheaper than one with 512."),
-        ("the larger one stays", lambda r, k, c: "W" if c > r else "x",
-         "You let the operand with the larger free axis stay. That is the guide's rule of thumb, "
-         "and often right; near the tile limits of 128 and 512 the sum of prices says otherwise."),
-    )  # fmt: skip
+    beliefs = {
+        "weights always stay": lambda r, k, c: "W",
+        "the larger one moves": lambda r, k, c: "W" if c < r else "x",
+        "exchanged": lambda r, k, c: "x" if _stays(r, k, c) == "W" else "W",
+        "counts tiles only": lambda r, k, c: (
+            "W" if -(-c // 128) * -(-r // 512) < -(-r // 128) * -(-c // 512) else "x"
+        ),
+        "the larger one stays": lambda r, k, c: "W" if c > r else "x",
+    }
     compare(told, numbers.cases, _stays, beliefs, "choices")
 
 
@@ -305,9 +240,11 @@ def _faulty_run(numbers, *, healthy=False):
     return run(
         draw.choice([-3, -2, -1, 1, 2, 3], (_SIDE, _SIDE)),
         draw.integers(1, 100, (_SIDE, _VECTORS)),
-        array=SystolicArray(_SIDE, _SIDE, load_speed=2), fmt="bf16", record=True,
+        array=SystolicArray(_SIDE, _SIDE, load_speed=2),
+        fmt="bf16",
+        record=True,
         skew=None if healthy else delays,
-    )  # fmt: skip
+    )
 
 
 def faulty_frames(student="") -> Frames:
@@ -328,51 +265,29 @@ def faulty_player(student=""):
     return SystolicArrayPlayer(faulty_frames(student), cycle=0, follow=(0, 0))
 
 
-@exercise(
-    "03/find-fault",
-    title="Find the faulty feed",
-    answer="fault",
-    points=3,
-    tests="the skew, read from the picture",
-    hints=(
-        "Watch column 0 from the first vector on. In a healthy array the values enter along a "
-        "diagonal: each row one cycle after the row above.",
-        "Step with +1 until the first value stands in row 0. Note the cycle in which each row "
-        "gets its first value; one of them is out of line.",
-        "Row k should begin k cycles after row 0. The first two numbers are that row and how many "
-        "cycles later than it should (negative if early); the third stands in the last line of the "
-        "table that follows dst[0, 0].",
-    ),
-    numbers=_fault,
-    literal=True,
-)
+@exercise("03/find-fault", numbers=_fault)
 def find_fault(answer, numbers):
     """Name the row fed at the wrong time, by how many cycles, and what dst[0, 0] becomes."""
     if not has_form(answer, NUMBER, NUMBER, NUMBER):
-        reject("wrong form", "Three numbers are asked for: (row, cycles late, dst[0, 0]).")
+        reject("wrong form")
     row, late, value = answer
     true_row, true_late = numbers.row, numbers.late
     if (row, late) == (true_row, true_late):
         if value == float(_faulty_run(numbers).result[0, 0]):
             return
         if value == float(_faulty_run(numbers, healthy=True).result[0, 0]):
-            reject(
-                "the healthy result",
-                "Row and delay are right. The third number is what dst[0, 0] should have been; "
-                "what leaves this array is a different number.",
-            )
-        reject("wrong result", "Row and delay are right. Follow dst[0, 0] down to PSUM again.")
-    recognise((row, late), (
-        ("early and late", (true_row, -true_late),
-         "The row is right. Early and late are swapped: late is positive."),
-        ("delay instead of fault", (true_row, true_row + true_late),
-         "The row is right. You give its whole delay; a healthy row k is k cycles after row 0, and "
-         "only the difference is the fault."),
-        ("counts from one", (true_row + 1, true_late),
-         "Rows are counted from 0, as at the left edge of the picture."),
-    ))  # fmt: skip
+            reject("the healthy result")
+        reject("wrong result")
+    recognise(
+        (row, late),
+        {
+            "early and late": (true_row, -true_late),
+            "delay instead of fault": (true_row, true_row + true_late),
+            "counts from one": (true_row + 1, true_late),
+        },
+    )
     if row == true_row:
-        reject("wrong by how much", "The row is right. Count its first cycle again.")
+        reject("wrong by how much")
     if row in range(_SIDE):
         reject(
             "a healthy row",

@@ -39,18 +39,6 @@ _MOST_OF_ONE = 0.4  # of all bytes that are copied; an eighth is a processor's s
 
 @exercise(
     "13/race",
-    title="Fix the race",
-    answer="sums",
-    points=4,
-    tests="work shared out by what is written, not by what is read: each element has one writer",
-    hints=(
-        "Every processor knows the sum of its own rows, and nobody waits for the others. Who could"
-        " add up these eight sums? Share something else out instead.",
-        "Give each processor columns of its own, and let it go through all rows: then it alone"
-        " knows the sums of its columns, and writes only these.",
-        "share = (columns + 7) / 8, begin = id * share. Some processors get less, or nothing:"
-        " compare begin with columns before you subtract, since size_t has no numbers below 0.",
-    ),
     numbers=lambda draw: {
         "shapes": [
             (draw.integer("rows", 20, 60), 8 * draw.integer("columns", 30, 90) + 3),
@@ -59,7 +47,7 @@ _MOST_OF_ONE = 0.4  # of all bytes that are copied; an eighth is a processor's s
         ],
         "seed": draw.seed("data") % 2**32,
     },
-)  # fmt: skip
+)
 def sums(answer, numbers):
     """Compare with NumPy's sums on three shapes; look at who copied how much."""
     rng = np.random.default_rng(numbers.seed)
@@ -69,16 +57,25 @@ def sums(answer, numbers):
     for (x,), one in zip(cases, found, strict=True):
         missing = int(np.isnan(one.output).sum())
         if missing:
-            reject("columns left out", f"For {x.shape[0]} rows of {x.shape[1]} numbers nobody wrote"
-                   f" {missing} of the sums. Eight equal shares: and the rest?")  # fmt: skip
+            reject(
+                "columns left out",
+                f"For {x.shape[0]} rows of {x.shape[1]} numbers nobody wrote"
+                f" {missing} of the sums. Eight equal shares: and the rest?",
+            )
         if not np.array_equal(one.output, x.sum(0)):
-            reject("wrong sums", f"For {x.shape[0]} rows of {x.shape[1]} numbers the sums are not"
-                   " those of all rows.")  # fmt: skip
+            reject(
+                "wrong sums",
+                f"For {x.shape[0]} rows of {x.shape[1]} numbers the sums are not"
+                " those of all rows.",
+            )
     copied = [work.copied_bytes for work in found[0].works]
     if max(copied) > _MOST_OF_ONE * sum(copied):
-        reject("one for all", f"Right, but processor {copied.index(max(copied))} copies"
-               f" {max(copied) / sum(copied):.0%} of all bytes, while others wait. No race is easy"
-               " alone; share the columns out.")  # fmt: skip
+        reject(
+            "one for all",
+            f"Right, but processor {copied.index(max(copied))} copies"
+            f" {max(copied) / sum(copied):.0%} of all bytes, while others wait. No race is easy"
+            " alone; share the columns out.",
+        )
     took = found[0].ns / 1e3
     return lambda: f"Your operator takes {took:.0f} µs for {len(cases[0][0])} rows."
 
@@ -111,18 +108,6 @@ ASKED_NS = 100  #: a value
 
 @exercise(
     "13/histogram",
-    title="A histogram in 16 KB",
-    answer="histogram",
-    points=4,
-    tests="TCM as a budget: pieces of the counts, passes over the data, copies of a few KB",
-    hints=(
-        "All counts do not fit at once. What if you went through the values more than once?",
-        "In one pass count the values from first to first + part - 1 only, with part counts in TCM;"
-        " store these, and go on with the next part.",
-        "part = 2048 takes 8 KB, and 4 KB are left for the values. With size_t k = buffer[j] -"
-        " first, what is below first is huge: k < mine is one comparison. The last part is"
-        " shorter.",
-    ),
     numbers=lambda draw: {
         "cases": [
             (draw.integer("n", 3000, 5000), draw.integer("bins", 5000, 9000)),
@@ -131,7 +116,7 @@ ASKED_NS = 100  #: a value
         "often": draw.integer("often", 66_000, 70_000),
         "seed": draw.seed("data") % 2**32,
     },
-)  # fmt: skip
+)
 def histogram(answer, numbers):
     """Compare with NumPy's counts, with one value very often; look at the time for a value."""
     rng = np.random.default_rng(numbers.seed)
@@ -140,8 +125,9 @@ def histogram(answer, numbers):
         values[at] = bins - 1  # the last bin is never empty
     bins = numbers.cases[0][1]
     given.append((np.full(numbers.often, bins // 2, np.int32), float(bins)))
-    shape = shape_source("histogram", "torch::Tensor values, double bins",
-                         "{(int64_t)bins}, torch::kInt")  # fmt: skip
+    shape = shape_source(
+        "histogram", "torch::Tensor values, double bins", "{(int64_t)bins}, torch::kInt"
+    )
     found = tried(answer, COUNTING, "histogram", shape, given)
     for (values, many), one in zip(given, found, strict=True):
         right = np.bincount(values, minlength=int(many))
@@ -150,11 +136,17 @@ def histogram(answer, numbers):
         wrong = np.flatnonzero(one.output != right)
         first = f"bin {wrong[0]} has {one.output[wrong[0]]} where {right[wrong[0]]} is right"
         if right.max() > 65_535:
-            reject("sixteen bits", f"A value that comes {right.max()} times: {first}. A count of 16"
-                   " bits ends at 65 535, or sooner.")  # fmt: skip
+            reject(
+                "sixteen bits",
+                f"A value that comes {right.max()} times: {first}. A count of 16"
+                " bits ends at 65 535, or sooner.",
+            )
         if len(wrong) < 0.6 * int(many) and wrong[-1] == int(many) - 1:
-            reject("last bins", f"With {int(many)} bins the last ones are not counted: {first}. Is"
-                   " the number of bins a whole number of parts?")  # fmt: skip
+            reject(
+                "last bins",
+                f"With {int(many)} bins the last ones are not counted: {first}. Is"
+                " the number of bins a whole number of parts?",
+            )
         reject("wrong counts", f"With {len(values)} values and {int(many)} bins, {first}.")
     values, one = given[0][0], found[0]
     ns = one.ns / len(values)
@@ -162,11 +154,17 @@ def histogram(answer, numbers):
         return lambda: f"Your operator takes {ns:.0f} ns for a value."
     (work,) = one.works
     if work.elements:
-        reject("element accessor", f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked:"
-               f" {work.elements} trips to HBM. Count in TCM.")  # fmt: skip
-    reject("short copies", f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked: {work.copies}"
-           f" copies of {work.copied_bytes // max(1, work.copies)} bytes on average. Each starts"
-           " anew; copy a few KB at once.")  # fmt: skip
+        reject(
+            "element accessor",
+            f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked:"
+            f" {work.elements} trips to HBM. Count in TCM.",
+        )
+    reject(
+        "short copies",
+        f"Right, in {ns:.0f} ns a value, and {ASKED_NS} are asked: {work.copies}"
+        f" copies of {work.copied_bytes // max(1, work.copies)} bytes on average. Each starts"
+        " anew; copy a few KB at once.",
+    )
 
 
 # --- the engine -----------------------------------------------------------------------------------
@@ -211,22 +209,7 @@ def _jobs(draw):
     return {"jobs": [*jobs, (65_536, 4 + draw.integer("few", 0, 8)), (65_536, 3000)]}
 
 
-@exercise(
-    "13/engine",
-    title="Choose the engine",
-    answer="engine",
-    points=3,
-    tests="lanes against programs: passes over all numbers, shares of eight, and what fits in TCM",
-    hints=(
-        "Write down both times as functions of numbers and entries. The operator's has two cases:"
-        " which, and where is the border?",
-        "A table of 4-byte entries, and 8 KB of buffers, in 16 KB: up to 2 048 entries fit. Beyond,"
-        " only element accessors are left, and these know one processor only.",
-        "columns = numbers / 128; vector = 4000 + entries * (350 + 2.4 * columns); shared = 2500 +"
-        " 3.8 * numbers / 8; trips = 257 * numbers. Return the name of the shorter.",
-    ),
-    numbers=_jobs,
-)  # fmt: skip
+@exercise("13/engine", numbers=_jobs)
 def choose(answer, numbers):
     """Compare with the shorter time for some two dozen jobs."""
     told = []
@@ -235,22 +218,21 @@ def choose(answer, numbers):
         if one is None or one is Ellipsis:
             raise NotAttempted("engine returns nothing yet.")
         if one not in ("vector", "operator"):
-            reject("no such engine", f'For {job} it returned {short(one)}; "vector" or "operator"'
-                   " is asked for.")  # fmt: skip
+            reject(
+                "no such engine",
+                f'For {job} it returned {short(one)}; "vector" or "operator" is asked for.',
+            )
         told.append(one)
     compare(
-        told, numbers.jobs, best,
-        (
-            ("always vector", lambda n, e: "vector", "128 lanes are many; but they go through all"
-             " numbers again for each entry of the table."),
-            ("always operator", lambda n, e: "operator", "A program looks up in one step; but eight"
-             " small processors are few, and a large table does not fit where they are fast."),
-            ("fits anyway", _believed(fits=False), "You let any table fit into TCM; 16 KB hold the"
-             " table and 8 KB of buffers, or they do not."),
-            ("one processor", _believed(processors=1), "Eight processors share the numbers, where"
-             " the table is in TCM."),
-            ("by the table alone", lambda n, e: "operator" if e <= 2048 else "vector", "Whether it"
-             " fits decides how fast the operator is, not yet which is faster: compare times."),
-        ),
+        told,
+        numbers.jobs,
+        best,
+        {
+            "always vector": lambda n, e: "vector",
+            "always operator": lambda n, e: "operator",
+            "fits anyway": _believed(fits=False),
+            "one processor": _believed(processors=1),
+            "by the table alone": lambda n, e: "operator" if e <= 2048 else "vector",
+        },
         "jobs",
-    )  # fmt: skip
+    )
