@@ -331,7 +331,7 @@ def test_an_exercise_is_complete_when_it_is_made(wrong):
     }
     given.update(wrong)
     with pytest.raises(ValueError, match=r"99|double"):
-        exercise(given.pop("key"), **given)
+        exercise(given.pop("key"), **given)(lambda answer, numbers: None)
 
 
 def test_under_nbval_nothing_is_stored_and_the_text_is_fixed(monkeypatch):
