@@ -31,23 +31,18 @@ import re
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import md5, sha256
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 import trainium_edu
 from trainium_edu import files, settings
 from trainium_edu.specs.signatures import checked
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-    import msvcrt
 
 __all__ = ["CacheError", "CompileCache", "CompileFailed", "Entry", "compiler_version",
            "open_cache", "print_lines"]  # fmt: skip
@@ -435,24 +430,33 @@ class CompileCache:
     @contextmanager
     def _locked(self, folder) -> Iterator[None]:
         """Hold an entry's lock; where the folder takes no file, go on without one."""
+        lock = FileLock(folder / LOCK)
+        with suppress(OSError):  # writing will say why
+            self._acquire(lock, folder)
         try:
-            held = _lock(folder / LOCK, lambda: self._waiting(folder))
-        except OSError:
-            held = None  # writing will say why
-        try:
-            for part in folder.glob(".*.part") if held else ():  # of a process that was killed
+            for part in folder.glob(".*.part") if lock.is_locked else ():  # of a killed process
                 part.unlink(missing_ok=True)
             yield
         finally:
-            if held:
+            if lock.is_locked:
                 with suppress(OSError):  # Windows deletes no open file
                     (folder / LOCK).unlink(missing_ok=True)
-                held.close()
+                lock.release()
                 with suppress(OSError):  # an entry in which nothing was kept
                     folder.rmdir()
 
-    def _waiting(self, folder):
-        self._log("INFO", f"Another process must be compiling {folder / GRAPH}; waiting for it")
+    def _acquire(self, lock, folder):
+        seconds = 0.0
+        while not lock.is_locked:
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(seconds, _POLL_SECONDS)
+            except FileNotFoundError:
+                continue  # its last holder has just removed the empty folder
+            except Timeout:
+                told = f"Another process must be compiling {folder / GRAPH}; waiting for it"
+                self._log("INFO", told)
+                seconds = -1
 
     def _say_once(self, level, text):
         if text not in self._said:
@@ -468,57 +472,13 @@ def _sentence(problem) -> bytes:
     return f"{type(problem).__name__}: {problem}".encode()
 
 
-def _lock(path, waiting):
-    """Return the lock file, open and held; call `waiting` once if somebody else holds it.
-
-    The operating system lets go of a lock when its process ends, however it ends, so a file that
-    was left behind locks nothing.
-    """
-    said = False
-    while True:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            file = path.open("a+b")
-        except FileNotFoundError:
-            continue  # its last holder has just removed the empty folder
-        try:
-            if _try(file) and _is_at(file, path):
-                return file
-            file.close()
-            if not said:
-                waiting()
-                said = True
-            time.sleep(_POLL_SECONDS)
-        except BaseException:
-            file.close()
-            raise
-
-
-def _try(file, shared=False) -> bool:
-    """Lock an open file if nobody else has."""
-    try:
-        if fcntl:
-            fcntl.flock(file, fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
-        else:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-def _is_at(file, path) -> bool:
-    """Return whether the open file still is the one at its path: its last holder deletes it."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
 def _is_locked(path) -> bool:
-    """Return whether a living process holds a lock file."""
+    """Return whether a living process holds a lock file.
+
+    The operating system lets go of a lock when its process ends, however it ends.
+    """
     try:
-        with path.open("rb" if fcntl else "r+b") as file:
-            return not _try(file, shared=True)
-    except OSError:
-        return False
+        with FileLock(path, blocking=False) if path.exists() else nullcontext():
+            return False
+    except (Timeout, OSError) as problem:
+        return isinstance(problem, Timeout)
