@@ -58,7 +58,7 @@ _HOMES = {
     "rounding_cost": "measure_rounding_cost stored_rounding_cost",
     "scaled": "Memory Point memory scaling",
     "shop": "Baskets baskets expected_loss",
-    "sweeps": "Row Table WorkerKilled sweep",
+    "sweeps": "Row Table sweep",
     "tasks": "TASKS Task",
     "text": "BOOKS write",
     "trainer": "Diverged Job Run Step Trainer fit",

@@ -1,14 +1,10 @@
 """Sweeps: one job at every point of a grid, on any executor, in one table as results come.
 
 Points are independent, so they go to processes here, or to any ``concurrent.futures.Executor``: a
-Dask cluster's is ``client.get_executor()``.  A point gives the same bits wherever it runs on one
-kind of processor: BLAS has one thread, and nothing else depends on its neighbours.  What is done
-stays in a folder, a file per point, so a sweep that was stopped goes on where it was.
-
-Decisions
----------
-*A killed worker says nothing about who killed it*: all points that it may have held begin again,
-one at a time, so the second death has one suspect.  After three a point is given up.
+Dask cluster's is ``client.get_executor()``, and begins points of lost workers again by itself.  A
+point gives the same bits wherever it runs on one kind of processor: BLAS has one thread, and
+nothing else depends on its neighbours.  What is done stays in a folder, a file per point, so a
+sweep that was stopped goes on where it was.
 """
 
 import hashlib
@@ -20,7 +16,6 @@ import signal
 import sys
 import threading
 import warnings
-from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -30,6 +25,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -42,15 +38,10 @@ from trainium_edu.specs.arguments import short, whole
 from trainium_edu.specs.signatures import checked
 from trainium_edu.training.trainer import Job, fit
 
-__all__ = ["Row", "Table", "WorkerKilled", "measure", "sweep"]
+__all__ = ["Row", "Table", "measure", "sweep"]
 
-_MOST_TRIES = 3
 _LOOK_EVERY_S = 0.5
 _turn = threading.Lock()  #: recording is not made for several threads: one point at a time
-
-
-class WorkerKilled(UserWarning):
-    """A worker was killed, and its points begin again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +183,8 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
     ------
     ValueError
         For a field that jobs do not have, no values, or a value twice.
-    KeyboardInterrupt
-        Its attribute ``table`` has what is done.
-
-    Warns
-    -----
-    WorkerKilled
-        If a worker was killed.
+    BrokenExecutor, KeyboardInterrupt
+        If a worker was killed; on Ctrl-C.  Its attribute ``table`` has what is done.
 
     Examples
     --------
@@ -226,99 +212,65 @@ def sweep(job: Job, over: Mapping, *, steps: int, executor: Executor | None = No
             if (result := _kept(kept / f"{keys[i]}.json", keys[i])) is not None:
                 found[i] = Row(points[i], result)
                 del todo[i]
-    crew = _Crew(executor, min(_cpus(), len(todo)))
     draws = progress and not settings.lesson().quiet
     try:
         _draw(draws, found, points)
-        for i, result, error in crew.results(measure, todo, steps, points):
-            if kept is not None and not error:
-                files.write(kept / f"{keys[i]}.json", json.dumps([keys[i], result]))
-            found[i] = Row(points[i], result, error)
-            _draw(draws, found, points)
-            if on_result is not None:
-                on_result(found[i])
+        with closing(_results(executor, todo, measure, steps, points)) as results:
+            for i, result, error in results:
+                if kept is not None and not error:
+                    files.write(kept / f"{keys[i]}.json", json.dumps([keys[i], result]))
+                found[i] = Row(points[i], result, error)
+                _draw(draws, found, points)
+                if on_result is not None:
+                    on_result(found[i])
     except BaseException as problem:
         problem.table = _table(found)  # type: ignore[attr-defined]
         stays = f"stay in {kept}" if kept is not None else "are in its attribute 'table'"
         problem.add_note(f"{len(found)} of {len(points)} points are done and {stays}")
         raise
     finally:
-        crew.end()
         if draws:
             print(file=sys.stderr)
     return _table(found)
 
 
-class _Crew:
-    """An executor: the one that was given, or processes that can be replaced."""
-
-    def __init__(self, given: Executor | None, workers: int):
-        self.given, self.workers, self._own = given, max(1, workers), None
-        self._futures: dict = {}
-
-    def results(self, work, jobs, steps, points):
-        """Yield (point, result, error) of each job, as they come."""
-        waiting, running, tries = deque(jobs), self._futures, Counter()
-        while waiting or running:
-            is_suspect = any(tries[i] for i in (*waiting, *running.values()))
-            room = 1 if is_suspect else self.workers if self.given is None else len(jobs)
-            while waiting and len(running) < room:
-                if (future := self._submit(work, jobs[waiting[0]], steps)) is None:
-                    break
-                running[future] = waiting.popleft()
+def _results(executor, jobs, work, steps, points):
+    """Yield (point, result, error) of each job, as they come."""
+    pool = executor or ProcessPoolExecutor(
+        max(1, min(_cpus(), len(jobs))), multiprocessing.get_context("spawn"), initializer=_begin
+    )
+    running: dict = {}
+    try:
+        for i, job in jobs.items():
+            running[pool.submit(_at_point, work, job, steps)] = i
+        while running:
             done, _ = wait(running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
-            if any(_was_killed(one) for one in done) and self._own is not None:
-                done, _ = wait(running)  # a pool dies as a whole
-                self.end()
-            killed = []
-            for future in done:
-                i = running.pop(future)
-                if not _was_killed(future):
-                    yield i, *future.result()
-                    continue
-                tries[i] += 1
-                if tries[i] < _MOST_TRIES:
-                    killed.append(i)
-                else:
-                    yield i, {}, (f"its worker was killed {_MOST_TRIES} times (short of memory? "
-                                  "a script without `if __name__ == '__main__':`?)")  # fmt: skip
-            if killed:
-                waiting.extendleft(sorted(killed, reverse=True))
-                told = "; ".join(_told(points[i]) for i in sorted(killed))
-                warnings.warn(f"a worker was killed; begin again, one at a time: {told}",
-                              WorkerKilled, stacklevel=3)  # fmt: skip
-
-    def _submit(self, work, job, steps):
-        """Return the future of a point, or None where a worker was killed since the last look."""
-        if self.given is not None:
-            try:
-                return self.given.submit(_at_point, work, job, steps)
-            except BrokenExecutor as problem:
-                problem.add_note("the executor that was given takes no more work; give a new one, "
-                                 "and the same folder")  # fmt: skip
-                raise
-        if self._own is None:
-            context = multiprocessing.get_context("spawn")
-            self._own = ProcessPoolExecutor(self.workers, context, initializer=_begin)
-        try:
-            return self._own.submit(_at_point, work, job, steps)
-        except BrokenExecutor:
-            if self._futures:  # which tell whose worker it was
-                return None
-            self.end()
-            return self._submit(work, job, steps)
-
-    def end(self):
-        """Stop what still runs, at once."""
-        for future in self._futures:
+            for future in sorted(
+                done, key=lambda one: one.cancelled() or one.exception() is not None
+            ):
+                try:
+                    result, error = future.result()
+                except (BrokenExecutor, CancelledError):
+                    raise
+                except Exception as problem:  # of the executor: Dask has tried it again
+                    result, error = {}, f"{type(problem).__name__}: {problem}"
+                yield running.pop(future), result, error
+    except (BrokenExecutor, CancelledError) as problem:
+        told = "; ".join(_told(points[i]) for i in running.values())
+        problem.add_note(
+            "a worker was killed (short of memory? a script without `if __name__ == '__main__':`?) "
+            f"while one of these ran or waited: {told}; begin again with the same folder"
+            + (" and a new executor" if executor else "")
+        )
+        raise
+    finally:  # stop what still runs
+        for future in running:
             future.cancel()
-        if self._own is None:
-            return
-        workers = list((self._own._processes or {}).values())
-        for worker in workers if self._futures else ():
-            worker.terminate()
-        self._own.shutdown(wait=True, cancel_futures=True)
-        self._own = None
+        if executor is None:
+            workers = list((pool._processes or {}).values())
+            for worker in workers if running else ():
+                worker.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin():
@@ -333,17 +285,6 @@ def _at_point(work, job, steps) -> tuple[dict, str]:
             return json.loads(json.dumps(work(job, steps))), ""
     except Exception as problem:
         return {}, f"{type(problem).__name__}: {problem}"
-
-
-def _was_killed(future) -> bool:
-    """Return whether a future has no result because its worker, or the way to it, is gone."""
-    if future.cancelled():
-        return True
-    problem = future.exception()
-    # Dask's own name for it; its module is not ours to import
-    return isinstance(problem, BrokenExecutor | CancelledError) or (
-        type(problem).__name__ == "KilledWorker"
-    )
 
 
 def _points(over: Mapping) -> list[dict[str, Any]]:
