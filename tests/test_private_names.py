@@ -33,6 +33,7 @@ EXCEPTIONS = {
     ("benchmarks/bench_neuroncore.py", "_expanded"): _CACHED,
     ("neuroncore/timing/test_scheduler.py", "_expanded"): _CACHED,
     ("neuroncore/timing/test_scheduler.py", "_PIECE"): _SIZE,
+    ("neuroncore/timing/test_scheduler.py", "_FEW"): _SIZE,
     ("neuroncore/timing/test_bands.py", "_MOST_ROWS"): _SIZE,
     ("neuroncore/test_run.py", "_MAX_BYTES"): _SIZE,
     ("nki/test_mistakes.py", "_MOST_HELD_BYTES"): _SIZE,

@@ -171,7 +171,7 @@ def test_following_the_remedy_saves_what_was_said_within_the_band(kind, habit, r
     assert not any(w.is_hidden for w in found)
     if kind != "starved engine":  # the loads still have to come
         assert not any(w.is_most for w in found)
-        assert kind not in {w.kind for w in remedied.advice}
+        assert kind not in {w.kind for w in remedied.advice if not w.is_hidden}
 
 
 def test_a_bound_is_said_to_be_one_and_holds():

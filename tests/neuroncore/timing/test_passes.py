@@ -84,15 +84,26 @@ def batched(batches=2, rows=2, columns=2, wide=64):
     return core.program
 
 
-def scaled(times, wide=64, tiles=3):
+def squared(core, tile, columns=64):
+    """Multiply a tile's first columns by themselves, and return the bank of sums."""
+    part, bank = tile.sliced(EVERYTHING, slice(0, columns)), core.psum((columns, columns))
+    core.nc_matmul(dst=bank, stationary=part, moving=part)
+    return bank
+
+
+def scaled(times, wide=64, tiles=3, reader="tensor"):
     """Load the same tiles again and again, and store what is made of them."""
     core = NeuronCore(values=False)
-    x, out = core.hbm((tiles, 128, wide)), core.hbm((times, tiles, 128, wide))
+    x, out = core.hbm((tiles, 128, wide)), core.hbm((times, tiles, 64, 64))
     for k in range(times):
         for t in range(tiles):
-            loaded, result = core.sbuf((128, wide)), core.sbuf((128, wide))
+            loaded, result = core.sbuf((128, wide)), core.sbuf((64, 64))
             core.dma_copy(dst=loaded, src=x.sliced(t))
-            core.tensor_scalar(dst=result, data=loaded, op0="multiply", operand0=k + 2.0)
+            if reader == "vector":
+                part = loaded.sliced(slice(0, 64), slice(0, 64))
+            else:
+                part = squared(core, loaded)
+            core.tensor_scalar(dst=result, data=part, op0="multiply", operand0=k + 2.0)
             core.dma_copy(dst=out.sliced(k, t), src=result)
     return core.program
 
@@ -238,32 +249,39 @@ def test_the_same_data_is_loaded_once():
 
 def test_data_that_was_written_in_between_is_loaded_again():
     core = NeuronCore(values=False)
-    x, out = core.hbm((128, 8)), core.hbm((3, 128, 8))
+    x, out, other = core.hbm((128, 8)), core.hbm((3, 8, 8)), core.sbuf((128, 8))
+    core.memset(dst=other, value=3.0)
     for k in range(3):
-        tile, result = core.sbuf((128, 8)), core.sbuf((128, 8))
+        tile, result = core.sbuf((128, 8)), core.sbuf((8, 8))
         core.dma_copy(dst=tile, src=x)
-        core.tensor_scalar(dst=result, data=tile, op0="add", operand0=1.0)
+        core.tensor_scalar(dst=result, data=squared(core, tile, 8), op0="add", operand0=1.0)
         core.dma_copy(dst=out.sliced(k), src=result)
         if k == 0:
-            core.dma_copy(dst=x, src=result)
+            core.dma_copy(dst=x, src=other)
     assert loads(check_bits(core.program, ["loads"])) == 2
 
 
 def test_loads_are_merged_only_where_everything_alive_fits():
     """Judge: three tiles kept and one result, against 176 KiB = 180 224 bytes."""
-    assert ROOM == 4 * 4 * 11_264
-    assert loads(optimise(scaled(4, wide=11_264), ["loads"])) == 3
-    assert loads(optimise(scaled(4, wide=11_265), ["loads"])) == 12
+    assert ROOM == 3 * 4 * 14_997 + 256 + 4
+    assert loads(optimise(scaled(4, wide=14_997), ["loads"])) == 3
+    assert loads(optimise(scaled(4, wide=14_998), ["loads"])) == 12
+
+
+def test_what_vector_reads_is_loaded_again():
+    """Judge: AWS's first Mamba kernel (and an independent one) pays for it; bmm's lhs came once."""
+    assert loads(optimise(scaled(4, reader="vector"), ["loads"])) == 12
 
 
 def test_where_all_repetitions_do_not_fit_those_of_the_inner_loop_are_merged():
     """Judge: two large tiles, each loaded twice in a row, and both again: only one fits at once."""
     core = NeuronCore(values=False)
-    x, out = core.hbm((2, 128, 23_000)), core.hbm((8, 128, 1))
+    x, out = core.hbm((2, 128, 23_000)), core.hbm((8, 64, 1))
     for k in range(8):
-        tile, result = core.sbuf((128, 23_000)), core.sbuf((128, 1))
+        tile, result = core.sbuf((128, 23_000)), core.sbuf((64, 1))
         core.dma_copy(dst=tile, src=x.sliced(k // 2 % 2))
-        core.tensor_reduce(dst=result, data=tile, op="max" if k % 2 else "min", axis=1)
+        core.tensor_reduce(dst=result, data=squared(core, tile), op="max" if k % 2 else "min",
+                           axis=1)  # fmt: skip
         core.dma_copy(dst=out.sliced(k), src=result)
     assert loads(check_bits(core.program, ["loads"])) == 4
 

@@ -29,10 +29,12 @@ from trainium_edu.neuroncore.recording.dtypes import write_fp32
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.recording.instruction_set import define
 from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.specs import TRN1
 
 __all__ = ["WORDS", "apply", "check_operand", "compute", "operand_of", "rows", "store"]
 
 WORDS = ("int32", "uint32")
+_BANK_BYTES = int(TRN1.psum.bank_bytes)
 _ON_GPSIMD = {Engine.GPSIMD: ("gpsimd_engine.elementwise_cycles",)}
 _EXACT = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "less",
           "less_equal", "greater", "greater_equal", "copy", "bypass")  # fmt: skip
@@ -248,10 +250,15 @@ def _is_packed(view) -> bool:
 
 
 def _is_fast(call):
-    """Return whether a tensor_tensor reads PSUM, or computes on packed BF16."""
+    """Return whether a tensor_tensor reads PSUM, or computes on packed BF16.
+
+    A result wider than one bank cannot have stayed in PSUM: published Mamba kernels take 2 N for
+    2 048 columns of it, and N for 512.
+    """
     dst, one, two = call.dst, call.data1, call.data2
-    if one.memory is Memory.PSUM or two.memory is Memory.PSUM:
-        return True
+    for data in (one, two):
+        if data.memory is Memory.PSUM and data.free_size * data.dtype.itemsize <= _BANK_BYTES:
+            return True
     is_bf16 = one.dtype.name == two.dtype.name == dst.dtype.name == "bfloat16"
     is_simple = get_operator(call.op, "op").name in ("add", "multiply", "subtract")
     return is_bf16 and is_simple and _is_packed(one) and _is_packed(two)

@@ -346,53 +346,6 @@ def simulate(limit, tolerance, given_order, kinds, rows_ns, rows_at, rows_is, fi
 
 
 @njit(cache=True)
-def depend(limit, row_access, tile, r0, r1, b0, b1, is_write, newest, older, seen, edge_start,
-           edge_pred, progress):  # fmt: skip
-    """Find which earlier rows each row must follow, whatever engine they run on.
-
-    Like :func:`hazards`, by tile and not by address, with the order of every engine's own stream.
-    ``newest[0]`` and ``newest[1]``: per tile its writes and reads that still matter, as lists.
-    ``progress``: next row, edges so far; edges beyond the length of ``edge_pred`` are counted only.
-    """
-    row, edges = progress[0], progress[1]
-    stop = min(row_access.size - 1, row + limit)
-    while row < stop:
-        edge_start[row] = edges
-        for a in range(row_access[row], row_access[row + 1]):
-            t = tile[a]
-            for reads in range(2 if is_write[a] else 1):
-                before, node = -1, newest[reads, t]
-                while node >= 0:
-                    follow, pred, gone = older[node, 0], older[node, 1], False
-                    if (
-                        r0[node] < r1[a] and r0[a] < r1[node]
-                        and b0[node] < b1[a] and b0[a] < b1[node]
-                    ):  # fmt: skip
-                        if pred != row and seen[pred] != row:
-                            seen[pred] = row
-                            if edges < edge_pred.size:
-                                edge_pred[edges] = pred
-                            edges += 1
-                        gone = (
-                            is_write[a] and r0[a] <= r0[node] and r1[node] <= r1[a]
-                            and b0[a] <= b0[node] and b1[node] <= b1[a]
-                        )  # fmt: skip
-                    if not gone:
-                        before = node
-                    elif before < 0:
-                        newest[reads, t] = follow
-                    else:
-                        older[before, 0] = follow
-                    node = follow
-            mine = 0 if is_write[a] else 1
-            older[a, 0], older[a, 1] = newest[mine, t], row
-            newest[mine, t] = a
-        row += 1
-    edge_start[row] = edges
-    progress[0], progress[1] = row, edges
-
-
-@njit(cache=True)
 def reorder(limit, window, room, engine, lead, hold, result, missing, follower_start, follower,
             row_access, tile, memory, size, left, alive, ready, free, waiting, counts, order,
             progress):  # fmt: skip

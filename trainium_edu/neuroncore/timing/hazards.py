@@ -7,12 +7,12 @@ import numpy as np
 from trainium_edu.neuroncore.recording.engine import Engine, Memory
 from trainium_edu.neuroncore.timing import _loops
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded
+from trainium_edu.neuroncore.timing.overlaps import find_overlaps
 from trainium_edu.neuroncore.timing.placement import Placement
 from trainium_edu.numerics.launch import launch
 
 __all__ = ["Hazards", "find_hazards"]
 
-_PIECE = 1_000_000  # looks at an earlier access per call of a loop: Ctrl-C comes between two
 _DMA = ENGINES.index(Engine.DMA)
 _PLACES = _loops.WAW, _loops.WAR
 _FOLLOWER = np.dtype([("row", np.int32), ("kind", np.int8)], align=True)
@@ -78,29 +78,13 @@ class Hazards:
 def find_hazards(placement: Placement) -> Hazards:
     """Find what the rows of a placed program wait for, by overlap of the bytes they touch."""
     run, allocations = placement.run, placement.program.allocations
-    domain, domains = _domains(placement)
-    domain = domain[run.access_instance]
-    tracked = np.zeros(domains, np.bool_)
-    tracked[domain[run.is_write]] = True
     start_partition = np.array([a.start_partition for a in allocations], np.int64)
     shift_rows = start_partition[run.allocation][run.access_instance]
     shift_bytes = placement.address[run.access_instance]
-    r0, r1 = run.rectangle[0] + shift_rows, run.rectangle[1] + shift_rows
-    b0, b1 = run.rectangle[2] + shift_bytes, run.rectangle[3] + shift_bytes
-    capacity = max(64, 3 * domain.size)
-    while True:
-        state = [np.full((2, domains), -1), *np.zeros((2, domain.size), np.int64),
-                 np.full(run.rows, -1)]  # fmt: skip
-        start = np.zeros(run.rows + 1, np.int64)
-        by, kind = np.zeros(capacity, np.int32), np.zeros(capacity, np.int8)
-        progress = np.zeros(2, np.int64)
-        while progress[0] < run.rows:
-            launch(_loops.hazards, _PIECE, run.row_access, run.engine, domain, r0, r1, b0, b1,
-                   run.is_write, tracked, *state, start, by, kind, progress)  # fmt: skip
-        if progress[1] <= capacity:
-            break
-        capacity = int(progress[1])
-    edges = start, by[: progress[1]], kind[: progress[1]]
+    edges = find_overlaps(
+        run.row_access, run.engine, _domains(placement)[run.access_instance],
+        run.rectangle + np.stack((shift_rows, shift_rows, shift_bytes, shift_bytes)), run.is_write,
+    )  # fmt: skip
     if any(i.after for i in placement.program.instructions):
         edges = _with_stated(run, *edges)
     return Hazards.of(run, *edges)
@@ -131,7 +115,7 @@ def _starts(row, rows):
 
 
 def _domains(placement):
-    """Return sets of instances whose bytes may overlap: (set of each instance, count)."""
+    """Return for each instance the number of those whose bytes may overlap with its own."""
     run, allocations = placement.run, placement.program.allocations
     n = run.allocation.size
     stated = np.ones(n, bool)
@@ -151,4 +135,4 @@ def _domains(placement):
         reach = np.maximum.accumulate(low + row_bytes[run.allocation[mine[order]]])
         fresh = np.concatenate(([True], low[1:] >= reach[:-1]))
         domain[mine[order]] = mine[order][np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
-    return domain, n
+    return domain

@@ -15,6 +15,7 @@ from trainium_edu.neuroncore.timing.durations import durations, settle
 from trainium_edu.neuroncore.timing.expansion import ENGINES, MEMORIES, Expanded, expand
 from trainium_edu.neuroncore.timing.liveness import alive_bytes
 from trainium_edu.neuroncore.timing.merging import keeps_state, rebuilt
+from trainium_edu.neuroncore.timing.overlaps import find_overlaps
 from trainium_edu.numerics.launch import launch
 
 __all__ = ["reordered"]
@@ -90,20 +91,10 @@ def _places(program, run):
 
 def _dependences(program: Program, run: Expanded) -> np.ndarray:
     """Return int64[edges, 2]: a row, and one that it must follow, in order of rows."""
-    capacity = max(64, 3 * run.access_row.size)
+    alone = np.full(run.rows, ENGINES.index(Engine.DMA), np.int8)  # no stream implies an order
     tile, rectangle = _places(program, run)
-    while True:
-        newest = np.full((2, run.allocation.size), -1)
-        older = np.zeros((run.access_row.size, 2), np.int64)
-        seen, start = np.full(run.rows, -1), np.zeros(run.rows + 1, np.int64)
-        before, progress = np.zeros(capacity, np.int64), np.zeros(2, np.int64)
-        while progress[0] < run.rows:
-            launch(_loops.depend, _PIECE, run.row_access, tile, *rectangle, run.is_write, newest,
-                   older, seen, start, before, progress)  # fmt: skip
-        if progress[1] <= capacity:
-            break
-        capacity = int(progress[1])
-    edges = np.stack((np.repeat(np.arange(run.rows), np.diff(start)), before[: progress[1]]), 1)
+    start, before, _ = find_overlaps(run.row_access, alone, tile, rectangle, run.is_write)
+    edges = np.stack((np.repeat(np.arange(run.rows), np.diff(start)), before), 1).astype(np.int64)
     more, newest_of = [], {}
     for i in program.instructions:
         more += [(i.index, other) for other in i.after]

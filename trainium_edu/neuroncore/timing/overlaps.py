@@ -1,0 +1,83 @@
+"""Which earlier rows touch bytes that a row writes, or wrote bytes that it touches."""
+
+import numpy as np
+
+from trainium_edu.neuroncore.timing import _loops
+from trainium_edu.numerics.launch import launch
+
+__all__ = ["find_overlaps"]
+
+_PIECE = 1_000_000  # looks at an earlier access per call of a loop: Ctrl-C comes between two
+_FEW = 256  # accesses of one domain that need no pieces
+_MOST_PIECES = 1024
+
+
+def find_overlaps(row_access, engine, domain, rectangle, is_write):
+    """Return edges from each row to those that it must follow: start, predecessor, kind.
+
+    Parameters
+    ----------
+    row_access : int64[rows + 1]
+        Where each row's accesses begin.
+    engine : int8[rows]
+        What the order of one engine's stream implies is left out, but for transfers.
+    domain : int64[accesses]
+        Accesses of different domains never overlap.
+    rectangle : int64[4, accesses]
+        First row, row end, first byte, byte end.
+    is_write : bool[accesses]
+    """
+    rows = engine.size
+    row_access, domain, rectangle, is_write = _in_pieces(row_access, domain, rectangle, is_write)
+    domains = int(domain.max(initial=-1)) + 1
+    tracked = np.zeros(domains, np.bool_)
+    tracked[domain[is_write]] = True
+    capacity = max(64, 3 * domain.size)
+    while True:
+        state = [np.full((2, domains), -1), *np.zeros((2, domain.size), np.int64),
+                 np.full(rows, -1)]  # fmt: skip
+        start = np.zeros(rows + 1, np.int64)
+        by, kind = np.zeros(capacity, np.int32), np.zeros(capacity, np.int8)
+        progress = np.zeros(2, np.int64)
+        while progress[0] < rows:
+            launch(_loops.hazards, _PIECE, row_access, engine, domain, *rectangle, is_write,
+                   tracked, *state, start, by, kind, progress)  # fmt: skip
+        if progress[1] <= capacity:
+            return start, by[: progress[1]], kind[: progress[1]]
+        capacity = int(progress[1])
+
+
+def _in_pieces(row_access, domain, rectangle, is_write):
+    """Cut domains with many small accesses, along rows or bytes, into domains of their own.
+
+    An access stands in each piece that it touches, so that those that overlap meet in one: what a
+    tile's many elements wait for is found among their neighbours.
+    """
+    count = np.bincount(domain)
+    if not domain.size or count.max() <= _FEW:
+        return row_access, domain, rectangle, is_write
+    low, size, pieces = np.zeros((3, 2, count.size), np.int64)
+    for axis in range(2):
+        first, end = rectangle[2 * axis : 2 * axis + 2]
+        high = np.zeros(count.size, np.int64)
+        low[axis] = np.iinfo(np.int64).max
+        np.minimum.at(low[axis], domain, first)
+        np.maximum.at(high, domain, end)
+        extent = np.where(count > 0, high - low[axis], 1)
+        usual = np.bincount(domain, end - first) / np.maximum(count, 1)
+        pieces[axis] = np.clip(extent / np.maximum(usual, 1), 1, _MOST_PIECES)
+        pieces[axis, count <= _FEW] = 1
+        size[axis] = -(-extent // pieces[axis])
+    axis = pieces.argmax(0)
+    which, chosen = axis[domain], np.arange(count.size)[domain]
+    first = np.where(which, rectangle[2], rectangle[0]) - low[which, chosen]
+    last = np.where(which, rectangle[3], rectangle[1]) - low[which, chosen] - 1
+    first, last = first // size[which, chosen], last // size[which, chosen]
+    copies = np.maximum(last - first + 1, 1)
+    base = np.concatenate(([0], np.cumsum(pieces.max(0))))
+    start = np.concatenate(([0], np.cumsum(copies)))
+    again = np.arange(start[-1]) - np.repeat(start[:-1], copies)
+    return (
+        start[row_access], np.repeat(base[domain] + first, copies) + again,
+        np.repeat(rectangle, copies, axis=1), np.repeat(is_write, copies),
+    )  # fmt: skip
