@@ -193,7 +193,7 @@ def band_of(executable: Executable) -> tuple[Band, float]:
         for group in dict.fromkeys(group for band in bands for group in band.effects)
     }  # fmt: skip
     widest = dict(sorted(effects.items(), key=lambda item: item[1][0] - item[1][1]))
-    return Band(ends[0], executable.makespan_ns, ends[1], widest, False), share
+    return Band(ends[0], executable.makespan_ns, ends[1], widest), share
 
 
 def _parts(times: Times) -> tuple[float, float]:

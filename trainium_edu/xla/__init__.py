@@ -4,8 +4,9 @@ Modelled: PyTorch/XLA's way on Neuron, 2022 to 2026.  Operations on lazy tensors
 ``mark_step`` (or whoever asks for a value) cuts it, looks it up or compiles it, and runs it.  The
 graph is immutable and hash-consed and knows nothing of who wrote it; the compiler simplifies and
 fuses it and lowers every operation to a NeuronCore's instructions, which are placed, scheduled and
-explained as a kernel's are.  Left out: compile time (none is invented), layouts other than
-row-major, what the real compiler keeps on chip between operations.
+explained as a kernel's are.  A kernel in NKI called with lazy tensors is one node, a custom call.
+Left out: compile time (none is invented), layouts other than row-major, what the real compiler
+keeps on chip between operations.
 
 Sources: `aws-torch-guide`, `aws-torch-variables`, `aws-caching`, `aws-torch-debug`.  Read first:
 ``graph.py``, ``operations/table.py``, ``autograd.py``, ``lowering.py``; to write a loop,

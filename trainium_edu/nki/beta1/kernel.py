@@ -17,13 +17,14 @@ import numpy as np
 
 from trainium_edu import settings, specs
 from trainium_edu.neuroncore import run_io
+from trainium_edu.neuroncore.recording.dtypes import get_dtype
 from trainium_edu.nki import kernel as current_interface
 from trainium_edu.nki import launching
 from trainium_edu.nki.beta1.index import forget_asked
 from trainium_edu.nki.beta1.operation import settle
 from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
 from trainium_edu.nki.beta1.traced_once import warn_of_loops
-from trainium_edu.nki.launching.arguments import leaves_in, walk
+from trainium_edu.nki.launching.arguments import checked_output, is_output, leaves_in, walk
 from trainium_edu.nki.mistakes import describe, is_whole, near
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, is_running
@@ -91,7 +92,6 @@ class Kernel(current_interface.Kernel):
         self.protects = mode not in ("trace", "baremetal", "benchmark", "profile")
         self.ignores_addresses = False  #: those of ``nki.compiler``
         self.whole = self  #: the kernel whose ``[grid]`` this is; has its ``benchmark_result`` too
-        self.shapes = None  #: of what it returned last: (shape, dtype) in place of tensors
         super().__init__(_adapted(source, self), ())
         self.instances = grid
 
@@ -167,7 +167,10 @@ class Kernel(current_interface.Kernel):
 
     def _timed(self, args, kwargs):
         """Predict the latency; return arrays without numbers, as those of AWS hold none either."""
-        run = current_interface.run(self, *args, spec=self.spec, values=False, **kwargs)
+        ((outputs, cores),) = launching.execute(
+            self, [(args, kwargs)], spec=self.spec, values=False, give=_without_numbers
+        )
+        run = current_interface._kept(self, None, cores, passes=self.passes)
         options = self.options
         if self.mode == "profile":
             neff, *traces = _artifacts(options)
@@ -178,7 +181,7 @@ class Kernel(current_interface.Kernel):
             _write(run, **{name: options.get(name) for name in _FILES})
         self.benchmark_result = self.whole.benchmark_result = BenchmarkResult(Latency(run))
         _say(self, run)
-        return walk(self.shapes, lambda leaf: isinstance(leaf, _Unknown), _Unknown.array)
+        return outputs
 
 
 def _outputs(kernel, args, kwargs, *, simulated):
@@ -224,17 +227,14 @@ def _artifacts(options) -> list[Path]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Unknown:
-    """What a kernel returned where no numbers were computed."""
+def _without_numbers(result, _):
+    """Return arrays of NaN, or of zeros where the dtype has none."""
 
-    shape: tuple
-    dtype: np.dtype
+    def array(tensor):
+        kind = get_dtype(checked_output(tensor).dtype).storage
+        return np.full(tensor.shape, np.nan if kind.kind in "fV" else 0, kind)
 
-    def array(self):
-        """Return an array of NaN, or of zeros where the dtype has none."""
-        kind = self.dtype.kind
-        return np.full(self.shape, np.nan if kind in "fV" else 0, self.dtype)
+    return walk(result, is_output, array)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,6 @@ def _adapted(source, kernel):
             result = source(*args, **kwargs)
             settle()
         running.grid = running.program_id = ()
-        kernel.shapes = walk(result, _is_tile, _unknown)
         return walk(result, _is_tile, _given_back)
 
     if not hasattr(source, "__name__"):
@@ -339,10 +338,6 @@ def _is_tensor(value):
 
 def _is_tile(value):
     return isinstance(value, Tile | Blocks)
-
-
-def _unknown(tile):
-    return _Unknown(tuple(tile.shape), tile.dtype)
 
 
 def _given_back(tile):
@@ -511,5 +506,5 @@ class FrameworkKernel:
     def __init__(self, *_, **__):
         raise NkiValidationError(
             "nki.FrameworkKernel writes a kernel into an XLA graph as AWS's compiler wants it; "
-            "call the kernel with arrays or tensors instead"
+            "call the kernel with tensors of the device, which makes it a part of their graph"
         )
