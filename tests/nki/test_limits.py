@@ -143,9 +143,7 @@ LIMITS = {
     ),
     "max8 of seven": (lambda: nisa.max8(dst=tile((8, 8)), src=tile((8, 7))), "8"),
     "a transpose of 33 by Vector": (
-        lambda: nisa.nc_transpose(
-            dst=tile((33, 33)), data=tile((33, 33)), engine=nisa.engine.vector
-        ), "32",
+        lambda: nisa.nc_transpose(dst=tile((33, 33)), data=tile((33, 33))), "32",
     ),
     # registers
     "two numbers into a register": (

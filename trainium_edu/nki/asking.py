@@ -119,11 +119,16 @@ def truth_of_result(tile) -> bool:
 
 
 def warn_at_kernel(text: str) -> None:
-    """Warn of the kernel's line that now runs; Python shows the same warning of a line once."""
+    """Warn, once in a launch, of the kernel's line that now runs."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is not None:
+    here = running.current_or_none()
+    if frame is None or here is None:
+        return
+    line = "warned", frame.f_code, frame.f_lineno, text
+    if line not in here.shared:
+        here.shared[line] = True
         warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno)
 
 

@@ -71,6 +71,8 @@ def issue(instruction: str, *, engine=None, name=None, **operands):
         engine = _ENGINES[enums.chosen(enums.engine, engine, f"{instruction}: engine")]
     if name is not None and not isinstance(name, str):
         raise TypeError(f"{instruction}: name is {name!r}; it must be a string")
+    if instruction == "nc_transpose":
+        return NkiInstruction(running.transpose(operands, engine, name or ""), running.loops)
     return NkiInstruction(running.issue(instruction, operands, engine, name or ""), running.loops)
 
 

@@ -35,6 +35,7 @@ class Kernel:
     #: what the older compiler would have changed, where nobody says it: here, nothing
     passes: bool | tuple[str, ...] | None = None
     spec: Record | None = None  #: the chip, where the kernel names one
+    must_write = False  #: whether an output that nothing writes to is an error
 
     def __init__(self, function, grid=(), schedule=()):
         self.function = function

@@ -7,6 +7,7 @@ is said in ``issuing.py``.
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import product
 from math import prod
 from typing import Any
 from weakref import ref
@@ -40,6 +41,7 @@ class Running:
     launch: Any = None  #: the Launch that its programs meet in
     turns: int = 0  #: of dynamic loops
     loops: tuple = ()  #: a mark of each dynamic loop now open
+    turn: tuple = ()  #: (loop, turn) of each loop now open whose turns may run in any order
     ordered: int = 0  #: blocks of no_reorder now open
     shared: dict = field(default_factory=dict)  #: what a kernel makes once
     #: what is issued before anything else: an instruction whose destination is not known yet
@@ -66,6 +68,23 @@ class Running:
                 raise
             core.issue_with(instruction, engine, name, operands)
         return instructions[-1]
+
+    def transpose(self, operands: dict, engine, name=""):
+        """Issue ``nc_transpose``; the Vector Engine, asked for by name, goes block by block.
+
+        AWS's pages state 32 x 32 as its limit, and its compiler takes [128, 64]: as blocks.
+        """
+        data, dst = operands["data"], operands["dst"]
+        size = self.core.spec.vector_engine.transpose_block.value
+        fits = isinstance(data, View) and isinstance(dst, View) and dst.shape == data.shape[::-1]
+        if engine != "vector" or not fits or len(data.shape) != 2 or max(data.shape) <= size:
+            return self.issue("nc_transpose", operands, engine, name)
+        for row, column in product(*(range(0, n, size) for n in data.shape)):
+            rows, columns = (slice(k, min(k + size, n)) for k, n in
+                             zip((row, column), data.shape, strict=True))  # fmt: skip
+            block = {"data": data.sliced(rows, columns), "dst": dst.sliced(columns, rows)}
+            last = self.issue("nc_transpose", operands | block, engine, name)
+        return last
 
     def _brings_to_sbuf(self, operands) -> bool:
         """Copy operands that ``nl.broadcast_to`` left in PSUM to SBUF; return if there were any."""
@@ -143,7 +162,8 @@ def current() -> Running:
     if running is None:
         raise RuntimeError(
             "no kernel is running: nl and nisa functions work inside a function that nki.jit, "
-            "nki.simulate or nki.run started"
+            "nki.simulate or nki.run started "
+            "(err_nki_api_outside_of_nki_kernel)"
         )
     return running
 

@@ -99,8 +99,6 @@ LIMITS = {
         (A,), "size 32, which needs NeuronCore-v3"),
     "nc_transpose: 128 on Tensor": (lambda a: nisa.nc_transpose(a), (WIDE,),
                                     "partition dimension 1024 exceeds"),
-    "nc_transpose: 32 on Vector": (lambda a: nisa.nc_transpose(a, engine=nisa.vector_engine), (A,),
-                                   r"\[32, 32\]"),
     "nc_transpose: Tensor reads SBUF": (lambda a: nisa.nc_transpose(_moved(a)), (A,),
                                         "Engine reads SBUF"),
     "tensor_tensor: one in SBUF": (lambda a: nisa.tensor_tensor(_moved(a), _moved(a), np.add), (A,),

@@ -12,6 +12,7 @@ import pytest
 import trainium_edu.nki as nki
 import trainium_edu.nki.beta1.isa as nisa
 import trainium_edu.nki.beta1.language as nl
+import trainium_edu.nki.isa as now_isa
 import trainium_edu.nki.language as now
 from trainium_edu.neuroncore.timing.optimise import traffic
 from trainium_edu.nki.beta1.kernel import benchmark, jit, simulate_kernel
@@ -491,3 +492,37 @@ def test_a_prediction_needs_no_values():
     timed = benchmark(lambda x: stored(nl.exp(nl.load(x))))
     assert np.isnan(timed(X)).all()
     assert math.isfinite(timed.benchmark_result.nc_latency.get_latency_percentile(50))
+
+
+def test_vector_engine_turns_larger_tiles_block_by_block():
+    """Judge: NumPy; and the same eight blocks written one by one.
+
+    AWS's pages limit this engine to 32 x 32; its compiler took [128, 64], as such blocks.
+    """
+
+    def at_once(x):
+        return stored(nisa.nc_transpose(nl.load(x), engine=nisa.vector_engine))
+
+    def by_hand(x):
+        tile, turned = nl.load(x), nl.ndarray((64, 128), F)
+        for row in range(0, 128, 32):
+            for column in range(0, 64, 32):
+                block = tile[row : row + 32, column : column + 32]
+                turned[column : column + 32, row : row + 32] = nisa.nc_transpose(
+                    block, engine=nisa.vector_engine
+                )
+        return stored(turned)
+
+    def current(x):
+        out = now.ndarray((64, 128), x.dtype, buffer=now.shared_hbm)
+        turned = now.ndarray((64, 128), x.dtype, buffer=now.sbuf)
+        now_isa.nc_transpose(turned, now.load(x), engine=now_isa.engine.vector)
+        now.store(out, turned)
+        return out
+
+    x = np.arange(128 * 64, dtype=F).reshape(128, 64)
+    runs = [nki.run(kernel, x) for kernel in (jit(at_once), jit(by_hand), current)]
+    for run in runs:
+        np.testing.assert_array_equal(run.outputs, x.T)
+        assert sum(i.name == "nc_transpose" for i in run.program.instructions) == 8
+    assert len({run.timeline.makespan_ns for run in runs}) == 1

@@ -49,7 +49,7 @@ def _check(call):
             + (
                 "split it into such tiles"
                 if call.engine is Engine.TENSOR
-                else "put dst in PSUM to use the Tensor Engine, or split it"
+                else "put dst in PSUM to use the Tensor Engine, or split it into such blocks"
             )
         )
     if (dst.shape[0], dst.free_size) != (data.free_size, data.shape[0]):

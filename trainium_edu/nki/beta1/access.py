@@ -11,7 +11,7 @@ import numpy as np
 
 from trainium_edu.neuroncore.recording.indirect import IndirectView
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.nki.beta1.index import Expression, Grid
+from trainium_edu.nki.beta1.index import AnyOrder, Expression, Grid
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects.indexing import DynamicSlice
 from trainium_edu.specs.errors import NkiValidationError
@@ -61,7 +61,9 @@ def sliced(tile, parts):
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         part = parts[axis] if axis < len(parts) else ALL
         kind = type(part)
-        if kind is range:  # nl.affine_range(n) as an index: all of its values
+        if kind is AnyOrder:  # nl.affine_range(n) as an index: all of its values
+            part, kind = part.numbers, range
+        if kind is range:
             part, kind = slice(part.start, part.stop, part.step), slice
         elif kind is DynamicSlice:
             start = _whole(part.start, tile, axis)
@@ -130,7 +132,8 @@ def indexed(tile, parts):
                 break
             raise NkiValidationError(
                 f"{tile!r}: an index mixes slices and index expressions (nl.arange, nl.mgrid), "
-                "which the older interface does not: write all dimensions in one way"
+                "which the older interface does not: write all dimensions in one way "
+                "(err_unsupported_mixing_basic_advanced_tensor_indexing)"
             )
         else:
             part = _whole(part, tile, axis)
@@ -139,7 +142,8 @@ def indexed(tile, parts):
     if max((len(form[0]) for form in forms if form), default=2) < 2:
         raise NkiValidationError(
             f"{tile!r}: an index of one dimension; an access has partitions and a free side, so "
-            "give index expressions two: nl.arange(n)[:, None]"
+            "give index expressions two: nl.arange(n)[:, None] "
+            "(err_1d_arange_not_supported)"
         )
     if tile.one and len(starts) == 1:
         starts.append(0)
@@ -229,7 +233,8 @@ def check_reach(tile, shape, first=None):
         if low < 0 or high >= size:
             raise NkiValidationError(
                 f"{tile!r}: the index of dimension {axis} runs over {low} … {high}, and the tensor "
-                f"has {size} elements there; leave the rest out with mask=(index < {size})"
+                f"has {size} elements there; leave the rest out with mask=(index < {size}) "
+                "(err_tensor_access_out_of_bound)"
             )
 
 

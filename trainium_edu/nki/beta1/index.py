@@ -13,9 +13,11 @@ import numpy as np
 
 from trainium_edu.nki.asking import kept_until
 from trainium_edu.nki.mistakes import describe
+from trainium_edu.nki.running import current_or_none
 from trainium_edu.specs.errors import NkiValidationError
 
-__all__ = ["EMPTY", "Expression", "Grid", "Mask", "arange", "box_of", "forget_asked", "mgrid"]
+__all__ = ["EMPTY", "AnyOrder", "Expression", "Grid", "Mask", "arange", "are_apart", "box_of",
+           "forget_asked", "mgrid"]  # fmt: skip
 
 #: The box of a mask that holds nowhere.
 EMPTY = ()
@@ -314,6 +316,52 @@ def arange(start, stop=None, step=1) -> Expression:
         ) from None
 
 
+class AnyOrder:
+    """What ``nl.affine_range(n)`` gives: numbers, of which the running program knows the present.
+
+    Attributes
+    ----------
+    numbers : range
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __iter__(self):
+        running = current_or_none()
+        if running is None:
+            yield from self.numbers
+            return
+        outer = running.turn
+        try:
+            for number in self.numbers:
+                running.turn = (*outer, (self, number))
+                yield number
+        finally:
+            running.turn = outer
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, key):
+        return self.numbers[key]
+
+    def __repr__(self):
+        return f"nl.affine_{self.numbers!r}"
+
+
+def are_apart(turn, other) -> bool:
+    """Return whether two turns, as ``Running.turn`` has them, may run in any order."""
+    for (loop, number), (loop_of_other, number_of_other) in zip(turn, other, strict=False):
+        if loop is not loop_of_other:
+            return False
+        if number != number_of_other:
+            return True
+    return False
+
+
 class Grid(tuple):
     """What ``nl.mgrid[0:p, 0:x]`` gives: an index per dimension, also as ``.p``, ``.x``, ``.y``."""
 
@@ -583,5 +631,6 @@ def _bound_by_truth(mask, lead, low, high, what):
         raise NkiValidationError(
             f"{what}: the mask holds in {int(truth.sum())} places that are no box (a triangle?), "
             "and an instruction covers a box; nisa.affine_select(pred=..., on_true_tile=..., "
-            "on_false_value=...) or nl.where choose element by element"
+            "on_false_value=...) or nl.where choose element by element "
+            "(err_unsupported_expression_in_mask)"
         )

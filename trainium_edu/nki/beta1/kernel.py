@@ -23,8 +23,14 @@ from trainium_edu.nki import launching
 from trainium_edu.nki.beta1.index import forget_asked
 from trainium_edu.nki.beta1.operation import settle
 from trainium_edu.nki.beta1.tile import Blocks, Tile, of_tensor
-from trainium_edu.nki.beta1.traced_once import warn_of_loops
-from trainium_edu.nki.launching.arguments import checked_output, is_output, leaves_in, walk
+from trainium_edu.nki.beta1.traced_once import annotations_of, warn_of_loops
+from trainium_edu.nki.launching.arguments import (
+    checked_output,
+    is_output,
+    leaves_in,
+    walk,
+    written,
+)
 from trainium_edu.nki.mistakes import describe, is_whole, near
 from trainium_edu.nki.objects.tensor import NkiTensor
 from trainium_edu.nki.running import current, is_running
@@ -41,6 +47,7 @@ __all__ = [
     "trace",
 ]
 
+_GRID = "grid"  #: the outermost loop, whose turns are the instances
 _MODES = ("auto", "baremetal", "benchmark", "jax", "profile", "simulation", "torchxla", "trace")
 _NO_INSTANCES = (
     "{}[{!r}]: grid sizes are 1 or more; no page says what 0 does, and AWS's samples start a kernel"
@@ -82,7 +89,7 @@ class Kernel(current_interface.Kernel):
         After a call in the modes "benchmark" and "profile".
     """
 
-    passes = True
+    passes = must_write = True
 
     def __init__(self, source, mode="auto", grid=(), options=None, spec=None):
         self.source = source  #: the function as it was written
@@ -146,7 +153,8 @@ class Kernel(current_interface.Kernel):
             if any(size != 1 for size in self.instances):
                 raise NkiValidationError(
                     f"{self!r} is called inside a running kernel, where no new instances start: "
-                    f"call {self.__name__}(...) there, and start the outer kernel on the grid"
+                    f"call {self.__name__}(...) there, and start the outer kernel on the grid "
+                    "(err_nested_kernel_with_spmd_grid)"
                 )
             return self.source(*args, **kwargs)
         if len(args) == 1 and not kwargs and hasattr(args[0], "report"):
@@ -310,21 +318,24 @@ def _adapted(source, kernel):
         __tracebackhide__ = True
         running = current()
         args, kwargs = walk((args, kwargs), _is_tensor, of_tensor)
-        if kernel.protects:
-            _protect(source, args, kwargs)
+        mutable = _protect(source, args, kwargs) if kernel.protects else {}
         result = None
         warn_of_loops(source)
         forget_asked()
         running.core.sbuf_memory.is_virtual = True
         running.grid = kernel.instances
+        running.shared["source"] = code = getattr(source, "__code__", None)
+        running.shared["annotated"] = list((code and annotations_of(code, code.co_filename)) or ())
         running.shared["ignores addresses"] = kernel.ignores_addresses
         shared = running.shared.setdefault("shared HBM", {})
         for place in itertools.product(*map(range, kernel.instances)):
             running.program_id = place
+            running.turn = ((_GRID, place),)
             shared["turn"] = 0
             result = source(*args, **kwargs)
             settle()
-        running.grid = running.program_id = ()
+        running.grid = running.program_id = running.turn = ()
+        _check_returned(mutable, result, written(running.core.program))
         return walk(result, _is_tile, _given_back)
 
     if not hasattr(source, "__name__"):
@@ -349,18 +360,40 @@ def _given_back(tile):
     )
 
 
-def _protect(source, args, kwargs):
-    """Mark the arguments that a kernel may not write: all but those that say nt.mutable_tensor."""
+def _protect(source, args, kwargs) -> dict:
+    """Mark the arguments that a kernel may not write: all but those that say nt.mutable_tensor.
+
+    Returns
+    -------
+    dict of str to list of Tile
+        The mutable ones.
+    """
+    mutable: dict = {}
     try:
         bound = inspect.signature(source).bind(*args, **kwargs)
     except (TypeError, ValueError):
-        return
+        return mutable
     for name, value in bound.arguments.items():
         note = bound.signature.parameters[name].annotation
         if "mutable_tensor" in (note if isinstance(note, str) else getattr(note, "__name__", "")):
+            mutable[name] = leaves_in(value, _is_tile)
             continue
         for tile in leaves_in(value, _is_tile):
             tile.storage.is_input = name
+    return mutable
+
+
+def _check_returned(mutable, result, changed: set) -> None:
+    """Raise for a mutable argument that was written and is not returned."""
+    returned = {tile.storage.view().buffer.info.index for tile in leaves_in(result, _is_tile)
+                if isinstance(tile, Tile)}  # fmt: skip
+    for name, tiles in mutable.items():
+        indices = {tile.storage.view().buffer.info.index for tile in tiles}
+        if indices & changed and not indices & returned:
+            raise NkiValidationError(
+                f"{name} is annotated as nt.mutable_tensor and written, and the kernel does not "
+                f"return it: return it with the other outputs (err_mutable_parameter_not_returned)"
+            )
 
 
 def _made(function, mode, options):

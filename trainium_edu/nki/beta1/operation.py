@@ -49,10 +49,12 @@ from trainium_edu.neuroncore.recording.engine import Engine
 from trainium_edu.neuroncore.recording.instruction_set import INSTRUCTIONS
 from trainium_edu.neuroncore.recording.memory import allowed_starts
 from trainium_edu.neuroncore.recording.views import View
+from trainium_edu.nki.asking import warn_at_kernel
 from trainium_edu.nki.beta1.access import cut
 from trainium_edu.nki.beta1.index import EMPTY, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Blocks, Tile, allocate, of_tensor
+from trainium_edu.nki.beta1.traced_once import check_annotations
 from trainium_edu.nki.language import shared_constant
 from trainium_edu.nki.mistakes import describe
 from trainium_edu.nki.objects import enums
@@ -74,6 +76,8 @@ _EXACT = frozenset({"nc_matmul", "nc_transpose", "dropout", "local_gather", "nc_
 #: What does the same to each element, wherever it stands.
 _EACH = frozenset({"activation", "memset", "reciprocal", "scalar_tensor_tensor", "tensor_copy",
                    "tensor_copy_predicated", "tensor_scalar", "tensor_tensor"})  # fmt: skip
+#: What adds to its destination, or leaves a part of it as it was.
+_ADDS = frozenset({"dma_compute", "nc_matmul", "select_reduce", "tensor_copy_predicated"})
 _ENGINES = {e: None if e is enums.engine.unknown else e.name for e in enums.engine}
 
 
@@ -91,6 +95,7 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
                            for v in value]  # fmt: skip
         else:
             found[role] = value
+    turn = current().turn
     for role, value in dst.items():
         storage = value.storage
         if storage.aliases:
@@ -99,16 +104,29 @@ def _issued(instruction, engine, box, space, axes, dst, operands):
             raise NkiValidationError(
                 f"{instruction} writes to {storage.is_input}, an argument of the kernel, and those "
                 "are not changed: return a tensor in nl.shared_hbm, or annotate the argument "
-                f"({storage.is_input}: nt.mutable_tensor) and return it"
+                f"({storage.is_input}: nt.mutable_tensor) and return it "
+                "(err_cannot_update_immutable_parameter)"
             )
         found[role] = cut(value, box, axes and axes.get(role), space)
+        is_sum = instruction in _ADDS and operands.get("accumulate") is not False
+        if turn and not is_sum and not _reads(operands, storage):
+            storage.check_turn(found[role], turn)
         if storage.region is _PSUM:
             storage.note_write(value.block, found[role].footprint())
     result = None
     is_each = instruction in _EACH and found.get("reduce_res") is None
     for part in _walkable(found) if is_each else (found,):
-        result = current().issue(instruction, part, engine)
+        if instruction == "nc_transpose":
+            result = current().transpose(part, engine)
+        else:
+            result = current().issue(instruction, part, engine)
     return result
+
+
+def _reads(operands, storage):
+    """Return whether an instruction reads what it writes, or a sum, which any order gives."""
+    read = (value.storage for value in operands.values() if isinstance(value, Tile))
+    return any(source is storage or source.is_sum for source in read)
 
 
 def _walkable(found):
@@ -148,10 +166,16 @@ def perform(instruction, *, mask=None, space=None, axes=None, engine=None, writt
 def settle() -> None:
     """Issue what still waits for its destination."""
     running = current()
-    waiting = running.waiting
+    waiting, annotated = running.waiting, running.shared.get("annotated")
     if waiting is not None:
         running.waiting = None
         waiting.settle()
+    if annotated:
+        check_annotations(running.shared["source"], annotated, _has_shape)
+
+
+def _has_shape(value) -> bool:
+    return isinstance(value, Tile | Blocks)
 
 
 def operation(
@@ -178,12 +202,30 @@ def operation(
         Whether it writes other dtypes than `dtype` too.
     """
     settle()
+    if current().shared.get("allocated"):
+        _warn_of_allocated(instruction, buffer, operands)
     space = tuple(shape if space is None else space)
     box = box_of(mask, space, instruction)
     call = (instruction, _engine(instruction, engine), box, space, axes, operands)
     found = Operation(call, tuple(shape), as_dtype(dtype), buffer, casts, name)
     current().waiting = found
     return found
+
+
+def _warn_of_allocated(instruction, buffer, operands) -> None:
+    """Warn of what AWS's compiler refused in kernels that give tiles their addresses."""
+    if instruction == "activation" and operands.get("bias") is None:
+        warn_at_kernel(
+            "an activation without bias in a kernel that allocates its tiles: the compiler has no "
+            "place for the zeros, so call nisa.activation(..., bias=tile) "
+            "(err_bias_tensor_must_be_specified_in_allocation)"
+        )
+    if instruction == "nc_transpose" and buffer is _PSUM:
+        warn_at_kernel(
+            "nc_transpose on the Tensor Engine in a kernel that allocates its tiles: the compiler "
+            "has no place for the identity, so call nisa.nc_matmul with one of your own "
+            "(err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel)"
+        )
 
 
 class Operation(Tile):
@@ -333,7 +375,8 @@ _view, _storage = Tile.__dict__["window"], Tile.__dict__["storage"]
 
 def _unlike(dst, value):
     return NkiValidationError(
-        f"{dst!r} cannot take {value!r}: shapes {list(dst.shape)} and {list(value.shape)} differ"
+        f"{dst!r} cannot take {value!r}: shapes {list(dst.shape)} and {list(value.shape)} differ "
+        "(err_store_dst_shape_smaller_than_other_shape)"
     )
 
 
@@ -436,7 +479,8 @@ def tile(value, who: str, *, on_chip=True) -> Tile:
     if on_chip is not None and value.on_chip is not on_chip:
         where = "is in HBM, which engines do not reach; nl.load brings it to SBUF"
         raise NkiValidationError(
-            f"{who}: {value!r} {where if on_chip else 'is on chip, and one in HBM is needed here'}"
+            f"{who}: {value!r} {where if on_chip else 'is on chip, and one in HBM is needed here'} "
+            "(err_unsupported_memory)"
         )
     return value
 

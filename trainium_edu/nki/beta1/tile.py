@@ -12,9 +12,9 @@ import numpy as np
 
 from trainium_edu.neuroncore.recording.engine import Memory
 from trainium_edu.neuroncore.recording.views import View
-from trainium_edu.nki.asking import truth_of_result
+from trainium_edu.nki.asking import truth_of_result, warn_at_kernel
 from trainium_edu.nki.beta1.access import ALL, check_reach, indexed, parts_of, sliced
-from trainium_edu.nki.beta1.index import Expression, Mask, box_of
+from trainium_edu.nki.beta1.index import Expression, Mask, are_apart, box_of
 from trainium_edu.nki.beta1.promotion import as_dtype, outside
 from trainium_edu.nki.mistakes import no_such_attribute
 from trainium_edu.nki.objects.dtypes import LOW_PRECISION
@@ -42,8 +42,8 @@ class Storage:
     region : MemoryRegion
     """
 
-    __slots__ = ("_place", "_site", "_views", "aliases", "blocks", "is_input", "kind", "name",
-                 "region", "shape", "summed", "zero")  # fmt: skip
+    __slots__ = ("_place", "_site", "_views", "aliases", "blocks", "is_input", "is_sum", "kind",
+                 "name", "region", "shape", "summed", "turn", "writers", "zero")  # fmt: skip
 
     def __init__(self, name, blocks, shape, kind, region, *, place=None, zero=None, view=None):
         self.name = name
@@ -58,6 +58,9 @@ class Storage:
         self.zero = zero  #: what a block holds before anything is written, or None
         self.is_input = ""  #: the name of the kernel's argument, where it may not be written
         self.summed = {}  #: PSUM: block -> rectangles that were written
+        self.turn = current().turn  #: in which it was made
+        self.is_sum = False  #: over the turns of a loop, by ``nl.loop_reduce``
+        self.writers = {}  #: place -> the turn that wrote there
 
     def view(self, block=()) -> View:
         """Return the tile of one block, allocated when it is first used."""
@@ -94,6 +97,30 @@ class Storage:
         done = self.summed.setdefault(block, [])
         if rectangle not in done:
             done.append(rectangle)
+
+    def check_turn(self, view, turn) -> None:
+        """Refuse a store to where another turn of ``nl.affine_range`` stored; warn on chip.
+
+        AWS's compiler refused both, and instances of a grid that store to one place.
+        """
+        shared = sum(loop is own for (loop, _), (own, _) in zip(turn, self.turn, strict=False))
+        turn, info = turn[shared:], view.buffer.info
+        place = info.index, view.offset, view.shape, view.strides
+        before = self.writers.get(place)
+        if turn:
+            self.writers[place] = turn
+        if before is None or not are_apart(turn, before):
+            return
+        text = (
+            f"two turns of nl.affine_range, or instances of the grid, write to the same place of "
+            f"{self.name or info.name}, and they may run in any order: index it with the loop's "
+            "variable, make the tile inside the loop, or loop over nl.sequential_range "
+            "(err_unexpected_output_dependencies)"
+        )
+        if info.memory.is_on_chip or isinstance(turn[0][0], str):
+            warn_at_kernel(text)
+        else:
+            raise NkiValidationError(text)
 
     def before_write(self) -> None:
         """Give operations that were written here, and are still in use, a tile of their own."""
@@ -416,7 +443,8 @@ class Blocks:
         if any(type(part) is range and len(part) != 1 for part in self.open):
             raise NkiValidationError(
                 f"{self!r} is {prod(self.storage.blocks)} tiles, and an instruction takes one: "
-                "index its block dimensions (those before nl.par_dim)"
+                "index its block dimensions (those before nl.par_dim) "
+                "(err_failed_to_infer_tile_from_local_tensor)"
             )
         return self[(0,) * sum(type(part) is range for part in self.open)]
 
@@ -466,7 +494,9 @@ def at_run_time(tile, parts):
         raise NkiValidationError(
             f"{tile!r}: index {by!r} of dimension {axis}; a tile of indices selects rows "
             "(dimension 0) of a tensor in HBM, and one number a place along one dimension; "
-            "nl.gather_flattened gathers on chip"
+            "nl.gather_flattened gathers on chip "
+            "(err_indirect_indices_free_dim, "
+            "err_copy_dynamic_indirect_indices_not_natively_supported)"
         )
     rows = tile.like(tile.tensor.vector_select(0, by.tensor)._view)
     rest = parts[1:]

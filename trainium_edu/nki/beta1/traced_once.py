@@ -11,11 +11,18 @@ its line was given in the first turn, however far Python has counted since.
 
 import ast
 import inspect
+import sys
 import textwrap
 import warnings
 from functools import lru_cache
+from types import FrameType
 
-__all__ = ["begin_loop", "first_turn", "turns_of", "warn_of_loops"]
+from trainium_edu.nki.asking import warn_at_kernel
+from trainium_edu.nki.mistakes import is_ours
+from trainium_edu.specs.errors import NkiValidationError
+
+__all__ = ["annotations_of", "begin_loop", "check_annotations", "first_turn",
+           "turns_of", "warn_below_top_level", "warn_of_loops"]  # fmt: skip
 
 _LOOPS = frozenset({"affine_range", "sequential_range"})
 _seen: set = set()  #: code of the functions that were looked at
@@ -47,6 +54,53 @@ def _found(tree):
                 yield node.lineno, what + _RETURN
         for name, line in sorted(_bound(loop, tree).items()):
             yield line, what + _REBOUND.format(name)
+    yield from _out_of_scope(tree)
+
+
+#: What makes no tile.
+_NO_TILES = frozenset({
+    *_LOOPS, "arange", "device_print", "ds", "dslice", "get_nc_version", "loop_reduce",
+    "num_programs", "par_dim", "program_id", "program_ndim", "spmd_dim", "static_range", "store",
+})  # fmt: skip
+_BLOCKS = ast.For | ast.If | ast.While
+
+
+def _out_of_scope(tree):
+    """Yield (line, text) of tiles that an ``if`` makes and that are read outside of it."""
+    inside: dict = {}  #: name -> innermost blocks that bind it; None: the function itself
+    reads: dict = {}  #: name -> (line, the blocks around it)
+
+    def visit(node, blocks, is_tile):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            inside.setdefault(node.id, []).append((blocks[-1:], is_tile))
+        elif isinstance(node, ast.Name):
+            reads.setdefault(node.id, []).append((node.lineno, blocks))
+        is_tile = isinstance(node, ast.Assign) and _makes_tile(node.value)
+        blocks = (*blocks, node) if isinstance(node, _BLOCKS) else blocks
+        for child in ast.iter_child_nodes(node):
+            visit(child, blocks, is_tile)
+
+    visit(tree, (), False)
+    for name, bindings in inside.items():
+        homes = {block for blocks, _ in bindings for block in blocks}
+        is_in_ifs = all(blocks and isinstance(blocks[0], ast.If) for blocks, _ in bindings)
+        if is_in_ifs and all(is_tile for _, is_tile in bindings):
+            outside = [line for line, blocks in reads.get(name, ()) if homes.isdisjoint(blocks)]
+            for line in outside[:1]:
+                yield line, _OUT_OF_SCOPE.format(name)
+
+
+def _makes_tile(value) -> bool:
+    """Return whether an expression calls a function of ``nl`` or ``nisa`` that makes a tile."""
+    home = getattr(getattr(value, "func", None), "value", None)
+    return getattr(home, "id", "") in ("nl", "nisa") and _name(value) not in _NO_TILES
+
+
+_OUT_OF_SCOPE = (
+    "{0} is a tile that an `if` makes, and is read outside of it, which AWS's compiler refused: "
+    "make it before the `if` ({0} = nl.ndarray(...)) and write {0}[...] = ... inside "
+    "(err_local_variable_used_out_of_scope)"
+)
 
 
 _RETURN = (
@@ -56,7 +110,7 @@ _RETURN = (
 _REBOUND = (
     ", so {0}, which is bound anew in it and read after it, changed once there and in every turn "
     "here; keep what turns hand on in a tile made before the loop ({0}[...] = ..., +=), or use "
-    "nl.loop_reduce"
+    "nl.loop_reduce (err_local_variable_used_out_of_scope)"
 )
 
 
@@ -122,6 +176,63 @@ def _is_read_behind(tree, loop, name) -> bool:
     return bool(after) and not min(after)[1]
 
 
+# -- annotations ------------------------------------------------------------------------------
+
+
+@lru_cache(256)
+def annotations_of(code, file) -> tuple:
+    """Return (name, code of its shape) of what a function annotates once: ``t: tensor[128, n]``.
+
+    Its file is part of the question: an annotation leaves no trace in code, and makes none unequal.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError, TypeError):
+        return ()
+    names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store]
+    found = []
+    for node in ast.walk(tree):
+        kind = getattr(node, "annotation", None)
+        if not (isinstance(node, ast.AnnAssign) and isinstance(kind, ast.Subscript)):
+            continue
+        is_tensor = ast.unparse(kind.value).rpartition(".")[2] in ("tensor", "mutable_tensor")
+        if is_tensor and isinstance(node.target, ast.Name) and names.count(node.target.id) == 1:
+            shape = compile(ast.Expression(kind.slice), file, "eval")
+            found.append((node.target.id, shape))
+    return tuple(found)
+
+
+def check_annotations(code, waiting: list, is_tile) -> None:
+    """Raise where a kernel's variable has another shape than its annotation says.
+
+    Parameters
+    ----------
+    code : code
+        The kernel's.
+    waiting : list
+        Of ``annotations_of``; those that were found are taken out.
+    is_tile : callable
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    if frame is None:
+        return
+    values = frame.f_locals
+    for name, shape in [pair for pair in waiting if is_tile(values.get(pair[0]))]:
+        waiting.remove((name, shape))
+        try:
+            sizes = eval(shape, frame.f_globals, values)
+        except Exception:  # an annotation of another kind
+            continue
+        sizes = sizes if isinstance(sizes, tuple) else (sizes,)
+        if tuple(values[name].shape) != sizes:
+            raise NkiValidationError(
+                f"{name} is annotated as tensor{list(sizes)}, and {values[name]!r} is assigned: "
+                "correct one of them (err_annotation_shape_mismatch)"
+            )
+
+
 # -- addresses --------------------------------------------------------------------------------
 
 
@@ -135,11 +246,35 @@ def _loops(code) -> tuple:
         return ()
     found = []
     for loop in ast.walk(tree):
-        if isinstance(loop, ast.For):
+        if isinstance(loop, ast.For | ast.While):
             last = (loop.end_lineno or loop.lineno) + first - 1
-            names = tuple(n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name))
-            found.append((loop.lineno + first - 1, last, _name(loop.iter) in _LOOPS, names))
+            target = getattr(loop, "target", ast.Tuple([]))
+            names = tuple(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+            is_traced = _name(getattr(loop, "iter", None)) in _LOOPS
+            found.append((loop.lineno + first - 1, last, is_traced, names))
     return tuple(found)
+
+
+def warn_below_top_level(frame, source) -> None:
+    """Warn of a tensor in ``nl.shared_hbm`` that a loop makes, or a function that is called.
+
+    Parameters
+    ----------
+    frame : frame
+        Of this package; the line that asks is outside of it.
+    source : code or None
+        The kernel's.
+    """
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None or source is None:
+        return
+    if frame.f_code is not source or _around(frame):
+        warn_at_kernel(
+            "a tensor in nl.shared_hbm is made inside a loop, or in a function that the kernel "
+            "calls, which AWS's compiler refused: make it at the kernel's top level "
+            "(err_shared_hbm_must_in_kernel_level)"
+        )
 
 
 def _around(frame) -> list:

@@ -162,7 +162,8 @@ def nc_transpose(dst, data, engine=engine.unknown, name=None):
     dst : NkiTensor[F, P] of the dtype of `data`
         In PSUM for the Tensor Engine (there also float32 for narrower floats).
     data : NkiTensor[P, F]
-        Up to 128 x 128 on the Tensor Engine (from SBUF), 32 x 32 on the Vector Engine.
+        Up to 128 x 128 on the Tensor Engine (from SBUF), 32 x 32 on the Vector Engine, which takes
+        larger ones block by block where `engine` names it.
     engine : nki.isa.engine
         Default: Vector for tiles of up to 32 x 32 and where `dst` is in SBUF, else Tensor.
     """

@@ -108,8 +108,7 @@ def _execute(kernel, entries, spec, values, limit, precise, give) -> list:
     found = []
     for rank, (result, arguments) in enumerate(zip(results, given, strict=True)):
         cores = [running.core for running in runnings if running.rank == rank]
-        if values:
-            _note_unwritten(cores[0], result)
+        _note_unwritten(kernel, cores, result, arguments.allocations(cores[0]), values)
         make = give or give_back
         found.append((make(result, arguments) if values or give else None, cores))
         arguments.update()
@@ -137,12 +136,28 @@ def _mark_outputs(program, value):
             program.outputs.append(index)
 
 
-def _note_unwritten(core, value):
-    """Note returned tensors of which a part was never written."""
+def _note_unwritten(kernel, cores, value, arguments: set, values: bool):
+    """Note, and warn of, returned tensors of which a part was never written.
+
+    Without values only a tensor that no instruction writes to is known.  AWS's compiler refuses
+    both in the older interface (``err_tensor_output_not_written_to``).
+    """
+    changed = {index for core in cores for index in written(core.program)} | arguments
     for tensor in tensors_in(value):
-        if not tensor._on_chip and not tensor._view.is_written():
-            info = tensor._view.buffer.info
+        info = tensor._view.buffer.info
+        part = "no part" if info.index not in changed else "only a part"
+        if tensor._on_chip or (part == "only a part" and (not values or tensor._view.is_written())):
+            continue
+        core = cores[0]
+        if values:
             core.notes.append(("unwritten output", len(core.program), "returned", info))
+        text = (
+            f"the kernel {kernel.__name__} returns {info.name}, of which {part} is written: do the "
+            "loops run, and reach the last rows and columns? (err_tensor_output_not_written_to)"
+        )
+        if part == "no part" and kernel.must_write:
+            raise NkiValidationError(text)
+        _warn(kernel.function, text)
 
 
 def _apply_schedule(kernel, program):
@@ -189,5 +204,5 @@ def _warn_of_grid(function, count: int) -> None:
 
 
 def _warn(function, text):
-    code = getattr(function, "__code__", _warn.__code__)
+    code = getattr(inspect.unwrap(function), "__code__", _warn.__code__)
     warnings.warn_explicit(text, UserWarning, code.co_filename, code.co_firstlineno)

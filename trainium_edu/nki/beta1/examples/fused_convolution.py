@@ -22,8 +22,8 @@ BANK = 512  # FP32 values of one partition in one bank of PSUM
 BLOCK = 16  # rows of the result that are computed from one load of the image
 
 
-def _result(images, weights, pool_size):
-    """Return an HBM tensor for the result, and its rows and columns before pooling."""
+def _shape_of_result(images, weights, pool_size):
+    """Return the shape of the result, and its rows and columns before pooling."""
     batch, channels, height, width = images.shape
     filters, depth, high, wide = weights.shape
     assert channels == depth, f"{channels} channels, and weights for {depth}"
@@ -32,7 +32,7 @@ def _result(images, weights, pool_size):
     assert columns <= BANK, f"{columns} columns: at most {BANK} fit a bank of PSUM"
     assert rows % pool_size == columns % pool_size == 0, f"{rows} × {columns} in {pool_size}s"
     shape = (batch, filters, rows // pool_size, columns // pool_size)
-    return nl.ndarray(shape, dtype=images.dtype, buffer=nl.shared_hbm), rows, columns
+    return shape, rows, columns
 
 
 def _turned(weights, f, c, i, j):
@@ -65,7 +65,8 @@ def _pooled(total, pool_size, bias):
 @jit
 def one_row_at_a_time(images, weights, bias, pool_size=1):
     """Load everything where it is used."""
-    result, rows, columns = _result(images, weights, pool_size)
+    shape, rows, columns = _shape_of_result(images, weights, pool_size)
+    result = nl.ndarray(shape, dtype=images.dtype, buffer=nl.shared_hbm)
     batch, filters, _, _ = result.shape
     for b in nl.affine_range(batch):
         for f in nl.affine_range(filters // P):
@@ -101,7 +102,8 @@ def _all_turned(weights):
 @jit
 def weights_kept(images, weights, bias, pool_size=1):
     """Turn the weights once; load each row of the image where it is used."""
-    result, rows, columns = _result(images, weights, pool_size)
+    shape, rows, columns = _shape_of_result(images, weights, pool_size)
+    result = nl.ndarray(shape, dtype=images.dtype, buffer=nl.shared_hbm)
     batch, filters, _, _ = result.shape
     turned = _all_turned(weights)
     for b in nl.affine_range(batch):
@@ -122,7 +124,8 @@ def weights_kept(images, weights, bias, pool_size=1):
 
 def _in_blocks(images, weights, bias, pool_size, rows_at_once):
     """Keep the weights, and a block of the image's rows; multiply `rows_at_once` rows at a time."""
-    result, rows, columns = _result(images, weights, pool_size)
+    shape, rows, columns = _shape_of_result(images, weights, pool_size)
+    result = nl.ndarray(shape, dtype=images.dtype, buffer=nl.shared_hbm)
     batch, filters, _, _ = result.shape
     _, channels, _, width = images.shape
     high = weights.shape[2]

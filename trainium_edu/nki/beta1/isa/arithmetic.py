@@ -7,6 +7,7 @@ from trainium_edu.nki.beta1.isa.options import also_written, cast, choice, more,
 from trainium_edu.nki.beta1.operation import copied, op_name, operation, perform, scalar, tile
 from trainium_edu.nki.beta1.promotion import promoted
 from trainium_edu.nki.beta1.tile import Tile
+from trainium_edu.specs.errors import NkiValidationError
 
 __all__ = [
     "activation", "activation_reduce", "bn_aggr", "bn_stats", "dropout", "reciprocal",
@@ -53,26 +54,47 @@ def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=Non
     reduce_cmd : nki.isa.reduce_cmd
         What happens to these sums.
     """
-    data = tile(data, "activation: data")
     more("activation", kwargs, activation.__kwdefaults__)
-    return operation(
-        "activation", data.shape, dtype or data.kind, mask=mask, op=op_name(op), data=data,
-        bias=scalar(bias), scale=scalar(scale), reduce_op=op_name(reduce_op),
-        reduce_res=also_written(reduce_res, "activation: reduce_res"),
+    return _activated(
+        "activation", data, op, bias, scale, reduce_op, reduce_res, dtype, mask=mask,
         reduce_cmd=choice(_COMMANDS, reduce_cmd, "activation: reduce_cmd"), **kwargs,
     )
+
+
+def _activated(name, data, op, bias, scale, reduce_op, reduce_res, dtype, **options):
+    data = tile(data, f"{name}: data")
+    bias = _vector(name, "bias", scalar(bias), data, ("float32", "float16", "bfloat16"))
+    scale = _vector(name, "scale", scalar(scale), data, ("float32",))
+    return operation(
+        name, data.shape, dtype or data.kind, op=op_name(op), data=data, bias=bias, scale=scale,
+        reduce_op=op_name(reduce_op),
+        reduce_res=also_written(reduce_res, f"{name}: reduce_res"), **options,
+    )
+
+
+def _vector(name, role, operand, data, kinds):
+    """Return a number or a tile [P, 1] of an activation, checked as AWS's page of errors says."""
+    if not isinstance(operand, Tile):
+        return operand
+    if operand.kind not in kinds:
+        raise NkiValidationError(
+            f"{name}: {role} is {operand!r}; it must be {' or '.join(kinds)}: nl.copy(tile, "
+            f"dtype=nl.float32) casts (err_activation_{role}_invalid_type)"
+        )
+    if operand.shape[0] != data.shape[0] or operand.size != data.shape[0]:
+        raise NkiValidationError(
+            f"{name}: {role} is {operand!r}; it must be a number, or a tile of one number per "
+            f"partition of data, [{data.shape[0]}, 1] (err_activation_scale_scalar_or_vector)"
+        )
+    return operand
 
 
 def activation_reduce(op, data, *, reduce_op, reduce_res, bias=None, scale=1.0, mask=None,
                       dtype=None, **kwargs):
     """Return an activation; its sums over the free axes go to `reduce_res`, tile[P, 1]."""
-    data = tile(data, "activation_reduce: data")
     more("activation_reduce", kwargs, activation_reduce.__kwdefaults__)
-    return operation(
-        "activation_reduce", data.shape, dtype or data.kind, mask=mask, op=op_name(op), data=data,
-        bias=scalar(bias), scale=scalar(scale), reduce_op=op_name(reduce_op),
-        reduce_res=also_written(reduce_res, "activation_reduce: reduce_res"), **kwargs,
-    )
+    return _activated("activation_reduce", data, op, bias, scale, reduce_op, reduce_res, dtype,
+                      mask=mask, **kwargs)  # fmt: skip
 
 
 def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=engine.unknown, **kwargs):

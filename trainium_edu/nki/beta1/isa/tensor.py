@@ -80,7 +80,8 @@ def nc_transpose(data, *, mask=None, dtype=None, engine=engine.unknown, **kwargs
     ----------
     data : tile[P, F]
         Further free axes count together.  The Tensor Engine takes up to 128 x 128, from SBUF, and
-        leaves the result in PSUM; the Vector Engine takes up to 32 x 32, and SBUF is its default.
+        leaves the result in PSUM; the Vector Engine takes up to 32 x 32 (larger ones, where it is
+        asked for, block by block), and SBUF is its default.
     engine : nki.isa.engine
         Default: Vector for tiles of up to 32 x 32, else Tensor.
     dtype : dtype, optional

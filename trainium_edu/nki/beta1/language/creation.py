@@ -11,7 +11,7 @@ from trainium_edu.nki.beta1.index import mgrid
 from trainium_edu.nki.beta1.operation import fill, perform, scalar, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import Tile, allocate, of_tensor
-from trainium_edu.nki.beta1.traced_once import first_turn
+from trainium_edu.nki.beta1.traced_once import first_turn, warn_below_top_level
 from trainium_edu.nki.language import creation
 from trainium_edu.nki.language.tile_sizes import tile_size
 from trainium_edu.nki.mistakes import describe, is_whole
@@ -69,6 +69,7 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
     if place is not None:
         addresses = current().shared.setdefault("addresses", {})
         place = first_turn(sys._getframe(2), addresses, place)
+        current().shared["allocated"] = True
     blocks, rest = _parted(shape, name)
     if region is not _SBUF and region is not _PSUM:
         return _in_hbm((*blocks, *rest), dtype, region, name, value)
@@ -76,7 +77,8 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
         raise NkiValidationError(
             f"{name or 'this tensor'}: size of partition dimension {rest[0]} exceeds the "
             f"architecture's limit of {_MOST_PARTITIONS}; split it, or mark another dimension with "
-            "nl.par_dim"
+            "nl.par_dim "
+            "(err_num_partition_exceed_arch_limit)"
         )
     if region is _PSUM:
         _check_bank(rest, dtype, name)
@@ -85,7 +87,8 @@ def _made(shape, dtype, buffer, name, value=_EMPTY):
     if place is not None:
         raise NkiValidationError(
             f"{name or 'this tensor'}: a tensor with an address of its own has no initial value; "
-            "use nl.ndarray and write it"
+            "use nl.ndarray and write it "
+            "(err_tensor_creation_on_scratchpad_with_init_value_not_supported)"
         )
     if blocks or region is _PSUM:  # a block is filled when it is first used
         return allocate(rest, dtype, region, blocks=blocks, name=name, zero=value)
@@ -109,10 +112,13 @@ def _in_hbm(shape, dtype, region, name, value):
     if value is not _EMPTY:
         raise NkiValidationError(
             f"{name or 'this tensor'}: a tensor in HBM has no initial value; use nl.ndarray and "
-            "nl.store a tile to it"
+            "nl.store a tile to it "
+            "(err_hbm_tensor_with_init_value_not_supported)"
         )
     running = current()
     kind = as_dtype(dtype)
+    if region is MemoryRegion.shared_hbm:
+        warn_below_top_level(sys._getframe(2), running.shared.get("source"))
     if region is not MemoryRegion.shared_hbm or not running.grid:
         return of_tensor(creation.ndarray(shape, kind, region, name))
     shared = running.shared["shared HBM"]  # every instance of a grid has the same
@@ -120,6 +126,7 @@ def _in_hbm(shape, dtype, region, name, value):
     known = shared.get(turn)
     if known is None:
         known = shared[turn] = of_tensor(creation.ndarray(shape, kind, region, name))
+        known.storage.turn = ()
     elif (tuple(known.shape), known.kind) != (shape, kind):
         raise NkiValidationError(
             f"instance {running.program_id} of the grid allocates {kind}{list(shape)} in "

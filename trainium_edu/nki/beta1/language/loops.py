@@ -3,6 +3,7 @@
 import sys
 
 from trainium_edu.nki import language as current_interface
+from trainium_edu.nki.beta1.index import AnyOrder
 from trainium_edu.nki.beta1.operation import Operation, copied, op_name, operation, settle, tile
 from trainium_edu.nki.beta1.promotion import as_dtype
 from trainium_edu.nki.beta1.tile import allocate
@@ -32,10 +33,10 @@ def _range(name, args, more=()):
 def affine_range(*args, **kwargs):
     """Return a loop whose turns may run in any order, but for sums (AWS's compiler traces it once).
 
-    Here it is a plain loop over numbers; the turns are recorded one after the other.  What
+    Here the turns are recorded one after the other; two that write to one place are refused.  What
     published kernels hand over (``directives``, ``precise_schedule``) changes nothing here.
     """
-    return _range("affine_range", args, kwargs)
+    return AnyOrder(_range("affine_range", args, kwargs))
 
 
 def sequential_range(*args, **kwargs):
@@ -73,6 +74,7 @@ def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **kwargs):
     total = totals.of(turns, indices)
     if total is None or all(index == 0 for index in indices):
         total = _begun(x, dtype)
+        total.storage.is_sum = True
         totals.begin(turns, total)
         return total
     if isinstance(x, Operation) and name == "add" and x.accumulates_into(total):

@@ -148,7 +148,10 @@ def transpose(x, *, dtype=None, mask=None, **kwargs):
     """
     x = tile(x, "nl.transpose: x")
     if len(x.window.shape) != 2:
-        raise NkiValidationError(f"nl.transpose takes a tile of two dimensions, not {x!r}")
+        raise NkiValidationError(
+            f"nl.transpose takes a tile of two dimensions, not {x!r} "
+            "(err_exceed_max_supported_dimension)"
+        )
     x = in_sbuf(x)
     rows, columns = x.window.shape
     turned = operation(
