@@ -138,13 +138,14 @@ def tossing(monkeypatch):
 
 def test_bf16_tensors_are_rounded_at_random_from_fp32(tossing):
     x = torch.linspace(1, 2, 1000).bfloat16()
-    got = (x.to(tossing.device) * 1.001).cpu()
-    exact = x.float() * 1.001
+    step = torch.full((1000,), 0.001).bfloat16()
+    got = (x.to(tossing.device) + step.to(tossing.device)).cpu()
+    exact = x.float() + step.float()
     draws = [rounding.round_floats(exact.numpy(), "bf16", "stochastic", seed=7, step=n)
              for n in range(1, 9)]  # fmt: skip
     assert got.dtype is torch.bfloat16
     assert any(np.array_equal(got.float().numpy(), one) for one in draws)
-    assert not torch.equal(got, x * 1.001)
+    assert not torch.equal(got, x + step)
 
 
 def test_small_updates_are_kept_on_average_in_place_and_through_views(tossing):
@@ -181,12 +182,96 @@ def test_each_step_draws_other_bits_and_a_seed_repeats_them(tossing):
         assert all(map(torch.equal, first, three(another)))
 
 
-def test_use_bf16_rounds_at_random_unless_told(monkeypatch):
+def test_use_bf16_rounds_results_at_random_and_host_data_to_nearest(monkeypatch):
+    """The host's casts are C++'s, to nearest: ``CopyTensors`` in pytorch/xla's tensor_util.cpp."""
     monkeypatch.setenv("XLA_USE_BF16", "1")
     with core_of_a_test() as core:
         x = torch.full((4096,), 1.001).to(core.device)
+        assert x.cpu().unique().tolist() == [1.0]
+        x = x + torch.full((4096,), 0.001, device=core.device)
         assert set(x.cpu().unique().tolist()) == {1.0, 1.0078125}
         assert abs(x.cpu().mean().item() - 1.001) < 3e-4
+
+
+_MIN = torch.finfo(torch.float32).min  # -infinity in BF16, whose largest number is 3.39e38
+_MEETINGS = {  # how a number of Python or of the host meets a tensor on the device
+    "mul": (lambda x, n: 0 * x * n, _MIN), "radd": (lambda x, n: n + x, 0.1003),
+    "rsub": (lambda x, n: n - x, 257), "div": (lambda x, n: x / n, 3.003),
+    "pow": (lambda x, n: x**n, 1.1003), "rpow": (lambda x, n: n**x, 1.1003),
+    "in place": (lambda x, n: x.clone().mul_(n), 1.003), "eq": (lambda x, n: x == n, 1.003),
+    "fill_": (lambda x, n: x.clone().fill_(n) * 0, _MIN),
+    "full": (lambda x, n: x * torch.full((4,), n, device=x.device, dtype=x.dtype), 1.003),
+    "setitem": (lambda x, n: x.clone().index_put_((x > 1,), torch.tensor(n, device=x.device,
+                                                                         dtype=x.dtype)), 1.003),
+    "masked_fill": (lambda x, n: x.masked_fill(x > 1, n) * 0, _MIN),
+    "where": (lambda x, n: torch.where(x > 1, x, n) * 0, _MIN),
+    "clamp": (lambda x, n: x.clamp(min=n, max=2.003), 1.003),
+    "alpha": (lambda x, n: torch.add(x, x, alpha=n), 0.1003),
+    "value": (lambda x, n: torch.addcmul(x, x, x, value=n), 0.1003),
+    "weight": (lambda x, n: torch.lerp(x, x + 1, n), 0.1003),
+    "slope": (lambda x, n: nn.functional.leaky_relu(-x, n), 0.1003),
+    "of integers": (lambda x, n: torch.arange(4, device=x.device).to(x.dtype) * n, 0.1003),
+    "without axes": (lambda x, n: x * torch.tensor(n, dtype=x.dtype), 1.1003),
+    "of NumPy": (lambda x, n: x * np.float32(n), 1.1003),
+    "foreach": (lambda x, n: torch._foreach_add([x], [x], alpha=n)[0], 0.1003),
+    "foreach list": (lambda x, n: torch._foreach_mul([x], [n])[0], 1.1003),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["XLA_USE_BF16", "XLA_DOWNCAST_BF16", "bfloat16"])
+@pytest.mark.parametrize("name", _MEETINGS)
+def test_numbers_of_the_host_meet_bf16_tensors_in_bf16(name, kind, monkeypatch):
+    """Judge: PyTorch in FP32 with BF16 operands, numbers included, rounded once.
+
+    So pytorch/xla: a scalar becomes device data of its tensor's type (``GetIrValueForScalar``).
+    """
+    function, number = _MEETINGS[name]
+    if kind.startswith("XLA"):
+        monkeypatch.setenv(kind, "1")
+        monkeypatch.setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "0")
+    x = torch.tensor([0.5, 1.0, 1.5, 3.0])
+    want = function(x, torch.tensor(number).bfloat16().item())
+    with core_of_a_test() as core:
+        given = x.bfloat16() if kind == "bfloat16" else x
+        got = function(given.to(core.device), number).cpu()
+    want = want if want.dtype is torch.bool else want.bfloat16()
+    torch.testing.assert_close(got.to(want.dtype), want, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
+def test_rates_of_optimizers_are_bf16_numbers(optimizer, monkeypatch):
+    """Adam's 0.999 is 1 in BF16: nothing of the second moment decays, as the executor finds too."""
+    for name, value in BF16_NEAREST.items():
+        monkeypatch.setenv(name, value)
+    with core_of_a_test() as core, replayed(core) as replay:
+        weight = nn.Parameter(torch.ones(4).to(core.device))
+        step = optimizer([weight], lr=0.1003)
+        for _ in range(3):
+            weight.grad = torch.ones(4).to(core.device)
+            step.step()
+            core.mark_step()
+        if optimizer is torch.optim.Adam:
+            decayed = torch.tensor(0.001).bfloat16().item()
+            squares = step.state[weight]["exp_avg_sq"].cpu()
+            torch.testing.assert_close(squares, torch.full((4,), 3 * decayed), rtol=2**-7, atol=0)
+        else:
+            lr = torch.tensor(0.1003).bfloat16()
+            want = torch.tensor(1.0).bfloat16()
+            for _ in range(3):
+                want = (want.float() - lr.float()).bfloat16()
+            assert weight.tolist() == [want.item()] * 4
+    replay.assert_close(0, 2**-8)
+
+
+def test_downcast_makes_fp32_of_fp64_and_use_bf16_does_not(monkeypatch):
+    """AWS's page on variables: DOWNCAST maps torch.double to FP32, USE_BF16 both to BF16."""
+    given = torch.tensor([1.001], dtype=torch.float64)
+    for name, wanted in (("XLA_DOWNCAST_BF16", 1.001), ("XLA_USE_BF16", 1.0)):
+        monkeypatch.setenv(name, "1")
+        with core_of_a_test() as core, replayed(core) as replay:
+            assert abs((given.to(core.device) * 1.0).cpu().item() - wanted) < 1e-6
+        replay.assert_close(0, 1e-6)
+        monkeypatch.delenv(name)
 
 
 def test_training_in_bf16_with_tosses_stays_near_that_of_the_executor(monkeypatch):

@@ -58,6 +58,8 @@ class Call:
         The arguments that the Tensor Engine multiplies.
     functional : torch.ops.OpOverload or None
         The overload that computes what this one writes.
+    numbers : tuple of (int or str)
+        The arguments at which a number of Python is one of the tensors' dtype.
     row : str
         The row of ``operations`` that says what it does; "" if there is none.
     lifts : bool
@@ -71,7 +73,7 @@ class Call:
 
     __slots__ = (
         "composite", "counter", "func", "functional", "gives_list", "is_single", "is_view",
-        "lifts", "makes", "moves", "name", "out", "products", "returns", "returns_written",
+        "lifts", "makes", "moves", "name", "numbers", "out", "products", "returns", "returns_written",
         "row", "run", "special", "turns", "writes",
     )  # fmt: skip
 
@@ -99,6 +101,12 @@ class Call:
         self.lifts = base in _LIFTED
         self.moves = base in _MOVES or schema.name.startswith("trainium")  # which rounds itself
         self.products = _PRODUCTS.get(base, ())
+        #: not the floats that an operation is configured with, nor what the host counts up
+        self.numbers = () if base == "arange" else tuple(
+            argument.name if argument.kwarg_only else place
+            for place, argument in enumerate(schema.arguments)
+            if "number" in str(argument.type) or (place and str(argument.type) == "Tensor")
+        )  # fmt: skip
         self.special = None
         kinds = [str(r.type) for r in schema.returns]
         self.is_single, self.gives_list = kinds == ["Tensor"], kinds == ["List[Tensor]"]

@@ -281,6 +281,7 @@ def _take_from_cpu(core, tape, call, given, parts, fed):
     if isinstance(given, XlaTensor):  # a subclass of it
         raise GraphError(f"{call.name} of a {type(given).__name__}; a device holds plain tensors")
     if given.dim() == 0:
+        given = core.rounded.settle(given.clone())
         number = given.item()
         parts.append((_LIFTED, given.dtype))
         _take(core, tape, call, number, parts, fed)

@@ -136,9 +136,7 @@ def translate(path: Sequence[Place], live: Sequence[tuple[int, int]], fed: Seque
 
 def _leaf(place: Place, device: Device) -> Tensor:
     shape, _, dtype = place.metas[0]
-    kind = dtype_of(dtype)
-    kind = device.narrowed.get(kind, kind)
-    type = Type(tuple(shape), kind)
+    type = Type(tuple(shape), device.narrowed.get(str(dtype)[6:]) or dtype_of(dtype))
     return Tensor(device, type, data=hollow(type), name=place.kwargs["name"])
 
 

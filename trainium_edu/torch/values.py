@@ -4,10 +4,16 @@ Of FP32 tensors under ``XLA_USE_BF16``, and of 16-bit ones under stochastic roun
 computed in FP32 and rounded once.  ``--auto-cast`` rounds operands too.  The executor of ``xla``
 rounds once per operation of the compiled graph, here it is once per call of PyTorch: where calls
 are fused, or one call is several operations, the two differ by some units of the last place.
+
+Numbers of Python and data of the host are rounded on the host, to nearest, before they get here:
+what a 16-bit tensor meets has 16 bits.  So ``0 * torch.finfo(torch.float32).min`` is NaN in BF16,
+where that minimum is -infinity.
 """
 
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 
 from trainium_edu.numerics import rounding
@@ -17,6 +23,7 @@ from trainium_edu.torch.differing import PerRank
 __all__ = ["Values"]
 
 _TENSORS = (torch.Tensor, PerRank)
+_NUMBERS = {float, int}
 
 _FORMATS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float8_e4m3fn: "fp8_e4m3",
             torch.float8_e5m2: "fp8_e5m2"}  # fmt: skip
@@ -38,9 +45,12 @@ class Values:
 
     def __init__(self, narrowed, mode: str, seed: int, cast: str = "none", cast_type="bf16"):
         self.mode, self.seed, self.draw = mode, seed, 0
-        self.fp32 = narrowed.get("float32") == "bfloat16"
+        #: what comes in, and what results are stored as, by dtype
+        self.held = {dtype: "bf16" for dtype in (torch.float32, torch.float64)
+                     if narrowed.get(str(dtype)[6:]) == "bfloat16"}  # fmt: skip
+        self.fp32 = torch.float32 in self.held
         self.cast, self.cast_type = cast, cast_type
-        self.stored = "bf16" if self.fp32 else cast_type if cast == "all" else ""
+        self.stored = self.held or ({torch.float32: cast_type} if cast == "all" else {})
         self.is_plain = not self.stored and cast == "none" and mode == "nearest"
         self.joins = self.is_plain  #: whether what PyTorch makes of parts may be one call
         self._dtypes: dict[tuple, list] = {}
@@ -50,13 +60,15 @@ class Values:
         self.draw = step * 2**20
 
     def settle(self, value: torch.Tensor) -> torch.Tensor:
-        """Round what came in to what the device holds; in place."""
-        if self.fp32 and value.dtype is torch.float32:
-            self.round(value, "bf16")
+        """Round what came in to what the device holds, as the host does: to nearest, in place."""
+        if value.dtype in self.held:
+            value.copy_(value.to(torch.bfloat16))
         return value
 
     def round(self, value: torch.Tensor, fmt: str) -> torch.Tensor:
-        """Round FP32 numbers in place, each by bits of its own."""
+        """Round FP32 or FP64 numbers in place, each by bits of its own."""
+        if value.dtype is torch.float64:
+            return value.copy_(self.round(value.float(), fmt))
         numbers = value.numpy()
         self.draw += 1
         how: Any = {"seed": self.seed, "step": self.draw}
@@ -68,6 +80,8 @@ class Values:
 
     def compute(self, call: Call, values: list, named: dict) -> Any:
         """Return what a call gives."""
+        if any(map(_is_number, _arguments(call, values, named))):
+            values, named = self._with_numbers(call, values, named)
         if self.is_plain or call.is_view or call.moves:
             return call.run(*values, **named)
         if self.cast == "matmult" and call.products:
@@ -82,12 +96,36 @@ class Values:
         return out if call.returns_written else self._store(out)
 
     def _store(self, out):
-        """Round FP32 results to what they are kept in; in place."""
+        """Round results to what they are kept in; in place."""
         if self.stored:
             for one in out if isinstance(out, tuple | list) else (out,):
-                if isinstance(one, _TENSORS) and one.dtype is torch.float32:
-                    self.round(one, self.stored)
+                if isinstance(one, _TENSORS) and one.dtype in self.stored:
+                    self.round(one, self.stored[one.dtype])
         return out
+
+    def _with_numbers(self, call, values, named):
+        """Return arguments with Python's numbers in the format of the tensors that they meet."""
+        formats: dict[bool, set] = {True: set(), False: set()}  # of tensors with axes, and without
+        for argument in (*values, *named.values()):
+            for tensor in argument if isinstance(argument, list) else (argument,):
+                if isinstance(tensor, _TENSORS) and tensor.dtype.is_floating_point:
+                    fmt = self.stored.get(tensor.dtype) or _FORMATS.get(tensor.dtype)
+                    formats[tensor.dim() > 0].add(fmt)
+        met, kinds = formats[True] or formats[False], (float, int)
+        if not met:  # a float makes FP32 of integers, and so does a factory
+            met = {self.stored.get(named.get("dtype") or torch.get_default_dtype())}
+            kinds = (float,)
+        (fmt,) = met if len(met) == 1 else (None,)
+
+        def held(argument):
+            if isinstance(argument, list):
+                return [held(part) for part in argument]
+            return _in_format(argument, fmt) if type(argument) in kinds else argument
+
+        if fmt is None:
+            return values, named
+        values = [held(v) if i in call.numbers else v for i, v in enumerate(values)]
+        return values, {k: held(v) if k in call.numbers else v for k, v in named.items()}
 
     # -- auto-cast --------------------------------------------------------------------------------
 
@@ -140,6 +178,30 @@ class Values:
             results = out if isinstance(out, tuple | list) else (out,)
             found = self._dtypes[key] = [getattr(one, "dtype", None) for one in results]
         return found
+
+
+def _arguments(call, values, named):
+    """Yield the arguments that may be numbers of Python."""
+    for at in call.numbers:
+        if type(at) is str:
+            yield named.get(at)
+        elif at < len(values):
+            yield values[at]
+
+
+def _is_number(argument) -> bool:
+    """Return whether an argument is a number of Python, or a list of some."""
+    if type(argument) is list and argument:
+        argument = argument[0]
+    return type(argument) in _NUMBERS
+
+
+@lru_cache(4096)
+def _in_format(number, fmt: str):
+    """Return a number of Python as the host rounds it for the device."""
+    with np.errstate(over="ignore"):
+        rounded = rounding.round_floats(np.array([number]).astype(np.float32), fmt).item()
+    return number if rounded == number else rounded
 
 
 def _is_narrow(given) -> bool:
